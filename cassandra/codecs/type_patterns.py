@@ -59,7 +59,7 @@ class TypePattern(NamedTuple):
             )
         if self.is_user_type or self.name != _name_of(cql_type):
             return False
-        # The same type: its parameters must match, too.
+        # The names are equal, so compare the parameters too.
         subtypes = cql_type.subtypes
         return (
             self.dimension == getattr(cql_type, "vector_size", 0)
@@ -72,7 +72,7 @@ class TypePattern(NamedTuple):
 
     @property
     def precision(self) -> int:
-        """The number of keyspaces in the pattern.
+        """How precise the pattern is: the number of keyspaces that it names.
 
         If two patterns match a type, the registry uses the one with the higher precision.
         """

@@ -120,7 +120,8 @@ class AdaptivePolicy(TokenAwarePolicy):
     def attach(self, engine: Engine) -> None:
         super().attach(engine)
         self._in_flight = engine.in_flight
-        # Planners that were built earlier do not use the engine's counts of requests in flight.
+        # Drop the planner that was built earlier: it does not use the engine's counts of requests
+        # in flight.
         self._forget_routers()
         self._time = engine.time
         if self.slow_replica_avoidance:

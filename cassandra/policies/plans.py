@@ -45,7 +45,7 @@ class Router:
             raise ValueError(f"{len(replica_map.hosts())} hosts have {len(tiers)} tiers")
         self._map = replica_map
         self._tiers = bytes(tiers)
-        # Not 0: the generator (xorshift) would then return 0 for ever.
+        # The state must not be 0: the generator (xorshift) would then return 0 for ever.
         self._state = (seed & _MASK) or 1
 
     def route(self, key: bytes, shuffle: bool) -> tuple[tuple[Host, ...], int]:

@@ -66,7 +66,7 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
     Nearer replicas come first. Statements without a routing key or a keyspace get the child
     policy's plan.
 
-    :param child_policy: decides how far hosts are, and which hosts follow the replicas.
+    :param child_policy: decides the distance of each host, and which hosts follow the replicas.
     :param shuffle_replicas: True to try replicas at the same distance in random order. Lightweight
         transactions and serial reads always keep the ring's order: they are fastest if every client
         uses the same replica.
@@ -101,7 +101,7 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
     def attach(self, engine: Engine) -> None:
         super().attach(engine)
         self._random = engine.random
-        # The existing routers have seeds from another source.
+        # Drop the existing routers: their seeds come from the previous source of random numbers.
         self._forget_routers()
 
     def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
@@ -181,8 +181,8 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
             and version == self._placement_version == self._metadata.placement_version
         ):
             self._planner = planner
-        # If an event has changed the cluster in the meantime, in another thread, use this router
-        # only for this plan.
+        # Another thread may have changed the cluster in the meantime. Then drop the cached routers,
+        # and use this router for this plan only.
         if self._routers is not routers or self._planner is not planner:
             self._forget_routers()
         return router
@@ -248,7 +248,9 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         return tuple(itertools.chain.from_iterable(ordered)), nearest_count
 
     def _find_replicas(self, keyspace: str, key: bytes, query: Statement | None) -> list[Host]:
-        """Return the replicas of a partition, by table if the metadata can tell them by table."""
+        """Return the replicas of a partition: those of the statement's table, if tables have their
+        own.
+        """
         table_replicas = getattr(self._metadata, "table_replicas", None)
         table = getattr(query, "table", None)
         if table_replicas is not None and table:

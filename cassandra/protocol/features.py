@@ -93,7 +93,8 @@ class ProtocolFeatures:
     :param host_id: the host id of the node, or None if SUPPORTED does not contain it.
     :param graceful_disconnect: before the server closes the connection, it announces this by an
         event.
-    :param is_scylla: the server is ScyllaDB. None means: if `sharding_info` is given.
+    :param is_scylla: True if the server is ScyllaDB. None means that it is if `sharding_info` is
+        given.
     """
 
     __slots__ = (

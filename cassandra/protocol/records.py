@@ -60,7 +60,8 @@ def is_record(values: object) -> bool:
     cls: Any = type(values)
     if declared_fields(cls) is not None:
         return True
-    # Sequences and mappings have a length; a class is passed only by mistake.
+    # Exclude sequences and mappings, which have a length, and classes, which are only passed by
+    # mistake.
     return (
         not hasattr(cls, "__len__")
         and cls.__module__ not in _SCALAR_MODULES
@@ -97,8 +98,7 @@ def values_of(
     `row` may be:
 
     - a mapping: values are found by the names of the markers. Other keys are ignored unless
-    `strict`
-      is set.
+      `strict` is set.
     - an instance of a dataclass or attrs class: values are found by field name. A field without a
       marker is an error.
     - a sequence or other iterable: values are in the order of the markers.

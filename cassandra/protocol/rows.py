@@ -161,7 +161,7 @@ class RowPlan:
         """Return an error that names the row and column at which `error` was raised."""
         if isinstance(error, struct.error):
             error = DecodeError("its length goes past the end of the page")
-        # All values were decoded: making the row failed.
+        # If all values of the row were decoded, it was the function that makes the row that failed.
         if column >= len(self.names):
             return DecodeError(f"row {row}: {error}")
         return DecodeError(
@@ -248,7 +248,7 @@ def shared_columns(
 def columns_end(body: bytes, pos: int) -> int:
     """Return the offset after the column specs of the RESULT at `pos`, or 0.
 
-    It is for a cache of metadata by their bytes: if the offset is not 0, the bytes up to it
+    A cache of metadata uses these bytes as its key: if the offset is not 0, the bytes up to it
     determine the columns. It is 0 if the result has a paging state or a new metadata id, if a
     column contains a UDT (which depends on the registered classes), if the result is not ROWS, and
     if it is malformed.

@@ -112,7 +112,7 @@ class BoundStatement(Statement, bases.BoundBase):
 
     def _forget_computed_key(self) -> None:
         """Forget a routing key that was computed from the values, which are about to change."""
-        # A routing key that differs from theirs was set by the application, and stays.
+        # Keep a routing key that differs from the key of these values: the application has set it.
         indexes = self.prepared_statement.routing_key_indexes
         block = self.block
         if indexes and block is not None and self._routing_key == block.routing_key(indexes):
@@ -156,7 +156,7 @@ class BoundStatement(Statement, bases.BoundBase):
     @property
     def routing_key(self) -> bytes | None:
         """The serialized partition key from the bound values, or None if one of them is missing."""
-        # Either the application has set it, or an earlier call has computed it.
+        # A stored key was set by the application, or computed by an earlier call.
         if self._routing_key is not None:
             return Statement.routing_key.fget(self)  # type: ignore[attr-defined, no-any-return]
         indexes = self.prepared_statement.routing_key_indexes
@@ -210,7 +210,7 @@ def name_statement(error: BaseException, query: str) -> None:
         )
 
 
-# What to write for a value that is not a vector, by its type.
+# Maps the class of a value that was bound in place of a vector to the advice on what to write.
 _REPLACEMENTS_FOR_VECTORS = {
     "bytes": "numpy.frombuffer(value, 'float32') for the bytes of an array",
     "str": "json.loads(value) for numbers in a text",
@@ -232,7 +232,7 @@ def _advice_for(message: str, query: str) -> str:
     For example a list of rows in place of one row, or a dict inside a list.
     """
     if re.search(r"\((?:list|tuple|set)\) is not (?!a mapping|a collection|a tuple)", message):
-        # A list was bound to a marker of another type: see what the query has in place of it.
+        # A list was bound to a marker of another type. The right advice depends on the query.
         if re.search(r"\bIN\s*\(\s*(\?|:\w+)\s*\)", query, re.IGNORECASE):
             return "; write IN ?, without parentheses, to bind a list of values"
         return (

@@ -48,7 +48,8 @@ CONSTANTS = frozenset(
 """Classes whose instances never change."""
 
 
-# CQL types are not nested deeper than this. Values below are used as they are.
+# Values are copied down to this depth, and used as they are below it. CQL types are not nested
+# deeper.
 _MAX_DEPTH = 50
 
 _NEVER_CHANGE = (str, bytes, int, float, frozenset, range, type, enum.Enum)
@@ -76,7 +77,7 @@ def snapshot(row: Any) -> Any:
     :param row: a sequence, a mapping or an object with attributes.
     """
     cls = type(row)
-    # The usual rows need no search.
+    # Most rows are tuples or lists of constants, and need no search.
     if cls is tuple and _are_constants(row):
         return row
     if cls is list and _are_constants(row):
@@ -178,7 +179,8 @@ class _Copier:
     def _copy_tuple(self, value: Any) -> Any:
         """Copy the items of a tuple; returns the tuple itself if none needed a copy."""
         items = [self.copy(item) for item in value]
-        # The tuple may have been copied meanwhile, for a collection that holds it.
+        # An item may contain the tuple itself. In that case, copying the item has already copied
+        # the tuple.
         copied = self._copies.get(id(value), _MISSING)
         if copied is not _MISSING:
             return copied
@@ -201,9 +203,9 @@ class _Copier:
         duplicate = value.copy() if type(value) is list else copy.copy(value)
         if duplicate is value:  # the class's own __copy__ made no copy
             return value
-        # Before the items are copied, because one of them may contain the list.
+        # Remember the copy before the items are copied, because one of them may contain the list.
         self._remember_copy(value, duplicate)
-        # The methods of `list` itself, since a subclass may override them.
+        # Call the methods of `list` itself, since a subclass may override them.
         for index, item in enumerate(list.__iter__(value)):
             copied = self.copy(item)
             if copied is not item:
@@ -215,9 +217,9 @@ class _Copier:
         duplicate = value.copy() if type(value) is dict else copy.copy(value)
         if duplicate is value:  # the class's own __copy__ made no copy
             return value
-        # Before the items are copied, because one of them may contain the dict.
+        # Remember the copy before the values are copied, because one of them may contain the dict.
         self._remember_copy(value, duplicate)
-        # The methods of `dict` itself, since a subclass may override them.
+        # Call the methods of `dict` itself, since a subclass may override them.
         for key, item in dict.items(value):
             copied = self.copy(item)
             if copied is not item:
@@ -246,7 +248,7 @@ class _Copier:
         self._remember_copy(value, duplicate)
         numpy = sys.modules["numpy"]
         if isinstance(duplicate, numpy.ndarray):
-            # Without a mask: an assignment to an element would reset it.
+            # Work on the array without its mask: an assignment to an element would reset the mask.
             self._copy_elements(numpy.asarray(duplicate))
         elif isinstance(duplicate, numpy.void):  # a row of a structured array
             self._copy_elements(duplicate)
@@ -257,7 +259,8 @@ class _Copier:
             elements = numpy.empty(len(items), object)
             for index, item in enumerate(items):
                 elements[index] = self.copy(item)
-            # pandas gives out its own array only for reading.
+            # The array inside a Series is only for reading, so make a new Series from the copied
+            # items.
             duplicate = type(value)(elements, index=value.index, dtype=object, name=value.name)
         return duplicate
 

@@ -186,7 +186,7 @@ class QueryTrace:
         while deadline is None or clock() + interval <= deadline:
             await sleep(interval)
             latest = await read()
-            # -1 is less than any time to settle: new events have just arrived.
+            # If new events have just arrived, use -1, which is less than any time to settle.
             unchanged_for = unchanged_for + interval if len(latest) == len(rows) else -1.0
             rows = latest
             if unchanged_for > self._time_to_settle(rows):

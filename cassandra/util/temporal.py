@@ -30,8 +30,8 @@ _DAY_NANOS = _DAY_SECONDS * _SECOND_NANOS
 
 _timedelta = datetime.timedelta
 
-# A class, and the function that converts a value of this class to a number (of nanoseconds, or
-# days).
+# Each entry has a class, and the function that converts a value of this class to a number (of
+# nanoseconds, or of days).
 _Conversions = tuple[tuple[type, Callable[[Any], int]], ...]
 
 
@@ -134,7 +134,7 @@ def _nanos_of_number(nanoseconds: int) -> int:
         raise ValueError(
             f"a time of day is 0 to {_DAY_NANOS - 1} nanoseconds since midnight, not {nanoseconds}"
         )
-    # Convert subclasses to int.
+    # Return a plain int for subclasses of int too.
     return int(nanoseconds)
 
 
@@ -157,7 +157,7 @@ def _nanos_of_text(text: str) -> int:
         whole_seconds = datetime.time(int(hour), int(minute), int(second))
     except ValueError as error:
         raise ValueError(f"{text!r} is not a time of day: {error}") from None
-    # Fill the fraction up to nine digits: nanoseconds.
+    # Append zeros until the fraction has nine digits, which are nanoseconds.
     return _nanos_of_clock(whole_seconds) + int(fraction.ljust(9, "0"))
 
 
@@ -321,7 +321,7 @@ class Date(bases.DayBase):
         value = other.days_from_epoch if isinstance(other, Date) else other
         if isinstance(value, int):
             return self.days_from_epoch == value
-        # In Python a datetime is a date, but it is not a day, so it never equals one.
+        # In Python, datetime is a subclass of date. A moment is not a day, so it never equals one.
         if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
             return self.days_from_epoch == _days_of_date(value)
         return NotImplemented

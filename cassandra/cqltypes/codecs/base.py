@@ -36,7 +36,7 @@ class Codec:
     :param width: the size of every value that is not empty, in bytes, or -1 if it varies.
     :param struct_code: the format letter of the module `struct` if values are numbers, else "".
     :param empty_is_value: True if zero bytes are an ordinary value of the type.
-    :param empty: otherwise, the value that zero bytes are decoded as.
+    :param empty: the value that zero bytes are decoded as, if they are not an ordinary value.
     """
 
     __slots__ = ("cql_name", "empty_is_value", "fixed_size", "legacy_empty", "struct_code", "width")
@@ -197,7 +197,9 @@ def from_functions(
     empty_is_value: bool = False,
     empty: object = None,
 ) -> Codec:
-    """Return a codec that calls `encode` and `decode`. For the others, see `Codec`."""
+    """Return a codec that calls `encode` and `decode`. The other parameters are those of
+    `Codec`.
+    """
     return FunctionCodec(name, encode, decode, fixed_size, empty_is_value, empty)
 
 
@@ -237,7 +239,7 @@ class TypeCalls:
     :param owner: the type class.
     :param codec: the codec of the class.
     :param empty_is_value: True if zero bytes are an ordinary value of the type.
-    :param empty: otherwise, the value that zero bytes are decoded as.
+    :param empty: the value that zero bytes are decoded as, if they are not an ordinary value.
     """
 
     __slots__ = ("_codec", "_empty", "_empty_is_value", "owner")
@@ -254,7 +256,7 @@ class TypeCalls:
 
     def deserialize(self, /, byts: bytes, protocol_version: int) -> Any:
         """Decode bytes that are neither null nor empty."""
-        # For `limits.null_cells`, a value that is decoded by itself counts as a page.
+        # A value that is decoded by itself counts as one page for `limits.null_cells`.
         begin_page()
         return self._codec.decode(byts)
 
@@ -268,7 +270,7 @@ class TypeCalls:
             return None
         if len(byts) == 0 and not self._empty_is_value:
             return self._empty
-        # For `limits.null_cells`, a value that is decoded by itself counts as a page.
+        # A value that is decoded by itself counts as one page for `limits.null_cells`.
         begin_page()
         return self._codec.decode(byts)
 

@@ -83,7 +83,7 @@ def wire_form(view: memoryview, code: str) -> bytes | None:
         return None
     count = len(data) // size
     try:
-        # Another kind or size: struct converts the numbers, and fails if one does not fit.
+        # If the kind or size differs, struct converts the numbers; it fails if one does not fit.
         numbers = struct.unpack(f"{'@' if has_native_sizes else order}{count}{item_code}", data)
         return struct.pack(f">{count}{code}", *numbers)
     except (struct.error, OverflowError):

@@ -35,7 +35,8 @@ class RingMembers:
     __slots__ = ("_ring", "hosts", "locations", "token_class")
 
     def __init__(self, hosts: Sequence[Host], token_class: type[Token]) -> None:
-        # A host without tokens holds no data: it may be joining.
+        # Leave out hosts without tokens: they hold no data, for example while they join the
+        # cluster.
         self.locations = tuple(
             (host, host.tokens, host.datacenter, host.rack) for host in hosts if host.tokens
         )
@@ -226,7 +227,7 @@ class TokenMap:
         """Return the replicas of a keyspace, cached until its replication changes."""
         strategy = self._metadata.replication_of(keyspace)
         if strategy is None or self._metadata.tablets.has_keyspace(keyspace):
-            # The keyspace is gone, or has tablets now.
+            # The keyspace was dropped, or has tablets now, so forget its replicas.
             self._by_keyspace.pop(keyspace, None)
             return None
         cached = self._by_keyspace.get(keyspace)

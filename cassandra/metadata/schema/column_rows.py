@@ -50,7 +50,9 @@ class Texts:
         self._cached: dict[bytes, str] = {}
 
     def _text(self, cell: bytes | None, name: str | None) -> str:
-        """Decode a cell: a name, or the type of the column `name`."""
+        """Decode a cell, which holds a column's name (then `name` is None) or the type of column
+        `name`.
+        """
         if cell is None:
             raise bad_text(None, name)
         # Equal names and types become one string.
@@ -244,7 +246,8 @@ def plain_table(source: TableSource) -> TableMetadataV3 | None:
     ):
         return None
     tables = pages.rows_of.get(source.keyspace, {})
-    # Take the runs out: a page is freed after its last table is built.
+    # Remove the runs from `rows_of`, which refers to their pages: a page is then freed after its
+    # last table is built.
     runs = tables.pop(source.name, None)
     if runs is None:
         return None

@@ -28,7 +28,7 @@ class Grouping:
         # True if the server supports tablets. This cannot be seen from the rows: a keyspace without
         # tablets has no row in scylla_keyspaces.
         self._has_tablets = False
-        # By keyspace and name.
+        # The sources of tables and views, by keyspace and then by name.
         self._tables: dict[str, dict[str, TableSource]] = {}
         self._views: dict[str, dict[str, TableSource]] = {}
         self._pages = Pages()
@@ -76,14 +76,14 @@ class Grouping:
             self._scylla_keyspaces.update(
                 {row["keyspace_name"]: row for row in _dicts(names, rows)}
             )
-        # Triggers, dropped columns and other parts of tables.
+        # Rows that name a table are triggers, dropped columns or other parts of tables.
         elif "table_name" in names:
             rows_by_table = self._rows_by_table.setdefault(part, {})
             for row_dict in _dicts(names, rows):
                 rows_by_table.setdefault(
                     (row_dict["keyspace_name"], row_dict["table_name"]), []
                 ).append(row_dict)
-        # Types, functions and aggregates.
+        # All other rows are types, functions or aggregates of a keyspace.
         else:
             rows_by_keyspace = self._rows_by_keyspace.setdefault(part, {})
             for row_dict in _dicts(names, rows):
@@ -151,8 +151,8 @@ class Grouping:
         with_tablets = {
             row["keyspace_name"] for row in rows if row.get("initial_tablets") is not None
         }
-        # The third value is "eventual", as in a server that has no such column: no tablet has a
-        # leader then.
+        # With any other value ("eventual"), or in a server that has no such column, no tablet has a
+        # leader.
         leaders = {
             row["keyspace_name"] for row in rows if row.get("consistency") in ("global", "local")
         }
@@ -202,7 +202,7 @@ class Grouping:
         )
 
 
-# For each schema table with rows that few tables have: the attribute of `TableSource` for them.
+# Maps a schema table in which few tables have rows to the attribute of `TableSource` for its rows.
 _SLOTS = {
     "triggers": "triggers",
     "dropped_columns": "dropped",

@@ -38,7 +38,9 @@ def primary_key_as_cql(
 
 
 def _clustering_order(clustering_key: Sequence[ColumnMetadata]) -> list[str]:
-    """Return the clause CLUSTERING ORDER BY in a list; an empty list if there is no key."""
+    """Return the clause CLUSTERING ORDER BY in a list; an empty list if there is no
+    clustering key.
+    """
     if not clustering_key:
         return []
     # List all columns, even ascending ones: servers reject an order for only some of them.
@@ -107,14 +109,14 @@ class _Columnar(Faulty, bases.ColumnarBase):
     @property
     def extensions(self) -> dict[str, bytes]:
         """The extensions of servers and plug-ins, as bytes by name."""
-        # A copy, because tables with equal extensions share one map.
+        # Return a copy, because tables with equal extensions share one map.
         return dict(self._row_value("extensions") or {})
 
     @property
     def id(self) -> uuid.UUID | None:
         """The table's UUID, or None if it is not known."""
         data = self._row_value("id")
-        # `Pages` does not decode UUIDs.
+        # `Pages` leaves UUIDs as bytes, so convert them here.
         return uuid.UUID(bytes=data) if data else None
 
     @property
@@ -217,8 +219,9 @@ class TableMetadata(_Columnar, bases.TableBase):
     def _missing_parts_note(self) -> str:
         """Return a comment about what the export lacks, because it is not in the schema tables."""
         # Cassandra 6.0-alpha2 stores the option `fast_path` of its transactions in system_schema,
-        # but the transactional mode only in its metadata log. So the option shows the version.
-        # With `transactional_mode` in the options, the server does store it here.
+        # but keeps the transactional mode in its metadata log only. So `fast_path` shows that the
+        # server is of this version. If `transactional_mode` is among the options too, the server
+        # stores it here after all, and nothing is missing.
         if "fast_path" not in self.options or "transactional_mode" in self.options:
             return ""
         return (
@@ -251,7 +254,7 @@ class TableMetadata(_Columnar, bases.TableBase):
             # A key of one column is written at the end of the column's definition.
             # The definitions have the order of the columns.
             lines[list(self.columns).index(self.partition_key[0].name)] += " PRIMARY KEY"
-        # A damaged table may have no key: the export is then a comment with the rest.
+        # A damaged table may have no key. Then leave the key out: the export is only a comment.
         elif self.partition_key:
             lines.append(
                 f"PRIMARY KEY {primary_key_as_cql(self.partition_key, self.clustering_key)}"
@@ -323,7 +326,8 @@ class MaterializedViewMetadata(_Columnar):
 
         :param formatted: write each clause on its own line.
         """
-        # Not the names in place of `*`: a view of `*` also gets columns that are added later.
+        # Do not list the names instead of `*`: a view of `*` also gets columns that are added
+        # later.
         columns = "*" if self.include_all_columns else ", ".join(protect_names(self.columns))
         base = f"{maybe_escape_name(self.keyspace_name)}.{maybe_escape_name(self.base_table_name)}"
         parts = [

@@ -113,13 +113,13 @@ def _values_of_lists(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None
     first, ends = bounds(array)
     child = array.values.slice(first, ends[-1])
     element = bare(element_of(cqltype))
-    # Long lists of plain numbers: codecs read the numbers from Arrow's memory.
+    # If the lists are long and hold plain numbers, let codecs read the numbers from Arrow's memory.
     if ends[-1] >= _MIN_LONG_LENGTH * len(array):
         numbers = _numbers_in_memory(child, element)
         if numbers is not None:
             return _slice_items(array, numbers, ends)
     plain_child, items = _convert_array(child, element)
-    # The elements need no conversion, so `to_pylist` of the whole array will do.
+    # If the elements need no conversion, the caller's `to_pylist` of the whole array is enough.
     if items is None and plain_child is child:
         return None
     return _slice_items(array, plain_child.to_pylist() if items is None else items, ends)
@@ -128,7 +128,7 @@ def _values_of_lists(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None
 def _numbers_in_memory(array: pyarrow.Array, cqltype: CqlType) -> memoryview | None:
     """Return the memory of an array of plain numbers without nulls, which codecs read directly.
 
-    None if the array holds anything else, or numbers of another format than `cqltype`.
+    Return None if the array holds anything else, or numbers of another format than `cqltype`.
     """
     code = _NUMBER_ARRAYS.get(type(array).__name__)
     if code is None or array.null_count or not len(array):

@@ -95,8 +95,9 @@ def array_values(array: Array, cqltype: CqlType) -> list[Any]:
     cqltype = bare(cqltype)
     cql_name = cqltype.codec().cql_name
     dtype_kind = array.dtype.kind
-    # M: datetime64, m: timedelta64, O: Python objects, f: floats.
-    # Convert to numbers, because CQL has dates and times that Python's datetime cannot hold.
+    # The kind of a NumPy type is M for datetime64, m for timedelta64, O for Python objects and f
+    # for floats. Convert dates and times to numbers, because CQL has dates and times that Python's
+    # datetime cannot hold.
     if dtype_kind == "M" and cql_name == "date":
         return _convert_moments(array, "datetime64[D]", lambda day: day + DATE_OFFSET)
     if dtype_kind == "M" and cql_name == "timestamp":
@@ -239,7 +240,7 @@ def object_values(values: list[Any], cqltype: CqlType) -> list[Any]:
 def cell_reader(cqltype: CqlType) -> Convert | None:
     """Return a function that converts the objects in cells to values for `cqltype`.
 
-    None if the objects need no conversion.
+    Return None if the objects need no conversion.
     """
     cqltype = bare(cqltype)
     base = container_of(cqltype)
