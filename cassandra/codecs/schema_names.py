@@ -41,7 +41,7 @@ def missing_type(pattern: TypePattern, keyspaces: Mapping[str, Any]) -> str | No
     :param pattern: the type.
     :param keyspaces: the metadata of the keyspaces, by name.
     """
-    # The types inside this type.
+    # Check the types inside this type first.
     for parameter in pattern.parameters:
         missing = missing_type(parameter, keyspaces)
         if missing is not None:

@@ -107,7 +107,8 @@ class KeyedPolicy(ColumnEncryptionPolicy):
 
     def follow(self, prepared: PreparedStatement) -> bool:
         """See `ColumnEncryptionPolicy.follow`."""
-        # A subclass that overrides one of these may encrypt further columns at any time.
+        # A subclass that overrides one of these may encrypt further columns at any time, and no
+        # prepared statement would be informed.
         cls = type(self)
         if (
             cls.contains_column is not KeyedPolicy.contains_column

@@ -104,7 +104,8 @@ def install(cls: type[Any], generation: Callable[[], int]) -> None:
             _pin_stock_methods(child)
         for name in NAMES:
             _replace_method(cls, name, getattr(methods, name))
-        # If another thread made a change meanwhile, its `withdraw` did not remove these methods.
+        # If another thread made a change meanwhile, its `withdraw` came before these methods were
+        # set. So remove them now.
         if generation() != initial_generation:
             withdraw()
 

@@ -147,7 +147,7 @@ class DynamicCompositeType(_ParameterizedType):
         }
 
         def encode(value: object) -> bytes:
-            # Already encoded by the application.
+            # An application may bind bytes that it has encoded itself.
             if isinstance(value, (bytes, bytearray, memoryview)):
                 return bytes(value)
             parts = []

@@ -168,7 +168,7 @@ class _Wrapper(_SimpleParameterizedType):
         """
         return cls.codec(protocol_version).decode_nullable(byts)
 
-    # False, although the parameter may be an application's type: its codec is used in any case.
+    # Always False: if the parameter is an application's type, that type's codec is used anyway.
     @classmethod
     def _overridden(cls) -> bool:
         return False

@@ -50,8 +50,8 @@ class _Wkb:
     def count(self, width: int) -> int:
         """Read an unsigned 32-bit number.
 
-        :param width: if the number is a count of items that follow: the size of an item in bytes.
-            Raises an error if so many items do not fit. 0 for another number.
+        :param width: the size of an item in bytes, if the number is a count of items that follow.
+            If so many items do not fit, an error is raised. 0 if the number is not a count.
         """
         if len(self._data) < self._offset + 4:
             malformed(self._name, "truncated")
@@ -165,7 +165,7 @@ class BoundKind:
 
 
 _bound_struct = struct.Struct(">qb")
-# The number of bounds that follow each kind.
+# Maps each kind of range to the number of bounds that follow it.
 _BOUND_COUNTS = {
     BoundKind.SINGLE_VALUE: 1,
     BoundKind.CLOSED_RANGE: 2,

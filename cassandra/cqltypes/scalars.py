@@ -1,7 +1,8 @@
-"""The classes of the scalar types, with the facts that other packages read.
+"""The classes of the scalar types, with attributes that other packages of the driver read.
 
-The codecs know how values are coded. `_CassandraType` explains the facts: the number in result
-metadata, the form of a column, the classes of values in rows, and the form in text files.
+Codecs encode and decode the values. `_CassandraType` explains the attributes: the option id in
+result metadata, the layout of a column, the Python classes of values in rows, and the form in text
+files.
 """
 
 from __future__ import annotations
@@ -237,8 +238,8 @@ class TimeUUIDType(DateType):
         # steps until 1970.
         return (ticks - 0x01B21DD213814000) / 1e7
 
-    # If an application replaces these methods of DateType, it means timestamps. So do not inherit
-    # them from there.
+    # An application that replaces these methods of DateType wants to change timestamps, not
+    # timeuuids. So do not inherit the methods from DateType.
     to_binary = vars(_CassandraType)["to_binary"]
     from_binary = vars(_CassandraType)["from_binary"]
     serialize = vars(_CassandraType)["serialize"]
@@ -329,5 +330,6 @@ OPTIONS: dict[int, str] = {
 """The class of each number in result metadata (native_protocol_v5.spec, section 4.2.5.2)."""
 
 public(*SCALARS)
-# Before an application changes the attribute of a class: that is a coding of its own.
+# Read `empty_binary_ok` here, before an application can change it: a class that is changed later
+# counts as one with its own encoding (see `_CassandraType._overridden`).
 EMPTY_IS_VALUE.update(cls._factory for cls in SCALARS if cls.empty_binary_ok)

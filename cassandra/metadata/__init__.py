@@ -103,7 +103,7 @@ __all__ = [
     "protect_value",
 ]
 
-# Imported when a name is first used: many applications never look at the metadata.
+# A name is imported when it is first used: many applications never look at the metadata.
 _HOME = {
     **dict.fromkeys(("Metadata", "ReplicaShard"), "cassandra.metadata.cluster_metadata"),
     **dict.fromkeys(

@@ -23,7 +23,7 @@ DEFAULT_PORT = 9042
 
 def is_ip_address(text: str) -> bool:
     """Return True if `text` is an IP address and not a host name."""
-    # Not by the module ipaddress: importing it takes a millisecond.
+    # Do not use the module ipaddress: importing it takes a millisecond.
     for family in (socket.AF_INET, socket.AF_INET6):
         try:
             socket.inet_pton(family, text)
@@ -116,7 +116,7 @@ class DefaultEndPoint(EndPoint):
         return self._address, self._port
 
     def __eq__(self, other: object) -> bool:
-        # Only for exactly this class: a subclass may compare by another key.
+        # A fast path for exactly this class: a subclass may compare by another key.
         if type(other) is DefaultEndPoint:
             return self._address == other._address and self._port == other._port
         return super().__eq__(other)

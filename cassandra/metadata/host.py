@@ -84,7 +84,7 @@ class Host(bases.HostBase):
         # Older applications pass an address string.
         self.endpoint = DefaultEndPoint(endpoint) if isinstance(endpoint, str) else endpoint
         self._hash = hash(self.endpoint)  # cached, because each request needs it several times
-        # Which kind of "down": see `state`.
+        # These two tell in which way the host is down: see `state`.
         self._given_up = False
         self._draining = False
         # Wall time at which `is_up` became False; 0 if it never was.
@@ -98,7 +98,7 @@ class Host(bases.HostBase):
         self.host_id = host_id
         self._datacenter = datacenter
         self._rack = rack
-        # None until the driver has tried to connect.
+        # `is_up` is None until the driver has tried to connect.
         self.is_up: bool | None = None
         self.broadcast_address: str | None = None
         self.broadcast_port: int | None = None
@@ -224,7 +224,7 @@ class Host(bases.HostBase):
         )
 
     def __eq__(self, other: object) -> bool:
-        # Most comparisons are of a host with itself, in look-ups.
+        # In look-ups, most comparisons are of a host with itself, so compare by identity first.
         if self is other:
             return True
         if isinstance(other, Host):

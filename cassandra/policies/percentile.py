@@ -91,7 +91,8 @@ class LatencyTracker:
         now = self._clock()
         if now < self._rotate_at:
             return
-        # After a pause of more than a window, the old counts no longer describe the present.
+        # After a pause of more than a window, the old counts no longer describe the present: drop
+        # them.
         self._previous = self._counts if now < self._rotate_at + self.window else None
         self._counts = [0] * BUCKETS
         self._rotate_at = now + self.window

@@ -65,8 +65,8 @@ class ExponentialReconnectionPolicy(ReconnectionPolicy):
     :raises TypeError: if a delay is not a number.
     """
 
-    # The source of random numbers: that of the cluster's engine after `attach`, before it the
-    # module's.
+    # The source of random numbers: the module `random`, and after `attach` that of the cluster's
+    # engine.
     _random: Any = random
 
     def attach(self, engine: Engine) -> None:
@@ -104,7 +104,8 @@ class ExponentialReconnectionPolicy(ReconnectionPolicy):
 
 
 def check_number(name: str, value: object, kind: str = "a number of seconds") -> None:
-    """Raise TypeError unless `value` is a number, which a text of an environment variable is not.
+    """Raise TypeError unless `value` is a number. Applications may pass a timedelta, or a string
+    from an environment variable.
 
     :param name: the parameter, for the message.
     :param value: the value of the application.

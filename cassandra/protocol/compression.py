@@ -19,12 +19,12 @@ _uint32 = struct.Struct(">I")
 # Bodies of fewer bytes are sent uncompressed, because compression would save next to nothing.
 WORTH_COMPRESSING = 512
 
-# Bytes. To decompress a large page, the process allocates three blocks of memory: the compressed
-# body, and two in the package. glibc returns large blocks to the system when they are freed, and
-# gets new ones for the next page. That causes about 200 page faults, which take longer than the
-# decompression. But glibc raises its threshold for this to the size of the largest mapped block
-# that was ever freed (mallopt(3), M_MMAP_THRESHOLD). So we allocate and free a block of this size
-# once.
+# A size in bytes. To decompress a large page, the process allocates three blocks of memory: the
+# compressed body, and two in the package. glibc returns large blocks to the system when they are
+# freed, and gets new ones for the next page. That causes about 200 page faults, which take longer
+# than the decompression. But once a block of this size was freed, glibc keeps blocks up to that
+# size: it raises its threshold to the largest mapped block that was ever freed (mallopt(3),
+# M_MMAP_THRESHOLD). So we allocate and free one such block.
 _FREED_ONCE = 2 * 1024 * 1024
 
 # In LZ4, a compressed byte stands for at most 255 bytes of output (a length byte of a match).

@@ -22,7 +22,7 @@ uint64_pack = struct.Struct(">Q").pack
 int32_pack = struct.Struct(">i").pack
 int64_pack = struct.Struct(">q").pack
 uint32_le_pack = struct.Struct("<I").pack
-# The first has the fields version, flags, stream and opcode (section 2.4.1 of the specification);
+# `v3_header_pack` packs version, flags, stream and opcode (section 2.4.1 of the specification);
 # `envelope_header` also has the length of the body.
 v3_header_pack = struct.Struct(">BBhB").pack
 header_pack = v3_header_pack

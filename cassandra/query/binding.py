@@ -38,9 +38,8 @@ def bind(prepared: PreparedStatement, values: Any) -> BoundStatement:
     bound.keyspace = prepared.table_keyspace
     bound.table = prepared.table
     values_type = type(values)
-    # Exact classes only: a subclass may have a __len__ of its own, so `BoundStatement.bind` checks
-    # it.
-    # The fast path: the row has all columns of the partition key.
+    # The fast path is for a row with all columns of the partition key. It takes exact tuples and
+    # lists only: a subclass may have a __len__ of its own, so `BoundStatement.bind` handles it.
     if (values_type is tuple or values_type is list) and len(values) >= prepared.needed_values:
         try:
             bound.block = prepared.bind_plan.bind(values, prepared.protocol_version)

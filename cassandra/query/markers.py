@@ -88,11 +88,12 @@ def _scan(query: str) -> Parameters:
         elif (token_kind == "word" and previous_kind == "colon") or (
             token_kind == "string" and previous_kind == "colon" and match[0].startswith('"')
         ):
-            # A name or a quoted name after a colon: the bind marker ``:name``.
+            # A name or a quoted name after a colon is the bind marker ``:name``.
             has_markers = True
             token_kind = "marker"
         elif token_kind == "colon" and open_braces > 0 and previous_kind in _KEY_ENDS:
-            # A colon after a key of a map literal: what comes next is a value, not a marker.
+            # This colon follows a key of a map literal, so what comes next is a value and not a
+            # marker.
             token_kind = "separator"
         previous_kind = token_kind
     if has_markers and has_placeholders:

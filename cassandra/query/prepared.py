@@ -28,7 +28,7 @@ else:
 
 __all__ = ["PreparedStatement"]
 
-# Settings that the application may change, besides `SETTINGS`, which bound statements take over.
+# Settings besides `SETTINGS` that an application may change. Pickles and copies keep them too.
 _OWN_SETTINGS = ("serial_consistency_level", "strict_names", "table", "table_keyspace")
 
 # Held while a bind plan is built from the answers of an encryption policy and of a codec registry.
@@ -303,7 +303,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
                 self.query_string,
                 self.keyspace,
                 self.protocol_version,
-                # Without converters, which belong to a session.
+                # Leave out the converters, which belong to a session.
                 metadata.native if isinstance(metadata, ResultMetadata) else metadata,
                 metadata_id,
                 self._is_lwt,
@@ -319,7 +319,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         make, arguments, state = self.__reduce__()
         policy = self.column_encryption_policy
-        # The copy works with the same keys, which a policy may refuse to copy.
+        # Share the policy with the copy: it holds keys, and may refuse to be copied.
         memo[id(policy)] = policy
         duplicate = memo[id(self)] = make(*copy.deepcopy(arguments, memo))
         return self._with_state(duplicate, copy.deepcopy(state, memo))
@@ -331,7 +331,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         for name, value in settings.items():
             setattr(duplicate, name, value)
         if self.codecs is not None:
-            # The copy takes part in the session's changes of converters, as this statement does.
+            # Later changes of the session's converters must reach the copy too.
             duplicate.codecs = self.codecs
             self.codecs.follow(duplicate)
             duplicate.renew_codecs()

@@ -46,7 +46,7 @@ class RecentlyUsed(Generic[K, V]):
         """Return the value of `key` and mark it as used now; None if `key` is absent."""
         with self._lock:
             value = self._entries.get(key)
-            # A missing key must not raise in `move_to_end`.
+            # `move_to_end` would raise an error for a missing key.
             if value is not None:
                 self._entries.move_to_end(key)
             return value

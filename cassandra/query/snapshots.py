@@ -169,8 +169,8 @@ class _Copier:
             if names:
                 return self._copy_object(value, names)
         if is_container:
-            # A container without attributes: only its own `__deepcopy__` or `__reduce__` can copy
-            # it. Keep it from the objects in it: they are copied here.
+            # Only the container's own `__deepcopy__` or `__reduce__` can copy it. The second
+            # argument makes `deepcopy` take our copies of the items, so that it copies none itself.
             items = [*value, *value.values()] if isinstance(value, Mapping) else list(value)
             return copy.deepcopy(value, {id(item): self.copy(item) for item in items})
         # An object without attributes may be a constant that a codec compares by identity.

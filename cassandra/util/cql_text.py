@@ -144,7 +144,7 @@ def protect_value(value: object) -> str:
         return cql_string(value)
     if value is None:
         return "NULL"
-    # bool before int, of which it is a subclass.
+    # Check bool before int, since it is a subclass of int.
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):

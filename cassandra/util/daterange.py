@@ -54,7 +54,7 @@ class DateRangePrecision:
         return cls.PRECISIONS[number]
 
 
-# As the server's tools show them: parts below the precision are omitted.
+# The formats of the server's tools, which omit the parts below the precision.
 _FORMATS = {
     "YEAR": "%Y",
     "MONTH": "%Y-%m",
@@ -97,7 +97,8 @@ class DateRangeBound:
             self.milliseconds = value
         else:
             raise ValueError(f"a bound is a datetime, a date or milliseconds, not {value!r}")
-        # Only the open bound has neither. The wire format has no half-open bound.
+        # Only the open bound has neither value nor precision. The wire format has no bound with
+        # only one of them.
         if (self.milliseconds is None) != (precision is None):
             raise ValueError("a bound has both a value and a precision, or neither")
 

@@ -39,7 +39,7 @@ def _check_type(geometry: Mapping[str, Any], expected_type: str, source: object)
 
 def _parse_geojson(source: str | Mapping[str, Any], expected_type: str) -> dict[str, Any]:
     if isinstance(source, str):
-        # Few applications need it.
+        # Import json only here: few applications need it.
         source = import_module("json").loads(source)
     if not isinstance(source, Mapping):
         raise ValueError(f"{source!r} is not a GeoJSON object")
@@ -60,7 +60,7 @@ def _build_geometry(
     """
     try:
         return make_geometry(geometry["coordinates"])
-    # geomet passes on the coordinates as they are in the text, with any nesting.
+    # geomet does not check the shape of the coordinates: they may be nested in any way.
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise ValueError(
             f"{source!r} does not hold the coordinates of a {geometry['type']}: {error!r}"
@@ -68,7 +68,7 @@ def _build_geometry(
 
 
 def _listing(points: Iterable[Coordinates]) -> str:
-    # repr() of a float reads back as the same float.
+    # Use repr(): its text is parsed to the same float again.
     return ", ".join(f"{x!r} {y!r}" for x, y in points)
 
 

@@ -32,7 +32,8 @@ class OncePerInterval:
         """Return True once, and then not until the interval is over. Read `missed` before you call
         this.
         """
-        # Monotonic: if the clock is set back, the log must not be silent for hours.
+        # Use a monotonic clock: if the system's clock is set back, the log must not be silent for
+        # hours.
         now = time.monotonic() if self._clock is None else self._clock()
         if now < self._next:
             self.missed += 1

@@ -61,7 +61,7 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
 
     @property
     def _items(self) -> list[tuple[Any, Any]]:
-        # A private name that server test suites use to read the pairs, including repeated keys.
+        # Test suites of servers read the pairs by this private name, including repeated keys.
         return list(zip(self._keys, self._values, strict=True))
 
     def _serialize_key(self, key: object) -> Any:
@@ -136,7 +136,7 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
                 return False
         return NotImplemented
 
-    # Mutable, so there is no hash, as with dict.
+    # Maps are mutable, so they have no hash, as with dict.
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     __all__ += containers.__all__
     __all__ += scalars.__all__
 else:
-    # Imported at the first use: where the compiled twin serves, nothing uses them.
+    # Import these modules on first use: if the compiled twin is used, nothing needs them.
     containers = Deferred("cassandra.cqltypes.codecs.containers")
     scalars = Deferred("cassandra.cqltypes.codecs.scalars")
 

@@ -219,7 +219,7 @@ def checked_token(token_class: type[Token], token: Any) -> Token:
     limits = _LIMITS.get(token_class)
     if limits is None:
         return token_class(token)  # the constructor checks the value
-    # A bool is an int, so True would be accepted as token 1.
+    # Refuse a bool, which is an int in Python: True would be accepted as token 1.
     if isinstance(token, bool) or not hasattr(token, "__index__"):
         raise TypeError(
             f"token must be an int or a {token_class.__name__}, but is "
@@ -276,7 +276,7 @@ class SortedRing:
 
     def tokens(self) -> list[Any]:
         """Return the values of all tokens, in order."""
-        # A copy, so that a caller cannot change the ring.
+        # Return a copy, so that a caller cannot change the ring.
         return list(self._values)
 
     def owners(self) -> list[int]:

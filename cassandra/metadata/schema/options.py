@@ -54,7 +54,8 @@ def table_options(names: RowNames, row: Sequence[Any]) -> dict[str, Any]:
     return options
 
 
-# Each server version has different columns, and a process may connect to many clusters.
+# A cache with a limit: each server version has other columns, and a process may connect to many
+# clusters.
 @lru_cache(maxsize=32)
 def _option_positions(names: RowNames) -> dict[str, int]:
     """Return the position of each option in a row with these columns."""
@@ -122,7 +123,7 @@ def scylla_options(
 ) -> dict[str, Any]:
     """Return the options of a ScyllaDB table, from its extensions and its row of scylla_tables."""
     options: dict[str, Any] = {}
-    # Extensions that are a map of strings.
+    # First, the extensions that are a map of strings.
     for extension, name in _SCYLLA_EXTENSIONS.items():
         values = (
             read_scylla_map(extensions[extension])
@@ -131,8 +132,8 @@ def scylla_options(
         )
         if values:
             options[name] = values
-    # Two extensions of another form. paxos_grace_seconds is a 32-bit number. scylla_tags is a map
-    # that also has settings of the Alternator API, which CQL cannot set.
+    # Then two extensions of another form. paxos_grace_seconds is a 32-bit number. scylla_tags is a
+    # map that also has settings of the Alternator API, which CQL cannot set.
     grace = extensions.get("paxos_grace_seconds")
     if isinstance(grace, bytes) and len(grace) == 4:
         options["paxos_grace_seconds"] = int.from_bytes(grace, "little", signed=True)
@@ -142,7 +143,7 @@ def scylla_options(
         and (read_scylla_map(tags) or {}).get("system:synchronous_updates") == "true"
     ):
         options["synchronous_updates"] = True
-    # Options in the row of scylla_tables.
+    # Last, the options in the row of scylla_tables.
     for name in _SCYLLA_COLUMNS:
         value = (row or {}).get(name)
         if value:

@@ -63,7 +63,7 @@ class Pages:
         # The names of tables and indexes rarely occur twice, so a cache would not help.
         if cql_type is UTF8Type and name in _UNIQUE_NAMES:
             return self._text
-        # All columns of a type share their values.
+        # All columns of one type share a cache of values.
         cached = self._cached.setdefault(cql_type, {})
 
         def read(data: bytes) -> Any:

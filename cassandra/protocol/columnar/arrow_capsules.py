@@ -329,7 +329,8 @@ _release_stream_address = _address(_release_stream_callback)
 
 def _make_destructor(name: bytes, struct_type: type[ctypes.Structure]) -> Any:
     """Return the destructor of capsules named `name` whose struct has the class `struct_type`."""
-    # Local variables, because this module's globals may be gone: see `_make_release_callback`.
+    # Use only local variables in `destroy`: this module's globals may be gone when it is called.
+    # See `_make_release_callback`.
     held, prototype, pointer_of = _held, _Release, _capsule_pointer
 
     def destroy(capsule: int) -> None:

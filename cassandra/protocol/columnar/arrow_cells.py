@@ -49,7 +49,7 @@ def is_ours(layout: Layout) -> bool:
     """Return True if this module must convert values of `layout`, because pyarrow cannot."""
     if layout.kind in _NUMBERS:
         return True
-    # Dates and timestamps: pyarrow's objects are unsuitable only inside structs and map entries.
+    # pyarrow's objects for dates and timestamps are unsuitable only inside structs and map entries.
     is_struct = layout.format == "+s"
     return any(
         child.kind in _CONVERTED_INSIDE
@@ -108,7 +108,7 @@ def cells(array: pyarrow.Array, layout: Layout) -> list[Any]:
             array,
             [dict(zip(layout.names, items, strict=True)) for items in zip(*fields, strict=True)],
         )
-    # A list, set, vector or map: convert all elements at once, then cut them into values.
+    # For a list, set, vector or map, convert all elements at once, then cut them into values.
     first, ends = bounds(array)
     (child,) = layout.children
     if layout.kind == "map":

@@ -61,7 +61,7 @@ class MessageType:
     opcode: ClassVar[int]
     name: ClassVar[str]
 
-    # Of a request: the opcodes of the messages that may answer it. `cassandra.protocol.expected`
+    # For a request: the opcodes of the messages that may answer it. `cassandra.protocol.expected`
     # has the answers that depend on the kind of a RESULT.
     answers: ClassVar[tuple[int, ...]] = ()
 

@@ -30,7 +30,8 @@ _new = object.__new__
 # The flags that announce fields before the message: see `read_extras`.
 _EXTRAS = TRACING_FLAG | WARNING_FLAG | CUSTOM_PAYLOAD_FLAG
 
-# The other responses: each class of the two modules that has `decode`.
+# Maps the opcode of any other response to the `decode` method of its message class in these
+# modules.
 _READERS: dict[int, Callable[[Cursor], MessageType]] = {
     message.opcode: message.decode
     for module in (control, events)

@@ -167,7 +167,7 @@ def _match_columns(
             f"the table has the column{'s' * (len(extra) > 1)} {', '.join(map(repr, extra))}, "
             f"but the bind markers are {', '.join(marker_names) or 'none'}"
         )
-    # `column_of_name` would return the first column of a repeated name, or both columns.
+    # Refuse repeated names: for them, `column_of_name` would return the first column, or both.
     if len(set(names)) < len(names):
         raise ValueError(
             f"two columns of the table have the same name: {', '.join(map(str, names))}"
