@@ -42,7 +42,7 @@ ToCql = Callable[[Any], Any]
 
 _CACHED_TYPES = 4096  # the maximum size of `Converters.cached_types`
 
-# Held while a registry changes, and in `follow` and `serve`.
+# One lock for all registries. It is held while one of them changes, and in `follow` and `serve`.
 _changing = Lock()
 
 

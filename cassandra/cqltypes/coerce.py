@@ -185,7 +185,9 @@ def inet_text(data: bytes) -> str:
 
 
 def truncated(why: str) -> NoReturn:
-    """Raise `DecodeError` for an item of a container. The container adds which item it is."""
+    """Raise `DecodeError` for an item of a container. The container's codec adds which item
+    it is.
+    """
     raise DecodeError(why)
 
 
@@ -233,7 +235,8 @@ def timestamp_millis(value: object) -> int:
     :param value: a datetime (in UTC if it is naive), a date, a `Date`, a number of milliseconds, or
         a string.
     """
-    # Check datetime before date, its base class. pandas' NaT is also a datetime, but is missing.
+    # Check datetime before date, its base class. pandas' NaT is also a datetime, but stands for a
+    # missing value, so refuse it.
     if isinstance(value, datetime.datetime):
         refuse_missing(value, "a datetime, a date or a number of milliseconds")
         return ms_timestamp_from_datetime(value)
@@ -268,8 +271,9 @@ def _warn_of_unit(millis: int) -> None:
     if millis <= _SECONDS_OF_2100 or millis >= _MICROS_OF_2001:
         if probable_timestamp_unit(millis) is None:
             return
-        # Python shows equal warnings of one line of the program once. The exact number would make
-        # the warnings of a column of such values differ, so that each of them would be shown.
+        # Python shows a warning of one line of the program only once if its text is the same. So
+        # round the number: a column of such values then gives one warning, and not one for each
+        # value.
         rounded = round(millis, 3 - len(str(millis)))
         advice = probable_timestamp_unit(rounded)
         warnings.warn(

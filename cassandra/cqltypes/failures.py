@@ -45,8 +45,8 @@ def shown(value: object) -> str:
         if type(value) in (list, tuple, str, bytes, bytearray) and len(shortened) > _SHOWN_LENGTH:
             shortened = shortened[:_SHOWN_LENGTH]
         elif type(value).__module__ == "numpy" and getattr(value, "size", 0) > _SHOWN_ELEMENTS:
-            # Show a few elements only: NumPy takes milliseconds for the repr of an embedding, and a
-            # bulk load may refuse very many of them.
+            # Show a few elements only: NumPy takes milliseconds for the repr of a long array, and a
+            # bulk load may refuse very many such arrays.
             text = repr(shortened.ravel()[:_SHOWN_ELEMENTS]).replace("\n", "")
             shape = "x".join(map(str, shortened.shape))
             return f"{text[: _SHOWN_LENGTH - 3]}... of shape {shape} ({type(value).__name__})"

@@ -28,7 +28,7 @@ __all__ = [
 
 # (module, attribute) of the missing values that we have not found yet.
 _locations_to_check = {("numpy.ma.core", "masked"), ("pandas", "NaT"), ("pandas", "NA")}
-# The classes of those that we have found.
+# The classes of the missing values that we have found.
 _found_types: set[type] = set()
 
 # The classes of most values. They are never missing, so callers check this set first.

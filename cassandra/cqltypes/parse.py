@@ -94,7 +94,8 @@ class _Reader:
             node = self._read_node(depth + 1)
             if self._peek() in (":", "=>"):
                 self._next()
-                # What we have parsed as a type was a field's name, as the token after it shows.
+                # This token shows that what we have parsed as a type is the name of a field. Its
+                # type follows.
                 field, node = node[0], self._read_node(depth + 1)
             parameters.append((field, node))
             if self._peek() == ",":

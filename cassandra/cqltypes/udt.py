@@ -215,7 +215,8 @@ def _value_factory(cls: type[UserType]) -> Callable[[list[Any]], Any]:
     if mapped_class is not None:
         return lambda fields: mapped_class(**dict(zip(names, fields, strict=True)))
     if cls.tuple_type is not None:
-        # Faster than the constructor of the named tuple, which takes each field as an argument.
+        # `tuple.__new__` is faster than the named tuple's own constructor, which takes each field
+        # as an argument.
         return partial(tuple.__new__, cls.tuple_type)
     return tuple
 

@@ -351,7 +351,7 @@ class Metadata(bases.MetadataBase):
         self.partitioner = partitioner
         for host, tokens in token_map.items():
             host.tokens = tuple(tokens)
-        # Also add hosts that were not known.
+        # Keep all known hosts, and add those of `token_map` that were not known.
         self._replace_hosts(
             list({**self._hosts, **{host.endpoint: host for host in token_map}}.values())
         )

@@ -27,9 +27,9 @@ class Host(bases.HostBase):
     """A node of the cluster: its end point, location and state.
 
     Hosts are compared, ordered and hashed by end point. A string is equal to a host with that
-    address. `is_up` is True, False, or None if it is not known yet. `state` is a word for it.
-    `last_failure` is the most recent error of a connection to the node since it was up, or None;
-    if the node is down, this is the reason.
+    address. `is_up` is True, False, or None if it is not known yet. `state` tells the same as a
+    word, and in more detail. `last_failure` is the most recent error of a connection to the node
+    since it was up, or None; if the node is down, this is the reason.
 
     :param endpoint: the end point of the node. A string is an address with the default port.
     :param conviction_policy_factory: called with the host; returns the `ConvictionPolicy` that
@@ -81,7 +81,7 @@ class Host(bases.HostBase):
             raise ValueError("endpoint must not be None")
         if conviction_policy_factory is None:
             raise ValueError("conviction_policy_factory must not be None")
-        # Older applications pass an address string.
+        # Accept an address string too, which older applications pass.
         self.endpoint = DefaultEndPoint(endpoint) if isinstance(endpoint, str) else endpoint
         self._hash = hash(self.endpoint)  # cached, because each request needs it several times
         # These two tell in which way the host is down: see `state`.

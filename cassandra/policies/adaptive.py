@@ -144,7 +144,7 @@ class AdaptivePolicy(TokenAwarePolicy):
         )
 
     def _plan_slowly(self, working_keyspace: str | None, query: Statement | None) -> Iterator[Host]:
-        """Build a plan without a planner: there is none yet, or hosts are demoted."""
+        """Build a query plan without a `Planner`: there is none yet, or some hosts are demoted."""
         child = self._child_policy
         key = getattr(query, "routing_key", None)
         if query is None or key is None:
@@ -155,7 +155,8 @@ class AdaptivePolicy(TokenAwarePolicy):
         # them.
         is_fixed = keeps_order(query)
         if self._has_tablets(keyspace):
-            # With tablets, the replicas depend on the table, and a router is for a whole keyspace.
+            # With tablets, the replicas depend on the table. A router is for a whole keyspace, so
+            # use none.
             router = None
             is_fixed = is_fixed or self._metadata.tablets.has_leaders(keyspace)
         if router is not None and not self._demoted:
@@ -244,7 +245,9 @@ class AdaptivePolicy(TokenAwarePolicy):
             self._judge(now)
 
     def _judge(self, now: float) -> None:
-        """End the demotions that are over, and demote hosts that are slow for their distance."""
+        """End the demotions that are over, and demote hosts that are slow compared with equally
+        near ones.
+        """
         self._next_judgement = now + JUDGE_INTERVAL
         demoted_before = list(self._demoted)
         for host, demotion_end in list(self._demoted.items()):
@@ -268,7 +271,7 @@ class AdaptivePolicy(TokenAwarePolicy):
 
     def _demote_slow(self, hosts: list[Host], now: float) -> None:
         """Demote the slow ones of `hosts`, which are all at the same distance."""
-        # The slowest first: if too many hosts are slow, only the slowest are demoted.
+        # Sort the slowest first: if too many hosts are slow, only the slowest are demoted.
         hosts.sort(key=lambda host: self._answers[host].average, reverse=True)
         fastest = self._answers[hosts[-1]].average
         # A host must exceed both limits: on a fast network, four times the fastest is still fast.

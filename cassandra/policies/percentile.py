@@ -147,7 +147,8 @@ class PercentileSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
         self.max_attempts = max_attempts
         self.min_delay = min_delay
         self.tracker = tracker if tracker is not None else LatencyTracker()
-        # True if the tracker's clock must not be replaced: the tracker is the application's.
+        # True if the tracker's clock must not be replaced: the application has passed the tracker,
+        # or `attach` has set the clock.
         self._keeps_tracker_clock = tracker is not None
 
     def attach(self, engine: Engine) -> None:

@@ -31,7 +31,9 @@ _MAX_COPIED_HOSTS = 64  # the greatest number of hosts that `rotated` copies
 
 
 class Router:
-    """A `ReplicaMap` with the tier of each host: 0 is the nearest, 7 the furthest.
+    """Finds the replicas of keys in a `ReplicaMap`, and sorts them by the tier of their host.
+
+    Tier 0 is the nearest, tier 7 the furthest.
 
     :param tiers: the tier of each host of the map. 255 excludes a host.
     :param seed: the seed of the generator that shuffles.
@@ -241,7 +243,8 @@ def replica_plan(
     query: Statement,
 ) -> Iterator[Host]:
     """Yield the replicas that are not down, then the other hosts of the child policy's plan."""
-    # A generator: most requests end at the first host, so the child's plan is never built.
+    # This is a generator, because most requests end at the first host: the child's plan is then
+    # never built.
     tried = set()
     for host in replicas:
         if host.is_up is not False:

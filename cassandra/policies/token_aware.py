@@ -160,7 +160,7 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         self._planner = None
 
     def _make_router(self, keyspace: str | None) -> Router | None:
-        """Build the router for `keyspace`, and a planner that uses it.
+        """Build the `Router` for `keyspace`, and a `Planner` that makes query plans with it.
 
         Return None if the keyspace's replicas are not known, or depend on the table.
         """
@@ -188,7 +188,9 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         return router
 
     def _router_over_map(self, replica_map: ReplicaMap) -> Router:
-        """Return a router over `replica_map`, with the child policy's distances."""
+        """Return a `Router`, which finds the replicas of a key in `replica_map` and sorts them by
+        the child policy's distances.
+        """
         tier_of = self._tier_function()
         # None stands for a host that has tablets, but is not known (yet).
         tiers = [tier_of(host) if host is not None else _LEFT_OUT for host in replica_map.hosts()]

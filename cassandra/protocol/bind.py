@@ -241,7 +241,7 @@ class BindPlan:
         self._cql_names: tuple[str, ...] = tuple(
             column.type.codec().cql_name for column in self.columns
         )
-        # Several markers may have the same name: ``WHERE a = :x AND b = :x``.
+        # The markers' names in order. Several may be equal, as in ``WHERE a = :x AND b = :x``.
         self._names = tuple(column.name for column in self.columns)
         self.strict = strict
 
@@ -275,7 +275,8 @@ class BindPlan:
             elif value is UNSET_VALUE:
                 has_unset = True
                 parts.append(UNSET_MARK)
-            # pandas.NA, masked values and the like are null. Values of the usual classes never are.
+            # Bind pandas.NA, masked values and the like as null. Values of the usual classes are
+            # never missing, so skip the check for them.
             elif type(value) not in USUAL and is_missing(value, self._cql_names[index]):
                 parts.append(NULL_VALUE)
             else:

@@ -415,7 +415,8 @@ def batch_body(
     last_prepared: Any = UNSET_VALUE
     head = b""
     for prepared, statement, values in statements:
-        # Most batches repeat one statement. Encode the bytes before its values only once.
+        # Most batches repeat one statement, so encode the bytes that come before its values only
+        # once.
         if statement is not last_statement or prepared is not last_prepared:
             cached_head = heads.get(statement) if prepared and type(statement) is bytes else None
             head = cached_head or _statement_head(heads, prepared, statement)
@@ -451,8 +452,8 @@ def batch_body(
 
 def _finish_batch(parts: list[bytes], count: int, params: QueryParams, version: int) -> bytes:
     """Put the number of statements into `parts[1]`, append the body's end, and join all parts."""
-    # Checked only now, because each row of a RowsBlock counts as a statement. Without this check,
-    # struct would raise an error that does not say what there are too many of.
+    # Check the number only here, because each row of a RowsBlock counts as a statement. Without
+    # this check, struct would raise an error that does not say what there are too many of.
     if count > MAX_SHORT:
         raise ValueError(f"a batch of {count} statements; the protocol has room for {MAX_SHORT}")
     parts[1] = uint16_pack(count)

@@ -228,7 +228,8 @@ class OwnTypeReader(TypeReader):
         registered_type = self._codes.get(code)
         if registered_type is None:
             raise ProtocolError(f"a column has a type of the unknown code 0x{code:04x}")
-        # The application replaced the class of this code. Without parameters, use it as it is.
+        # If the application has replaced the class of a type without parameters, use its class as
+        # it is.
         if registered_type is not TYPE_CODES.get(code) and code not in _COMPOSED:
             return registered_type
         # Otherwise read the type again from its code, with its parameters.

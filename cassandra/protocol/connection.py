@@ -349,8 +349,8 @@ class ProtocolConnection:
 
     def _segments(self) -> list[Action]:
         """Return the action that enables segments, if the protocol version uses them."""
-        # They begin after the response to STARTUP, be it READY or AUTHENTICATE. So the tokens of a
-        # login are already in segments (native_protocol_v5.spec, section 2.3.1).
+        # Segments begin after the response to STARTUP, be it READY or AUTHENTICATE. So the tokens
+        # of a login are already in segments (native_protocol_v5.spec, section 2.3.1).
         return [EnableSegments()] if ProtocolVersion.uses_segments(self.version) else []
 
     def _on_ready(self, message: ReadyMessage) -> list[Action]:

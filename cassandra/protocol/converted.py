@@ -112,7 +112,9 @@ def _with_subtypes(plain: Any, subtypes: tuple[Any, ...]) -> Any:
 
 
 def _is_opaque(cql_type: Any) -> bool:
-    """Return True if the type's codec is not made from the codecs of its subtypes."""
+    """Return True if the type's codec is not made from the codecs of its subtypes. Converters of
+    the subtypes then do not apply.
+    """
     has_own_codec = cql_type.build_codec.__func__ is not _BUILD_CODEC
     return has_own_codec or (cql_type._overridden() and not issubclass(cql_type, _Wrapper))
 
@@ -121,7 +123,9 @@ def _is_opaque(cql_type: Any) -> bool:
 
 
 def _make_codec(codecs: ModuleType, plain_codec: Any, encode: Any, decode: Any) -> Any:
-    """Return a codec with the functions given and, otherwise, the properties of `plain_codec`."""
+    """Return a codec that calls `encode` and `decode`, and otherwise has the properties of
+    `plain_codec`.
+    """
     return codecs.from_functions(
         plain_codec.cql_name,
         encode,
@@ -296,9 +300,9 @@ def _replace_decrypted_type(cql_type: Any, change: Callable[[Any], Any]) -> Any:
 def bound_columns(
     columns: Sequence[ColumnMetadata], converters: Converters
 ) -> Sequence[ColumnMetadata]:
-    """Return the bind markers of a statement with converting types.
+    """Return `columns`, the bind markers of a statement, with types that apply the converters.
 
-    :param columns: the markers. Encrypted columns already have their encrypting types.
+    :param columns: the bind markers. Encrypted columns already have their encrypting types.
     :param converters: the converters that are registered now.
     """
     types = _Types(converters, is_bound=True)

@@ -226,7 +226,7 @@ def _encrypted_type(
 
 
 def with_plain(kind: CqlType, plain: CqlType) -> Any:
-    """Return the type `kind` of an encrypted column with another plain type.
+    """Return a copy of `kind`, the type of an encrypted column, with another plain type.
 
     :param kind: the type of the encrypted column.
     :param plain: replaces `kind.plain_type`. It must encode values to the same bytes.

@@ -561,7 +561,8 @@ class BatchStatement(Statement):
             both.
         :returns: self.
         """
-        # Not strict: applications pair statements with an endless iterator of parameters.
+        # Stop at the end of the shorter iterable: applications pair statements with an endless
+        # iterator of parameters.
         for statement, values in zip(statements, parameters, strict=False):
             self.add(statement, values)
         return self

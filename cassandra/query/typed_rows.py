@@ -114,7 +114,8 @@ class TypedRows:
         make_rows = self._makers.get(key)
         if make_rows is None:
             make_rows = self._maker_of([(column.name, column.type) for column in metadata.columns])
-            # An estimate of the bytes that the function takes.
+            # The size of the cache is limited, so pass an estimate of the bytes that the function
+            # takes.
             make_rows = self._makers.keep(
                 key, make_rows, 2000 + 500 * len(metadata.columns) + 3 * text_size(key)
             )

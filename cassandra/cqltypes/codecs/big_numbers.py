@@ -103,7 +103,8 @@ def int_of_digits(digits: str) -> int:
     while count * 2 < size:
         count *= 2
     upper = int_of_digits(digits[:-count])
-    # Multiply by 10 ** n as by 5 ** n and a shift by n bits, which is almost free.
+    # Multiply by 10 ** n in two steps: by 5 ** n, and then by a shift of n bits, which costs almost
+    # nothing.
     return ((upper * _power_of_five(count)) << count) + int_of_digits(digits[-count:])
 
 

@@ -148,7 +148,7 @@ class ListCodec(Codec):
         """Encode any iterable."""
         element = self._element
         if type(value) is list:
-            # Copied, because encoding an element may run user code that changes the list.
+            # Copy the list: encoding an element may run user code that changes it.
             value = value.copy()
         # The fast path for numbers: one call of struct.
         if element.struct_code:
@@ -159,7 +159,8 @@ class ListCodec(Codec):
             return b""
         items: list[Any] = value if type(value) is list else [*members_of(value, self.cql_name)]
         items = without_missing(items, element.cql_name)
-        # The fast path for other simple types: all elements, then all lengths, in one join.
+        # The fast path for other simple types: encode all elements, then all lengths, and join
+        # once.
         bodies = None if element.struct_code else element._encode_many(items)
         if bodies is not None:
             parts = [b""] * (2 * len(items) + 1)
@@ -167,7 +168,7 @@ class ListCodec(Codec):
             parts[1::2] = length_fields(bodies)
             parts[2::2] = bodies
             return b"".join(parts)
-        # The slow path, element by element.
+        # The slow path encodes the elements one by one, so that an error can name the bad one.
         parts = [pack_length(len(items))]
         index = 0
         encode = element.encode
@@ -196,7 +197,8 @@ class ListCodec(Codec):
             if packed is not None:
                 items = list(struct.unpack(f">{count}{element.struct_code}", packed))
                 return items if self._finish_items is None else self._finish_items(items)
-            # Some element is null, or the data are malformed. For nulls only, no loop is needed.
+            # Some element is null, or the data are malformed. If all elements are null, no loop is
+            # needed.
             if data[4:] == NULL * count:
                 items = [None] * count
                 return items if self._finish_items is None else self._finish_items(items)
@@ -205,7 +207,7 @@ class ListCodec(Codec):
         items = [] if element_bytes is None else element._decode_many(element_bytes) or []
         if items:
             return items if self._finish_items is None else self._finish_items(items)
-        # The slow path, element by element.
+        # The slow path decodes the elements one by one, so that an error can name the bad one.
         offset = 4
         decode, total = element.decode, len(data)
         try:
@@ -268,7 +270,7 @@ class MapCodec(Codec):
         if value is EMPTY:
             return b""
         if type(value) is dict:
-            # Copied, because encoding a key may run user code that changes the dict.
+            # Copy the dict: encoding a key may run user code that changes it.
             value = value.copy()
             keys, values = [*value], [*value.values()]
         else:
@@ -322,7 +324,7 @@ class MapCodec(Codec):
             )
             if all_keys is not None and all_values is not None:
                 return OrderedMapSerializedKey._of(all_keys, all_values, self._key.encode)
-        # The slow path, entry by entry.
+        # The slow path decodes the entries one by one, so that an error can name the bad one.
         offset = 4
         total = len(data)
         sides = (
@@ -516,7 +518,7 @@ class VectorCodec(Codec):
             bodies = element._encode_many([*items])
             if bodies is not None and not {*map(len, bodies)} - {element.fixed_size}:
                 return b"".join(bodies)
-        # The slow path, element by element.
+        # The slow path encodes the elements one by one, so that an error can name the bad one.
         parts = []
         index = 0
         try:
@@ -557,7 +559,7 @@ class VectorCodec(Codec):
             )
             if decoded is not None:
                 return decoded
-        # The slow path, element by element.
+        # The slow path decodes the elements one by one, so that an error can name the bad one.
         items: list[Any] = []
         offset = 0
         # The length of each element has at least one byte.

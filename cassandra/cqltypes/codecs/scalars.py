@@ -116,7 +116,7 @@ def _converts(value: object) -> bool:
 
 
 class Integer(_Number):
-    """tinyint, smallint, int, bigint, counter."""
+    """The codec of the integer types: tinyint, smallint, int, bigint and counter."""
 
     __slots__ = ()
 
@@ -149,7 +149,7 @@ class Integer(_Number):
 
 
 class Float(_Number):
-    """float and double."""
+    """The codec of float and double."""
 
     __slots__ = ()
 
@@ -179,7 +179,7 @@ class Float(_Number):
 
 
 class Boolean(Leaf):
-    """boolean: one byte, 0 is false."""
+    """The codec of boolean: one byte, in which 0 means false."""
 
     __slots__ = ()
 
@@ -202,7 +202,7 @@ class Boolean(Leaf):
 
 
 class Text(Leaf):
-    """text, varchar (UTF-8) and ascii."""
+    """The codec of text and varchar (in UTF-8), and of ascii."""
 
     __slots__ = ("_encoding",)
 
@@ -251,7 +251,7 @@ class Text(Leaf):
 
 
 class Blob(Leaf):
-    """blob: bytes, unchanged."""
+    """The codec of blob, whose bytes are not changed."""
 
     __slots__ = ()
 
@@ -269,12 +269,12 @@ class Blob(Leaf):
 
 
 class Uuid(Leaf):
-    """uuid and timeuuid: 16 bytes."""
+    """The codec of uuid and timeuuid: 16 bytes."""
 
     __slots__ = ()
 
     def encode(self, value: object) -> bytes:
-        """Return the 16 bytes."""
+        """Encode a UUID, or the string of one, as 16 bytes."""
         if type(value) is UUID:
             return value.bytes
         if value is EMPTY:
@@ -314,12 +314,12 @@ class Uuid(Leaf):
 
 
 class Timestamp(Leaf):
-    """timestamp: milliseconds since 1970 in 64 bits."""
+    """The codec of timestamp: milliseconds since 1970 in 64 bits."""
 
     __slots__ = ()
 
     def encode(self, value: object) -> bytes:
-        """Return 8 bytes."""
+        """Encode a timestamp as 8 bytes; `coerce.timestamp_millis` says what is accepted."""
         if value is EMPTY:
             return b""
         return _int64.pack(coerce.timestamp_millis(value))
@@ -332,12 +332,12 @@ class Timestamp(Leaf):
 
 
 class DateCodec(Leaf):
-    """date: a number of days, unsigned 32 bits; 2**31 is 1970-01-01."""
+    """The codec of date: a number of days in 32 bits, unsigned; 2**31 is 1970-01-01."""
 
     __slots__ = ()
 
     def encode(self, value: object) -> bytes:
-        """Return 4 bytes."""
+        """Encode a date as 4 bytes; `coerce.date_number` says what is accepted."""
         # A fast path for `Date`; `coerce` handles the other classes.
         if type(value) is Date:
             try:
@@ -356,12 +356,12 @@ class DateCodec(Leaf):
 
 
 class TimeCodec(Leaf):
-    """time: nanoseconds since midnight in 64 bits."""
+    """The codec of time: nanoseconds since midnight in 64 bits."""
 
     __slots__ = ()
 
     def encode(self, value: object) -> bytes:
-        """Return 8 bytes."""
+        """Encode a time of day as 8 bytes; `coerce.time_nanos` says what is accepted."""
         if value is EMPTY:
             return b""
         return _int64.pack(coerce.time_nanos(value))
@@ -377,12 +377,12 @@ class TimeCodec(Leaf):
 
 
 class DurationCodec(Leaf):
-    """duration: months, days and nanoseconds as signed variable-length integers."""
+    """The codec of duration: months, days and nanoseconds as signed variable-length integers."""
 
     __slots__ = ()
 
     def encode(self, value: object) -> bytes:
-        """Return 3 to 27 bytes."""
+        """Encode a `Duration` as 3 to 27 bytes."""
         if value is EMPTY:
             return b""
         return vints_pack(coerce.duration_parts(value))
@@ -403,12 +403,12 @@ class DurationCodec(Leaf):
 
 
 class Inet(Leaf):
-    """inet: the 4 (IPv4) or 16 (IPv6) bytes of an address."""
+    """The codec of inet: the 4 (IPv4) or 16 (IPv6) bytes of an address."""
 
     __slots__ = ()
 
     def encode(self, value: object) -> bytes:
-        """Return 4 or 16 bytes."""
+        """Encode an address, given as a string or an object of the module `ipaddress`."""
         if value is EMPTY:
             return b""
         return coerce.inet_bytes(value)
@@ -419,7 +419,7 @@ class Inet(Leaf):
 
 
 class Varint(Leaf):
-    """varint: an integer of any size, in two's complement."""
+    """The codec of varint: an integer of any size, in two's complement."""
 
     __slots__ = ()
 
@@ -437,12 +437,12 @@ class Varint(Leaf):
 
 
 class DecimalCodec(Leaf):
-    """decimal: an [int] scale and the unscaled number as a varint."""
+    """The codec of decimal: an [int] scale, and the unscaled number as a varint."""
 
     __slots__ = ()
 
     def encode(self, value: object) -> bytes:
-        """Return 4 bytes of scale and the unscaled integer."""
+        """Encode a number as its scale in 4 bytes, and the unscaled integer."""
         if value is EMPTY:
             return b""
         unscaled, scale = coerce.decimal_parts(value)
@@ -460,7 +460,7 @@ class DecimalCodec(Leaf):
 
 
 class Empty(Leaf):
-    """The type "empty" of composite comparators, whose only value has no bytes."""
+    """The codec of the type "empty" of composite comparators, whose only value has no bytes."""
 
     __slots__ = ()
 

@@ -265,7 +265,7 @@ class NetworkTopologyStrategy(ReplicationStrategy):
             datacenter: number for number, datacenter in enumerate(self.dc_replication_factors_info)
         }
         racks: dict[Any, int] = {}
-        # -1 is a data centre without replicas.
+        # The number -1 stands for every data centre without replicas.
         datacenter_of = [numbers.get(host.datacenter, -1) for host in hosts]
         # Racks of different data centres may have the same name, but get different numbers.
         rack_of = [racks.setdefault((host.datacenter, host.rack), len(racks)) for host in hosts]

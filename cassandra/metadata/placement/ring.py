@@ -192,7 +192,7 @@ class _Datacenter:
     ) -> None:
         full, total = factor
         self._size = len(owners)
-        # Two laps, so that walking past the end of the ring needs no modulo.
+        # Store two laps of the ring, so that walking past its end needs no modulo.
         self._positions = [*positions, *(position + self._size for position in positions)]
         self._owners = [owners[position] for position in positions] * 2
         self._racks = racks

@@ -244,7 +244,7 @@ class TokenMap:
         :param keyspace: the name of the keyspace.
         :param build_if_absent: add the keyspace even if its replicas were never looked up.
         """
-        # Looking up the replicas adds them.
+        # The look-up of its replicas adds the keyspace.
         if build_if_absent or keyspace in self._by_keyspace:
             self._replicas_of(keyspace)
 

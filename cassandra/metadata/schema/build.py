@@ -101,8 +101,8 @@ def _special_table(source: TableSource) -> TableMetadataV3:
     )
     # NOTHING is one empty mapping for all tables, which saves objects.
     table_metadata.indexes = table_metadata.views = table_metadata.dropped_columns = NOTHING
-    # Set the columns first, because flags and other parts refer to them. If one step fails, the
-    # others are done all the same.
+    # Set the columns first, because flags and other parts refer to them. If one step fails, go on
+    # with the other steps.
     for set_part in (_set_columns, _set_flags, _set_options, _set_other_parts):
         try:
             set_part(table_metadata, source)
@@ -116,7 +116,7 @@ def _set_options(metadata: TableMetadataV3 | MaterializedViewMetadata, source: T
     """Set the row, from which the options are read later, and the options of ScyllaDB."""
     if source.error is not None:
         raise source.error
-    # Only ScyllaDB has rows in scylla_tables.
+    # A row in scylla_tables shows that the server is ScyllaDB.
     metadata.set_row(source.names, source.row, bool(source.scylla))
     index = source.names.extensions
     extensions = source.row[index] if index is not None else None

@@ -38,7 +38,7 @@ class Pages:
 
     def __init__(self) -> None:
         self._cached: dict[Any, dict[bytes, Any]] = {}  # for each type, its values by their bytes
-        # True if some value could not be decoded: its error is in its place.
+        # True if some value could not be decoded. The error then takes the place of the value.
         self.damaged = False
 
     def decode(self, message: ResultMessage, version: int) -> list[list[Any]]:

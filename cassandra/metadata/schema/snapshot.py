@@ -90,7 +90,7 @@ def _with_names_note(
         f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
     )
     hint = f"did you mean {similar_name!r}? " if similar_name else ""
-    # Tracebacks show notes since Python 3.11.
+    # Tracebacks show these notes since Python 3.11.
     vars(error).setdefault("__notes__", []).append(
         f"({hint}there are {', '.join(map(repr, listed_names))}{more_note})"
         if names

@@ -114,8 +114,8 @@ _get_buffer = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, _pointer, ctypes
 _keep = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
 _release_buffer = ctypes.PYFUNCTYPE(None, _pointer)(("PyBuffer_Release", ctypes.pythonapi))
 
-# For each struct that was not released yet: the objects whose memory it points to. The key is the
-# number in the struct's private_data.
+# Maps the number in a struct's private_data to the objects whose memory the struct points to, for
+# each struct that was not released yet.
 _held: dict[int, tuple[Any, ...]] = {}
 _numbers = itertools.count(1)
 
@@ -252,7 +252,8 @@ _release_stream = _make_release_callback(_Stream)
 
 
 class _Source:
-    """What a stream's callbacks need: the layout, the function `following`, and the last error.
+    """Holds what a stream's callbacks need: the layout, the function `following`, and the last
+    error.
 
     :param following: returns the next column, or None at the end of the stream.
     """

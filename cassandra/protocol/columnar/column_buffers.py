@@ -91,7 +91,7 @@ class ColumnPlan:
         begin_page()
         try:
             columns = _split_cells(body, offset, row_count, len(layouts))
-            # Not a comprehension, because `len(arrays)` tells below which column failed.
+            # Use a loop and not a comprehension: `len(arrays)` tells below which column failed.
             for index in range(len(layouts)):
                 arrays.append(self._build(index, columns[index]))  # noqa: PERF401
         # After a MemoryError, do not look for a bad value: the data are not to blame, and

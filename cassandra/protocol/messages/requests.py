@@ -74,7 +74,8 @@ class _QueryMessage(MessageType):
         self.continuous_paging_options = continuous_paging_options
         self.keyspace = keyspace
 
-    # Not a parameter of the constructor: applications' subclasses pass its arguments by position.
+    # An attribute and not a parameter of the constructor: applications' subclasses pass the
+    # constructor's arguments by position.
     now_in_seconds: int | None = None
 
     def _write_query_params(self, f: BinaryIO, protocol_version: int) -> None:
@@ -275,7 +276,7 @@ class BatchMessage(MessageType):
     opcode = opcodes.BATCH
     name = "BATCH"
 
-    # Not a parameter of the constructor, as in `_QueryMessage`.
+    # An attribute and not a parameter of the constructor, as in `_QueryMessage`.
     now_in_seconds: int | None = None
 
     def __init__(

@@ -107,7 +107,9 @@ def _slice_items(array: pyarrow.Array, items: Any, ends: Sequence[int]) -> list[
 
 
 def _values_of_lists(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
-    """Return lists, sets and vectors as lists."""
+    """Return the lists, sets or vectors of an array as lists; None if pyarrow's objects can be
+    bound.
+    """
     if type(array).__name__ not in _LISTS:
         return None
     first, ends = bounds(array)
@@ -144,7 +146,9 @@ def _numbers_in_memory(array: pyarrow.Array, cqltype: CqlType) -> memoryview | N
 
 
 def _values_of_maps(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
-    """Return maps as dicts, or as `Pairs` if a dict cannot hold the keys."""
+    """Return the maps of an array as dicts, or as `Pairs` if a dict cannot hold the keys; None for
+    other arrays.
+    """
     if type(array).__name__ == "MapArray":
         keys, items = array.keys, array.items
     elif type(array).__name__ in _LISTS and array.type.value_type.num_fields == 2:
@@ -163,7 +167,10 @@ def _values_of_maps(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
 
 
 def _values_of_tuples(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
-    """Return structs as tuples; the struct may lack the last fields of the CQL type."""
+    """Return the structs of an array as tuples; None if they do not fit the CQL type.
+
+    A struct may lack the last fields of the type.
+    """
     types = cqltype.subtypes
     if type(array).__name__ != "StructArray" or array.type.num_fields > len(types):
         return None
@@ -174,7 +181,9 @@ def _values_of_tuples(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | Non
 
 
 def _values_of_udts(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
-    """Return user-defined types as tuples of their fields, which are found by name."""
+    """Return the structs of an array as tuples of a user-defined type's fields, found by name; None
+    if they do not fit the type.
+    """
     if type(array).__name__ != "StructArray":
         return None
     names = [field.name for field in array.type]
@@ -200,7 +209,9 @@ _ARROW_CONTAINERS: dict[CqlType, _Reader] = {
 
 
 def _values_of_dates(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
-    """Return dates as the unsigned numbers of the wire format, in which 1970-01-01 is 2**31."""
+    """Return the dates of an array as the unsigned numbers of the wire format, in which 1970-01-01
+    is 2**31; None for other arrays.
+    """
     name = type(array).__name__
     if name == "Date32Array":
         return _convert_values(array.cast("int32").to_pylist(), lambda day: day + DATE_OFFSET)
@@ -227,7 +238,7 @@ def _nanoseconds_of(array: pyarrow.Array) -> list[Any]:
 
 
 def _values_of_timestamps(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
-    """Return milliseconds, rounded down."""
+    """Return the moments of an array as milliseconds, rounded down; None for other arrays."""
     name = type(array).__name__
     if name == "Date32Array":
         return _convert_values(array.cast("int32").to_pylist(), lambda day: day * _DAY_MILLIS)
@@ -244,7 +255,9 @@ def _values_of_timestamps(array: pyarrow.Array, cqltype: CqlType) -> list[Any] |
 
 
 def _values_of_durations(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
-    """Return intervals, durations and structs of three numbers as `Duration`."""
+    """Return intervals, durations and structs of three numbers as `Duration`; None for other
+    arrays.
+    """
     name = type(array).__name__
     if name == "MonthDayNanoIntervalArray":
         return _convert_values(array.to_pylist(), lambda value: Duration(*value))
@@ -266,7 +279,7 @@ def _values_of_varints(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | No
 
 
 def _values_of_integers(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
-    """Return decimals as ints, for an integer type."""
+    """Return the decimals of an array as ints, for an integer type; None for other arrays."""
     return (
         _convert_values(array.to_pylist(), whole_number)
         if type(array).__name__.startswith("Decimal")
@@ -281,7 +294,9 @@ def _values_of_uuids(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None
 
 
 def _values_of_opaque_types(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
-    """Decode values of a type that has no Arrow type and is stored as its serialized bytes."""
+    """Decode values of a type that has no Arrow type and is stored as its serialized bytes; None if
+    the array does not hold bytes.
+    """
     return (
         _convert_values(array.to_pylist(), reader_of(cqltype))
         if type(array).__name__ in _BINARIES

@@ -20,7 +20,7 @@ class Column(Protocol):
 
     @property
     def type(self) -> Any:
-        """A class of `cassandra.cqltypes`."""
+        """The CQL type of the values, a class of `cassandra.cqltypes`."""
 
 
 # Protocols, because annotations of NumPy or pandas would make mypy need these packages.
