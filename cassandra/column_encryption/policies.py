@@ -331,7 +331,10 @@ class AESGCMColumnEncryptionPolicy(KeyedPolicy):
 
 
 def _make_sealing(key: SecretKey | None, column: ColDesc, key_id: str) -> _Sealing:
-    """Prepare to encrypt and decrypt values of a column with a key."""
+    """Return what is needed to encrypt and decrypt values of a column with a key.
+
+    :raises ValueError: if the key id has no bytes, or more than 255.
+    """
     AESGCM = import_module("cryptography.hazmat.primitives.ciphers.aead").AESGCM
 
     assert key is not None

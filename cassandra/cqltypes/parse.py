@@ -323,7 +323,7 @@ public(
 
 
 def _pickled(cls: type[Any]) -> Any:
-    """Return how to pickle a type class, for `copyreg`."""
+    """Return what `copyreg` needs to pickle a type class: its name, or (function, arguments)."""
     # Ordinary classes are pickled by name. A class that was made at run time, for example one with
     # parameters, is in no module, so pickle what `_unpickled` needs to make it again.
     if vars(cls).get("_registered", True) or cls is UnrecognizedType:

@@ -109,7 +109,9 @@ class LatencyTracker:
         return self._computed[key]
 
     def _compute(self, percent: float, at_least: int) -> float | None:
-        """Compute a percentile over both windows."""
+        """Compute a percentile over both windows; None if fewer than `at_least` latencies are
+        recorded.
+        """
         counts = self._counts
         if self._previous is not None:
             counts = [current + old for current, old in zip(counts, self._previous, strict=True)]

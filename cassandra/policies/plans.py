@@ -204,7 +204,9 @@ class Planner:
     def _plan_tablet(
         self, keyspace: str | None, working_keyspace: str | None, query: Statement
     ) -> Iterator[Host] | None:
-        """Return the plan of a statement for a table with tablets."""
+        """Return the plan of a statement for a table with tablets; None if it has no
+        routing key.
+        """
         key, tablets = query.routing_key, self._metadata.tablets
         if key is None:
             return None

@@ -215,11 +215,11 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         return tier_of
 
     def _router_over(self, hosts: tuple[Any, ...]) -> Router:
-        """Return a router for the hosts of tablets, which need no token ring."""
+        """Return a `Router` for `hosts`, which hold tablets. It needs no token ring."""
         return self._router_over_map(ring.ReplicaMap(ring.TokenRing([]), hosts, []))
 
     def _make_planner(self) -> Planner | None:
-        """Return a planner that uses the current routers."""
+        """Return a `Planner` that uses the current routers. `AdaptivePolicy` may return None."""
         return plans.Planner(
             self._metadata,
             self._routers,

@@ -253,7 +253,9 @@ def _add_optional_fields(params: QueryParams, version: int, tail: list[bytes]) -
 
 
 def _add_query_params(parts: list[bytes], params: QueryParams, version: int) -> None:
-    """Append <query_parameters>."""
+    """Append <query_parameters>: the consistency level, the flags, and the fields that they
+    announce.
+    """
     parts.append(_short(params.consistency, "is not a consistency level"))
     flags_index = len(parts)
     parts.append(b"")  # replaced below by the flags, which are not known yet

@@ -191,7 +191,9 @@ def _warn_of_unknown_names(row: Mapping[Any, Any], names: Sequence[str]) -> None
 
 
 def _values_of_fields(row: object, fields: Sequence[str], names: Sequence[str]) -> list[Any]:
-    """Return the values of an instance of a dataclass or attrs class."""
+    """Return the values of a dataclass or attrs instance, in the order of the bind markers
+    `names`.
+    """
     cls: Any = type(row)
     aliases = attributes_by_alias(cls)
     # A field that supplies a marker under its alias is used, although its own name has no marker.

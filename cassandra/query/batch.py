@@ -693,7 +693,7 @@ class BatchStatement(Statement):
 
 
 def _is_lwt(entry: Entry) -> bool:
-    """Return True if an entry has a lightweight transaction."""
+    """Return True if an entry of a batch has a lightweight transaction."""
     if isinstance(entry, BoundRows):
         return entry.prepared.is_lwt()
     if isinstance(entry, BoundRow):

@@ -227,7 +227,7 @@ class _Copier:
         return duplicate
 
     def _copy_object(self, value: Any, names: Iterable[str]) -> Any:
-        """Copy an object and the values in its attributes."""
+        """Copy an object, and the values of its attributes `names`."""
         duplicate = copy.copy(value)
         if duplicate is value:  # the class's own __copy__ made no copy
             return value

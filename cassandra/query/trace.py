@@ -128,7 +128,9 @@ class QueryTrace:
         wait_for_complete: bool,
         query_cl: int | None,
     ) -> None:
-        """Read the trace with the functions of the blocking or of the asyncio API."""
+        """Read the trace. `execute`, `sleep` and `clock` come from the blocking or the
+        asyncio API.
+        """
         deadline = None if max_wait is None else clock() + max_wait
         # One replica is enough, because we read the trace again until it is complete.
         level = ConsistencyLevel.LOCAL_ONE if query_cl is None else query_cl

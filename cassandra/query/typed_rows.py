@@ -310,7 +310,7 @@ def _positional_parameters(cls: type[Any]) -> list[str]:
 
 
 def _dataclass_fields(cls: type[Any]) -> list[Field]:
-    """Return the parameters of the dataclass's __init__, in order."""
+    """Return the parameters of the dataclass's __init__ as fields, in order."""
     hints = _annotations_of(cls)
     no_default = dataclasses.MISSING
     # `dataclasses.fields` leaves out InitVar parameters, which __init__ takes too.
@@ -354,7 +354,7 @@ def _dict_maker(
 
 
 def _attrs_fields(cls: type[Any]) -> list[Field]:
-    """Return the parameters of the attrs class's __init__, in order."""
+    """Return the parameters of the attrs class's __init__ as fields, in order."""
     hints = _annotations_of(cls)
     return [
         Field(
@@ -567,7 +567,7 @@ def _conversion_for_union(
 
 
 def _convert_to_first(conversions: Sequence[Convert], value: object) -> Any:
-    """Convert a value to the first member of a union that accepts it."""
+    """Convert a value to the first member of a union that accepts it; `_Misfit` if none does."""
     errors: list[Exception] = []
     for convert in conversions:
         try:
@@ -621,7 +621,7 @@ def _convert_by(convert: Convert, value: object) -> Any:
 
 
 def _convert_to_member(enum_class: type[enum.Enum], value: object) -> enum.Enum:
-    """Return the member of an enum whose value is `value`."""
+    """Return the member of an enum whose value is `value`; `_Misfit` if there is none."""
     try:
         return enum_class(value)
     except ValueError as error:

@@ -134,7 +134,7 @@ class Leaf(Codec):
     __slots__ = ()
 
     def _encode_many(self, values: list[Any]) -> list[bytes] | None:
-        """See `Codec._encode_many`."""
+        """Encode all `values` at once, or return None: see `Codec._encode_many`."""
         try:
             return [*map(self.encode, values)]
         except Exception:
@@ -143,7 +143,7 @@ class Leaf(Codec):
             return None
 
     def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
-        """See `Codec._decode_many`."""
+        """Decode all `bodies` at once, or return None: see `Codec._decode_many`."""
         try:
             return [*map(self.decode, bodies)]
         except Exception:  # as in _encode_many

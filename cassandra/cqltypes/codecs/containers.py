@@ -399,7 +399,7 @@ class TupleCodec(Codec):
         return b"".join(parts)
 
     def _read(self, data: Data) -> list[Any]:
-        """Return the values of all fields."""
+        """Decode the bytes of a tuple or UDT; returns a list with the value of each field."""
         data = bytes(data)
         values: list[Any] = []
         offset = 0

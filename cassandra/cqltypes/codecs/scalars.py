@@ -93,14 +93,14 @@ class _Number(Leaf):
             wrong_width(self.cql_name, self.width, len(data))
 
     def _encode_many(self, values: list[Any]) -> list[bytes] | None:
-        """See `Codec._encode_many`."""
+        """Encode all `values` at once, or return None: see `Codec._encode_many`."""
         try:
             return [*map(self._pack, values)]
         except Exception:  # as in Leaf: the caller then encodes the values one by one
             return None
 
     def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
-        """See `Codec._decode_many`."""
+        """Decode all `bodies` at once, or return None: see `Codec._decode_many`."""
         # The bytes are joined, so one value of another size would shift all numbers after it.
         if {*map(len, bodies)} - {self.width}:
             return None
@@ -231,7 +231,7 @@ class Text(Leaf):
             )
 
     def _encode_many(self, values: list[Any]) -> list[bytes] | None:
-        """See `Codec._encode_many`."""
+        """Encode all `values` at once, or return None: see `Codec._encode_many`."""
         if self._encoding != "utf-8":
             return super()._encode_many(values)
         try:
@@ -240,7 +240,7 @@ class Text(Leaf):
             return None
 
     def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
-        """See `Codec._decode_many`."""
+        """Decode all `bodies` at once, or return None: see `Codec._decode_many`."""
         if self._encoding != "utf-8":
             return super()._decode_many(bodies)
         try:
@@ -292,7 +292,7 @@ class Uuid(Leaf):
         return uuid
 
     def _encode_many(self, values: list[Any]) -> list[bytes] | None:
-        """See `Codec._encode_many`."""
+        """Encode all `values` at once, or return None: see `Codec._encode_many`."""
         # The fast way is for plain UUIDs only: a subclass may override `bytes`.
         if {*map(type, values)} != {UUID}:
             return super()._encode_many(values)
@@ -302,7 +302,7 @@ class Uuid(Leaf):
             return None
 
     def _decode_many(self, bodies: list[bytes]) -> list[Any] | None:
-        """See `Codec._decode_many`."""
+        """Decode all `bodies` at once, or return None: see `Codec._decode_many`."""
         if {*map(len, bodies)} - {16}:
             return None
         # Create the UUIDs without their constructor, as in `decode`, and without a loop in Python.

@@ -222,7 +222,11 @@ def _literal(cql_type: str, value: str) -> str:
 
 
 def _literal_of(parsed_type: Sequence[Any], value: str) -> str:
-    """Return the literal of a value whose type `cqltype_to_python` has parsed."""
+    """Return the CQL literal of a string from the schema tables.
+
+    :param parsed_type: the type of the value, as `cqltype_to_python` has parsed it.
+    :param value: the string.
+    """
     name = parsed_type[0]
     if name == "frozen":
         return _literal_of(parsed_type[1], value)

@@ -108,7 +108,7 @@ def note_runs(rows_of: RowsOf, body: bytes, offset: int, count: int) -> None:
 
 
 def _add_run(rows_of: RowsOf, names: tuple[str, str], run: Runs) -> None:
-    """Add a run to those of its table."""
+    """Add a run (consecutive rows of one table in one page) to the runs of its table."""
     tables = rows_of.setdefault(names[0], {})
     # A page may end in the middle of a table, so a table may have several runs.
     tables[names[1]] = tables.get(names[1], ()) + run
@@ -127,7 +127,7 @@ def _names(keyspace: bytes, table: bytes) -> tuple[str, str] | None:
 
 
 def _rows(body: bytes, offset: int, count: int) -> Iterator[list[bytes | None]]:
-    """Yield the cells of each row of a run; a null is None."""
+    """Yield the cells of each row of a run (consecutive rows in one page); a null is None."""
     size_at, end = _int32_at, len(body)
     for _ in range(count):
         cells: list[bytes | None] = []

@@ -203,7 +203,9 @@ class TableMetadata(_Columnar, bases.TableBase):
         return self._all_as_cql()
 
     def _all_as_cql(self) -> str:
-        """Return all statements of the export."""
+        """Return the statements for the table, its indexes, triggers, views and extensions as one
+        string.
+        """
         # Create the table first, because the other statements refer to it.
         parts = [self._missing_parts_note() + self.as_cql_query(formatted=True) + ";"]
         parts += [index.as_cql_query() + ";" for index in self.indexes.values()]

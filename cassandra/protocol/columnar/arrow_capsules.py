@@ -79,7 +79,7 @@ class _Stream(ctypes.Structure):
 
 
 class _View(ctypes.Structure):
-    """A Py_buffer."""
+    """The C struct Py_buffer, by which CPython gives access to the memory of an object."""
 
     _fields_ = (
         ("buf", _pointer),

@@ -197,7 +197,7 @@ class TruncateError(RequestExecutionException):
 
 
 def _read_response_counts(cursor: Cursor) -> dict[str, Any]:
-    """Read the fields with which timeouts and failures begin."""
+    """Return the fields with which the errors for timeouts and failures begin, by name."""
     # The keys must be the parameters of the public exceptions, to which `to_exception` passes them.
     return {
         "consistency": cursor.short(),
