@@ -36,7 +36,8 @@ class _ClassLiteral:
     def __call__(self, value: object) -> str:
         converted = to_native(self.to_cql, value, "a value of CQL")
         write = self.encoder._method(type(converted))
-        # The converter has returned a CQL value. If its class has a converter, too, do not call it.
+        # The converter has returned a CQL value. Do not convert it again, even if its class has a
+        # converter.
         while isinstance(write, _ClassLiteral):
             write = write.previous or self.encoder.cql_encode_object
         return write(converted)

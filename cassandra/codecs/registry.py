@@ -298,7 +298,7 @@ class CodecRegistry:
     def serve(self, encoder: Encoder) -> None:
         """Make an encoder convert values of registered classes, now and after each change.
 
-        This encoder replaces that of an earlier call.
+        It replaces the encoder of an earlier call.
 
         :param encoder: the encoder of a session. The registry does not keep it alive.
         """
@@ -329,7 +329,7 @@ class CodecRegistry:
         return followers
 
     def _take_snapshot(self) -> None:
-        """Set `converters` to the parent's converters and, with precedence, those of this registry.
+        """Set `converters` to the parent's converters, overridden by those of this registry.
 
         It is None if there are none at all.
         """

@@ -85,7 +85,7 @@ class CassandraTypeType(type):
     def __new__(mcs, name: str, bases: tuple[type, ...], dct: dict[str, Any]) -> CassandraTypeType:
         """Create the class `name`, and register it under its names.
 
-        Classes with parameters are not registered, nor are those whose name begins with "_".
+        Classes with parameters, and classes whose name begins with "_", are not registered.
         """
         dct.setdefault("cassname", name)
         cls = super().__new__(mcs, name, bases, dct)
@@ -218,7 +218,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         :raises DecodeError: if the bytes are not valid for the type.
         """
         cls._install_fast_methods()
-        # A value that is decoded by itself counts as one page for `limits.null_cells`.
+        # A value that is decoded outside a page of rows counts as one page for `limits.null_cells`.
         begin_page()
         return cls._native_codec(protocol_version, "list").decode(byts)
 
@@ -249,7 +249,7 @@ class _CassandraType(metaclass=CassandraTypeType):
     @classmethod
     def serial_size(cls) -> int | None:
         """Return the size in bytes of a value in a vector, or None if each has a length there."""
-        # If an application overrides the methods, the size is that of the driver's own codec.
+        # If an application overrides the methods, return the size that the driver's own codec has.
         size: int = (
             cls.codec().fixed_size
             if not cls._overridden()
@@ -325,8 +325,8 @@ class _CassandraType(metaclass=CassandraTypeType):
     def _overridden(cls) -> bool:
         """Return True if the class overrides how values are encoded or decoded.
 
-        That is so if it overrides one of four methods, or makes zero bytes a value by
-        `empty_binary_ok`.
+        A class does so if it overrides serialize, deserialize, to_binary or from_binary, or makes
+        zero bytes a value by `empty_binary_ok`.
         """
         return not (
             calls.is_stock(cls, cls.serialize)

@@ -5,8 +5,8 @@ first call on a class replaces them in that class by the methods of a `TypeCalls
 holds the codec (`install`). Later calls use these fast methods directly. In the compiled
 implementation they are built-in functions.
 
-A subclass has another codec, so it must not inherit the fast methods. Nor may they stay after a
-change that the codec depends on. Therefore:
+A subclass has another codec, so it must not inherit the fast methods. The fast methods must also be
+removed after a change that the codec depends on. Therefore:
 
 - A subclass that would inherit a fast method gets the class method of `_CassandraType` as its own
   attribute. This happens when the subclass is created (`protect`), or when its parent gets the fast

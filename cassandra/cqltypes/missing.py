@@ -52,8 +52,8 @@ USUAL = frozenset(
 
 
 def _missing_types() -> set[type]:
-    """Return the classes of missing values, as far as their libraries are imported."""
-    # Iterate over a copy, because the loop, and that of another thread, removes items.
+    """Return the classes of missing values of those libraries that are already imported."""
+    # Iterate over a copy, because this loop removes items, and so may another thread.
     for location in [*_locations_to_check]:
         module = sys.modules.get(location[0])
         # While the library is still being imported, the module may not have the attribute yet.
@@ -98,7 +98,8 @@ def is_missing(value: object, name: str = "") -> bool:
     if type(value) in _missing_types():
         return True
     array = masked_array(value)
-    # For a list, a masked array with dimensions is a collection of nulls, but not null itself.
+    # For a vector, a masked array may stand for null. For a list, a masked array with dimensions is
+    # a list of nulls, and not null itself.
     if array is None or not (array.ndim == 0 or name.startswith("vector<")):
         return False
     return masked_away(array)

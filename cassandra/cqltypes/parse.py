@@ -190,7 +190,7 @@ def lookup_cqltype(name: str) -> Any:
 
 
 def is_reversed_casstype(data_type: str) -> bool:
-    """Return True if a class name is that of a reversed type.
+    """Return True if a class name names a reversed type.
 
     :param data_type: the class name.
     """

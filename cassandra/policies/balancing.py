@@ -409,7 +409,7 @@ class RackAwareRoundRobinPolicy(_TieredRoundRobin):
 
 
 class WrapperPolicy(LoadBalancingPolicy):
-    """Base of policies that wrap a child policy: every method calls that of the child.
+    """Base of policies that wrap a child policy: every method calls the same method of the child.
 
     :param child_policy: the policy to wrap.
     """

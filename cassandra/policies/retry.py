@@ -299,8 +299,8 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         data_retrieved: bool,
         retry_num: int,
     ) -> Decision:
-        # Enough replicas responded, but not the one that was asked for the data: another will be
-        # asked.
+        # Enough replicas responded, but not the one that was asked for the data. For the retry, the
+        # coordinator will ask another replica for the data.
         if received_responses >= required_responses and not data_retrieved:
             return self._retry_later(self.RETRY, consistency, retry_num)
         return self.RETHROW, None

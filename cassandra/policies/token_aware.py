@@ -174,8 +174,8 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         routers[keyspace] = router
         planner = self._make_planner()
         version = routing.placement_version
-        # Publish the planner only if nothing has changed since its routers were built. Other
-        # threads may build plans with it at once.
+        # Publish the planner only if nothing has changed since its routers were built: other
+        # threads use it as soon as it is published.
         if (
             self._routers is routers
             and version == self._placement_version == self._metadata.placement_version

@@ -77,8 +77,8 @@ def _make_lz4() -> BodyCompression:
     decompress = block.decompress
 
     def compress_body(data: bytes) -> bytes:
-        # The uncompressed size as four big-endian bytes (native_protocol_v4.spec, section 5), and
-        # the LZ4 block without a header of its own.
+        # A body is the uncompressed size as four big-endian bytes (native_protocol_v4.spec, section
+        # 5), and then the LZ4 block, which has no header of its own.
         packed: bytes = _uint32.pack(len(data)) + compress(data, store_size=False)
         return packed
 

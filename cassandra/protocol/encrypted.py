@@ -312,7 +312,7 @@ def bound_columns(
     is_complete: bool = True,
     key_names: Collection[str] = (),
 ) -> list[ColumnMetadata]:
-    """Return the bind markers of a statement; those of encrypted columns have encrypting types.
+    """Return the bind markers of a statement, with encrypting types for encrypted columns.
 
     :param is_complete: False if the policy may start to encrypt further columns later without
         notice. Then the codecs of all other markers ask the policy for each value.

@@ -185,7 +185,8 @@ class ProtocolFeatures:
 def is_scylla(supported: Options) -> bool:
     """Return True if a SUPPORTED message comes from a ScyllaDB node.
 
-    Any ScyllaDB option will do: a node with shard awareness turned off does not send SCYLLA_SHARD.
+    Any option of ScyllaDB shows that. SCYLLA_SHARD is not enough: a node with shard awareness
+    turned off does not send it.
 
     :param supported: the values of each option, by the option's name.
     """

@@ -350,7 +350,7 @@ class FrameReader:
             self._partial_header = bytes(view[pos:])
 
     def _continue_envelope(self, view: memoryview, out: list[Envelope]) -> memoryview:
-        """Complete the header or body of which a part came earlier; returns the rest of `view`."""
+        """Complete the header or body whose first part came earlier; returns the rest of `view`."""
         if self._partial_header:
             missing = ENVELOPE_HEADER_SIZE - len(self._partial_header)
             self._partial_header += view[:missing]

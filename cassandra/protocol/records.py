@@ -231,7 +231,7 @@ def refuse_missing(
 ) -> None:
     """Raise MissingParameter if the marker at `index`, which has no value, requires one.
 
-    That is so for a marker of the partition key, and for all markers before protocol version 4.
+    Markers of the partition key require a value, and before protocol version 4 all markers do.
     """
     if key and index in key:
         raise MissingParameter(f"the partition key needs a value for {names[index]!r}")

@@ -126,8 +126,8 @@ class BoundRows:
 class BoundRow:
     """An entry of a batch: a bound statement with the values that it had when it was added.
 
-    The values are stored beside the statement, because the application may bind the same object to
-    other values and add it again.
+    The values are stored separately from the statement, because the application may bind the same
+    object to other values and add it again.
     """
 
     __slots__ = ("block", "bound")
@@ -374,8 +374,8 @@ class BatchStatement(Statement):
     def own_keyspace(self) -> str | None:
         """The keyspace that the request sends for unqualified names; None if the session's applies.
 
-        The keyspace of a prepared statement's table also applies to query strings beside it, as in
-        cassandra-driver.
+        The keyspace of a prepared statement's table also applies to query strings in the same
+        batch, as in cassandra-driver.
         """
         # Compare by identity: an application may itself have set a keyspace of the same name. That
         # keyspace is not borrowed, so it is sent.
@@ -663,8 +663,8 @@ class BatchStatement(Statement):
         ):
             self._routing_key = statement.routing_key
             if self.keyspace is None:
-                # Remember whether the keyspace is only that of a prepared statement's table: see
-                # `own_keyspace`.
+                # Remember whether the keyspace was only taken over from a prepared statement's
+                # table: see `own_keyspace`.
                 self.keyspace = statement.keyspace
                 self._borrowed_keyspace = (
                     statement.keyspace if isinstance(statement, BoundStatement) else None

@@ -252,7 +252,8 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
                 metadata = self._columns_as_read(metadata, converters)
             # One assignment, without a lock: other threads see the old pair or the new one.
             self.result_metadata_and_id = (metadata, result_metadata_id)
-            # If another thread has registered a converter meanwhile, repeat with it.
+            # If another thread has registered a converter meanwhile, start again with the new
+            # converters.
             if codecs is None or codecs.converters is converters:
                 return
 

@@ -84,7 +84,7 @@ def snapshot(row: Any) -> Any:
         return row.copy()
     copier = _Copier()
     if isinstance(row, Mapping) and not isinstance(row, dict):
-        # A dict will do, because binding only reads a mapping by its names.
+        # A dict is enough, because binding only reads a mapping by its names.
         return {name: copier.copy(value) for name, value in row.items()}
     return copier.copy(row, is_row=True)
 
@@ -196,8 +196,8 @@ class _Copier:
             duplicate.__dict__.update(value.__dict__)
         return duplicate
 
-    # The items are read and written by the methods of `list` and `dict`, because those of a
-    # subclass may do more.
+    # The next two methods read and write items by the methods of `list` and `dict`, because a
+    # subclass may override them.
     def _copy_list(self, value: Any) -> Any:
         """Copy a list, also of a subclass, and its items."""
         duplicate = value.copy() if type(value) is list else copy.copy(value)
@@ -293,7 +293,7 @@ class _Copier:
 
 
 def _copy_view(view: memoryview) -> memoryview:
-    """Return a view of the same elements in memory of its own."""
+    """Return a view of a copy of the elements, with the same format and shape."""
     data: Any = memoryview(view.tobytes())
     item_format = view.format
     item_code = item_format.lstrip("@=<>!")

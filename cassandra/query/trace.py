@@ -180,7 +180,7 @@ class QueryTrace:
     ) -> Rows:
         """Read the events until no more arrive, and return them.
 
-        The servers write each event by itself, and write nowhere how many there are. So the events
+        The servers write each event separately, and do not write how many there are. So the events
         count as complete if they stay the same for some time (`_time_to_settle`).
         """
         interval = _FIRST_WAIT
@@ -244,7 +244,7 @@ class QueryTrace:
         if not rows or (wait_for_complete and rows[0][0] is None):
             return False
         # Without started_at (the third column), the rest of the row is missing: the coordinator
-        # writes it by itself, and the replica may get it later than the duration.
+        # writes it separately, and the replica may get it later than the duration.
         if wait_for_complete and rows[0][2] is None and not is_last:
             return False
         (

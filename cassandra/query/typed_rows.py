@@ -471,8 +471,8 @@ def _conversion_for(
 ) -> Convert | None:
     """Return the conversion from `cql_type` to `annotation`; None if values fit as they are.
 
-    :param column: what messages call the column.
-    :param field: what messages call the class's field.
+    :param column: the description of the column in error messages.
+    :param field: the description of the class's field in error messages.
     :raises TypeError: if values of `cql_type` cannot become what `annotation` asks for.
     """
     # Only a type with a converter registered by the application has `native_type`. Use what that

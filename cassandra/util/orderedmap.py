@@ -21,8 +21,8 @@ else:
 
 @cache
 def _dumps() -> Callable[[Any], bytes]:
-    # Maps that come from a server never need pickle, and its import takes longer than that of all
-    # other modules of this package.
+    # Import pickle only here: maps that come from a server never need it, and importing it takes
+    # longer than importing all other modules of this package.
     dumps: Callable[[Any], bytes] = import_module("pickle").dumps
     return dumps
 

@@ -27,7 +27,7 @@ else:
     scalars = Deferred("cassandra.cqltypes.codecs.scalars")
 
     def __getattr__(name):
-        # Even `__all__` is made at the first use, from those of the two modules.
+        # Even `__all__` is made on first use: it joins the `__all__` of the two modules.
         if name == "__all__":
             base_names = ("Codec", "TypeCalls", "from_class", "from_functions")
             return sorted((*base_names, *containers.__all__, *scalars.__all__))

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 Data = bytes | memoryview
 
 # Counts the fields that are missing at the end of tuples and user-defined types, for
-# `limits.null_cells`. It counts for each page, or for each value that is decoded by itself.
+# `limits.null_cells`. The count starts again with each page of rows, and with each value that is
+# decoded outside a page.
 missing_fields = NullCells()
 begin_page = missing_fields.begin
 # The length of [bytes] is a signed [int] (native_protocol_v5.spec, section 3).
@@ -256,7 +257,7 @@ class TypeCalls:
 
     def deserialize(self, /, byts: bytes, protocol_version: int) -> Any:
         """Decode bytes that are neither null nor empty."""
-        # A value that is decoded by itself counts as one page for `limits.null_cells`.
+        # A value that is decoded outside a page of rows counts as one page for `limits.null_cells`.
         begin_page()
         return self._codec.decode(byts)
 
@@ -270,7 +271,7 @@ class TypeCalls:
             return None
         if len(byts) == 0 and not self._empty_is_value:
             return self._empty
-        # A value that is decoded by itself counts as one page for `limits.null_cells`.
+        # A value that is decoded outside a page of rows counts as one page for `limits.null_cells`.
         begin_page()
         return self._codec.decode(byts)
 

@@ -254,7 +254,9 @@ def check_dimension(element: str, width: int, dimension: int) -> None:
 
 
 def check_multiple(name: str, size: int, width: int, dimension: int) -> None:
-    """Raise `DecodeError` if `size` is not that of `dimension` elements of `width` bytes each."""
+    """Raise `DecodeError` if `dimension` elements of `width` bytes do not have `size` bytes
+    in all.
+    """
     if size != width * dimension:
         malformed(
             name, f"takes {width * dimension} bytes ({dimension} elements of {width}), got {size}"

@@ -123,8 +123,8 @@ class ReplicationStrategy:
             strategy: ReplicationStrategy = strategy_type(options)
             return strategy
         except ValueError as error:
-            # A newer server may describe a keyspace in a new way. The driver must connect all the
-            # same, so it goes on without the replicas of this keyspace.
+            # A newer server may describe a keyspace in a new way. The driver must still be able to
+            # connect, so it does without the replicas of this keyspace.
             log.warning(
                 "the replication of a keyspace is not understood, so nothing is routed by it: %s",
                 error,

@@ -268,7 +268,7 @@ def network_map(
     for position, owner in enumerate(owners):
         if 0 <= datacenters[owner] < len(positions):
             positions[datacenters[owner]].append(position)
-    # Place replicas in each data centre by itself.
+    # Place the replicas of each data centre separately.
     placements = [
         _Datacenter(owners, datacenter_positions, racks, factor).rows()
         for datacenter_positions, factor in zip(positions, factors, strict=True)

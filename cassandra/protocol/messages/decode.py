@@ -73,7 +73,7 @@ def decode_response(
                 return message
             return read_result(body, 0, version, features, user_types, cached)
         return _decode_with_extras(opcode, flags, body, version, features, user_types, cached)
-    # ProtocolError is a DriverException too, but needs no class name in the message.
+    # Handle ProtocolError first: it is a DriverException too, but the message needs no class name.
     except ProtocolError as error:
         raise ProtocolError(
             f"a malformed {OPCODE_NAMES.get(opcode, opcode)} message: {error}"

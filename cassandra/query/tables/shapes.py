@@ -1,6 +1,6 @@
 """Protocols: the attributes that the driver reads from arrays and tables of NumPy and pandas.
 
-Any object with these attributes will do, so neither library has to be imported.
+Any object with these attributes is accepted, so neither library has to be imported.
 """
 
 from __future__ import annotations
