@@ -302,7 +302,7 @@ class UTF8Type(_CassandraType):
     typename = "text"
     empty_binary_ok = True
     _factory = "text"
-    _option = 0x000A  # "text" of the first protocol versions
+    _option = 0x000A  # the option id of text in the first protocol versions
     _column = ("text", "u", 0)
     _values = (str,)
 

@@ -204,7 +204,9 @@ class Metadata(bases.MetadataBase):
 
     @property
     def replication(self) -> Mapping[str, ReplicationStrategy | None]:
-        """The replication of all keyspaces, by name. This is a snapshot."""
+        """The replication of all keyspaces, by name: a snapshot. It is None for a keyspace whose
+        replication is not known.
+        """
         return self._replication
 
     def _replace_replication(self, replication: Mapping[str, ReplicationStrategy | None]) -> None:

@@ -53,7 +53,9 @@ class EndPoint:
 
     @property
     def ssl_options(self) -> Mapping[str, Any] | None:
-        """TLS options for connections to this end point only, for example ``server_hostname``."""
+        """TLS options for connections to this end point only, such as ``server_hostname``; None if
+        there are none.
+        """
         return None
 
     @property

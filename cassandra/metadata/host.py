@@ -122,12 +122,12 @@ class Host(bases.HostBase):
 
     @property
     def datacenter(self) -> str | None:
-        """The node's data centre."""
+        """The node's data centre; None if it is not known yet."""
         return self._datacenter
 
     @property
     def rack(self) -> str | None:
-        """The node's rack."""
+        """The node's rack; None if it is not known yet."""
         return self._rack
 
     def set_location_info(self, datacenter: str | None, rack: str | None) -> None:

@@ -103,7 +103,7 @@ class FrameReader:
         # `_body` is an incomplete body, of which `_body_filled` bytes have arrived.
         self._partial_header = b""
         self._body: bytearray | None = None
-        self._body_size = 0  # of the whole body, as its header says; `_body` may be shorter so far
+        self._body_size = 0  # of the whole body, by its header; `_body` may still be shorter
         self._body_filled = 0
         self._open_header = (0, 0, 0, 0)  # stream, opcode, flags, version of `_body`
         # The lower layer: `_block[_pending_start:_pending_end]` are the bytes that were received

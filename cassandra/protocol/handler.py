@@ -250,7 +250,7 @@ class NumpyProtocolHandler(ProtocolHandlerBase):
 class LazyResultMessage(ResultMessage):
     """A ROWS result that decodes each row only when you iterate to it."""
 
-    @property  # type: ignore[misc]  # read from the bytes alone
+    @property  # type: ignore[misc]  # no setter: the rows come from the bytes
     def parsed_rows(self) -> Any:
         return (
             self.metadata.row_plan.iterate(*self.rows_body)
@@ -264,7 +264,7 @@ class NumpyResultMessage(ResultMessage):
 
     typed: ClassVar[bool] = False
 
-    @property  # type: ignore[misc]  # read from the bytes alone
+    @property  # type: ignore[misc]  # no setter: the rows come from the bytes
     def parsed_rows(self) -> Any:
         return arrays_of(self, self.typed)
 
@@ -302,7 +302,9 @@ def _decompress(
 def _as_metadata(
     columns: ResultMetadata | Sequence[ColumnMetadata] | None,
 ) -> ResultMetadata | None:
-    """Return `columns` as a `ResultMetadata`; an application may pass a list of columns instead."""
+    """Return `columns`, which an application may pass as a list, as a `ResultMetadata`; None if
+    there are no columns.
+    """
     if columns is None or isinstance(columns, ResultMetadata):
         return columns
     if not columns:

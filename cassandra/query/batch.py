@@ -352,7 +352,7 @@ class BatchStatement(Statement):
 
     @property
     def routing_key(self) -> bytes | None:
-        """The serialized partition key of the first statement that has one."""
+        """The serialized partition key of the first statement that has one; None if none has."""
         # Compute the key of the first row of `_routed_by` on first use and not in `add`: most
         # batches are routed once, after all rows are added.
         if self._routing_key is None and self._routed_by is not None:

@@ -233,7 +233,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
 
     @property
     def result_metadata_id(self) -> bytes | None:
-        """The id of the result's columns (protocol v5)."""
+        """The server's id of the result's columns; None on protocol versions without one."""
         return self.result_metadata_and_id[1]
 
     def update_result_metadata(
@@ -280,7 +280,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
             converting(metadata, converters) if isinstance(metadata, ResultMetadata) else metadata
         )
 
-    bind = binding.bind  # from the pair of twin modules: most requests begin with `bind`
+    bind = binding.bind  # compiled if possible, since most requests begin with it
 
     def is_lwt(self) -> bool:
         """Return True if this is a lightweight transaction.

@@ -41,7 +41,7 @@ _SHOWN_MEMBERS = 10  # maximum number of enum members in an error message
 MOST_MAKERS = 64  # maximum number of row makers, one per column list, that are cached for a class
 
 _FACTORY_ATTRIBUTE = (
-    "__rows_of_cassandra__"  # the attribute of an application's class with its factory
+    "__rows_of_cassandra__"  # the attribute that holds the factory of an application's class
 )
 _factories: dict[type[Any], TypedRows] = {}  # for classes on which no attribute can be set
 
@@ -51,7 +51,9 @@ class _ModelField(Protocol):
 
     @property
     def alias(self) -> str | None:
-        """The name that validation expects, unless there is a `validation_alias`."""
+        """The name that validation expects, unless there is a `validation_alias`; None for the
+        field's own name.
+        """
 
 
 class Field(NamedTuple):
@@ -542,7 +544,10 @@ def _unwrap_annotation(annotation: Any) -> tuple[Any, bool]:
 def _conversion_for_union(
     cql_type: CqlType, members: Sequence[Any], column: str, field: str
 ) -> Convert | None:
-    """Return the conversion to a union: each value becomes the first member that it fits."""
+    """Return the conversion to a union: each value becomes the first member that it fits.
+
+    Return None if values fit as they are.
+    """
     conversions: list[Convert] = []
     last_error: TypeError | None = None
     for member in members:
@@ -697,7 +702,9 @@ def _conversion_of_map(
 def _conversion_of_tuple(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
-    """Return the conversion of a tuple, with each element converted to its own annotation."""
+    """Return the conversion of a tuple, with each element converted to its own annotation; None if
+    no element needs it.
+    """
     if origin is not tuple and origin not in _LISTS[1:]:
         return _raise_mismatch(cql_type, annotation, column, field)
     subtypes = cql_type.subtypes
@@ -721,7 +728,7 @@ def _conversion_of_tuple(
 def _conversion_of_vector(
     cql_type: CqlType, annotation: object, origin: object, arguments: _Args, column: str, field: str
 ) -> Convert | None:
-    """Return the conversion of a vector; only an annotation of tuple needs one."""
+    """Return the conversion of a vector to a tuple; None for any other annotation that fits."""
     # The setting `vector_type` decides if vectors are lists or arrays, so accept both as they are.
     if origin is tuple or origin in _LISTS:
         return (
@@ -742,7 +749,10 @@ def _conversion_of_vector(
 def _conversion_of_udt(
     cql_type: CqlType, annotation: object, column: str, field: str
 ) -> Convert | None:
-    """Return the conversion of a user-defined type to a dict, a tuple or an application's class."""
+    """Return the conversion of a user-defined type to a dict, a tuple or an application's class.
+
+    Return None if the values that the decoder returns fit as they are.
+    """
     names = list(cql_type.fieldnames)
     if (
         annotation is dict

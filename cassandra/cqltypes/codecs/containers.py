@@ -499,7 +499,7 @@ class VectorCodec(Codec):
         """Encode any iterable that has `dimension` elements, none of which is None."""
         element, dimension = self._element, self._dimension
         if type(value) is list:
-            value = value.copy()  # as in `ListCodec.encode`
+            value = value.copy()  # encoding an element may run user code that changes it
         # The fast path for numbers: one call of struct.
         if element.struct_code and element.fixed_size >= 0:
             packed = _pack_numbers(value, element.struct_code)

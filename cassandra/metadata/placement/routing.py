@@ -97,7 +97,10 @@ class Routing:
         )
 
     def maps_in_use(self) -> dict[ReplicationStrategy, ReplicaMap | None]:
-        """Return the replica maps, by strategy, of all keyspaces that were looked up."""
+        """Return the replica maps of all keyspaces that were looked up, by strategy.
+
+        A map is None if the replicas of the strategy are not known.
+        """
         # Copy both dicts, because other threads may add entries during the loop.
         replica_maps = list(self._by_keyspace.values())
         return {
@@ -113,7 +116,10 @@ class Routing:
         return self._compute_replicas(keyspace) if replica_map is _UNKNOWN else replica_map
 
     def _compute_replicas(self, keyspace: str) -> ReplicaMap | None:
-        """Return the replicas of a keyspace; keyspaces with equal replication share them."""
+        """Return the replicas of a keyspace, or None if they are not known.
+
+        Keyspaces with equal replication share one map.
+        """
         strategy = self._replication_of(keyspace)
         if strategy is None:
             return None  # not cached: an application may look up any number of unknown names
@@ -224,7 +230,9 @@ class TokenMap:
         return list(replica_map.of_token(token.value)) if replica_map is not None else []
 
     def _replicas_of(self, keyspace: str) -> ReplicaMap | None:
-        """Return the replicas of a keyspace, cached until its replication changes."""
+        """Return the replicas of a keyspace, cached until its replication changes; None if they are
+        not known.
+        """
         strategy = self._metadata.replication_of(keyspace)
         if strategy is None or self._metadata.tablets.has_keyspace(keyspace):
             # The keyspace was dropped, or has tablets now, so forget its replicas.

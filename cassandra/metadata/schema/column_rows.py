@@ -38,7 +38,7 @@ _int32_at = struct.Struct(">i").unpack_from
 # and the number of rows. The tuple is flat because there are thousands of tables: another tuple for
 # each run would slow down the garbage collector.
 Runs = tuple[Any, ...]
-RowsOf = dict[str, dict[str, Runs]]  # by keyspace and table
+RowsOf = dict[str, dict[str, Runs]]  # the runs of each table, by keyspace and table
 
 
 class Texts:

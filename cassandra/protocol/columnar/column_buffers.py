@@ -472,7 +472,7 @@ def _build_vector(layout: Layout, cells: Cells, null_count: int) -> Built:
                 cell[start : start + element_size] for start in range(0, len(cell), element_size)
             ]
         else:
-            items += [b""] * dimension  # elements of a size of 0
+            items += [b""] * dimension  # the elements have no bytes at all
     return (), (build(child, items),)
 
 

@@ -186,7 +186,7 @@ def _layout_of_scalar(cqltype: CqlType, options: ColumnOptions, common: dict[str
     kind, arrow_format, width = cqltype._column
     if kind == "decimal" and options.decimals != "text":
         precision, scale = options.decimals
-        needs_256_bits = precision > 38  # what 128 bits can hold
+        needs_256_bits = precision > 38  # 128 bits hold 38 digits
         return Layout(
             "decimal_fixed",
             format=f"d:{precision},{scale},256" if needs_256_bits else f"d:{precision},{scale}",

@@ -140,7 +140,9 @@ class ResultMessage(StreamedResult):
 
     @property
     def column_metadata(self) -> list[ColumnMetadata] | None:
-        """The columns of a ROWS result or, for PREPARED, those that an execution will return."""
+        """The columns of a ROWS result or, for PREPARED, those that an execution will return; None
+        for other kinds.
+        """
         # An application's subclass may have set the attribute itself.
         if "column_metadata" in self.__dict__:
             return self.__dict__["column_metadata"]  # type: ignore[no-any-return]
