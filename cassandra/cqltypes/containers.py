@@ -37,21 +37,27 @@ def _first_parameter(cls: type[_CassandraType]) -> Any:
 
 
 class ListType(_SimpleParameterizedType):
-    """list. Values are decoded as lists. You can bind any iterable, such as an array of numbers."""
+    """The CQL type list. Values are decoded as lists.
+
+    You can bind any iterable, such as an array of numbers.
+    """
 
     typename = "list"
     _factory = "list_of"
 
 
 class SetType(_SimpleParameterizedType):
-    """set. Values are decoded as a `cassandra.util.SortedSet`. You can bind any iterable."""
+    """The CQL type set. Values are decoded as a `cassandra.util.SortedSet`.
+
+    You can bind any iterable.
+    """
 
     typename = "set"
     _factory = "set_of"
 
 
 class MapType(_ParameterizedType):
-    """map. You can bind any mapping.
+    """The CQL type map. You can bind any mapping.
 
     Values are decoded as a `cassandra.util.OrderedMapSerializedKey`.
     """
@@ -69,7 +75,10 @@ class MapType(_ParameterizedType):
 
 
 class TupleType(_ParameterizedType):
-    """tuple. Values are decoded as tuples. You can bind any sequence; missing items become null."""
+    """The CQL type tuple. Values are decoded as tuples.
+
+    You can bind any sequence; missing items become null.
+    """
 
     typename = "tuple"
 
@@ -86,7 +95,7 @@ class TupleType(_ParameterizedType):
 
 
 class VectorType(_CassandraType):
-    """vector. Values are decoded as lists or, if you choose so, as arrays.
+    """The CQL type vector. Values are decoded as lists or, if you choose so, as arrays.
 
     You can bind any iterable of the right length, such as an array of numbers. `subtype` is the
     type of the elements, and `vector_size` is the dimension.
@@ -175,7 +184,7 @@ class _Wrapper(_SimpleParameterizedType):
 
 
 class FrozenType(_Wrapper):
-    """frozen: a collection that is written and compared as one value."""
+    """The CQL type frozen<...>: a collection that is written and compared as one value."""
 
     typename = "frozen"
 

@@ -50,7 +50,10 @@ _Classes = tuple[type[Any], ...]
 
 
 class BytesType(_CassandraType):
-    """blob. Values are decoded as bytes. You can bind any object with the buffer protocol."""
+    """The CQL type blob. Values are decoded as bytes.
+
+    You can bind any object with the buffer protocol.
+    """
 
     typename = "blob"
     empty_binary_ok = True
@@ -61,7 +64,7 @@ class BytesType(_CassandraType):
 
 
 class DecimalType(_CassandraType):
-    """decimal. Values are decoded as `decimal.Decimal`.
+    """The CQL type decimal. Values are decoded as `decimal.Decimal`.
 
     You can also bind an int, a float (which is converted exactly), a str or a tuple.
     """
@@ -74,7 +77,7 @@ class DecimalType(_CassandraType):
 
 
 class UUIDType(_CassandraType):
-    """uuid. Values are decoded as `uuid.UUID`. You can also bind a string."""
+    """The CQL type uuid. Values are decoded as `uuid.UUID`. You can also bind a string."""
 
     typename = "uuid"
     _factory = "uuid"
@@ -84,7 +87,7 @@ class UUIDType(_CassandraType):
 
 
 class BooleanType(_CassandraType):
-    """boolean. Values are decoded as bool. You can also bind an int."""
+    """The CQL type boolean. Values are decoded as bool. You can also bind an int."""
 
     typename = "boolean"
     _factory = "boolean"
@@ -94,7 +97,7 @@ class BooleanType(_CassandraType):
 
 
 class ByteType(_CassandraType):
-    """tinyint: an int of 8 bits."""
+    """The CQL type tinyint: an int of 8 bits."""
 
     typename = "tinyint"
     _factory = "int8"
@@ -104,7 +107,7 @@ class ByteType(_CassandraType):
 
 
 class AsciiType(_CassandraType):
-    """ascii: a str of characters up to 127."""
+    """The CQL type ascii: a str of characters up to 127."""
 
     typename = "ascii"
     empty_binary_ok = True
@@ -115,7 +118,7 @@ class AsciiType(_CassandraType):
 
 
 class FloatType(_CassandraType):
-    """float: 32 bits."""
+    """The CQL type float: a float of 32 bits."""
 
     typename = "float"
     _factory = "float32"
@@ -125,7 +128,7 @@ class FloatType(_CassandraType):
 
 
 class DoubleType(_CassandraType):
-    """double: 64 bits."""
+    """The CQL type double: a float of 64 bits."""
 
     typename = "double"
     _factory = "float64"
@@ -135,7 +138,7 @@ class DoubleType(_CassandraType):
 
 
 class LongType(_CassandraType):
-    """bigint: an int of 64 bits."""
+    """The CQL type bigint: an int of 64 bits."""
 
     typename = "bigint"
     _factory = "int64"
@@ -145,7 +148,7 @@ class LongType(_CassandraType):
 
 
 class Int32Type(_CassandraType):
-    """int: 32 bits."""
+    """The CQL type int: an int of 32 bits."""
 
     typename = "int"
     _factory = "int32"
@@ -155,7 +158,7 @@ class Int32Type(_CassandraType):
 
 
 class IntegerType(_CassandraType):
-    """varint: an int of any size."""
+    """The CQL type varint: an int of any size."""
 
     typename = "varint"
     _factory = "varint"
@@ -165,7 +168,10 @@ class IntegerType(_CassandraType):
 
 
 class InetAddressType(_CassandraType):
-    """inet. Values are decoded as str. You can also bind objects of the module `ipaddress`."""
+    """The CQL type inet. Values are decoded as str.
+
+    You can also bind objects of the module `ipaddress`.
+    """
 
     typename = "inet"
     _factory = "inet"
@@ -175,7 +181,7 @@ class InetAddressType(_CassandraType):
 
 
 class CounterColumnType(LongType):
-    """counter: an int of 64 bits."""
+    """The CQL type counter: an int of 64 bits."""
 
     typename = "counter"
     _option = 0x0005
@@ -192,7 +198,7 @@ cql_timestamp_formats = (
 
 
 class DateType(_CassandraType):
-    """timestamp. Values are decoded as naive datetimes in UTC, with milliseconds.
+    """The CQL type timestamp. Values are decoded as naive datetimes in UTC, with milliseconds.
 
     A value outside the years 1 to 9999 is decoded as a `cassandra.util.MillisTimestamp`. You can
     bind datetimes (a naive one is taken as UTC), dates, numbers of milliseconds since 1970, and
@@ -223,7 +229,7 @@ class TimestampType(DateType):
 
 # A subclass of DateType, as in cassandra-driver. It only inherits `interpret_datestring`.
 class TimeUUIDType(DateType):
-    """timeuuid. Values are `uuid.UUID` objects of version 1."""
+    """The CQL type timeuuid. Values are `uuid.UUID` objects of version 1."""
 
     typename = "timeuuid"
     _factory = "uuid"
@@ -247,7 +253,7 @@ class TimeUUIDType(DateType):
 
 
 class SimpleDateType(_CassandraType):
-    """date. Values are decoded as `cassandra.util.Date`.
+    """The CQL type date. Values are decoded as `cassandra.util.Date`.
 
     You can also bind dates, datetimes and strings ``YYYY-MM-DD``. An int must be the encoded
     number: days since 1970-01-01 plus 2**31.
@@ -264,7 +270,7 @@ class SimpleDateType(_CassandraType):
 
 
 class ShortType(_CassandraType):
-    """smallint: an int of 16 bits."""
+    """The CQL type smallint: an int of 16 bits."""
 
     typename = "smallint"
     _factory = "int16"
@@ -274,7 +280,7 @@ class ShortType(_CassandraType):
 
 
 class TimeType(_CassandraType):
-    """time. Values are decoded as `cassandra.util.Time`.
+    """The CQL type time. Values are decoded as `cassandra.util.Time`.
 
     You can also bind a `datetime.time`, a string, or a number of nanoseconds since midnight.
     """
@@ -287,7 +293,7 @@ class TimeType(_CassandraType):
 
 
 class DurationType(_CassandraType):
-    """duration. Values are `cassandra.util.Duration` objects."""
+    """The CQL type duration. Values are `cassandra.util.Duration` objects."""
 
     typename = "duration"
     _factory = "duration"
@@ -297,7 +303,7 @@ class DurationType(_CassandraType):
 
 
 class UTF8Type(_CassandraType):
-    """text: str."""
+    """The CQL type text. Values are strings."""
 
     typename = "text"
     empty_binary_ok = True
@@ -308,7 +314,7 @@ class UTF8Type(_CassandraType):
 
 
 class VarcharType(UTF8Type):
-    """varchar: str."""
+    """The CQL type varchar, another name of text. Values are strings."""
 
     typename = "varchar"
     _option = 0x000D

@@ -229,7 +229,7 @@ class Host(bases.HostBase):
             return True
         if isinstance(other, Host):
             return bool(self.endpoint == other.endpoint)
-        # Applications compare hosts with address strings.
+        # Compare a string with the address, because applications do that.
         return self.address == other if isinstance(other, str) else NotImplemented
 
     def __hash__(self) -> int:

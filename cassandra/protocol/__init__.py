@@ -160,7 +160,8 @@ if TYPE_CHECKING:
         v3_header_pack as v3_header_pack,
     )
 
-# The names that each module defines. Type checkers learn the same from the imports above.
+# Maps each module to the public names that it defines. Type checkers get them from the imports
+# above.
 _HOMES = {
     "cassandra.errors": ["ProtocolError"],
     "cassandra.protocol.column_specs": ["ColumnMetadata", "ResultMetadata"],

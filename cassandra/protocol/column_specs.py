@@ -437,7 +437,8 @@ class ResultMetadata:
 
         :param user_types: classes registered for UDTs, by keyspace and name.
         """
-        # Metadata that an application created has no raw bytes that we could read again.
+        # Metadata that an application created stay as they are: they have no raw bytes to read
+        # again.
         if not self.has_user_types or user_types is self._user_types or not self.raw:
             return self
         return read_columns(

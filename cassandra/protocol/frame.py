@@ -48,10 +48,11 @@ Envelope = tuple[int, int, int, bytes, int]
 
 ENVELOPE_HEADER_SIZE = 9
 BLOCK_SIZE = 64 * 1024
-# Enough for a segment of the largest size, and a block of bytes received after it.
+# The size of a large block: enough for a segment of the largest size, and for a block of bytes that
+# is received after it.
 _LARGE_BLOCK_SIZE = MAX_PAYLOAD + LZ4_HEADER_SIZE + TRAILER_SIZE + BLOCK_SIZE
-# If at least so many bytes of a body are missing, the transport writes them to the body's memory.
-# If fewer are missing, a copy is cheaper than an extra read.
+# The transport writes to the memory of a body itself if at least so many bytes of the body are
+# missing. If fewer are missing, a copy is cheaper than an extra read.
 _IN_PLACE_FROM = 32 * 1024
 
 _READABLE_VERSIONS = (3, 4, 5, 6)

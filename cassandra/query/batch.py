@@ -271,8 +271,7 @@ class BatchStatement(Statement):
         # because the values of a request must not change any more.
         self._open: BoundRows | TextRows | None = None
         self._routed_by: BoundRows | None = None
-        # The keyspace that was taken over from a bound or prepared statement; None if there is
-        # none.
+        # The keyspace that was taken over from a bound or prepared statement; None if none was.
         self._borrowed_keyspace: str | None = None
 
     @property

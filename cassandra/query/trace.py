@@ -237,7 +237,7 @@ class QueryTrace:
         """Set the attributes from the row of system_traces.sessions; False if it is not complete.
 
         :param is_last: True if there is no time to read the row again: a row that has only a
-            duration will then do.
+            duration is then accepted.
         """
         # Without a duration (the first column), events may still be missing: the coordinator writes
         # it last.

@@ -128,7 +128,7 @@ def _slice_elements(data: bytes, count: int) -> list[bytes] | None:
 
 
 class ListCodec(Codec):
-    """list and set: an [int] count, then [bytes] for each element.
+    """The codec of list and set: an [int] count, then [bytes] for each element.
 
     See native_protocol_v5.spec, sections 5.12 and 5.14.
 
@@ -250,7 +250,7 @@ class ListCodec(Codec):
 
 
 class MapCodec(Codec):
-    """map: an [int] count, then [bytes] key and [bytes] value for each entry.
+    """The codec of map: an [int] count, then [bytes] key and [bytes] value for each entry.
 
     See native_protocol_v5.spec, section 5.13.
     """
@@ -356,7 +356,7 @@ class MapCodec(Codec):
 
 
 class TupleCodec(Codec):
-    """tuple: [bytes] for each field. Fields at the end may be missing.
+    """The codec of tuple: [bytes] for each field. Fields at the end may be missing.
 
     See native_protocol_v5.spec, section 5.21.
     """
@@ -474,7 +474,7 @@ class UdtCodec(TupleCodec):
 
 
 class VectorCodec(Codec):
-    """vector<element, dimension>: the elements one after the other.
+    """The codec of vector<element, dimension>: the elements one after the other.
 
     If the elements have a fixed size, there are no lengths between them. Otherwise, each element
     has its length before it, as an unsigned vint.

@@ -291,7 +291,7 @@ class EverywhereStrategy(ReplicationStrategy):
 
 
 class LocalStrategy(ReplicationStrategy):
-    """Each host holds its own data and no replicas, so no host is a better coordinator.
+    """Each host holds its own data and no replicas, so all hosts are equally good coordinators.
 
     :param options_map: the options of the replication map, used by `export_for_schema`; None means
         no options.

@@ -42,7 +42,7 @@ RowsOf = dict[str, dict[str, Runs]]  # the runs of each table, by keyspace and t
 
 
 class Texts:
-    """Strings by their UTF-8 bytes. Equal bytes give the same string object."""
+    """Decodes UTF-8 bytes to strings, and returns the same string object for equal bytes."""
 
     __slots__ = ("_cached",)
 

@@ -253,8 +253,8 @@ class TableMetadata(_Columnar, bases.TableBase):
             and not self.clustering_key
             and self.partition_key[0].name in self.columns
         ):
-            # A key of one column is written at the end of the column's definition.
-            # The definitions have the order of the columns.
+            # Write a key of one column at the end of that column's definition. `lines` has the
+            # order of the columns.
             lines[list(self.columns).index(self.partition_key[0].name)] += " PRIMARY KEY"
         # A damaged table may have no key. Then leave the key out: the export is only a comment.
         elif self.partition_key:

@@ -67,7 +67,7 @@ def decode_response(
         # The usual case: a result without a trace id, warnings or payload.
         if opcode == RESULT and not flags & _EXTRAS:
             if body == VOID_BODY:
-                # The response to most writes.
+                # Most writes get this response: create it without parsing anything.
                 message = _new(ResultMessage)
                 message.kind = RESULT_KIND_VOID
                 return message

@@ -91,8 +91,8 @@ class _QueryMessage(MessageType):
 
 
 public(_QueryMessage)
-# Stored here, because an application may also assign another method to `_QueryMessage` itself. That
-# counts as an override too.
+# Keep the original method: an application may also assign another method to `_QueryMessage` itself,
+# which counts as an override too.
 _stock_write_query_params = _QueryMessage._write_query_params
 
 

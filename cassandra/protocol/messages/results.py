@@ -244,8 +244,8 @@ class ResultMessage(StreamedResult):
     def _decode_rows(self, method: str) -> Any:
         """Return the rows that the row plan's method `method` decodes.
 
-        The last rows are kept, with the name of the method. A call for the same method returns
-        them.
+        The rows of the last call are kept with the name of its method. A further call with the same
+        method returns these rows.
         """
         guard = self._guard
         guard.acquire()  # `with` takes twice as long, which is noticeable for pages of one row

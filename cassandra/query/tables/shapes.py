@@ -23,7 +23,7 @@ class Column(Protocol):
         """The CQL type of the values, a class of `cassandra.cqltypes`."""
 
 
-# Protocols, because annotations of NumPy or pandas would make mypy need these packages.
+# These are protocols, because with annotations of NumPy or pandas, mypy would need these packages.
 class Array(Protocol):
     """A NumPy array, which may be structured or masked."""
 
