@@ -75,7 +75,7 @@ class Converters:
         columns: Mapping[ColumnKey, AnyConverter],
         classes: Mapping[type, ToCql],
     ) -> None:
-        # The most precise pattern first, because the first one that matches is used.
+        # Sort the most precise pattern first, because the first one that matches is used.
         self.types = sorted(types.items(), key=lambda item: -item[0].precision)
         self.columns = columns
         self.classes = classes
@@ -151,7 +151,7 @@ class CodecRegistry:
         pattern = pattern_of(cql_type)
         _check_converter(converter, f"CQL type {pattern}")
         with self._change():
-            # A new dict, because other threads may be reading the old one.
+            # Make a new dict, because other threads may be reading the old one.
             self._types = {**self._types, pattern: converter}
             self._unchecked.add(pattern)
         self.check_names()
@@ -172,7 +172,7 @@ class CodecRegistry:
         key = column_key(column)
         _check_converter(converter, f"column {'.'.join(key)}")
         with self._change():
-            # A new dict, because other threads may be reading the old one.
+            # Make a new dict, because other threads may be reading the old one.
             self._columns = {**self._columns, key: converter}
             self._unchecked.add(key)
         self.check_names()
@@ -202,7 +202,7 @@ class CodecRegistry:
                 f"{to_cql!r} ({type(to_cql).__name__})"
             )
         with self._change():
-            # A new dict, because other threads may be reading the old one.
+            # Make a new dict, because other threads may be reading the old one.
             self._classes = {**self._classes, cls: function}
 
     def unregister_type(self, cql_type: str | type) -> None:
@@ -312,7 +312,7 @@ class CodecRegistry:
         with _changing:
             yield
             followers = self._publish()
-        # After releasing the lock, because building a plan acquires other locks.
+        # Call them after releasing the lock, because building a plan acquires other locks.
         for follower in followers:
             follower.renew_codecs()
 

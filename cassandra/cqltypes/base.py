@@ -59,7 +59,7 @@ class _CodecCache:
     # A counter for all classes. Each change that a codec may depend on increments it. It is shared,
     # because the codec of a container holds the codecs of other types.
     current = 0
-    # Incremented by each class that is registered by name.
+    # A counter that each class that is registered by name increments.
     registered = 0
 
     def __init__(self) -> None:

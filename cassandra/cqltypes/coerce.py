@@ -659,7 +659,7 @@ def udt_items(value: object, name: str, fields: tuple[str, ...]) -> list[Any] | 
         return [value[field] if field in present else None for field in fields]
     # Check this before attributes are read: NaT has many attributes, which are all NaN.
     refuse_missing(value, f"a value of {name}")
-    # `__class__` and not type(), because a proxy returns the class of its object.
+    # Use `__class__` and not type(), because a proxy returns the class of its object.
     object_class: type = value.__class__
     aliases = attributes_by_alias(object_class)
     attributes = [aliases.get(field, field) for field in fields] if aliases else fields

@@ -112,7 +112,7 @@ class Metadata(bases.MetadataBase):
 
     def _repr_html_(self) -> str:
         """Return the tables of hosts and keyspaces that notebooks show."""
-        # Imported here because only notebooks need this module.
+        # Import this module only here, because only notebooks need it.
         from cassandra.metadata.pictures import cluster_as_html
 
         return cluster_as_html(self.cluster_name, self.all_hosts(), self.keyspaces)

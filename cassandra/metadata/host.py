@@ -256,7 +256,7 @@ class Host(bases.HostBase):
 
     def _repr_html_(self) -> str:
         """Return the table of one row that notebooks show."""
-        # Imported here because only notebooks need this module.
+        # Import this module only here, because only notebooks need it.
         from cassandra.metadata.pictures import host_as_html
 
         return host_as_html(self)

@@ -552,7 +552,7 @@ class HostFilterPolicy(WrapperPolicy):
         self, working_keyspace: str | None = None, query: Statement | None = None
     ) -> Iterator[Host]:
         plan = self._child_policy.make_query_plan(working_keyspace, query)
-        # A generator, because most requests only need the first host, and a predicate may be slow.
+        # Return a generator: most requests only need the first host, and a predicate may be slow.
         return (host for host in plan if self._predicate(host))
 
 

@@ -79,7 +79,8 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
     def __init__(self, child_policy: LoadBalancingPolicy, shuffle_replicas: bool = True) -> None:
         super().__init__(child_policy)
         self._shuffle_replicas = shuffle_replicas
-        # Any, because an application's substitute for `Metadata` only needs `get_replicas`.
+        # The type is Any, because an application's substitute for `Metadata` only needs
+        # `get_replicas`.
         self._metadata: Any = None
         # True if routers may be built and cached.
         self._has_routing = False

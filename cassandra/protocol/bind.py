@@ -226,7 +226,7 @@ class BindPlan:
         routing_key_indexes: Sequence[int] | None = None,
         strict: bool = False,
     ) -> None:
-        # Copied, because threads share the bind plan, and the caller may still change the list.
+        # Copy the columns: threads share the bind plan, and the caller may still change its list.
         self.columns = tuple(columns)
         self.routing_key_indexes = tuple(routing_key_indexes) if routing_key_indexes else None
         for index in self.routing_key_indexes or ():
@@ -261,7 +261,7 @@ class BindPlan:
         """
         encoders = self._encoders
         if type(values) is not tuple:
-            # A copy, because encoding a value may run user code that changes the list.
+            # Copy the values, because encoding a value may run user code that changes the list.
             values = as_values(values, len(encoders))
         value_count = len(values)
         missing = len(encoders) - value_count

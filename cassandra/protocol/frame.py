@@ -525,7 +525,7 @@ class FrameWriter:
         # caller can forget it.
         flags |= self._flags_of_version
         if self._segmented:
-            # One item for header and body: `encode_envelopes` puts whole items into segments.
+            # Append header and body as one item: `encode_envelopes` puts whole items into segments.
             header = _pack_header(self._version | self._direction, flags, stream, opcode, size)
             self._parts.append(header + body)
         else:

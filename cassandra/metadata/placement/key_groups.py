@@ -85,7 +85,7 @@ def group_keys_by_replica(
         serialized = composite_key(parts)
         assert serialized is not None  # a partition key has at least one column
         replicas = cluster.metadata.get_replicas(keyspace, serialized, table=table)
-        # A generator, so that hosts are checked only until one of them fits.
+        # Use a generator, so that hosts are checked only until one of them fits.
         valid = (
             host
             for host in replicas

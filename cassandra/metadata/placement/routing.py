@@ -185,8 +185,8 @@ class TokenMap:
         self._hosts = hosts
         self._by_keyspace: dict[str, tuple[ReplicationStrategy, ReplicaMap | None]] = {}
 
-    # Not a cached_property: before Python 3.12 it has a lock, for which a forked child could wait
-    # without end.
+    # Do not use cached_property: before Python 3.12 it has a lock, for which a forked child could
+    # wait without end.
     @property
     def ring(self) -> list[Any]:
         """All tokens in order. The list is built at the first access."""

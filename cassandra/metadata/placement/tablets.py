@@ -49,7 +49,7 @@ class _Table:
 
     def __init__(self, rows: list[_Row]) -> None:
         self.rows = rows
-        # A separate list, so that bisect compares numbers without calling a key function.
+        # Keep a separate list, so that bisect compares numbers without calling a key function.
         self.lasts = [row.last for row in rows]
 
     def find(self, token: int) -> _Row | None:

@@ -257,7 +257,7 @@ class SortedRing:
     def _take(self, token_class: type[Token], owner_of: dict[Any, int]) -> None:
         """Set the attributes; `owner_of` has the number of the host that owns each token."""
         self._token_class = token_class
-        # Two parallel lists, so that bisect compares values without a key function.
+        # Keep two parallel lists, so that bisect compares values without a key function.
         self._values = sorted(owner_of)
         self._owners = [owner_of[value] for value in self._values]
 

@@ -155,7 +155,7 @@ class KeyspaceMetadata(Faulty):
 
     def _repr_html_(self) -> str:
         """Return the HTML that notebooks show for the keyspace: a table of its tables and views."""
-        # Imported here because only notebooks need this module.
+        # Import this module only here, because only notebooks need it.
         from cassandra.metadata.pictures import keyspace_as_html
 
         return keyspace_as_html(self)

@@ -281,7 +281,7 @@ class TableMetadata(_Columnar, bases.TableBase):
 
     def _repr_html_(self) -> str:
         """Return the HTML that notebooks show for the table: a table of its columns."""
-        # Imported here because only notebooks need this module.
+        # Import this module only here, because only notebooks need it.
         from cassandra.metadata.pictures import table_as_html
 
         return table_as_html(self)
@@ -368,7 +368,7 @@ class MaterializedViewMetadata(_Columnar):
 
     def _repr_html_(self) -> str:
         """Return the HTML that notebooks show for the view: a table of its columns."""
-        # Imported here because only notebooks need this module.
+        # Import this module only here, because only notebooks need it.
         from cassandra.metadata.pictures import table_as_html
 
         return table_as_html(self)

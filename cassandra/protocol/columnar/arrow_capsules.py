@@ -100,7 +100,7 @@ _Release = ctypes.CFUNCTYPE(None, _pointer)
 _Fill = ctypes.CFUNCTYPE(ctypes.c_int, _pointer, _pointer)
 _Text = ctypes.CFUNCTYPE(_pointer, _pointer)
 
-# Prototypes of our own: if we set argtypes on ctypes.pythonapi's functions, we would change them
+# Make our own prototypes: if we set argtypes on ctypes.pythonapi's functions, we would change them
 # for all other code in the process.
 _new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, _pointer, ctypes.c_char_p, _pointer)(
     ("PyCapsule_New", ctypes.pythonapi)

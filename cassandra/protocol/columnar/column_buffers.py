@@ -447,7 +447,7 @@ def _build_vector(layout: Layout, cells: Cells, null_count: int) -> Built:
     if null_count:
         # Eight numbers count as one cell, because the memory of null vectors is never written.
         _nulls.charge(null_count * dimension // (8 if holds_numbers else 1), layout.cql_name)
-    # Vectors of numbers: swap the bytes of all elements at once.
+    # For vectors of numbers, swap the bytes of all elements at once.
     if holds_numbers:
         if null_count and len(cells) * dimension * element_size > _SPARSE_FROM:
             numbers = _sparse(cells, element_size * dimension, element_size)
@@ -456,8 +456,8 @@ def _build_vector(layout: Layout, cells: Cells, null_count: int) -> Built:
                 _join_fixed(cells, element_size * dimension, null_count), element_size
             )
         return (), (ColumnArray(child, len(cells) * dimension, 0, (None, numbers), ()),)
-    # Other vectors: slice them into cells for the child column. A null vector gets `dimension` null
-    # elements, as Arrow requires.
+    # For other vectors, slice them into cells for the child column. A null vector gets `dimension`
+    # null elements, as Arrow requires.
     nulls: Cells = [None] * dimension if null_count else []
     items: Cells = []
     for cell in cells:

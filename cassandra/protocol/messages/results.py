@@ -235,8 +235,8 @@ class ResultMessage(StreamedResult):
         :param column_plan: a `ColumnPlan` of this metadata.
         """
         page = self._page
-        # (None, error): an earlier access failed. Reset the traceback, or each access would add to
-        # it.
+        # If the page is (None, error), an earlier access failed. Reset the traceback, or each
+        # access would add to it.
         if page is not None and page[0] is None:
             raise page[1].with_traceback(None)
         return column_plan.read(self._body, self._offset, self.row_count)
