@@ -8,8 +8,9 @@ import sys
 from cassandra.bulk.cli import main
 
 if __name__ == "__main__":
-    # Whole tables make many objects, but hardly any reference cycles. This process does nothing
-    # else, so the garbage collector may skip imported objects, and run rarely.
+    # Reading or writing whole tables creates many objects, but hardly any reference cycles, so the
+    # garbage collector would find little. Let it run rarely, and never look at imported objects
+    # (`freeze`).
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
     sys.exit(main())

@@ -1,6 +1,7 @@
 """Turns the rows of a chunk into requests.
 
-A load binds the next chunk in its reader thread, while the requests of the present one are sent.
+To bind a row means to encode its values for the statement's bind markers. A load binds the next
+chunk in its reader thread, while the requests of the present chunk are sent.
 """
 
 from __future__ import annotations
@@ -73,8 +74,8 @@ class Wave(NamedTuple):
 
     :param prepared: the statement of all requests.
     :param groups: the rows of each request.
-    :param row_numbers: for each row of the bound block, its number in the chunk. They differ if
-        some rows of the chunk could not be bound.
+    :param row_numbers: for each row of the bound block, its number in the chunk. The two numbers
+        differ if some rows of the chunk could not be bound.
     """
 
     prepared: PreparedStatement
@@ -85,7 +86,7 @@ class Wave(NamedTuple):
 class Bound(NamedTuple):
     """A chunk that is ready to be sent.
 
-    :param chunk: the chunk. Its `rows` are empty if they were bound while they were read.
+    :param chunk: the chunk. Its `rows` are empty if the compiled CSV reader has bound them.
     :param waves: the requests; empty in a dry run.
     :param row_count: the number of rows that could be bound.
     :param size: the size of their values in bytes.
@@ -106,7 +107,7 @@ class Binder:
     :param columns: the columns to write, in the order of the bind markers.
     :param mapping: field names by column name.
     :param order: for each bind marker, the position of its value in a row without names.
-    :param keys: the positions of the primary key.
+    :param keys: the positions of the primary key's columns among the bind markers.
     :param batch: how rows are grouped into batches: see `LoadOptions`.
     :param owners: returns the map from partitions to replicas; None if replicas are unknown.
     """
@@ -161,7 +162,7 @@ class Binder:
         row_numbers: Sequence[int] = range(chunk.size)
         # The compiled CSV reader has bound the rows already.
         if isinstance(source, bind.RowsBlock):
-            # Drop the rows of the chunk: the block has them.
+            # The block has the rows, so the chunk need not keep them in memory.
             return self._bound(chunk._replace(rows=()), source, row_numbers, failures)
         if isinstance(source, list):
             # The reader has replaced unreadable rows by exceptions.
@@ -173,12 +174,12 @@ class Binder:
                 row_numbers = [number for number in row_numbers if number not in unreadable]
                 source = [source[number] for number in row_numbers]
             if chunk.source is None:
-                # Rows of files are in the order of the bind markers, those of the application may
-                # not be.
+                # Readers of files return values in the order of the bind markers. The application's
+                # rows may have another order.
                 source, row_numbers = self._in_marker_order(source, row_numbers, failures)
         elif not self._is_in_order and is_array(source) and source.ndim == 2:
-            # The columns of an array have no names: they have the order of `columns=`, and we bring
-            # them into that of the bind markers.
+            # The columns of an array have no names, but they are in the order of `columns=`.
+            # Reorder them to match the bind markers.
             if source.shape[1] != self._width:
                 raise ValueError(
                     f"an array of {source.shape[1]} columns, and {self._width} columns are "
@@ -232,7 +233,7 @@ class Binder:
         return values_by_marker, bound_numbers
 
     def _marker_values(self, row: Any, known_fields: Set[str] | None) -> Any:
-        """Return one of the application's rows in a form that the statement can bind.
+        """Convert a row that the application passed in to a form that the statement can bind.
 
         That is a sequence in the order of the bind markers, a dict by their names, or the object
         itself if its attributes have these names.
@@ -274,9 +275,9 @@ class Binder:
     ) -> None:
         """Raise ValueError for a row whose names do not fit the columns.
 
-        :param is_mapping: True for a mapping, which may lack fields. All rows of a class with names
-            (a named tuple, for example) have the same fields: if one is missing, it probably has
-            another name, and is an error.
+        :param is_mapping: True for a mapping, which may lack fields. Other rows with names (named
+            tuples, for example) all have the same fields. If one of these lacks a field, the field
+            probably has another name, so that is an error.
         """
         error: ValueError | None = None
         if known_fields is not None and not known_fields >= {*names}:
@@ -342,11 +343,13 @@ class Binder:
             block, row_numbers = self._without_bad_vectors(block, row_numbers, failures)
         size, count = block.size, len(block)
         if self.static_rows is not None:
-            # Only chunks of CSV files have `names`. Only in CSV does an empty field mean null.
+            # An empty field means null in CSV files only, and only chunks of CSV files have
+            # `names`.
             is_empty_null = chunk.names is not None and self.is_empty_null
             block, row_numbers = self._take_static_rows(block, row_numbers, waves, is_empty_null)
         if self.is_dry:
-            # A dry run sends nothing, so we find the keys that a server would refuse.
+            # A dry run sends nothing to a server, so we look for keys that a server would refuse
+            # ourselves.
             key_errors = self._null_key_errors(block)
             failures += [(row_numbers[row], error) for row, error in key_errors]
             count -= len(key_errors)
@@ -398,7 +401,8 @@ class Binder:
         waves: list[Wave],
         is_empty_null: bool,
     ) -> tuple[Any, Sequence[int]]:
-        """Make the requests of the rows that only have static columns, and take them out.
+        """Make the requests of the rows that only have static columns, and remove these rows from
+        the block.
 
         :param waves: gets these requests.
         :returns: (block, row numbers) of all other rows.

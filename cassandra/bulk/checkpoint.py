@@ -40,7 +40,8 @@ def write_json(path: str | os.PathLike[str], content: object, indent: int | None
         json.dump(content, file, indent=indent)
         file.write("\n")
         file.flush()
-        # The content must be on disk before the new name is.
+        # Write the content to disk before the rename: otherwise a crash could leave an incomplete
+        # file under the final name.
         os.fsync(file.fileno())
     os.replace(temporary_path, path)
 
@@ -71,7 +72,8 @@ def describe_files(paths: Iterable[str]) -> list[dict[str, Any]]:
         digest = hashlib.sha256()
         with open(path, "rb") as file:
             status = os.fstat(file.fileno())
-            # Only the beginning and the end, because reading a large file takes long.
+            # Only the beginning and the end of the file go into the digest, because reading a large
+            # file takes long.
             digest.update(file.read(_DIGESTED))
             file.seek(max(status.st_size - _DIGESTED, 0))
             digest.update(file.read(_DIGESTED))
@@ -89,7 +91,8 @@ def describe_files(paths: Iterable[str]) -> list[dict[str, Any]]:
 class Checkpoint:
     """A small JSON file that is replaced atomically, so it is never half written.
 
-    `state` is what the last `save` of an earlier run has stored; {} if there is no such run.
+    The attribute `state` has the keyword arguments of the last `save` of an earlier run. It is {}
+    if no earlier run has saved anything.
 
     :param path: the file; None saves nothing.
     :param subject: what the checkpoint belongs to, as JSON values.
@@ -109,13 +112,15 @@ class Checkpoint:
         is_read_only: bool = False,
     ) -> None:
         self._path = Path(path) if path is not None else None
-        # Convert it like a subject that is read from a file, to compare them: tuples become lists.
+        # Convert the subject to JSON and back, so that it compares equal to one that is read from a
+        # file: tuples become lists.
         self._subject: dict[str, Any] = json.loads(json.dumps(subject))
         self._is_read_only = is_read_only
         self.state: dict[str, Any] = {}
         if self._path is None or not self._path.exists():
             return
-        # An empty file has nothing to lose, so a load with `restart` may replace it.
+        # An empty file is not a valid checkpoint, but `restart` may replace it, because nothing is
+        # lost.
         if restart and not self._path.stat().st_size:
             return
         try:
@@ -159,7 +164,7 @@ class Checkpoint:
     def save(self, **state: Any) -> None:
         """Replace the file; its content is on disk when this returns.
 
-        :param state: where the next run should begin.
+        :param state: JSON values that say where the next run should begin.
         """
         if self._path is None or self._is_read_only:
             return

@@ -22,11 +22,13 @@ __all__ = [
     "slice_of",
 ]
 
-# The greatest number of rows in a chunk. It is high, because only rows of the same chunk can be
-# grouped by partition.
+# The maximum number of rows in a chunk. It is high, because only rows of the same chunk can share a
+# batch.
 CHUNK_ROWS = 150_000
-TEXT_ROWS = 20_000  # the limit for rows of strings: Python objects take more memory
-OBJECT_ROWS = 5_000  # the limit for the application's rows: a row with a vector may take kilobytes
+# The maximum for rows that are read as strings, because Python objects take more memory.
+TEXT_ROWS = 20_000
+# The maximum for rows that the application passes in: a row with a vector may take kilobytes.
+OBJECT_ROWS = 5_000
 CHUNK_BYTES = 12 << 20  # the greatest size of a chunk, unless a single row is larger
 LONGEST_LINE = 16 << 20  # bytes; a longer line means that the file is damaged
 
@@ -84,9 +86,9 @@ class Column(NamedTuple):
 class Chunk(NamedTuple):
     """Rows that are bound together.
 
-    :param rows: a list of tuples in the order of the columns, in which an exception replaces each
-        row that could not be read; or a table with named columns; or a block of rows that are bound
-        already. From the application: a list of its rows.
+    :param rows: the rows in one of four forms: a list of tuples in the order of the columns, in
+        which an exception replaces each row that could not be read; a table with named columns; a
+        block of rows that are bound already; or a list of rows that the application passed in.
     :param size: how many rows.
     :param source: the file's name; None if the rows come from the application.
     :param first: the number of the first row in its source.
@@ -159,12 +161,13 @@ class Reading(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Rows that were read from a source. They become a chunk, unless a checkpoint has them all.
+    """Rows that were read from a source. They become a chunk, unless earlier runs have written all
+    of them (according to the checkpoint).
 
     :param size: how many rows.
     :param make_chunk: called as ``make_chunk(cut, first)``; returns the chunk without the first
-        `cut` rows, which a checkpoint has. `first` is the number of the first row, before the cut,
-        in the source.
+        `cut` rows, which earlier runs have written. `first` is the number of the first row, before
+        the cut, in the source.
     """
 
     size: int

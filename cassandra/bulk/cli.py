@@ -145,7 +145,7 @@ def _add_unload_options(parser: argparse.ArgumentParser) -> None:
     add_option("--encoding", metavar="NAME", help="of CSV and JSON lines (default: utf-8)")
     add_option("--date-format", metavar="FORMAT", help="as for strftime (default: ISO 8601)")
     add_option("--timestamp-format", metavar="FORMAT", help="as for strftime (default: ISO 8601)")
-    # None leaves the default to `FileForm`.
+    # None means that the option was not given; `FileForm` then applies its own default.
     parser.set_defaults(header=None)
 
 
@@ -182,8 +182,8 @@ class _Repeated(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> None:
-        # Collect the values in a separate attribute, so that we do not append to the default. The
-        # option itself is the value if it is given once, and the list of all values otherwise.
+        # Collect the values in a separate attribute. The option's own attribute may already have
+        # the default from the TOML file, to which we must not append.
         collected_name = f"_said_{self.dest}"
         collected = [*getattr(namespace, collected_name, ()), values]
         setattr(namespace, collected_name, collected)
@@ -290,7 +290,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-# Errors about values and files, including those that pyarrow raises.
+# Errors about values and files, including those that pyarrow raises. They are reported in one line,
+# without a traceback.
 _MISTAKES = (ValueError, TypeError, NotImplementedError, ArithmeticError, RuntimeError)
 
 
@@ -456,7 +457,8 @@ def _options_in_file(options: argparse.Namespace) -> dict[str, Any]:
             similar_name = nearest(name.replace("-", "_"), known_names, 0.6)
             hint = f"; did you mean {similar_name!r}?" if similar_name else ""
             raise ValueError(f"{os.fspath(options.config)} has an unknown option {name!r}{hint}")
-    # These take several values, so a TOML file must give a list, even for one host.
+    # These options take several values, so their value in a TOML file must be a list, even for one
+    # host.
     for name in ("hosts", "to_hosts"):
         value = file_options.get(name)
         if value is not None and not isinstance(value, list):

@@ -197,13 +197,13 @@ class _Copy:
             _user_types(other.cluster.metadata, target.keyspace_name),
             types,
         )
-        # A row of the scan has the key columns, then the other columns, then their TTLs and write
-        # times.
+        # A row of the scan has the columns of the target's key, then the other columns, then the
+        # TTLs and then the write times of these other columns.
         key = [column.name for column in target.primary_key]
         self._names = [*key, *(name for name in copied_names if name not in key)]
         self._partition_width = len(target.partition_key)  # number of columns
         self._key_width = len(key)  # number of columns
-        self._kept_functions = [  # CQL functions that select what is kept
+        self._kept_functions = [  # the CQL functions that read what is kept
             function
             for function, is_wanted in (("TTL", keep_ttl), ("WRITETIME", keep_write_time))
             if is_wanted
@@ -219,12 +219,13 @@ class _Copy:
         self.selectors = ", ".join([*map(protect_name, self._names), *selectors])
         static_columns = [name for name in values if target.columns[name].is_static]
         self._static_positions = [self._names.index(name) for name in static_columns]
-        # The CQL of one or two statements: the first writes rows, the second writes the static
-        # columns of a partition without rows.
+        # The CQL of one or two INSERT statements. The first one writes rows. The second one, if
+        # there are static columns, writes those of a partition that has no rows.
         self.texts = [self._query(target, self._names)]
         if static_columns and self._key_width > self._partition_width:
             self.texts.append(self._query(target, [*key[: self._partition_width], *static_columns]))
-        # Added to the subject of the scan's checkpoint, which then belongs to this copy only.
+        # These are added to the subject of the scan's checkpoint, so that no other scan or copy can
+        # resume from it.
         self.purpose = {
             "work": "copy",
             "target": full_name(target),
@@ -266,13 +267,15 @@ class _Copy:
         self._report.read += len(rows)
         row_lists: list[list[Row]] = [[] for _ in self._prepared]
         for row in rows:
-            # A null in the clustering key: the partition has static columns and no rows.
+            # A SELECT returns null clustering columns for a partition that has static columns but
+            # no rows.
             is_static = (
                 self._key_width > self._partition_width
                 and row[self._partition_width] is None
                 and self._is_static(row)
             )
-            # False is the first statement, True the second one, which writes static columns.
+            # As an index, False (0) is the statement that writes rows, and True (1) the one that
+            # writes static columns.
             row_lists[is_static] += self._values(row, is_static)
         return [
             (statement, statement_rows)
@@ -289,7 +292,8 @@ class _Copy:
         value_positions = [
             index for index in range(self._key_width, len(self._names)) if row[index] is not None
         ]
-        # Without such a statement, no row is written without clustering columns.
+        # Only with a second statement (for static columns) can a row be written without clustering
+        # columns.
         is_static = len(self._prepared) > 1 and all(
             value is None for value in row[self._partition_width : self._key_width]
         )
@@ -325,8 +329,8 @@ class _Copy:
                 )
                 columns_by_using.setdefault(using, []).append(index)
         if not columns_by_using:
-            # A row that only has its key: CQL cannot select its TTL and write time. Write it
-            # without a TTL, now.
+            # The row has no values outside its key. CQL cannot select the TTL and write time of a
+            # key, so write the row without a TTL and with the present time.
             now = wall_time_ns() // 1000
             columns_by_using[
                 tuple(0 if function == "TTL" else now for function in self._kept_functions)
@@ -334,7 +338,8 @@ class _Copy:
         written_positions: Sequence[int] = range(column_count)
         if is_static:
             written_positions = [*range(self._partition_width), *self._static_positions]
-        # Each statement leaves the columns of the others unset.
+        # Make one row per distinct (TTL, write time). Columns that another of these rows writes are
+        # unset in it.
         statement_rows = []
         for using, indexes in columns_by_using.items():
             bound_indexes = {*range(self._key_width), *indexes}
@@ -385,7 +390,8 @@ def _user_types(metadata: Metadata, keyspace: str) -> Mapping[str, UserType]:
 def _check_fields(
     source: Mapping[str, UserType], target: Mapping[str, UserType], types: Iterable[str]
 ) -> None:
-    """Check that the target's user-defined types have all fields, with the same types.
+    """Raise ValueError unless each user-defined type of the target has all fields that the type has
+    in the source, with the same types.
 
     The order of fields may differ, because they are written by name.
     """
@@ -415,7 +421,8 @@ def _check_fields(
             remaining += source_fields.values()
 
 
-# The names in the CQL of a type: in the first group without their quotes, or unquoted.
+# Matches a name in the CQL of a type. The first group has a quoted name without its quotes, the
+# second group an unquoted name.
 _NAME = re.compile(r'"((?:[^"]|"")+)"|(\w+)')
 
 

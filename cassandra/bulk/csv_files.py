@@ -1,7 +1,8 @@
 """Reads CSV files as parts (see `Part`), each with some rows.
 
-The compiled reader converts simple rows directly into bound rows. Whatever it cannot read for sure,
-and all rows without compiled code, go through Python's csv module as strings (`_Rows`).
+The compiled reader converts simple rows directly into bound rows. Rows that it cannot read with
+certainty are read as strings by Python's csv module (`_Rows`). Without compiled code, all rows are
+read that way.
 """
 
 from __future__ import annotations
@@ -52,9 +53,10 @@ class _UnreadableRow(ValueError):
 
 
 class _UnclosedQuote(ValueError):
-    """A quote opens, and the csv module has not found its end.
+    """The csv module has found an opening quote, but no closing one.
 
-    This ends the load, whatever `max_errors` is: we cannot know how many rows are in the field.
+    This ends the load, whatever `max_errors` is, because we cannot know how many rows are inside
+    the quotes.
 
     :param line: the line on which the quote opens.
     :param error: the error of the csv module.
@@ -68,14 +70,15 @@ class _UnclosedQuote(ValueError):
         self.line = line
 
 
-# The csv module's errors for a quote that is not closed. Without a quote, no field would be that
-# large, because the length of lines is limited.
+# The beginnings of the csv module's messages for a quote that is not closed. The first one is among
+# them because only a quoted field, which may span lines, can be that large: the length of a line is
+# limited.
 _FIELD_TOO_LARGE = "field larger than field limit"
 _UNCLOSED = (_FIELD_TOO_LARGE, "unexpected end of data")
 
 
 def _line_of_quote(text: str, line: int, delimiter: str, quote: str) -> int:
-    """Return the line on which the quote opens that is not closed.
+    """Return the number of the line that has the quote that is never closed.
 
     :param text: a row without its end.
     :param line: the line on which the row begins.
@@ -90,15 +93,17 @@ def _line_of_quote(text: str, line: int, delimiter: str, quote: str) -> int:
     offset = 0
     while (match := field.match(text, offset)) is not None:
         offset = match.end()
-    # Count line ends up to the quote as if this text were one row.
+    # `_first_lines` counts line ends, so pass the text before the quote to it as if it were one
+    # row.
     return _first_lines([[text[:offset]]], line - 1)[1] - 1
 
 
 class _Rows:
     """Rows of strings, read by the csv module.
 
-    If the csv module rejects a row, `take` returns an `_UnreadableRow` for it, and goes on at the
-    next line. But a quote that is not closed is an error of the file.
+    If the csv module rejects a row, `take` returns an `_UnreadableRow` for it, and the next call
+    goes on at the next line. A quote that is never closed is an error of the whole file instead:
+    `take` raises it.
 
     :param lines: the lines of a file, with their line ends.
     :param reading: the options for reading.
@@ -121,7 +126,9 @@ class _Rows:
         self._error: Exception | None = None
 
     def _record_lines(self, lines: Iterable[str]) -> Iterator[str]:
-        """Yield the lines, and keep them for the rows that are split by hand."""
+        """Yield the lines, and keep them in `_lines`. An error message needs the lines of a row
+        that the csv module could not split.
+        """
         record = self._lines.append
         for line in lines:
             record(line)
@@ -141,8 +148,10 @@ class _Rows:
         last row of the list.
 
         :param count: the maximum number of rows. Only an empty list means the end of the file.
-        :raises EOFError: if the file is truncated; an earlier call has returned all rows before.
-        :raises _UnclosedQuote: if a quote is not closed; likewise.
+        :raises EOFError: if the file is truncated. Earlier calls have returned all rows before that
+            point.
+        :raises _UnclosedQuote: if a quote is never closed. Earlier calls have returned all rows
+            before it.
         """
         if self._error is not None:
             raise self._error
@@ -189,7 +198,7 @@ class _Rows:
     def _refuse_bad_bytes(
         self, rows: list[Any], first_lines: Sequence[int], previous_line: int
     ) -> None:
-        """Replace each row that has a byte that is not UTF-8 by an `_UnreadableRow`.
+        """Replace each row with a byte that is not valid UTF-8 by an `_UnreadableRow`.
 
         :param first_lines: the line on which each row begins, and the line after the last row.
         :param previous_line: the line before the first row.
@@ -198,8 +207,8 @@ class _Rows:
             for line in range(begin, first_lines[number + 1]):
                 problem = bad_byte(self._lines[line - previous_line - 1])
                 if problem is not None:
-                    # The row is reported with its first line, so name the line only if it is
-                    # another one.
+                    # The report of a failed row already names its first line. So the message names
+                    # the line only if the byte is on a later one.
                     message = problem if line == begin else f"{problem} (line {line})"
                     rows[number] = _UnreadableRow(message, rows[number])
                     break
@@ -288,7 +297,8 @@ def _read_header(
 def _after_lines(data: bytes, count: int) -> int:
     """Return the offset after `count` lines.
 
-    -1 if more data is needed: the last byte may be a carriage return, which a newline may follow.
+    Return -1 if more data is needed, also if the line ends with the last byte of `data`: this byte
+    may be a carriage return, and the next piece may begin with the newline that belongs to it.
     """
     end = next(islice(_LINE_END.finditer(data), max(count - 1, 0), None), None)
     return end.end() if end is not None and end.end() < len(data) else -1
@@ -392,8 +402,8 @@ class _File:
             read_rows = self.reader.read(data, 0, is_last, chunks.CHUNK_ROWS)
             if read_rows is not None:
                 if read_rows.block is None:
-                    # The compiled reader cannot bind some row: leave all rows up to `end` to the
-                    # csv module.
+                    # The compiled reader found a row that it cannot bind. The csv module reads all
+                    # rows up to `end` again.
                     text = io.StringIO(data[: read_rows.end].decode(), newline="")
                     yield from self.parts_by_texts(self._rows(text, line))
                 elif read_rows.size:
@@ -551,7 +561,7 @@ def _next_rows(path: str, rows: _Rows) -> tuple[list[Any], list[int]]:
     chunk_rows: list[Any] = []
     lines: list[int] = []
     size = 0
-    # Begin with few rows: it is not known yet how large they are.
+    # Begin with few rows, because we do not know yet how large they are.
     count = 10
     row_limit = min(chunks.TEXT_ROWS, chunks.CHUNK_ROWS)
     while len(chunk_rows) < row_limit and size < chunks.CHUNK_BYTES:

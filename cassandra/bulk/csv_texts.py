@@ -52,7 +52,7 @@ def csv_line(texts: Sequence[str]) -> str:
     :param texts: the fields.
     """
     if len(texts) == 1 and not texts[0]:
-        return '""\n'  # readers skip an empty line
+        return '""\n'  # quoted, because readers skip an empty line
     return ",".join([_quoted(text) for text in texts]) + "\n"
 
 

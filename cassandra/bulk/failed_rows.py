@@ -21,7 +21,8 @@ from cassandra.sentinels import UNSET_VALUE
 
 __all__ = ["FailedRows", "check_failed_rows", "rows_after", "size_of"]
 
-_NOTES = ("source", "row", "line", "error")  # the last fields of each row, after underscores
+# The last fields of each line; their names begin with underscores.
+_NOTES = ("source", "row", "line", "error")
 RowKey = tuple[str | None, int]  # the absolute path of the source's file, and the row's number
 
 
@@ -34,7 +35,8 @@ class FailedRows:
     :param path: the file, which is created when the first row fails. If it exists, rows are
         appended.
     :param columns: the columns that are written.
-    :param fields: the field name of each column, in the order of rows without names.
+    :param fields: the field name of each column, in the order in which rows without names have
+        their values.
     :param mapping: field names by column name.
     :param nulls: the strings that mean null in CSV.
     :param types: for each column the type that binds the application's values, which may have a
@@ -67,7 +69,7 @@ class FailedRows:
         self._mapping = mapping
         self._nulls = nulls
         self._keys = {mapping.get(column.name, column.name) for column in columns if column.is_key}
-        # The file has encrypted columns' values in plain text: only its owner should read it.
+        # Values of encrypted columns are in the file in plain text, so only its owner may read it.
         self._mode = 0o600 if any(column.is_hidden for column in columns) else 0o666
         self._file: IO[str] | None = None
 
@@ -84,8 +86,8 @@ class FailedRows:
         if self._file is None:
             # Append: the failed rows of an earlier load may exist in this file only.
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-            # A load that was killed may have left a line without an end: do not append to that
-            # line.
+            # A load that was killed may have left a last line without a line end. Then begin a new
+            # line first.
             is_cut_off = _is_cut_off(self._path)
             self._file = os.fdopen(os.open(self._path, flags, self._mode), "a", encoding="utf-8")
             if is_cut_off:
@@ -112,7 +114,7 @@ class FailedRows:
         """Return the JSON object for a failed row."""
         raw = chunk.raw[index] if chunk.raw is not None else None
         if isinstance(raw, str) and chunk.names is None and bad_byte(raw) is None:
-            # An unreadable line of JSON is written as text below.
+            # A line that is not valid JSON raises ValueError, and is written as `_text` below.
             with suppress(ValueError):
                 parsed = parsed_json(raw)
                 if isinstance(parsed, dict):
@@ -162,7 +164,8 @@ class FailedRows:
                 fields = self._fields_of_tuple(row) if is_file else self._fields_of_row(row)
         except Exception:  # a value of the application cannot be converted
             return {"_text": object.__repr__(row)}
-        # With `_fields`, the row fails again until somebody has corrected these values.
+        # Values that JSON cannot represent go under `_fields`. A load refuses a row with this name
+        # until somebody has corrected it.
         return {**fields, "_fields": self._unwritten} if self._unwritten else fields
 
     def _value(self, name: str, text: str) -> str | None:
@@ -172,7 +175,7 @@ class FailedRows:
     def _fields_of_row(self, row: Any) -> dict[str, Any]:
         """Return the fields of one of the application's rows."""
         values = values_by_name(row)
-        # An object whose values are attributes.
+        # The row is an object whose attributes are the values.
         if values is None and is_record(row):
             aliases = attributes_by_alias(row.__class__)
             values = {
@@ -182,7 +185,8 @@ class FailedRows:
             }
             if not values:
                 return {"_text": repr(row)}
-        # A row without names. If its length is wrong, we cannot tell which value is which.
+        # The row has no names. If it has a wrong number of values, we cannot tell which value
+        # belongs to which column.
         if values is None:
             row = values_by_position(row)
             if not isinstance(row, (tuple, list)):
@@ -263,7 +267,8 @@ def rows_after(path: str | os.PathLike[str], size: int) -> set[RowKey]:
     if size < 0 or size_of(path) <= size:
         return set()
     with open(path, "rb") as file:
-        # The load wrote whole lines up to `size`. A file without a line end there is another file.
+        # At the checkpoint, the file ended after a whole line. If there is no line end at this
+        # offset, the file has been replaced.
         if size:
             file.seek(size - 1)
             if file.read(1) != b"\n":
@@ -271,7 +276,8 @@ def rows_after(path: str | os.PathLike[str], size: int) -> set[RowKey]:
         lines = file.read().splitlines()
     keys: set[RowKey] = set()
     for line in lines:
-        # The last line may be cut off. Lines that somebody has corrected may have no notes.
+        # Ignore a last line that was cut off, and lines without notes, which somebody has
+        # corrected.
         with suppress(ValueError, RecursionError):
             fields = parsed_json(line.decode())
             if isinstance(fields, dict) and (notes := _notes_in(fields)) is not None:
@@ -321,8 +327,9 @@ def _as_faithful_json(column: Column, cql_type: Any, value: Any) -> tuple[bool, 
     """Return (is_written, JSON value) for a value of a failed row.
 
     `is_written` is False if a load of the JSON value would write something else than `value`. If
-    the column does not accept `value` at all, somebody has to correct it: then it is written as it
-    is, unless a load would accept its JSON, such as the repr of an object in a text column.
+    the column does not accept `value` at all, somebody has to correct it, so its JSON is written as
+    it is. But if that JSON differs from `value` and a load would accept it (such as the repr of an
+    object in a text column), `is_written` is False, so that no wrong value is loaded.
     """
     if value is None or is_missing(value, column.type.codec().cql_name):
         return True, None

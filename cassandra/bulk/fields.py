@@ -1,8 +1,8 @@
 """Matches the fields of a source to columns.
 
-Everything with names (the header of a file, the columns of a data frame, a mapping, a named tuple)
-goes through `positions_of`, `check_names` or `unknown_field`, so that the same rules apply to every
-source, and to each of its files:
+`positions_of`, `check_names` and `unknown_field` check everything that has names: the header of a
+file, the columns of a data frame, a mapping, a named tuple. So the same rules apply to every source
+and to each of its files:
 
 - a column gets its value from the field that has its name;
 - a field name that appears twice, or that no column has, is an error, unless ``columns=`` selects
@@ -68,8 +68,8 @@ def check_names(
     :param names: the names of the fields.
     :param source: the name of the source, for errors.
     :param ignored: names to ignore.
-    :param written: the fields that are written: only these are checked. With None, all names are
-        checked, and each must be a column of `table`.
+    :param written: the fields that are written; only these are checked. None checks all names, and
+        each must be a column of `table`.
     :param table: the table; None if any name is allowed.
     :raises ValueError: for the first such name.
     """
@@ -101,8 +101,8 @@ def check_names(
 def _hint_for(name: str, names: Sequence[str], columns: Iterable[str]) -> str:
     """Return what the user probably meant by a name that no column has; "" if we have no idea.
 
-    :param names: the names of all fields. The hint maps all of them, because fields that
-        ``columns=`` does not name are not written.
+    :param names: the names of all fields. The mapping that the hint proposes has all of them,
+        because a field that ``columns=`` does not name is not written.
     """
     for delimiter in (";", "\t", "|"):
         # A name with such a character is probably a whole line that was not split.
@@ -202,8 +202,8 @@ def values_by_name(row: Any) -> Mapping[str, Any] | None:
         return row if {*map(type, row)} <= _STRING else _named_values(list(row), row.values())
     names = getattr(row, "_fields", None)
     if isinstance(names, (tuple, list)) and isinstance(row, (tuple, Sequence)):
-        # The driver changes column names that are not valid as fields of a named tuple.
-        # `_column_names` has the original ones.
+        # A row of the driver is a named tuple. It renames columns whose names are not valid Python
+        # identifiers; `_column_names` has the original names.
         return _named_values(getattr(row, "_column_names", names), row)
     if isinstance(row, PseudoNamedTupleRow):
         return row._dict
@@ -305,7 +305,8 @@ def _select_fields(array: Any, fields: Sequence[str], names: Sequence[str]) -> A
     import numpy
 
     field_types = [(name, array.dtype[field]) for name, field in zip(names, fields, strict=True)]
-    # The result of a masked array must have its mask: masked items hold arbitrary values.
+    # For a masked array, make a masked result. Masked items mean null and hold arbitrary values,
+    # which would be written without the mask.
     empty = numpy.ma.empty if isinstance(array, numpy.ma.MaskedArray) else numpy.empty
     result = empty(array.shape, dtype=field_types)
     for name, field in zip(names, fields, strict=True):

@@ -21,7 +21,7 @@ from cassandra.sentinels import UNSET_VALUE
 
 __all__ = ["READERS", "fields_of_file"]
 
-# Every error of Arrow is also an instance of one of these.
+# All exceptions of pyarrow are instances of these classes.
 _ARROW_ERRORS = (OSError, ValueError, NotImplementedError, LookupError, TypeError, ArithmeticError)
 # Rows of Parquet to decode at a time. Their decoded size is only known afterwards, so this is
 # small.
@@ -49,7 +49,7 @@ class _JsonLines:
         # An earlier load has written a row that it could not split into fields under one of these
         # names: see `FailedRows`.
         self._failed_names = {name for name in UNSPLIT_FIELDS if name not in self._fields}
-        # The fields that a row may have; None for any.
+        # The fields that a row may have; None if it may have any fields.
         self._allowed_fields: Set[str] | None = self._fields if reading.is_closed else None
 
     def parts(self) -> Iterator[Part]:
@@ -122,7 +122,9 @@ def _json_parts(path: str, reading: Reading) -> Iterator[Part]:
 def _next_lines(
     numbered: Iterator[tuple[int, str]],
 ) -> tuple[list[tuple[int, str]], Exception | None]:
-    """Return the numbered lines of the next part, and the error after them; None for no error."""
+    """Return (numbered lines of the next part, error). The error is None, or the exception with
+    which reading ended after these lines.
+    """
     numbered_lines: list[tuple[int, str]] = []
     size = 0
     limit = min(chunks.TEXT_ROWS, chunks.CHUNK_ROWS)
@@ -212,7 +214,7 @@ def _tables(path: str, file: Any, columns: list[str]) -> Iterator[Any]:
         try:
             batch = next(batches, None)
         except _ARROW_ERRORS as error:
-            # Load the rows before the damage first.
+            # Yield the rows before the damage first, so that they are still loaded.
             if batches_of_chunk:
                 yield pyarrow.Table.from_batches(batches_of_chunk)
             raise ValueError(f"{path}, after row {rows_read}: {error}") from error
@@ -250,7 +252,8 @@ def _with_unset(table: Any, reading: Reading) -> Any:
     positions = [
         names.index(column.name) if column.name in names else None for column in reading.columns
     ]
-    # Both `names` and the values of a row of `rows_of` have the order of `present_columns`.
+    # The rows of `rows_of` have their values in the order of `present_columns`, which is also that
+    # of `names`, so `positions` are valid indexes of them.
     return [
         tuple([UNSET_VALUE if index is None else row[index] for index in positions])
         for row in rows_of(table, present_columns)

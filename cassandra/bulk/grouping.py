@@ -2,8 +2,9 @@
 
 A request is a single row, or a batch of rows with the same partition or the same replicas. The
 requests are divided into waves, which are sent one after the other. Two rows with the same primary
-key are never in the same wave, so that the last row of the source wins: all statements of a batch
-have the same timestamp, and a repeated request gets a new one.
+key are never in the same wave, so that the row that is later in the source wins. In one wave it
+might not win: all statements of a batch have the same timestamp, and a repeated request gets a new
+timestamp.
 
 The compiled twin of this module is ``cassandra._accel.grouping``.
 """
@@ -62,11 +63,11 @@ class Group:
 def request_waves(
     block: RowsBlock, keys: Keys, by: str | None, owners: Owners | None
 ) -> list[list[Group]]:
-    """Return a list of waves. Each wave is a list of groups, of which each becomes a request.
+    """Return a list of waves. Each wave is a list of groups, and each group becomes a request.
 
     :param block: the rows.
-    :param keys: the positions of the primary key. If they are unknown, each row is a group of its
-        own, all in one wave.
+    :param keys: the positions of the primary key's columns. If they are unknown, each row is a
+        group of its own, and all groups are in one wave.
     :param by: "replica" or "partition": which rows may share a group; None for none.
     :param owners: the replicas of partitions; None if they are unknown: then rows are grouped by
         partition.
@@ -155,13 +156,14 @@ def _group_rows(
             row_groups.append([row])
         else:
             partitions.setdefault(routing_key, []).append(row)
-    # For each owner (a partition, or a set of replicas) the group to which its next partition is
-    # added: (rows, bytes, number of partitions).
+    # Maps an owner (a partition, or a set of replicas) to the group that gets the owner's next
+    # partition, as (rows, bytes, number of partitions).
     open_groups: dict[Any, tuple[list[int], int, int]] = {}
     for routing_key, members in partitions.items():
         owner: Any = routing_key
         if by == "replica" and owners is not None:
-            # The same hosts are the same objects, so their ids identify the replicas.
+            # There is one object per host, so the ids of these objects identify the set of
+            # replicas.
             owner = tuple(map(id, owners.of_key(routing_key))) or routing_key
         group, group_size, count = open_groups.get(owner, (None, 0, 0))
         size = sum([sizes[row] for row in members])

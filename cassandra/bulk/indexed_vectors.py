@@ -4,9 +4,10 @@ An index of Cassandra (SAI) cannot hold NaN or infinities, nor vectors of zeros 
 cosine. The server's error for such a write does not name the row, and Cassandra 5.0 may be unable
 to start again after it has received a NaN.
 
-The check looks at the bytes of values that are bound already, so all sources have the same check. A
-float has an exponent of only ones if it is NaN or infinite. Its first byte is then 0x7F or 0xFF,
-which is rare otherwise and quickly searched for; only if there is one, all numbers are decoded.
+The check looks at the bytes of bound values, so it is the same for all sources. It is fast for good
+vectors: all exponent bits of NaN and of infinities are 1, so their first byte is 0x7F or 0xFF. Few
+other floats begin with these bytes. So the numbers of a vector are only decoded if one of them
+begins so.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["IndexedVector", "fault_of", "indexed_vectors"]
 
 _SIZE = 4  # bytes of a float
-# Zeros of both signs have only these bytes. So do other numbers, but only those below 1e-37.
+# The bytes of 0.0 and -0.0. Other numbers of only these bytes are smaller than 1e-37, and count as
+# zeros too.
 _ZERO_BYTES = b"\x00\x80"
 
 

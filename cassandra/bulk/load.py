@@ -9,24 +9,27 @@ How the parts cooperate:
   turns each chunk into waves of requests. The thread works on the next chunk while the requests of
   the present one are sent, so at most two chunks are in memory.
 * `_write` sends the waves of a chunk one after the other, because rows with the same primary key
-  are in different waves. Requests of one wave may be sent in any order. They are sent in slices;
-  after each slice, `Pace` adjusts how many requests may be in flight.
+  are in different waves. Requests of one wave may be sent in any order. They are sent in slices
+  (groups of requests that are sent together); after each slice, `Pace` adjusts how many requests
+  may be in flight.
 * When each row of a chunk is written or has failed, `_end_of` saves the checkpoint. If the load is
   interrupted (Control-C, or a cancelled task), `_save_unfinished_chunk` saves a checkpoint in the
   middle of the chunk, before its first row without an outcome. Another run with the same checkpoint
-  skips these rows. It writes all later rows, of which some may have been written before: so
-  counters and statements that are not idempotent cannot have a checkpoint.
+  skips all rows before the saved position. It writes all rows after it, and some of these may have
+  been written by the interrupted run already. So counters and statements that are not idempotent
+  cannot have a checkpoint.
 
-Who repeats failed requests. The session's retry policy comes first. A request that still failed
-leads to `_after_failure`:
+How failed requests are repeated: the session's retry policy decides first. If the request still
+fails, `_after_failure` decides what happens to its rows:
 
 * If this cluster's own throttler refused it, it was never sent: it goes into the next round of the
   wave, without counting as a try. After MOST_WAITS slices in a row in which no row was written, it
   is treated like other errors.
 * An idempotent request is repeated if `delay_before_retry` returns a delay. If no server can be
-  reached after all of these tries, the load ends, whatever `max_errors` is. Otherwise, if it has
-  several rows and the fault may be in one of them, each row is sent alone. That happens at once if
-  the server's text shows that a value caused the error (`is_data_error`).
+  reached after all of these tries, the load ends, whatever `max_errors` is. Otherwise, if the
+  request has several rows and one of them may have caused the error, each row is sent alone. If the
+  server's message shows that a value caused the error (`is_data_error`), the rows are sent alone at
+  once, without these tries.
 * In all other cases the rows of the request have failed: they are counted, and written to the file
   `failed_rows` if that option is set. If more than `max_errors` rows have failed, the load ends.
 * A closed session ends the load at once. So does an exception that is no DriverException, TypeError
@@ -122,7 +125,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Load", "aload", "load", "load_options"]
 
-# Includes WriteFailure, which small nodes return when a vector index cannot take more writes.
+# After one of these errors, `Pace` reduces the number of requests in flight. WriteFailure is among
+# them because small nodes return it when a vector index cannot take more writes.
 _OVERLOAD = (
     OverloadedErrorMessage,
     IsBootstrappingErrorMessage,
@@ -136,7 +140,7 @@ COUNTED_TWICE = (
 )
 # After so many successive slices without a written row, a throttled request counts as failed.
 MOST_WAITS = 2000
-LONGEST_WAIT = 0.25  # seconds before throttled requests are sent again, at most
+LONGEST_WAIT = 0.25  # the maximum number of seconds before throttled requests are sent again
 
 
 class Requests(NamedTuple):
@@ -196,7 +200,8 @@ class Load:
     ) -> None:
         self._session = session
         self._clock: Callable[[], float] = monotonic
-        # A simulated event loop allows no threads, so it provides an executor instead.
+        # The simulated event loop of the tests allows no threads: it has a method `new_executor`,
+        # whose result we use instead of a reader thread.
         loop = asyncio._get_running_loop()
         self._new_reader: Callable[[str], Worker | Executor] = getattr(loop, "new_executor", Worker)
         self._target = target
@@ -245,15 +250,17 @@ class Load:
         self._columns: list[Column] = []  # one per bind marker
         self._order: list[str] = []  # field names, in the same order as `_source_order`
         self._failed: FailedRows | None = None
-        # The rows that the file of failed rows has from an interrupted run of this load.
+        # Rows that an interrupted run of this load has already written to the file of failed rows:
+        # `FailedRows` does not write them again.
         self._failed_in_earlier_runs: set[tuple[str | None, int]] = set()
-        # The size of the file of failed rows when the last chunk was done. If the load ends early,
-        # later rows in the file are those that failed since the checkpoint.
+        # The size in bytes of the file of failed rows at the end of the last complete chunk. The
+        # checkpoint stores it: rows behind this offset failed after the checkpoint, and another run
+        # reads them again.
         self._failed_size = 0
         self._done = DoneRows(0, 0, 0)  # of all complete chunks, also of earlier runs
         self._outcomes: Outcomes | None = None  # of the present chunk
         self._pace = Pace(options.concurrency)
-        self._delay = 0.0  # seconds before failed requests are repeated
+        self._delay = 0.0  # seconds to wait before the next round, which repeats failed requests
         # The number of successive slices in which no row was written; see MOST_WAITS.
         self._unsuccessful_slices = 0
         self._progress = Progress(False)
@@ -277,7 +284,8 @@ class Load:
         elif isinstance(self._target, PreparedStatement):
             subject["table"] = f"{self._target.table_keyspace}.{self._target.table}"
             subject["statement"] = self._target.query_string
-        # Files identify the rows. Any other source needs a name by the application.
+        # The paths of files identify their rows. For any other source, the application must name
+        # the rows (`checkpoint_name`).
         if self._files is not None:
             subject["files"] = describe_files(self._files)
             return subject
@@ -297,15 +305,16 @@ class Load:
 
     def steps(self) -> Generator[Step, Any, LoadReport]:
         """Yield the steps that the caller has to carry out; return the report of the load."""
-        # A single thread, since a source is read in order.
+        # One thread is enough: a source can only be read in order.
         reader = self._new_reader("cassandra-load")
         try:
             binder, chunks = yield from self._prepare(reader)
             yield from self._load(reader, binder, chunks)
             return self.report
         finally:
-            # If the reader thread is still reading, we do not wait for it, as the source may hang:
-            # the thread closes the files after the present call.
+            # If the reader thread is still reading, we do not wait for it, because the source may
+            # hang. Instead, we submit `_close`, so that the thread closes the files when its
+            # present call returns.
             if self._work is None or self._work.cancel() or self._work.done():
                 self._close()
             else:
@@ -333,8 +342,8 @@ class Load:
                     self.report.seconds = self._clock() - start_time
             self._checkpoint.remove()
         except (LoadError, SessionShutdown, DependencyException) as error:
-            # If too many rows have failed, the checkpoint stays at the chunk's beginning: another
-            # run tries its rows again.
+            # If the load ends because too many rows have failed, save nothing: the checkpoint stays
+            # at the beginning of this chunk, so another run tries all of its rows again.
             if not isinstance(error, LoadError) or is_outage(error.__cause__):
                 self._save_unfinished_chunk()
             error.report = self.report  # type: ignore[union-attr]
@@ -383,11 +392,13 @@ class Load:
         self._is_counter = (
             self._plan.is_counter
             if self._plan is not None
-            # The statement may also add a constant, so that no bind marker is a counter.
+            # The types of bind markers do not always tell: a statement may add a constant to a
+            # counter, and then no bind marker has the type counter. So check the option `counters`
+            # first.
             else options.counters
             or any(column.type.typename == "counter" for column in self._prepared.column_metadata)
         )
-        # The statement is known now, and so whether its rows may be written twice.
+        # Only a prepared statement tells whether its rows may be written twice, so check this now.
         self._check_checkpoint()
         binder = self._make_binder()
         reading = self._reading(Position(0, 0))
@@ -458,7 +469,8 @@ class Load:
         """Make the plan of the load's statement, for the columns of the source."""
         options = self._options
         self._mapping, columns = _mapping_of(options.columns)
-        # Fields that are columns, and columns that are not there: the mapping is probably reversed.
+        # If all keys of `columns=` are columns of the table, but some of its values are not, the
+        # mapping is probably reversed: it should map fields to columns.
         if self._mapping and {*self._mapping.values()} <= {*table.columns}:
             unknown = [name for name in columns if name not in table.columns]
             if unknown:
@@ -490,12 +502,13 @@ class Load:
         If no file has any of them, return all columns of the table.
 
         :param special_fields: the fields with the TTL and the write time of each row.
-        :param fields: (name of the file, its field names); None for names that are not known.
+        :param fields: for each file (its name, its field names). The field names are None if they
+            are not known before the rows are read.
         """
         ignored = self._options.ignore
         names_in_source: set[str] = set()
         for source, names in fields:
-            if names is None:  # each row has its own names, or values are in the order of the table
+            if names is None:  # not known before the rows are read: any column may occur
                 names_in_source.update(table.columns)
                 continue
             check_names(names, source, (*ignored, *special_fields), None, table)
@@ -521,7 +534,8 @@ class Load:
         self._order = [self._mapping.get(name, name) for name in source_order]
         keyspace = self._session.cluster.metadata.keyspaces.get(prepared.table_keyspace)
         table = keyspace.tables.get(prepared.table) if keyspace is not None else None
-        # None if we do not know them: then each row is sent alone.
+        # The positions of the clustering columns among the bind markers. None if they are unknown:
+        # then each row is sent alone.
         clustering_positions: list[int] | None = None
         key_names: set[str] = {names[index] for index in prepared.routing_key_indexes or ()}
         # If a name occurs twice (SET a = ? WHERE ... IF a = ?), we cannot tell which bind marker
@@ -532,7 +546,7 @@ class Load:
                 clustering_positions = [names.index(name) for name in clustering_names]
             elif not any(name in names for name in clustering_names):
                 clustering_positions = []  # only static columns
-            # Columns of the key must have values, also if their positions are not known.
+            # Clustering columns must have values even if we do not know their positions.
             key_names.update(clustering_names)
         # Without columns=, a file may lack a column that another file has. Columns of the key, and
         # the fields with TTL and write time, are always needed.
@@ -555,7 +569,8 @@ class Load:
         binder.is_plain = self._is_plain
         binder.is_empty_null = "" in Formats(options.null).nulls
         if table is not None:
-            # The bytes of an encrypted vector are no floats.
+            # Leave encrypted columns out: their bytes are not floats, so their vectors cannot be
+            # checked.
             names = ["" if column.is_hidden else column.name for column in columns]
             binder.indexed_vectors = indexed_vectors(table, names)
         return binder
@@ -621,7 +636,8 @@ class Load:
             self.report.bytes += bound.size
             return
         for wave in bound.waves:
-            # Send the groups of the wave in rounds: each round sends the failed ones of the last.
+            # Send the groups of the wave in rounds. Each round after the first one sends the groups
+            # that failed in the previous round and are to be repeated.
             groups = wave.groups
             while groups:
                 failed_groups: list[Group] = []
@@ -683,7 +699,7 @@ class Load:
         try:
             yield Requests(statements(), self._pace.limit, record_outcome)
         finally:
-            # Count also if the load is interrupted.
+            # `finally`, so that the report also counts these requests if the load is interrupted.
             throttled = sum(isinstance(error, RequestThrottled) for _, error in failed)
             self.report.requests += sent - throttled
             self.report.written += written
@@ -692,7 +708,8 @@ class Load:
         # `_after_failure` gives up after too many slices without a written row.
         self._unsuccessful_slices = 0 if written or not_applied else self._unsuccessful_slices + 1
         if throttled:
-            # Other requests of this cluster are throttled too: let them go first.
+            # The throttler also limits the application's other requests on this cluster. Slow down,
+            # so that these get their turn.
             self._pace.give_way()
         is_overloaded = any(isinstance(error, _OVERLOAD) for _, error in failed)
         self._pace.note(len(groups) - throttled, self._clock() - start_time, is_overloaded)
@@ -730,7 +747,8 @@ class Load:
                 # One of the rows may have caused the error: send each row alone to find out which.
                 single_groups = group.single_rows()
                 if group.tries > RETRIES:
-                    # The group was repeated for a long time: send each row only once.
+                    # The whole group has already used all of its tries: give each row a single
+                    # further try.
                     for single_group in single_groups:
                         single_group.tries = RETRIES
                 self.report.retries += len(single_groups)
@@ -776,7 +794,8 @@ class Load:
         if self._options.failed_rows is not None:
             # Open the file at the first failure, so that a load without failures leaves none.
             if self._failed is None:
-                # The types by which the rows are bound; None for those of the columns.
+                # The types that bind the application's values, which may have converters. None for
+                # plain rows, which are bound by the types of the columns.
                 types = (
                     None
                     if self._is_plain
@@ -814,11 +833,13 @@ class Load:
         if self._options.failed_rows is not None:
             self._failed_size = size_of(self._options.failed_rows)
         self._save(chunk.position, done)
-        # Only now, because Control-C may interrupt any line.
+        # Set these after the checkpoint is saved. Control-C may interrupt any line: if it does so
+        # before, `_save_unfinished_chunk` still has the outcomes of this chunk.
         self._done, self._outcomes = done, None
 
     def _save_unfinished_chunk(self) -> None:
-        """Save a checkpoint in the middle of a chunk, as far as all rows are written or failed.
+        """Save a checkpoint in the middle of a chunk, before its first row without an outcome (that
+        is neither written nor failed).
 
         Requests in flight may still be executed: their rows do not count as written.
         """
@@ -837,7 +858,7 @@ class Load:
         """Save the checkpoint.
 
         :param position: where another run begins.
-        :param done: the rows before this position.
+        :param done: the numbers of rows before this position, by outcome.
         """
         # A run that resumes skips the failed rows too, so their file must be on disk first.
         if self._failed is not None:
@@ -856,7 +877,9 @@ class Load:
 
 
 def _message_of(error: Exception) -> str:
-    """Return the message of an error; if user code raised it, with the name of its class."""
+    """Return the message of an error. The name of the class comes first for errors of user code,
+    and for errors without a message.
+    """
     is_ours = isinstance(error, (ValueError, OSError, DriverException)) and str(error)
     return str(error) if is_ours else f"{type(error).__name__}: {error}"
 
@@ -891,7 +914,7 @@ def _profile_of(session: BulkSession, options: LoadOptions) -> Any:
     profile = options.execution_profile
     if options.timeout is None:
         return profile
-    # A copy with the timeout, so that the application's profile stays as it is.
+    # Set the timeout on a copy, because the application's profile must not change.
     return session.execution_profile_clone_update(
         session._default_profile if profile is None else profile, request_timeout=options.timeout
     )

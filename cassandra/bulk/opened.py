@@ -1,8 +1,8 @@
 """Opens files, which may be compressed, as bytes or text.
 
 A line that is too long is an error, as it would fill the memory. A truncated compressed file is an
-error too: each stream is read to its end mark. A source that can be read only once (a pipe,
-standard input) is opened once, and stays open for the next reader.
+error too, because each compressed stream is read to its end mark. A source that can be read only
+once (a pipe, standard input) is opened once, and stays open for the next reader.
 """
 
 from __future__ import annotations
@@ -164,7 +164,8 @@ def _opened_bytes(path: str) -> Any:
     if not name.endswith(COMPRESSED):
         return open(path, "rb")
     if not is_pipe(path) and not os.path.getsize(path):
-        # A compressed file is never empty, so it was truncated. gzip would read it as no content.
+        # Even the compressed form of no data has some bytes, so this file was truncated. gzip would
+        # not raise an error for it.
         raise ValueError(f"{path} has no bytes, and so is not a compressed file")
     if name.endswith(".gz"):
         return gzip.open(path, "rb")
@@ -181,8 +182,8 @@ def _opened_bytes(path: str) -> Any:
 def text_of(file: Limited) -> Iterator[io.TextIOBase]:
     """Yield the rest of a file as text. Line ends are not translated.
 
-    A byte that is not UTF-8 becomes a surrogate character, which `bad_byte` finds: so only its own
-    line is invalid.
+    A byte that is not valid UTF-8 becomes a surrogate character, which `bad_byte` finds. So such a
+    byte makes only its own line invalid, not the whole file.
 
     :param file: the open file.
     """
@@ -191,7 +192,8 @@ def text_of(file: Limited) -> Iterator[io.TextIOBase]:
     try:
         yield text
     finally:
-        # Otherwise the garbage collector would close the file together with the wrapper.
+        # When the wrapper is garbage-collected, it closes its file. Detach the file, because a pipe
+        # stays open for the next reader.
         text.detach()
 
 
@@ -224,8 +226,8 @@ class _Streams:
 
     :param file: the open file.
     :param new_stream: creates the decompressor of a stream.
-    :param padding: the format allows zero bytes after a stream, in multiples of this number; 0 if
-        it allows none.
+    :param padding: zero bytes may follow a stream, if their number is a multiple of this one; 0 if
+        the format allows no such padding.
     """
 
     def __init__(self, file: Any, new_stream: Callable[[], Any], padding: int = 0) -> None:
@@ -266,7 +268,8 @@ class _Streams:
                 self._unread = self._stream.unused_data
                 self._offset -= len(self._unread)
                 self._stream = None
-            # A stream may end, or need more input, without a byte of output: then go on.
+            # The decompressor may return no bytes, because it needs more input or its stream has
+            # ended. That is not the end of the file, so go on.
             if unpacked:
                 return unpacked
 
@@ -335,7 +338,8 @@ class _Zstd:
             if self._frame.eof:
                 self._unread = self._frame.unused_data
                 self._frame = None
-            # Read more at a time if that gave less than `size`, and little if it expanded a lot.
+            # If the result was smaller than `size`, read four times as much next time; if it was
+            # very large, read little.
             self._step = min(max(self._step * (4 if len(unpacked) < size else 1), 512), 1 << 16)
             if len(unpacked) > 4 << 20:
                 self._step = 512
@@ -348,7 +352,7 @@ class _Zstd:
 
 
 class Limited(io.BufferedIOBase):
-    """A file whose content is converted to UTF-8, with a limit on the length of lines.
+    """Reads a file as bytes in UTF-8, whatever its encoding is; refuses lines that are too long.
 
     :param file: the open file.
     :param path: its name, for errors.
@@ -432,7 +436,8 @@ class Limited(io.BufferedIOBase):
                 converted: bytes = self._decoder.decode(data, not data).encode()
             except UnicodeError as error:
                 raise OSError(f"it is not in the encoding that was said: {error}") from error
-            # A part of a character gives no text yet: read on.
+            # The data may be only a part of a character, from which the decoder makes no text yet:
+            # read on.
             if converted or not data:
                 return converted
 

@@ -57,8 +57,8 @@ class LoadOptions:
     :param checkpoint: a file that stores the progress. If a load is interrupted, another run with
         the same files, table and options resumes there. The load removes the file when all is done.
         Loads that must not write rows twice, such as counters, cannot have a checkpoint.
-    :param checkpoint_name: a name for the rows, by which a checkpoint knows a source that consists
-        of no files.
+    :param checkpoint_name: a name for the rows. A checkpoint of a source without files needs it, to
+        recognize the same rows in the next run.
     :param restart: True ignores the progress in the checkpoint, and starts from the beginning.
     :param dry_run: True reads and checks all rows, but sends none.
     :param progress: True shows the progress on standard error; None shows it only if standard error
@@ -121,16 +121,18 @@ class LoadOptions:
             raise TypeError(f"null is a text or a list of texts, but is {self.null!r}")
         if isinstance(self.ignore, str):
             raise TypeError(f"ignore is a list of names, not the text {self.ignore!r}")
-        # Replace the encoding by Python's name for it; the class is frozen, so in this way.
+        # Replace the encoding by Python's name for it. The class is frozen, so `self.encoding =
+        # ...` would raise an error.
         object.__setattr__(self, "encoding", check_encoding(self.encoding))
         for name in ("checkpoint_name", "restart"):
             if getattr(self, name) and self.checkpoint is None:
                 raise ValueError(f"{name} is for loads with a checkpoint")
 
     def using(self) -> dict[str, tuple[int | None, str | None]]:
-        """Return what USING needs: {clause: (value for all rows, name of the field with a value)}.
+        """Return what USING needs: {clause: (value for all rows, name of the field with each row's
+        value)}.
 
-        Either or both are None.
+        Each of the two is None if its option is not set.
         """
         return {
             "TTL": (self.ttl, self.ttl_column),
@@ -140,7 +142,8 @@ class LoadOptions:
     def subject_options(self) -> dict[str, Any]:
         """Return the options that belong to the subject of a checkpoint, as JSON values.
 
-        These affect which rows are read, and what is written.
+        These options affect which rows are read and what is written. A run with other ones must not
+        resume from the checkpoint.
         """
         row_options: dict[str, Any] = {name: getattr(self, name) for name in _SUBJECT_OPTIONS}
         if isinstance(self.columns, Mapping):

@@ -34,7 +34,8 @@ class Outcomes:
 
     def __init__(self, chunk: Chunk) -> None:
         self.chunk = chunk
-        # We store what is passed, because converting each row would slow down every load.
+        # Store the arguments of `note_group` as they are. They are only evaluated if the load is
+        # interrupted: doing it at once would slow down every load.
         self._groups: list[tuple[Sequence[int], Sequence[int], bool]] = []
         self._failed: list[int] = []
 
@@ -64,7 +65,7 @@ class Outcomes:
             done_indexes.update(indexes)
             if not is_applied:
                 not_applied.update(indexes)
-        # The first row that is neither written nor failed ends these rows.
+        # Count the rows before the first one that is not done.
         count = next(
             (index for index in range(self.chunk.size) if index not in done_indexes),
             self.chunk.size,

@@ -24,7 +24,8 @@ class Pace:
     def __init__(self, highest: int, first: int = 64) -> None:
         self.highest = highest
         self.limit = min(first, highest)
-        # The present highest limit. `give_way` lowers it; each good slice raises it by 1.
+        # The limit may not rise above this number at present. `give_way` lowers it, and each slice
+        # with a good latency raises it by 1, up to `highest`.
         self._ceiling = highest
         self._best: float | None = None  # the best latency in seconds
 
@@ -48,13 +49,16 @@ class Pace:
         # With `limit` requests in flight, each takes this long.
         latency = seconds * min(self.limit, count) / count
         best = self._best
-        # Let the best latency grow by 1 % a slice, so that an exceptional one is forgotten.
+        # Raise the best latency by 1 % per slice, so that a single exceptionally low one does not
+        # count forever.
         self._best = latency if best is None else min(latency, best * 1.01)
         if best is not None and latency > best * _TOLERANCE:
-            # Requests wait in queues of the servers: more of them would not be faster.
+            # Latency has risen, so requests wait in the servers' queues: more of them in flight
+            # would not make the load faster.
             self.limit = max(1, int(self.limit * _SLOW))
         else:
-            # Raise the ceiling by one per slice, but approach it fast.
+            # The ceiling rises by 1 per slice; the limit grows by a quarter until it reaches the
+            # ceiling.
             self._ceiling = min(self.highest, self._ceiling + 1)
             self.limit = min(self._ceiling, int(self.limit * _GROW) + 1)
 

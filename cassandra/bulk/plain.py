@@ -53,13 +53,15 @@ def plain_session(session: Any) -> Any:
 
 
 class _DictForEachType:
-    """Replaces the map {keyspace: {type name: class}} of classes for user-defined types.
+    """Stands in for the map {keyspace: {type name: class}}, which says as which class the values of
+    user-defined types are decoded.
 
     Every class is dict, so each value is decoded as a dict of its fields.
     """
 
     def get(self, name: str, default: object = None) -> Any:
-        """Return dict for a type name; for a keyspace, a map of type names.
+        """Return the class `dict` for the name of a type; for the name of a keyspace, return a map
+        of its type names, which is an object of this class too.
 
         :param name: the keyspace, or the type.
         :param default: not used.
@@ -107,7 +109,8 @@ class PlainRows:
         """Return the plan that decodes rows with this metadata, and set the codecs."""
         # All pages of a statement have the same metadata object, unless the table is altered.
         if self._row_plan is None or metadata is not self._metadata:
-            # User-defined types become dicts, and sets lists: the elements may be unhashable.
+            # Sets become lists, because a set may have user-defined types as elements: these become
+            # dicts, which are not hashable.
             columns = metadata.native.for_user_types(_AS_DICTS).columns
             self._codecs = [_faithful(column.type).codec(vectors="list") for column in columns]
             self._row_plan = rows.RowPlan(metadata.names, self._codecs)
@@ -118,7 +121,7 @@ class PlainRows:
 def _faithful(cql_type: Any) -> Any:
     """Return `cql_type` with sets replaced by lists, which have the same encoding."""
     if is_encrypted(cql_type):
-        return cql_type  # its codec decrypts, and must stay
+        return cql_type  # keep its codec, which decrypts
     subtypes = tuple(map(_faithful, cql_type.subtypes or ()))
     if issubclass(cql_type, SetType):
         return ListType.apply_parameters(subtypes)

@@ -23,7 +23,8 @@ __all__ = [
     "weigh",
 ]
 
-# No partition has the token FIRST: the partitioner uses LAST instead.
+# The bounds of all tokens. A range does not include its start, but no partition has the token FIRST
+# (the partitioner uses LAST instead), so (FIRST, LAST) has all partitions.
 FIRST = -(1 << 63)
 LAST = (1 << 63) - 1
 
@@ -59,7 +60,8 @@ class TokenRange(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A row of ``system.size_estimates``: the tokens after `start` up to `end` have `bytes`.
+    """A row of ``system.size_estimates``: the partitions with tokens after `start`, up to and
+    including `end`, have about `bytes` bytes.
 
     If `end` is not after `start`, the range wraps around the end of the ring.
     """
@@ -102,7 +104,7 @@ def ring_ranges(metadata: Metadata, keyspace: str) -> list[TokenRange]:
 
 
 def at_tablets(metadata: Metadata, keyspace: str, splits: int) -> int:
-    """Return `splits`, rounded up so that no range has parts of several tablets.
+    """Return `splits`; for a keyspace with tablets, rounded up to a power of two.
 
     ScyllaDB divides the tokens into a power of two of tablets of equal width. If the number of
     ranges is a power of two as well, each range is a part of one tablet, or consists of whole
@@ -123,8 +125,9 @@ def weigh(ranges: Sequence[TokenRange], estimates: Iterable[Estimate]) -> list[f
     """
     bytes_by_range: dict[tuple[int, int], int] = {}
     for start, end, size in estimates:
-        # A range that wraps around is two pieces; divide its bytes by their widths.
-        # (end - start) modulo 2^64 is the width of the whole range; "or 1" avoids a division by 0.
+        # A range that wraps around the end of the ring becomes two pieces. Divide its bytes between
+        # them in proportion to their widths. (end - start) modulo 2^64 is the width of the whole
+        # range; "or 1" avoids a division by 0.
         for piece in [(start, end)] if start < end else [(start, LAST), (FIRST, end)]:
             share = 1.0 if start < end else (piece[1] - piece[0]) / ((end - start) % (1 << 64) or 1)
             bytes_by_range[piece] = max(bytes_by_range.get(piece, 0), int(size * share))
@@ -173,7 +176,8 @@ def split_ranges(
             and weight_of_last + weight <= target_weight * 1.25
             and len(ranges) > parts
         ):
-            # Join this range to the one before. Only the replicas of both have the whole range.
+            # Join this range to the previous one. Only hosts that are replicas of both own the
+            # whole joined range.
             last = result[-1]
             replicas = tuple(name for name in last.replicas if name in token_range.replicas)
             result[-1] = TokenRange(last.start, token_range.end, replicas)

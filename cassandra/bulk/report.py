@@ -25,9 +25,11 @@ class RowFailure:
 
     @property
     def reason(self) -> str:
-        """The message of the error, with its notes. One of them names nulls inside collections.
+        """The message of the error, with its notes (`__notes__`). A note says, for example, that a
+        collection has a null inside.
 
-        If binding failed, the error calls the row "row 0", as it was bound alone; we remove that.
+        A row that could not be bound was bound alone at last, so its error begins with "row 0: ".
+        This misleading number is removed.
         """
         return " ".join([str(self.error).removeprefix("row 0: "), *_notes_of(self.error)])
 

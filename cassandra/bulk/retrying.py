@@ -48,9 +48,9 @@ _PASSING = (
 )
 _LASTING = (AuthenticationFailed, FunctionFailure, RequestValidationException, SessionShutdown)
 
-# Codes of a replica's failed read (native_protocol_v5.spec, section 9, Read_failure, and the class
-# RequestFailureReason of Cassandra) that a repetition would meet again: too many tombstones, too
-# much data, too many indexes.
+# Failure codes of a replica's read that would come again if the read was repeated: too many
+# tombstones, too much data, too many indexes. See native_protocol_v5.spec, section 9, Read_failure,
+# and the class RequestFailureReason of Cassandra.
 _LASTING_READ_CODES = frozenset({1, 4, 7})
 
 # Parts of the messages with which servers reject a row's values, although the code of the error is
@@ -67,7 +67,9 @@ _DATA_ERROR = re.compile(
 
 
 def _server_errors(error: BaseException) -> list[BaseException]:
-    """Return the errors of servers in an error: itself, or those of `NoHostAvailable`."""
+    """Return the server errors in an error: those of each host for `NoHostAvailable`, otherwise the
+    error itself. Other errors, such as timeouts, are left out.
+    """
     if isinstance(error, NoHostAvailable) and isinstance(error.errors, Mapping) and error.errors:
         errors = error.errors.values()
     else:
@@ -76,15 +78,19 @@ def _server_errors(error: BaseException) -> list[BaseException]:
 
 
 def _fails_for_its_data(error: BaseException) -> bool:
-    """Return True if `error` is a failed read that each replica rejects because of its data."""
+    """Return True if `error` is a failed read that each replica rejected because of the stored data
+    (too many tombstones, for example).
+    """
     codes = error.error_code_map if isinstance(error, ReadFailure) else None
     return bool(codes) and _LASTING_READ_CODES.issuperset(codes.values())  # type: ignore[union-attr]
 
 
 def is_data_error(error: BaseException) -> bool:
-    """Return True if the values of a row, or the data that is read, caused a server's error.
+    """Return True if a server reported an error because of a row's values, or because of the stored
+    data that it had to read.
 
-    The code of such an error may be that of a temporary fault, but repeating does not help.
+    The code of such an error may be that of a temporary fault, but repeating the request does not
+    help.
 
     :param error: the error of the last attempt.
     """

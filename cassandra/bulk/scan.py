@@ -51,7 +51,8 @@ if TYPE_CHECKING:
 __all__ = ["AsyncScan", "Batches", "Scan", "ScanOptions", "acount", "count"]
 
 
-# For options of other APIs: a hint for the error message.
+# For option names that other APIs use: what to write instead. The error for an unknown option shows
+# it.
 _INSTEAD = {
     **dict.fromkeys(
         ("max_rows", "nrows"),
@@ -224,7 +225,8 @@ class _ScanBase:
         columns: Any = self.columns
         subject: dict[str, Any] = {
             "work": "scan",
-            # In a copy's subject, "cluster" is the cluster that is written.
+            # In the subject of a copy, "cluster" is the cluster that the copy writes to, so the
+            # cluster that we read needs another key.
             "source_cluster" if "cluster" in self.purpose else "cluster": describe_cluster(
                 metadata
             ),
@@ -240,13 +242,16 @@ class _ScanBase:
         return Checkpoint(self.checkpoint, subject, is_read_only=self.is_dry)
 
     def _queue(self, statement: ScanStatement) -> PageQueue:
-        """Return the queue of the pages to request, without those that a checkpoint has."""
+        """Return the queue of the pages to request. Pages that are recorded as used in the
+        checkpoint are left out.
+        """
         ranges = statement.ranges if self.ranges is None else self.ranges
         if not statement.has_tokens and [token_range[:2] for token_range in ranges] not in (
             [],
             [(FIRST, LAST)],
         ):
-            # The statement has no bounds, so each range would return all rows.
+            # The statement has no bind markers for the bounds of a range, so it would return all
+            # rows once per range.
             raise ValueError(
                 f"ranges= cannot be used here: {self.table} is not read by token ranges"
             )
@@ -291,7 +296,8 @@ def _cut(page: Page, remaining: int | None) -> tuple[int, int | None]:
     if message is None:
         return 0, remaining
     if remaining is not None and message.row_count > remaining:
-        # All functions that decode the page decode this many rows.
+        # Every function that decodes the page decodes `row_count` rows, so a smaller number cuts
+        # the page.
         rows_message(message).row_count = remaining
     return message.row_count, None if remaining is None else remaining - message.row_count
 
@@ -306,7 +312,7 @@ def size_of(result: Page) -> int:
 
 
 def rows_of(page: Page) -> Iterable[Any]:
-    """Return the rows of a page, as the session's row factory makes them.
+    """Return the rows of a page, in the form in which the session's row factory returns them.
 
     :param page: a result, of which the current page is used.
     :raises TypeError: if the factory returns a data frame, for example: iterating over it would
@@ -347,7 +353,8 @@ class Batches:
         if self.schema is None:
             self._layout = plan.layout
             self.schema = self._columnar.arrow_schema(self._pyarrow, plan.layout)
-        # The table may be altered during the scan.
+        # The table may be altered during the scan, so compare the columns with those of the first
+        # page.
         self._columnar.check_same(self._layout, plan.layout)
         return self._columnar.arrow_batch(self._pyarrow, self.schema, message.columns(plan))
 
@@ -379,7 +386,7 @@ class Arrays:
             self._form = result._numpy_form()
         plan = self._form.column_plan_of(message.metadata)
         self._columnar.check_same(self._form.column_plan.layout, plan.layout)
-        # Keep NumPy arrays; they are joined at the end.
+        # Convert the page to NumPy arrays now. `joined` concatenates the arrays of all pages.
         self._pages.append(self._form.each(message.columns(plan)))
 
     def joined(self) -> dict[str, Any]:
@@ -406,7 +413,8 @@ class Frames:
         self._columnar.pandas_module()
         check_pandas_options(self._pyarrow, options)
         self._options = dict(options)
-        # How columns are decoded. The other options are those of `pyarrow.Table.to_pandas`.
+        # These options say how columns are decoded. All others are passed to
+        # `pyarrow.Table.to_pandas`.
         self._choices: dict[str, Any] = {
             name: self._options.pop(name)
             for name in ("decimals", "varints", "durations")
@@ -504,7 +512,8 @@ class Scan(_ScanBase):
         :param options: see `cassandra.cluster.ResultSet.to_arrow`.
         :raises TypeError: if the scan has a checkpoint.
         """
-        # Libraries take batches ahead of their use, and a batch that was taken counts as used.
+        # A checkpoint records a batch as used when the next one is requested. Libraries request
+        # batches before they use them, so the checkpoint would be ahead of the application.
         self._check_collecting("reader")
         batch_maker = Batches(options)
         pages = self.pages()
@@ -699,7 +708,8 @@ class AsyncScan(_ScanBase):
 
 
 def _check_count_options(options: Mapping[str, Any]) -> None:
-    # A count that resumes could not know how many rows the earlier run has counted.
+    # A checkpoint does not store the count, so a second run would not know how many rows the first
+    # one has counted.
     for name in ("checkpoint", "limit"):
         if options.get(name) is not None:
             raise TypeError(f"a count does not have the option {name!r}")

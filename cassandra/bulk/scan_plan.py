@@ -125,7 +125,7 @@ def plan_steps(
     estimates: list[Estimate] = []
     plain_rows = PlainRows()
     for host in metadata.all_hosts():
-        # None means that the state is unknown: ask this host too.
+        # `is_up` is None if the state of the host is unknown: then try it.
         if host.is_up is False:
             continue
         try:
@@ -142,7 +142,8 @@ def plan_steps(
     weights = weigh(ranges, estimates)
     if splits is None:
         total = sum(weights) if any(estimate.bytes for estimate in estimates) else 0
-        # At least four ranges per concurrent request, so that all of them have work until the end.
+        # Make at least four ranges for each page in flight, so that no few large ranges are left at
+        # the end of the scan.
         splits = max(int(total / BYTES_OF_A_RANGE), concurrency * 4)
     splits = at_tablets(metadata, keyspace, splits)
     scan_ranges = split_ranges(ranges, weights, splits)
@@ -178,9 +179,9 @@ def _query_of(
 
 def _estimates_of(host: Host, keyspace: str, table: str) -> Callable[[Any], Any]:
     """Return a call that reads a node's estimates of the sizes of its token ranges."""
-    # The names are written into the CQL here: if they were parameters, the session's encoder would
-    # write them, and it may be the application's. Page size and consistency level are set, so that
-    # those of the session and its profile do not apply.
+    # Write the names into the CQL here. As parameters, they would be written by the session's
+    # encoder, which the application may have replaced. Set the page size and the consistency level,
+    # so that those of the session and its profile do not apply.
     statement = SimpleStatement(
         _ESTIMATES.format(cql_string(keyspace), cql_string(table)),
         consistency_level=ConsistencyLevel.ONE,
@@ -230,8 +231,8 @@ class PageQueue:
         self._in_order = in_order
         self._in_flight: deque[Fetch] = deque()
         self._waiting = deque(Fetch(number, None) for number in range(len(ranges)))
-        # The expected size of a page: rises at once with a larger page, falls slowly with smaller
-        # pages.
+        # The expected size of a page in bytes. It rises at once when a larger page arrives, and
+        # falls slowly when smaller pages arrive.
         self._page_bytes = 0.0
         # For unfinished ranges: the paging state after the last used page.
         self.paging_states: dict[int, bytes] = {}
@@ -253,7 +254,7 @@ class PageQueue:
             yield fetch
 
     def _is_next_in_order(self, fetch: Fetch) -> bool:
-        """Return True with `in_order` if the scan needs this page before all pages in flight.
+        """Return True if the scan reads in order and needs this page before all pages in flight.
 
         Such a page is requested regardless of the limits. Otherwise the scan would wait forever:
         the pages in flight can only be taken after it.
@@ -270,7 +271,7 @@ class PageQueue:
             return None
         if self._in_order:
             return min(self._in_flight, key=lambda fetch: fetch.number)
-        # In any order: the page that was requested first.
+        # Without `in_order`, wait for the page that was requested first.
         return self._in_flight[0]
 
     def arrived(self, fetch: Fetch, state: bytes | None, size: int) -> None:
@@ -339,7 +340,8 @@ class PageQueue:
             }
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"the checkpoint of the scan is damaged: {error!r}") from error
-        # Use the ranges of the checkpoint, to which its numbers and paging states refer.
+        # Use the ranges of the checkpoint: its range numbers and paging states are only valid for
+        # these.
         self.ranges, self.finished, self.paging_states = ranges, finished, paging_states
         self._waiting = deque(
             Fetch(number, paging_states.get(number))

@@ -1,7 +1,8 @@
-"""What scans, loads and unloads use of sessions and results.
+"""Protocols (`typing.Protocol`) with the attributes of sessions and results that scans, loads and
+unloads use.
 
-The sessions of both APIs have methods that this package carries out, so it names protocols instead
-of their classes. Only type checkers import this module.
+This package cannot import the classes of the sessions, because their methods (`Session.load`, for
+example) import it. Only type checkers import this module.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ __all__ = ["AsyncSession", "BulkSession", "Page", "Session"]
 
 
 class Page(Protocol):
-    """A result of either API. Only its current page is used, and no other is fetched."""
+    """A result of either API. Bulk code only uses its current page, and never lets it fetch the
+    next one.
+    """
 
     @property
     def _message(self) -> ResultMessage | None:

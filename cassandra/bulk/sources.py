@@ -1,8 +1,8 @@
 """Sources of rows: iterables, data frames, Arrow data, and CSV, JSON lines and Parquet files.
 
-A source is read in chunks: rows that are bound together, with their position in the source. Files
-are read one after the other, and only about one chunk is in memory. The files of a folder or glob
-are sorted by name.
+A source is read in chunks. A chunk has rows that are bound together, and their position in the
+source. Files are read one after the other, and only about one chunk of them is in memory. The files
+of a folder or glob are sorted by name.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _READERS_OF_PANDAS = {
     ".orc": "read_orc",
     ".xml": "read_xml",
 }
-SAMPLE = 1000  # to estimate the size of a data frame, we measure about as many of its rows
+SAMPLE = 1000  # about how many rows of a data frame we measure to estimate its size
 
 
 def format_of(path: str, format: str | None) -> str:
@@ -272,9 +272,10 @@ def _chunks(
     row = 0
     for part in parts:
         end = row + part.size
-        # Make no chunk of a part that a checkpoint has: its values need not be converted.
+        # If an earlier run has written all rows of this part, do not make a chunk, which would
+        # convert its values.
         if end > skip:
-            # Leave out the rows of the part that the checkpoint has.
+            # The first argument leaves out the rows of this part that an earlier run has written.
             chunk = part.make_chunk(max(skip - row, 0), first + row)
             yield chunk._replace(position=Position(file, end))
         row = end
@@ -304,7 +305,7 @@ def _parts_of_rows(rows: Iterable[Any]) -> Iterator[Part]:
 
 
 def _check_row(row: Any) -> None:
-    """Refuse a frame in the place of a row, and a row of ``frame.iterrows()``."""
+    """Raise TypeError if a "row" is a whole data frame, or a pair of ``frame.iterrows()``."""
     if is_frame(row) or is_arrow(row):
         raise TypeError(
             f"an item of the source is a {type(row).__name__}, and not a row: write "
@@ -342,13 +343,14 @@ def _parts_of_table(table: Any, reading: Reading) -> Iterator[Part]:
 
 
 def _size_of(table: Any) -> int:
-    """Estimate the size of a table in bytes without its dictionaries: a value that occurs several
-    times counts several times.
+    """Estimate the size in bytes that a table has without dictionary encoding: each occurrence of a
+    value counts, even if the table stores the value once.
     """
     if hasattr(table, "memory_usage"):
         # pandas measures objects one by one, which is slow, so we measure a sample of the rows.
         sample = table.iloc[:: max(len(table) // SAMPLE, 1)]
-        # Convert categories to their values.
+        # A categorical column stores each distinct value once. Convert it to an ordinary column, so
+        # that every occurrence is measured.
         categories = [name for name, dtype in sample.dtypes.items() if hasattr(dtype, "categories")]
         if categories:
             sample = sample.astype(dict.fromkeys(categories, object))

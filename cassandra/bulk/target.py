@@ -158,8 +158,8 @@ def plan_of(
             f"{', '.join(table.columns)}"
         )
     key = [column.name for column in (*table.partition_key, *table.clustering_key)]
-    # A row that only has static columns needs no clustering columns: static columns belong to the
-    # whole partition.
+    # If all columns outside the key are static, rows need no clustering columns, because static
+    # columns belong to the whole partition.
     static = all(table.columns[name].is_static for name in names if name not in key)
     needed = (
         [column.name for column in table.partition_key]
@@ -212,7 +212,7 @@ def _checked_using_value(clause: str, value: object) -> int:
     return value
 
 
-# Servers refuse a longer one.
+# Servers refuse a longer time to live.
 _LONGEST_TTL = 20 * 365 * 24 * 60 * 60
 
 
@@ -252,8 +252,8 @@ def static_plan(
     partition = [column.name for column in table.partition_key]
     clustering = [column.name for column in table.clustering_key]
     static = [name for name in plan.names if table.columns[name].is_static]
-    # If the source lacks the first clustering column, all its rows only have static columns, and
-    # the plan itself is for these.
+    # If the source lacks the first clustering column, all of its rows only have static columns.
+    # `plan` already inserts such rows, so no second statement is needed.
     if plan.is_counter or not static or not clustering or clustering[0] not in plan.names:
         return None
     names = [*partition, *static]
@@ -278,7 +278,8 @@ def full_name(table: TableMetadata) -> str:
 def columns_of(prepared: PreparedStatement) -> list[Column]:
     """Return the columns that a prepared statement binds, with the types of decrypted values.
 
-    The types have no converters, because files have CQL values.
+    The types have no converters: these are for the application's classes, and files have CQL
+    values.
 
     :param prepared: the statement.
     """
@@ -299,8 +300,9 @@ def order_of_statement(
     """Return the columns of a prepared statement, in the order in which rows without names have
     them.
 
-    This is the order of `selected`, or of the bind markers if nothing is selected. The latter also
-    applies if ``columns=`` is a mapping of some fields only: it then says how these are called.
+    This is the order of `selected`, or that of the bind markers if nothing is selected. It is also
+    that of the bind markers if ``columns=`` is a mapping that lacks some columns of the statement:
+    such a mapping only renames fields.
 
     :param prepared: the statement, which binds all its columns.
     :param mapping: field names by column name.

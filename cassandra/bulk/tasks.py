@@ -47,7 +47,7 @@ class ScanTask:
         return Scan(session, self.table, self.columns, self.where, options)
 
     def of_columns(self, columns: Sequence[str]) -> ScanTask:
-        """Return a task that reads only these columns of the range.
+        """Return a copy of this task that reads only these columns.
 
         :param columns: their names.
         """
@@ -111,8 +111,9 @@ def worker_session(settings: Mapping[str, Any]) -> Session:
     key = (os.getpid(), pickle.dumps(sorted(settings.items())))
     session = _sessions.get(key)
     if session is None:
-        # No lock: a worker could be forked while it is locked, and would wait forever. Instead, if
-        # two threads connect at the same time, the first session stays and the other is closed.
+        # We use no lock: if a process is forked while one of its threads holds the lock, the child
+        # would wait for it forever. Instead, two threads may connect at the same time; then the
+        # first session is kept, and the other is closed.
         new_session = Cluster(**settings).connect()
         session = _sessions.setdefault(key, new_session)
         if session is not new_session:

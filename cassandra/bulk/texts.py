@@ -1,10 +1,11 @@
 """Converts strings and JSON values to CQL values and back, for CSV and JSON lines files.
 
-A reader is a function that converts the strings of a column; one is made per column.
+A reader is a function that converts a string or JSON value of one column to a CQL value. A load
+makes one reader per column.
 
-In a CSV field, collections, tuples, user-defined types and vectors are written as JSON:
-``[1, 2]``, ``{"a": 1}``. A set is a list; a map whose keys are not strings has them converted to
-strings. Times without an offset are UTC.
+In a CSV field, collections, tuples, user-defined types and vectors are written as JSON: ``[1, 2]``,
+``{"a": 1}``. A set is a list; a map whose keys are not strings has them converted to strings.
+Timestamps without a UTC offset are read as UTC.
 
 A reader accepts the formats listed in the guide, the same on every Python version, and raises one
 of READING_ERRORS for everything else: guessing would silently change values. Blanks around a value
@@ -53,11 +54,13 @@ _FALSE = frozenset({"false", "f", "no", "n", "0"})
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _BLANKS = " \t"
 _LONGEST_SHOWN = 200  # characters of a value in an error message
-# The range of `datetime` in milliseconds since 1970: from 0001-01-01 to the end of 9999.
+# The range of `datetime` in milliseconds since 1970: from 0001-01-01 to the end of 9999. Timestamps
+# outside it become `MillisTimestamp`.
 _FIRST_MILLIS = -62_135_596_800_000
 _LAST_MILLIS = 253_402_300_799_999
 
-# Only ASCII digits: `int` and others accept digits of all scripts.
+# These patterns allow ASCII digits only, because `int` and `float` accept the digits of all
+# scripts.
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NO_NUMBER = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
@@ -72,7 +75,8 @@ _TIMESTAMP = re.compile(
     r"(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
     r"(?:([Zz])|([+-])([0-9]{2})(?::?([0-9]{2}))?)?)?"
 )
-# What `datetime.fromisoformat` accepts after the seconds; before Python 3.11 it accepts less.
+# What `datetime.fromisoformat` accepts after the seconds. Before Python 3.11 it accepts less, so
+# there is one pattern for these versions and one for later ones.
 _BEHIND_SECONDS = re.compile(
     r"(?:\.[0-9]{3}|\.[0-9]{6})?(?:[+-][0-9]{2}:[0-5][0-9])?"
     if sys.version_info < (3, 11)
@@ -83,7 +87,7 @@ _DURATION = re.compile(
     r"(?:([0-9]+)m)?(?:([0-9]+)s)?(?:([0-9]+)ms)?(?:([0-9]+)[u\xb5\u03bc]s)?(?:([0-9]+)ns)?",
     re.IGNORECASE,
 )
-# For each unit of the pattern, from years to nanoseconds: (months, days, nanoseconds).
+# The value of each unit in `_DURATION`, from years to nanoseconds, as (months, days, nanoseconds).
 _UNITS = (
     (12, 0, 0),
     (1, 0, 0),
@@ -154,7 +158,9 @@ def hiding(read: Reader, type_name: str) -> Reader:
 
 
 def _form_of(cql_type: Any) -> str:
-    """Return the name of the CQL type whose form `cql_type` has in files; usually its own name."""
+    """Return the name of the CQL type whose file format applies to `cql_type`. This is its own
+    name, unless the type sets `_text_form`.
+    """
     return getattr(cql_type, "_text_form", "") or str(cql_type.typename)
 
 
@@ -256,7 +262,8 @@ def parsed_json(text: str) -> Any:
     except ValueError as error:
         if "digits" not in str(error):
             raise
-    # Python refuses to parse very long integers, which a varint may be.
+    # Python refuses to parse integers of more than some 4300 digits, but a varint may be as long.
+    # Parse such numbers by way of Decimal, which has no such limit.
     return _LONG_DECODER.decode(text)
 
 
@@ -331,7 +338,8 @@ def _converted_scalar(type_name: str, read: Reader, value: object) -> Any:
     elif isinstance(value, float):
         if type_name in _REALS:
             return value  # NaN or infinity, written by name
-        # The difference is 0 for finite numbers only.
+        # Refuse NaN and infinity, which decimals do not have: only for finite numbers this
+        # difference is 0.
         if type_name == "decimal" and value - value == 0:
             return Decimal(repr(value))
     if type_name not in _SCALARS and type_name not in _TEXTS:
@@ -371,8 +379,9 @@ def _pairs(read_key: Reader, read: Reader, value: object) -> Any:
         return _Pairs(pairs_read)
     if len(result) == len(pairs_read):
         return result
-    # Keys that are equal in Python, such as -0.0 and 0.0, may be different keys for a server. If
-    # their reprs are equal too, the map really has a key twice.
+    # Keys that are equal in Python, such as -0.0 and 0.0, may be different keys for a server. Such
+    # keys have different reprs. If two reprs are equal too, the map has the same key twice, which
+    # is an error.
     if len({repr(key) for key, _ in pairs_read}) == len(pairs_read):
         return _Pairs(pairs_read)
     raise ValueError(f"{short_repr(value)} has a key of the map twice")
@@ -480,7 +489,8 @@ def _date(text: str) -> Date:
     raise ValueError(f"{short_repr(text)} is not a date, as 2026-11-23")
 
 
-# The Gregorian calendar repeats after 400 years, which have this many days.
+# The Gregorian calendar repeats every 400 years. We call such a period an era; it has this number
+# of days.
 _ERA_YEARS, _ERA_DAYS = 400, 146_097
 
 
@@ -577,8 +587,9 @@ def _as_tuple(formats: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _by_first_format(formats: tuple[str, ...], text: str) -> datetime.datetime:
-    """Return the moment that a text has in the first of the formats that fits it."""
-    # The error of a single format says most, so let it pass.
+    """Parse `text` by the first of the formats that matches it; raise ValueError if none does."""
+    # For a single format, the error of `strptime` says most about what is wrong, so do not replace
+    # it.
     if len(formats) == 1:
         return datetime.datetime.strptime(text, formats[0])
     for date_format in formats:
@@ -661,7 +672,7 @@ _USUAL_KINDS = {
 
 
 def text_of(value: object, null: str = "") -> str:
-    """Return the string for a value, which `text_reader` can read.
+    """Return a string for a value, in a format that `text_reader` can read.
 
     :param value: a value of any CQL type.
     :param null: the string for null.
@@ -685,8 +696,7 @@ def json_of(
     :param value: a value of any CQL type.
     :param other: called with a value that has no CQL type. It returns what to write instead, or
         raises an exception, like `refuse_other`.
-    :param writers: functions by class; they convert the values of their class instead of this
-        function.
+    :param writers: maps a class to the function that converts its values instead of this one.
     """
     if writers and (write := writers.get(type(value))) is not None:
         return write(value)

@@ -35,8 +35,8 @@ class UnitWatch:
 
     def __init__(self, reading: Reading) -> None:
         self._nulls = reading.formats.nulls
-        # The columns, by field name, that had no value so far. With `timestamp_format`, digits are
-        # read by that format, and not as milliseconds.
+        # Maps a field name to its timestamp column, for columns without a value so far. It is empty
+        # if there is a `timestamp_format`, because then digits are not milliseconds.
         self._pending = {
             reading.field(column): column
             for column in reading.columns
@@ -91,7 +91,8 @@ class UnitWatch:
             # One value of a column is enough.
             del self._pending[field]
             if type(value) is str and value.strip().isascii() and value.strip().isdigit():
-                # Longer numbers are no timestamps in any unit, and Python may refuse to parse them.
+                # Do not parse longer numbers: they are not timestamps in any unit, and Python may
+                # refuse to parse them.
                 value = int(value) if len(value) < 30 else value
             self._check(chunk, index, column, value)
 

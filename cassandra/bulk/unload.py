@@ -128,7 +128,8 @@ class _Writer:
                 f"new one, for example {os.fspath(self.folder.with_suffix(''))!r}"
             )
         self.folder.mkdir(parents=True, exist_ok=True)
-        # The files of an earlier unload would be taken for files of this one.
+        # Refuse a folder with files: whoever loads the folder would read files of an earlier unload
+        # too.
         if any(self.folder.iterdir()):
             raise FileExistsError(
                 f"the folder {os.fspath(self.folder)!r} is not empty"
@@ -193,7 +194,7 @@ class _Writer:
                 f"more than one column is called {duplicate!r}: give others a name by AS in "
                 "`columns`"
             )
-        # Parquet compresses its pages itself, so its files get no further suffix.
+        # Parquet is compressed inside the file, so its name has no suffix for the compression.
         ending = self._format + (".gz" if self._compression == "gzip" and not self._batches else "")
         self._path = self.folder / f"part-{len(self.report.files):05}.{ending}"
         # The file gets its final name when it is complete: if the process is killed before, no file
@@ -224,10 +225,11 @@ class _Writer:
             return len(rows)
 
         if not self._form.has_usual_texts or self._form.encoding != "utf-8":
-            # Other forms and encodings need the Python writer.
+            # The compiled function below only writes the default form, in UTF-8.
             return write_rows
 
-        is_begun = self._form.header  # True when the file has some line
+        # True when the file has a first line.
+        is_begun = self._form.header
 
         def write(page: Page) -> int:
             nonlocal is_begun
@@ -247,7 +249,8 @@ class _Writer:
         """Return a function that writes a page as JSON lines to `file`, and returns its rows."""
         names = result.column_names or []
         file_text = FileText(self._form, names)
-        # Escape all characters beyond ASCII if the encoding may lack them.
+        # Only the UTF encodings have all characters. For others, write characters beyond ASCII as
+        # JSON escapes.
         is_ascii = not self._form.encoding.startswith("utf")
 
         def write(page: Page) -> int:
@@ -266,7 +269,8 @@ class _Writer:
 
         batches = self._batches
         assert batches is not None
-        # Convert the first page before the file is created, which needs the schema.
+        # Convert the first page before the file is created, because `ParquetWriter` needs its
+        # schema.
         first = batches.batch(result)
         options = {"compression": self._compression} if self._compression else {}
         file = self._stack.enter_context(
@@ -347,7 +351,7 @@ def _with_quoted_mark(lines: bytes) -> bytes:
 
 
 def _check_folder(target: str | Path, format: str) -> None:
-    """Refuse a folder with the name of a file of another format."""
+    """Raise ValueError if the folder has a name like "rows.csv" and `format` is another format."""
     ending = os.path.splitext(os.fspath(target))[1].lower()
     named_format = _ENDINGS.get(ending)
     if named_format is not None and named_format != format:
@@ -361,7 +365,9 @@ _ENDINGS = {".csv": "csv", ".json": "jsonl", ".jsonl": "jsonl", ".parquet": "par
 
 
 def _check_parquet(compression: str | None, numbers: dict[str, Any]) -> None:
-    """Raise an error for invalid options of Parquet now, and not at the first page."""
+    """Raise an error for invalid options of Parquet. Without this check, the error would only come
+    with the first page.
+    """
     columnar = columnar_module()
     pyarrow = columnar.pyarrow_module("unload to Parquet")
     columnar.ColumnOptions(**numbers).checked()
@@ -382,7 +388,8 @@ async def _in_thread(call: Callable[..., T], *arguments: Any) -> T:
     """
     thread_task = asyncio.ensure_future(asyncio.to_thread(call, *arguments))
     try:
-        # A cancelled task must not cancel this one: the thread would run on.
+        # `shield` keeps a cancellation from `thread_task`: cancelling it would not stop the thread,
+        # but we could no longer wait for it.
         return await asyncio.shield(thread_task)
     except asyncio.CancelledError:
         await asyncio.wait([thread_task])
@@ -423,8 +430,8 @@ def unload(
     :param columns: column names; None for all.
     :param where: a condition in CQL; None for all rows.
     :param compression: "gzip" for CSV and JSON lines, a codec of pyarrow for Parquet.
-    :param file_bytes: begin a new file when so many bytes have come from the servers; the size of
-        the files differs.
+    :param file_bytes: begin a new file when the servers have sent so many bytes for the present
+        one. The size of the file on disk differs from this number.
     :param decimals: for Parquet, "text" or (precision, scale). A value that does not fit exactly
         raises `DecodeError`.
     :param varints: for Parquet, "text" or "int64".
@@ -469,8 +476,8 @@ async def aunload(
     :param columns: column names; None for all.
     :param where: a condition in CQL; None for all rows.
     :param compression: "gzip" for CSV and JSON lines, a codec of pyarrow for Parquet.
-    :param file_bytes: begin a new file when so many bytes have come from the servers; the size of
-        the files differs.
+    :param file_bytes: begin a new file when the servers have sent so many bytes for the present
+        one. The size of the file on disk differs from this number.
     :param decimals: for Parquet, "text" or (precision, scale). A value that does not fit exactly
         raises `DecodeError`.
     :param varints: for Parquet, "text" or "int64".

@@ -17,7 +17,8 @@ from cassandra.util.temporal import Date, MillisTimestamp
 
 __all__ = ["FileForm", "FileText"]
 
-# In these encodings, the bytes of a file are not the bytes of its lines one after the other.
+# A file is encoded line by line. In these encodings, the encoded lines one after the other are not
+# the encoded file.
 _JOINING = frozenset({"idna", "punycode", "undefined"})
 
 
@@ -105,7 +106,8 @@ class FileText:
         # Fields with these characters need quotes. U+FEFF is one of them, because readers take it
         # for a byte order mark at the beginning of a file, and remove it.
         self._special = re.compile(f"[{re.escape(self._delimiter + form.quote)}\r\n\ufeff]")
-        # By class, functions that write values by date_format and timestamp_format.
+        # Maps a value's class to the function that formats it with `date_format` or
+        # `timestamp_format`.
         self._formatters: dict[type[Any], Callable[[Any], str]] = {}
         if form.date_format is not None:
             self._formatters[Date] = self._date

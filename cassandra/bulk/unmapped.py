@@ -22,7 +22,7 @@ __all__ = ["UnmappedWatch"]
 
 log = logging.getLogger(__name__)
 
-ROWS = 100  # how many rows to look at, of a source whose rows each have their own names
+ROWS = 100  # how many rows to look at, if each row has its own field names
 
 
 class UnmappedWatch:
@@ -64,7 +64,7 @@ class UnmappedWatch:
         )
 
     def watch(self, chunks: Generator[Chunk, None, None]) -> Generator[Chunk, None, None]:
-        """Yield the chunks, and look at the first rows of the first chunk before.
+        """Yield the chunks. Before the first one, check the field names in its first rows.
 
         :param chunks: the chunks of the source.
         """
@@ -82,7 +82,8 @@ def _names_in(chunk: Chunk) -> list[str]:
     names: dict[str, None] = {}
     if chunk.source is None and isinstance(chunk.rows, list):
         for row in chunk.rows[:ROWS]:
-            # Rows of the application may raise anything. The binder reports that.
+            # Rows that the application passed in may raise any exception here. Ignore it: the
+            # binder raises it again, and reports the row.
             with contextlib.suppress(Exception):
                 names.update(dict.fromkeys(values_by_name(row) or ()))
     elif chunk.raw is not None and chunk.names is None:

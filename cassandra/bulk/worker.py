@@ -51,5 +51,6 @@ def _run(tasks: SimpleQueue[_Task | None]) -> None:
                 future.set_result(call(*arguments))
             except BaseException as error:
                 future.set_exception(error)
-        # Delete these variables: otherwise they would keep a chunk in memory until the next call.
+        # These variables refer to the result, which may be a chunk. Delete them, so that they do
+        # not keep it in memory until the next call.
         del task, future, call, arguments

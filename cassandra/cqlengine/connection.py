@@ -70,13 +70,14 @@ MOST_PREPARED = 1000
 
 
 class _DefaultConnection:
-    """The class of `DEFAULT_CONNECTION`."""
+    """The class of `DEFAULT_CONNECTION`; it only exists for the repr."""
 
     def __repr__(self) -> str:
         return "DEFAULT_CONNECTION"
 
 
-# The key of the default connection. Not a string, because an application may use any string itself.
+# The key of the default connection in the registry. It is not a string, because an application may
+# use any string as a name.
 DEFAULT_CONNECTION: Any = _DefaultConnection()
 
 cluster: Any = None
@@ -133,7 +134,8 @@ class Connection:
         self.lazy_connect = lazy_connect
         self.retry_connect = retry_connect
         self.cluster_options = dict(cluster_options or {})
-        # It may have a password, and error reports may show local variables.
+        # The options may have a password, and error reports may show local variables: so delete
+        # this one.
         del cluster_options
         self.lazy_connect_lock = threading.RLock()
         # A child process gets a new lock: another thread may hold this one at the fork.
@@ -186,12 +188,14 @@ class Connection:
         :param text: the query string.
         :param prepared: the `PreparedStatement` of `text`.
         """
-        # If there are too many, drop all at once: to keep those used last would need a lock for
-        # each statement. Create a new dict, because other threads read the old one without a lock.
+        # If there are too many, drop all of them: dropping only the least recently used ones would
+        # need a lock for each statement. Create a new dict for that, because other threads read the
+        # old one without a lock.
         if len(self.prepared) >= MOST_PREPARED:
             self.prepared = {}
         self.prepared[text] = prepared
-        # A weak reference, because the statement may live longer than this connection.
+        # If the statement changes (the table was altered), `forget` removes it from this dict. It
+        # gets a weak reference, because the statement may live longer than this connection.
         prepared.when_changed = partial(forget, weakref.ref(self), text)
         return prepared
 
@@ -237,7 +241,8 @@ class Connection:
                     await cluster.register_user_type(
                         keyspace or self.default_keyspace or "", type_name, klass
                     )
-                # `sync_type` registers the class when it creates the type.
+                # The type does not exist yet. `sync_type` registers the class when it creates the
+                # type.
                 except UserTypeDoesNotExist:
                     pass
 
@@ -619,7 +624,7 @@ def _statement_and_params(
     consistency_level: int | None,
 ) -> tuple[Any, Any]:
     """Return a statement with its consistency level, and its parameters, for `Session.execute`."""
-    # True if `query` itself is the statement.
+    # True if `query` is a statement object of the application.
     is_owned_by_application = False
     if isinstance(query, BaseCQLStatement):
         params = query.get_context()
@@ -741,7 +746,7 @@ def __getattr__(name: str) -> Any:
 
     These are attributes of cassandra-driver's module.
     """
-    # Read the globals now: another default connection changes them.
+    # Read the globals at each access, because setting another default connection changes them.
     default_objects = {"cql_cluster": cluster, "cql_session": session}
     if name in default_objects:
         return default_objects[name]

@@ -74,8 +74,9 @@ def _check_environment() -> None:
             "of this package will require "
             "this variable to enable management functions."
         )
-        # As cassandra-driver, only warn, so that applications without the variable keep working.
-        # Level 4 is the caller of the public function, such as `sync_table`.
+        # Only warn, as cassandra-driver does, so that applications without the variable keep
+        # working. With stacklevel 4, the warning names the line that called the public function,
+        # such as `sync_table`.
         warnings.warn(message, stacklevel=4)
         log.warning(message)
 
@@ -114,7 +115,9 @@ def _create_keyspace_cql(name: str, replication: Mapping[str, Any], durable_writ
 def _on_each_connection(
     text: str, connections: Connections, dry_run: bool = False
 ) -> Operation[list[str]]:
-    """Execute a statement on each connection; return it once for each of them."""
+    """Execute a statement on each connection. Return a list that has the statement once per
+    connection.
+    """
     _check_environment()
     names = _names_to_visit(connections, "connections")
     for connection in names:
@@ -266,10 +269,12 @@ def _schema_rows(
     :param keys: the columns of the WHERE clause, with their values.
     """
     where = " AND ".join(f"{name} = ?" for name in keys)
-    # `*`, because the columns of these tables differ between servers and their versions.
+    # Select `*`, because the columns of these tables differ between Cassandra and ScyllaDB, and
+    # between versions.
     text = f"SELECT * FROM system_schema.{table} WHERE {where}"
     request = Request(text, list(keys.values()), connection)
-    # Read all pages: a column whose row is not read would be added again.
+    # Read all pages: if the row of an existing column was not read, `sync_table` would add the
+    # column again.
     request.all_pages = True
     rows: list[Any] = yield request
     return rows
@@ -328,8 +333,8 @@ class _Changes:
         try:
             yield simple_request(text, self.connection, DDL_TIMEOUT)
         except AlreadyExists:
-            # Wait until all nodes have the change of the other process: the caller may read the
-            # schema from any of them.
+            # Wait until all nodes have the other process's change, because the caller reads the
+            # schema again, and any node may answer.
             yield self.agreement()
             return False
         except InvalidRequest as error:
@@ -381,16 +386,19 @@ def _sync_type(type_model: object, changes: _Changes) -> Operation[None]:
         raise CQLEngineException(f"Types must be derived from base UserType, not {type_model!r}.")
     field_types: list[type[UserType]] = []
     for column in type_model.fields().values():
-        # Appends the types that the column needs, also those of its elements.
+        # Append to `field_types` the user-defined types that the column needs, also those of its
+        # elements.
         resolve_udts(column, field_types)
-    # The types of the fields first, because servers refuse a field whose type does not exist yet.
+    # Create the types of the fields first, because servers refuse a field whose type does not exist
+    # yet.
     for field_type in dict.fromkeys(field_types):
         yield from _sync_type(field_type, changes)
     keyspace, connection = changes.keyspace, changes.connection
     existing = yield from _server_fields(keyspace, type_model.type_name(), connection)
     if existing is None:
         is_created = yield from changes.execute(get_create_type(type_model, keyspace))
-        # Another process has created the type, perhaps with other fields: read them.
+        # False means that another process has just created the type. It may have other fields, so
+        # read them.
         if not is_created:
             existing = yield from _server_fields(keyspace, type_model.type_name(), connection)
     if existing is not None:
@@ -399,7 +407,7 @@ def _sync_type(type_model: object, changes: _Changes) -> Operation[None]:
             changes.warn(message)
         for text in alters:
             yield from changes.execute(text)
-    # Register the class, but not in a dry run, in which the type may not exist.
+    # Register the class with the cluster. Not in a dry run: the type may not exist on the server.
     if not changes.dry_run:
         name = type_model.type_name()
         yield Call(
@@ -521,7 +529,7 @@ def _sync_table_in_keyspace(
     # Sync the types first, because CREATE TABLE refuses columns of types that do not exist.
     for type_model in dict.fromkeys(user_types):
         yield from _sync_type(type_model, changes)
-    # The table's name as CQL, and as it is in the schema tables.
+    # `quoted_name` is the table's name as CQL, `stored_name` as the schema tables have it.
     quoted_name = model.column_family_name(include_keyspace=False)
     stored_name = model._table_name()
     existing = yield from _server_columns(keyspace, stored_name, connection)
@@ -535,7 +543,7 @@ def _sync_table_in_keyspace(
     indexes = yield from _schema_rows(
         "indexes", connection, keyspace_name=keyspace, table_name=stored_name
     )
-    # The target of an index says which column it is for.
+    # The option "target" of an index names its column.
     targets = [(row["options"] or {}).get("target", "") for row in indexes]
     for text in schema_changes.missing_indexes(model, table, quoted_name, targets):
         yield from changes.execute(text)

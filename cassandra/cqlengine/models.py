@@ -95,13 +95,14 @@ def _columns_of(bases: Sequence[type], attrs: dict[str, Any]) -> dict[str, Colum
     A column of the class may replace a column of a base, and ``name = None`` removes it.
     """
     columns: dict[str, Column[Any]] = {}
-    # Reversed, so that the first base has precedence, as in the method resolution order.
+    # Later entries replace earlier ones. So iterate in reverse, which gives the first base
+    # precedence, as in the method resolution order.
     for base in reversed(bases):
         for parent in reversed(base.__mro__):
             mapping = vars(parent).get("__mapping__")
             if mapping is not None:
                 columns.update(mapping.columns)
-            else:  # a plain class, whose columns several models share
+            else:  # a mixin: a plain class with columns
                 columns.update(
                     {
                         column_name: column
@@ -111,7 +112,8 @@ def _columns_of(bases: Sequence[type], attrs: dict[str, Any]) -> dict[str, Colum
                 )
     declared = {name: value for name, value in attrs.items() if isinstance(value, Column)}
     columns.update(sorted(declared.items(), key=lambda item: item[1].instance_counter))
-    # Copy the columns: naming a column changes it, and a base's column belongs to the base.
+    # Copy the columns, because `set_column_name` changes a column, and the bases must keep theirs
+    # unchanged.
     return {
         name: copy.copy(column)
         for name, column in columns.items()
@@ -138,9 +140,10 @@ def _check_names(name: str, columns: dict[str, Column[Any]]) -> None:
 
 
 def _missing_key_advice(attrs: dict[str, Any]) -> str:
-    """Return advice for the error of a class without a key, or "".
+    """Return advice to append to the error for a model without a primary key; "" if there is none.
 
-    A usual mistake is ``id = columns.Integer``, the class of a column in place of a column.
+    A frequent mistake is ``id = columns.Integer``: that is the class, not a column, because the
+    parentheses are missing.
     """
     for name, value in attrs.items():
         if isinstance(value, type) and not name.startswith("_"):
@@ -211,7 +214,8 @@ def _check_counters_and_discriminator(name: str, columns: dict[str, Column[Any]]
         raise ModelDefinitionException("counter models may not have data columns")
 
 
-# The class attributes that are settings: those for which `_warn_of_settings` suggests a spelling.
+# Settings of a model that users often misspell: `_warn_of_settings` suggests the attribute for a
+# name that is similar to a key of this dict.
 _SETTINGS = {
     "abstract": "__abstract__",
     "connection": "__connection__",
@@ -302,7 +306,8 @@ class ModelMetaClass(ABCMeta):
         mapping = attrs["__mapping__"] = Mapping(columns)
         for position, (column_name, column) in enumerate(columns.items()):
             attrs[column_name] = descriptor_of(column, position)
-        # Set it to None if the class has none: a subclass must not inherit the value of its base.
+        # A subclass must not inherit the discriminator value of its base, so set it to None if the
+        # class does not define one.
         attrs["__discriminator_value__"] = attrs.get("__discriminator_value__")
         # Give the class its own errors. They derive from the errors of the bases, so that a handler
         # for a base's error also catches the errors of subclasses.
@@ -324,7 +329,8 @@ class ModelMetaClass(ABCMeta):
         ttl = (model.__options__ or {}).get("default_time_to_live")
         if ttl is not None:
             model.__default_ttl__ = ttl
-        # The classes of this module do not count, nor does `object`, which is last.
+        # Only look for an `__init__` in the application's classes: skip those of this module, and
+        # `object`, which is last.
         mapping.has_own_init = any(
             "__init__" in vars(cls) for cls in model.__mro__[:-1] if cls.__module__ != __name__
         )
@@ -337,13 +343,14 @@ class ModelMetaClass(ABCMeta):
         cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any], **kwargs: Any
     ) -> None:
         super().__init__(name, bases, attrs)
-        # An application's metaclass may create the class without calling `__new__` above.
+        # A subclass of this metaclass may have created the class without calling `__new__` above.
         if "__mapping__" not in vars(cls):
             _complete_mapping(cls)
 
 
 def _parent_with_table(columns: dict[str, Column[Any]], parents: Sequence[Any]) -> Any:
-    """Return the parent whose table a class without columns of its own uses; None if it has none.
+    """Return the parent whose table is used by a class that declares no columns; None if the class
+    has a table of its own.
 
     Such a class only adds methods to its parent.
     """
@@ -354,7 +361,7 @@ def _parent_with_table(columns: dict[str, Column[Any]], parents: Sequence[Any]) 
 
 
 def _complete_mapping(model: type[Any]) -> None:
-    """Add the mapping to a model whose metaclass has a `__new__` of its own.
+    """Add the mapping to a model whose metaclass does not call `ModelMetaClass.__new__`.
 
     Such a metaclass has already replaced the columns by descriptors.
     """
@@ -377,7 +384,10 @@ def _complete_mapping(model: type[Any]) -> None:
 def _join_family(
     model: type[Any], mapping: Mapping, parents: Sequence[Any], abstract: bool
 ) -> None:
-    """Register a class, by its discriminator value, with the classes that share its table.
+    """Register a class under its discriminator value, so that rows with this value become its
+    instances.
+
+    Do nothing if the model has no discriminator column.
 
     :raises ModelDefinitionException: if another class has the same discriminator value.
     """
@@ -385,14 +395,15 @@ def _join_family(
         return
     for parent in parents:
         if parent.__mapping__.discriminator is not None and not parent.__abstract__:
-            # The first class of a family has the classes of all values.
+            # The first class of a family (the classes that share a table) keeps the classes of all
+            # discriminator values.
             mapping.base = parent.__mapping__.base
     value = model.__discriminator_value__
     # Neither a base without a value nor a class for another keyspace or connection is registered.
     if value is None or abstract or "__context_of__" in vars(model):
         return
     other = mapping.base.classes.get(value)
-    # The same class may be defined twice, by a reload of its module.
+    # If its module is reloaded, a class is defined again under the same name. That is not an error.
     if other is not None and (other.__module__, other.__qualname__) != (
         model.__module__,
         model.__qualname__,
@@ -402,7 +413,8 @@ def _join_family(
             f"{value!r}"
         )
     mapping.base.classes[value] = model
-    # The bases may now have to select further columns, so drop their statement plans.
+    # Querysets of the bases now have to select the columns of this class too, so drop their cached
+    # statement plans.
     for parent in model.__mro__:
         parent_mapping = vars(parent).get("__mapping__")
         if parent_mapping is not None:
@@ -504,7 +516,8 @@ class BaseModel(metaclass=ModelMetaClass):
 
     def __reduce__(self) -> tuple[Any, ...]:
         row = self._row
-        # An instance that was only read has a tuple; one that was changed has a `Values`.
+        # `_row` of an instance that was only read is a tuple. It becomes a `Values` when the
+        # instance is changed.
         saved_state = None
         if type(row) is not tuple:
             saved_state = (row.stored, row.explicit, row.exposed, row.unknown)
@@ -533,14 +546,15 @@ class BaseModel(metaclass=ModelMetaClass):
         :raises ValidationError: if a column cannot hold its value.
         """
         row = values_of(self)
-        # Do not check collections that the application has neither read nor set: they cannot have
-        # changed, and checking would copy each of them.
+        # Do not check collections that the application has neither accessed nor set: they cannot
+        # have changed, and checking would copy them. In `untouched`, the bit of each such column is
+        # 1.
         untouched = 0 if row.stored is None else ~(row.exposed | row.explicit)
         for position, check, accepts_none, mutable in self.__mapping__.checks:
             value = row[position]
             if value is None and accepts_none:
                 continue
-            # Positions are bits in `untouched`.
+            # Skip collections whose bit in `untouched` is set.
             if mutable and untouched >> position & 1:
                 continue
             converted = check(value)
@@ -574,7 +588,7 @@ class BaseModel(metaclass=ModelMetaClass):
         :raises ValidationError: if a column cannot hold its value, or the key is not complete.
         :raises LWTException: if the write is conditional and was not applied.
         """
-        # The application may have its own class for writes.
+        # If the model has a `__dmlquery__` of the application, that class writes the row.
         if not dml.run_custom_dmlquery(self, "save"):
             run(self._write(dml.save(self)))
         return self
@@ -594,7 +608,7 @@ class BaseModel(metaclass=ModelMetaClass):
             columns cannot hold.
         :raises LWTException: if the update is conditional and was not applied.
         """
-        # Without a class of the application for writes, the mapper itself writes.
+        # Without a `__dmlquery__` of the application, the mapper writes the row itself.
         if self.__dmlquery__ is dml.DMLQuery:
             run(self._write(dml.update(self, values)))
             return self
@@ -643,7 +657,8 @@ class BaseModel(metaclass=ModelMetaClass):
             raise CQLEngineException("Cannot specify a connection on model in batch mode.")
         row.options = row.options.with_changes(batch=batch)
         if batch is not None:
-            # The batch takes itself out of the options when it is executed.
+            # `hold` remembers the row: the batch removes itself from its options when it is
+            # executed.
             batch.hold(row)
         return self
 
@@ -672,7 +687,8 @@ class BaseModel(metaclass=ModelMetaClass):
         """Return the table's name as the server stores it, without quotes."""
         name = cls.__table_name__
         if not name:
-            # The name follows from the class that was first to use the table.
+            # Derive the name from the class that introduced the table, not from a subclass that
+            # shares it.
             base = cls.__mapping__.base.model
             while base.__mapping__.shares is not None:
                 base = base.__mapping__.shares
@@ -726,7 +742,8 @@ class BaseModel(metaclass=ModelMetaClass):
         """
         if not cls.__mapping__.columns.keys() >= kwargs.keys():
             raise cls.__mapping__.unknown_columns(kwargs)
-        # Let the queryset create the row, because the application may have its own queryset class.
+        # Let the queryset create the row, because the application may have set `__queryset__` to a
+        # class with its own `create`.
         instance: Self = cls.objects.create(**kwargs)
         return instance
 
@@ -751,14 +768,16 @@ def _restored(
     model: Any, values: Sequence[Any], state: Any, attributes: dict[str, Any]
 ) -> BaseModel:
     """Return an instance from the state of `BaseModel.__reduce__`."""
-    # (model, keyspace, connection) of a class for another keyspace or connection.
+    # For a class of another keyspace or connection, `model` is a tuple (model, keyspace,
+    # connection).
     if isinstance(model, tuple):
         model = context_class(*model)
     instance: BaseModel = model.__new__(model)
     if state is None:
         instance._row = tuple(values)
     else:
-        # (stored, explicit, exposed, unknown) of an instance that was changed; see `Values`.
+        # For an instance that was changed, `state` is (stored, explicit, exposed, unknown); see
+        # `Values`.
         row = Values(values, state[0])
         row.explicit, row.exposed = state[1:3]
         # A pickle of an older version of this package lacks this item.
@@ -768,7 +787,8 @@ def _restored(
     return instance
 
 
-# Names that columns cannot have. The awaitable methods are not reserved: a column may hide them.
+# Names that columns cannot have. The awaitable methods (`asave`, for example) are not among them,
+# because models of applications may have columns with such names: the column then hides the method.
 _RESERVED = frozenset(
     name
     for name in vars(BaseModel)
@@ -814,7 +834,7 @@ class Model(BaseModel):
     """Has no effect, because prepared statements know their routing keys. Applications set it."""
 
 
-# After `_RESERVED` is computed, because a column may have any of the names that this adds.
+# Call this after `_RESERVED` is computed: a column may have any name that `add_habits` adds.
 add_habits(Model, MODEL)
 
 

@@ -56,7 +56,8 @@ T = TypeVar("T")
 _EQUALS = EqualsOperator()
 _PK_TOKEN = "pk__token"
 
-# The operations that `update` accepts after two underscores (``tags__add``), by update clause.
+# Maps the update clause of a collection to the operations that `update` accepts after two
+# underscores, as in ``tags__add``.
 _OPERATIONS = {
     SetUpdateClause: ("add", "remove"),
     ListUpdateClause: ("append", "prepend", "remove"),
@@ -90,7 +91,8 @@ def split_operator(name: str) -> tuple[str, BaseWhereOperator]:
 def _value_converter(column: Any, operator: BaseWhereOperator) -> Callable[[Any], Any] | None:
     """Return a function that checks a filter's value and converts it to the form that is bound.
 
-    It serves for values other than None and functions. None if the operator needs more checks.
+    The function is only called for values other than None and functions. Return None if the
+    operator needs more checks (IN, CONTAINS and tokens).
     """
     if column is _PK_TOKEN or isinstance(operator, (InOperator, ContainsOperator)):
         return None
@@ -138,7 +140,8 @@ class SimpleQuerySet(AbstractQuerySet[ResultObject]):
 class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     """The queryset of a model."""
 
-    # After `values_list`: the names of its columns (empty for all), and the value of `flat`.
+    # Set by `values_list`: the names of its columns (an empty tuple for all columns), and the value
+    # of `flat`. Without `values_list`, `_listed` is None.
     _listed: tuple[str, ...] | None = None
     _flat = False
 
@@ -151,7 +154,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     def _where_clause_for(self, name: str, value: object) -> WhereClause:
         """Return the clause for a keyword of `filter`, such as ``age__gt=5``."""
         mapping = self.model.__mapping__
-        # Cached, because applications use the same few names.
+        # Cache what the keyword means, because applications use the same few keywords again and
+        # again.
         parsed = mapping.terms.get(name)
         if parsed is None:
             column, operator = self._column_and_operator(name)
@@ -215,8 +219,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return WhereClause(f"token({names})", operator, token, quote_field=False)
 
     def _checked_clause(self, clause: WhereClause) -> WhereClause:
-        """Return the clause of an expression such as ``Model.age > 5``, if its column is the
-        model's.
+        """Return the clause of an expression such as ``Model.age > 5``; raise QueryException if the
+        model has no such column.
         """
         mapping = self.model.__mapping__
         if isinstance(clause, IsNotNullClause) and clause.field in mapping.columns:
@@ -240,7 +244,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         if self._allow_filtering or not self._where:
             return
         mapping = self.model.__mapping__
-        # One filter is enough by which servers find rows.
+        # One filter by which servers can find rows is enough.
         for clause in self._where:
             # Any server can find the rows of a token range.
             if isinstance(clause.value, Token):
@@ -249,7 +253,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             column = None if position is None else mapping.order[position]
             if column is None:
                 continue
-            # The application has created an index itself.
+            # `custom_index` says that the application has created an index itself.
             if column.custom_index:
                 return
             if isinstance(clause.operator, LikeOperator):
@@ -318,7 +322,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     def _select_plan(self, count: bool) -> StatementPlan:
         """Return the cached plan of the SELECT."""
         mapping = self.model.__mapping__
-        # Everything that the CQL depends on, except the values of the filters.
+        # The key of the cache has everything that the CQL depends on. The values of filters are
+        # bound, so they are not in it.
         key = (
             "select",
             self._options.keyspace or self.model.__keyspace__ or default_keyspace(),
@@ -342,7 +347,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return plan
 
     def _factory(self, select: StatementPlan) -> Any:
-        """Return the row factory: it makes instances, or lists for `values_list`."""
+        """Return the row factory. It makes instances; after `values_list`, it makes lists."""
         if self._listed is not None:
             fixed = {
                 column.db_field_name: self._where[index].value for index, column in select.fixed
@@ -352,7 +357,9 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         return InstanceRows(self._instance_class(), select.fixed_names, values)
 
     def _instance_class(self) -> Any:
-        """Return the class of the instances: the model, or its class for what `using` has set."""
+        """Return the class of the instances: the model, or, if `using` has set a keyspace or
+        connection, the class that `context_class` derives from the model for them.
+        """
         options = self._options
         if options.keyspace is None and options.connection is None:
             return self.model
@@ -482,8 +489,9 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         """Return the operation that inserts a row of `values`; it returns the instance.
 
         :param values: values by the attributes' names.
-        :param write: called with the instance and "save". It writes the instance, or returns False
-            to have it written here. None to have it always written here.
+        :param write: called with the instance and "save". It returns True if it has written the
+            instance itself, and False if this function must write it. None if this function always
+            writes it.
         """
         model, options = self._instance_class(), self._options
         mapping = model.__mapping__
@@ -520,7 +528,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         :raises LWTException: if `if_not_exists` is set and a row exists.
         """
         model: Any = self._instance_class()
-        # The application's own class writes the instances one by one.
+        # If the model has a `__dmlquery__` of the application, that class writes the instances, one
+        # by one.
         if model.__dmlquery__ is not DMLQuery:
             mappings: Any = rows
             return [self.create(**dict(row)) for row in mappings]
@@ -573,7 +582,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         options, mapping = self._options, self.model.__mapping__
         statement = UpdateStatement(
             self.column_family_name,
-            # Copies, because a statement numbers the markers of its clauses.
+            # Copy the clauses, because a statement numbers the markers in them.
             where=[
                 WhereClause(clause.field, clause.operator, clause.value, clause.quote_field)
                 for clause in self._where
@@ -641,7 +650,8 @@ def _assign(
 
 
 def _map_change(column: Any, operation: str | None, value: Any) -> Any:
-    """Return what an operation on a map binds: a set of keys to remove, or a dict to update.
+    """Return the value to bind for an operation on a map: a set of the keys to remove, or a dict of
+    the items to write.
 
     In the dict, a value of None deletes the key.
     """
@@ -661,7 +671,8 @@ def _map_change(column: Any, operation: str | None, value: Any) -> Any:
 class _ListRows:
     """The row factory of `values_list`.
 
-    :param fixed: the values of the columns that are not selected, because a filter fixes them.
+    :param fixed: values by column name, for columns that are not selected because a filter fixes
+        their value.
     """
 
     __slots__ = ("_fixed_values", "_flat", "_model", "_names")

@@ -49,7 +49,7 @@ class AbstractQuerySet(Generic[T]):
 
     @property
     def _connection(self) -> str | None:
-        # Subclasses of applications set this attribute.
+        # A property, because subclasses in applications set this attribute.
         return self._options.connection
 
     @_connection.setter
@@ -65,8 +65,9 @@ class AbstractQuerySet(Generic[T]):
     _defer_fields: tuple[str, ...] = ()
     _distinct: tuple[str, ...] = ()
     _fetch_size: Any = FETCH_SIZE_UNSET
-    # The rows that were read so far, an iterator over the other rows (None if there are no others),
-    # and the result that it reads. All are None before the request.
+    # `_cache` has the rows that were read so far. `_pending` is an iterator over the rows of
+    # `_result` that were not read yet, or None if all were read. All three are None before the
+    # request is sent.
     _cache: list[Any] | None = None
     _pending: Iterator[Any] | None = None
     _result: Any = None
@@ -141,7 +142,7 @@ class AbstractQuerySet(Generic[T]):
     __hash__ = None  # type: ignore[assignment]
 
     def _comparison_state(self) -> tuple[Any, ...]:
-        """Return what ``==`` compares, besides the model."""
+        """Return the parts of the query that ``==`` compares. It also compares the models."""
         where = [(clause.field, str(clause.operator), clause.value) for clause in self._where]
         return (
             where,
@@ -168,7 +169,7 @@ class AbstractQuerySet(Generic[T]):
             allow_filtering=self._allow_filtering,
             distinct_fields=self._distinct or None,
             fetch_size=self._fetch_size,
-            # A copy, like the filters: a statement numbers the markers of its clauses.
+            # Copy this clause too, because a statement numbers the markers in its clauses.
             ann=self._ann and AnnClause(self._ann.field, self._ann.value),
         )
 
@@ -181,8 +182,8 @@ class AbstractQuerySet(Generic[T]):
         """Return the request of the select.
 
         :param factory: the row factory; None for the queryset's own.
-        :param row_limit: the maximum number of rows to read; None for the queryset's limit, which
-            also applies if it is less.
+        :param row_limit: the maximum number of rows to read; None for the queryset's limit. If both
+            are set, the smaller one applies.
         """
         options = self._options
         if options.batch is not None:
@@ -228,7 +229,9 @@ class AbstractQuerySet(Generic[T]):
     # -- filters, order and limits --------------------------------------------------------------
 
     def all(self) -> Self:
-        """Return a copy of the queryset, which fetches its rows itself."""
+        """Return a copy of the queryset without its cached rows: it sends a request of its own when
+        it is read.
+        """
         return self._copy()
 
     def filter(self, *args: Any, **kwargs: Any) -> Self:
@@ -251,7 +254,7 @@ class AbstractQuerySet(Generic[T]):
         return queryset
 
     def _checked_clause(self, clause: WhereClause) -> WhereClause:
-        """Return a filter that was passed as an expression, after a check of its column."""
+        """Check the column of a filter that was passed as an expression, and return the filter."""
         return clause
 
     def __call__(self, *args: Any, **kwargs: Any) -> Self:
@@ -386,7 +389,7 @@ class AbstractQuerySet(Generic[T]):
         return queryset
 
     def _checked_fields(self, fields: Sequence[str]) -> Sequence[str]:
-        """Return names of columns, after a check."""
+        """Check the arguments of `only` and `defer`, and return the names of the columns."""
         if isinstance(fields, str):
             raise QueryException(f"the fields are a list of names, not {fields!r}")
         return fields
@@ -441,7 +444,8 @@ class AbstractQuerySet(Generic[T]):
         """Send the request, if that is not done yet, and return the list of rows read so far."""
         if self._cache is None:
             self._result = blocking(self._request())
-            # Set it only now: if the request fails, the next read sends it again.
+            # Set `_cache` after the request has succeeded: if it fails, the next read sends it
+            # again.
             self._cache = []
             self._pending = iter(self._result)
         return self._cache
