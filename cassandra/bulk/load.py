@@ -200,8 +200,8 @@ class Load:
     ) -> None:
         self._session = session
         self._clock: Callable[[], float] = monotonic
-        # The simulated event loop of the tests allows no threads: it has a method `new_executor`,
-        # whose result we use instead of a reader thread.
+        # The simulated event loop of `cassandra.testing` allows no threads. It has a method
+        # `new_executor`, whose result we use instead of a reader thread.
         loop = asyncio._get_running_loop()
         self._new_reader: Callable[[str], Worker | Executor] = getattr(loop, "new_executor", Worker)
         self._target = target

@@ -1,9 +1,9 @@
 """Clauses of statements: for WHERE, IF, SET and DELETE.
 
-A clause returns its CQL around given markers (`BaseClause.text`), and the values for the markers in
-the same order (`BaseClause.bound`). So the same code writes two forms of CQL. The prepared form has
-``?`` as marker: ``"id" = ?``. The documented form, which ``str(statement)`` returns as in
-cassandra-driver, has numbered markers: ``"id" = %(0)s``.
+`BaseClause.text` returns the CQL of a clause with the markers that it gets as argument;
+`BaseClause.bound` returns the values for these markers, in the same order. So the same code writes
+two forms of CQL. The prepared form has ``?`` as marker: ``"id" = ?``. The documented form, which
+``str(statement)`` returns as in cassandra-driver, has numbered markers: ``"id" = %(0)s``.
 """
 
 from __future__ import annotations
@@ -171,8 +171,8 @@ class WhereClause(BaseClause):
             raise StatementException(
                 f"operator must be of type {BaseWhereOperator}, got {type(operator)}"
             )
-        # Set the attributes without super().__init__, to save time: each filter of each query
-        # creates a clause.
+        # Set all attributes here, and do not call super().__init__: each filter of each query
+        # creates a clause, so the call would cost time.
         self.field = field
         self.value = value
         self.context_id = None
@@ -376,7 +376,9 @@ class SetUpdateClause(ContainerUpdateClause):
 
 
 class ListUpdateClause(ContainerUpdateClause):
-    """A change of a list: elements before and after the old elements, or the whole list."""
+    """A change of a list. Writes only the elements that were added at its beginning and end, or
+    else the whole list.
+    """
 
     __slots__ = ()
     col_type = "list"
@@ -424,13 +426,14 @@ class MapUpdateClause(ContainerUpdateClause):
         name = self._name()
         value, previous = self.value, self.previous
         if self.operation == "remove":
-            # CQL subtracts a set of keys from a map, whatever collection the application passed.
+            # In CQL, a set of keys is subtracted from a map. The application may have passed
+            # another collection of keys.
             return [(f"{name} = {name} - {{}}", [set(value)])]
         # An empty map has no key to update. Assigning it deletes all keys.
         if self.operation != "update" and not value:
             return [(f"{name} = {{}}", [value])]
-        # If the old map is not known, all keys of the new map are written. Other keys of the row
-        # stay.
+        # If the old map is not known, write all keys of the new map. Other keys that the row may
+        # have are not deleted.
         old: Mapping[Any, Any] = previous or {}
         clauses = [
             (f"{name}[{{}}] = {{}}", [key, item])
@@ -472,7 +475,7 @@ class CounterUpdateClause(AssignmentClause):
 
 
 class BaseDeleteClause(BaseClause):
-    """Base class of what may follow DELETE: a column, or keys of a map."""
+    """Base class of the clauses between DELETE and FROM: a column, or keys of a map."""
 
     __slots__ = ()
 
@@ -519,7 +522,8 @@ class MapDeleteClause(BaseDeleteClause):
         return [key for key in self.previous if key not in value]
 
 
-# Applications import these classes from `cassandra.cqlengine.statements`, so pickles name it too.
+# Applications import these classes from `cassandra.cqlengine.statements`, so set this module as
+# theirs. Pickles have the module's name.
 for _class in list(vars().values()):
     if isinstance(_class, type) and _class.__module__ == __name__:
         _class.__module__ = "cassandra.cqlengine.statements"

@@ -742,9 +742,8 @@ def _register_user_type(
 
 
 def __getattr__(name: str) -> Any:
-    """Return ``cql_cluster`` or ``cql_session``: the default connection's cluster or session.
-
-    These are attributes of cassandra-driver's module.
+    """Return the default connection's cluster or session for the names ``cql_cluster`` and
+    ``cql_session``, which cassandra-driver's module has.
     """
     # Read the globals at each access, because setting another default connection changes them.
     default_objects = {"cql_cluster": cluster, "cql_session": session}

@@ -1,4 +1,4 @@
-"""Copies of values, with which later values are compared.
+"""Copies of values. The mapper compares later values with the copies to find changes.
 
 A copy is needed because applications change lists, dicts and objects in place. Most values are of
 classes whose instances never change: they are not copied.
@@ -55,7 +55,8 @@ def are_different(value: object, before: object) -> bool:
     try:
         return bool(value != before)
     except ValueError:
-        # NumPy compares element by element, and refuses to say whether that is true.
+        # Comparing NumPy arrays returns an array, whose truth value is ambiguous: `bool` raises
+        # ValueError for it.
         return bool(_with_lists(value) != _with_lists(before))
 
 

@@ -42,8 +42,8 @@ M = TypeVar("M", bound="BaseModel")
 class ColumnDescriptor:
     """The descriptor of a column.
 
-    On an instance it is the column's value, on the class an object for filter expressions
-    (``Model.age > 30``).
+    On an instance, the attribute is the column's value. On the class, it is an object for filter
+    expressions (``Model.age > 30``).
 
     :param column: the column.
     :param position: the position of the column's value among the values of an instance, from 0.
@@ -81,7 +81,8 @@ class _MutableDescriptor(ColumnDescriptor):
     """The descriptor of a column whose values may change in place after the application has read
     them: collections and user-defined types.
 
-    `isolated` is a function that makes the object for the application from a row's value.
+    The attribute `isolated` is a function: it gets a value of the row, and returns a separate
+    object, which the application may change.
     """
 
     __slots__ = ("isolated",)
@@ -96,13 +97,14 @@ class _MutableDescriptor(ColumnDescriptor):
     def __get__(self, instance: BaseModel | None, owner: type) -> Any:
         if instance is None:
             return self.query_evaluator
-        # The application may change the collection in place, so give it a copy: the tuple of the
-        # row keeps the values of the database, to compare with.
+        # The application may change the collection in place, so return a copy. The tuple of the row
+        # keeps the database's values, with which `save` compares later.
         return values_read(values_of(instance), self.position, self.isolated)
 
     def __set__(self, instance: BaseModel, value: object) -> None:
         super().__set__(instance, value)
-        # Mark the value as exposed: reading it returns the application's own object, not a copy.
+        # The application refers to this object already, so mark it as exposed: reading the
+        # attribute then returns the object itself, not a copy.
         values_of(instance).exposed |= 1 << self.position
 
 
@@ -123,7 +125,7 @@ class _AnyValueDescriptor(_MutableDescriptor):
         if instance is None:
             return self.query_evaluator
         value = instance._row[self.position]
-        # Most values are numbers or strings: check the exact class first, which is fast.
+        # Most values are numbers or strings, so first check the exact class, which is fast.
         if type(value) in IMMUTABLE_CLASSES or is_immutable(value):
             return value
         # The value may change in place. Return an object that belongs to this instance alone.
@@ -249,8 +251,9 @@ class _OptionDescriptor:
     def __get__(self, instance: M, model: type[M]) -> Callable[..., M]: ...
     def __get__(self, instance: Any, model: Any) -> Any:
         if instance is None:
-            # Return a function that raises the error when it is called: reading the attribute must
-            # not raise, because tools inspect classes.
+            # `model.objects` raises the error for an abstract model. Return a function, so that the
+            # error comes with the call: tools that inspect classes read the attribute, which must
+            # not raise.
             if model.__abstract__:
                 return lambda *args, **kwargs: model.objects
             return getattr(model.objects, self.name)
@@ -262,7 +265,7 @@ class _OptionDescriptor:
             values.options = values.options.with_changes(**changes)
             return instance
 
-        # Look like the method of this name, for error messages and `help`.
+        # Give the function the name and the docstring of the option, for error messages and `help`.
         set_option.__name__ = self.name
         set_option.__doc__ = self.__doc__
         return set_option
@@ -341,11 +344,12 @@ class UsingDescriptor(_OptionDescriptor):
     def changes(
         self, instance: BaseModel, keyspace: str | None = None, connection: str | None = None
     ) -> dict[str, Any]:
-        # The batch decides the connection: all its statements are in one request.
+        # All statements of a batch are sent in one request, so an instance cannot choose another
+        # connection.
         if connection is not None and values_of(instance).options.batch is not None:
             raise CQLEngineException("Cannot specify a connection on model in batch mode.")
         target = {"keyspace": keyspace, "connection": connection}
-        # An argument of None leaves what an earlier `using` has set.
+        # None means that the argument was not passed: keep what an earlier `using` has set.
         return {name: value for name, value in target.items() if value is not None}
 
 

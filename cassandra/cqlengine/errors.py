@@ -1,4 +1,6 @@
-"""The mapper's general errors. More special errors are in the modules that raise them."""
+"""The mapper's general errors. Errors that only one part of the mapper raises are defined in its
+module.
+"""
 
 from __future__ import annotations
 

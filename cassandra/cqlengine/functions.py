@@ -30,8 +30,9 @@ def get_total_seconds(td: datetime.timedelta) -> float:
 
 
 class QueryValue(UnicodeMixin):
-    """A value of a filter, such as a function call. `template` is its CQL, with ``{}`` for the
-    marker.
+    """A value of a filter that is more than a plain value, such as a function call.
+
+    The attribute `template` is its CQL, with ``{}`` for the marker.
 
     :param value: the value in the form that is bound.
     """
@@ -84,7 +85,7 @@ class QueryValue(UnicodeMixin):
 
 
 class BaseQueryFunction(QueryValue):
-    """Base class of the functions that the server computes."""
+    """Base class of functions in filters, such as ``token()``, whose result the server computes."""
 
     __slots__ = ()
 

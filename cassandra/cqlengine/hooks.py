@@ -45,15 +45,16 @@ def with_rows_of(result: Any, factory: Any) -> None:
     :param factory: the row factory.
     """
     future = getattr(result, "response_future", None)
-    # It has no future if the application has wrapped `Session.execute` and returns something else.
+    # There is no future if the application has wrapped `Session.execute`, and its function returns
+    # another object.
     if future is not None:
         future.row_factory = factory
 
 
 def forget(connection: weakref.ref[Any], text: str) -> None:
-    """Drop the prepared statement of `text`; called if the server reports new types of its columns.
+    """Drop the prepared statement of `text`, so that its next use prepares the query string again.
 
-    The next use prepares the query string again.
+    The driver calls this when the server reports new types of the statement's columns.
 
     :param connection: a reference to the `Connection` that has prepared the statement.
     :param text: the query string.
@@ -64,7 +65,8 @@ def forget(connection: weakref.ref[Any], text: str) -> None:
 
 
 def text_of(statement: object, context: Mapping[str, Any]) -> str:
-    """Return the CQL of a statement with ``%(name)s`` markers, for values to be inserted.
+    """Return the CQL of a statement in the form that `SimpleStatement` needs, with ``%(name)s``
+    markers.
 
     :param statement: a `BaseCQLStatement`.
     :param context: its values. If there are none, the CQL is not changed, because no values will be

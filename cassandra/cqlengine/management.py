@@ -308,9 +308,9 @@ def _server_fields(
 
 
 class _Changes:
-    """Executes changes of the schema or, in a dry run, prints them.
+    """Executes statements that change the schema, or only prints them in a dry run.
 
-    `texts` lists the statements.
+    The attribute `texts` is the list of these statements.
     """
 
     def __init__(self, connection: str | None, keyspace: str, dry_run: bool) -> None:

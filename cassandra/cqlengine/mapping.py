@@ -34,13 +34,14 @@ __all__ = [
     "context_class",
 ]
 
-# A function of (rows, tail) that returns rows with the values in the model's order; see `layout`.
+# The type of the functions that `layout` makes. They are called with (rows, tail), and return the
+# rows with their values in the order of the model's columns.
 Arrange = Callable[[Sequence[Any], tuple[Any, ...]], Sequence[Any]]
 
 # Maximum number of statement plans that one model caches. There could be very many: each set of
 # written columns has its own.
 MOST_SHAPES = 512
-# Default values that need not be set: null is read as an empty collection anyway.
+# Defaults that are not set in new instances, because null is read as an empty collection anyway.
 _EMPTY_DEFAULTS = (set, list, dict)
 
 
@@ -53,7 +54,9 @@ class ModelDefinitionException(ModelException):
 
 
 class PolymorphicModelException(ModelException):
-    """The discriminator of a row belongs to no class, or the class of an instance has none."""
+    """A row has a discriminator value without a class, or an instance's class has no discriminator
+    value.
+    """
 
 
 for _class in (ModelException, ModelDefinitionException, PolymorphicModelException):
@@ -93,8 +96,9 @@ class Mapping:
     def __init__(self, columns: dict[str, Column[Any]]) -> None:
         self.columns = columns
         self.model: Any = None  # the class; set when it is created
-        # If classes share a table by a discriminator column: the mapping of the first of them, and
-        # on that mapping, the classes by discriminator value.
+        # For classes that share a table by a discriminator column: `base` is the mapping of the
+        # first of these classes. The `classes` of that mapping has all of them by discriminator
+        # value.
         self.base: Mapping = self
         self.classes: dict[Any, Any] = {}
         # The parent whose table the class uses, if it declares no columns.
@@ -114,11 +118,12 @@ class Mapping:
         self.mutable = tuple(
             position for position, column in enumerate(self.order) if column.mutable
         )
-        # For columns whose values may change in place: functions that do what `to_python` does, and
-        # return an object of their own, which the application may change.
+        # For columns whose values may change in place (by position): a function that converts a
+        # value as `to_python` does, and returns a new object, which the application may change.
         self.isolators = {position: self.order[position]._isolator() for position in self.mutable}
-        # (position, function that copies a value) for the other columns of which some values may
-        # change in place: tuples of collections, column classes of the application, and bytearrays.
+        # (position, function that copies a value) for other columns that may have a value that
+        # changes in place, such as a tuple of lists, a bytearray, or anything in a column class of
+        # the application.
         self.copiers = tuple(
             (position, copier)
             for position, column in enumerate(self.order)
@@ -129,15 +134,15 @@ class Mapping:
             (name for name, column in columns.items() if column.discriminator_column), None
         )
         self.wires = tuple(column.wire for column in self.order)
-        # By position: the function that says if a value other than None is stored as null. None if
-        # only None is.
+        # By position: a function that returns True if a value other than None is stored as null,
+        # too. None if only None is stored as null.
         self.null_checks = tuple(
             None if type(column).is_null is Column.is_null else column.is_null
             for column in self.order
         )
-        # How to set the value of a new instance, by name: (position, the position's bit, converter,
-        # converter if the value is validated afterwards, whether values may change in place). A
-        # converter is None if values are stored as they are.
+        # How to set a value of a new instance, by column name: (position, the position's bit,
+        # converter for `new_row`, converter for `row_to_insert`, True if values may change in
+        # place). A converter is None if values are stored as they are.
         self.init = {
             name: (
                 position,
@@ -154,15 +159,15 @@ class Mapping:
             for position, column in enumerate(self.order)
             if column.has_default and column.default not in _EMPTY_DEFAULTS
         )
-        # For validation: (position, validate, whether None needs no check, whether values may
-        # change in place).
+        # For validation: (position, validate function, True if None needs no check, True if values
+        # may change in place).
         self.checks = tuple(
             (position, column.validate, _takes_none(column), column.mutable)
             for position, column in enumerate(self.order)
         )
         self.blank = (None,) * len(self.order)
-        # Caches: plans by shape, functions of `rows`, parsed names of filters (`ModelQuerySet`),
-        # and names of the table by keyspace.
+        # Caches: statement plans by shape; the functions that `rows` returns; parsed keywords of
+        # filters (`ModelQuerySet`); the table's full name by keyspace.
         self.statement_plans: dict[Any, StatementPlan] = {}
         self.layouts: dict[Any, Arrange] = {}
         self.terms: dict[str, Any] = {}
@@ -176,7 +181,7 @@ class Mapping:
     def new_row(self, arguments: dict[str, Any]) -> Values:
         """Return the values of a new instance; names without a column are ignored."""
         row = Values(self.blank)
-        # The positions that are set, as bits.
+        # A bit for each position that the application sets.
         explicit = 0
         for name, value in arguments.items():
             initializer = self.init.get(name)
@@ -187,7 +192,8 @@ class Mapping:
             if value is None:
                 continue
             row[position] = value if to_python is None else to_python(value)
-            # The application has the object that it has passed, and may change it in place.
+            # The application still refers to the object that it has passed, and may change it in
+            # place.
             if mutable:
                 row.exposed |= bit
         row.explicit = explicit
@@ -200,7 +206,7 @@ class Mapping:
         validation does.
         """
         row = Values(self.blank)
-        # The positions that are set, as bits.
+        # A bit for each position that the application sets.
         explicit = 0
         for name, value in arguments.items():
             initializer = self.init.get(name)
@@ -211,7 +217,8 @@ class Mapping:
             if value is None:
                 continue
             row[position] = value if to_python is None else to_python(value)
-            # The application has the object that it has passed, and may change it in place.
+            # The application still refers to the object that it has passed, and may change it in
+            # place.
             if mutable:
                 row.exposed |= bit
         row.explicit = explicit
@@ -255,7 +262,8 @@ class Mapping:
             of this class.
         """
         name = self.model.__name__
-        # Null names no class. Take the class that is queried, unless it has no value either.
+        # A row without a discriminator value becomes an instance of the queried class, unless that
+        # class has no discriminator value either.
         if value is None:
             if self.model.__discriminator_value__ is None:
                 raise PolymorphicModelException(
@@ -271,8 +279,8 @@ class Mapping:
             )
         if value == self.model.__discriminator_value__:
             return self.model
-        # A class for another keyspace or connection is a subclass of the model: compare with the
-        # model itself.
+        # This model may be a class for another keyspace or connection, which `context_class` has
+        # derived from the application's model. Compare with the latter.
         original_model = getattr(self.model, "__context_of__", self.model)
         if not issubclass(cls, original_model):
             raise PolymorphicModelException(f"{cls.__name__} is not a subclass of {name}")
@@ -283,7 +291,7 @@ class Mapping:
         if self.discriminator is None:
             return False
         return any(
-            # A class for another keyspace stands for the model that it was created from.
+            # As in `class_of`, compare with the application's model.
             issubclass(model, getattr(self.model, "__context_of__", self.model))
             and not self.columns.keys() >= model.__mapping__.columns.keys()
             for model in self.base.classes.values()
@@ -300,7 +308,7 @@ class Mapping:
         if plan is None:
             plan = build()
             with _lock:
-                # If there are too many, drop all, as `Connection.keep` does.
+                # If there are too many, drop all of them, as `Connection.keep` does.
                 if len(self.statement_plans) >= MOST_SHAPES:
                     self.statement_plans.clear()
                 self.statement_plans[key] = plan
@@ -359,7 +367,8 @@ def context_class(
     a subclass with the same name and table. It is not registered with the classes that share the
     table.
 
-    :param is_private: True to create a new class, which only the caller uses.
+    :param is_private: True to create a new class that is not cached, so that only the caller uses
+        it.
     """
     # `model` may already be such a class: begin with the model that it was created from.
     original_model, context = vars(model).get("__context_of__", model), (None, None)
@@ -375,7 +384,7 @@ def context_class(
         if not is_private:
             if len(contexts) >= MOST_SHAPES:
                 contexts.clear()
-            # Two threads may have created a class: both use the one that was stored first.
+            # Another thread may have created the same class: use the one that was stored first.
             context_model = contexts.setdefault(context_key, context_model)
     return context_model
 
@@ -392,7 +401,8 @@ def _context_class(original_model: Any, keyspace: str | None, connection: Hashab
         attributes["__keyspace__"] = keyspace
     if connection is not None:
         attributes["__connection__"] = connection
-    # Use the model's table. The metaclass does not inherit the discriminator value.
+    # The table's name would follow from the class, so set it to the model's. Also set the
+    # discriminator value, which the metaclass does not inherit.
     attributes["__table_name__"] = original_model._table_name()
     attributes["__table_name_case_sensitive__"] = original_model.__table_name_case_sensitive__
     attributes["__discriminator_value__"] = original_model.__discriminator_value__
@@ -456,14 +466,14 @@ def _takes_none(column: Column[Any]) -> bool:
 def layout(mapping: Mapping, names: tuple[str, ...], filled: tuple[str, ...]) -> Arrange:
     """Return a function of (rows, tail) that returns the rows' values in the model's order.
 
-    The tail is added to each row: the values of the fixed columns, then a None, which is the value
-    of all columns that were not read.
+    The function appends the tail to each row, and then picks the values by index. The tail has the
+    values of the fixed columns, and then None for all columns that were not read.
 
     :param names: the columns of the rows.
     :param filled: the fixed columns.
     """
     columns = (*names, *filled)
-    # For each position, the index of its value in a row with its tail.
+    # Maps a column's position in the model to the index of its value in a row with the tail.
     sources = {
         mapping.db_index[name]: index
         for index, name in enumerate(columns)
@@ -498,7 +508,9 @@ def layout(mapping: Mapping, names: tuple[str, ...], filled: tuple[str, ...]) ->
 
 
 def _single(index: int) -> Callable[[Sequence[Any]], tuple[Any]]:
-    """Return what `itemgetter` returns for one index, but with a tuple as result."""
+    """Return a function like `itemgetter(index)` that returns a tuple with the item, not the item
+    itself.
+    """
     return lambda row: (row[index],)
 
 

@@ -160,7 +160,8 @@ def _check_keys(
 ) -> None:
     """Check the primary key and the clustering orders.
 
-    If no column is marked as partition key, the first column of the primary key is.
+    If no column is marked as partition key, make the first column of the primary key the partition
+    key.
     """
     keys = [column for column in columns.values() if column.primary_key]
     if not keys:
@@ -214,8 +215,8 @@ def _check_counters_and_discriminator(name: str, columns: dict[str, Column[Any]]
         raise ModelDefinitionException("counter models may not have data columns")
 
 
-# Settings of a model that users often misspell: `_warn_of_settings` suggests the attribute for a
-# name that is similar to a key of this dict.
+# Settings of a model that users may misspell: `_warn_of_settings` suggests the attribute for a name
+# that is similar to a key of this dict.
 _SETTINGS = {
     "abstract": "__abstract__",
     "connection": "__connection__",
@@ -787,8 +788,8 @@ def _restored(
     return instance
 
 
-# Names that columns cannot have. The awaitable methods (`asave`, for example) are not among them,
-# because models of applications may have columns with such names: the column then hides the method.
+# Names that columns cannot have. The awaitable methods (`asave`, for example) are not among them: a
+# column may have such a name, and then hides the method.
 _RESERVED = frozenset(
     name
     for name in vars(BaseModel)

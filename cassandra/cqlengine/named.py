@@ -85,8 +85,8 @@ class NamedColumn(AbstractQueryableColumn):
 
         :param val: the value.
         """
-        # The column's type is not known here. The prepared statement knows it and converts the
-        # value.
+        # The column's type is not known here. The prepared statement has the type, and converts the
+        # value when it is bound.
         return val
 
     to_filter = to_database
@@ -143,15 +143,15 @@ class NamedTable:
         needs_no_quotes = _UNQUOTED.fullmatch(keyspace) and _UNQUOTED.fullmatch(self.name)
         if full_name == full_name.lower() or not needs_no_quotes or self._exists_in(keyspace):
             return quoted
-        # No table has exactly this name, with its capitals. As cassandra-driver, do not quote the
-        # name: the server changes it to lower case.
+        # The name has capitals, and no table has exactly this name. So leave out the quotes, as
+        # cassandra-driver does: the server then changes the name to lower case.
         return f"{keyspace}.{self.name}"
 
     def _exists_in(self, keyspace: str) -> bool:
         """Return True if the keyspace has a table or view with exactly this name."""
         try:
             metadata = get_cluster(self.__connection__).metadata.keyspaces.get(keyspace)
-        except CQLEngineException:  # not connected: the application only wants to see the CQL
+        except CQLEngineException:  # not connected: the application may only want to see the CQL
             return False
         return metadata is not None and (
             self.name in metadata.tables or self.name in metadata.views

@@ -6,12 +6,12 @@ import re
 
 __all__ = ["MOST_CHARACTERS", "snake_case"]
 
-# Servers refuse longer table names.
+# Servers refuse table names of more characters.
 MOST_CHARACTERS = 48  # maximum length of a table name
 
-# Where an underscore is inserted. This is the rule of cassandra-driver: with any other rule, models
-# would not find the tables that it has created. A digit is neither a lower-case nor an upper-case
-# letter.
+# An underscore is inserted between a lower-case and an upper-case letter. (A digit is neither.)
+# This is cassandra-driver's rule: with any other rule, models would not find the tables that were
+# created with cassandra-driver.
 _HUMP = re.compile(r"([a-z])([A-Z])")
 
 

@@ -38,12 +38,13 @@ class OpMapMeta(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], dct: dict[str, Any]) -> None:
         super().__init__(name, bases, dct)
-        # The first class of a family has its own map, which its subclasses share.
+        # Create the map for the first class that uses this metaclass; all of its subclasses share
+        # the map.
         if "opmap" not in dct and not hasattr(cls, "opmap"):
             cls.opmap = {}
         symbol = dct.get("symbol")
         if symbol is not None:
-            # Classes without a symbol are bases only.
+            # A class without a symbol is only a base class, and not registered.
             cls.opmap[symbol] = cls
 
 

@@ -38,7 +38,7 @@ class Options:
         self.timeout: Any = NOT_SET
         self.if_exists = False
         self.if_not_exists = False
-        # A tuple, because all copies share it.
+        # An immutable tuple, because all copies of these options share it.
         self.conditionals: tuple[Any, ...] = ()
         self.keyspace: str | None = None
         self.connection: str | None = None
@@ -70,8 +70,8 @@ class Options:
 
     def for_later(self) -> Options:
         """Return the options without the conditions and the timestamp, which apply to one write."""
-        # If a later write repeated the timestamp or the condition, it could have no effect. The
-        # batch stays, because a write outside of it would be executed before the writes in it.
+        # A later write with the same timestamp or condition might have no effect. The batch stays,
+        # because a write outside of it would be executed before the writes in it.
         return self.with_changes(
             if_not_exists=False, if_exists=False, conditionals=(), timestamp=None
         )

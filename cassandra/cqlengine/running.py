@@ -63,7 +63,7 @@ class Request:
         self.consistency = consistency
         self.timeout = timeout
         self.fetch_size = fetch_size
-        self.all_pages = False  # True to get a list of the rows of all pages in place of the result
+        self.all_pages = False  # True to get a list with the rows of all pages, not the result
 
     def display_text(self) -> str:
         """Return the CQL for logs."""
@@ -146,7 +146,7 @@ class ManyRequests(Request):
         self.concurrency = concurrency
 
     def texts(self) -> Sequence[str]:
-        # Not a set, whose order differs from process to process.
+        # Use a dict to drop duplicates: the order of a set differs from process to process.
         return tuple(dict.fromkeys(text for text, _ in self.writes))
 
     def display_text(self) -> str:
@@ -192,7 +192,8 @@ def blocking(request: Request) -> Any:
         raise _wrong_api(connection, blocking=True)
     if type(request) is Call:
         return request.function(connection)
-    # The usual request has one query string, which is already prepared.
+    # In the usual case (a plain `Request` whose query string was prepared before), nothing has to
+    # be prepared.
     prepared = connection.prepared
     if type(request) is not Request or request.text not in prepared:
         prepared = _all_prepared(connection, request.texts())
@@ -200,7 +201,8 @@ def blocking(request: Request) -> Any:
         if log.isEnabledFor(logging.DEBUG):
             log_statement(log, connection, request.display_text(), request.parameters())
         pairs = request.pairs(prepared, connection.consistency)
-        # False returns errors as outcomes, of which the caller raises the first.
+        # False (raise_on_first_error) returns errors among the outcomes. The caller raises the
+        # first of them.
         outcomes = execute_concurrent(connection.session, pairs, request.concurrency, False)
         for _, outcome in outcomes:
             # Conditional writes return a row, which `check_applied` reads as a dict.
@@ -209,7 +211,8 @@ def blocking(request: Request) -> Any:
     statement, values = request.statement(prepared, connection.consistency)
     if log.isEnabledFor(logging.DEBUG):
         log_statement(log, connection, request.display_text(), request.parameters())
-    # Call `Session.execute`, because applications wrap it to see or refuse each statement.
+    # Call the public `Session.execute`, because applications wrap it to observe or refuse
+    # statements.
     result = connection.session.execute(statement, values, timeout=request.timeout)
     with_rows_of(result, request.factory)
     # A `SimpleRequest` changes the schema, so prepared statements may be outdated.
@@ -223,7 +226,8 @@ def _all_prepared(connection: Connection, texts: Sequence[str]) -> dict[str, Any
 
     :param connection: a connection with a blocking session.
     """
-    # Use another dict than the connection's, which may be replaced at any time.
+    # Collect them in a dict of our own: another thread may replace the connection's dict at any
+    # time.
     prepared = {text: connection.prepared.get(text) for text in texts}
     for text, statement in prepared.items():
         prepared[text] = statement or connection.keep(text, connection.session.prepare(text))
@@ -240,13 +244,15 @@ async def awaited(request: Request) -> Any:
         raise _wrong_api(connection, blocking=False)
     if type(request) is Call:
         return await request.function(connection)
-    # The usual request has one query string, which is already prepared.
+    # In the usual case (a plain `Request` whose query string was prepared before), nothing has to
+    # be prepared.
     prepared = connection.prepared
     is_prepared = type(request) is Request and request.text in prepared
     texts = () if is_prepared else request.texts()
     missing = [text for text in texts if text not in prepared]
     if missing:
-        # Use another dict than the connection's, which may be replaced while we wait.
+        # Collect them in a dict of our own: another task may replace the connection's dict while we
+        # wait.
         prepared = {text: prepared[text] for text in texts if text in prepared}
         statements = await connection.session.prepare_all(missing)
         for text, prepared_statement in zip(missing, statements, strict=True):
@@ -255,7 +261,8 @@ async def awaited(request: Request) -> Any:
         if log.isEnabledFor(logging.DEBUG):
             log_statement(log, connection, request.display_text(), request.parameters())
         pairs = request.pairs(prepared, connection.consistency)
-        # False returns errors as outcomes, of which the caller raises the first.
+        # False (raise_on_first_error) returns errors among the outcomes. The caller raises the
+        # first of them.
         outcomes = connection.session.execute_concurrent(pairs, request.concurrency, False)
         return [outcome async for outcome in outcomes]
     statement, values = request.statement(prepared, connection.consistency)
@@ -273,8 +280,8 @@ async def awaited(request: Request) -> Any:
 def forget_prepared(changed: Connection) -> None:
     """Drop the prepared statements of all connections, after a change of the schema.
 
-    The id of a statement stays the same. After one connection has prepared it again, servers would
-    accept values that another connection serializes for the old types.
+    After the change, the id of a statement stays the same. After one connection has prepared it
+    again, servers would accept values that another connection serializes for the old types.
 
     :param changed: the connection that executed the change.
     """

@@ -1,4 +1,5 @@
-"""Computes the CREATE and ALTER statements that make a table as its model declares it.
+"""Computes the CREATE and ALTER statements that bring a table into the form that its model
+declares.
 
 The functions compare a model with the server's schema, and return statements without executing
 them. They never drop a column or make its type narrower.
@@ -83,7 +84,8 @@ def _normal_type(type_text: str) -> str:
 def same_type(first_type: str, second_type: str) -> bool:
     """Return True if the CQL of two types means the same type.
 
-    For a collection, this also compares if it is frozen: other types are frozen anyway.
+    Two collections are only the same type if both are frozen or neither is. For other types,
+    ``frozen`` makes no difference.
     """
     if _normal_type(first_type) != _normal_type(second_type):
         return False
@@ -101,8 +103,8 @@ def create_type(type_model: type[UserType], keyspace: str) -> str:
         f"{protect_name(column.db_field_name)} {_field_type(column)}"
         for column in type_model.fields().values()
     )
-    # Without IF NOT EXISTS: if another process has created the type, the server returns an error,
-    # and the caller compares the fields.
+    # Do not add IF NOT EXISTS: if another process has created the type, the server must return an
+    # error, after which the caller compares the fields.
     return f"CREATE TYPE {protect_name(keyspace)}.{protect_name(type_model.type_name())} ({fields})"
 
 
@@ -209,12 +211,12 @@ def add_columns(
 def _check_key(model: type[BaseModel], table: str, existing: Mapping[str, ServerColumn]) -> None:
     """Raise CQLEngineException if the primary key of the table differs from the model's."""
     mapping = model.__mapping__
-    # As `kind` is in system_schema.columns.
+    # The strings are values of the column `kind` of system_schema.columns.
     for kind, keys in (
         ("partition_key", mapping.partition_keys),
         ("clustering", mapping.clustering_keys),
     ):
-        # Sort by the position in the key: the rows are ordered by name.
+        # The server returns the columns ordered by name, so sort them by their position in the key.
         existing_names = [
             column.name
             for column in sorted(existing.values(), key=lambda column: column.position)

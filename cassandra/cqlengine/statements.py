@@ -190,7 +190,7 @@ class BaseCQLStatement(UnicodeMixin):
             self.add_conditional_clause(condition)
 
     def _number_markers(self, clause: BaseClause) -> None:
-        """Give the markers of a clause the next numbers."""
+        """Number the markers of a clause, after those of the clauses that were added before."""
         clause.set_context_id(self.context_counter)
         self.context_counter += clause.get_context_size()
 
@@ -210,7 +210,7 @@ class BaseCQLStatement(UnicodeMixin):
         :raises StatementException: if `clause` is neither a `WhereClause` nor a column.
         """
         if operator is not None and not isinstance(clause, WhereClause):
-            # A function, such as MaxTimeUUID, converts its own argument.
+            # A `QueryValue` (a CQL function such as MaxTimeUUID) converts its own argument.
             bound_value = value if isinstance(value, QueryValue) else clause.to_database(value)
             clause = WhereClause(clause.db_field_name, operator, bound_value, quote_field)
         if not isinstance(clause, WhereClause):
@@ -248,11 +248,14 @@ class BaseCQLStatement(UnicodeMixin):
         return sum(clause.get_context_size() for clause in self.clauses())
 
     def update_context_id(self, i: int) -> None:
-        """Number the markers again, starting with `i`, for a statement that follows others.
+        """Number the markers again, starting with `i`.
+
+        Call this for a statement whose markers follow those of other statements.
 
         :param i: the number of the first marker.
         """
-        # Shift the numbers: a clause may have several markers, so they cannot be counted here.
+        # Add the same number to each clause's first marker, because a clause may have several
+        # markers.
         shift = i - self.context_id
         self.context_id = i
         self.context_counter += shift
@@ -276,7 +279,8 @@ class BaseCQLStatement(UnicodeMixin):
         """Return the CQL in one of the two forms.
 
         :param show: returns the CQL of a clause.
-        :param option: returns the CQL of a value that is in no clause, such as a TTL.
+        :param option: returns the CQL of a value that does not belong to a clause: a TTL, a
+            timestamp or a limit.
         """
         raise NotImplementedError
 
@@ -361,7 +365,7 @@ class SelectStatement(BaseCQLStatement):
 
     def _text(self, show: Show, option: Callable[[object], str]) -> str:
         parts = [f"SELECT {self._selection()} FROM {self.table}", *self._where(show)]
-        # ORDER BY a vector's distance has a value; any other ordering has only names.
+        # Only ORDER BY ... ANN OF has a marker (for its vector). Any other ordering only has names.
         if self.ann is not None:
             parts.append(f"ORDER BY {show(self.ann)}")
         elif self.order_by and not self.count:
@@ -548,15 +552,15 @@ class UpdateStatement(AssignmentStatement):
         :param column: the `Column`.
         :param value: the new value, or the elements that `operation` adds or removes.
         :param operation: for a collection: "add", "remove", "append", "prepend" or "update"; None
-            to change it to `value`.
+            if `value` is the new value of the whole column.
         :param previous: the value that the column has in the database; None if it is not known.
         """
-        # Columns of collections have a clause of their own.
+        # The column class of a collection names the clause for its updates.
         clause_class = getattr(column, "update_clause", None)
         clause: AssignmentClause
         if clause_class is not None:
             clause = clause_class(column.db_field_name, value, operation, previous)
-            # Nothing has changed.
+            # No values to bind means that the collection has not changed.
             if not clause.bound():
                 return
         elif getattr(column, "is_counter", False):
@@ -627,7 +631,7 @@ class DeleteStatement(BaseCQLStatement):
         parts = [f"DELETE {fields} FROM {self.table}" if fields else f"DELETE FROM {self.table}"]
         timestamp = self.timestamp_normalized
         if timestamp is not None:
-            # The additional spaces are as in cassandra-driver.
+            # The additional spaces are the same as in cassandra-driver.
             parts.append(f" USING TIMESTAMP {option(timestamp)} ")
         return " ".join([*parts, *self._where(show), *self._condition(show, self.if_exists)])
 

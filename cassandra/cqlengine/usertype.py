@@ -76,9 +76,11 @@ class UserTypeMetaClass(type):
         declared = {
             attribute: value for attribute, value in attrs.items() if isinstance(value, Column)
         }
-        # In the order of declaration, which CREATE TYPE and the tuples of `from_value` follow.
+        # Sort the class's own fields in the order of their declaration. CREATE TYPE and tuples (see
+        # `from_value`) use this order.
         fields.update(sorted(declared.items(), key=lambda item: item[1].instance_counter))
-        # Copy the columns: naming a column changes it, and a base's column belongs to the base.
+        # Copy the columns, because `set_column_name` changes a column, and the bases must keep
+        # theirs unchanged.
         fields = {attribute: copy.copy(column) for attribute, column in fields.items()}
         database_names: set[str] = set()
         for field_name, column in fields.items():
@@ -137,7 +139,7 @@ class BaseUserType(metaclass=UserTypeMetaClass):
                 value = column.get_default() if column.has_default else None
             row[name] = None if value is None else column.to_python(value)
         self._values = row
-        # A new instance counts as changed.
+        # None means that all fields count as changed, because nothing was saved yet.
         self._previous_values = None
 
     @classmethod
@@ -160,7 +162,8 @@ class BaseUserType(metaclass=UserTypeMetaClass):
         # Check for a named tuple before a plain tuple: its fields are read by name.
         as_dict = getattr(value, "_asdict", None)
         if as_dict is not None:
-            # The driver's named tuples have other names for fields such as "Zip Code" or "class".
+            # A field such as "Zip Code" or "class" has another name in the driver's named tuples.
+            # `__database_names__` has the names in the database.
             names = getattr(value, "__database_names__", None)
             items = as_dict()
             value = items if names is None else dict(zip(names, items.values(), strict=True))
@@ -173,8 +176,8 @@ class BaseUserType(metaclass=UserTypeMetaClass):
         if isinstance(value, tuple):
             # Not strict: a value that was written before ALTER TYPE added a field is shorter.
             return cls(**dict(zip(cls.__fields__, value, strict=False)))
-        # An object of another class, with the fields as attributes. A type without fields fits no
-        # object.
+        # Accept an object of another class that has all fields as attributes. (A type without
+        # fields would accept any object, so it accepts none.)
         if all(hasattr(value, name) for name in cls.__fields__) and cls.__fields__:
             return cls(**{name: getattr(value, name) for name in cls.__fields__})
         return None
@@ -232,8 +235,8 @@ class BaseUserType(metaclass=UserTypeMetaClass):
     def _copy(self, copiers: Mapping[str, Callable[[Any], Any] | None]) -> Any:
         """Return a copy whose fields change independently of this instance.
 
-        Each of the two compares its fields with those of the other in `has_changed_fields`: the
-        mapper changes one of them and keeps the other as the database's value.
+        In both of them, `has_changed_fields` then compares with the values of the other one: the
+        application changes one of the two, and the mapper keeps the other as the database's value.
 
         :param copiers: functions that copy the values of the fields, by name; None for fields whose
             values cannot change in place.

@@ -30,7 +30,7 @@ __all__ = [
 class Instance(Protocol):
     """An instance of a model: `cassandra.cqlengine.models.BaseModel`."""
 
-    # The tuple of its row, or the `Values` that have replaced it.
+    # The tuple of the row that was read, or the `Values` that has replaced it.
     _row: Any
 
 
@@ -51,19 +51,23 @@ class ColumnsOfModel(Protocol):
 
     @property
     def copiers(self) -> Iterable[tuple[int, Callable[[Any], Any]]]:
-        """(position, function that copies) of other columns with values that may change."""
+        """For other columns that may have a value that changes in place: (position, function that
+        copies a value).
+        """
 
 
 class Values(list[Any]):
     """The values of an instance, by position.
 
-    `stored` has the database's values as far as they are known; it is None if the row was never
-    saved or read. The other attributes are sets of positions, as bits:
+    The attribute `stored` has the database's values as far as they are known; it is None if the row
+    was never saved or read. Each of the following attributes is a set of positions, as an integer:
+    the bit of a position is 1 if the position is in the set.
 
     * `explicit`: the application has set the value since the last save.
     * `exposed`: the application has the value as an object that it may change in place.
-    * `unknown`: the value in the database is not known, although `stored` has one. An UPDATE of an
-      instance that was never read does not write its defaults.
+    * * `unknown`: the value in the database is not known, although `stored` has a value. This
+      happens after an UPDATE of an instance that was never read: it does not write the instance's
+      defaults.
     """
 
     __slots__ = ("explicit", "exposed", "options", "stored", "unknown")
@@ -95,7 +99,9 @@ class SavedState:
 
 
 def values_of(instance: Instance) -> Values:
-    """Return the `Values` of an instance, which replace the tuple of its row if necessary."""
+    """Return the `Values` of an instance. If it still has the tuple of its row, replace the tuple
+    first.
+    """
     row = instance._row
     if type(row) is Values:
         return row
@@ -110,7 +116,7 @@ def values_read(values: Values, position: int, isolated: Callable[[Any], Any]) -
     :param isolated: makes the object from the stored value. The two must share nothing that may
         change in place, because `changed_positions` compares them later.
     """
-    # Positions are bits in `exposed`.
+    # `exposed` has a bit for each position.
     bit = 1 << position
     # Make the object only once: later reads return the same one, with the application's changes.
     if not values.exposed & bit:
@@ -121,11 +127,12 @@ def values_read(values: Values, position: int, isolated: Callable[[Any], Any]) -
 
 def changed_positions(values: Values, mapping: ColumnsOfModel) -> list[int]:
     """Return the positions of the values that differ from the database's."""
-    # The sets of positions are bits: position 0 is the lowest bit.
+    # In the sets of positions, position 0 is the lowest bit.
     stored = values.stored
     if stored is None:
-        # The row was never saved or read. Only what the application has set or changed in place is
-        # a change, and not the defaults. A null that it has set is one, because the row may exist.
+        # The row was never saved or read. Only values that the application has set or changed in
+        # place are changes; defaults are not. A null that the application has set is a change too,
+        # because the row may exist in the database and have a value.
         touched_bits = values.explicit | values.exposed
         return [
             position
@@ -174,7 +181,7 @@ def commit(values: Values, mapping: ColumnsOfModel, *, is_insert: bool) -> None:
     :param mapping: the mapping of its model.
     :param is_insert: True if all values were written, False if only the changed values were.
     """
-    # What was written is known now.
+    # The database now has the written values, so they are known.
     if is_insert:
         values.unknown = 0
     elif values.stored is None:
@@ -191,7 +198,8 @@ def commit(values: Values, mapping: ColumnsOfModel, *, is_insert: bool) -> None:
         if exposed >> position & 1:
             stored[position] = mapping.isolators[position](values[position])
     for position, copier in mapping.copiers:
-        # In a new instance also copy defaults, which are neither exposed nor explicit.
+        # In a new instance, also copy default values: these may change in place too, but are
+        # neither exposed nor explicit.
         if (is_new or exposed >> position & 1) and type(values[position]) not in IMMUTABLE_CLASSES:
             stored[position] = copier(values[position])
             # The application may change its object again after this write.

@@ -107,8 +107,9 @@ class LocalCluster:
         timeout: float = 180.0,
         progress: bool = True,
     ) -> None:
-        # Catch a version as the first argument, as in LocalCluster("5.0"). The annotation `object`
-        # makes mypy accept a check for types that `nodes` cannot have.
+        # Users may write LocalCluster("5.0"), with the version as first argument: explain the
+        # mistake. `object` as annotation makes mypy accept a check for types that `nodes` cannot
+        # have.
         argument: object = nodes
         if not isinstance(argument, (int, Sequence, Mapping)) or isinstance(argument, str):
             raise TypeError(
@@ -120,7 +121,7 @@ class LocalCluster:
         self._authentication = authentication
         self._tls_mode = check_tls_mode(tls)
         self._config = dict(config or {})
-        # Find invalid values now, and not at the start.
+        # Render the settings once, so that invalid values raise an error here and not in `start`.
         settings_of.render_yaml(self._config)
         self._heap = heap
         self._directory_argument = (
@@ -243,7 +244,8 @@ class LocalCluster:
                 self._await_ready()
             except BaseException:
                 self._progress.abandon()
-                # BaseException, because Ctrl-C must not leave Java processes behind either.
+                # Catch BaseException, because Control-C must not leave Java processes behind
+                # either.
                 self._stop_all(graceful=False)
                 raise
             first_address, last_address = self.contact_points[0], self.contact_points[-1]
@@ -490,7 +492,7 @@ class LocalCluster:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # Shielded, so that cancelling this task does not leave nodes behind.
+        # Shield the call, so that the nodes are stopped even if this task is cancelled.
         await asyncio.shield(asyncio.to_thread(self.stop))
 
     def __repr__(self) -> str:
@@ -546,7 +548,8 @@ class LocalCluster:
         try:
             self._supervisor = Supervisor(keep=[subnet.lock.fileno()])
         finally:
-            # The supervisor has inherited the lock, and holds it from here on.
+            # The supervisor's process has inherited the lock and holds it from now on, so this
+            # process can release it.
             subnet.lock.release()
         self._subnet = subnet
         if not self._keep:
@@ -576,7 +579,8 @@ class LocalCluster:
             node.state = state
             self._nodes[number] = node
         if self._tls_mode is not None:
-            # Only now: the supervisor knows the directory, and so removes the private keys, too.
+            # Create the private keys only now: the supervisor already knows the directory, and
+            # removes them even if this process crashes.
             self._tls = TlsMaterial.make(
                 os.path.join(self._directory, _TLS_DIRECTORY), self._tls_mode
             )
@@ -645,7 +649,8 @@ class LocalCluster:
         supervisor, _ = self._parts()
         assert self._java is not None
         tokens_per_node = int(self._config.get("num_tokens") or 4)
-        # We choose the tokens of the first nodes. Nodes of `add_node` choose their own.
+        # We choose the tokens of the nodes that the cluster was created with. A node of `add_node`
+        # chooses its own tokens when it joins.
         is_original = node.number <= len(self._locations)
         tokens = (
             tokens_of(self._locations, tokens_per_node)[node.number - 1] if is_original else None
@@ -709,7 +714,10 @@ class LocalCluster:
         )
 
     def _stop_all(self, graceful: bool) -> None:
-        """Stop everything, and return to the state before the start."""
+        """Stop all nodes, and reset this object to the state before the start.
+
+        :param graceful: True lets each node flush its data before it ends; False kills the nodes.
+        """
         supervisor = self._supervisor
         try:
             if supervisor is not None and graceful:

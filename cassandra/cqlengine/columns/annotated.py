@@ -61,8 +61,8 @@ def columns_of_annotations(
         if attribute in attrs:
             continue
         if isinstance(annotation, str):
-            # Evaluate only strings that mention Mapped: other annotations may not be importable
-            # here.
+            # Only evaluate strings that mention Mapped: other annotations may use names that only
+            # type checkers import.
             if not _MENTIONED.search(annotation):
                 continue
             annotation = _evaluate_annotation(annotation, f"{name}.{attribute}", attrs, error)
@@ -100,11 +100,11 @@ def _evaluate_annotation(
     :param label: the class and the attribute, for the error.
     """
     module = sys.modules.get(attrs.get("__module__", ""))
-    # The module's names come last and have precedence over the attributes, because a column may be
-    # called `uuid`.
+    # A column may be called `uuid`, like the module that an annotation uses. So the module's names
+    # come last, and have precedence over the attributes.
     namespace = {"Mapped": Mapped, **attrs, **vars(module or types)}
     try:
-        # The annotation is code of the application's own class.
+        # It is safe to evaluate the annotation: it is code of the application.
         return eval(annotation, namespace)
     except Exception as failure:
         raise error(
@@ -123,7 +123,7 @@ def _column_of(annotated_type: Any, label: str, error: type[Exception]) -> Any:
         other_types = [
             argument for argument in typing.get_args(annotated_type) if argument is not _NONE
         ]
-        # A union of several types has no column: `_build_column` raises the error.
+        # For a union of several other types there is no column: the call below raises the error.
         if len(other_types) == 1:
             return _build_column(other_types[0], label, error)
     return _build_column(annotated_type, label, error, required=True)

@@ -29,8 +29,8 @@ def plain(function: _Function) -> _Function:
     """Mark a `to_database` that need not be called before a value is bound: the codec of the
     column's type accepts the value as it is.
     """
-    # Mark the function, not the class: a subclass with a `to_database` of its own then has no mark,
-    # so it is called.
+    # Mark the function and not the class: if a subclass overrides `to_database`, its function has
+    # no mark, and so is called.
     function.plain = True  # type: ignore[attr-defined]
     return function
 
@@ -63,8 +63,8 @@ class BaseValueManager:
     @property
     def deleted(self) -> bool:
         """True if the value was deleted."""
-        # None that was set explicitly counts as deleted even if the previous value is null, because
-        # the row may have a value in the database.
+        # If the application has set None, the value counts as deleted even if the previous value is
+        # null: the row may have a value in the database that was not read.
         is_null = self.column.is_null(self.value)
         return is_null and (self.explicit or not self.column.is_null(self.previous_value))
 
@@ -184,7 +184,7 @@ class Column(Mapped[T]):
         self.static = static
         self.column_name: str | None = None
         self.owner: str = ""
-        # The order in which columns were created is their order in the model.
+        # Columns are numbered in the order of their creation, which is their order in the model.
         self.instance_counter = next(counter)
 
     def _unknown_option(self, name: str) -> TypeError:
@@ -264,7 +264,7 @@ class Column(Mapped[T]):
         """The function that converts a valid value to the form that is bound; None if values need
         no conversion.
         """
-        # For a column whose `wire` is None, an insert makes no call for each value.
+        # None saves an insert a function call per value.
         return None if getattr(type(self).to_database, "plain", False) else self.to_database
 
     @property
@@ -292,7 +292,7 @@ class Column(Mapped[T]):
     def _is_stock(self) -> bool:
         """Return True if `validate` and `to_python` are methods of this package.
 
-        If an application has overridden one of them, nothing is known about the values.
+        If an application has overridden one of them, we cannot know if values may change in place.
         """
         cls = type(self)
         # `Column.validate` itself accepts any value.
@@ -322,7 +322,8 @@ class Column(Mapped[T]):
         The result then shares nothing mutable with the argument.
         """
         copy_value = self._copier()
-        # The values cannot change in place, or `to_python` makes new objects anyway.
+        # No copy is needed: the values cannot change in place, or `to_python` creates new objects
+        # anyway.
         if copy_value is None or self._isolates():
             return self.to_python
         to_python = self.to_python

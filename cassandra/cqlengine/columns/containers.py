@@ -36,8 +36,8 @@ __all__ = [
 K = TypeVar("K")
 V = TypeVar("V")
 U = TypeVar("U", bound="UserType")
-# Since protocol version 3, the wire format could count more elements (32 bits). The mapper keeps
-# the older, documented limit, because servers read a collection as a whole.
+# Since protocol version 3, the number of elements has 32 bits, so collections could be larger. The
+# mapper keeps the older, documented limit, because servers read a collection as a whole.
 MOST_ELEMENTS = 65535  # maximum number of elements of one value
 
 
@@ -116,7 +116,8 @@ class BaseCollectionColumn(Column[T]):
 
     @property
     def wire(self) -> Callable[[Any], Any] | None:
-        # If `to_database` only converts the elements, and they need no conversion, do not call it.
+        # If `to_database` does nothing but convert the elements, and they need no conversion, it
+        # need not be called.
         only_elements = getattr(type(self).to_database, "by_elements", False)
         if only_elements and all(column.wire is None for column in self.types):
             return None
@@ -124,7 +125,7 @@ class BaseCollectionColumn(Column[T]):
 
 
 def by_elements(function: Any) -> Any:
-    """Mark a `to_database` that converts the elements and does nothing else."""
+    """Mark a `to_database` that does nothing but convert the elements: see `wire`."""
     function.by_elements = True
     return function
 
@@ -148,7 +149,7 @@ class BaseContainerColumn(BaseCollectionColumn[T]):
         super().__init__(types, **kwargs)
 
     cql_name: ClassVar[str] = ""
-    # For messages: how to write a collection with one element, which takes the place of {}.
+    # For error messages: a template of a collection with one element, which replaces {}.
     example: ClassVar[str] = ""
 
     def _type_text(self) -> str:
@@ -199,7 +200,7 @@ class Set(BaseContainerColumn[set[T]], Generic[T]):
         value = super().validate(value)
         if value is None:
             return None
-        # `_is_set` also accepts the driver's own set classes.
+        # `_is_set` below also accepts the driver's own set classes.
         accepted_types: tuple[type, ...] = (set, frozenset)
         if not self.strict:
             accepted_types += (list, tuple)
@@ -212,7 +213,8 @@ class Set(BaseContainerColumn[set[T]], Generic[T]):
 
     def to_python(self, value: object) -> Any:
         if value is None:
-            # Applications rely on this: they add elements without checking if the row has a set.
+            # Null is read as an empty set: applications add elements without checking if the row
+            # has a set.
             return set()
         return {self.value_col.to_python(element) for element in _iterable(self, value)}
 
@@ -433,7 +435,7 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
         if value is None:
             return None
         pairs = zip(self.types, self._checked_tuple(value), strict=False)
-        # As in a column, null is read as an empty collection.
+        # As in a column of its own, a null collection is read as an empty one.
         return tuple(
             None
             if item is None and not isinstance(column, BaseContainerColumn)
@@ -535,7 +537,8 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
         if not self._codec_checks_elements:
             return [self._element(self.value_col, element) for element in value]
         if isinstance(value, (list, tuple)):
-            # Numbers are checked without `_element`, which would take longer than everything else.
+            # Call `validate` directly: a call of `_element` for each number would take longer than
+            # everything else. `_element` raises the error for None.
             validate = self.value_col.validate
             return [
                 self._element(self.value_col, element) if element is None else validate(element)
@@ -568,7 +571,9 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
 
 
 class UDTValueManager(BaseValueManager):
-    """Holds a value of a user-defined type, whose fields may change one by one."""
+    """Holds a value of a user-defined type; also counts as changed if a field of the value was
+    changed.
+    """
 
     @property
     def changed(self) -> bool:

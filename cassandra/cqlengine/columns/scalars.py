@@ -75,7 +75,7 @@ class Text(Column[str]):
         value = super().validate(value)
         if value is not None and not isinstance(value, (str, bytearray)):
             raise ValidationError(f"{self.label} {value!r} ({type(value)}) is not a string")
-        # None is shorter than any minimum, so it is refused too.
+        # With a minimum length, None is refused too.
         if self.min_length and (value is None or len(value) < self.min_length):
             raise ValidationError(
                 f"{self.label} {value!r} is shorter than {self.min_length} characters"
@@ -93,13 +93,14 @@ class Text(Column[str]):
 
     def to_filter(self, value: object) -> Any:
         if not _checks_as_text(type(self)):
-            # The application has its own column class, for example for enums or JSON: let it
-            # convert the value.
+            # This is a column class of the application (for enums or JSON, for example). Its own
+            # methods convert the value.
             return super().to_filter(value)
-        # Do not check the length: with LIKE, the string may be a part of the value to find.
+        # Do not check the length: the string may be a pattern of LIKE, which is shorter or longer
+        # than the values.
         if not isinstance(value, str):
             raise ValidationError(f"{self.label} {value!r} ({type(value)}) is not a string")
-        # None if the value is bound as it is.
+        # `wire` is None if the value is bound as it is.
         to_bound = self.wire
         return value if to_bound is None else to_bound(value)
 
@@ -180,7 +181,7 @@ class Integer(_ConvertedColumn[int]):
 
     def validate(self, value: Any) -> Any:
         if value is None:
-            # It raises the error for a required column.
+            # This raises the error if the column is required.
             return super().validate(value)
         if type(value) is not int:
             try:
@@ -350,8 +351,8 @@ class Inet(Column[str]):
         if value is None:
             return None
         try:
-            # Store the normal form: an IPv6 address can be written in several ways, and another
-            # spelling must not count as a change.
+            # Store the normal form. An IPv6 address can be written in several ways, and the same
+            # address in another spelling must not count as a change.
             address = ipaddress.ip_address(value)
             ipv4_address = getattr(address, "ipv4_mapped", None)
             # A string with an IPv4-mapped address is stored as the four bytes of the IPv4 address.

@@ -31,7 +31,8 @@ class DateTime(Column[datetime.datetime]):
 
     def _moment(self, value: Any) -> datetime.datetime:
         """Return a datetime, a date or seconds since 1970 as a datetime."""
-        # Check for datetime first: it is a subclass of date, and would lose its time below.
+        # Check for datetime first, because it is a subclass of date, and the branch for dates drops
+        # the time of day.
         if isinstance(value, datetime.datetime):
             moment = value
         elif isinstance(value, datetime.date):
@@ -69,7 +70,7 @@ class DateTime(Column[datetime.datetime]):
         """Return milliseconds since 1970."""
         if value is None:
             return None
-        # A datetime is a date too.
+        # `datetime.datetime` is a subclass of `datetime.date`, so this accepts both.
         if not isinstance(value, datetime.date):
             raise ValidationError(f"{self.label} {value!r} is not a datetime object")
         moment = self.validate(value)

@@ -75,7 +75,8 @@ class BatchRequest(Request):
         return [list(values) for _, values in self.entries]
 
     def texts(self) -> Sequence[str]:
-        # Without repetitions: a query string is prepared once, and batches often repeat one.
+        # The query strings to prepare, without duplicates: a batch often has one query string many
+        # times.
         return list(dict.fromkeys(text for text, _ in self.entries))
 
     def statement(self, prepared: Mapping[str, Any], level: int | None) -> tuple[Any, Any]:
@@ -88,7 +89,8 @@ class BatchRequest(Request):
 
 
 class QueuedStatement:
-    """A statement of `BatchQuery.queries`: as cassandra-driver, it has ``str()`` and `get_context`.
+    """A statement in `BatchQuery.queries`. As in cassandra-driver, it has ``str()`` and
+    `get_context`.
 
     :param text: the CQL of the prepared statement.
     :param values: the statement's values.
@@ -150,20 +152,22 @@ class BatchQuery:
             )
         check_timestamp(timestamp)
         self.batch_type: str | None = batch_type
-        # Compute it now, so that all statements get the same timestamp.
+        # Convert it once, here: a timedelta means "from now", and all statements must get the same
+        # timestamp.
         self.timestamp = microseconds_of(timestamp)
         self.timeout = timeout
         self._consistency = consistency
         self._connection = connection
-        # Otherwise the batch gets the connection of its first statement.
+        # If this is False, the batch takes the connection of its first statement.
         self._has_connection = connection is not None
         self._execute_on_exception = execute_on_exception
         self._entries: list[tuple[str, Sequence[Any]]] = []
-        # The states of instances before their writes were added, to restore if the batch fails.
+        # The state that each written instance had before its write was added. These states are
+        # restored if the batch fails.
         self._saved_states: list[SavedState] = []
         # The values of instances whose writes are added to this batch (`hold`).
         self._held_values: list[Values] = []
-        # True after a failure, while the states before the writes are restored.
+        # True after a failure: the instances have their states from before the writes again.
         self._failed = False
         self._callbacks: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
         self._executed = False
@@ -207,8 +211,8 @@ class BatchQuery:
         :param conditional: True if the statement has an IF: `execute` then raises an error if the
             batch was not applied.
         :param connection: the name of the statement's connection; None for the default connection.
-        :param saved_state: the state of the written instance before the write. The instance now
-            counts as saved; if the batch fails, it gets this state back.
+        :param saved_state: the state of the written instance before the write. The instance counts
+            as saved as soon as its write is added. If the batch fails, it gets this state back.
         """
         # The connection of the first statement is the batch's connection.
         if not self._entries and not self._has_connection:
@@ -294,8 +298,9 @@ class BatchQuery:
                 self._consistency,
                 self.timeout,
             )
-            # The application executes the batch again after a failure: the instances, whose states
-            # were restored, count as saved again.
+            # The application executes the batch again after a failure, which had restored the
+            # states of the instances. Swap the states once more, so that the instances count as
+            # saved again.
             if self._failed:
                 self._failed = False
                 for saved_state in self._saved_states:
@@ -303,13 +308,14 @@ class BatchQuery:
             try:
                 result = yield request
                 if self._conditional:
-                    # One condition of a batch applies to all its statements.
+                    # A batch is applied as a whole: if one of its conditions does not hold, no
+                    # statement is.
                     check_applied(result)
             except BaseException:
                 self._failed = True
                 self._restore_instances()
                 raise
-            # Only clear these after success, because the application may execute the batch again
+            # Clear these after success only, because the application may execute the batch again
             # after an error.
             self._saved_states.clear()
             self._entries.clear()
@@ -325,8 +331,8 @@ class BatchQuery:
     def __exit__(self, exc_type: type[BaseException] | None, *details: object) -> None:
         if exc_type is None or self._execute_on_exception:
             self.execute()
-        # If the execution has failed, the instances are restored already: a second swap would undo
-        # that.
+        # After a failed `execute` inside the block, the instances are restored already. A second
+        # swap would undo that.
         elif not self._failed:
             self._failed = True
             self._restore_instances()
@@ -342,9 +348,10 @@ class BatchQuery:
             self._restore_instances()
 
     def _restore_instances(self) -> None:
-        """Give the instances their states before the writes back, because nothing was written."""
+        """Restore the state of each instance from before its write, because nothing was written."""
         self._release_instances()
-        # In reverse order, for instances that were saved more than once.
+        # An instance may have been saved several times. In reverse order, its oldest state is
+        # restored last.
         for saved_state in reversed(self._saved_states):
             saved_state.swap()
 

@@ -39,7 +39,7 @@ def creations(
         try:
             instance = _instance_of_row(model, row)
             values = values_of(instance)
-            # Options of the instance itself apply too, as when it is saved.
+            # Options that were set on the instance itself apply too, as they do in `save`.
             if options is not DEFAULTS:
                 values.options = options.with_defaults(values.options)
             if values.options.timeout is not NOT_SET:
@@ -55,8 +55,8 @@ def creations(
         except (CQLEngineException, TypeError, ValueError) as error:
             raise _numbered(error, number) from error.__cause__
         instances.append(instance)
-    # Group the rows (by their numbers) that go to one connection with one consistency level. Rows
-    # of a batch are added to it instead.
+    # Group the numbers of the rows by connection and consistency level, because these are the same
+    # for all writes of a `ManyRequests`. A row of a batch is added to the batch instead.
     groups: dict[tuple[str | None, int | None], list[int]] = {}
     for number, instance in enumerate(instances):
         values = values_of(instance)

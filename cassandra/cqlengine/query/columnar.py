@@ -65,8 +65,8 @@ class ColumnarReads:
             return self, [names_by_field[field] for field in self._distinct]
         names = list(self._listed or self._only_fields or self.model.__mapping__.names)
         names = [name for name in names if name not in self._defer_fields]
-        # `values_list` also selects columns that a filter fixes. An instance gets their values from
-        # the filter, but a table needs them in the result.
+        # Use `values_list`, which selects all columns. Other queries do not select columns whose
+        # value is fixed by a filter, but a table needs these in the result.
         return self.all().values_list(*names), names
 
 

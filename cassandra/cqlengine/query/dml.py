@@ -50,7 +50,8 @@ Write = tuple[str, list[Any]]  # the CQL of a prepared statement, and its values
 
 
 def timestamp_of(options: Options, counters: bool = False) -> int | None:
-    """Return the timestamp of a statement in microseconds: its own, or the batch's.
+    """Return the timestamp of a statement in microseconds: its own, or otherwise the batch's; None
+    for no timestamp.
 
     :param counters: True for a write of counters, to which the batch's timestamp does not apply.
     """
@@ -71,7 +72,8 @@ def execute_write(
 ) -> Operation[None]:
     """Execute the CQL of a write, or add it to the batch.
 
-    :param saved_state: the state of the instance before the write, for the batch.
+    :param saved_state: the state of the instance before the write. The batch restores it if it
+        fails.
     :param instance: the instance that is written; None for a write of a queryset.
     :raises LWTException: if the write is conditional and was not applied.
     """
@@ -122,7 +124,7 @@ def execute_and_commit(
     :param is_insert: True if the write has all values, False if it has only the changed values.
     """
     options = values.options
-    # A batch that fails restores this state.
+    # If the write is added to a batch and the batch fails, it restores this state.
     saved_state = None if options.batch is None else SavedState(values)
     yield from execute_write(type(instance), options, *write, saved_state, instance)
     commit(values, instance.__mapping__, is_insert=is_insert)
@@ -135,12 +137,14 @@ def insertion(mapping: Mapping, values: Values) -> Write:
     """
     options = values.options
     to_bound_functions, null_checks = mapping.wires, mapping.null_checks
-    # Only the nulls of a new instance are written, not those of a row whose key has changed.
+    # Write the application's nulls for a new instance only. If the key of a saved instance has
+    # changed, the INSERT makes a new row, which has nothing to delete.
     explicit_bits = values.explicit if values.stored is None else 0
     written_bits = 0  # the positions of the written columns, as bits
     bound: list[Any] = []
     for position, value in enumerate(values):
-        # It says if a value other than None, such as an empty collection, is stored as null.
+        # A function that returns True if a value other than None (an empty collection, for example)
+        # is stored as null.
         is_null = null_checks[position]
         if not (value is None or (is_null is not None and is_null(value))):
             to_bound = to_bound_functions[position]
@@ -215,7 +219,7 @@ def _check_keys(mapping: Mapping, values: Values, written_bits: int) -> None:
             and written_columns
             and all(written_column.static for written_column in written_columns)
         ):
-            continue  # only static columns are written, which belong to no clustering key
+            continue  # all written columns are static: they need no clustering key
         raise ValidationError(f"{column.label} - None values are not allowed in the primary key")
 
 
@@ -316,10 +320,12 @@ def _add_change(
     elif column.is_null(value):
         statement.add_assignment(AssignmentClause(column.db_field_name, None))
     else:
-        # If the old value is known, write only the difference to it. If it is null, it counts as an
-        # empty collection: new elements are added to those that other clients have written since.
+        # If the old value of a collection is known, only write the difference to it. An old value
+        # of null counts as an empty collection: so new elements are added to those that other
+        # clients have written since, and do not replace them.
         is_known = values.stored is not None and column.update_clause is not None
-        # If the application has set a collection without knowing the row's value, assign it.
+        # If the application has set the collection, and the row's value was not read, assign the
+        # whole collection.
         if values.explicit >> position & 1 and values.unknown >> position & 1:
             is_known = False
         previous = _to_bind(mapping, position, column.to_python(old_value)) if is_known else None
@@ -414,7 +420,7 @@ def delete(instance: BaseModel) -> Operation[None]:
     mapping = model.__mapping__
     values = values_of(instance)
     options = values.options
-    # No columns are written, so each key column needs a value.
+    # A DELETE of a row writes no columns (0), so each key column needs a value.
     _check_keys(mapping, values, 0)
     timestamp = timestamp_of(options, mapping.has_counter)
     table = mapping.table_name(options.keyspace)
@@ -438,7 +444,8 @@ def run_custom_dmlquery(instance: Any, step: str) -> bool:
 
     :param instance: an instance of a model.
     :param step: "save", "update" or "delete".
-    :returns: False if the model uses `DMLQuery` itself: then nothing is written.
+    :returns: True if such a class has written the instance. False if the model has none: then
+        nothing was written.
     """
     query_class = instance.__dmlquery__
     if query_class is DMLQuery:

@@ -62,7 +62,7 @@ def check_applied(result: Any) -> None:
     # Only the result of a conditional write has this column.
     if "[applied]" not in names or result.was_applied:
         return
-    # The existing row, which the condition did not match.
+    # The result has the existing row, which did not meet the condition.
     existing = result.one()
     if existing is None:
         raise LWTException({"[applied]": False})

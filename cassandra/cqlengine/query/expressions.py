@@ -33,7 +33,8 @@ def filter_value(column: Column[Any], operator: BaseWhereOperator, value: object
     :raises CQLEngineException: if `value` is None, or not a list for ``IN``.
     :raises ValidationError: if `column` cannot hold `value`.
     """
-    # Servers refuse null in WHERE. Conditions of IF, which may be null, do not come here.
+    # Servers refuse null in WHERE. (Conditions of IF may compare with null; this function is not
+    # called for these.)
     if value is None:
         raise CQLEngineException(
             f"None values on filter are not allowed ({column.label} {operator})"
@@ -46,7 +47,7 @@ def filter_value(column: Column[Any], operator: BaseWhereOperator, value: object
         return [column.to_filter(item) for item in value]
     if isinstance(operator, ContainsOperator):
         elements = column.sub_types
-        # For a map, CONTAINS compares its values: take the last column, that of the values.
+        # For a map, CONTAINS compares the values, whose column is the last one.
         return elements[-1].to_filter(value) if elements else value
     return column.to_filter(value)
 

@@ -273,9 +273,11 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     # -- what is selected -----------------------------------------------------------------------
 
     def _fixed_columns(self) -> list[tuple[int, Column[Any]]]:
-        """Return (index of the filter, column) for each column that is fixed by a filter.
+        """Return (index of the filter, column) for each column whose value is fixed by an equality
+        filter.
 
-        These columns are not selected (see `cassandra.cqlengine.mapping`).
+        These columns are not selected, because the filter already has their value (see
+        `cassandra.cqlengine.mapping`).
         """
         mapping = self.model.__mapping__
         return [

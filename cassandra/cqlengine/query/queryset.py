@@ -517,7 +517,8 @@ class AbstractQuerySet(Generic[T]):
     def get(self, *args: Any, **kwargs: Any) -> T:
         """Return the only row that matches the filters.
 
-        The errors are those of the model: ``Model.DoesNotExist``, which is also a `DoesNotExist`.
+        The exceptions are classes of the model (``Model.DoesNotExist``), which derive from those
+        named below.
 
         :param args: conditions, such as ``Model.age > 5``.
         :param kwargs: values by name, with another operator than equality as in ``age__gt=5``.

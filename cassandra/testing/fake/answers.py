@@ -1,4 +1,5 @@
-"""What a node responds: results and errors. Faults, which violate the protocol, are in `faults`.
+"""Scripted responses of a node: results and errors. Responses that violate the protocol are in
+`faults`.
 
 An `Answer` is a rule for responding to a request: the node calls its method `perform` for each
 request that it is primed for. It keeps no state between requests, except where a function says so
@@ -144,7 +145,8 @@ class Message(Answer):
         body = self._encode(request)
         tracing_id = self._tracing_id
         payload = self._payload
-        # ScyllaDB adds the routing of a tablet to results, but not to errors.
+        # A ScyllaDB node adds the replicas of a tablet to results (as custom payload), but not to
+        # errors.
         if request.routing_payload is not None and self._opcode == Opcode.RESULT:
             payload = {**payload, **request.routing_payload}
         if (
@@ -290,13 +292,15 @@ class _Rows:
         check_columns(columns)
         self._names = [name for name, _ in columns]
         self._types = [parse_type(kind) for _, kind in columns]
-        # Encode the rows once, not for each request: the node must not be slower than the driver.
+        # Encode the rows once and not for each request, because the node must not be slower than
+        # the driver.
         self._encoded = [
             encode_row(self._types, columns, row, index) for index, row in enumerate(rows)
         ]
         self._metadata_id = metadata_id if metadata_id is not None else metadata_id_of(columns)
         self._table = _table(keyspace, table)
-        # The encoded columns by protocol version, in which the types have different options.
+        # The encoded columns by protocol version, because the encoding of a type depends on the
+        # version.
         self._specs_by_version: dict[int, bytes] = {}
 
     def whole(self, request: Request, paging_state: bytes | None) -> bytes:
@@ -432,7 +436,8 @@ class Prepared:
         :param request: the request to answer.
         """
         version = request.version
-        # The id, and with version 5 or an extension the id of the result's columns.
+        # The statement's id. In version 5, or with an extension of ScyllaDB, the id of the result's
+        # columns follows.
         parts = [_KIND_PREPARED, short_bytes(self.query_id)]
         if request.connection.has_metadata_ids:
             parts.append(short_bytes(self.metadata_id))

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["FakeNode"]
 
 _AUTHENTICATOR = "org.apache.cassandra.auth.PasswordAuthenticator"
-_RECORDED = 100_000  # requests that `requests` keeps: limits the memory of long runs
+_RECORDED = 100_000  # how many requests `requests` keeps, to limit the memory of long runs
 _VERSIONS = range(OLDEST_VERSION, 7)  # the protocol versions that a node may speak; 6 is a beta
 # The requests that a client may send before the handshake is complete.
 _BEFORE_READY = frozenset({Opcode.STARTUP, Opcode.OPTIONS, Opcode.AUTH_RESPONSE})
@@ -126,7 +126,7 @@ class FakeNode(DefaultAnswers):
         self.tokens = tuple(tokens)
         self.host_id = host_id or uuid.uuid4()
         self.release_version = release_version or ("5.0.9" if max_version >= 5 else "3.11.19")
-        # All nodes have the same schema version: otherwise clients would wait for agreement.
+        # Give all nodes the same schema version: otherwise clients would wait for schema agreement.
         self.schema_version = uuid.UUID("59adb24e-f3cd-3e02-97f0-5b395827453f")
         self.cluster_name = cluster_name
         self.strict = strict
@@ -172,7 +172,7 @@ class FakeNode(DefaultAnswers):
         self._hanging = False  # True after `accept_but_hang`
         self._paused = False
         self._closed = False
-        # The calls of `post` while the node is paused, which `resume` makes up for.
+        # The calls that `post` got while the node was paused; `resume` makes them.
         self._parked: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
 
     # -- start and stop ----------------------------------------------------------------------------
@@ -258,9 +258,9 @@ class FakeNode(DefaultAnswers):
         self.stop()
 
     def _reserve(self) -> None:
-        """Bind a socket to the port, and never listen on it.
+        """Bind a socket to the port, without listening on it.
 
-        It keeps other processes from taking the port while the node refuses connections.
+        This socket keeps the port for the node while it refuses connections.
         """
         # For port 0 the system chooses a port, which the node keeps from then on.
         thread = self._running()
@@ -279,8 +279,8 @@ class FakeNode(DefaultAnswers):
     def _listen(self) -> None:
         if self._listener is not None:
             return
-        # By SO_REUSEADDR, this socket can have the port of the reserving one. Only this one
-        # listens.
+        # SO_REUSEADDR allows this socket to bind the port of the reserving socket (`_reserve`).
+        # Only this one listens.
         self._listener = self._accept_on(self.port)
 
     def _accept_on(self, port: int) -> Listening:
@@ -639,7 +639,8 @@ class FakeNode(DefaultAnswers):
         :param opcode: the message's opcode.
         :param body: the body, decompressed.
         """
-        # STARTUP decides about the version. Before it, a client may try any version.
+        # STARTUP fixes the protocol version of a connection. Before it, a client may try any
+        # version.
         if connection.started:
             if version != connection.version:
                 text = (
@@ -684,7 +685,8 @@ class FakeNode(DefaultAnswers):
             text = f"Unexpected message {name}, expecting STARTUP or OPTIONS"
             request.connection.send(request.stream, *self._protocol_error(text))
             return
-        # Look the method up by name, so that subclasses can answer differently.
+        # The default answer is a method with the opcode's name, such as `_on_query`, which
+        # subclasses can override.
         name = Opcode(request.opcode).name
         answer_method = getattr(self, f"_on_{name.lower()}", None)
         if answer_method is None:

@@ -7,8 +7,9 @@ of `call_soon` run in order, and the events of each connection arrive in order. 
 guarantees no order, the seed decides: which of several ready connections comes first, which of two
 equal timers fires first, and how late a timer fires.
 
-If something is still awaited but no timer or I/O event is left, the loop raises `Stalled`. If it
-iterates without letting time pass, it raises `Livelocked`. A real loop would hang in both cases.
+If a task still waits but no timer or I/O event is left, the loop raises `Stalled`. If the loop
+iterates very often while hardly any virtual time passes, it raises `Livelocked`. A real loop would
+hang in both cases.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ _BEGINNING = 1_000.0  # seconds; not 0, which some code treats as "never"
 _EPOCH = 1_767_225_600 * 10**9  # nanoseconds: the wall clock shows 2026 when virtual time is 0
 _TURN = 1e-6  # minimum seconds of each iteration of the loop
 _LATENESS = 2e-5  # maximum seconds that a timer may be late
-# In this share of jumps the process was busy: the loop continues up to _BUSY seconds late.
+# When virtual time jumps to the next event, this share of the jumps ends up to _BUSY seconds late,
+# as if the process had been busy.
 _BUSY_SHARE = 0.02
 _BUSY = 0.005  # seconds
 
@@ -91,7 +93,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         # A heap of I/O events: (time, random tie-breaker, number, connection, callback).
         self._io: list[tuple[float, float, int, object, Callable[[], object]]] = []
         self._numbers = itertools.count()
-        self._watch_from = (_BEGINNING, 0)  # (time, turns) since when we look for a livelock
+        self._watch_from = (_BEGINNING, 0)  # (time, turns) at which the check for a livelock began
         self._selector = self
         self._clusters = itertools.count(1)
         self._task_numbers = itertools.count(1)
@@ -118,7 +120,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._clock.wall_offset += int(seconds * 1e9)
 
     def stall(self, seconds: float) -> None:
-        """Let `seconds` pass before the next event, as if a callback had blocked the loop.
+        """Let virtual time pass before the next event, as if a callback had blocked the loop.
 
         :param seconds: virtual seconds.
         """
@@ -158,7 +160,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         clock = self._clock
         stall, self._stall = self._stall, 0.0
         if self.threads is not None:
-            # With other threads, these run until this loop has work; time passes there.
+            # Let the other simulated threads run until this loop has work. `turn` also lets the
+            # time pass.
             clock.now += _TURN
             self.threads.turn(self, stall)
         else:
@@ -313,7 +316,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         :param proto: ignored.
         :param flags: ignored.
         """
-        # (AF_INET, SOCK_STREAM, IPPROTO_TCP, no canonical name, socket address)
+        # Each item is (AF_INET, SOCK_STREAM, IPPROTO_TCP, canonical name, socket address).
         return [(2, 1, 6, "", (address, port)) for address in await self.network.resolve(host)]
 
     async def create_connection(  # type: ignore[override]
@@ -396,7 +399,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def _abandon_tasks(self) -> None:
         """Cancel the tasks that still run after the main coroutine."""
         self._watch_from = (self._clock.now, self.turns)
-        # The hash is the number of the task, so the order is the same in each run.
+        # Sort the tasks by their hash, which is their number, so that they are cancelled in the
+        # same order in each run.
         unfinished = sorted(asyncio.all_tasks(self), key=hash)
         for task in unfinished:
             task.cancel()
@@ -520,7 +524,8 @@ class SimulatedEnvironment:
         raise OSError(errno.ENOENT, f"there is no {path} in a simulation")
 
     async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call the function a moment later in the event loop, since there is no thread.
+        """Call the function in the event loop after a short virtual time, because a simulation has
+        no thread for it.
 
         :param function: the function.
         :param args: its arguments.

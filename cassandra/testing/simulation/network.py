@@ -1,15 +1,15 @@
 """A TCP network in memory, with the faults of real networks.
 
 A connection is a `Link` with a `SimulatedTransport` at each end. Each direction has a socket buffer
-of a random size, so that a slow reader slows down the sender as in a real network. Bytes travel in
-segments. Segments arrive in order, after a random latency that is sometimes much longer than usual,
-and a read may return any number of bytes. FIN arrives after the data that was sent before it. RST
-overtakes the data, and makes the receiver discard unread bytes.
+of a random size, so that a slow reader slows down the sender as in a real network. Bytes are sent
+in segments. Segments arrive in order, after a random latency that is sometimes much longer than
+usual, and a read may return any number of bytes. FIN arrives after the data that was sent before
+it. RST may arrive before that data, and makes the receiver discard unread bytes.
 
 A test can cut the path between two addresses, in one direction or both. Segments then wait until
-the path is mended, and arrive late, like retransmissions of TCP. A host can lose power: then it
-sends nothing, not even FIN or RST. When it is back, it has no connections, and replies to their
-segments with RST.
+the path is mended (`mend`), and arrive late, like retransmissions of TCP. A host can lose power:
+then it sends nothing, not even FIN or RST. When its power is back, it does not know its former
+connections, and replies to their segments with RST.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ class Network:
             waited += pause
         listener = self._listeners.get((address, port))
         if listener is None:
-            # The RST takes time, too.
+            # The RST that refuses the connection takes time, too.
             await asyncio.sleep(self.delay())
             raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
         link = Link(self, (source, local_port or self._free_port()), (address, port))
@@ -239,7 +239,7 @@ class Network:
         try:
             server_end.begin(listener.make_protocol(), listener.tls)
             await asyncio.sleep(self.delay())
-            # The server may have ended the connection immediately.
+            # The server's protocol may have closed the connection as soon as it was made.
             if client_end.is_reset:
                 raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
             on_reached()
@@ -299,7 +299,8 @@ class Link:
 
     def __init__(self, network: Network, client: tuple[str, int], server: tuple[str, int]) -> None:
         self.network = network
-        # The client may run on another loop than the network, in another thread.
+        # With `SimulatedThreads`, the client may run on another loop than the network, in another
+        # thread.
         client_loop = cast("SimulatedLoop", asyncio.get_running_loop())
         client_end = SimulatedTransport(self, client, client_loop)
         server_end = SimulatedTransport(self, server, network.loop)
@@ -312,7 +313,9 @@ class Link:
             end.resend()
 
     def forget(self) -> None:
-        """Called when an end is closed: remove the link from the network if both are."""
+        """Remove the link from the network if both ends are closed. Each end calls this when it
+        closes.
+        """
         if all(end.is_over for end in self.ends) and self in self.network.links:
             self.network.links.remove(self)
 
@@ -343,8 +346,9 @@ class SimulatedTransport(asyncio.Transport):
         self.is_reset = False
         self._loop = loop
         random_source = self.network.random
-        # Sending. `_buffer` has the bytes that the socket has not accepted yet, because the peer
-        # has left `_unread` bytes of at most `_window` bytes unread.
+        # Sending. `_window` is the size of the peer's socket buffer, and `_unread` the number of
+        # bytes in it that the peer has not read yet. `_buffer` has the bytes that did not fit into
+        # it.
         self._buffer = bytearray()
         self._window = int(
             _SMALLEST_BUFFER * (_LARGEST_BUFFER / _SMALLEST_BUFFER) ** random_source.random()
@@ -354,7 +358,7 @@ class SimulatedTransport(asyncio.Transport):
         self._held: list[bytes | str] = []  # segments to the peer that were blocked
         self._high, self._low = _HIGH_WATER, _HIGH_WATER // 4
         self._protocol_paused = False
-        self._sends_fin = False  # True if FIN follows when the buffer is empty
+        self._sends_fin = False  # True if FIN must be sent when the buffer is empty
         # Receiving: segments that have arrived, but were not read yet.
         self._inbox: deque[bytes | str] = deque()
         self._reading = False
@@ -373,7 +377,7 @@ class SimulatedTransport(asyncio.Transport):
         :param tls: the TLS context; None for no TLS.
         """
         if tls is not None:
-            waiter: Any = None  # we need not know when the server's handshake is complete
+            waiter: Any = None  # nobody waits for the end of the server's handshake
             protocol = sslproto.SSLProtocol(self._loop, protocol, tls, waiter, server_side=True)
         self._adopt(protocol)
 
@@ -495,13 +499,13 @@ class SimulatedTransport(asyncio.Transport):
     def _segment(self, content: bytes | str) -> None:
         """Send a segment to the peer: bytes, FIN or RST."""
         if self.network.is_cut(self.address, self.peer.address):
-            # Keep it for `resend`. A host without power forgets what it would have sent.
+            # Keep the segment for `resend`; but if this host has no power, the segment is lost.
             if self.address not in self.network._dead:
                 self._held.append(content)
             return
         arrival = self._loop.time() + self.network.delay()
         if content != _RST:
-            # After all earlier segments. Only RST may overtake them.
+            # The segment arrives after all earlier ones. Only RST may overtake them.
             arrival = max(arrival, self._arrival + 1e-7)
             self._arrival = arrival
         self.peer._loop.call_io(arrival, self.peer, lambda: self.peer._arrive(content))
@@ -516,7 +520,8 @@ class SimulatedTransport(asyncio.Transport):
     def _arrive(self, content: bytes | str) -> None:
         """Receive a segment from the peer."""
         if self.address in self.network._dead:
-            # The peer's TCP sends it again until the host responds.
+            # This host has no power. The peer's TCP sends the segment again until the host
+            # responds.
             self.peer._held.append(content)
             return
         if content == _RST:
@@ -540,7 +545,9 @@ class SimulatedTransport(asyncio.Transport):
             self._force_close(ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"))
 
     def _acknowledge(self, size: int) -> None:
-        """Called when the peer has read `size` bytes: send more of the buffer."""
+        """Record that the peer has read `size` bytes, and send more of the buffer. The peer calls
+        this.
+        """
         self._unread -= size
         if self._buffer:
             self._loop.call_io(self._loop.time() + self.network.delay(), self, self._send_buffer)
@@ -572,7 +579,9 @@ class SimulatedTransport(asyncio.Transport):
         self._segment(data)
 
     def _send_buffer(self) -> None:
-        """Called when the peer has read bytes: send more, and resume what waits for the buffer."""
+        """Send more of the buffer, after the peer has read bytes. When the buffer is nearly empty,
+        let the protocol write again; when it is empty, send a delayed FIN, or finish a `close`.
+        """
         if self._lost or self._gone:
             return
         self._send_some()
@@ -654,7 +663,7 @@ class SimulatedTransport(asyncio.Transport):
         if error is not None or not notifies_peer:
             self._lose(error, None)
         else:
-            # If bytes are unread or unsent, the system sends RST.
+            # Like an operating system, send RST if there are unread or unsent bytes, otherwise FIN.
             self._lose(None, _RST if self._inbox or unsent else _FIN)
 
     def _lose(self, error: Exception | None, goodbye: str | None = _FIN) -> None:

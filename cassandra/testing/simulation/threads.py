@@ -48,9 +48,9 @@ def _no_time() -> float | None:
 class _Carrier:
     """A real thread, which runs several strands (simulated threads) one after the other.
 
-    If each strand had a new real thread, its identity (`threading.get_ident`) could be that of an
-    ended thread or not, which the seed does not determine. Reusing the real threads makes this
-    deterministic.
+    If each strand had a new real thread, the system might or might not give it the identity
+    (`threading.get_ident`) of a thread that has ended. The seed does not determine that. With
+    reused real threads, identities are the same in each run.
     """
 
     def __init__(self) -> None:
@@ -81,10 +81,12 @@ class _Strand:
         self._threads = threads
         self._target = target
         self.name = name
-        # Held while other strands run: releasing this lock gives the strand its turn.
+        # The strand holds this lock while other strands run. Another strand releases it to give
+        # this one its turn.
         self.turn = threading.Lock()
         self.turn.acquire()
-        # When a waiting strand can continue: if `is_ready` is true, or at the time of `wakes_at`.
+        # A waiting strand can continue when `is_ready()` is true, or at the virtual time that
+        # `wakes_at()` returns.
         self.is_ready: Callable[[], bool] = _always
         self.wakes_at: Callable[[], float | None] = _no_time
         self.result: Any = None
@@ -130,8 +132,10 @@ class _Strand:
 
 
 class _Waiter:
-    """A lock whose `acquire` lets other simulated threads run. It replaces `threading.Lock`, and
-    `cassandra._threads.Waiter`, which is a lock that is held at first.
+    """A lock whose `acquire` lets other simulated threads run.
+
+    In a simulation, the driver uses it in place of `threading.Lock`, and of
+    `cassandra._threads.Waiter` (a lock that is held when it is created).
     """
 
     def __init__(self, threads: SimulatedThreads, is_free: bool) -> None:
@@ -173,11 +177,11 @@ class SimulatedThreads:
     def __init__(self, loop: SimulatedLoop) -> None:
         self.loop = loop
         loop.threads = self
-        self.is_over = False  # True once all remaining threads have to end
+        self.is_over = False  # True when the simulation ends, and all remaining threads have to end
         self._random = random.Random(f"{loop.seed}/threads")
         self._loops = 0  # child loops, to number them
         self.idle: list[_Carrier] = []
-        # The thread that runs `loop`, which is not started here.
+        # The strand of the thread that runs `loop`. This class does not start that thread.
         self._main = _Strand(self, _never, "main")
         self._strands = [self._main]
         self._by_ident: dict[int | None, _Strand] = {}
@@ -274,7 +278,7 @@ class SimulatedThreads:
         loop = future.get_loop()
 
         def set_outcome(result: Any, error: BaseException | None) -> None:
-            if future.done():  # cancelled in the meantime, so nobody waits for the result
+            if future.done():  # it was cancelled in the meantime
                 return
             if error is None:
                 future.set_result(result)
@@ -366,7 +370,8 @@ class SimulatedThreads:
             self._turn_alone(loop)
 
     def _is_ended(self) -> bool:
-        return self.is_over  # a method, as type checkers do not expect another thread to set it
+        # A method, because type checkers assume that the attribute is still False.
+        return self.is_over
 
     def _turn_alone(self, loop: SimulatedLoop) -> None:
         """Let time pass until the loop has work, without letting other threads run.
@@ -380,7 +385,7 @@ class SimulatedThreads:
             loop.jump(loop.next_time())
 
     def on_call(self, loop: SimulatedLoop) -> None:
-        """Called by `call_soon_threadsafe`. With some probability, let other threads run now.
+        """Let other threads run now, with some probability. `call_soon_threadsafe` calls this.
 
         :param loop: the loop that got the callback.
         """
@@ -395,7 +400,7 @@ class SimulatedThreads:
     ) -> None:
         """Let the next strand run, and wait until this one gets its turn again.
 
-        :param is_ready: true when this strand can continue.
+        :param is_ready: a function that returns True when this strand can continue.
         :param wakes_at: returns the virtual time at which it continues in any case; None for never.
         """
         strand = self._by_ident[threading.get_ident()]
@@ -422,7 +427,7 @@ class SimulatedThreads:
             if ready:
                 return ready[0] if len(ready) == 1 else self._random.choice(ready)
             if not times:
-                # No strand can ever continue: the main strand reports this.
+                # No strand can ever continue. Let the main strand run, which raises Stalled.
                 self._is_stalled = True
                 return self._main
             clock.now = max(clock.now, min(times) + self.loop.busy_seconds())
@@ -458,7 +463,7 @@ class SimulatedThreads:
         try:
             for strand in [*self._strands]:
                 if strand.carrier is not None:
-                    # It finds `is_over`, and raises _Abandoned.
+                    # The strand wakes up, sees `is_over`, and raises _Abandoned.
                     strand.turn.release()
                     if strand.has_ended.wait(_END_PATIENCE):
                         self.idle.append(strand.carrier)
