@@ -1,7 +1,7 @@
 """Parts of cassandra-driver's event loops that applications import from `cassandra.connection`.
 
-This driver uses asyncio's event loop instead. Parts that need no event loop work as there; the
-others can be created, but not used.
+This driver uses asyncio's event loop instead. Parts that need no event loop work as in
+cassandra-driver. Objects of the others can be created, but not used.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ __all__ = ["CompatConnection", "CompatPool", "open_by_factory"]
 
 _LOOP_ONLY = "it belongs to the driver's event loop: use Session.execute or Session.execute_async"
 
-# Set while an application's own `factory` runs: the function by which the engine opens a
-# connection.
+# While an application's own `factory` runs, this has the function with which
+# `CompatConnection.factory` opens a connection.
 _current_opener: contextvars.ContextVar[Callable[[EndPoint], Connection]] = contextvars.ContextVar(
     "cassandra_opening"
 )
@@ -57,7 +57,7 @@ class CompatConnection:
         :param kwargs: accepted for compatibility; without effect.
         :raises ConnectionException: if no cluster is opening a connection.
         """
-        # `open_by_factory` has set it in the context of this thread.
+        # `open_by_factory` has set this variable in the context of this thread.
         opener = _current_opener.get(None)
         if opener is None:
             raise ConnectionException(
@@ -108,7 +108,8 @@ class CompatConnection:
     wait_for_responses = refusing("Connection.wait_for_responses()", _LOOP_ONLY)
 
 
-_OWN_FACTORY = vars(CompatConnection)["factory"].__func__  # the factory that is not replaced
+# The driver's own factory, which an application may replace.
+_OWN_FACTORY = vars(CompatConnection)["factory"].__func__
 
 
 async def open_by_factory(
@@ -126,7 +127,8 @@ async def open_by_factory(
         OSError.
     """
     factory = getattr(settings.connection_class, "factory", None)
-    # Without a factory of the application, no thread is needed.
+    # If the application has not replaced the factory, open the connection directly, without a
+    # thread.
     if factory is None or getattr(factory, "__func__", None) is _OWN_FACTORY:
         return await open_connection(endpoint, *details)
     loop = asyncio.get_running_loop()
@@ -135,7 +137,8 @@ async def open_by_factory(
     def open_from_thread(endpoint: EndPoint) -> Connection:
         return asyncio.run_coroutine_threadsafe(open_connection(endpoint, *details), loop).result()
 
-    # This sets it for this task and, because to_thread copies the context, for the thread.
+    # Set the opener for this task. `to_thread` copies the context, so the thread of the factory has
+    # it too.
     _current_opener.set(open_from_thread)
     try:
         connection = await asyncio.to_thread(factory, endpoint, settings.connect_timeout)

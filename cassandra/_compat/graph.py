@@ -85,11 +85,12 @@ _DATASTAX = "cassandra.datastax."
 
 
 def hand_over(public: str) -> Callable[[str], Any]:
-    """Put the names that belong to a public module into it, and return its ``__getattr__``.
+    """Add to a public module the names of this module that belong there; return the module's
+    ``__getattr__``.
 
     :param public: the ``__name__`` of the public module, which imports this function.
     """
-    # These two have the names of all modules for graphs.
+    # These two modules re-export the names of all modules in `_GRAPH`.
     has_all_names = public in ("cassandra.graph", "cassandra.datastax.graph")
     defining_modules = (
         [_DATASTAX + module_name for module_name in _GRAPH] if has_all_names else [public]
@@ -105,7 +106,8 @@ def hand_over(public: str) -> Callable[[str], Any]:
     def raise_attribute_error(name: str) -> NoReturn:
         raise AttributeError(f"module {public!r} has no attribute {name!r}")
 
-    # The `__getattr__` of the module: any other name is missing.
+    # As `__getattr__` of the module, this function is called for all names that the module does not
+    # have.
     return raise_attribute_error
 
 
@@ -379,7 +381,8 @@ def _create_classes() -> None:
         "insights.reporter": (MonitorReporter,),
         "insights.util": (version_supports_insights,),
     }.items():  # fmt: skip
-        # These are defined below, as classes with code of their own.
+        # The classes and functions in this dict have code of their own in this module. Set their
+        # public module.
         for cls in classes:
             cls.__module__ = _DATASTAX + module
 

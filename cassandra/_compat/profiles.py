@@ -27,7 +27,9 @@ __all__ = [
 
 
 class _ProfileKey:
-    """The name of one of the driver's own profiles. It differs from every string."""
+    """The name of one of the driver's own profiles. It is not a string, so it differs from every
+    name that an application chooses.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name

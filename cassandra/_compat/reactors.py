@@ -1,6 +1,7 @@
 """Connection classes of cassandra-driver's event loops, for applications that choose one.
 
-This driver only has asyncio's event loop, so all of them mean the same.
+This driver only has asyncio's event loop, so it makes no difference which of these classes an
+application chooses.
 """
 
 from __future__ import annotations

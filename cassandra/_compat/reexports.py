@@ -10,7 +10,8 @@ from __future__ import annotations
 
 __all__ = ["REEXPORTS"]
 
-# Module -> defining module -> the names that the module re-exports.
+# Maps each module to a dict, which maps the defining module to the names that the first module
+# re-exports, separated by spaces.
 REEXPORTS: dict[str, dict[str, str]] = {
     "cassandra.cluster": {
         "cassandra": (

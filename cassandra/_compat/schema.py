@@ -57,7 +57,9 @@ _WHY = (
 
 
 def _parser(name: str, base: type) -> Any:
-    """Return a class for a schema parser of cassandra-driver, which cannot be used."""
+    """Return a stand-in for a class of schema parsers in cassandra-driver. Its method
+    `get_all_keyspaces` raises NotImplementedError.
+    """
     parameters = "connection timeout fetch_size metadata_request_timeout"
     return holder(name, parameters, "get_all_keyspaces", _WHY, base)
 

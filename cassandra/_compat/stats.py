@@ -1,8 +1,8 @@
 """Counters for applications, compatible with the package scales, which cassandra-driver uses.
 
 `cassandra.metrics` exports these names. A *stat* is a descriptor for a number or a distribution. A
-collection is an object with an attribute for each stat, whose values
-`cassandra.metrics.getStats` returns under the collection's name.
+collection is an object with an attribute for each stat. `cassandra.metrics.getStats` returns the
+values of these attributes under the collection's name.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Stat:
         return None
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        # Read from the class: return the descriptor itself.
+        # The attribute is read from the class, not from an object.
         if instance is None:
             return self
         if self.func is not None:
@@ -158,6 +158,7 @@ def init(obj: object, path: str | None = None) -> None:
     :param path: the key in `getStats`; None for the name of the class.
     """
     stats = _ObjectStats(obj)
-    # The registry has only a weak reference, so store the stats on the object to keep them alive.
+    # The registry of `getStats` only has a weak reference to `stats`. The object refers to it, so
+    # that it exists as long as the object.
     vars(obj)["_stats_of_object"] = stats
     metrics.register((path or type(obj).__name__).strip("/"), stats)

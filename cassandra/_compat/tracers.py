@@ -1,4 +1,4 @@
-"""Completes a `ResponseFuture` whose methods for that a tracing library has wrapped.
+"""Completes a `ResponseFuture` by two methods that a tracing library has wrapped.
 
 These methods are `_set_final_result` and `_set_final_exception`, as in cassandra-driver; see
 `cassandra.cluster.final_hooks`.
@@ -22,11 +22,11 @@ log = logging.getLogger("cassandra.cluster")
 def set_final_result(self: ResponseFuture, response: Any) -> None:
     """Complete the future with the rows of a page, or None if the result has no rows.
 
-    If the wrapper passes other rows than those of the response, they take their place.
+    If the wrapper passes other rows than those of the response, the future gets these rows.
     """
     if self._done:
         return
-    # These are not the rows that `finish_wrapped` has passed.
+    # The wrapper has replaced the rows that `finish_wrapped` passed to it.
     if response is not self._handed_rows:
         message = self._response
         self._col_names = getattr(message, "column_names", None)
@@ -52,7 +52,8 @@ def finish_wrapped(future: ResponseFuture) -> None:
     future._handed_rows = None
     if error is None:
         try:
-            # The wrapper gets the rows, as in cassandra-driver. Making them may fail.
+            # As in cassandra-driver, the wrapper gets the rows. Decoding them may raise an error,
+            # which then is the outcome.
             future._handed_rows = future._rows(future._response)
         except BaseException as failure:
             error = future._error = failure_of(failure)
@@ -61,10 +62,10 @@ def finish_wrapped(future: ResponseFuture) -> None:
             future._set_final_result(future._handed_rows)
         else:
             future._set_final_exception(error)
-    # Log an error of the wrapper and go on: it would end the event loop's thread, and with it all
-    # other requests.
+    # Only log an error of the wrapper. If it was raised here, it would end the event loop's thread,
+    # and with it all other requests.
     except BaseException:
         log.exception("a wrapper of the completion of %r failed", future)
-    # The wrapper has not called the wrapped method.
+    # If the wrapper has not called the wrapped method, complete the future here.
     if not future._done:
         future._complete(None)

@@ -41,7 +41,7 @@ class Report:
 
     :param findings: the differences, in the order of files, lines and columns.
     :param unread: the files that could not be read or parsed.
-    :param count: the number of all files, including these.
+    :param count: the number of all files, including those in `unread`.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -65,7 +65,8 @@ def check(paths: Iterable[Path]) -> Report:
     program = Program()
     sources = []
     seen_paths: set[str] = set()
-    # First read all files: whether a fact is a difference may depend on another file.
+    # Read all files before any is compared with the table, because whether code in one file shows a
+    # difference may depend on another file.
     for requested_path in paths:
         for path in files.walk(requested_path):
             if os.path.realpath(path) in seen_paths:
@@ -110,7 +111,7 @@ def _findings(source: files.Source, program: Program) -> list[Finding]:
             finding = _finding(source, program, fact, difference)
             if finding is not None:
                 findings_by_key[
-                    # In this order findings are sorted.
+                    # Findings are sorted by these values, in this order.
                     finding.line, finding.column, finding.location, finding.code, difference.key
                 ] = finding
     return [findings_by_key[key] for key in sorted(findings_by_key)]
@@ -126,7 +127,7 @@ def _finding(
             continue
         cell = getattr(fact.node, "cell", None)  # set in notebooks only
         location = source.location if cell is None else f"{source.location}[{cell}]"
-        # The application handles the failure of this code itself.
+        # If the application itself handles a failure of this code, the difference is only a note.
         severity = NOTE if fact.is_guarded else matcher.severity
         return Finding(
             location, fact.node.lineno, fact.node.col_offset + 1, severity, code, difference

@@ -40,8 +40,8 @@ class Fact:
     """The base class of facts. Each is at one location of a file.
 
     :param node: the syntax node that shows the fact.
-    :param is_guarded: True if the application can deal with a failure of this code: it is in a
-        ``try`` with a suitable handler, or only type checkers read it.
+    :param is_guarded: True if the application can cope with a failure of this code, because it is
+        in a ``try`` with a suitable handler, or under ``if TYPE_CHECKING``.
     """
 
     node: ast.expr | ast.stmt | ast.alias
@@ -112,7 +112,8 @@ class Call(Fact):
     """A call of a function, class or method.
 
     :param callee: the full name of the called function; "" if it is not known.
-    :param method: the last part of the name that the application writes before the brackets.
+    :param method: the last part of the name that the application calls: "execute" for
+        ``session.execute(...)``.
     :param arguments: the positional arguments.
     :param keywords: the keyword arguments by name.
     :param unknown: the names of keyword arguments that this driver's function does not accept.
@@ -162,7 +163,7 @@ class Derived(Fact):
 
 @dataclass
 class Noticed(Fact):
-    """A fact that only several expressions together show, such as a blocking callback.
+    """A difference that only shows in several expressions together, such as a callback that blocks.
 
     :param kind: the kind of fact, for `NoticedAs`.
     :param code: the application's code, shortened.

@@ -70,7 +70,8 @@ def walk(path: Path) -> Iterator[Path]:
 
 
 def read(path: Path) -> Iterator[Source | Unread]:
-    """Yield the parsed file, or why it cannot be read. Yield nothing if it uses no driver.
+    """Yield the parsed file as a `Source`; an `Unread` if it, or a cell of it, cannot be read or
+    parsed; or nothing if no word in the file hints at a driver.
 
     :param path: the file.
     """
@@ -116,7 +117,7 @@ def _notebook(path: Path) -> Iterator[Source | Unread]:
     for number, text in enumerate(texts, 1):
         if text.startswith("%%"):
             continue  # a cell magic: such a cell is mostly in another language
-        # Replace magics, which are no Python, by `pass`.
+        # Magics are not Python, so replace each of them by `pass`.
         cell = _parsed(f"{location}[{number}]", MAGIC.sub(r"\1pass", text))
         if isinstance(cell, Unread):
             # This cell cannot be parsed; the others are read all the same.

@@ -32,7 +32,8 @@ PROCESSES = {
     "multiprocessing.context.ForkProcess",
     "multiprocessing.context.Process",
 }
-# By class, the methods whose first argument is a function that runs in another process.
+# Maps a class to those of its methods whose first argument is a function that is run in another
+# process.
 STARTS = {
     POOL: (
         "apply", "apply_async", "imap", "imap_unordered", "map", "map_async", "starmap",
@@ -40,14 +41,14 @@ STARTS = {
     ),
     EXECUTOR: ("map", "submit"),
 }  # fmt: skip
-# Keyword arguments that are such functions.
+# Names of keyword arguments whose value is a function that is run in another process.
 FUNCTION = ("target", "func", "fn", "initializer")
-# A child may use these attributes of its parent's cluster: they do no harm.
+# Attributes of its parent's cluster or session that a child may use without harm.
 HARMLESS = {"shutdown", "is_shutdown"}
 
 
 def in_call(node: ast.Call, called: Value, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
-    """Yield a fact if a call starts a process that uses a cluster or session of its parent.
+    """Yield a `Noticed` if a call starts a process that uses a cluster or session of its parent.
 
     :param node: the call.
     :param called: the value of the called expression.
@@ -74,7 +75,7 @@ def in_call(node: ast.Call, called: Value, scopes: Scopes, scope: Scope) -> Iter
         # Methods of pools take the function first.
         functions_to_run += node.args[:1]
     else:
-        # The constructor of a pool: each process calls its `initializer`.
+        # The call may create a pool. Its `initializer` is called in each process of the pool.
         instance = scopes.value(node, scope)
         if not isinstance(instance, Instance) or instance.owner not in STARTS:
             return
@@ -96,7 +97,8 @@ def in_call(node: ast.Call, called: Value, scopes: Scopes, scope: Scope) -> Iter
 
 
 def in_class(node: ast.ClassDef, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
-    """Yield a fact for a subclass of Process whose method `run` uses a cluster of the parent.
+    """Yield a `Noticed` for a subclass of Process whose method `run` uses a cluster or session of
+    the parent process.
 
     :param node: the class.
     :param scopes: the file's scopes.
@@ -118,7 +120,7 @@ def in_class(node: ast.ClassDef, scopes: Scopes, scope: Scope) -> Iterator[Notic
 
 
 def in_if(node: ast.If, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
-    """Yield a fact if the child of an ``os.fork`` uses a cluster or session of its parent.
+    """Yield a `Noticed` if the child of an ``os.fork`` uses a cluster or session of its parent.
 
     :param node: an ``if``, which may test the result of ``os.fork``: 0 in the child.
     :param scopes: the file's scopes.
@@ -142,7 +144,7 @@ def in_if(node: ast.If, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
         if isinstance(branch_node, ast.Name) and _is_stored(branch_node)
     }
     for name, _ in _uses(branch_nodes, scopes, scope):
-        # A name that the child assigns has an object of its own.
+        # If the child assigns to the name, the name no longer refers to the parent's object.
         if name not in assigned_names:
             yield Noticed(
                 node, is_guarded=False, kind=FORK, code=f"os.fork(), whose child uses {name}"
@@ -170,13 +172,14 @@ def _used_by(function: UserDefined, scopes: Scopes) -> str:
 
     Return "" if there is none.
     """
-    # Constructors of classes are not examined.
+    # If a class is called in the child, we do not examine its constructor.
     if isinstance(function.node, ast.ClassDef):
         return ""
     function_scope = scopes.by_node[function.node]
     for name, bindings in _uses(list(own_nodes(function.node)), scopes, function_scope):
-        # Only if it is created in the module or in `__init__`, which have run before the fork. The
-        # child itself may call other functions to create one.
+        # Only report an object that is created in the module or in `__init__`: this code has run
+        # before the fork. Any other function may be called in the child, and then creates an object
+        # of the child's own.
         if name not in function_scope.globals and all(
             binding.scope is scopes.root or getattr(binding.scope.node, "name", "") == "__init__"
             for binding in bindings

@@ -46,8 +46,8 @@ def content(node: ast.expr, scopes: Scopes, scope: Scope) -> Mapping[str, ast.ex
         definition = (
             bindings[0].node if len(bindings) == 1 and bindings[0].kind == "value" else None
         )
-        # If the dict has a second name, code may change it by that name. So we only accept a name
-        # that is bound to the expression that creates the dict.
+        # If the dict had a second name, code could change it by way of that name. So only accept a
+        # name that is bound directly to the expression that creates the dict.
         if isinstance(definition, (ast.Dict, ast.Call)) and not _changes(scopes, node.id):
             return content(definition, scopes, bindings[0].scope)
     return {}
@@ -65,7 +65,9 @@ def _displayed(node: ast.Dict) -> dict[str, ast.expr]:
 
 
 def _changes(scopes: Scopes, name: str) -> bool:
-    """Return True if code of the file may change the dict, or pass it to code that may."""
+    """Return True if the file may change the dict with this name, or pass it to code that may
+    change it.
+    """
     nodes = list(ast.walk(scopes.root.node))
     harmless = {id(read) for node in nodes for read in _reads(node)}
     return any(
@@ -78,7 +80,9 @@ def _changes(scopes: Scopes, name: str) -> bool:
 
 
 def _reads(node: ast.AST) -> list[ast.expr]:
-    """Return the child expressions that a node only reads: a dict among them is not changed."""
+    """Return the child expressions that a node only reads. If one of them is a dict, the node does
+    not change the dict.
+    """
     if isinstance(node, ast.keyword) and node.arg is None:
         return [node.value]
     if isinstance(node, ast.Dict):

@@ -56,7 +56,8 @@ def named_text(value: ast.expr) -> str:
 
 @functools.cache
 def definition_names(callees: tuple[str, ...]) -> frozenset[str]:
-    """Return the names of functions and methods in the modules that define them.
+    """Convert public names of functions and methods to the names that they have in the modules that
+    define them.
 
     :param callees: the public names, by which applications use them.
     """
@@ -92,7 +93,8 @@ class MissingName(Matcher):
 
     :param is_private: True matches private names only: some part of the dotted name begins with an
         underscore. False matches public names only.
-    :param besides: names that do not match, because other entries of the table handle them.
+    :param besides: names that do not match, because another entry of the table of differences
+        reports them.
     """
 
     is_private: bool
@@ -100,7 +102,7 @@ class MissingName(Matcher):
 
     def match(self, fact: Fact, program: Program) -> str:
         """Return the name if it is missing."""
-        # `is_there` is None if we cannot know; only False counts.
+        # `is_there` is None if we cannot know whether this driver has it. Only False is a match.
         if not isinstance(fact, Name) or fact.is_there is not False or fact.name in self.besides:
             return ""
         parts = fact.name.split(".")
@@ -137,7 +139,7 @@ class ModuleOf(Matcher):
     """Matches the import of a module that is not part of the driver.
 
     :param names: the modules. Modules and names in them match, too.
-    :param is_alone: True matches even if the application does not import the driver.
+    :param is_alone: True also matches if the application does not import the driver at all.
     """
 
     names: tuple[str, ...]
@@ -160,7 +162,7 @@ class PrivateAttribute(Matcher):
 
     def match(self, fact: Fact, program: Program) -> str:
         """Return the class and the attribute."""
-        # `is_there` is None if we cannot know; only False counts.
+        # `is_there` is None if we cannot know whether this driver has it. Only False is a match.
         if not isinstance(fact, Attribute) or fact.is_there is not False:
             return ""
         # Names with two leading and trailing underscores belong to Python.
@@ -172,7 +174,8 @@ class PrivateAttribute(Matcher):
         return f"{fact.owner.rpartition('.')[2]}.{fact.name}"
 
 
-# Attributes of mocks. Tests annotate mocks with classes of the driver.
+# Attributes of `unittest.mock` objects. Tests often annotate a mock with a class of the driver,
+# which does not have these attributes.
 OF_MOCKS = re.compile(
     "assert_.*|call_args(_list)?|call_count|called|configure_mock|attach_mock|method_calls|"
     "mock_add_spec|mock_calls|reset_mock|return_value|side_effect"
@@ -183,20 +186,22 @@ OF_MOCKS = re.compile(
 class MissingAttribute(Matcher):
     """Matches a public attribute that objects of this driver do not have.
 
-    :param owners: the classes of these objects, which only the driver creates. An object of another
-        class, such as a policy, may be of an application's class with more attributes.
+    :param owners: the classes of these objects. They must be classes whose objects only the driver
+        creates: an object of another class, such as a policy, may belong to a subclass in the
+        application that has more attributes.
     """
 
     owners: tuple[str, ...]
 
     def match(self, fact: Fact, program: Program) -> str:
         """Return the class and the attribute."""
-        # `is_there` is None if we cannot know; only False counts.
+        # `is_there` is None if we cannot know whether this driver has it. Only False is a match.
         if not isinstance(fact, Attribute) or fact.is_there is not False or fact.is_own:
             return ""
         if fact.owner not in definition_names(self.owners) or OF_MOCKS.fullmatch(fact.name):
             return ""
-        # `PrivateAttribute` reports private names. The application may define others itself.
+        # `PrivateAttribute` reports private names. Names that the application itself sets or
+        # defines are no match.
         if fact.name.startswith("_") or fact.name in program.stored | program.defined:
             return ""
         return f"{fact.owner.rpartition('.')[2]}.{fact.name}"
@@ -246,7 +251,7 @@ class Setting(Matcher):
         position = names.position(call.callee, self.name)
         if position is None or len(call.arguments) <= position:
             return None
-        # With `*args` before it, we cannot know which argument has this position.
+        # After a `*args`, we cannot know which argument has this position.
         is_known = not any(
             isinstance(argument, ast.Starred) for argument in call.arguments[: position + 1]
         )
@@ -283,8 +288,9 @@ class CallOf(Matcher):
     """Matches a call of a function or method.
 
     :param callees: the functions and methods.
-    :param methods: names of methods that nothing but a driver has. A call of such a method matches
-        even if we do not know the object, unless the application defines something with this name.
+    :param methods: names of methods that only drivers have. A call of such a method matches even if
+        we do not know the class of the object, unless the application defines a function or class
+        with this name.
     """
 
     callees: tuple[str, ...] = ()
@@ -298,7 +304,7 @@ class CallOf(Matcher):
         is_method = (
             not fact.callee
             and fact.method in self.methods
-            # Otherwise the application may call its own function.
+            # If the application defines this name, it may call its own function.
             and fact.method not in program.defined
             and isinstance(fact.node, ast.Call)
             and isinstance(fact.node.func, ast.Attribute)
@@ -380,7 +386,8 @@ class DerivedFrom(Matcher):
 
 @dataclass(frozen=True)
 class NoticedAs(Matcher):
-    """Matches a `Noticed`: a fact that only several expressions together show.
+    """Matches a `Noticed` of a certain kind (a fact that only shows in several expressions
+    together).
 
     :param kind: the kind of the fact.
     :param unless: a function of the application; if it returns True, nothing matches.

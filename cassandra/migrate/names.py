@@ -51,15 +51,16 @@ def find(name: str) -> object:
     except AttributeError:
         if isinstance(parent_object, ModuleType):
             return _module(name)
-        # `parent_object` is a class or function with the same name as a module, which hides the
-        # module in its package: ``cassandra.util.sortedset``.
+        # A class or function may have the same name as a module in its package, which it then
+        # hides: ``cassandra.util.sortedset``. So look in the module too.
         return getattr(_module(parent), attribute_name, MISSING)
     except Exception:  # the name is imported on demand, and its module needs a missing package
         return UNKNOWN
 
 
 def _is_found(value: object) -> bool:
-    # By identity, because some objects redefine ``==``: a column of cqlengine returns a filter.
+    # Compare by identity, because some objects redefine ``==``: that of a cqlengine column returns
+    # a filter.
     return value is not MISSING and value is not UNKNOWN
 
 
@@ -70,7 +71,8 @@ def _module(name: str) -> object:
             warnings.simplefilter("ignore")
             return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        # Another missing module means that this one exists, but cannot be imported here.
+        # If the error is about another module, this module exists, but needs one that is not
+        # installed.
         return MISSING if error.name == name else UNKNOWN
     except Exception:  # for example, an optional package is too old
         return UNKNOWN
@@ -138,7 +140,7 @@ def has_attribute(owner: str, name: str) -> bool | None:
     if any(name in vars(base) for base in classes):
         return True
     driver_classes = [base for base in classes if is_ours(base.__module__)]
-    # Such a class may have any attribute.
+    # With `__getattr__`, objects may have any attribute.
     if any("__getattr__" in vars(base) for base in driver_classes):
         return None
     assigned = [_attributes_set_by(base) for base in driver_classes]
@@ -150,8 +152,8 @@ def has_attribute(owner: str, name: str) -> bool | None:
 def _python_twin(cls: type) -> type:
     """Return the pure Python implementation of a compiled class; any other class unchanged.
 
-    So the result of a check is the same with and without compiled modules. Also, only Python
-    classes have a source that we can read.
+    With the Python implementation, the result of a check does not depend on whether the driver's
+    compiled modules are used. Also, only Python classes have source code that we can read.
     """
     twin = TWINS.get(cls.__module__.removeprefix(COMPILED))
     python_twin = find(f"{twin}.{cls.__qualname__}") if twin is not None else cls
@@ -180,14 +182,15 @@ def _attributes_set_in_method(method: object) -> frozenset[str] | None:
     twin_module = TWINS.get(str(getattr(function, "__module__", "")).removeprefix(COMPILED))
     if twin_module is not None:
         function = find(f"{twin_module}.{getattr(function, '__qualname__', '')}")
-    # A compiled function has a code object, too, but its file is Cython source.
+    # Do not read the source of a compiled function: it has a code object too, but that names a
+    # Cython file.
     if not isinstance(function, FunctionType):
         return None
     file = function.__code__.co_filename
     if os.path.isfile(file):
         return _attributes_set_in_file(file)
-    # The driver generates some methods at run time, which have no source. Return all names that the
-    # code uses: they include the attributes that it assigns.
+    # The driver generates some methods at run time, so they have no source file. Return all names
+    # that their code uses, which include the attributes that it assigns.
     return frozenset(function.__code__.co_names)
 
 
@@ -265,12 +268,13 @@ def refuses(owner: str, name: str) -> bool:
     cls: Any = find(owner)
     if not isinstance(cls, type) or name.startswith("_") or has_attribute(owner, name):
         return False
-    # Only such a class can refuse an assignment.
+    # Only a class with its own `__setattr__` can refuse an assignment.
     if not any("__setattr__" in vars(base) for base in cls.__mro__ if base is not object):
         return False
     create_object: Any = cls.__new__
     try:
-        # Try it with a new object, whose constructor is not called.
+        # Try the assignment on a new object. Its constructor is not called, because it may need
+        # arguments.
         setattr(create_object(cls), name, None)
     except AttributeError as error:
         # The object is not initialized, so the error may also be about a missing attribute.
@@ -286,7 +290,8 @@ def _callable(name: str) -> Callable[..., Any] | None:
 
 
 def _settings() -> frozenset[str]:
-    # Some settings are not in the signature, but all are attributes of the class.
+    # Some settings are not in the signature of `Cluster`, but all of them are attributes of the
+    # class.
     cluster = find("cassandra.cluster.Cluster")
     signature = inspect.signature(cluster)  # type: ignore[arg-type]
     return frozenset(signature.parameters) | frozenset(dir(cluster))

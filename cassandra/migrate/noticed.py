@@ -1,6 +1,7 @@
-"""Finds facts that only several expressions together show; `forks` finds further ones.
+"""Finds differences that only show in several expressions together, as `Noticed` objects.
 
-For example, a callback of a future that calls `Session.execute`, which waits for a response.
+For example, it finds a callback of a future that calls `Session.execute`, which waits for a
+response. The module `forks` finds those that have to do with forked processes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from cassandra.migrate.scopes import (
     own_nodes,
 )
 
-# Kinds of facts.
+# The values of `Noticed.kind`.
 CALLBACK = "callback"
 CHANGE = "change"
 STRUCT = "struct"
@@ -42,7 +43,8 @@ BLOCKS = {
     (CLUSTER, "connect"),
     (CLUSTER, "refresh_schema_metadata"),
 }
-# Methods that change a dict, and (class, method) of calls that bind or send values.
+# CHANGES has the methods that change a dict. SENDS has (class, method) of calls that bind or send
+# values.
 CHANGES = {"pop", "clear", "update", "setdefault", "popitem"}
 SENDS = {(SESSION, "execute"), (SESSION, "execute_async"), (PREPARED, "bind")}
 
@@ -75,9 +77,11 @@ def handled(handler: ast.ExceptHandler) -> list[str]:
 
 
 def struct_errors(node: ast.Try, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
-    """Yield a fact if a ``try`` around a call that binds or sends values handles ``struct.error``.
+    """Yield a `Noticed` if a ``try`` handles ``struct.error`` for a call that binds or sends
+    values.
 
-    There is no fact if another handler catches the errors that this driver raises instead.
+    Yield nothing if another handler of the ``try`` catches the errors that this driver raises
+    instead.
 
     :param node: the ``try``.
     :param scopes: the file's scopes.
@@ -91,7 +95,7 @@ def struct_errors(node: ast.Try, scopes: Scopes, scope: Scope) -> Iterator[Notic
             for other_handler in node.handlers
             for error_name in _error_names(other_handler.type)
         }
-        # "" is a handler without a class, which catches all errors.
+        # "" stands for ``except:`` without a class, which catches all errors.
         if error_names & {"", "Exception", "BaseException", "TypeError", "ValueError"}:
             return
         called_values = [
@@ -114,7 +118,8 @@ def _error_names(error_type: ast.expr | None) -> list[str]:
 
 
 def changes(node: ast.Subscript, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
-    """Yield a fact for ``mapping[key] = ...`` or ``del mapping[key]`` in the schema metadata.
+    """Yield a `Noticed` for ``mapping[key] = ...`` or ``del mapping[key]``, if the mapping belongs
+    to the schema metadata.
 
     :param node: the subscript.
     :param scopes: the file's scopes.
@@ -155,10 +160,11 @@ def forwarded_arguments(
         and ast.unparse(call.func).endswith((".__init__", ".__new__"))
         and any(keyword.arg is None and keyword.value in uses for keyword in call.keywords)
     ]
-    # Otherwise the constructor may change the arguments.
+    # With other uses of `**rest`, the constructor may change the arguments.
     if len(uses) != 1 or len(calls) != 1:
         return None
-    # The constructor has these parameters itself, or passes these arguments on its own.
+    # Leave out the arguments that are parameters of the constructor itself, or that it passes
+    # explicitly.
     consumed_names = {
         parameter.arg for parameter in (*constructor.args.args, *constructor.args.kwonlyargs)
     }
@@ -173,7 +179,7 @@ def in_call(
     scopes: Scopes,
     scope: Scope,
 ) -> Iterator[Noticed]:
-    """Yield the facts that a call shows.
+    """Yield a `Noticed` for each difference that a call shows.
 
     :param node: the call.
     :param called: what is called.
@@ -188,8 +194,8 @@ def in_call(
             yield Noticed(node, is_guarded=False, kind=EVENTLET, code="eventlet.monkey_patch()")
     elif isinstance(node.func, ast.Attribute) and node.func.attr == "update":
         for name in keywords:
-            # A queryset's `update(tags__remove=...)`: `RemovedFromList` checks that the column is a
-            # list.
+            # This may be a queryset's `update(tags__remove=...)`. The matcher `RemovedFromList`
+            # checks later if the column is a list.
             if name.endswith("__remove"):
                 column = name.removesuffix("__remove")
                 yield Noticed(
@@ -200,7 +206,7 @@ def in_call(
 def _in_method_call(
     node: ast.Call, called: Method, scopes: Scopes, scope: Scope
 ) -> Iterator[Noticed]:
-    """Yield the facts that the call of a method of the driver shows."""
+    """Yield a `Noticed` for each difference that a call of a method of the driver shows."""
     if called.owner == FUTURE and called.name in ADDS_CALLBACKS:
         # A callback that waits for a response would block the event loop.
         arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
@@ -236,7 +242,7 @@ def _blocking_call_in(function: UserDefined, scopes: Scopes) -> str:
 def _is_created_here(method: ast.expr, scope: Scope) -> bool:
     """Return True if a future is created in this function.
 
-    Only such a future makes `result` wait: a future that a callback gets from outside is done.
+    Only then does its method `result` wait: a future that a callback got from outside is complete.
     """
     future = method.value if isinstance(method, ast.Attribute) else None
     if isinstance(future, ast.Name):

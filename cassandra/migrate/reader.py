@@ -1,4 +1,6 @@
-"""Walks through the syntax tree of a file, and collects facts about its use of the driver."""
+"""Walks through the syntax tree of a file, and collects what it shows about its use of the driver,
+as objects of the classes in `facts`.
+"""
 
 from __future__ import annotations
 
@@ -31,21 +33,22 @@ from cassandra.migrate.scopes import (
 )
 
 COLUMNS = "cassandra.cqlengine.columns"
-# If the application handles one of these errors, it can do without a missing module, a missing
-# attribute, or a distribution that is not installed.
+# If the application handles one of these errors, it can cope with a missing module (SAVES_IMPORTS),
+# a missing attribute (SAVES_NAMES), or a distribution that is not installed (SAVES_VERSIONS).
 SAVES_IMPORTS = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 SAVES_NAMES = {"AttributeError", "Exception", "BaseException"}
 SAVES_VERSIONS = {"PackageNotFoundError", "DistributionNotFound"} | SAVES_IMPORTS
 
-# Functions whose first argument is a dotted name that they resolve; and functions whose second
-# argument is a name that they look up in the module or class of the first.
+# The functions in LOOK_UP resolve their first argument, a dotted name. Those in LOOK_INSIDE look up
+# their second argument, a name, in their first argument, a module or class.
 LOOK_UP = ("patch", "import_module", "__import__", "setattr")
 LOOK_INSIDE = ("patch.object", "monkeypatch.setattr", "wrap_function_wrapper")
 CONSTRUCTORS = ("__init__", "__new__")
 
 
 def survey(tree: ast.Module, program: Program) -> None:
-    """Add what a file shows to `program`. This is done for all files before `read`.
+    """Add to `program` what a file shows. This is called for all files before `read` is called for
+    any.
 
     :param tree: the file.
     :param program: what is known about all files.
@@ -70,7 +73,7 @@ def survey(tree: ast.Module, program: Program) -> None:
 
 def _survey_columns(tree: ast.Module, program: Program) -> None:
     """Add the names of the columns of cqlengine models to `program`."""
-    # Most files import no cqlengine: do not analyse their scopes.
+    # Most files do not import cqlengine. Analysing their scopes would only cost time.
     if not any(
         isinstance(node, (ast.Import, ast.ImportFrom)) and "cqlengine" in ast.unparse(node)
         for node in ast.walk(tree)
@@ -109,7 +112,7 @@ class _Reader(ast.NodeVisitor):
         self.scope = self.scopes.root
         self.facts: list[Fact] = []
         self._guards: list[set[str]] = []  # for each enclosing ``try``, the errors that it handles
-        # By the id of an argument's node, the called function.
+        # Maps the id of an argument's node to the name of the function that gets the argument.
         self._callee_of_argument: dict[int, str] = {}
 
     def _is_guarded_against(self, handlers: set[str]) -> bool:
@@ -137,7 +140,7 @@ class _Reader(ast.NodeVisitor):
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         """Add a fact for each name that is imported from the driver, and for other modules."""
-        # A relative import is of the application's own package.
+        # A relative import refers to the application's own package.
         if node.level or not node.module:
             return
         if not names.is_ours(node.module):
@@ -162,7 +165,7 @@ class _Reader(ast.NodeVisitor):
         self.scope = outer
 
     def _without_docstring(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        """Return the statements without docstrings, which are no strings of the application."""
+        """Return the statements without docstrings, because text in docstrings has no effect."""
         return [
             statement
             for statement in body
@@ -203,7 +206,7 @@ class _Reader(ast.NodeVisitor):
         self._visit_in_scope(node, self._without_docstring(node.body))
 
     def visit_Try(self, node: ast.Try) -> None:
-        """Read a ``try``: its handlers guard its body only."""
+        """Read a ``try``. Its body is guarded by its handlers."""
         handled = {name for handler in node.handlers for name in noticed.handled(handler)}
         self._guards.append(handled)
         for child in node.body:
@@ -216,10 +219,10 @@ class _Reader(ast.NodeVisitor):
                 self.visit(statement)
 
     def visit_If(self, node: ast.If | ast.IfExp) -> None:
-        """Read an ``if`` or a conditional expression, whose test may guard its body."""
+        """Read an ``if`` or a conditional expression. Its test may guard its body."""
         # The body of ``if hasattr(...)`` or ``if TYPE_CHECKING`` counts as guarded.
         test = ast.unparse(node.test)
-        # The test takes the place of a handler of these errors.
+        # Such a test guards the body like a handler of these errors.
         handled_errors = SAVES_NAMES if "hasattr(" in test else set()
         if test.endswith("TYPE_CHECKING"):
             handled_errors = SAVES_IMPORTS | SAVES_NAMES
@@ -283,7 +286,8 @@ class _Reader(ast.NodeVisitor):
         if not bases or "" in bases or node.attr in scope.bindings:
             return
         answers = [names.has_attribute(base, node.attr) for base in bases]
-        # One base suffices. None means that we cannot know.
+        # True if one base has the attribute. Otherwise None (not known) if that is the answer for
+        # some base.
         is_there = True if True in answers else None if None in answers else False
         self._add_attribute(node, bases[0], is_there, is_own=True)
 
@@ -302,7 +306,8 @@ class _Reader(ast.NodeVisitor):
     def _add_stores(self, target: ast.expr, value: ast.expr | None) -> None:
         """Add a fact for each attribute that an assignment sets."""
         if isinstance(target, (ast.Tuple, ast.List)):
-            # (a.x, a.y) = (1, 2) assigns pairwise; any other value of a tuple is not known.
+            # ``a.x, a.y = 1, 2`` assigns each value to the target at its position. If the right
+            # side is anything else, the assigned values are not known.
             values = value.elts if isinstance(value, ast.Tuple) else []
             is_pairwise = len(values) == len(target.elts)
             for index, element in enumerate(target.elts):
@@ -318,7 +323,8 @@ class _Reader(ast.NodeVisitor):
         if isinstance(target_object, ast.Name) and target_object.id == "self":
             base = self.scopes.self_of(self.scope)
         if isinstance(base, Instance) and names.is_ours(base.owner):
-            # A class of the application may have attributes of its own.
+            # An object of an application's class accepts any attribute, so only check objects of
+            # the driver's own classes.
             is_refused = base.user_class is None and names.refuses(base.owner, name)
             is_guarded = self._is_guarded_against(SAVES_NAMES)
             value = self.scopes.constant(value, self.scope) if value is not None else None
@@ -331,7 +337,7 @@ class _Reader(ast.NodeVisitor):
         function_name = self._add_call(node, node.func, called, node.args, keywords)
         if isinstance(called, Named) and called.name == "functools.partial" and node.args:
             first_argument = node.args[0]
-            # partial(f, ...) calls the function with its further arguments.
+            # ``partial(f, ...)`` counts as a call of `f` with the further arguments.
             self._add_call(
                 node,
                 first_argument,
@@ -376,7 +382,8 @@ class _Reader(ast.NodeVisitor):
             accepted = names.parameters(callee)
             if accepted is not None:
                 unknown = [name for name in keywords if name not in accepted]
-        # Replace names by the constants that they stand for, which matchers compare.
+        # Matchers compare constants. So replace each name that is bound to a constant by the
+        # constant.
         arguments = [self.scopes.constant(argument, self.scope) for argument in arguments]
         keywords = {
             name: self.scopes.constant(argument, self.scope) for name, argument in keywords.items()

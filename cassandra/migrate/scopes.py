@@ -2,8 +2,8 @@
 
 `Scopes` collects the bindings of all names by scope: assignments, imports, parameters, loops and so
 on. Its method `value` returns what an expression is: a `Named`, `Instance`, `Method` or
-`UserDefined`. A name only has a value if all its bindings agree, apart from None. In all other
-cases the value is None, which means that it is not known: we never guess.
+`UserDefined`; or None if that is not known. If a name has several bindings, its value is only known
+if all of them have the same value (bindings to None are ignored). We never guess.
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ CLUSTER = "cassandra.cluster.Cluster"
 SESSION = "cassandra.cluster.Session"
 FUTURE = "cassandra.cluster.ResponseFuture"
 PREPARED = "cassandra.query.PreparedStatement"
-# `Instance.owner` is the name of a class, or such a name with prefixes:
-# an object of the class that the driver's metadata contains, and the application did not create
+# `Instance.owner` is the name of a class, which may have one of the prefixes below.
+# LIVE: an object of the class that belongs to the driver's metadata (the application did not create
+# it).
 LIVE = "live "
 METADATA = LIVE + "cassandra.metadata.Metadata"
 KEYSPACE = LIVE + "cassandra.metadata.KeyspaceMetadata"
 TABLE = LIVE + "cassandra.metadata.TableMetadata"
 HOST = LIVE + "cassandra.pool.Host"
-MAPPING = "mapping of "  # a mapping whose values are objects of the class
-EACH = "each of "  # an iterable of objects of the class
-PAIRS = "pairs of "  # an iterable of (key, object of the class)
+MAPPING = "mapping of "  # a mapping whose values are objects of the class that follows
+EACH = "each of "  # an iterable of objects of the class that follows
+PAIRS = "pairs of "  # an iterable of (key, object of the class that follows)
 POOL = "multiprocessing.pool.Pool"
 EXECUTOR = "concurrent.futures.ProcessPoolExecutor"
 
-# RETURNED: by (class, method), the class of the result. HELD: by (class, attribute), the class of
-# the value.
+# RETURNED maps (class, method) to the class of the method's result. HELD maps (class, attribute) to
+# the class of the attribute's value.
 RETURNED = {
     (CLUSTER, "connect"): SESSION,
     (CLUSTER, "__enter__"): CLUSTER,
@@ -64,14 +65,15 @@ HELD = {
     (TABLE, "columns"): MAPPING,
     (TABLE, "indexes"): MAPPING,
 }
-# Other classes than the driver's that have instances here: by public name, the name that we use.
+# Classes of the standard library that also get an `Instance`. Maps each public name of such a class
+# to the name that we use for it.
 OTHERS = {
     "multiprocessing.Pool": POOL,
     POOL: POOL,
     EXECUTOR: EXECUTOR,
     "concurrent.futures.process.ProcessPoolExecutor": EXECUTOR,
 }
-# Functions whose result has the elements of their argument.
+# Builtin functions that return an iterable of the same elements as their argument.
 PASSES_ON = {"list", "tuple", "set", "frozenset", "sorted", "reversed", "iter"}
 
 
@@ -135,8 +137,8 @@ class Binding:
     default: ast.expr | None = None
 
     def is_none(self) -> bool:
-        """Return True if it assigns None. Such bindings are ignored: None often is an initial
-        value.
+        """Return True if this binding assigns None. Such bindings are ignored, because None is
+        often only the initial value of a name.
         """
         return self.kind == "value" and _is_none_expression(self.node)
 
@@ -185,7 +187,8 @@ class Scope:
         """
         scope: Scope | None = self
         while scope is not None:
-            # Functions in a class do not see the names of the class body.
+            # Skip the scope of a class if the name is used in one of its functions: these do not
+            # see the names of the class body.
             if name in scope.bindings and (scope is self or not _is_class(scope)):
                 return scope
             scope = scope.parent
@@ -215,7 +218,9 @@ class Scopes(ast.NodeVisitor):
         return Binding("unknown", self._scope)
 
     def _bind_target(self, target: ast.expr, binding: Binding) -> None:
-        """Bind the names and attributes of ``self`` in the target of an assignment."""
+        """Add a binding to each name, and each attribute of ``self``, in the target of an
+        assignment.
+        """
         if isinstance(target, ast.Name):
             self._scope.bind(target.id, binding)
         elif isinstance(target, ast.Starred):
@@ -273,7 +278,9 @@ class Scopes(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _bind_each(self, target: ast.expr, iterated: ast.expr) -> None:
-        """Bind the target of a loop; ``for a, b in ...`` iterates over pairs."""
+        """Bind the target of a loop. Two names, as in ``for a, b in ...``, get the items of
+        pairs.
+        """
         if not isinstance(target, ast.Tuple) or len(target.elts) != 2:
             self._bind_target(target, Binding("each", self._scope, iterated))
             return
@@ -282,7 +289,8 @@ class Scopes(ast.NodeVisitor):
         if isinstance(iterated, ast.Call) and getattr(iterated.func, "id", "") == "enumerate":
             self._bind_each(second_target, iterated.args[0] if iterated.args else iterated)
         else:
-            # Other pairs, such as those of `dict.items()`: the second item may be known.
+            # For other iterables of pairs, such as `dict.items()`, we may know the class of the
+            # second item.
             self._bind_target(second_target, Binding("second", self._scope, iterated))
 
     def visit_withitem(self, node: ast.withitem) -> None:
@@ -300,7 +308,7 @@ class Scopes(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Global(self, node: ast.Global) -> None:
-        """Record the names, which this scope binds in the module."""
+        """Record the names that ``global`` declares: this scope binds them in the module."""
         self._scope.globals.update(node.names)
 
     def visit_Import(self, node: ast.Import) -> None:
@@ -345,7 +353,7 @@ class Scopes(ast.NodeVisitor):
     def visit_FunctionDef(self, node: Function) -> None:
         """Bind the function, its parameters and the names in it."""
         is_decorated = bool(node.decorator_list)
-        # A decorator may return any other object.
+        # A decorator may replace the function by any other object.
         binding = self._unknown() if is_decorated else Binding("own", self._scope, node)
         self._scope.bind(node.name, binding)
         scope = self._enter(node)
@@ -389,7 +397,8 @@ class Scopes(ast.NodeVisitor):
     # Values.
 
     def value(self, node: ast.AST | None, scope: Scope) -> Value:
-        """Return what an expression is, as far as it concerns the driver; None if it is not known.
+        """Return the value of an expression if it has to do with the driver; None if it has not, or
+        is not known.
 
         :param node: the expression.
         :param scope: the scope that contains the expression.
@@ -428,7 +437,7 @@ class Scopes(ast.NodeVisitor):
 
     def _common_value(self, bindings: list[Binding], owner_scope: Scope, name: str) -> Value:
         """Return the value of a name, if all its bindings have the same value."""
-        # The value may depend on itself: x = x.parent.
+        # The value of a name may depend on itself, as in ``x = x.parent``: end the recursion then.
         key = (id(owner_scope), name)
         if key in self._in_progress:
             return None
@@ -450,8 +459,8 @@ class Scopes(ast.NodeVisitor):
         if binding.kind == "value":
             return self.value(binding.node, binding.scope)
         if binding.kind == "context":
-            # The classes that we know return themselves from `__enter__`, unless the application
-            # overrides it.
+            # For the classes in RETURNED, `__enter__` returns the object itself, unless the
+            # application overrides it.
             entered_object = self.value(binding.node, binding.scope)
             is_same = (
                 isinstance(entered_object, Instance)
@@ -476,7 +485,7 @@ class Scopes(ast.NodeVisitor):
             except SyntaxError:
                 return None
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-            # A union with None means the other type; further unions are not known.
+            # ``X | None`` means X. For any other union we do not know the class.
             sides = [side for side in (node.left, node.right) if not _is_none_expression(side)]
             return self._annotated_object(sides[0], scope) if len(sides) == 1 else None
         if isinstance(node, ast.Subscript):
@@ -521,7 +530,7 @@ class Scopes(ast.NodeVisitor):
         return [], None
 
     def _instance_of(self, cls: Value) -> Value:
-        """Return the value of an object of a class; None if it is no class that we know."""
+        """Return the value that objects of a class have; None if we do not know the class."""
         if isinstance(cls, UserDefined) and isinstance(cls.node, ast.ClassDef):
             bases = set(self.bases(cls.node))
             return Instance(bases.pop(), cls.node) if len(bases) == 1 and "" not in bases else None
@@ -532,7 +541,8 @@ class Scopes(ast.NodeVisitor):
         return Instance(names.home(cls.name)) if isinstance(names.find(cls.name), type) else None
 
     def self_of(self, scope: Scope) -> Value:
-        """Return the value of ``self`` in a method; None if its class has nothing to do with us.
+        """Return the value of ``self`` in a method; None if its class is not derived from a class
+        of the driver.
 
         :param scope: the scope of the method.
         """
@@ -556,7 +566,8 @@ class Scopes(ast.NodeVisitor):
             elif (
                 isinstance(base_value, UserDefined)
                 and isinstance(base_value.node, ast.ClassDef)
-                # This ends the recursion if classes are derived from each other in a circle.
+                # Limit the depth: in code with errors, classes may be derived from each other in a
+                # circle.
                 and depth < 20
             ):
                 yield from self.bases(base_value.node, depth + 1)
@@ -601,12 +612,13 @@ class Scopes(ast.NodeVisitor):
         if not isinstance(called, Named):
             return self._result_of_callable(called)
         if called.name == "functools.partial":
-            # Only a partial without arguments can be treated like the function itself: otherwise
-            # the positions of its arguments differ.
+            # Treat a partial like its function only if it has no further arguments. With arguments,
+            # the positions of the others would be different.
             return self.value(node.args[0], scope) if len(node.args) == 1 else None
         if called.name == "multiprocessing.get_context":
             method_arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
-            # Only processes that are forked share the objects of their parent.
+            # We are only interested in the start method "fork": only forked processes have the
+            # objects of their parent.
             is_fork = not method_arguments or getattr(method_arguments[0], "value", "") == "fork"
             return Named("multiprocessing") if is_fork else None
         instance = self._instance_of(called)
@@ -621,7 +633,7 @@ class Scopes(ast.NodeVisitor):
 
     def _builtin_result(self, node: ast.Call, name: str, scope: Scope) -> Value:
         """Return the result of calling a builtin function: super(), next() and the like."""
-        # The application has its own object of this name.
+        # If some scope binds the name, it is not the builtin function.
         if scope.binding_scope(name) is not None:
             return None
         if name == "super":
@@ -635,7 +647,9 @@ class Scopes(ast.NodeVisitor):
         return None
 
     def _super(self, scope: Scope) -> Value:
-        """Return the value of ``super()``: the object, seen as one of the next class."""
+        """Return the value of ``super()``: like ``self``, but its attributes are looked up in the
+        next class of the application, or in the driver's class if there is none.
+        """
         instance = self.self_of(scope)
         if not isinstance(instance, Instance):
             return None
@@ -654,7 +668,7 @@ class Scopes(ast.NodeVisitor):
         """Return the value of what a function returns, if it is the same at each ``return``."""
         scope = self.by_node[node]
         nodes = list(own_nodes(node))
-        # The call of a generator function returns a generator.
+        # Calling a generator function returns a generator, not the value of ``return``.
         if any(isinstance(child, (ast.Yield, ast.YieldFrom)) for child in nodes):
             return None
         bindings = [

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cassandra.testing.replay import Recorder, Recording, RecordingError, ReplayNode
     from cassandra.testing.tls import TlsMaterial
 
-# By name: the module that defines it.
+# Maps each public name to the submodule that defines it.
 _HOMES = {
     "CommandFailed": "errors",
     "FakeCluster": "fake",

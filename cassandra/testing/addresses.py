@@ -22,7 +22,8 @@ __all__ = ["Subnet", "check_platform", "claim_subnet"]
 
 _SUBNETS = 150  # how many values X may have
 MOST_NODES = 99
-# JMX ports are 17101 to 32099. The kernel may give ports from 32768 on to any process.
+# JMX ports are 17101 to 32099. They stay below 32768, because the kernel may give higher ports to
+# any process.
 _JMX_BASE = 17100
 _JMX_STEP = MOST_NODES + 1
 
@@ -45,11 +46,11 @@ def _lock_directory() -> str:
     path = os.path.join(tempfile.gettempdir(), "turbocql-locks")
     try:
         os.mkdir(path)
-        # mkdir applies the umask to the mode, chmod does not.
+        # Set the mode by chmod: mkdir would apply the umask to it.
         os.chmod(path, 0o777 | stat.S_ISVTX)
     except FileExistsError:
         pass
-    # lstat does not follow a link that another user may have put there.
+    # Use lstat, which does not follow a link that another user may have put there.
     status = os.lstat(path)
     if not stat.S_ISDIR(status.st_mode):
         raise LocalClusterError(
@@ -105,10 +106,12 @@ class Subnet:
 
 
 def why_not_free(address: str, port: int) -> OSError | None:
-    """Return the error if a process binds to an address and port; None if they are free."""
+    """Return the error that a process would get when it binds to an address and port; None if they
+    are free.
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        # With this option, closed connections in TIME_WAIT are no obstacle, but listeners still
-        # are.
+        # With this option, binding succeeds in spite of closed connections in TIME_WAIT, but still
+        # fails if another process listens.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address, port))

@@ -75,8 +75,8 @@ def ensure_archive(
     archive, failure_note, base_archive = f"{base}.jsa", f"{base}.failed", f"{base}-base.jsa"
     if not os.path.exists(archive):
         lock = FileLock(f"{base}.lock")
-        # Start without an archive if an earlier attempt failed for good, or if another process is
-        # creating the archive now.
+        # Start without an archive if there is a failure note, or if another process (which has the
+        # lock) is creating the archive now.
         if os.path.exists(failure_note) or not lock.try_acquire():
             return []
         try:
@@ -93,7 +93,8 @@ def ensure_archive(
 
 def _work_directory(archive: str) -> str:
     """Return a new directory for temporary files, next to the archive."""
-    # Remove the directories of killed processes. No running process uses them, as we have the lock.
+    # Remove directories that killed processes have left. No running process uses them, because we
+    # hold the lock.
     for stale in glob.glob(f"{glob.escape(archive)}-work-*"):
         shutil.rmtree(stale, ignore_errors=True)
     prefix = f"{os.path.basename(archive)}-work-"

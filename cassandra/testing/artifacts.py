@@ -131,7 +131,8 @@ def _fetch(
         download_directory = os.path.join(work_directory, "jars")
         command = [maven, "-B", "-C", "-f", pom_path, _PLUGIN]
         command += ["-DincludeScope=runtime", f"-DoutputDirectory={download_directory}"]
-        # Maven needs a Java, too. If it would not find one, give it the Java of the nodes.
+        # Maven itself runs on Java. If there is none that it would find, give it the Java of the
+        # nodes.
         has_java = "JAVA_HOME" in os.environ or shutil.which("java")
         environment = {} if has_java else {"JAVA_HOME": java.home}
         progress.begin(f"fetching Cassandra {version} from Maven Central (once)")

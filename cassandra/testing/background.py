@@ -164,7 +164,8 @@ def main() -> int:
     """
     name, options, outcome_descriptor = sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3])
     entry = Entry(name)
-    # A list, because `on_signal` must see the service that is only created below.
+    # The service is created below, after the cluster has started. `on_signal` finds it in this
+    # list.
     service: list[_Service] = []
 
     def on_signal(number: int, frame: object) -> None:
@@ -204,7 +205,8 @@ def main() -> int:
     cluster.stop()
     entry.forget()
     entry.lock.release()
-    # Respond to `stop` last, as its caller may then start another cluster with the same name.
+    # Respond to the commands `stop` last: after that, their callers may start another cluster with
+    # the same name.
     for connection in service[0].stop_callers:
         _send(connection, {"result": None})
     return 0

@@ -80,7 +80,8 @@ def _yaml_keys(values: list[str]) -> dict[str, Any]:
             raise LocalClusterError(
                 f"--config {value}: expected KEY=VALUE, as in --config num_tokens=16"
             )
-        # Numbers, lists and null are JSON. A value that is not JSON is taken as a string.
+        # Parse the value as JSON, for numbers, lists and null. If that fails, the value is a
+        # string.
         try:
             settings[key] = json.loads(text)
         except json.JSONDecodeError:
@@ -139,7 +140,7 @@ def _start(arguments: argparse.Namespace) -> None:
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr,
         pass_fds=(write_end,),
-        # A new session, so that Ctrl-C in this terminal does not end the process.
+        # In a new session, the process does not get the SIGINT of Ctrl-C in this terminal.
         start_new_session=True,
     )
     # Close our copy of the writing end: otherwise `read` below would never return.
@@ -160,7 +161,8 @@ def _start(arguments: argparse.Namespace) -> None:
     if "error" in reply:
         process.wait()
         raise LocalClusterError(reply["error"])
-    # The process goes on in the background. Without a return code, Popen would warn about that.
+    # The process continues in the background. Popen would warn that it still runs, so set a return
+    # code.
     process.returncode = 0
     _show(reply["result"], arguments.json)
 
@@ -194,7 +196,7 @@ def _status(arguments: argparse.Namespace) -> None:
     for entry in entries:
         if entry.running:
             states.append(entry.ask("status"))
-        # A state file without a process: the process was killed, or has crashed.
+        # There is a state file but no process, so the process was killed or has crashed.
         elif entry.read() is not None and _forget_ended(entry):
             print(
                 f"{entry.name}: ended unexpectedly, its nodes with it; its log is {entry.log_path}",

@@ -16,8 +16,8 @@ from cassandra.testing.versions import CassandraVersion
 
 __all__ = ["defaults", "logback_xml", "node_settings", "rackdc_properties", "render_yaml"]
 
-# The default settings. Sizes and threads are few: several nodes share a machine, and tests have
-# little data.
+# The default settings. Sizes are small and threads are few, because several nodes share one
+# machine, and tests have little data.
 _BASE: dict[str, Any] = {
     "cluster_name": "local",
     "partitioner": "org.apache.cassandra.dht.Murmur3Partitioner",
@@ -40,14 +40,14 @@ _BASE: dict[str, Any] = {
     "file_cache_size": "32MiB",
     "networking_cache_size": "16MiB",
     "concurrent_reads": 8,
-    # A vector index allows one more concurrent writer than there are processors. Further writes
-    # fail.
+    # Not more than the number of processors, because a vector index only allows one more concurrent
+    # writer than there are processors. Further writes fail.
     "concurrent_writes": min(8, os.cpu_count() or 2),
     "concurrent_counter_writes": 4,
     "concurrent_compactors": 1,
     "native_transport_max_threads": 16,
     "disk_optimization_strategy": "ssd",
-    # Otherwise the data of a dropped table would stay on the disk.
+    # With snapshots, the data of a dropped table would stay on the disk.
     "auto_snapshot": False,
     "user_defined_functions_enabled": True,
     "materialized_views_enabled": True,
@@ -62,8 +62,8 @@ _FROM_6_0: dict[str, Any] = {
     # At its start, a node always searches for other nodes for this long.
     "discovery_timeout": "2s",
 }
-# Cassandra 4.1 renamed options and introduced units in values (CASSANDRA-15234). For each new name:
-# the (name, value) of 4.0.
+# Cassandra 4.1 renamed options and introduced units in values (CASSANDRA-15234). This maps a new
+# name to the (name, value) that Cassandra 4.0 understands.
 _NAMES_OF_4_0: dict[str, tuple[str, Any]] = {
     "commitlog_sync_period": ("commitlog_sync_period_in_ms", 10000),
     "commitlog_segment_size": ("commitlog_segment_size_in_mb", 8),
@@ -151,7 +151,7 @@ def node_settings(
         settings |= _AUTHENTICATION
     if encryption is not None:
         settings["client_encryption_options"] = dict(encryption)
-    # Last, so that the user's settings replace all others.
+    # Apply the user's settings last, so that they replace all others.
     settings |= overrides
     return settings
 

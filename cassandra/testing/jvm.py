@@ -44,7 +44,8 @@ _OPENS = (
     "java.base/jdk.internal.util.jar",
     "jdk.management/com.sun.management.internal",
 )
-# Flags for small nodes that start fast: a test's node does little, and several run on a machine.
+# Flags for small nodes that start fast, because the nodes of a test do little, and several run on
+# one machine.
 _FLAGS = (
     "-ea",
     # As root, Cassandra locks its memory with the whole initial heap, so keep that small.
@@ -72,15 +73,15 @@ _FLAGS = (
     "-Djdk.nio.maxCachedBufferSize=1048576",
     "-Dcassandra-foreground=yes",
 )
-# System properties (cassandra.NAME). By default, nodes wait in many places to protect large
-# clusters, which nodes on one machine do not need.
+# System properties, without the prefix "cassandra.". By default, a node waits in many places to
+# protect large clusters. Nodes on one machine do not need that.
 _PROPERTIES = {
-    # Not 0: then a node that has not gossiped yet would at once count as removed.
+    # Must not be 0: with 0, a node that has not gossiped yet would count as removed at once.
     "gossip_quarantine_delay_ms": "20000",
     "skip_wait_for_gossip_to_settle": "0",
     "gossip_settle_min_wait_ms": "0",
     "gossip_settle_interval_ms": "100",
-    # Not 0: the node would retry in a busy loop.
+    # Must not be 0: with 0, the node would retry in a busy loop.
     "superuser_setup_delay_ms": "100",
     "broadcast_interval_ms": "1000",
     "migration_delay_ms": "1000",
@@ -88,7 +89,7 @@ _PROPERTIES = {
     # Allows a node to join while another node is down or joining.
     "consistent.rangemovement": "false",
     "snapshot.ttl_cleanup_initial_delay_seconds": "600",
-    # Fixed, because measuring it would take a second of each start.
+    # Set this to a fixed value: measuring it would take a second of each start.
     "memtable.row_overhead_size": "180",
     "memtable_row_overhead_computation_step": "1000",
     "test.ignore_sigar": "true",

@@ -44,7 +44,7 @@ class FileLock:
         """
         if fcntl is None:
             raise OSError("this platform has no flock")
-        # O_NOFOLLOW, because another user may have put a link into a shared directory.
+        # Do not follow links (O_NOFOLLOW): another user may have put one into a shared directory.
         flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
             # Try without O_CREAT first: Linux refuses O_CREAT on another user's file in a sticky

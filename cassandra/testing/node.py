@@ -15,8 +15,8 @@ from cassandra.testing.topology import NodeLocation
 
 __all__ = ["LocalNode"]
 
-_GRACE_S = 30.0  # how long we wait for a node to end after SIGTERM
-_KILL_S = 20.0  # and after SIGKILL
+_GRACE_S = 30.0  # maximum seconds to wait for the end of a node after SIGTERM
+_KILL_S = 20.0  # maximum seconds to wait for the end of a node after SIGKILL
 _TOOLS_LOGBACK = """<configuration><root level="OFF"/></configuration>
 """
 
@@ -113,7 +113,7 @@ class LocalNode:
         :param supervisor: starts the process, and kills it when our process has ended.
         :param command: the program and its arguments.
         """
-        # Each start of the whole cluster has a new supervisor.
+        # Store the supervisor at each launch, because each start of the cluster creates a new one.
         self._supervisor = supervisor
         self.pid = supervisor.spawn(command, cwd=self.directory, output=self.output_path)
         self.state = "running"

@@ -88,7 +88,8 @@ class Probe:
         peer_versions = {}
         for row in peers:
             address = row["rpc_address"]
-            # Gossip sets these columns one after the other.
+            # Gossip fills these columns one after the other, so leave out a peer while one of them
+            # is null.
             if address is not None and all(value is not None for value in row.values()):
                 peer_versions[str(ipaddress.ip_address(address))] = _uuid(row["schema_version"])
         return NodeView(_uuid(local[0]["schema_version"]) if local else None, peer_versions)
@@ -98,7 +99,8 @@ class Probe:
 
         :raises ProbeError: if it believes that a node of the ring is down.
         """
-        # The whole table, because its partitions together have all nodes as replicas.
+        # Read the whole table, because only all of its partitions together have all nodes as
+        # replicas.
         self.query("SELECT role FROM system_auth.roles", ALL)
 
     def close(self) -> None:

@@ -65,8 +65,8 @@ class Supervisor:
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", _SCRIPT, str(child_end.fileno()), str(os.getpid())],
-                # The child only inherits these descriptors. With a copy of `own_end`, it would
-                # never see the end of the socket.
+                # The child only inherits these descriptors. If it also had a copy of `own_end`, it
+                # would never see the end of the socket when this process ends.
                 pass_fds=(child_end.fileno(), *keep),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -80,7 +80,8 @@ class Supervisor:
             own_end.close()
             raise
         finally:
-            # With our copy of it open, we would not notice if the supervisor dies.
+            # If our copy of `child_end` stayed open, we would not notice that the supervisor has
+            # died.
             child_end.close()
         self._channel = own_end
         self._buffer = b""
@@ -204,7 +205,7 @@ class Supervisor:
 
     def _ask(self, **command: Any) -> Any:
         """Send a command to the supervisor, and return the result; see supervisor.py."""
-        # One command at a time, because a response does not say which command it belongs to.
+        # Send one command at a time, because a response does not say to which command it belongs.
         with self._lock:
             try:
                 self._channel.sendall(json.dumps(command).encode() + b"\n")

@@ -36,7 +36,7 @@ class Progress:
         if self._live:
             self.update("")
         else:
-            # Print the next line only after `_SILENCE_S`.
+            # This line is printed now, so `update` prints the next one `_SILENCE_S` later.
             self._drawn = self._began
             self._line(f"{step} ...")
 
@@ -48,7 +48,7 @@ class Progress:
         :param detail: the progress of the step, for example "1 of 3 ready".
         """
         now = time.monotonic()
-        # No step is in progress, or the last output is too recent.
+        # Print nothing if no step is in progress, or if the last output is too recent.
         if not self._step or now - self._drawn < (_REDRAW_S if self._live else _SILENCE_S):
             return
         self._drawn = now

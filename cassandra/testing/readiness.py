@@ -1,4 +1,4 @@
-"""Waits until the nodes of a cluster are ready. That their ports are open is not enough.
+"""Waits until the nodes of a cluster are ready. It is not enough that their ports are open.
 
 If an application changes the schema too early, nodes may disagree about it forever. So you must be
 able to log in to each running node, each node must list all the others, and all must have the same
@@ -48,7 +48,7 @@ def _missing_condition(
     :param running: the nodes that run.
     :param members: the addresses of all nodes that belong to the cluster.
     """
-    # Otherwise two nodes without a schema version would seem to agree below.
+    # Without this check, two nodes that both have no schema version would seem to agree.
     if view.schema_version is None:
         return "has no schema version yet"
     unseen_addresses = sorted(
@@ -81,7 +81,7 @@ def _missing_by_node(
     versions = set()
     for node in nodes:
         try:
-            # A new connection each time, because a node may restart between two calls.
+            # Make a new connection each time, because a node may restart between two calls.
             with login(node) as probe:
                 view = probe.view()
                 condition = _missing_condition(node, view, nodes, members)
@@ -117,7 +117,8 @@ def await_ready(
     deadline = time.monotonic() + timeout
     members = {node.address for node in nodes if node.state != "decommissioned"}
     running = [node for node in nodes if node.running]
-    # A read with consistency ALL fails while a node is stopped on purpose.
+    # Check with consistency ALL only if all nodes run: while a node is stopped on purpose, such a
+    # read fails.
     check_liveness = len(running) == len(members)
     while True:
         watch()

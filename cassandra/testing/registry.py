@@ -39,9 +39,9 @@ def receive_line(connection: socket.socket) -> bytes:
 def _inside(directory: str) -> Iterator[None]:
     """Change to `directory` in the block, so that a socket in it has a short path.
 
-    The path of a socket is limited to some hundred bytes, which that of a home directory may
-    exceed. The working directory changes for the whole process, so use this in processes with one
-    thread.
+    The path of a socket may have some hundred bytes at most, and the path of a home directory may
+    be longer. The working directory changes for the whole process, so use this in processes with
+    one thread.
     """
     previous_directory = os.getcwd()
     os.chdir(directory)
@@ -84,7 +84,8 @@ class Entry:
             return False
         if not self.lock.try_acquire():
             return True
-        # Release the lock, so that the cluster does not seem to run.
+        # The cluster does not run, so this call has acquired the lock. Release it: otherwise the
+        # cluster would seem to run.
         self.lock.release()
         return False
 

@@ -37,7 +37,7 @@ from typing import Any
 
 _PARENT_CHECK_S = 1.0  # how often we check if the parent has ended
 _PR_SET_PDEATHSIG = 1
-# Looked up now, because a child must do as little as possible between fork and exec.
+# Look up the function now, because a child must do as little as possible between fork and exec.
 _prctl = getattr(ctypes.CDLL(None), "prctl", None) if sys.platform == "linux" else None
 
 
@@ -56,8 +56,8 @@ class _Supervisor:
         while self.open:
             readable, _, _ = select.select([self.channel], [], [], _PARENT_CHECK_S)
             if not readable:
-                # If the parent has ended, we have another one (not always pid 1). The socket is
-                # still open, because another process has a copy of it.
+                # If the parent has ended, this process has another parent (not always pid 1). The
+                # socket may still be open, because another process has a copy of it.
                 if os.getppid() != self.parent:
                     return
                 continue
@@ -74,7 +74,7 @@ class _Supervisor:
         """Carry out a command, and return the response."""
         try:
             reply: dict[str, Any] = {"result": self.handle(**json.loads(line))}
-        # Send the error to the parent: if it ended this process, all nodes would be killed.
+        # Send the error to the parent. If it ended this process, all nodes would be killed.
         except OSError as error:
             reply = {"error": f"{type(error).__name__}: {error}"}
         return json.dumps(reply).encode() + b"\n"
@@ -115,12 +115,13 @@ class _Supervisor:
 
     def prepare_child(self) -> None:
         """Runs in the child, between fork and exec."""
-        # The supervisor ignores SIGINT. The child would inherit this, and Java would then install
-        # no handler.
+        # The supervisor ignores SIGINT. If the child inherited that, Java would not install its
+        # handler for the signal.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         if _prctl is not None:
             _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            # If the supervisor died before the call of prctl, the kernel sends no signal: check it.
+            # If the supervisor died before this call of prctl, the kernel sends no signal. So check
+            # that it is still the parent.
             if os.getppid() != self.pid:
                 os._exit(127)
 
@@ -162,7 +163,7 @@ def _end(number: int, frame: object) -> None:
 def main() -> None:
     """Carry out the parent's commands until it ends, then kill all processes and clean up."""
     descriptor, parent = int(sys.argv[1]), int(sys.argv[2])
-    # Ctrl-C is for the parent, which then closes the socket.
+    # Ignore Ctrl-C: the parent handles it, and closes the socket when it ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _end)
     signal.signal(signal.SIGHUP, _end)

@@ -1,9 +1,9 @@
 """Certificates for a local cluster: a CA, a server certificate for each node, a client certificate.
 
 The package ``cryptography`` creates them: PKCS#12 key stores for the nodes, and PEM files for
-clients. The nodes' trust store has the CA's certificate together with its key, because Java trusts
-the certificate of a key entry. ``cryptography`` could also write the certificate alone, but not in
-a form that all versions of Java trust.
+clients. The nodes' trust store has the CA's certificate together with the CA's key, because Java
+trusts the certificate of such a key entry. ``cryptography`` could also write the certificate alone,
+but not in a form that all versions of Java trust.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class TlsMaterial:
         """
         store = os.path.join(self.directory, f"{address}.p12")
         if not os.path.exists(store):
-            # The certificate must have the address, which clients verify.
+            # Clients verify that the certificate has the address of the node.
             self._authority.issue(
                 address, "localhost", to=address, subject=f"local cluster {address}"
             )
@@ -304,6 +304,6 @@ def _general_name(text: str) -> x509.GeneralName:
 
 
 def _write(path: str, data: bytes) -> None:
-    # Create the file with this mode: until a later chmod, other users could read it.
+    # Create the file with this mode at once. Before a later chmod, other users could read it.
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
         stream.write(data)

@@ -94,8 +94,8 @@ def tokens_of(locations: Sequence[NodeLocation], tokens_per_node: int) -> list[l
     next_index = dict.fromkeys(datacenters, 0)
     for location in locations:
         datacenter_size = sum(other.datacenter == location.datacenter for other in locations)
-        # The lowest token means "no token" to the server, so begin after it. The data centres begin
-        # 1000 tokens apart, so that no two nodes have the same token.
+        # Begin after the lowest token, which means "no token" to the server. The first tokens of
+        # two data centres differ by a multiple of 1000, so that no two nodes have the same token.
         offset = _LOWEST_TOKEN + 1 + datacenters.index(location.datacenter) * 1000
         step = _TOKENS // (datacenter_size * tokens_per_node)
         index_in_datacenter = next_index[location.datacenter]

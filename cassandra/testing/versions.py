@@ -8,7 +8,7 @@ from typing import NamedTuple
 __all__ = ["DEFAULT_VERSION", "CassandraVersion", "parse_version"]
 
 DEFAULT_VERSION = "5.0.9"
-# The release that "5.0" means, for example: the newest one of its line when this was written.
+# Maps a release line to its newest release at the time of writing, which "5.0" means, for example.
 _NEWEST = {(6, 0): "6.0-alpha2", (5, 0): "5.0.9", (4, 1): "4.1.10", (4, 0): "4.0.19"}
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(-(?:alpha|beta|rc)\d+)?")
 

@@ -1,7 +1,7 @@
 """The small part of the native protocol, version 4, that `probe` needs to check if a node is ready.
 
-It shares no code with the driver on purpose: with a bug of the driver, a cluster could seem to be
-ready. Section numbers refer to native_protocol_v4.spec.
+It shares no code with the driver on purpose: otherwise a cluster could seem to be ready because of
+a bug in the driver. Section numbers refer to native_protocol_v4.spec.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class Reader:
     def take(self, count: int) -> bytes:
         """Return the next `count` bytes."""
         end = self._position + count
-        # Check this, because a slice beyond the end would silently be shorter.
+        # Without this check, a slice that goes beyond the end would just be shorter.
         if count < 0 or end > len(self._data):
             raise WireError(
                 f"{count} bytes wanted at {self._position} of a body of {len(self._data)}"

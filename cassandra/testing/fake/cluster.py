@@ -114,7 +114,8 @@ class FakeCluster:
                 self._start_all(f"127.0.{third_octet}.", 0)
             except OSError as error:
                 last_error = error
-                # Another process uses one of the addresses: start all nodes again with another z.
+                # An address or the port is in use. Stop the nodes that were started, and try
+                # another z.
                 for node in self.nodes:
                     node.stop()
                 self.nodes = []
@@ -133,7 +134,9 @@ class FakeCluster:
             self._start_new(datacenter, rack, token)
 
     def _start_new(self, datacenter: str, rack: str, token: int) -> FakeNode:
-        """Start a node, with the primes of the cluster, and introduce it to the others."""
+        """Start a node with the primes of the cluster, and add it to the system.peers of the
+        others.
+        """
         self._created_count += 1
         settings: dict[str, Any] = {
             "datacenter": datacenter,

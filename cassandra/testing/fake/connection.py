@@ -71,8 +71,8 @@ class ServerConnection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         sock = transport.get_extra_info("socket")
         if sock is not None:
-            # Otherwise a small response could wait for the client's acknowledgement of an earlier
-            # one.
+            # Without TCP_NODELAY, a small response could wait until the client acknowledges an
+            # earlier one.
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.peer = transport.get_extra_info("peername")
         self.local_port = transport.get_extra_info("sockname")[1] if self.peer else 0
@@ -97,7 +97,7 @@ class ServerConnection(asyncio.Protocol):
             if sock is not None:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self._ended = True
-            # Transports without a socket may have their own way to reset.
+            # A transport without a socket (in a simulation) has a method `reset`.
             getattr(self._transport, "reset", self._transport.abort)()
         else:
             self.flush()
@@ -132,11 +132,11 @@ class ServerConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Called by asyncio: handle all requests in `data`, and write their responses together."""
-        # asyncio may deliver bytes that it has read before the connection was closed.
+        # After the connection has ended, asyncio may still deliver bytes that it read before.
         if self._hanging or self._ended:
             return
-        # While this is True, `send` only queues: the responses to requests that arrived together
-        # are written together below.
+        # While this is True, `send` only queues responses. So the responses to requests that
+        # arrived together are written together below.
         self._flushing = True
         try:
             self._receive(data)
@@ -160,8 +160,8 @@ class ServerConnection(asyncio.Protocol):
             start = position + _HEADER_LENGTH
             if not 0 <= length <= _LONGEST_BODY:
                 raise WireError(f"an envelope with a body of {length} bytes")
-            # Leave an incomplete envelope in the buffer. We parse its header again with the next
-            # bytes, which is simpler than keeping the parsed header.
+            # Leave an incomplete envelope in the buffer. When more bytes arrive, we parse its
+            # header again, which is simpler than storing the parsed header.
             if end - start < length:
                 break
             position = start + length

@@ -1,4 +1,4 @@
-"""What a node without a script responds: the same as a real node without user tables."""
+"""The responses of a node without a script. They are those of a real node without user tables."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ _QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 
 
 class DefaultAnswers:
-    """The base class of `FakeNode`: a method ``_on_x`` returns the answer to a request of type x.
+    """The base class of `FakeNode`. A method ``_on_x`` returns the default answer to a request of
+    type x, such as ``_on_query``.
 
     `FakeNode` documents the attributes.
     """
@@ -88,7 +89,7 @@ class DefaultAnswers:
         for event_type in request.event_types:
             if event_type not in allowed_types:
                 return error(ErrorCode.PROTOCOL_ERROR, f"Invalid value '{event_type}' for Type")
-        # A further REGISTER adds to the types of earlier REGISTER messages.
+        # A client may send several REGISTER messages; their event types add up.
         connection = request.connection
         connection.event_types = tuple(
             dict.fromkeys((*connection.event_types, *request.event_types))
@@ -123,7 +124,8 @@ class DefaultAnswers:
 
     def _use(self, request: Request, name: str) -> Message:
         keyspace = name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
-        # Without `keyspaces`, the node accepts any name, so that a test need not declare them.
+        # If `keyspaces` is None, the node accepts any name, so that a test need not declare its
+        # keyspaces.
         if self.keyspaces is not None and keyspace not in self.keyspaces:
             return error(ErrorCode.INVALID, f"Keyspace '{keyspace}' does not exist")
         request.connection.keyspace = keyspace
@@ -133,7 +135,7 @@ class DefaultAnswers:
         text = request.query or ""
         prepared = self._statements.get(text)
         if prepared is None:
-            # The test has not described the statement by `prime_prepare`.
+            # If the test has not described the statement by `prime_prepare`, invent its columns.
             prepared = self._make_prepared(text)
         self._prepared[prepared.query_id] = prepared
         return Message(Opcode.RESULT, prepared.body)

@@ -28,7 +28,8 @@ def event_body(event_type: str, change: str, details: Sequence[Any]) -> bytes:
         return body
     if event_type == "SCHEMA_CHANGE":
         target, keyspace, *rest = details
-        # A keyspace has no name, and a table has no arguments.
+        # An event about a keyspace has no name after the keyspace, and one about a table has no
+        # argument types.
         name, arguments = (*rest, None, None)[:2]
         return body + schema_change_body(change, target, keyspace, name, arguments)
     if event_type == ROUTES_EVENT:

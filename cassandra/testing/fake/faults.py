@@ -58,7 +58,7 @@ class _Delay(Answer):
         self._answer = answer
 
     def perform(self, request: Request) -> None:
-        # call_later instead of a sleep, which would delay the responses to other requests too.
+        # Use `call_later`: a sleep would also delay the responses to other requests.
         request.connection.loop.call_later(self._seconds, self._answer.perform, request)
 
 
@@ -76,7 +76,7 @@ def delay(seconds: float, answer: Answerable) -> Answer:
 class Held:
     """A request that waits in a `Hold` until the test releases it.
 
-    `released` is True once the test has released it.
+    The attribute `released` is True after the test has released it.
 
     :param request: the request.
     :param default: the answer that `release` sends by default.
@@ -198,8 +198,8 @@ class Hold(Answer):
     def open(self) -> None:
         """Respond to all held requests. From now on, requests get the default at once."""
         with self._arrived:
-            # Under the lock, so that a request that arrives now is either in the queue, and
-            # released below, or gets its response at once.
+            # Set this under the lock: a request that arrives at the same time is then either in the
+            # queue and released below, or sees `_open` and gets its response at once.
             self._open = True
         self.release_all()
 

@@ -34,20 +34,21 @@ class Listening(Protocol):
 class NodeThread:
     """Runs an asyncio event loop from its creation until `stop`.
 
-    Other threads run functions on the loop by `call` and `post`. `number` returns the number of the
-    next request: all nodes of the thread share the numbers.
+    Other threads run functions on the loop by `call` and `post`. The attribute `number` is a
+    function that returns the number of the next request; all nodes of the thread share these
+    numbers.
     """
 
     is_simulated = False
     """True if `wait_for` and `wait_until` wait in virtual time."""
 
     def __init__(self, name: str) -> None:
-        # Always this type of loop, even if the test has set another event loop policy.
+        # Do not use `asyncio.new_event_loop`: the test may have set another event loop policy.
         self.loop: asyncio.AbstractEventLoop = asyncio.SelectorEventLoop()
         self.number = itertools.count().__next__
         self._posted: deque[tuple[Callable[..., Any], tuple[Any, ...]]] = deque()  # see `post`
         self._is_drain_scheduled = False
-        # By listening socket: the tasks that set up its new connections.
+        # Maps a listening socket to the tasks that set up its new connections.
         self._accepting: dict[Listening, set[asyncio.Task[Any]]] = {}
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
@@ -72,7 +73,7 @@ class NodeThread:
 
         In the loop's own thread, the function is called immediately.
         """
-        # If this thread waited for itself, it would wait forever.
+        # If the loop's own thread waited below, it would wait for itself, and so forever.
         if threading.get_ident() == self._thread.ident:
             return function(*args)
         done = threading.Event()
@@ -154,7 +155,9 @@ class NodeThread:
         make_protocol: Callable[[], asyncio.Protocol],
         tls: ssl.SSLContext | None,
     ) -> None:
-        """Called when clients have connected: create the protocols of their connections."""
+        """Accept new connections, and create their protocols. The loop calls this when clients have
+        connected.
+        """
         # At most 64 at a time, so that many new connections do not delay the open ones.
         for _ in range(64):
             try:
@@ -162,7 +165,7 @@ class NodeThread:
             except (BlockingIOError, ConnectionAbortedError):
                 return
             sock.setblocking(False)
-            # A task, because the TLS handshake takes time.
+            # Complete the connection in a task, because the TLS handshake takes time.
             connecting = self.loop.connect_accepted_socket(make_protocol, sock, ssl=tls)
             task = self.loop.create_task(connecting)
             accepting = self._accepting[listener]
@@ -173,7 +176,8 @@ class NodeThread:
         self, accepting: set[asyncio.Task[Any]], sock: socket.socket, task: asyncio.Task[Any]
     ) -> None:
         accepting.discard(task)
-        # The node was stopped, the client has disconnected, or TLS failed.
+        # Without a connection (the node was stopped, the client has disconnected, or TLS failed),
+        # nobody else closes the socket.
         if task.cancelled() or task.exception() is not None:
             sock.close()
 
@@ -182,8 +186,8 @@ class NodeThread:
     def post(self, function: Callable[..., Any], *args: Any) -> None:
         """Run ``function(*args)`` on the event loop soon. Many posts share one wake-up."""
         self._posted.append((function, args))
-        # `_drain` clears the flag before it empties the queue. So if the flag is set here, it will
-        # still find this call.
+        # `_drain` clears the flag before it empties the queue. So if the flag is set here, `_drain`
+        # has not emptied the queue yet, and will find this call.
         if not self._is_drain_scheduled:
             self._is_drain_scheduled = True
             self.loop.call_soon_threadsafe(self._drain)
@@ -197,8 +201,8 @@ class NodeThread:
 
     def settle(self) -> None:
         """Let the event loop finish all pending closes."""
-        # A transport closes its socket a few iterations of the loop later, and each call takes at
-        # least one iteration.
+        # A closed transport closes its socket some iterations of the loop later. Each `call` takes
+        # at least one iteration.
         for _ in range(5):
             self.call(lambda: None)
 

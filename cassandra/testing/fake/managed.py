@@ -122,7 +122,8 @@ class KeyspacesNode(FakeNode):
         """Return the status of each created table, as the service's table of tables does."""
         columns = [("keyspace_name", "text"), ("table_name", "text"), ("status", "text")]
         rows = [[*name, status] for name, status in self._status_by_table.items()]
-        # A table is CREATING in the first query for its status. The next query finds it ACTIVE.
+        # The first query for the status of a table returns CREATING. Make the table ACTIVE for the
+        # next query.
         for (keyspace, table), status in self._status_by_table.items():
             if status == "CREATING":
                 self._add_to_schema(keyspace, table)

@@ -156,14 +156,14 @@ class Placement:
             for index, member in enumerate(self._members())
             for member_token in member.tokens
         )
-        # -1 sorts before all indexes, so a node that owns exactly this token is found.
+        # -1 is less than all indexes, so the search also finds a node that owns exactly this token.
         start = bisect_left(ring, (token, -1))
         members = self._members()
         replicas: dict[int, Replica] = {}
         for step in range(len(ring)):
             index = ring[(start + step) % len(ring)][1]
             member = members[index]
-            # A node has several tokens, and so may come again: it counts once.
+            # A node with several tokens occurs several times on the ring, but is only one replica.
             replicas.setdefault(
                 index, Replica(member.host_id, shard_of(token, member.shards, member.ignore_msb))
             )

@@ -64,7 +64,8 @@ def _reasons(failures: Mapping[str, int], request: Request) -> bytes:
     )
 
 
-# By name of the field: (default value, encoder). `error_body` replaces None.
+# Maps the name of a field to (default value, encoder). If the default is None, `error_body` takes
+# the value from the request.
 _Field = tuple[Any, Callable[[Any], bytes]]
 _FIELDS: dict[str, _Field] = {
     "consistency": (None, _short),
@@ -85,7 +86,8 @@ _FIELDS: dict[str, _Field] = {
     "failures": ({}, bytes),
 }
 
-# By error code: the names of its fields, in order. Only a CAS write of version 5 has <contentions>.
+# Maps an error code to the names of its fields, in order. Only a timeout of a CAS write in version
+# 5 has <contentions>.
 _LAYOUTS: dict[int, tuple[str, ...]] = {
     ErrorCode.UNAVAILABLE: ("consistency", "required", "alive"),
     ErrorCode.WRITE_TIMEOUT: ("consistency", "received", "blockfor", "write_type", "contentions"),
@@ -134,7 +136,8 @@ def error_body(code: int, message: str, fields: Mapping[str, Any], request: Requ
         value = fields.get(name, default)
         if name == "contentions" and (request.version < 5 or fields.get("write_type") != "CAS"):
             continue
-        # The format depends on the version of the protocol, so _FIELDS cannot have the encoder.
+        # The format of this field depends on the protocol version, so the encoder in _FIELDS is not
+        # used.
         if name == "failures":
             parts.append(_reasons(value, request))
             continue

@@ -118,7 +118,7 @@ class Request:
             parser(self, reader)
         except UnicodeDecodeError as error:
             raise WireError(f"a text that is not UTF-8: {error}") from error
-        # A driver that sends too many bytes has a bug, which no response would reveal.
+        # Refuse a body that is too long: the driver has a bug, and a normal response would hide it.
         if not reader.at_end:
             raise WireError(f"{len(reader.rest())} bytes are left after the body of {self!r}")
 
@@ -195,7 +195,8 @@ def _last_parameters(request: Request, reader: BodyReader, flags: int) -> None:
     if flags & _TIMESTAMP:
         request.timestamp = reader.long()
     if request.version >= 5:
-        # Up to version 4, the flags are a single byte, in which 0x80 has no meaning.
+        # Before version 5, the flags are a single byte in which these bits have no meaning, so do
+        # not look at them.
         if flags & _KEYSPACE:
             request.keyspace = reader.string()
         if flags & _NOW:

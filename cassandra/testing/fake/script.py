@@ -22,7 +22,8 @@ _WITH_TEXT = frozenset({Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH})
 
 def _by_text(text: str) -> Callable[[Request], bool]:
     return lambda request: (
-        # PREPARE has CQL, too, but a prime for CQL is meant for its execution.
+        # A PREPARE has CQL too, but does not match: a prime for CQL answers the execution of a
+        # statement.
         request.opcode in _WITH_TEXT
         and (request.query == text or (bool(request.statements) and text in request.queries))
     )
@@ -86,8 +87,8 @@ class Script:
     __slots__ = ("_primes",)
 
     def __init__(self) -> None:
-        # The latest prime first. Each change replaces the tuple, because the node's thread may read
-        # it at any time.
+        # The primes, with the latest one first. Each change creates a new tuple, because the node's
+        # thread may iterate over the old one at any time.
         self._primes: tuple[Prime, ...] = ()
 
     def prime(self, match: Match, answer: Answerable, times: int | None) -> Prime:

@@ -215,8 +215,10 @@ class ScyllaNode(FakeNode):
         if tablet is None:
             return 0
         if request.connection.has_tablet_versions:
-            # In version 2 the client sends one hexadecimal digit of the tablet's version (the low
-            # half of the byte), and says which digit it is (the high half).
+            # In version 2, the client sends one byte about the version that it knows of the tablet.
+            # The high half of the byte is the index of a hexadecimal digit of the version, and the
+            # low half is that digit. If the digit differs from ours, the client does not know the
+            # present version.
             block = request.tablet_version_block or 0
             return 2 if tablet.version >> (block >> 4) * 4 & 0xF != block & 0xF else 0
         return 1 if _V1 in request.connection.options and not is_right else 0
@@ -227,7 +229,9 @@ def _is_lwt(text: str) -> bool:
 
 
 def _markers(text: str) -> list[str]:
-    """Return the column of each bind marker of an INSERT, or of conditions ``column = ?``."""
+    """Return the name of the column for each bind marker of an INSERT, or of relations ``column =
+    ?``.
+    """
     inserted = _INSERT.search(text)
     if inserted is None:
         return [match[1] for match in _COMPARED.finditer(text)]

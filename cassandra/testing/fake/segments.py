@@ -1,6 +1,7 @@
 """The frames of version 5 around envelopes (native_protocol_v5.spec, section 2).
 
-The checksums do not use the driver's code, so that a test finds an error in it.
+The checksums are computed here and not by the driver's code, so that tests find errors in that
+code.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ _CRC32_START = zlib.crc32(b"\xfa\x2d\x55\xca")
 def crc24(data: bytes) -> int:
     """Return the checksum of a frame's header, which is sent in little-endian order."""
     crc = _CRC24_START
-    # Bit by bit, on purpose: the driver's implementation uses a table.
+    # Compute it bit by bit, on purpose: the driver's implementation uses a table, so this one is
+    # independent of it.
     for byte in data:
         crc ^= byte << 16
         for _ in range(8):
@@ -75,7 +77,8 @@ def encode_segment(payload: bytes, self_contained: bool, compressed: bool) -> by
         if len(block) >= size:
             # An uncompressed length of 0 means that the payload is not compressed.
             block, size = payload, 0
-        # Two lengths of 17 bits and the flag, in little-endian order.
+        # The header has two lengths of 17 bits (compressed, uncompressed) and the flag
+        # "self-contained", in little-endian order.
         fields = (len(block) | size << 17 | self_contained << 34).to_bytes(5, "little")
     else:
         block = payload

@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = ["SCHEMA_TABLES", "SCHEMA_TABLES_OF_5_0", "answer_to", "names_system_table"]
 
-# The CQL that drivers use to read system tables. Nothing else is understood.
+# Matches the form of SELECT with which drivers read system tables. We do not parse any other CQL.
 _SELECT = re.compile(
     r"^\s*select\s+(?P<columns>.+?)\s+from\s+(?P<table>system\w*\.\w+)"
     r"\s*(?:where\s+(?P<where>.+?))?\s*(?:using\s+timeout\s+\w+)?\s*;?\s*$",
     re.IGNORECASE | re.DOTALL,
 )
-# A table in a keyspace of the server. Applications have keyspaces such as "system_data".
+# Matches a table in one of the server's own keyspaces. It lists their names, because an application
+# may have a keyspace such as "system_data".
 _SYSTEM_TABLE = re.compile(
     r"\bsystem(_(auth|distributed(_everywhere)?|schema(_mcs)?|traces|views|virtual_schema))?\"?\.\w",
     re.IGNORECASE,

@@ -83,8 +83,8 @@ def _varint(number: int) -> bytes:
 def _decimal(number: decimal.Decimal | int | float | str) -> bytes:
     sign, digits, exponent = decimal.Decimal(number).as_tuple()
     assert isinstance(exponent, int)
-    # The scale in CQL is the negated exponent. We join the digits, because arithmetic of `decimal`
-    # would round them to the precision of its context.
+    # The scale of a CQL decimal is the negative exponent. Join the digits as a string, because
+    # arithmetic with Decimals would round them to the precision of the context.
     unscaled = int("".join(map(str, digits)))
     return struct.pack(">i", -exponent) + _varint(-unscaled if sign else unscaled)
 
@@ -161,7 +161,7 @@ _SCALARS = {
 
 
 def _custom(class_name: str) -> bytes:
-    """Return the option of a custom type, which is known by its Java class."""
+    """Return the [option] of a custom type: the id 0 and the name of its Java class."""
     return b"\0\0" + string(class_name)
 
 
@@ -254,7 +254,8 @@ def _udt(udt: Udt) -> Type:
             + fields
         )
 
-    # The Java class has the names of type and fields in hexadecimal digits.
+    # In the name of the Java class, the names of the type and of its fields are written in
+    # hexadecimal digits.
     fields_in_class = ",".join(
         f"{name.encode().hex()}:{field.class_name}"
         for name, field in zip(names, types, strict=True)

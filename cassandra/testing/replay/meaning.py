@@ -1,9 +1,9 @@
-"""The meaning of a request: what must be equal, so that a recorded response fits a request.
+"""The meaning of a request: the parts that must be equal for a recorded response to be used.
 
-This is everything that decides about the response: the CQL, the values, the keyspace, consistency
-levels, the page, and if the response may omit the column metadata. Stream ids, client timestamps,
-ids of prepared statements, and the order of requests on different connections are left out, because
-they differ from run to run.
+These are all parts that have an effect on the response: the CQL, the values, the keyspace,
+consistency levels, the page, and if the response may omit the column metadata. Stream ids, client
+timestamps, ids of prepared statements, and the order of requests on different connections are left
+out, because they differ from run to run.
 """
 
 from __future__ import annotations

@@ -49,9 +49,10 @@ class ReplayNode(FakeNode):
         self.recording = recording
         self.refused: list[str] = []
         self._texts: dict[bytes, str] = {}  # the CQL of prepared statements, by id
-        # By the key of a request's meaning: its exchanges in order, with their numbers.
+        # Maps the key of a request's meaning to the recorded (number, exchange) pairs with this
+        # meaning, in their order.
         self._answers: dict[str, deque[tuple[int, Exchange]]] = {}
-        # Recorded events, by the number of the exchange before them.
+        # Maps the number of an exchange to the events that were recorded after it.
         self._events: dict[int, list[Exchange]] = {}
         self._index_recording(recording)
 
@@ -118,7 +119,7 @@ class ReplayNode(FakeNode):
         if not answers:
             self._refuse(request, meaning)
             return
-        # Use each response once, but the last one for all further requests.
+        # Use each response once, except the last one, which also answers all further requests.
         number, exchange = answers[0]
         if len(answers) > 1:
             answers.popleft()
@@ -128,7 +129,9 @@ class ReplayNode(FakeNode):
             self._push(Reader(event.body).string(), event.body)
 
     def _refuse(self, request: Request, meaning: Meaning) -> None:
-        """Respond to a request that was not recorded by an error."""
+        """Respond with an error to a request that was not recorded, and add its message to
+        `refused`.
+        """
         text = f"not in {self.path}: {shown(meaning)}"
         if request.version != self.recording.protocol_version:
             text += (

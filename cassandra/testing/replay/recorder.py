@@ -1,11 +1,12 @@
-"""`Recorder`: a proxy in front of a real node that records requests and their responses.
+"""`Recorder`: a proxy between an application and a real node; it records requests and their
+responses.
 
 For each connection of the application, an `_ApplicationSide` makes a connection to the node
-(`_NodeSide`), and passes on the bytes in both directions. It also parses them. The bytes are passed
-on unchanged, with one exception: we remove compression from SUPPORTED, because we could not read
-compressed messages.
-Exchanges are recorded in the order in which the application sent the requests. Requests that have
-no response at the end, and logins, are left out.
+(`_NodeSide`), and forwards the bytes in both directions. It also parses them. The bytes are
+forwarded unchanged, with one exception: we remove compression from SUPPORTED, so that the
+application does not choose it, because we cannot parse compressed messages. Exchanges are recorded
+in the order in which the application sent the requests. Requests that have no response at the end,
+and logins, are left out.
 """
 
 from __future__ import annotations
@@ -74,8 +75,8 @@ class Recorder:
         self.supported: Mapping[str, list[str]] = {}
         self.protocol_version = 0
         self.faults: list[Exception] = []
-        # [meaning, response] of each request, with None while the response is missing; and
-        # [None, event].
+        # A list [meaning, response] for each request, in which the response is None until it
+        # arrives; and a list [None, event] for each event.
         self._entries: list[list[Any]] = []
         self._links: set[_ApplicationSide] = set()  # the open connections
         self._thread: NodeThread | None = None
@@ -160,7 +161,7 @@ class Recorder:
         return self.start()
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        # If the block has failed, the recording would not have the whole run.
+        # If the block has raised an exception, the recording is incomplete: do not write it.
         if error is None:
             self.stop()
         else:
@@ -216,9 +217,11 @@ class _ApplicationSide(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._node: asyncio.Transport | None = None
         self._connecting: asyncio.Task[None] | None = None
-        self._unsent: list[bytes] = []  # bytes for the node until we are connected to it
+        # The application's bytes, until we are connected to the node.
+        self._unsent: list[bytes] = []
         self._requests, self._answers = Sniffer(), Sniffer()
-        # By stream: the request, and its entry in the recording (None if it is not recorded).
+        # Maps a stream id to the request in flight and its entry in the recording (None if the
+        # request is not recorded).
         self._in_flight: dict[int, tuple[Request, list[Any] | None]] = {}
         self._keyspace: str | None = None
         self._failure: str | None = None  # why the node cannot be reached
@@ -228,7 +231,9 @@ class _ApplicationSide(asyncio.Protocol):
 
     @property
     def node(self) -> Any:
-        """An object with the method `text_of`, which returns the CQL of prepared statements."""
+        """Stands in for the `FakeNode` of a connection. It only has the method `text_of`, which
+        returns the CQL of prepared statements.
+        """
         return SimpleNamespace(text_of=self._recorder.text_of)
 
     @property
@@ -256,8 +261,8 @@ class _ApplicationSide(asyncio.Protocol):
                 lambda: _NodeSide(self), host, port, ssl=self._recorder.ssl_context
             )
         except OSError as error:
-            # Respond with the reason. If we only closed the connection, the driver would suggest
-            # that the node expects TLS.
+            # Respond with the reason. If we just closed the connection, the driver's error would
+            # suggest that the node expects TLS.
             self._failure = f"the node to record, {host}:{port}, cannot be reached: {error}"
             self._refuse_requests()
             return
@@ -287,8 +292,8 @@ class _ApplicationSide(asyncio.Protocol):
 
     def on_node_data(self, data: bytes) -> None:
         """Called when bytes from the node arrive."""
-        # With frames, pass the bytes on as they are. Without frames, `_read_answers` writes each
-        # message, because it may change SUPPORTED.
+        # With frames, forward the bytes unchanged. Without frames, `_read_answers` forwards each
+        # message itself, because it has to change SUPPORTED.
         if self._answers.is_framed:
             self._write(data)
         self._parse_with(self._read_answers, data)
@@ -347,7 +352,7 @@ class _ApplicationSide(asyncio.Protocol):
             self._in_flight[stream] = (request, entry)
 
     def _read_answers(self, data: bytes) -> None:
-        """Parse the responses in bytes from the node, and pass them on if they have no frames."""
+        """Parse the responses in bytes from the node, and forward them if they have no frames."""
         self._answers.feed(data)
         while (envelope := self._answers.next()) is not None:
             was_framed = self._answers.is_framed
@@ -355,11 +360,11 @@ class _ApplicationSide(asyncio.Protocol):
                 self._recorder.supported = {**read_supported(envelope.body), "COMPRESSION": []}
                 body = without_compression(envelope.body)
                 envelope = envelope._replace(body=body)
-            # With frames, `on_node_data` has passed on the bytes.
+            # With frames, `on_node_data` has already forwarded the bytes.
             if not was_framed:
                 self._write(bytes_of(envelope))
             self._on_answer(envelope)
-            # `_on_answer` has parsed the rest, in which frames begin.
+            # Frames begin after this message. `_on_answer` has parsed the bytes that follow it.
             if not was_framed and self._answers.is_framed:
                 return
 
@@ -368,15 +373,15 @@ class _ApplicationSide(asyncio.Protocol):
         if envelope.opcode == Opcode.EVENT:
             self._recorder.add_event(envelope)
             return
-        # A response without a request is passed on, but not recorded.
+        # A response on a stream without a request is forwarded, but not recorded.
         request, entry = self._in_flight.pop(envelope.stream, (None, None))
         if request is None:
             return
         answer = (envelope.opcode, envelope.flags, envelope.body)
         starts_session = envelope.opcode in (Opcode.READY, Opcode.AUTHENTICATE)
         if request.opcode == Opcode.STARTUP and request.version >= 5 and starts_session:
-            # From here on, version 5 has frames in both directions (native_protocol_v5.spec,
-            # section 2.3.1).
+            # After the response to STARTUP, version 5 has frames in both directions
+            # (native_protocol_v5.spec, section 2.3.1).
             self._requests.begin_frames()
             rest = self._answers.begin_frames()
             if rest:

@@ -63,7 +63,8 @@ class SimulatedThread(NodeThread):
     def wait_for(self, predicate: Callable[[], Any], timeout: float) -> Any:
         """Wait in virtual time until a predicate is true; return its value.
 
-        Only a simulated thread can wait. Any other caller gets the present value.
+        Only a simulated thread can wait. If another thread calls this, it returns the present value
+        at once.
 
         :param predicate: a function without arguments.
         :param timeout: virtual seconds.
