@@ -22,8 +22,9 @@ __all__ = [
     "run_in_executor",
 ]
 
-# In cassandra-driver, `conn_fns` has the functions that try to import an event loop, and `excs` the
-# errors of those that failed. Both are empty here: the only event loop is always available.
+# In cassandra-driver, `conn_fns` has functions that each try to import an event loop, and `excs`
+# has the errors of those that failed. Both are empty here, because the only event loop is always
+# available.
 conn_fns: tuple[Callable[[], Any], ...] = ()
 excs: list[BaseException] = []
 

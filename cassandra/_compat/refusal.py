@@ -75,7 +75,7 @@ def holder(
             bound.apply_defaults()
             vars(self).update(bound.arguments)
 
-        # `inspect` and editors then show the parameters.
+        # Set the signature, so that `inspect` and editors show the parameters.
         __init__.__signature__ = Signature(  # type: ignore[attr-defined]
             [Parameter("self", by_position_or_name), *parameters]
         )

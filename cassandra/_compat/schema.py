@@ -64,7 +64,7 @@ def _parser(name: str, base: type) -> Any:
     return holder(name, parameters, "get_all_keyspaces", _WHY, base)
 
 
-# In cassandra-driver, these read the schema over a blocking connection.
+# In cassandra-driver, these classes read the schema over a blocking connection.
 SchemaParserV22 = _parser("SchemaParserV22", object)
 SchemaParserV3 = _parser("SchemaParserV3", SchemaParserV22)
 SchemaParserV4 = _parser("SchemaParserV4", SchemaParserV3)

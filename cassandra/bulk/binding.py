@@ -62,7 +62,8 @@ class StaticRows(NamedTuple):
             all(sizes[index] <= null_limit for index in self.clustering)
             and all(sizes[index] < 0 for index in self.regular)
             and (
-                # Without a static value, an empty clustering column is a value, not a missing one.
+                # If the row has no static value, an empty clustering column is an empty value, and
+                # not a missing one.
                 any(sizes[index] >= 0 for index in self.static)
                 or all(sizes[index] < 0 for index in self.clustering)
             )
@@ -134,13 +135,15 @@ class Binder:
         self._keys = keys
         self._batch = batch
         self._owners = owners
-        self.is_closed = False  # True refuses fields without a column, and rows of another length
+        # True refuses rows with a field without a column, or with another number of values.
+        self.is_closed = False
         self.ignored: Collection[str] = ()  # names of fields to ignore
-        self.is_dry = False  # True only checks the rows
-        self.is_plain = False  # True binds the application's rows without converters
+        self.is_dry = False  # True if the rows are only checked, and no requests are made
+        self.is_plain = False  # True if the application's rows are bound without converters
         self.is_empty_null = True  # True if an empty field of CSV means null
         self.static_rows: StaticRows | None = None
-        self.indexed_vectors: Sequence[IndexedVector] = ()  # columns whose vectors are checked
+        # The columns whose vectors are checked before they are sent.
+        self.indexed_vectors: Sequence[IndexedVector] = ()
 
     def _names_in_order(self) -> list[str]:
         """Return the column names in the order of values in a row without names."""
@@ -210,7 +213,8 @@ class Binder:
         :param failures: rows that do not fit the columns are added to it.
         :returns: (rows, row numbers) of all other rows.
         """
-        # The usual case: each row is a tuple in the order of the bind markers, so nothing is moved.
+        # In the usual case, each row is a tuple in the order of the bind markers, so return the
+        # rows unchanged.
         if (
             self._is_in_order
             and all(type(row) is tuple for row in rows)
@@ -241,7 +245,8 @@ class Binder:
         :param known_fields: the fields that have columns; None if a row may have other fields.
         :raises ValueError: if the row does not fit the columns.
         """
-        # A plain tuple or list has its values in order. Anything else may have names.
+        # A plain tuple or list has no names: its values are in the expected order. Any other row
+        # may have names.
         if type(row) is not tuple and type(row) is not list:
             is_object = type(row) is not dict and is_record(row)
             if is_object and not (

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["Checkpoint", "describe_cluster", "describe_files", "write_json"]
 
 _VERSION = 2
-# Keys of a subject that describe a cluster. Checkpoints of earlier releases do not have them.
+# The keys of a subject under which a cluster is described. Checkpoints of earlier releases may lack
+# them.
 _CLUSTERS = ("cluster", "source_cluster")
-_DIGESTED = 1 << 16  # bytes at the beginning, and at the end, of a file that go into its digest
+_DIGESTED = 1 << 16  # the digest of a file covers so many bytes at its beginning and at its end
 
 
 def write_json(path: str | os.PathLike[str], content: object, indent: int | None = None) -> None:
@@ -133,7 +134,8 @@ class Checkpoint:
             if not isinstance(subject_in_file, dict) or not isinstance(state, dict):
                 raise TypeError("its parts are no objects")
         except (ValueError, KeyError, TypeError) as error:
-            # Refuse it even with `restart`, as it may be another file of the application.
+            # Refuse the file even with `restart`: it may be another file of the application, which
+            # a checkpoint must not replace.
             raise ValueError(f"{self._path} is not a checkpoint: {error!r}") from error
         if restart:
             return
@@ -196,7 +198,7 @@ def _cluster(description: Any) -> dict[str, Any]:
 
 def _difference(recorded: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
     """Describe the first difference between two subjects."""
-    # The clusters. They may have the same name, and differ in their hosts.
+    # Compare the clusters. They may have the same name, but different hosts.
     for name in _CLUSTERS:
         if recorded.get(name) != ours.get(name):
             their_cluster, our_cluster = _cluster(recorded.get(name)), _cluster(ours.get(name))
@@ -206,7 +208,7 @@ def _difference(recorded: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
             return (
                 f"its {label} is {their_cluster.get('name')!r}, and not {our_cluster.get('name')!r}"
             )
-    # What is loaded into which table, and how.
+    # Compare what is loaded into which table, and the options.
     for name in ("work", "table", "statement"):
         if recorded.get(name) != ours.get(name):
             return f"its {name} is {recorded.get(name)!r}, and not {ours.get(name)!r}"
@@ -216,7 +218,7 @@ def _difference(recorded: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
         recorded_value = (recorded.get("options") or {}).get(name)
         if recorded_value != value:
             return f"its option {name} is {recorded_value!r}, and not {value!r}"
-    # The files: one that was replaced, changed, added or removed.
+    # Compare the files: one may have been replaced, changed, added or removed.
     recorded_files: list[dict[str, Any]] = recorded.get("files") or []
     our_files: list[dict[str, Any]] = ours.get("files") or []
     for recorded_file, our_file in zip(recorded_files, our_files, strict=False):
@@ -233,6 +235,6 @@ def _difference(recorded: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
         path = longer[min(len(recorded_files), len(our_files))]["path"]
         # The first file that only the longer list has.
         return f"the file {path!r} is {'new' if longer is our_files else 'gone'}"
-    # Anything else.
+    # Compare everything else.
     name = next((name for name in {**recorded, **ours} if recorded.get(name) != ours.get(name)), "")
     return f"its {name} is {recorded.get(name)!r}, and not {ours.get(name)!r}"

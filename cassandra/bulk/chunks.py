@@ -29,7 +29,7 @@ CHUNK_ROWS = 150_000
 TEXT_ROWS = 20_000
 # The maximum for rows that the application passes in: a row with a vector may take kilobytes.
 OBJECT_ROWS = 5_000
-CHUNK_BYTES = 12 << 20  # the greatest size of a chunk, unless a single row is larger
+CHUNK_BYTES = 12 << 20  # the maximum size of a chunk in bytes, unless a single row is larger
 LONGEST_LINE = 16 << 20  # bytes; a longer line means that the file is damaged
 
 
@@ -161,13 +161,13 @@ class Reading(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Rows that were read from a source. They become a chunk, unless earlier runs have written all
-    of them (according to the checkpoint).
+    """Rows that were read from a source. They become a chunk, unless earlier runs have processed
+    all of them (according to the checkpoint).
 
     :param size: how many rows.
     :param make_chunk: called as ``make_chunk(cut, first)``; returns the chunk without the first
-        `cut` rows, which earlier runs have written. `first` is the number of the first row, before
-        the cut, in the source.
+        `cut` rows, which earlier runs have processed. `first` is the number of the first row,
+        before the cut, in the source.
     """
 
     size: int
@@ -180,7 +180,7 @@ def rows_of_a_chunk(size: int, rows: int) -> int:
     :param size: the size of its columns in bytes.
     :param rows: how many rows it has.
     """
-    # At least one: a single row may be larger than CHUNK_BYTES.
+    # Return at least 1, because a single row may be larger than CHUNK_BYTES.
     return max(1, min(CHUNK_ROWS, CHUNK_BYTES * max(rows, 1) // max(size, 1)))
 
 
@@ -191,7 +191,8 @@ def slice_of(table: Any, start: int, count: int) -> Any:
     :param start: the index of the first row.
     :param count: how many rows at most.
     """
-    # Test for the methods of pandas and pyarrow, which may not be installed.
+    # Test for methods of pandas and pyarrow, and not for their classes: the packages may not be
+    # installed.
     if hasattr(table, "iloc"):
         return table.iloc[start : start + count]
     if hasattr(table, "slice"):

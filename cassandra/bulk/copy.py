@@ -297,7 +297,8 @@ class _Copy:
         is_static = len(self._prepared) > 1 and all(
             value is None for value in row[self._partition_width : self._key_width]
         )
-        # The row has a value outside the static columns, but lacks a column of the key.
+        # Otherwise the row cannot be written: it has a value outside the static columns, but lacks
+        # a column of the key.
         if not is_static or not set(value_positions) <= set(self._static_positions):
             key = dict(zip(self._names[: self._key_width], row, strict=False))
             missing = next(name for name, value in key.items() if value is None)
@@ -314,8 +315,8 @@ class _Copy:
         :param is_static: True for the statement of static columns.
         """
         column_count = len(self._names)
-        # For each distinct (TTL, write time) the indexes of the columns that have it. Without
-        # `keep_ttl` and `keep_write_time`, the only key is ().
+        # Maps each distinct (TTL, write time) of the row to the indexes of the columns that have
+        # it. If neither is kept, the only key is ().
         columns_by_using: dict[Row, list[int]] = {}
         # After the columns, the row has the TTLs of all values, then their write times.
         for index in range(self._key_width, column_count):
@@ -405,7 +406,7 @@ def _check_fields(
             if name not in source or name in seen:
                 continue
             seen.add(name)
-            # The types of the fields by name, in the source and in the target.
+            # These dicts have the types of the fields by name, in the source and in the target.
             source_fields, target_fields = (
                 dict(zip(types[name].field_names, types[name].field_types, strict=True))
                 if name in types

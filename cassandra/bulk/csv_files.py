@@ -36,7 +36,8 @@ FIRST_BYTES = 1 << 16  # bytes to read at a time until the header is complete
 MORE_BYTES = 1 << 20  # bytes to read at a time
 # Key columns of these types may have an empty value, which differs from null.
 _MAY_BE_EMPTY = frozenset({"ascii", "text", "varchar", "blob"})
-# (column name, index of the field in the file or None if the file lacks it, converter)
+# What `_readers` returns for each column: (column name, index of its field in the file, converter).
+# The index is None if the file lacks the column.
 _Reader = tuple[str, "int | None", "_FieldReader"]
 
 
@@ -275,7 +276,7 @@ def _read_header(
         try:
             header = next((row for row in rows if row), None)
         except csv.Error as error:
-            # In the same way, a quoted name may go on in the next piece.
+            # The error may be an open quote whose end is in the next piece, so read on.
             if piece:
                 continue
             line = rows.line_num
@@ -369,7 +370,7 @@ class _File:
             source=self._path,
             first=first + cut,
             lines=lines[cut:],
-            position=Position(0, 0),  # set later
+            position=Position(0, 0),  # `_chunks` in `sources` sets it
             raw=raw,
             names=self._header,
         )
@@ -416,7 +417,8 @@ class _File:
                     if read_rows.size:
                         continue
                     return
-                # No complete row: the next row is longer than the bytes that were read. Read more.
+                # There was no complete row, because the next row is longer than the bytes that were
+                # read. Read more.
                 if not is_last and error is None and len(data) <= chunks.LONGEST_LINE:
                     minimum = len(data) + chunks.CHUNK_BYTES
                     continue
@@ -453,7 +455,7 @@ class _File:
             source=self._path,
             first=first + cut,
             lines=lines,
-            position=Position(0, 0),  # set later
+            position=Position(0, 0),  # `_chunks` in `sources` sets it
             raw=raw,
             names=self._header,
         )
@@ -574,7 +576,7 @@ def _next_rows(path: str, rows: _Rows) -> tuple[list[Any], list[int]]:
             raise ValueError(f"{path}, line {line}: {error}") from error
         if not rows_read:
             break
-        if not all(rows_read):  # empty lines
+        if not all(rows_read):  # leave out empty lines, which the csv module returns as []
             pairs = [(row, line) for row, line in zip(rows_read, begins, strict=True) if row]
             rows_read, begins = [row for row, _ in pairs], [line for _, line in pairs]
         chunk_rows += rows_read

@@ -84,7 +84,8 @@ class FailedRows:
         if _key_of(location.source, location.row) in self._existing:
             return
         if self._file is None:
-            # Append: the failed rows of an earlier load may exist in this file only.
+            # Append to the file: it may be the only place where the failed rows of an earlier load
+            # still exist.
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
             # A load that was killed may have left a last line without a line end. Then begin a new
             # line first.
@@ -149,7 +150,8 @@ class FailedRows:
         if raw is not None:
             names = chunk.names or ()
             if len(raw) != len(names) or len(set(names)) < len(names):
-                # We cannot tell which field is which.
+                # With a wrong number of fields, or names that occur twice, we cannot tell which
+                # field has which name.
                 return {"_fields": list(raw)}
             return {name: self._value(name, text) for name, text in zip(names, raw, strict=True)}
         row: Any = None
@@ -169,7 +171,8 @@ class FailedRows:
         return {**fields, "_fields": self._unwritten} if self._unwritten else fields
 
     def _value(self, name: str, text: str) -> str | None:
-        # An empty field means null; but in a key column, which is never null, the empty value.
+        # An empty field means null. But key columns are never null, so there it means the empty
+        # value.
         return None if text in self._nulls and (text or name not in self._keys) else text
 
     def _fields_of_row(self, row: Any) -> dict[str, Any]:
@@ -345,7 +348,7 @@ def _as_faithful_json(column: Column, cql_type: Any, value: Any) -> tuple[bool, 
         json_value = json_of(decoded, refuse_other)
         loaded = _bytes_after_load(column, json_value)
         if column.is_hidden and loaded is not None:
-            # Each encryption of a value has other bytes, so compare the decrypted values.
+            # Encrypting a value twice gives different bytes, so compare the decrypted values.
             is_same = plain_codec(column.type).decode_nullable(loaded) == decoded
         else:
             is_same = loaded == data

@@ -38,7 +38,7 @@ class _JsonLines:
     def __init__(self, path: str, reading: Reading) -> None:
         self._path = path
         self._reading = reading
-        # For each column: (name, field name, converter).
+        # (column name, field name, converter) for each column.
         self._readers: list[tuple[str, str, Callable[[Any], Any]]] = []
         for column in reading.columns:
             read = json_reader(column.type, reading.formats)
@@ -78,7 +78,7 @@ class _JsonLines:
             source=self._path,
             first=first + cut,
             lines=lines,
-            position=Position(0, 0),  # set later
+            position=Position(0, 0),  # `_chunks` in `sources` sets it
             raw=raw,
         )
 
@@ -162,7 +162,7 @@ def _parquet_parts(path: str, reading: Reading) -> Iterator[Part]:
             source=path,
             first=first + cut,
             lines=None,
-            position=Position(0, 0),  # set later
+            position=Position(0, 0),  # `_chunks` in `sources` sets it
             raw=None,
         )
 
@@ -170,9 +170,10 @@ def _parquet_parts(path: str, reading: Reading) -> Iterator[Part]:
     with open(path, "rb") as binary:
         try:
             # Verify page checksums, if the file has any: otherwise a flipped bit would silently
-            # change a value. Spark and Hive write timestamps as INT96. By default pyarrow converts
-            # them to nanoseconds, which overflow silently outside the years 1677 to 2262. CQL has
-            # milliseconds, so convert them to these.
+            # change a value.
+            # Spark and Hive write timestamps as INT96. By default, pyarrow converts these to
+            # nanoseconds, which overflow silently outside the years 1677 to 2262. Convert them to
+            # milliseconds, which CQL timestamps have anyway.
             file = parquet.ParquetFile(
                 binary, page_checksum_verification=True, coerce_int96_timestamp_unit="ms"
             )

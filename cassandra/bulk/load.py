@@ -238,7 +238,8 @@ class Load:
         self.report = LoadReport(name, is_dry=options.dry_run)
         self._pipes = Pipes()
         self._chunks: Generator[Chunk, None, None] | None = None
-        self._work: Future[Any] | None = None  # the call that the reader thread got last
+        # The last call that was submitted to the reader thread.
+        self._work: Future[Any] | None = None
         self._plan: Plan | None = None
         self._prepared: Any = None
         self._is_conditional = False
@@ -247,7 +248,7 @@ class Load:
         self._mapping: dict[str, str] = {}
         # Column names, in the order in which rows without names have their values.
         self._source_order: list[str] = []
-        self._columns: list[Column] = []  # one per bind marker
+        self._columns: list[Column] = []  # the column of each bind marker
         self._order: list[str] = []  # field names, in the same order as `_source_order`
         self._failed: FailedRows | None = None
         # Rows that an interrupted run of this load has already written to the file of failed rows:
@@ -257,8 +258,9 @@ class Load:
         # checkpoint stores it: rows behind this offset failed after the checkpoint, and another run
         # reads them again.
         self._failed_size = 0
-        self._done = DoneRows(0, 0, 0)  # of all complete chunks, also of earlier runs
-        self._outcomes: Outcomes | None = None  # of the present chunk
+        # Counts of all complete chunks, including those of earlier runs.
+        self._done = DoneRows(0, 0, 0)
+        self._outcomes: Outcomes | None = None  # outcomes of the rows of the present chunk
         self._pace = Pace(options.concurrency)
         self._delay = 0.0  # seconds to wait before the next round, which repeats failed requests
         # The number of successive slices in which no row was written; see MOST_WAITS.
@@ -545,7 +547,7 @@ class Load:
             if all(name in names for name in clustering_names):
                 clustering_positions = [names.index(name) for name in clustering_names]
             elif not any(name in names for name in clustering_names):
-                clustering_positions = []  # only static columns
+                clustering_positions = []  # the statement only writes static columns
             # Clustering columns must have values even if we do not know their positions.
             key_names.update(clustering_names)
         # Without columns=, a file may lack a column that another file has. Columns of the key, and

@@ -158,7 +158,7 @@ def opened_bytes(
 def _opened_bytes(path: str) -> Any:
     """Open a file for reading its decompressed bytes."""
     if path == STANDARD_INPUT:
-        # A copy of the descriptor, so that closing the file leaves standard input open.
+        # Open a copy of the descriptor, so that closing this file does not close standard input.
         return open(os.dup(sys.stdin.fileno()), "rb")
     name = path.lower()
     if not name.endswith(COMPRESSED):
@@ -431,8 +431,8 @@ class Limited(io.BufferedIOBase):
             if self._decoder is None:
                 return data
             try:
-                # No data means the end of the file: then the decoder must have no incomplete
-                # character.
+                # Empty data means the end of the file (`final` of the decoder). If a character is
+                # incomplete then, the decoder raises an error.
                 converted: bytes = self._decoder.decode(data, not data).encode()
             except UnicodeError as error:
                 raise OSError(f"it is not in the encoding that was said: {error}") from error

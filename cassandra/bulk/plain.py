@@ -46,7 +46,8 @@ def plain_session(session: Any) -> Any:
         return session
     # Keep the column encryption policy of the handler: the cluster may have no such policy.
     policy = getattr(session.client_protocol_handler, "column_encryption_policy", None)
-    # A shallow copy: only the handler differs, and the application's session keeps its own.
+    # Make a shallow copy that only differs in its handler: the application's session keeps its own
+    # handler.
     view = copy.copy(session)
     view.client_protocol_handler = encrypting_handler(ProtocolHandler, policy)
     return view

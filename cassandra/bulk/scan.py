@@ -176,10 +176,11 @@ class _ScanBase:
             # Do not request pages larger than the limit.
             self.page_size = min(self.page_size, self.limit)
             if self.checkpoint is not None:
-                # The checkpoint would record the last page as used, although the limit may cut off
-                # rows of it: the next scan would skip them.
+                # The limit may cut off rows of the last page, but the checkpoint would record the
+                # whole page as used. So the next scan would skip these rows.
                 raise ValueError("a scan with a checkpoint does not have the option 'limit'")
-        # Added to the subject of the checkpoint: a copy adds its target, for example.
+        # Further entries for the subject of the checkpoint. A copy adds its target table, for
+        # example.
         self.purpose: dict[str, Any] = {}
         self.is_dry = False  # True for dry runs, which save no checkpoint
         self.unit = "rows"  # what the progress display counts

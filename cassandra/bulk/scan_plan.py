@@ -131,7 +131,8 @@ def plan_steps(
         try:
             estimates_page = yield _estimates_of(host, keyspace, table_name)
         except DriverException:
-            continue  # without this node's estimates, ranges are only less equal in size
+            # The scan works without this node's estimates, but its ranges differ more in size.
+            continue
         estimates += [
             Estimate(int(start), int(end), int(mean_size) * int(partition_count))
             for start, end, mean_size, partition_count in plain_rows.tuples(estimates_page)
@@ -204,7 +205,7 @@ class Fetch:
     def __init__(self, number: int, state: bytes | None) -> None:
         self.number = number
         self.state = state
-        self.attempts = 0  # failed requests for this page
+        self.attempts = 0  # how many requests for this page have failed
         self.handle: Any = None  # the result or future of the request in flight
 
 
@@ -285,7 +286,8 @@ class PageQueue:
         # Rise at once to the size of a larger page, and fall by an eighth of the difference.
         self._page_bytes = max(size, self._page_bytes + (size - self._page_bytes) / 8)
         if state is not None:
-            # At the front of the queue, so that this range is finished before others are begun.
+            # Put the next page at the front of the queue, so that this range is finished before
+            # others are begun.
             self._waiting.appendleft(Fetch(fetch.number, state))
 
     def used(self, fetch: Fetch, state: bytes | None) -> None:

@@ -1,8 +1,9 @@
 """Protocols (`typing.Protocol`) with the attributes of sessions and results that scans, loads and
 unloads use.
 
-This package cannot import the classes of the sessions, because their methods (`Session.load`, for
-example) import it. Only type checkers import this module.
+The methods of the sessions of both APIs (`Session.load`, for example) call this package. So its
+modules refer to these protocols, and not to the classes of the sessions. Only type checkers import
+this module.
 """
 
 from __future__ import annotations

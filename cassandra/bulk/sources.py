@@ -272,10 +272,10 @@ def _chunks(
     row = 0
     for part in parts:
         end = row + part.size
-        # If an earlier run has written all rows of this part, do not make a chunk, which would
+        # If an earlier run has processed all rows of this part, do not make a chunk, which would
         # convert its values.
         if end > skip:
-            # The first argument leaves out the rows of this part that an earlier run has written.
+            # The first argument leaves out the rows of this part that an earlier run has processed.
             chunk = part.make_chunk(max(skip - row, 0), first + row)
             yield chunk._replace(position=Position(file, end))
         row = end
@@ -288,7 +288,8 @@ def _parts_of_rows(rows: Iterable[Any]) -> Iterator[Part]:
     iterator = iter(rows)
 
     def make_chunk(chunk_rows: list[Any], cut: int, first: int) -> Chunk:
-        # Without the first `cut` rows; `first` is the number of the first row.
+        # The chunk lacks the first `cut` rows of the part. `first` is the number of the part's
+        # first row.
         return Chunk(
             rows=chunk_rows[cut:],
             size=len(chunk_rows) - cut,
@@ -323,7 +324,8 @@ def _parts_of_table(table: Any, reading: Reading) -> Iterator[Part]:
     """Yield the rows of a data frame, array or Arrow table in parts."""
 
     def make_chunk(part: Any, cut: int, first: int) -> Chunk:
-        # Without the first `cut` rows; `first` is the number of the first row.
+        # The chunk lacks the first `cut` rows of the part. `first` is the number of the part's
+        # first row.
         part = select_columns(slice_of(part, cut, chunks.CHUNK_ROWS) if cut else part, reading)
         return Chunk(
             rows=part,
@@ -356,13 +358,14 @@ def _size_of(table: Any) -> int:
             sample = sample.astype(dict.fromkeys(categories, object))
         return int(sample.memory_usage(deep=True).sum()) * len(table) // max(len(sample), 1)
     size = int(table.nbytes)
-    # For each dictionary column of Arrow add the average size of a value, times the rows.
+    # A dictionary column of Arrow stores each distinct value once. Add the average size of a value,
+    # multiplied by the number of rows.
     for arrow_type, column in (
         zip(table.schema.types, table.columns, strict=True) if hasattr(table, "schema") else ()
     ):
         # Only dictionary types have both attributes.
         if hasattr(arrow_type, "value_type") and hasattr(arrow_type, "index_type"):
-            # A column of a table has chunks; that of a record batch is a single array.
+            # A column of a table consists of chunks. A column of a record batch is a single array.
             for part in getattr(column, "chunks", [column]):
                 values = part.dictionary
                 size += len(part) * values.nbytes // max(len(values), 1)

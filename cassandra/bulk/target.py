@@ -66,7 +66,7 @@ def table_of(metadata: Metadata, name: str, keyspace: str | None, with_views: bo
             f"a table is named as table or keyspace.table, not by a statement, {name!r}: "
             "columns= and where= choose what is read; session.execute runs statements"
         )
-    # Split the name, and complete it by the keyspace of the session.
+    # Split the name. If it has no keyspace, use the session's.
     parts = _split_name(name)
     if len(parts) == 2:
         keyspace, name = parts
@@ -349,7 +349,7 @@ def positions_in(source_order: Sequence[str], names: Sequence[str]) -> list[int]
     """
     positions: list[int] = []
     for index, name in enumerate(names):
-        # The positions of all values for this name.
+        # The positions of all values with this name.
         same_name = [position for position, column in enumerate(source_order) if column == name]
         # The n-th bind marker of a name gets its n-th value, or the last one if there are fewer.
         positions.append(same_name[min(names[:index].count(name), len(same_name) - 1)])

@@ -337,7 +337,7 @@ def _converted_scalar(type_name: str, read: Reader, value: object) -> Any:
             )
     elif isinstance(value, float):
         if type_name in _REALS:
-            return value  # NaN or infinity, written by name
+            return value  # NaN or infinity: the JSON parser makes a float of these names
         # Refuse NaN and infinity, which decimals do not have: only for finite numbers this
         # difference is 0.
         if type_name == "decimal" and value - value == 0:

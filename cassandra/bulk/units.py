@@ -88,7 +88,7 @@ class UnitWatch:
             column = self._pending.get(field)
             if column is None or value is None or value in self._nulls:
                 continue
-            # One value of a column is enough.
+            # One value is enough to find out the unit, so do not look at this column again.
             del self._pending[field]
             if type(value) is str and value.strip().isascii() and value.strip().isdigit():
                 # Do not parse longer numbers: they are not timestamps in any unit, and Python may

@@ -136,7 +136,7 @@ class _Writer:
                 + ("" if (self.folder / MANIFEST).exists() else f", and has no {MANIFEST}")
             )
         self.report = UnloadReport()
-        self.rows_of: dict[str, int] = {}  # by file name, for the manifest
+        self.rows_of: dict[str, int] = {}  # the number of rows by file name, for the manifest
         self._format = format
         self._compression = compression
         self._file_bytes = file_bytes
@@ -148,7 +148,8 @@ class _Writer:
         self._path: Path | None = None
         self._rows = self._file_pages_bytes = 0
         self._stack = ExitStack()  # closes the present file
-        # Writes a page to the present file, and returns its rows; None between files.
+        # A function that writes a page to the present file, and returns how many rows it has. None
+        # if no file is open.
         self._write: Callable[[Any], int] | None = None
 
     def add(self, result: Page) -> None:

@@ -56,13 +56,14 @@ class FileForm:
         if not isinstance(self.header, bool):
             raise TypeError(f"header is True or False in an unload, but is {self.header!r}")
         values: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        LoadOptions(**values)  # applies the same rules
+        LoadOptions(**values)  # raises the same errors as for a load
         for name in ("delimiter", "quote"):
             if values[name] is not None and values[name] in "\r\n\0":
                 raise ValueError(f"{name} must not end a line, but is {values[name]!r}")
         if self.quote == (self.delimiter or ","):
             raise ValueError(f"delimiter and quote are both {self.quote!r}")
-        # Use Python's name of the encoding; the class is frozen, so set it in this way.
+        # Replace the encoding by Python's name for it. The class is frozen, so `self.encoding =
+        # ...` would raise an error.
         object.__setattr__(self, "encoding", codecs.lookup(self.encoding).name)
         if self.encoding in _JOINING:
             raise ValueError(f"files cannot be written in the encoding {self.encoding!r}")
@@ -161,7 +162,7 @@ class FileText:
             else json.dumps(json_value, ensure_ascii=False)
         )
         if null and text == null:
-            # A load would read it as null.
+            # A load would read this text as null, so the value would be lost.
             raise ValueError("a value has the text that stands for null")
         return text
 

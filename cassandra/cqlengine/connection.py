@@ -90,7 +90,7 @@ session: Any = None
 udt_by_keyspace: dict[str | None, dict[str, Any]] = defaultdict(dict)
 
 _connections: dict[Any, Connection] = {}
-# The lock of `_connections`. Reentrant, because `_add_to_registry` holds it while it calls
+# The lock of `_connections`. It is reentrant, because `_add_to_registry` holds it while it calls
 # `set_default_connection`.
 _registry_lock = threading.RLock()
 
@@ -566,12 +566,14 @@ def setup(
     :raises NoHostAvailable: if no host can be connected to, unless `lazy_connect` or
         `retry_connect` is set.
     """
-    # Set it before connecting, which registers user types without a keyspace in this keyspace.
+    # Set the keyspace before connecting: on connecting, user types without a keyspace are
+    # registered in this keyspace.
     set_default_keyspace(default_keyspace)
     connection = Connection(
         DEFAULT_CONNECTION, hosts, consistency, lazy_connect, retry_connect, kwargs
     )
-    # They may have a password, and error reports may show local variables.
+    # Delete the keyword arguments: they may have a password, and error reports may show local
+    # variables.
     del kwargs
     connection.default_keyspace = default_keyspace
     _replace_default(connection)
@@ -593,7 +595,8 @@ async def asetup(
     """
     set_default_keyspace(default_keyspace)
     connection = Connection(DEFAULT_CONNECTION, hosts, consistency, cluster_options=kwargs)
-    # They may have a password, and error reports may show local variables.
+    # Delete the keyword arguments: they may have a password, and error reports may show local
+    # variables.
     del kwargs
     connection.default_keyspace = default_keyspace
     await connection.asetup()
@@ -705,7 +708,7 @@ async def aexecute(
     if log.isEnabledFor(logging.DEBUG):
         hooks.log_statement(log, target, getattr(statement, "query_string", statement), params)
     future = target.session.execute(statement, params, timeout=timeout)
-    # Set it on this request only: other code may use the session too, with other rows.
+    # Set the row factory of this request only: other code may use the session too, with other rows.
     future.row_factory = dict_factory
     return await future
 
@@ -722,7 +725,8 @@ def register_udt(
     """
     udt_by_keyspace[keyspace][type_name] = klass
     target = _connections.get(DEFAULT_CONNECTION if connection is None else connection)
-    # On `cassandra.aio` registering has to be awaited, which this function cannot do.
+    # Do nothing on a connection of `cassandra.aio`: registering has to be awaited there, which this
+    # function cannot do.
     if target is not None and target.session is not None and not target.is_async:
         _register_user_type(target, keyspace, type_name, klass)
 

@@ -95,7 +95,7 @@ class Mapping:
 
     def __init__(self, columns: dict[str, Column[Any]]) -> None:
         self.columns = columns
-        self.model: Any = None  # the class; set when it is created
+        self.model: Any = None  # the model's class, which is set after the class is created
         # For classes that share a table by a discriminator column: `base` is the mapping of the
         # first of these classes. The `classes` of that mapping has all of them by discriminator
         # value.
@@ -566,9 +566,11 @@ class InstanceRows:
             model = mapping.class_of(row[position])
             if model is not self._model:
                 if context is not None:
-                    # Read rows of another class with the keyspace and connection of this one.
+                    # This model is for another keyspace or connection, so use the class of the row
+                    # that is for them too.
                     model = context_class(model, *context)
-                # The other class has other columns, in another order.
+                # The class of the row may have other columns, in another order, so arrange the row
+                # for that class.
                 (row,) = model.__mapping__.rows(names, self._filled)((raw,), self._tail)
             instance = model.__new__(model)
             instance._row = row

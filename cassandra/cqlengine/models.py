@@ -124,7 +124,7 @@ def _columns_of(bases: Sequence[type], attrs: dict[str, Any]) -> dict[str, Colum
 def _check_names(name: str, columns: dict[str, Column[Any]]) -> None:
     """Raise an error for a column that hides a method, or has the same field as another column."""
     for column_name in columns:
-        # Instances have their values in the attribute `_row`.
+        # `_row` is reserved too: instances store their values in it.
         if column_name in _RESERVED or column_name == "_row":
             raise ModelDefinitionException(
                 f"column '{column_name}' conflicts with built-in attribute/method"
@@ -177,7 +177,7 @@ def _check_keys(
             )
     if not any(column.partition_key for column in keys):
         keys[0].partition_key = True
-    # Only clustering columns have an order.
+    # Only clustering columns may have an order; refuse it for all others.
     for column in columns.values():
         order = column.clustering_order
         if order is None:
@@ -400,7 +400,8 @@ def _join_family(
             # discriminator values.
             mapping.base = parent.__mapping__.base
     value = model.__discriminator_value__
-    # Neither a base without a value nor a class for another keyspace or connection is registered.
+    # Do not register a class without a discriminator value, or one that `context_class` has made
+    # for another keyspace or connection.
     if value is None or abstract or "__context_of__" in vars(model):
         return
     other = mapping.base.classes.get(value)

@@ -45,7 +45,7 @@ class Options:
 
     def with_changes(self, **changes: Any) -> Options:
         """Return a copy with some options changed."""
-        # Do not call __init__: all its defaults would be overwritten.
+        # Do not call __init__, because all defaults that it sets would be overwritten.
         options = Options.__new__(Options)
         for name in Options.__slots__:
             setattr(options, name, getattr(self, name))

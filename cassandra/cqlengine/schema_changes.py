@@ -76,7 +76,7 @@ def _normal_type(type_text: str) -> str:
                     break
                 depth -= 1
             position += 1
-        # Take out `frozen<` and its `>`.
+        # Remove `frozen<` and the `>` that closes it.
         text = text[:start] + text[start + len("frozen<") : position] + text[position + 1 :]
     return text
 
@@ -159,7 +159,7 @@ def create_table(model: type[BaseModel], table: str) -> str:
             for column in mapping.clustering_keys.values()
         )
         options.insert(0, f"CLUSTERING ORDER BY ({orders})")
-    # IF NOT EXISTS, because another process may create the table at the same time. The caller
+    # Add IF NOT EXISTS, because another process may create the table at the same time. The caller
     # compares the columns afterwards.
     text = f"CREATE TABLE IF NOT EXISTS {table} ({', '.join(definitions)})"
     return f"{text} WITH {' AND '.join(options)}" if options else text
@@ -348,7 +348,7 @@ def option_changes(model: type[BaseModel], table: str, existing: Mapping[str, An
                 existing_items.get(key) != _comparable_option(item) for key, item in value.items()
             ):
                 different[name] = value
-        # The server has no such option yet, or another value.
+        # The server has another value, or none because it does not have this option yet.
         elif existing_value is None or _comparable_option(existing_value) != _comparable_option(
             value
         ):

@@ -381,7 +381,7 @@ class SelectStatement(BaseCQLStatement):
         return super().clauses() if self.ann is None else [*self.where_clauses, self.ann]
 
     def bound(self) -> list[Any]:
-        # The marker of LIMIT is the last one.
+        # LIMIT comes last in the CQL, so its value is the last one.
         return [*super().bound(), self.limit] if self.limit else super().bound()
 
 

@@ -69,8 +69,9 @@ class UserTypeMetaClass(type):
     ) -> UserTypeMetaClass:
         fields: dict[str, Column[Any]] = {}
         attrs.update(columns_of_annotations(name, attrs, UserTypeDefinitionException))
-        # Collect the fields of the bases, then the class's own. The first base has precedence, as
-        # in Python's attribute lookup, so it comes last.
+        # Collect the fields of the bases, then the class's own. Later entries replace earlier ones,
+        # so iterate over the bases in reverse: then the first base has precedence, as in Python's
+        # attribute lookup.
         for base in reversed(bases):
             fields.update(getattr(base, "__fields__", {}))
         declared = {
@@ -174,7 +175,8 @@ class BaseUserType(metaclass=UserTypeMetaClass):
             }
             return cls(**fields)
         if isinstance(value, tuple):
-            # Not strict: a value that was written before ALTER TYPE added a field is shorter.
+            # Do not use strict=True: a value that was written before ALTER TYPE added a field has
+            # fewer fields.
             return cls(**dict(zip(cls.__fields__, value, strict=False)))
         # Accept an object of another class that has all fields as attributes. (A type without
         # fields would accept any object, so it accepts none.)

@@ -138,7 +138,7 @@ def changed_positions(values: Values, mapping: ColumnsOfModel) -> list[int]:
             position
             for position, column in enumerate(mapping.order)
             if touched_bits >> position & 1
-            # A null counts only if the application has set it.
+            # A null is only a change if the application has set it.
             and (values.explicit >> position & 1 or not column.is_null(values[position]))
             # A counter of 0 needs no write: it would add nothing.
             and not (column.is_counter and not values[position])
@@ -188,7 +188,8 @@ def commit(values: Values, mapping: ColumnsOfModel, *, is_insert: bool) -> None:
         values.unknown = ~(values.explicit | values.exposed)
     else:
         values.unknown &= ~(values.explicit | values.exposed)
-    # Copy what the application may change in place: the stored values must not change with it.
+    # Copy the values that the application may change in place, so that the stored values do not
+    # change with them.
     stored = list(values)
     exposed = values.exposed | values.explicit
     is_new = is_insert or values.stored is None

@@ -104,7 +104,7 @@ def _own_modules(path: Path) -> list[str]:
 
 def _findings(source: files.Source, program: Program) -> list[Finding]:
     """Return the findings in a file, sorted by line."""
-    # Several facts may show the same difference in the same code: keep one finding of them.
+    # Several facts may show the same difference in the same code. Report it only once.
     findings_by_key = {}
     for fact in reader.read(source.tree):
         for difference in DIFFERENCES:

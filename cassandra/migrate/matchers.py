@@ -168,7 +168,8 @@ class PrivateAttribute(Matcher):
         # Names with two leading and trailing underscores belong to Python.
         if not fact.name.startswith("_") or fact.name.endswith("__"):
             return ""
-        # The application itself sets or defines an attribute of this name.
+        # If the application itself sets or defines an attribute with this name, it may mean its
+        # own.
         if fact.name in program.stored or fact.name in program.defined:
             return ""
         return f"{fact.owner.rpartition('.')[2]}.{fact.name}"

@@ -226,7 +226,8 @@ def parameters(name: str) -> frozenset[str] | None:
     except (TypeError, ValueError):
         return None
     if any(
-        # A ``**_unknown`` parameter only refuses other arguments.
+        # A parameter ``**_unknown`` does not mean that any argument is accepted: it only exists to
+        # refuse them.
         parameter.kind is parameter.VAR_KEYWORD and parameter.name != _REFUSED
         for parameter in signature
     ):

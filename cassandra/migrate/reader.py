@@ -424,7 +424,7 @@ class _Reader(ast.NodeVisitor):
 
     def _add_looked_up_names(self, node: ast.Call, dotted_name: str) -> None:
         """Add facts for names in strings that a call resolves, such as ``mock.patch("...")``."""
-        # With these arguments, the name need not exist.
+        # With the argument `create` or `raising`, the name need not exist.
         if any(keyword.arg in ("create", "raising") for keyword in node.keywords):
             return
         first_argument = node.args[0] if node.args else None

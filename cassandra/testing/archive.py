@@ -41,7 +41,7 @@ __all__ = ["ensure_archive"]
 _START_TIMEOUT_S = 120.0
 _DUMP_TIMEOUT_S = 120.0
 _HEAP = "512M"
-_PORTS = (9042, 7000)  # of the native protocol, and between nodes
+_PORTS = (9042, 7000)  # ports of the native protocol, and of the traffic between nodes
 # Without these flags, Java does not use archives together with an agent. Cassandra needs an agent,
 # which measures the size of objects.
 _WITH_AGENT = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+AllowArchivingWithJavaAgent")
@@ -69,7 +69,7 @@ def ensure_archive(
     :param jars: the directory with the jars of Cassandra.
     :param watch: called repeatedly while this waits. It may raise an error to give up.
     """
-    if java.major < 13:  # -XX:ArchiveClassesAtExit came with 13
+    if java.major < 13:  # earlier versions do not have -XX:ArchiveClassesAtExit
         return []
     base = os.path.join(version_directory(version), f"classes-{java.identity}")
     archive, failure_note, base_archive = f"{base}.jsa", f"{base}.failed", f"{base}-base.jsa"

@@ -95,7 +95,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
         raise LocalClusterError(
             "-n and --dc exclude each other: --dc NAME=NODES says how many nodes there are"
         )
-    # A number of racks, or their names separated by commas.
+    # The option is a number of racks, or their names separated by commas.
     racks: Any = arguments.racks
     if racks is not None:
         racks = int(racks) if racks.isdigit() else racks.split(",")

@@ -16,7 +16,7 @@ from types import TracebackType
 
 try:
     import fcntl
-except ImportError:  # Windows, where LocalCluster raises its own error
+except ImportError:  # on Windows, where LocalCluster raises its own error
     fcntl = None  # type: ignore[assignment]
 
 __all__ = ["FileLock"]

@@ -166,7 +166,8 @@ class Supervisor:
                     watch()
                 time.sleep(_POLL_S)
         finally:
-            # The command runs too long, or `watch` has raised an error: kill it.
+            # If there is no exit status, the command runs too long, or `watch` has raised an error:
+            # kill the command.
             if code is None:
                 self.signal(pid, signal.SIGKILL)
                 self.wait(pid, _CLOSE_TIMEOUT_S)
@@ -199,7 +200,8 @@ class Supervisor:
         try:
             self._process.wait(_CLOSE_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            # On Linux, the kernel kills its children with it (PR_SET_PDEATHSIG).
+            # Kill the supervisor. On Linux, the kernel then kills its children too
+            # (PR_SET_PDEATHSIG).
             self._process.kill()
             self._process.wait()
 

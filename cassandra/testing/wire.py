@@ -166,7 +166,7 @@ class Reader:
             self.skip_type()
             self.skip_type()
         elif type_code == _TYPE_UDT:
-            # keyspace, name, and (name, type) of each field
+            # A user-defined type has its keyspace, its name, and the (name, type) of each field.
             self.string()
             self.string()
             for _ in range(self.short()):

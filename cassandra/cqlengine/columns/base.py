@@ -70,7 +70,7 @@ class BaseValueManager:
 
     def reset_previous_value(self) -> None:
         """Make the current value the previous value, with which later values are compared."""
-        # Copy it, because a collection may change in place later.
+        # Copy the value, because a collection may change in place later.
         self.previous_value = copy.deepcopy(self.value)
 
     def getval(self) -> Any:
@@ -124,9 +124,9 @@ class Column(Mapped[T]):
 
     db_type: ClassVar[str] = ""
     value_manager: ClassVar[type[BaseValueManager]] = BaseValueManager
-    # the clause of UPDATE that changes the column, if it is not an assignment
+    # The class of the clause with which an UPDATE changes the column; None for a plain assignment.
     update_clause: ClassVar[Any] = None
-    # the class of a custom index; None for the default kind of index
+    # The server's class of the column's index; None for the default kind of index.
     index_class: ClassVar[str | None] = None
     is_counter: ClassVar[bool] = False
     mutable: ClassVar[bool] = False  # values may change in place
@@ -189,7 +189,7 @@ class Column(Mapped[T]):
 
     def _unknown_option(self, name: str) -> TypeError:
         """Return the error for an option that the column does not have."""
-        # Import it here only: it is slow, and only needed for the error.
+        # Import `inspect` here, because that is slow, and only needed for this error.
         signature = import_module("inspect").signature
         options = {
             option: None
@@ -284,7 +284,7 @@ class Column(Mapped[T]):
         """Return the default value of a new instance."""
         if callable(self.default):
             return self.default()
-        # A copy, because instances must not share a value that may change in place.
+        # Return a copy, because instances must not share a value that may change in place.
         return snapshot(self.default)
 
     # -- copies ---------------------------------------------------------------------------------
@@ -384,8 +384,8 @@ class Column(Mapped[T]):
 
     def get_cql(self) -> str:
         """Return the quoted column name."""
-        # Always quoted, because attribute names may have capitals, and servers change unquoted
-        # names to lower case.
+        # Always quote the name, because attribute names may have capitals, and servers change
+        # unquoted names to lower case.
         return escape_name(self.db_field_name)
 
     def get_column_def(self) -> str:

@@ -111,7 +111,8 @@ class BaseCollectionColumn(Column[T]):
         return column.validate(value)
 
     def _isolates(self) -> bool:
-        # The stock `to_python` creates a new collection of converted elements.
+        # The `to_python` methods of this module create a new collection. So the result is isolated
+        # if each element is.
         return self._is_stock() and all(column._isolates() for column in self.types)
 
     @property
@@ -603,7 +604,7 @@ class UserDefinedType(Column[U], Generic[U]):
     @property
     def db_type(self) -> str:  # type: ignore[override]
         """The type in CQL: ``frozen<name>``."""
-        # Always frozen, because the mapper always writes a value as a whole.
+        # The type is always frozen, because the mapper always writes a value as a whole.
         return f"frozen<{protect_name(self.user_type.type_name())}>"
 
     @property
@@ -650,7 +651,8 @@ def resolve_udts(col_def: Column[Any], out_list: list[type[UserType]]) -> None:
     :param out_list: the list to append to.
     """
     for column in col_def.sub_types:
-        # Inner types first, because CREATE TYPE refuses a field whose type does not exist yet.
+        # Append inner types first, because CREATE TYPE refuses a field whose type does not exist
+        # yet.
         resolve_udts(column, out_list)
     if isinstance(col_def, UserDefinedType):
         out_list.append(col_def.user_type)

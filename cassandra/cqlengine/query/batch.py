@@ -193,7 +193,7 @@ class BatchQuery:
             )
         if query.timestamp is None and self.timestamp is not None:
             query.timestamp = self.timestamp
-        # `prepared` is the CQL, `bound` the values.
+        # `prepared` returns the statement's CQL, `bound` its values.
         self.add_bound(query.prepared(), query.bound(), bool(query.conditionals))
 
     def add_bound(

@@ -77,7 +77,7 @@ def execute_write(
     :param instance: the instance that is written; None for a write of a queryset.
     :raises LWTException: if the write is conditional and was not applied.
     """
-    # The instance may have its own `__connection__`.
+    # The class of the instance may have another `__connection__` than `model`.
     connection = options.connection or (model if instance is None else instance).__connection__
     if options.batch is not None:
         options.batch.add_bound(text, values, options.is_conditional, connection, saved_state)
@@ -157,7 +157,7 @@ def insertion(mapping: Mapping, values: Values) -> Write:
     _check_keys(mapping, values, written_bits)
     table = mapping.table_name(options.keyspace)
     timestamp = timestamp_of(options)
-    # The CQL depends on these only. It is cached with this key.
+    # The CQL only depends on the items of this tuple, so cache it with the tuple as key.
     plan_key = (
         "insert",
         table,
@@ -282,7 +282,7 @@ def _plain_update(
 ) -> tuple[str, list[Any]]:
     """Return the CQL and the values of an update whose changes are all plain assignments."""
     conditions = tuple((clause.field, type(clause.operator)) for clause in options.conditionals)
-    # The CQL depends on these only. It is cached with this key.
+    # The CQL only depends on the items of this tuple, so cache it with the tuple as key.
     plan_key = (
         "update", table, tuple(changed), keys, options.ttl is None, timestamp is None,
         options.if_exists, conditions,
@@ -425,7 +425,7 @@ def delete(instance: BaseModel) -> Operation[None]:
     timestamp = timestamp_of(options, mapping.has_counter)
     table = mapping.table_name(options.keyspace)
     conditions = tuple((clause.field, type(clause.operator)) for clause in options.conditionals)
-    # The CQL depends on these only. It is cached with this key.
+    # The CQL only depends on the items of this tuple, so cache it with the tuple as key.
     plan_key = ("delete", table, timestamp is None, options.if_exists, conditions)
     plan = mapping.statement_plans.get(plan_key)
     if plan is None:
@@ -532,7 +532,8 @@ class DMLQuery:
             raise ValidationError(f"there is no instance of {self.model.__name__} to write")
         values = values_of(self.instance)
         previous_options = values.options
-        # Use the options of this object, but the keyspace and the connection of the instance.
+        # Use the options of this object, except the keyspace and the connection, which are those of
+        # the instance.
         values.options = self._options.with_changes(
             keyspace=previous_options.keyspace, connection=previous_options.connection
         )

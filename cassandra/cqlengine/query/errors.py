@@ -66,8 +66,8 @@ def check_applied(result: Any) -> None:
     existing = result.one()
     if existing is None:
         raise LWTException({"[applied]": False})
-    # The row is a dict, except in concurrent executions on cassandra.aio: there it depends on the
-    # session's row factory.
+    # Usually the row is a dict. In concurrent executions on cassandra.aio, the session's row
+    # factory determines its class.
     pairs = existing if isinstance(existing, Mapping) else zip(names, existing, strict=True)
     raise LWTException(dict(pairs))
 

@@ -163,7 +163,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         column, operator, convert = parsed
         if convert is not None and value is not None and not isinstance(value, QueryValue):
             return WhereClause(column.db_field_name, operator, convert(value))
-        # The other values are functions, tokens, and lists for IN.
+        # All other values (functions, tokens, None and lists for IN) need more checks.
         if isinstance(value, Token):
             return self._token_clause(column, operator, value)
         if column is _PK_TOKEN:
@@ -246,7 +246,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         mapping = self.model.__mapping__
         # One filter by which servers can find rows is enough.
         for clause in self._where:
-            # Any server can find the rows of a token range.
+            # A filter by a token range is enough for servers to find the rows.
             if isinstance(clause.value, Token):
                 return
             position = mapping.db_index.get(clause.field)
@@ -631,7 +631,7 @@ def _assign(
 ) -> None:
     """Add one assignment of a queryset's `update` to the statement."""
     field = column.db_field_name
-    # A null deletes the value; an operation with None does nothing.
+    # Without an operation, null deletes the value. With an operation, None changes nothing.
     if value is None or (operation is None and column.is_null(value)):
         if operation is not None:
             return
@@ -662,7 +662,7 @@ def _map_change(column: Any, operation: str | None, value: Any) -> Any:
         return {bind_key(key) for key in value}
     if not hasattr(value, "items"):
         raise ValidationError(f"{column.label} {value!r} is not a dict object")
-    # A whole map is assigned: check it as a value of the column.
+    # Without an operation, the whole map is assigned, so check it like any value of the column.
     if operation is None:
         column.validate(value)
     return {

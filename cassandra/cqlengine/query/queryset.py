@@ -463,10 +463,11 @@ class AbstractQuerySet(Generic[T]):
             else:
                 rows.extend(islice(pending, max(count - len(rows), 0)))
         except BaseException:
-            # The iterator has ended with the error. A new one continues at the next row.
+            # An iterator cannot be used after it has raised an error. A new one continues at the
+            # next row.
             self._pending = iter(self._result)
             raise
-        # The iterator has ended.
+        # There were fewer rows than requested, so all rows have been read.
         if count is not None and len(rows) < count:
             self._pending = None
         return rows
@@ -487,7 +488,8 @@ class AbstractQuerySet(Generic[T]):
                     self._pending = None
                     return
                 except BaseException:
-                    # The iterator has ended with the error. A new one continues at the next row.
+                    # An iterator cannot be used after it has raised an error. A new one continues
+                    # at the next row.
                     self._pending = iter(self._result)
                     raise
             yield rows[index]

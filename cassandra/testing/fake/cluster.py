@@ -21,7 +21,7 @@ from cassandra.testing.fake.scylla_node import ScyllaNode
 
 __all__ = ["FakeCluster"]
 
-_TRIES = 50  # third bytes of the address to try
+_TRIES = 50  # how many values of z to try
 _RING = 1 << 64  # the number of tokens
 _PORT = 9042  # the port of nodes without sockets
 
@@ -80,7 +80,8 @@ class FakeCluster:
         self._node_class = node_class
         self._thread: NodeThread | None = None
         self._prefix = ""
-        self._created_count = 0  # nodes since the start, including removed ones
+        # How many nodes were created since the start, including removed ones.
+        self._created_count = 0
         self._primes: list[tuple[Match, Answerable]] = []
         self._statements: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
         self.nodes: list[FakeNode] = []

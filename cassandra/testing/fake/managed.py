@@ -166,7 +166,7 @@ class CosmosNode(FakeNode):
         super().__init__(
             address, port, **{"max_version": 4, "release_version": "3.11.0", **settings}
         )
-        self._refusals = 0  # requests still to reject
+        self._refusals = 0  # how many further requests to reject
         self._retry_after_ms = 0
 
     def exceed_throughput(self, requests: int, retry_after_ms: int = 10) -> None:

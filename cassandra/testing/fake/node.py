@@ -158,15 +158,16 @@ class FakeNode(DefaultAnswers):
         self._listener: Listening | None = None
         self._connections: list[ServerConnection] = []
         self._script = Script()
-        self._statements: dict[str, Prepared] = {}  # by CQL, from `prime_prepare`
-        self._prepared: dict[bytes, Prepared] = {}  # by id, what clients have prepared
+        self._statements: dict[str, Prepared] = {}  # what `prime_prepare` has set, by CQL
+        # The statements that clients have prepared, by id.
+        self._prepared: dict[bytes, Prepared] = {}
         self._requests: deque[Request] = deque(maxlen=_RECORDED)
-        self._arrivals = 0  # requests since the node was created
+        self._arrivals = 0  # the number of requests since the node was created
         # Returns the number of the next request; nodes that share a thread share the numbers.
         self._number: Callable[[], int] = (
             thread.number if thread is not None else itertools.count().__next__
         )
-        self._waiters = 0  # threads in `wait_for`
+        self._waiters = 0  # how many threads are in `wait_for`
         self._changed = threading.Condition()
         self._reading = True  # False after `stop_reading`
         self._hanging = False  # True after `accept_but_hang`

@@ -226,7 +226,8 @@ class Scylla:
         :param port: the proxy's port.
         :param tls_port: the proxy's port for TLS.
         """
-        # The primary key of the table: a second row with the same key replaces the first.
+        # This is the primary key of the table, so a new row replaces an existing row with the same
+        # key.
         key = (connection_id, host_id)
         rows = self.schema.get(_ROUTES, ())
         rows = [row for row in rows if (row["connection_id"], row["host_id"]) != key]

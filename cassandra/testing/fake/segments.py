@@ -97,7 +97,7 @@ def pack(envelopes: Sequence[bytes], compressed: bool) -> bytes:
     shared_envelopes: list[bytes] = []
     shared_size = 0
     for envelope in envelopes:
-        # Close a frame that has no space for this envelope.
+        # If the shared frame has no space for this envelope, complete the frame.
         if shared_size + len(envelope) > MAX_PAYLOAD and shared_envelopes:
             frames.append(
                 encode_segment(

@@ -58,7 +58,7 @@ class ReplayNode(FakeNode):
 
     def _index_recording(self, recording: Recording) -> None:
         """Index the exchanges and events of the recording."""
-        last_number = -1  # for events before the first exchange
+        last_number = -1  # the key of events before the first exchange
         for number, exchange in enumerate(recording.exchanges):
             if exchange.request is None:
                 self._events.setdefault(last_number, []).append(exchange)

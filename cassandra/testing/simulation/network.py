@@ -65,7 +65,7 @@ class Network:
         """The IP addresses by host name, which a test sets."""
         self.links: list[Link] = []
         """The connections of which at least one end is open."""
-        self.opened = 0  # connections since the beginning
+        self.opened = 0  # the number of connections since the beginning
         self._listeners: dict[tuple[str, int], Listener] = {}
         self._cut: set[tuple[str, str]] = set()  # (source, target) of blocked directions
         self._dead: set[str] = set()  # hosts without power
@@ -354,7 +354,7 @@ class SimulatedTransport(asyncio.Transport):
             _SMALLEST_BUFFER * (_LARGEST_BUFFER / _SMALLEST_BUFFER) ** random_source.random()
         )
         self._unread = 0
-        self._arrival = 0.0  # when the last segment arrives at the peer
+        self._arrival = 0.0  # the virtual time at which the last segment arrives at the peer
         self._held: list[bytes | str] = []  # segments to the peer that were blocked
         self._high, self._low = _HIGH_WATER, _HIGH_WATER // 4
         self._protocol_paused = False

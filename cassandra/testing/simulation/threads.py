@@ -23,7 +23,7 @@ from cassandra.testing.simulation.loop import SimulatedLoop, Stalled
 
 __all__ = ["SimulatedThreads"]
 
-# After this share of calls of `call_soon_threadsafe`, another thread may run at once.
+# The probability that a call of `call_soon_threadsafe` lets another thread run at once.
 _SWITCH_SHARE = 0.25
 _PATIENCE = 300.0  # real seconds that a thread waits for its turn
 _END_PATIENCE = 10.0  # real seconds that a remaining thread may take to end
@@ -179,7 +179,7 @@ class SimulatedThreads:
         loop.threads = self
         self.is_over = False  # True when the simulation ends, and all remaining threads have to end
         self._random = random.Random(f"{loop.seed}/threads")
-        self._loops = 0  # child loops, to number them
+        self._loops = 0  # the number of child loops so far, by which they are named
         self.idle: list[_Carrier] = []
         # The strand of the thread that runs `loop`. This class does not start that thread.
         self._main = _Strand(self, _never, "main")
