@@ -57,7 +57,7 @@ def meaning_of(request: Request, keyspace: str | None, is_masked: bool) -> Meani
     :param keyspace: the keyspace that its connection uses.
     :param is_masked: True to replace bound values by digests.
     """
-    # A PREPARE has other flags: the same bit means something else there.
+    # The flags of a PREPARE do not include this one.
     skips_metadata = request.opcode != Opcode.PREPARE and request.skip_metadata
     parts: Meaning = {
         "kind": Opcode(request.opcode).name,
