@@ -309,7 +309,8 @@ class Binder:
         failures: list[tuple[int, BaseException]],
         is_plain: bool,
     ) -> None:
-        """Bind all rows at once. If that fails, bind each half, to find the rows that fail.
+        """Bind all rows in one call. If that raises an error, bind each half separately, and so on,
+        until the rows with errors are found.
 
         :param bound_parts: gets (row numbers, block) for the rows that could be bound.
         :param failures: gets (row number, error) for each other row.
@@ -342,7 +343,9 @@ class Binder:
         row_numbers: Sequence[int],
         failures: list[tuple[int, BaseException]],
     ) -> Bound:
-        """Make the requests of a chunk from its bound rows."""
+        """Group the bound rows of a chunk into requests, in waves; return them with the failed
+        rows.
+        """
         waves: list[Wave] = []
         if self.indexed_vectors:
             block, row_numbers = self._without_bad_vectors(block, row_numbers, failures)

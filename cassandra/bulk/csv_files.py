@@ -462,7 +462,10 @@ class _File:
 
 
 class _RawRows(Sequence[list[str]]):
-    """The original fields of bound rows, as strings. They are parsed at the first use.
+    """The original fields of bound rows, as strings, for the file of failed rows and the check of
+    timestamps.
+
+    They are only parsed when they are used for the first time.
 
     :param text: the bytes of the file from which the rows were read.
     :param end: the offset in `text` at which the rows end.

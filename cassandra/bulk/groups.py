@@ -28,12 +28,14 @@ class Keys(NamedTuple):
 
     @property
     def are_known(self) -> bool:
-        """True if we can tell which rows have the same primary key."""
+        """True if the positions of the whole primary key are known, so that rows with the same key
+        can be found.
+        """
         return bool(self.partition) and self.clustering is not None
 
 
 class Owners(Protocol):
-    """A map from partitions to replicas, by the token ring or by tablets."""
+    """Finds the replicas of a partition, in the token ring or among the tablets of a table."""
 
     def of_key(self, key: bytes) -> tuple[Host, ...]:
         """Return the replicas of a partition; () if they are unknown.

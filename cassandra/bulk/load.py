@@ -144,7 +144,7 @@ LONGEST_WAIT = 0.25  # the maximum number of seconds before throttled requests a
 
 
 class Requests(NamedTuple):
-    """A step: requests to execute with limited concurrency; the outcome is None.
+    """A step of `Load.steps`: execute these requests, several at a time. `steps` gets back None.
 
     :param statements: an iterator that makes each statement when it is sent: thousands of
         statements at once would burden the garbage collector.
@@ -159,19 +159,21 @@ class Requests(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """A step: wait some seconds."""
+    """A step of `Load.steps`: wait for this number of seconds."""
 
     seconds: float
 
 
 class Work(NamedTuple):
-    """A step: wait for a call in the reader thread; the outcome is the result of the call."""
+    """A step of `Load.steps`: wait until the reader thread has made a call. `steps` gets back the
+    result of the call.
+    """
 
     future: Future[Any]
 
 
 class Prepare(NamedTuple):
-    """A step: CQL to prepare; the outcome is the prepared statement."""
+    """A step of `Load.steps`: prepare this CQL. `steps` gets back the prepared statement."""
 
     text: str
 
@@ -306,7 +308,11 @@ class Load:
     # -- the steps ---------------------------------------------------------------------------------
 
     def steps(self) -> Generator[Step, Any, LoadReport]:
-        """Yield the steps that the caller has to carry out; return the report of the load."""
+        """Yield the steps of the load, and return its report.
+
+        The caller carries out each step (blocking or on asyncio), and sends its result back into
+        this generator.
+        """
         # One thread is enough: a source can only be read in order.
         reader = self._new_reader("cassandra-load")
         try:
@@ -431,7 +437,11 @@ class Load:
         return binder, self._chunks
 
     def _apply_checkpoint_state(self, state: Mapping[str, Any]) -> None:
-        """Set the attributes that depend on the checkpoint of earlier runs."""
+        """Set the counts and the size of the file of failed rows from the checkpoint of earlier
+        runs.
+
+        :param state: the content of the checkpoint; empty if there was none.
+        """
         report = self.report
         report.skipped = int(state.get("rows", 0))
         report.skipped_failed = int(state.get("failed", 0))
@@ -446,7 +456,8 @@ class Load:
                 self._failed_in_earlier_runs = rows_after(failed_rows, self._failed_size)
 
     def _check_checkpoint(self) -> None:
-        """Raise ValueError if the load has a checkpoint, but its rows must not be written twice.
+        """Raise ValueError if the load has a checkpoint, but writing a row twice would change the
+        result.
 
         A load that resumes writes the rows since the last checkpoint again.
         """
@@ -462,7 +473,9 @@ class Load:
 
     @property
     def _special_fields(self) -> tuple[str | None, str | None]:
-        """The fields with the TTL and write time of each row; None if there is no such field."""
+        """The names of the fields that have the TTL and the write time of each row; each is None if
+        there is no such field.
+        """
         return self._options.ttl_column, self._options.timestamp_column
 
     def _make_plan(
@@ -578,7 +591,9 @@ class Load:
         return binder
 
     def _static_rows(self, table: TableMetadata, prepared: PreparedStatement) -> StaticRows:
-        """Return what the binder needs to know about rows that only have static columns."""
+        """Return the second statement of the load, for rows that only have static columns, with the
+        positions of the values that it binds.
+        """
         names = [column.name for column in self._columns]
         key_names = {column.name for column in (*table.partition_key, *table.clustering_key)}
         other_columns = [index for index, name in enumerate(names) if name in table.columns]
@@ -592,10 +607,11 @@ class Load:
         )
 
     def _plain_binding(self) -> tuple[BindPlan, int] | None:
-        """Return the plan by which rows of files are bound, and the protocol version.
+        """Return the bind plan for rows of files, and the protocol version; None before the
+        statement is prepared.
 
-        The plan has no converters, since files have CQL values. None before the statement is
-        prepared.
+        The plan skips the converters of the application (`Session.codecs`), because the fields of
+        files are read as CQL values.
         """
         prepared = self._prepared
         return (prepared.plain_plan, prepared.protocol_version) if prepared else None
@@ -629,7 +645,9 @@ class Load:
     # -- writing -----------------------------------------------------------------------------------
 
     def _write(self, bound: Bound) -> Generator[Step, Any, None]:
-        """Send the requests of a chunk until each is acknowledged or has failed for good."""
+        """Send the requests of a chunk. Repeat those that fail, until each is acknowledged or may
+        not be repeated any more.
+        """
         self.report.read += bound.chunk.size
         for index, error in bound.failures:
             self._record_failed_row(bound.chunk, index, error)
@@ -662,14 +680,18 @@ class Load:
         return self._options.batch
 
     def _owners(self) -> Owners | None:
-        """Return the map from partitions to replicas; None if replicas are unknown."""
+        """Return the map from partitions to replicas, by which rows are grouped; None if the driver
+        does not know the replicas.
+        """
         routing = self._session.cluster.metadata.routing()
         return routing.map_of(self._prepared.table_keyspace) if routing is not None else None
 
     def _send(
         self, bound: Bound, wave: Wave, groups: Sequence[Group]
     ) -> Generator[Step, Any, list[Group]]:
-        """Execute one request per group; return the groups to send again."""
+        """Execute one request per group; return the groups whose requests have failed and should be
+        repeated.
+        """
         start_time = self._clock()
         failed: list[tuple[Group, BaseException]] = []
         sent = written = not_applied = 0

@@ -11,7 +11,8 @@ __all__ = ["DoneRows", "Outcomes"]
 
 
 class DoneRows(NamedTuple):
-    """How many rows are done, that is, have an outcome.
+    """The number of rows that are done: written, failed, or not written because of their condition
+    (IF).
 
     :param total: the number of rows.
     :param failed: how many of them have failed.
@@ -40,7 +41,7 @@ class Outcomes:
         self._failed: list[int] = []
 
     def note_group(self, row_numbers: Sequence[int], rows: Sequence[int], is_applied: bool) -> None:
-        """Note that a request has succeeded.
+        """Note that a server has answered a request without an error, so its rows are done.
 
         :param row_numbers: the indexes in the chunk of all rows of the wave.
         :param rows: the indexes in `row_numbers` of the rows of the request.
@@ -49,14 +50,16 @@ class Outcomes:
         self._groups.append((row_numbers, rows, is_applied))
 
     def note_failed(self, index: int) -> None:
-        """Note that a row has failed, and that the file of failed rows has it.
+        """Note that a row has failed for good and is in the file of failed rows, so it is done.
 
         :param index: the index of the row in the chunk.
         """
         self._failed.append(index)
 
     def first_rows(self) -> DoneRows:
-        """Return how many rows at the beginning of the chunk are done."""
+        """Count the rows before the first row of the chunk that is not done; return their
+        outcomes.
+        """
         failed = set(self._failed)
         not_applied: set[int] = set()
         done_indexes = set(failed)

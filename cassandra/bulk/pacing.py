@@ -15,7 +15,8 @@ class Pace:
     """The limit of requests in flight: rises while servers respond quickly, falls if they cannot
     keep up.
 
-    A load sends its requests in slices, and calls `note` after each slice.
+    A load sends its requests in slices (groups of `slice` requests), and calls `note` after each
+    slice, which adjusts the limit.
 
     :param highest: the highest limit.
     :param first: the initial limit.
@@ -35,7 +36,8 @@ class Pace:
         return self.limit * _SLICE
 
     def note(self, count: int, seconds: float, is_overloaded: bool) -> None:
-        """Record the outcome of a slice.
+        """Adjust the limit after a slice: lower it if servers are overloaded or slow, otherwise
+        raise it.
 
         :param count: the number of requests.
         :param seconds: the time from the first request to the last response.
@@ -63,7 +65,8 @@ class Pace:
             self.limit = min(self._ceiling, int(self.limit * _GROW) + 1)
 
     def give_way(self) -> None:
-        """Halve the limit because the cluster's own throttler refused requests.
+        """Halve the limit, because the cluster's own throttler (which limits all requests of the
+        application) refused requests.
 
         It then rises slowly, by 1 a slice.
         """

@@ -101,7 +101,7 @@ def is_data_error(error: BaseException) -> bool:
 
 
 def is_outage(error: BaseException | None) -> bool:
-    """Return True if no server could be reached. That is not the fault of a row.
+    """Return True if no server could be reached, so that the error says nothing about the row.
 
     :param error: the error of the last attempt; None for no error.
     """
@@ -136,7 +136,7 @@ def may_pass(error: BaseException) -> bool:
 
 
 def delay_before_retry(error: BaseException, attempts: int) -> float | None:
-    """Return the seconds to wait before a request is repeated; None if it should not be.
+    """Return the seconds to wait before a request is repeated; None if it should not be repeated.
 
     :param error: the error of the last attempt.
     :param attempts: how often the request has failed.

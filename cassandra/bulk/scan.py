@@ -206,7 +206,9 @@ class _ScanBase:
         return Progress(self.progress, self.table, self.limit, self.unit)
 
     def _steps(self) -> Generator[Callable[[Any], Any], Any, ScanStatement]:
-        """Return the steps that make the statement of the scan; see `plan_steps`."""
+        """Return the generator of the steps that prepare the statement of the scan and divide the
+        table into ranges; see `plan_steps`.
+        """
         return plan_steps(
             plain_session(self.session),
             self.table,
@@ -272,7 +274,8 @@ class _ScanBase:
     def _used(self, queue: PageQueue, fetch: Fetch, state: bytes | None) -> None:
         """Record that the application has used a page, and save the checkpoint.
 
-        If we saved when the page arrives, a crash before it is used would lose its rows.
+        The checkpoint must not be saved earlier, when the page arrives: after a crash, the next
+        scan would skip rows that the application has never seen.
         """
         queue.used(fetch, state)
         if self._saved_checkpoint is not None:

@@ -70,7 +70,9 @@ class ScanStatement:
         self.parameters = tuple(parameters)
 
     def bind(self, token_range: TokenRange, page_size: int, level: int | None) -> BoundStatement:
-        """Return the statement that reads a range. Its routing key makes policies choose a replica.
+        """Return the bound statement that reads a range.
+
+        Its routing key makes load balancing policies choose a replica of the range.
 
         :param token_range: the range.
         :param page_size: rows per page.
@@ -96,7 +98,11 @@ def plan_steps(
     splits: int | None,
     concurrency: int,
 ) -> Steps:
-    """Yield functions to call with a session; return the `ScanStatement` for their results.
+    """Prepare the statement of a scan and divide the table into ranges; return both as a
+    `ScanStatement`.
+
+    This is a generator without I/O: it yields functions, and the caller calls each one with a
+    session and sends back the result.
 
     :param session: a session of either API, used for its metadata only.
     :param name: the table.
@@ -179,7 +185,9 @@ def _query_of(
 
 
 def _estimates_of(host: Host, keyspace: str, table: str) -> Callable[[Any], Any]:
-    """Return a call that reads a node's estimates of the sizes of its token ranges."""
+    """Return a function that, called with a session, reads the estimates that a node has of the
+    sizes of its token ranges.
+    """
     # Write the names into the CQL here. As parameters, they would be written by the session's
     # encoder, which the application may have replaced. Set the page size and the consistency level,
     # so that those of the session and its profile do not apply.
@@ -194,7 +202,7 @@ def _estimates_of(host: Host, keyspace: str, table: str) -> Callable[[Any], Any]
 
 
 class Fetch:
-    """A page that is requested, or will be.
+    """One page of one range, from its place in the queue until the scan has taken its result.
 
     :param number: the index of its range in the queue's `ranges`.
     :param state: the paging state at which the page begins; None for the beginning of the range.
@@ -240,7 +248,9 @@ class PageQueue:
         self.finished: set[int] = set()
 
     def to_send(self) -> Iterator[Fetch]:
-        """Yield the pages to request now; each then counts as in flight."""
+        """Yield the pages that the caller must request now, as far as the limits allow. Each counts
+        as in flight from then on.
+        """
         while self._waiting:
             in_flight = len(self._in_flight)
             # `_page_bytes` is the expected size of a page.
@@ -303,7 +313,9 @@ class PageQueue:
             self.paging_states[fetch.number] = state
 
     def rest(self) -> list[Fetch]:
-        """Return the pages that are still in flight, for a scan that ends early."""
+        """Return the pages that are still in flight. A scan that ends early gives up their
+        requests.
+        """
         return list(self._in_flight)
 
     # -- checkpoints -------------------------------------------------------------------------------

@@ -40,11 +40,11 @@ class Page(Protocol):
         """The names of the columns; None for an answer without rows."""
 
     def _numpy_form(self) -> Form:
-        """Return how to make NumPy arrays of pages."""
+        """Return the settings by which pages are converted to NumPy arrays."""
 
 
 class BulkSession(Protocol):
-    """A session of either API."""
+    """What a session of the blocking API and one of the asyncio API have in common."""
 
     @property
     def cluster(self) -> ClusterBase:
@@ -52,11 +52,11 @@ class BulkSession(Protocol):
 
     @property
     def keyspace(self) -> str | None:
-        """The keyspace of the session; None before it has one."""
+        """The current keyspace of the session; None if none was set."""
 
     @property
     def _default_profile(self) -> ExecutionProfile:
-        """The profile of executions that name none."""
+        """The execution profile for executions that do not name a profile."""
 
     def execution_profile_clone_update(
         self, ep: ExecutionProfile | str, **kwargs: Any
@@ -69,7 +69,7 @@ class Session(BulkSession, Protocol):
 
     @property
     def execute_async(self) -> Callable[..., Any]:
-        """Starts an execution, and returns its future."""
+        """The method that starts an execution and returns its future."""
 
     def prepare(self, query: str) -> PreparedStatement:
         """Prepare `query` on the servers."""
@@ -86,7 +86,9 @@ class AsyncSession(BulkSession, Protocol):
         *,
         execution_profile: ExecutionProfile | str | None,
     ) -> AsyncGenerator[tuple[bool, Any], None]:
-        """Execute many statements, and yield their outcomes in order."""
+        """Execute many statements, and yield (True, result) or (False, exception) for each, in
+        their order.
+        """
 
     async def prepare(self, query: str) -> PreparedStatement:
         """Prepare `query` on the servers."""

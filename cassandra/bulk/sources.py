@@ -404,7 +404,7 @@ def _chunks_of_files(paths: Sequence[str], reading: Reading) -> Generator[Chunk,
 
 
 def is_file_of(paths: Iterable[str] | None, path: str | os.PathLike[str]) -> bool:
-    """Return True if a source reads this file.
+    """Return True if `path` is one of the files of a source.
 
     :param paths: the files of the source; None if it has no files.
     :param path: the file.

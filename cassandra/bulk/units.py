@@ -74,7 +74,9 @@ class UnitWatch:
             self._look_at_table(chunk)
 
     def _look_at_row(self, chunk: Chunk, index: int, row: Any) -> None:
-        """Look at the original text of a row: a list of CSV fields, or a line of JSON."""
+        """Check the timestamps in the original text of a row: a list of CSV fields, or a line of
+        JSON.
+        """
         if isinstance(row, list) and chunk.names is not None:
             named_values: Iterable[tuple[str, Any]] = zip(chunk.names, row, strict=False)
         elif isinstance(row, str) and row.lstrip()[:1] == "{":

@@ -503,7 +503,10 @@ async def aunload(
 
 
 def _form_of(options: dict[str, Any]) -> FileForm:
-    """Remove the options of text files from the scan's options, and return them."""
+    """Move the options for text files, such as the delimiter, from `options` to a new `FileForm`.
+
+    The options that remain are those of the scan.
+    """
     names = [field.name for field in fields(FileForm) if field.name in options]
     return FileForm(**{name: options.pop(name) for name in names})
 

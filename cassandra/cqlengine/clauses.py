@@ -52,7 +52,7 @@ class StatementException(Exception):
 
 
 class ValueQuoter(UnicodeMixin):
-    """A value in CQL text.
+    """Wraps a value; ``str()`` returns its repr, for CQL text.
 
     :param value: the value.
     """
@@ -74,7 +74,7 @@ class ValueQuoter(UnicodeMixin):
 
 
 class InQuoter(ValueQuoter):
-    """The values of an IN, in parentheses."""
+    """Wraps the values of an ``IN``; ``str()`` returns them in parentheses."""
 
     __slots__ = ()
 
@@ -83,7 +83,10 @@ class InQuoter(ValueQuoter):
 
 
 class BaseClause(UnicodeMixin):
-    """A clause for one column and one value. `context_id` is the number of its first marker.
+    """A clause for one column and one value.
+
+    `context_id` is the number of its first marker in ``str()`` of the statement, or None before the
+    clause is added to a statement.
 
     :param field: the column's name in the database.
     :param value: the value in the form that is bound.
@@ -110,7 +113,9 @@ class BaseClause(UnicodeMixin):
         return [self.value]
 
     def context(self) -> list[Any]:
-        """Return the values for the documented form, one for each marker."""
+        """Return the values for the CQL that ``str()`` returns (with numbered markers), one for
+        each marker.
+        """
         return self.bound()
 
     def get_context_size(self) -> int:
@@ -118,14 +123,14 @@ class BaseClause(UnicodeMixin):
         return len(self.bound())
 
     def set_context_id(self, i: int) -> None:
-        """Number the markers, starting with `i`.
+        """Give the markers of the clause successive numbers, starting with `i`.
 
         :param i: the number of the first marker.
         """
         self.context_id = i
 
     def update_context(self, ctx: dict[str, Any]) -> None:
-        """Add the values to `ctx`, by the numbers of their markers.
+        """Add the values of the clause to `ctx`; each key is the number of the value's marker.
 
         :param ctx: a dict whose keys are the markers' numbers as strings.
         """

@@ -97,7 +97,9 @@ _registry_lock = threading.RLock()
 
 @renew_in_child
 def _renew_lock() -> None:
-    """Replace the lock in a forked child, where the thread that held the lock does not exist."""
+    """Replace the lock in a forked child: the thread that held it in the parent does not exist
+    there, and would never release it.
+    """
     global _registry_lock
     _registry_lock = threading.RLock()
 
@@ -306,7 +308,9 @@ class Connection:
 
 
 def _show_default(connection: Connection) -> None:
-    """Set `cluster` and `session` of this module, if `connection` is the default connection."""
+    """If `connection` is the default connection, set this module's variables `cluster` and
+    `session` to its own.
+    """
     global cluster, session
     if _connections.get(DEFAULT_CONNECTION) is connection:
         cluster, session = connection.cluster, connection.session
@@ -325,7 +329,8 @@ def get_connection(name: Hashable = None) -> Connection:
 
 
 def registered(name: Hashable = None) -> Connection:
-    """Return the connection `name`, which may not be connected; None for the default connection.
+    """Return the connection `name`, without connecting it; the name None means the default
+    connection.
 
     :raises CQLEngineException: if the name is not registered.
     """

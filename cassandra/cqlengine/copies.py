@@ -51,7 +51,9 @@ def snapshot(value: object) -> object:
 
 
 def are_different(value: object, before: object) -> bool:
-    """Return True if two values differ. They may be or hold NumPy arrays, at any depth."""
+    """Return True if two values differ. The values may be NumPy arrays, or lists, tuples and dicts
+    that contain arrays.
+    """
     try:
         return bool(value != before)
     except ValueError:
@@ -61,7 +63,9 @@ def are_different(value: object, before: object) -> bool:
 
 
 def _with_lists(value: object) -> object:
-    """Return `value` with lists in place of arrays."""
+    """Return a copy of `value` in which each array is replaced by a list, so that ``!=`` returns a
+    bool.
+    """
     if isinstance(value, (list, tuple)):
         return list(map(_with_lists, value))
     if isinstance(value, dict):

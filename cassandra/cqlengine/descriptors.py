@@ -133,7 +133,7 @@ class _AnyValueDescriptor(_MutableDescriptor):
 
 
 class _CounterDescriptor(ColumnDescriptor):
-    """The descriptor of a counter column: a null of the database is 0."""
+    """The descriptor of a counter column, which returns 0 if the database has null."""
 
     __slots__ = ()
 

@@ -39,7 +39,8 @@ def log_statement(log: logging.Logger, connection: Any, text: object, values: ob
 
 
 def with_rows_of(result: Any, factory: Any) -> None:
-    """Set the row factory of a blocking result, whose rows are not read yet.
+    """Set the row factory by which a blocking result makes its rows; must be called before rows are
+    read.
 
     :param result: the result of `Session.execute`.
     :param factory: the row factory.

@@ -80,7 +80,8 @@ class StatementPlan:
         self.fixed_names = tuple(column.db_field_name for _, column in fixed)
 
     def fixed_values(self, clauses: Sequence[Any]) -> list[Any]:
-        """Return the values of the fixed columns, from the filters.
+        """Return the values of the fixed columns. The select does not return them; they are the
+        values of its filters.
 
         :param clauses: all filters of the select.
         """
@@ -414,13 +415,17 @@ _lock = threading.Lock()
 
 @renew_in_child
 def _renew_lock() -> None:
-    """Replace the lock in a forked child, where the thread that held the lock does not exist."""
+    """Replace the lock in a forked child: the thread that held it in the parent does not exist
+    there, and would never release it.
+    """
     global _lock
     _lock = threading.Lock()
 
 
 def _converter(column: Column[Any]) -> Callable[[Any], Any] | None:
-    """Return the function that converts a value for an instance; None if none is needed."""
+    """Return the function that converts a value for storing it in an instance; None if values need
+    no conversion.
+    """
     return None if type(column).to_python is Column.to_python else column.to_python
 
 

@@ -69,7 +69,9 @@ class Options:
         )
 
     def for_later(self) -> Options:
-        """Return the options without the conditions and the timestamp, which apply to one write."""
+        """Return the options that remain for later writes: those without the conditions and the
+        timestamp, which apply to one write only.
+        """
         # A later write with the same timestamp or condition might have no effect. The batch stays,
         # because a write outside of it would be executed before the writes in it.
         return self.with_changes(

@@ -98,7 +98,8 @@ class Request:
 class SimpleRequest(Request):
     """A query string that is executed without preparing it, for changes of the schema.
 
-    After it, all prepared statements are dropped, because they have the old types.
+    Afterwards, all connections drop their prepared statements, because their column types may be
+    those before the change.
     """
 
     __slots__ = ()

@@ -33,7 +33,7 @@ __all__ = [
 
 
 class Field(NamedTuple):
-    """A column or field of a table or type.
+    """A column of a table, or a field of a user-defined type.
 
     :param name: the name in the database.
     :param type: the type's CQL.
@@ -44,7 +44,7 @@ class Field(NamedTuple):
 
 
 class ServerColumn(NamedTuple):
-    """A column in the server's schema tables."""
+    """A column of an existing table, as the server's schema tables describe it."""
 
     name: str
     type: str
@@ -314,7 +314,8 @@ def _option_texts(options: Mapping[str, Any]) -> list[str]:
 
 
 def _comparable_option(value: object) -> str:
-    """Return a value in a normal form for comparison.
+    """Return the value of a table option in a form in which the model's and the server's value can
+    be compared.
 
     Class names have no package, and numbers are the repr of a float.
     """

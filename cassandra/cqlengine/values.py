@@ -65,9 +65,8 @@ class Values(list[Any]):
 
     * `explicit`: the application has set the value since the last save.
     * `exposed`: the application has the value as an object that it may change in place.
-    * * `unknown`: the value in the database is not known, although `stored` has a value. This
-      happens after an UPDATE of an instance that was never read: it does not write the instance's
-      defaults.
+    * `unknown`: the value in the database is not known, although `stored` has a value. This happens
+      after an UPDATE of an instance that was never read: it does not write the instance's defaults.
     """
 
     __slots__ = ("explicit", "exposed", "options", "stored", "unknown")
@@ -82,7 +81,9 @@ class Values(list[Any]):
 
 
 class SavedState:
-    """The state of an instance before its write was added to a batch."""
+    """The state of an instance before its write was added to a batch, to restore it if the batch
+    fails.
+    """
 
     __slots__ = ("_other", "_values")
 
@@ -168,7 +169,9 @@ def changed_positions(values: Values, mapping: ColumnsOfModel) -> list[int]:
 
 
 def _differs(column: Column[Any], value: object, old_value: object) -> bool:
-    """Compare two values of a column whose values may change in place."""
+    """Return True if two values of a collection or similar column differ. Null and an empty
+    collection are equal.
+    """
     if column.is_null(value) and column.is_null(old_value):
         return False
     return are_different(column.to_python(value), column.to_python(old_value))

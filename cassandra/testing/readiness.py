@@ -24,7 +24,9 @@ _POLL_S = 0.05
 
 
 class Login:
-    """How to log in to the nodes of a cluster. Call it with a node to get a `Probe`."""
+    """Logs in to the nodes of a cluster. Calling it with a node connects to this node and returns
+    the `Probe`.
+    """
 
     __slots__ = ("credentials", "port", "tls")
 

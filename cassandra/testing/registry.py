@@ -52,7 +52,7 @@ def _inside(directory: str) -> Iterator[None]:
 
 
 class Entry:
-    """The name of a cluster, and its files. The cluster need not run.
+    """The name of a cluster, and its files, whether the cluster runs or not.
 
     :param name: the name.
 

@@ -309,11 +309,17 @@ class Column(Mapped[T]):
         return self._stock_copier() if self._is_stock() else snapshot
 
     def _stock_copier(self) -> Callable[[Any], Any] | None:
-        """Return what `_copier` returns for a column of this package (`_is_stock`)."""
+        """Return the result of `_copier` for a column whose methods are not overridden
+        (`_is_stock`).
+
+        Classes of mutable values, such as collections, override this.
+        """
         return None
 
     def _isolates(self) -> bool:
-        """Return True if the result of `to_python` shares nothing mutable with its argument."""
+        """Return True if `to_python` itself creates new objects, which share nothing mutable with
+        its argument.
+        """
         return self._copier() is None
 
     def _isolator(self) -> Callable[[Any], Any]:

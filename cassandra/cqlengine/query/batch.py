@@ -230,7 +230,8 @@ class BatchQuery:
             self._saved_states.append(saved_state)
 
     def hold(self, values: Values) -> None:
-        """Remember an instance whose writes are added to this batch, to release it later.
+        """Remember an instance whose writes are added to this batch. After the batch,
+        `_release_instances` makes the instance write directly again.
 
         :param values: the values of the instance; their options name this batch.
         """

@@ -183,7 +183,7 @@ def _insert_plan(
 ) -> StatementPlan:
     """Build the plan of an INSERT of the columns in `written_bits`.
 
-    :param written_bits: the positions of the written columns, as bits.
+    :param written_bits: the written columns: bit N is set for the column at position N.
     """
     assignments = [
         AssignmentClause(column.db_field_name, None)
@@ -204,7 +204,7 @@ def _insert_plan(
 def _check_keys(mapping: Mapping, values: Values, written_bits: int) -> None:
     """Raise ValidationError for a key column without a value.
 
-    :param written_bits: the positions of the written columns, as bits.
+    :param written_bits: the written columns: bit N is set for the column at position N.
     """
     for key_position, column in mapping.key_checks:
         if values[key_position] is not None:

@@ -79,7 +79,9 @@ class AbstractQuerySet(Generic[T]):
     # -- implemented by subclasses --------------------------------------------------------------
 
     def _where_clause_for(self, name: str, value: object) -> WhereClause:
-        """Return the relation for a keyword of `filter` and its value."""
+        """Return the clause for WHERE that belongs to a keyword of `filter`, such as ``age__gt``,
+        and its value.
+        """
         raise NotImplementedError
 
     def _condition_of(self, name: str, value: object) -> ConditionalClause:
@@ -441,7 +443,9 @@ class AbstractQuerySet(Generic[T]):
     # -- reading, blocking ----------------------------------------------------------------------
 
     def _start(self) -> list[Any]:
-        """Send the request, if that is not done yet, and return the list of rows read so far."""
+        """Send the request, unless it was sent already, and return the list of rows that were read
+        so far.
+        """
         if self._cache is None:
             self._result = blocking(self._request())
             # Set `_cache` after the request has succeeded: if it fails, the next read sends it
@@ -451,7 +455,9 @@ class AbstractQuerySet(Generic[T]):
         return self._cache
 
     def _fill(self, count: int | None = None) -> list[Any]:
-        """Read rows until there are `count`, or all if it is None, and return the list of rows."""
+        """Read rows until the queryset has `count` of them (all rows for None), and return the list
+        of the rows read so far.
+        """
         rows = self._start()
         pending = self._pending
         if pending is None:
@@ -684,7 +690,11 @@ class AbstractQuerySet(Generic[T]):
 
 
 def _copied(clause: WhereClause) -> WhereClause:
-    """Return a copy of a filter for a statement, which numbers the markers of its clauses."""
+    """Return a copy of a filter, to be added to a statement.
+
+    The statement sets the marker numbers of its clauses, and so must not get the filter that
+    querysets share.
+    """
     if isinstance(clause, IsNotNullClause):
         return type(clause)(clause.field)
     return WhereClause(clause.field, clause.operator, clause.value, clause.quote_field)
@@ -697,7 +707,9 @@ def is_lookup(clause: WhereClause) -> bool:
 
 
 def is_fixed(clause: WhereClause) -> bool:
-    """Return True if the filter allows one value of its column, which the client knows."""
+    """Return True if the filter allows a single value of its column, and this value is known
+    without asking the server.
+    """
     return type(clause.operator) is EqualsOperator and not isinstance(clause.value, QueryValue)
 
 

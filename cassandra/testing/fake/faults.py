@@ -283,7 +283,8 @@ class _Corrupted(Answer):
 def corrupted(answer: Answerable, at: int = -5) -> Answer:
     """Return an answer that sends a response with one flipped bit.
 
-    The default byte is the last one before the frame's CRC32, which protects it.
+    By default, the bit is in the last byte of the frame's payload, just before the CRC32 that
+    protects the payload.
 
     :param answer: the answer to damage; a single message.
     :param at: the index of the byte; negative indexes count from the end.
@@ -314,8 +315,8 @@ def garbage(data: bytes = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\
 
 
 def raw(data: bytes) -> Answer:
-    """Return an answer that sends bytes instead of an envelope. In version 5 they get a valid
-    frame.
+    """Return an answer that sends these bytes in place of a response's envelope. In version 5 there
+    is a valid frame around them.
 
     :param data: the bytes.
     """

@@ -28,7 +28,7 @@ class Listening(Protocol):
         """Return (IP address, port)."""
 
     def close(self) -> None:
-        """Release the address."""
+        """Close it, so that the address and port are free again."""
 
 
 class NodeThread:
@@ -95,14 +95,15 @@ class NodeThread:
         return result
 
     def wait_for(self, predicate: Callable[[], Any], timeout: float) -> Any:
-        """Wait in virtual time, in a thread of a simulation, and return the predicate's value.
+        """Wait in virtual time until the predicate is true, and return its value; only
+        `SimulatedThread` implements this.
 
         :param timeout: virtual seconds.
         """
         raise NotImplementedError("only a simulated thread has virtual time")
 
     async def wait_until(self, predicate: Callable[[], Any], timeout: float) -> None:
-        """Wait in virtual time, on the simulated loop.
+        """Wait like `wait_for`, in a coroutine; only `SimulatedThread` implements this.
 
         :param timeout: virtual seconds.
         """
@@ -184,7 +185,10 @@ class NodeThread:
     # -- work --------------------------------------------------------------------------------------
 
     def post(self, function: Callable[..., Any], *args: Any) -> None:
-        """Run ``function(*args)`` on the event loop soon. Many posts share one wake-up."""
+        """Run ``function(*args)`` on the event loop soon.
+
+        The loop is woken up once for all calls that are posted before it runs them.
+        """
         self._posted.append((function, args))
         # `_drain` clears the flag before it empties the queue. So if the flag is set here, `_drain`
         # has not emptied the queue yet, and will find this call.
@@ -200,7 +204,7 @@ class NodeThread:
             function(*args)
 
     def settle(self) -> None:
-        """Let the event loop finish all pending closes."""
+        """Let the event loop run until all closed transports have closed their sockets."""
         # A closed transport closes its socket some iterations of the loop later. Each `call` takes
         # at least one iteration.
         for _ in range(5):

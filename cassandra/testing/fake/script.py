@@ -56,7 +56,7 @@ class Prime:
     """A rule: requests for which `matches` is true get `answer`.
 
     `used` counts the requests to which it applied. `text` is the CQL that it matches; None if it
-    matches by something else.
+    matches by a pattern, an opcode or a function.
     """
 
     __slots__ = ("_script", "answer", "matches", "text", "times", "used")

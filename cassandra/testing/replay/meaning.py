@@ -51,7 +51,10 @@ def _values(values: Sequence[Any], is_masked: bool) -> list[str | None]:
 
 
 def meaning_of(request: Request, keyspace: str | None, is_masked: bool) -> Meaning:
-    """Return the meaning of a request as a dict of JSON values.
+    """Return the meaning of a request (everything that decides its response) as a dict of JSON
+    values.
+
+    In a replay, a request gets the response that was recorded for a request with the same meaning.
 
     :param request: a request whose opcode is in `ANSWERED`.
     :param keyspace: the keyspace that its connection uses.

@@ -196,7 +196,9 @@ class Recorder:
 
 
 class _NodeSide(asyncio.Protocol):
-    """The protocol of the connection to the node."""
+    """The recorder's connection to the node. It hands the node's bytes to the `_ApplicationSide`
+    that has opened it.
+    """
 
     def __init__(self, application_side: _ApplicationSide) -> None:
         self._application_side = application_side
@@ -303,7 +305,9 @@ class _ApplicationSide(asyncio.Protocol):
             self._transport.write(data)
 
     def _parse_with(self, read: Any, data: bytes) -> None:
-        """Parse bytes by `read`. If they violate the protocol, the recording fails."""
+        """Parse bytes by calling `read`. If they violate the protocol, close both connections;
+        `Recorder.stop` raises the error later.
+        """
         try:
             read(data)
         except (WireError, UnicodeDecodeError) as error:

@@ -187,7 +187,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._clock.now = max(self._clock.now, target + self.busy_seconds())
 
     def busy_seconds(self) -> float:
-        """Return how many seconds the process is late: usually 0, sometimes a random number."""
+        """Return by how many seconds the loop wakes up too late, as if the process had been busy:
+        usually 0, sometimes a random number.
+        """
         if self.random.random() < _BUSY_SHARE:
             return self.random.random() * _BUSY
         return 0.0
@@ -242,7 +244,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return handle
 
     def _check_progress(self) -> None:
-        """Raise Livelocked if the loop iterates, but time does not pass."""
+        """Count an iteration of the loop; raise Livelocked after too many of them in little virtual
+        time.
+        """
         self.turns += 1
         watch_time, watch_turns = self._watch_from
         now = self._clock.now
