@@ -135,7 +135,8 @@ class Binder:
         self._keys = keys
         self._batch = batch
         self._owners = owners
-        # True refuses rows with a field without a column, or with another number of values.
+        # True refuses a row that has a field without a column, or more or fewer values than
+        # columns.
         self.is_closed = False
         self.ignored: Collection[str] = ()  # names of fields to ignore
         self.is_dry = False  # True if the rows are only checked, and no requests are made

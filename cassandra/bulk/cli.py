@@ -119,7 +119,8 @@ def _add_scan_options(parser: argparse.ArgumentParser) -> None:
         help="token ranges (default: of about 32 MiB each)",
     )
     add_option("--no-progress", dest="progress", action="store_false", help="do not show progress")
-    # None shows progress if standard error is a terminal.
+    # If neither the command line nor the TOML file says it (None), show progress only on a
+    # terminal.
     parser.set_defaults(progress=None)
 
 
@@ -248,7 +249,8 @@ def _add_load_options(parser: argparse.ArgumentParser) -> None:
         "--restart", action="store_true", default=None, help="ignore what the checkpoint says"
     )
     add_option("--no-progress", dest="progress", action="store_false", help="do not show progress")
-    # None shows progress if standard error is a terminal.
+    # If neither the command line nor the TOML file says it (None), show progress only on a
+    # terminal.
     parser.set_defaults(header=True, progress=None)
 
 
@@ -382,7 +384,8 @@ def _scan_options(options: argparse.Namespace, *more: str) -> dict[str, Any]:
     }
     if options.consistency_level is not None:
         scan_options["consistency_level"] = _level(options.consistency_level)
-    # None shows progress if standard error is a terminal.
+    # If neither the command line nor the TOML file says it (None), show progress only on a
+    # terminal.
     if sys.stderr.isatty() if options.progress is None else options.progress:
         scan_options["progress"] = True
     return scan_options

@@ -267,8 +267,8 @@ class _Copy:
         self._report.read += len(rows)
         row_lists: list[list[Row]] = [[] for _ in self._prepared]
         for row in rows:
-            # A SELECT returns null clustering columns for a partition that has static columns but
-            # no rows.
+            # For a partition that has static columns but no rows, a SELECT returns a row whose
+            # clustering columns are null. The second statement writes such a row.
             is_static = (
                 self._key_width > self._partition_width
                 and row[self._partition_width] is None

@@ -178,7 +178,7 @@ class FailedRows:
     def _fields_of_row(self, row: Any) -> dict[str, Any]:
         """Return the fields of one of the application's rows."""
         values = values_by_name(row)
-        # The row is an object whose attributes are the values.
+        # `values_by_name` has found no names, so the values are attributes of the object.
         if values is None and is_record(row):
             aliases = attributes_by_alias(row.__class__)
             values = {

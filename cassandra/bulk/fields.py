@@ -224,7 +224,8 @@ def _named_values(names: Sequence[Any], values: Iterable[Any]) -> dict[str, Any]
     value_by_name = dict(zip(names, values, strict=True))
     if not {*map(type, names)} <= _STRING:
         value_by_name = dict(zip(map(str, names), value_by_name.values(), strict=False))
-    # Two names were equal, or became equal as strings.
+    # If the dict has fewer items than there are names, two names were equal, or became equal as
+    # strings.
     if len(value_by_name) < len(names):
         duplicate = next(
             name for name in value_by_name if sum(name == str(other) for other in names) > 1

@@ -818,8 +818,8 @@ class Load:
         if self._options.failed_rows is not None:
             # Open the file at the first failure, so that a load without failures leaves none.
             if self._failed is None:
-                # The types that bind the application's values, which may have converters. None for
-                # plain rows, which are bound by the types of the columns.
+                # The types by which the application's values were bound; they may apply its
+                # converters. None for plain rows, which were bound by the types of the columns.
                 types = (
                     None
                     if self._is_plain

@@ -12,8 +12,8 @@ _SLICE = 8  # requests per slice, as a multiple of the limit
 
 
 class Pace:
-    """The limit of requests in flight: rises while servers respond quickly, falls if they cannot
-    keep up.
+    """Adapts the limit of requests in flight: it rises while servers respond quickly, and falls if
+    they cannot keep up.
 
     A load sends its requests in slices (groups of `slice` requests), and calls `note` after each
     slice, which adjusts the limit.
@@ -48,7 +48,8 @@ class Pace:
             return
         if count < self.limit:
             return  # too few requests to measure the latency
-        # With `limit` requests in flight, each takes this long.
+        # All `count` requests together took `seconds`, with `limit` of them in flight at a time. So
+        # one request took about this long.
         latency = seconds * min(self.limit, count) / count
         best = self._best
         # Raise the best latency by 1 % per slice, so that a single exceptionally low one does not

@@ -214,7 +214,7 @@ def json_reader(cql_type: Any, formats: Formats) -> Reader:
         return _nullable(partial(_pairs, *subreaders))
     if type_name == "tuple":
         return _nullable(partial(_tuple, subreaders))
-    # frozen<T> has the values of T.
+    # The values of frozen<T> are those of T, so use the reader of T.
     if type_name == "frozen" and subreaders:
         return subreaders[0]
     return _scalar_reader(type_name, text_reader(cql_type, formats))

@@ -134,7 +134,8 @@ def _integers(table: Any, name: str) -> Sequence[Any]:
         if name not in table.columns or getattr(table[name].dtype, "kind", "") not in ("i", "u"):
             return ()
         numbers = table[name].iloc[:ROWS]
-        # A null of pandas is NA, which is neither true nor false if it is compared.
+        # Replace nulls by None: pandas' own null, NA, cannot be compared, because the result is NA
+        # again.
         return [
             None if is_null else int(number)
             for number, is_null in zip(numbers, numbers.isna(), strict=True)

@@ -229,7 +229,7 @@ class _Writer:
             # The compiled function below only writes the default form, in UTF-8.
             return write_rows
 
-        # True when the file has a first line.
+        # True once the file has a first line: only that may need `_with_quoted_mark`.
         is_begun = self._form.header
 
         def write(page: Page) -> int:

@@ -17,8 +17,8 @@ from cassandra.util.temporal import Date, MillisTimestamp
 
 __all__ = ["FileForm", "FileText"]
 
-# A file is encoded line by line. In these encodings, the encoded lines one after the other are not
-# the encoded file.
+# A file is encoded line by line. In these encodings, joining the encoded lines does not give the
+# encoded file, so an unload refuses them.
 _JOINING = frozenset({"idna", "punycode", "undefined"})
 
 
@@ -84,7 +84,9 @@ class FileForm:
 
     @property
     def has_usual_texts(self) -> bool:
-        """True if `csv_texts` can write the lines: nothing but header and encoding may be set."""
+        """True if `csv_texts` can write the lines. It knows no other delimiter, quote or format, so
+        no option except header and encoding may be set.
+        """
         default_form = FileForm(
             header=self.header, encoding=self.encoding, delimiter=self.delimiter
         )

@@ -26,7 +26,8 @@ ROWS = 100  # how many rows to look at, if each row has its own field names
 
 
 class UnmappedWatch:
-    """Looks at the field names of a load; logs at most one warning.
+    """Looks at the field names of a load, and warns once if the mapping ``columns=`` seems to omit
+    a field by mistake.
 
     :param mapping: column names by field name.
     :param ignored: names to ignore, and fields that are not for columns.

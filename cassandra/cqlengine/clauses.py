@@ -203,8 +203,8 @@ class WhereClause(BaseClause):
         return value.bound() if isinstance(value, QueryValue) else [value]
 
     def context(self) -> list[Any]:
-        # In the documented form the client inserts the values, and IN needs parentheses around
-        # them.
+        # In the CQL that ``str()`` returns, the client inserts the values itself, and IN needs
+        # parentheses around them.
         if isinstance(self.operator, InOperator):
             return [ValueSequence(self.value)]
         return self.bound()

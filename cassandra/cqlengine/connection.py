@@ -147,8 +147,8 @@ class Connection:
         self.is_async = False
         self.owns_cluster = False
         self.default_keyspace: str | None = None
-        # Prepared statements by query string. Statements read it without a lock: entries are only
-        # added, and all are dropped at once by a new dict (`keep`).
+        # Prepared statements by query string. It can be read without a lock: entries are only
+        # added, and `keep` drops all of them at once by storing a new dict.
         self.prepared: dict[str, Any] = {}
 
     def _renew_locks(self) -> None:

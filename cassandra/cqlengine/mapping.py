@@ -154,7 +154,8 @@ class Mapping:
             )
             for position, (name, column) in enumerate(columns.items())
         }
-        self.has_own_init = False  # True if the application's class has an __init__ of its own
+        # True if the application's class defines __init__, which must be called for new instances.
+        self.has_own_init = False
         self.defaults = tuple(
             (position, column)
             for position, column in enumerate(self.order)

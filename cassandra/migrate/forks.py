@@ -72,7 +72,7 @@ def in_call(node: ast.Call, called: Value, scopes: Scopes, scope: Scope) -> Iter
                 )
                 return
     elif isinstance(called, Method) and called.name in STARTS.get(called.owner, ()):
-        # Methods of pools take the function first.
+        # The methods of pools get the function to run as their first argument.
         functions_to_run += node.args[:1]
     else:
         # The call may create a pool. Its `initializer` is called in each process of the pool.
@@ -122,7 +122,8 @@ def in_class(node: ast.ClassDef, scopes: Scopes, scope: Scope) -> Iterator[Notic
 def in_if(node: ast.If, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
     """Yield a `Noticed` if the child of an ``os.fork`` uses a cluster or session of its parent.
 
-    :param node: an ``if``, which may test the result of ``os.fork``: 0 in the child.
+    :param node: an ``if``, which may test the result of ``os.fork`` (0 means that this is the
+        child).
     :param scopes: the file's scopes.
     :param scope: the scope of the ``if``.
     """

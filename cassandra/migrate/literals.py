@@ -38,7 +38,7 @@ def content(node: ast.expr, scopes: Scopes, scope: Scope) -> Mapping[str, ast.ex
         return _displayed(node)
     if isinstance(node, ast.Call):
         is_dict = isinstance(node.func, ast.Name) and node.func.id == "dict"
-        # dict(a=1), but not dict(other), whose entries we do not know.
+        # Only read ``dict(a=1)``: we do not know the entries of ``dict(other)``.
         return arguments(node, scopes, scope) if is_dict and not node.args else {}
     if isinstance(node, ast.Name):
         owner_scope = scope.binding_scope(node.id)

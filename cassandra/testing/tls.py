@@ -120,7 +120,7 @@ class TlsMaterial:
         """
         store = os.path.join(self.directory, f"{address}.p12")
         if not os.path.exists(store):
-            # Clients verify that the certificate has the address of the node.
+            # The certificate names the address of the node, because clients verify that.
             self._authority.issue(
                 address, "localhost", to=address, subject=f"local cluster {address}"
             )

@@ -344,7 +344,7 @@ class Column(Mapped[T]):
 
     @property
     def position(self) -> int:
-        """The number of the column, in the order of declaration among all columns."""
+        """A number that is greater for columns that are declared later, in whichever class."""
         return self.instance_counter
 
     def set_column_name(self, name: str) -> None:
@@ -417,7 +417,7 @@ class Column(Mapped[T]):
 
     @property
     def element_type(self) -> str:
-        """The type's CQL name for an element of another type.
+        """The CQL of the type as an element of another type, such as a list.
 
         There, a collection or a user-defined type has to be frozen.
         """

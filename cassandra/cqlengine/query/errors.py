@@ -66,8 +66,8 @@ def check_applied(result: Any) -> None:
     existing = result.one()
     if existing is None:
         raise LWTException({"[applied]": False})
-    # Usually the row is a dict. In concurrent executions on cassandra.aio, the session's row
-    # factory determines its class.
+    # Usually the row is a dict. Concurrent executions on cassandra.aio use the session's row
+    # factory, which may make tuples.
     pairs = existing if isinstance(existing, Mapping) else zip(names, existing, strict=True)
     raise LWTException(dict(pairs))
 

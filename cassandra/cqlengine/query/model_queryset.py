@@ -253,7 +253,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             column = None if position is None else mapping.order[position]
             if column is None:
                 continue
-            # `custom_index` says that the application has created an index itself.
+            # `custom_index` says that the application has created an index itself, so servers may
+            # accept this filter.
             if column.custom_index:
                 return
             if isinstance(clause.operator, LikeOperator):

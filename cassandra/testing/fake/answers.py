@@ -103,7 +103,7 @@ def as_answer(answer: Answerable) -> Answer:
 
 
 class Message(Answer):
-    """Responds by one message.
+    """An answer that consists of a single message.
 
     :param opcode: the opcode of the message, from `Opcode`.
     :param encode: called with the request; must return the body of the message.

@@ -56,7 +56,9 @@ def _byte(number: int) -> bytes:
 
 
 def _reasons(failures: Mapping[str, int], request: Request) -> bytes:
-    """Return the <reasonmap> of version 5, or the <numfailures> of version 4."""
+    """Return the field that says which replicas failed: the <reasonmap> of version 5, or in version
+    4 only their number, <numfailures>.
+    """
     if request.version < 5:
         return _int(len(failures))
     return _int(len(failures)) + b"".join(

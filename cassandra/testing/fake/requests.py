@@ -189,7 +189,7 @@ def _parameters(request: Request, reader: BodyReader) -> None:
 
 
 def _last_parameters(request: Request, reader: BodyReader, flags: int) -> None:
-    """Parse the optional parameters that BATCH also has."""
+    """Parse the optional parameters at the end, which QUERY, EXECUTE and BATCH have in common."""
     if flags & _SERIAL:
         request.serial_consistency = reader.short()
     if flags & _TIMESTAMP:

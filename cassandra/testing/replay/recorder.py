@@ -211,7 +211,9 @@ class _NodeSide(asyncio.Protocol):
 
 
 class _ApplicationSide(asyncio.Protocol):
-    """The protocol of a connection from the application. It parses the bytes of both directions."""
+    """The recorder's side of a connection from the application. It forwards the bytes of both
+    directions, and parses them.
+    """
 
     def __init__(self, recorder: Recorder, loop: asyncio.AbstractEventLoop) -> None:
         self._recorder = recorder

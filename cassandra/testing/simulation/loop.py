@@ -232,7 +232,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def call_soon_threadsafe(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Any = None
     ) -> asyncio.Handle:
-        """Call `callback` in the thread of the loop. That thread may run before this returns.
+        """Call `callback` soon, in the thread of the loop. In a simulation with threads, that
+        thread may get its turn before this method returns.
 
         :param callback: the function to call.
         :param args: the arguments of the call.
@@ -295,7 +296,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return future
 
     def new_executor(self, name: str) -> InlineExecutor:
-        """Return an executor for the driver, which reads the source of a load in a thread.
+        """Return the executor with which the driver reads the source of a load. Here it uses no
+        thread.
 
         :param name: the name of the thread. Here it is not used.
         """

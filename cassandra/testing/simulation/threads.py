@@ -370,7 +370,8 @@ class SimulatedThreads:
             self._turn_alone(loop)
 
     def _is_ended(self) -> bool:
-        # A method, because type checkers assume that the attribute is still False.
+        # Read the attribute in a method of its own: `turn` has checked it before, so type checkers
+        # would assume that it is still False.
         return self.is_over
 
     def _turn_alone(self, loop: SimulatedLoop) -> None:
