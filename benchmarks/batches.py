@@ -28,7 +28,8 @@ BUILD_TARGET = 10.0  # `add_many` is so many times as fast as the fastest peer's
 BLOCKS_TARGET = 3.0  # memory blocks a row
 EXECUTE_TARGET = 40.0  # microseconds a batch
 EXTRA = {"acsylla": ("uvloop",)}  # further packages in a peer's environment
-# The other drivers have no `add_many`: its cases are compared with their cases for the same work.
+# The other drivers have no `add_many`. Each case here is compared with the case of the others that
+# does the same work.
 BESIDE = {
     "add_many": "add",
     "batch of 50 by add_many, blocking": "batch of 50 bound inserts, blocking",
@@ -65,7 +66,7 @@ def measure(bench: Benchmark, drivers: list[str]) -> tuple[Rows, Rows, Rows]:
         for _ in range(passes):
             for driver in drivers:
                 bar.step(driver)
-                if driver != "acsylla":  # it has another API for building batches
+                if driver != "acsylla":  # its API for building batches cannot be compared
                     for case, (time, blocks) in run(driver, BUILDING, server).items():
                         keep(build, case, driver, time)
                         keep(memory, case, driver, blocks)
@@ -88,7 +89,9 @@ def faces(driver: str) -> list[str]:
 
 
 def judge(bench: Benchmark, ours: str, build: Rows, memory: Rows, execute: Rows) -> None:
-    """Compare the figures with the targets.
+    """Check the best figures against this benchmark's targets, and record each result.
+
+    With ``--check``, the benchmark fails if a target is missed.
 
     :param ours: the name of this driver's column.
     """

@@ -27,10 +27,10 @@ from benchmarks._lib.report import Benchmark
 from benchmarks._lib.requirements import has
 
 WORKER = Path(__file__).with_name("_lib") / "worker_bulk.py"
-# cqlsh and dsbulk need at least so many times the CPU of turbocql.
+# cqlsh's COPY and dsbulk must need at least this many times the CPU of turbocql.
 COPY_TARGET = 8.0
 DSBULK_TARGET = 20.0
-ROWS_A_SECOND = 1_000_000  # loads of Arrow data, per second of CPU
+ROWS_A_SECOND = 1_000_000  # rows of Arrow data that a load must write per second of CPU
 # Rows for each partition key: a time series, and small partitions.
 SHAPES = {"a series: 1,000 rows for each key": 1000, "10 rows for each key": 10}
 
@@ -41,7 +41,7 @@ def measure_null_server(bench: Benchmark, folder: Path) -> None:
     """Measure and show loads into the null server, which answers at once."""
     count = min(bench.options.rows, 1_000_000)
     rows: Figures = {}
-    peers.own_lanes(bench)  # notes it if there are no compiled modules
+    peers.own_lanes(bench)  # adds a note to the report if there are no compiled modules
     lanes = peers.lanes() if bench.options.pure else peers.lanes()[:1]
     with null_server.running(extra_rules=bulk_table.rules()) as (address, port):
         for shape, members in SHAPES.items():
@@ -126,13 +126,23 @@ def measure_unloads(tool: Tool, folder: Path, count: int, rows: Figures) -> None
 
 
 def note(rows: Figures, case: str, name: str, count: int, used: float, took: float) -> None:
-    """Add the figures of one run to the table."""
+    """Add the figures of one run to the table.
+
+    :param name: the name of the tool, which is the heading of its column.
+    :param count: the number of rows.
+    :param used: CPU seconds.
+    :param took: elapsed seconds.
+    """
     rows.setdefault(f"{case}, us of CPU a row", {})[name] = used / count * 1e6
     rows.setdefault(f"{case}, s", {})[name] = took
 
 
 def judge(bench: Benchmark, rows: Figures) -> None:
-    """Compare the tools with the project's targets."""
+    """Check the figures against this benchmark's targets, and record each result.
+
+    The targets say how many times the CPU of turbocql the other tools must need. With ``--check``,
+    the benchmark fails if a target is missed.
+    """
     load: Any = rows["load of CSV, us of CPU a row"]
     took: Any = rows["load of CSV, s"]
     unload: Any = rows["unload to CSV, us of CPU a row"]

@@ -75,7 +75,7 @@ def floor(*flags: str) -> float | None:
 
 
 def least(results: list[dict[str, Any]]) -> dict[str, Any]:
-    """Merge the results of several passes: the least time of each case."""
+    """Merge the results of several passes of one driver: keep the least time of each case."""
     merged = results[0]
     for other in results[1:]:
         for name, times in other["cases"].items():
@@ -115,7 +115,10 @@ def targets(floor_ns: float) -> dict[str, tuple[float | None, float | None]]:
 
 
 def by_case(measured: dict[str, dict[str, Any]]) -> dict[str, dict[str, float | None]]:
-    """Turn times by driver and case into rows: for "CASE, write" or "CASE, read", by driver."""
+    """Turn times, which are by driver and case, into the rows of a table.
+
+    Each case has two rows, "CASE, write" and "CASE, read". Each row has a figure for each driver.
+    """
     return {
         f"{name}, {way}": {
             driver: cases.get(name, [None, None])[index] for driver, cases in measured.items()
@@ -127,7 +130,10 @@ def by_case(measured: dict[str, dict[str, Any]]) -> dict[str, dict[str, float | 
 
 
 def judge(bench: Benchmark, rows: dict[str, dict[str, float | None]], floor_ns: float) -> None:
-    """Compare the compiled lane with the targets."""
+    """Check the times of the compiled modules against the targets, and record each result.
+
+    With ``--check``, the benchmark fails if a target is missed.
+    """
     for name, limits in targets(floor_ns).items():
         for way, target in zip(WAYS, limits, strict=True):
             took = rows.get(f"{name}, {way}", {}).get("turbocql c")

@@ -26,7 +26,7 @@ PAGE = "page of 5,000 rows"
 CASES = [PAGE, "select of one row, 100 in flight", "insert, 100 in flight"]
 PEERS = ("scylla-driver", "cassandra-driver")
 EXTRA = ("numpy", "uvloop", "lz4")
-MOST_FOR_A_PAGE = 1.3  # times the CPU without compression
+MOST_FOR_A_PAGE = 1.3  # how many times the CPU without compression a compressed page may need
 _WORDS = ["a", "blue", "car", "drives", "early", "from", "green", "hills", "into", "our", "river"]
 
 

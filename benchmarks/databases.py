@@ -76,7 +76,7 @@ def main() -> int:
             python = str(peers.environment(peer, PEERS[peer]))
             lanes.append(Lane(peer, python, {}, peer, peer_port, WORKER))
         best = measure(bench, lanes, address, port, CASES)
-    # worker_requests.py also measures cases whose names contain one of CASES: drop those.
+    # worker_requests.py measures every case whose name contains one of CASES. Keep only CASES.
     best = {
         lane: {case: figures[case] for case in CASES if case in figures}
         for lane, figures in best.items()

@@ -83,7 +83,7 @@ def measure(bench: Benchmark) -> dict[str, dict[str, float]]:
     repeats, counts = bench.options.repeats, bench.options.instructions
     runs: dict[str, list[tuple[float, float, int]]] = {name: [] for name in STATEMENTS}
     with bench.progress((repeats + 1 + counts) * len(STATEMENTS)) as bar:
-        for repeat in range(repeats + 1):  # turn 0 does not count: it may write bytecode files
+        for repeat in range(repeats + 1):  # run 0 may write bytecode files, so it is not counted
             for name in STATEMENTS:
                 bar.step(name)
                 measured = run(STATEMENTS[name])

@@ -138,7 +138,11 @@ def measure(
 
 
 def compare(bench: Benchmark, rows: dict[str, dict[str, float | None]]) -> None:
-    """Compare the counts with their last records, and append them if ``--record`` is given."""
+    """Check that no count is much greater than its last record in the history file.
+
+    With ``--check``, the benchmark fails if one is. With ``--record``, the counts are appended to
+    the history file.
+    """
     environment = history.environment()
     names = {case.what: case.name for case in CASES if case.requests_in_flight > 1}
     counts = {names[what]: row["turbocql c"] or 0.0 for what, row in rows.items() if what in names}
@@ -157,8 +161,8 @@ def compare(bench: Benchmark, rows: dict[str, dict[str, float | None]]) -> None:
 def chosen_cases(bench: Benchmark) -> list[Case]:
     """Return the cases that the options name.
 
-    Without names, these are all, the first if ``--quick``, or with ``--check`` those that are
-    compared with a record.
+    If they name none, return all cases. With ``--check``, only those that are compared with a
+    record; with ``--quick``, only the first.
     """
     words = bench.options.cases
     if not words:

@@ -26,8 +26,8 @@ TARGETS = {
     "bytes an instance": 2.0,
 }
 PEER = "cassandra-driver"
-# The other drivers' mappers have no awaited calls: ours are compared with their blocking calls. An
-# awaited call is cheaper because it need not switch to the event loop's thread and back.
+# The other drivers' mappers have only blocking calls. So each of our awaited calls is compared with
+# a blocking call, which costs more: it has to switch to the event loop's thread and back.
 AWAITED = {"acreate": "Model.create", "aget": "Model.objects.get"}
 
 Rows = dict[str, dict[str, float]]

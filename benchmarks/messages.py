@@ -27,7 +27,10 @@ TARGETS = {
 
 
 def allocations(bench: Benchmark) -> None:
-    """Note how many memory blocks an encoded EXECUTE body holds; the bytes object is one block."""
+    """Report how many memory blocks an encoded EXECUTE body holds.
+
+    The least is one block, the bytes object itself.
+    """
     from cassandra._impl import bodies, implementation
     from cassandra.protocol.params import QueryParams
 

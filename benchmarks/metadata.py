@@ -22,10 +22,10 @@ from benchmarks._lib.report import Benchmark
 from benchmarks._lib.tables import least_over
 
 WORKER = Path(__file__).with_name("_lib") / "worker_metadata.py"
-TARGETS = {"both": 4.0, "touched": 3.0}  # a peer's figure divided by ours, at least
+TARGETS = {"both": 4.0, "touched": 3.0}  # the least ratio of another driver's figure to ours
 MODES = ("time", "memory", "off")
 
-# Key in the worker's output, title, and the unit to divide by.
+# The rows of the table: the key in the worker's output, the title, and the unit of the figures.
 LINES = (
     ("both", "connect and touch everything, s of CPU", 1.0),
     ("connect", "  connect", 1.0),

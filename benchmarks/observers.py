@@ -28,7 +28,7 @@ TASKS = 50
 
 
 def end_observer() -> Any:
-    """Return a user's observer that counts the ends of requests."""
+    """Return an observer as an application might write it: it counts the requests that end."""
     from cassandra.observers import ObservedRequest, RequestObserver
 
     class One(RequestObserver):
@@ -41,7 +41,10 @@ def end_observer() -> Any:
 
 
 def event_observer() -> Any:
-    """Return a user's observer that counts starts, attempts and ends."""
+    """Return an observer as an application might write it.
+
+    It counts the starts, attempts and ends of requests.
+    """
     from cassandra.observers import ObservedRequest, RequestObserver
 
     class Three(RequestObserver):
@@ -60,7 +63,7 @@ def event_observer() -> Any:
 
 
 def latency_observer() -> Any:
-    """Return a user's observer that gets only latencies."""
+    """Return an observer as an application might write it: it gets only latencies."""
     from cassandra.observers import RequestObserver
 
     class Latencies(RequestObserver):
@@ -81,7 +84,7 @@ def counters() -> Any:
 
 
 def logger() -> Any:
-    """Return the driver's request logger for slow requests; no request is that slow."""
+    """Return the driver's logger of slow requests, with a limit that no request reaches."""
     from cassandra.observability.logger import RequestLogger
 
     return RequestLogger(slow=60.0)

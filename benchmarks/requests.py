@@ -43,7 +43,7 @@ TARGETS: dict[str, dict[str, float]] = {
 }
 MOST_SYSTEM_CALLS = 0.25
 MOST_WITHOUT_UVLOOP = 1.5  # times the CPU with uvloop
-# A blocking call, compared with the same request awaited in the same run:
+# Limits of a blocking call, compared with the same request on the asyncio API in the same run:
 MOST_FOR_BLOCKING = 1.4  # times the CPU of the awaited request
 MOST_LATER = 25.0  # microseconds by which it may take longer
 
@@ -56,7 +56,8 @@ PEERS = {
 }
 
 
-# The other drivers have no add_many: its case is compared with their case for the same work.
+# The other drivers have no add_many: our case (the key) is compared with their case that does the
+# same work (the value).
 BESIDE = {"batch of 50 by add_many, 100 in flight": "batch of 50 bound inserts, 100 in flight"}
 
 
@@ -79,7 +80,7 @@ def system_calls(lane: Lane, address: str, port: int) -> float | None:
         return None
     counts = []
     with tempfile.TemporaryDirectory() as folder:
-        # How often the worker makes 10,000 requests.
+        # The argument "calls N" makes the worker send N times 10,000 requests.
         for repetitions in ("1", "11"):
             report = Path(folder, repetitions)
             command = [
@@ -115,7 +116,7 @@ def system_calls(lane: Lane, address: str, port: int) -> float | None:
 def ratios_of(
     us: dict[str, dict[str, float | None]], lanes: list[str]
 ) -> dict[str, dict[str, float | None]]:
-    """Return how many times as much CPU as this driver's the best peer needs, for each case.
+    """Return, for each case, the CPU of the best peer divided by that of this driver.
 
     Peers are compared with the API of the same kind: blocking or asyncio.
     """
@@ -128,7 +129,10 @@ def ratios_of(
 
 
 def judge(bench: Benchmark, best: Best) -> None:
-    """Compare the figures with the targets."""
+    """Check the best figures against this benchmark's targets, and record each result.
+
+    With ``--check``, the benchmark fails if a target is missed.
+    """
     for lane, targets in TARGETS.items():
         for case, target in targets.items():
             measured = best.get(lane, {}).get(case)
@@ -144,7 +148,10 @@ def judge(bench: Benchmark, best: Best) -> None:
 
 
 def judge_blocking(bench: Benchmark, best: Best) -> None:
-    """Compare blocking calls with awaited requests, both one at a time."""
+    """Check that a blocking call costs little more than the same request awaited.
+
+    Only cases with one request at a time are compared. Each result is recorded as a target.
+    """
     for case, measured in best.get("blocking", {}).items():
         awaited = best.get("aio", {}).get(case)
         if awaited is None or "one at a time" not in case:

@@ -19,8 +19,8 @@ from benchmarks._lib.tables import least_over
 FRAMES = ("5000 x 5, DataFrame of rows", "5000 x 5, DataFrame of arrays")
 PACKAGES = ("numpy", "pandas", "polars", "pyarrow")
 
-# Description, our case, the peers' cases, and how many times as fast ours must be. COMPILED is for
-# the compiled modules, PURE for pure Python.
+# A target: a description, our case, the peers' cases, and how many times as fast as the fastest of
+# those ours must be. COMPILED has the targets of the compiled modules, PURE those of pure Python.
 Target = tuple[str, str, tuple[str, ...], float]
 COMPILED: list[Target] = [
     ("tuples", "5000 x 5, tuples", ("5000 x 5, tuples",), 2.5),
@@ -33,7 +33,11 @@ PURE: list[Target] = [(what, case, cases, 1.5) for what, case, cases, _ in COMPI
 
 
 def judge(bench: Benchmark, times: dict[str, Times]) -> None:
-    """Compare each case with the fastest peer: compiled with compiled, pure with pure."""
+    """Check that each case is as many times as fast as the fastest peer as its target says.
+
+    Compiled modules are compared with compiled ones, pure Python with pure Python. With
+    ``--check``, the benchmark fails if a target is missed.
+    """
     for impl, targets in (("c", COMPILED), ("python", PURE)):
         ours = times.get(f"turbocql {impl} engine", {})
         theirs = [

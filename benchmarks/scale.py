@@ -49,7 +49,7 @@ from benchmarks._lib.null_server import (
 from benchmarks._lib.report import Benchmark
 
 WORKER = Path(__file__).with_name("_lib") / "worker_scale.py"
-# The settings of a process; each measurement changes one of them.
+# The settings of a measurement (see worker_scale.py). Each measurement changes one of them.
 USUAL = {"nodes": 3, "connections": 1, "sessions": 1, "prepared": 1, "threads": 1,
          "requests": 20_000, "idle": 0.0, "tables": 0}  # fmt: skip
 SIZES = {
@@ -90,7 +90,10 @@ def address_of(node: int) -> bytes:
 
 
 def tokens_of(node: int, nodes: int) -> bytes:
-    """Return a node's tokens, as an encoded set<text>. All nodes' tokens are evenly spread."""
+    """Return a node's tokens, as an encoded set<text>.
+
+    The tokens of all nodes together divide the ring into equal ranges.
+    """
     step = (1 << 64) // (nodes * TOKENS)
     texts = [str(-(1 << 63) + (node + nodes * turn) * step) for turn in range(TOKENS)]
     body = len(texts).to_bytes(4, "big")
@@ -115,7 +118,7 @@ def peers_rule(nodes: int) -> Rule:
 
 def rules(settings: dict[str, Any]) -> list[Rule]:
     """Return the server's rules for the nodes and tables of `settings`."""
-    # Like Cassandra before 4.0, answer INVALID (0x2200): there is no table peers_v2.
+    # Before 4.0, Cassandra has no table peers_v2: answer queries of it with INVALID (0x2200).
     peers_v2: Rule = (QUERY, b"system.peers_v2", 0, (0x2200).to_bytes(4, "big") + string("none"))
     schema = []
     if settings["tables"]:
@@ -137,7 +140,10 @@ def measure_size(settings: dict[str, Any]) -> dict[str, float]:
 
 
 def times_until_noticed(nodes: int) -> Iterator[tuple[str, float]]:
-    """Stop a node in two ways, and measure when the client has closed its connections to it.
+    """Measure how long the client takes to notice that a node is gone, in two ways.
+
+    It has noticed when it has closed its connections to the node. First a node stops, which closes
+    its connections; then another node only stops answering.
 
     :returns: yields "closes" and then "is silent", each with the milliseconds.
     """
@@ -164,7 +170,9 @@ def times_until_noticed(nodes: int) -> Iterator[tuple[str, float]]:
 
 
 def judge(bench: Benchmark, figures: dict[int, dict[str, float]]) -> None:
-    """Compare the figures with the targets.
+    """Check the figures against the targets that the module's docstring names.
+
+    With ``--check``, the benchmark fails if a target is missed.
 
     :param figures: the figures by number of nodes.
     """
@@ -186,7 +194,7 @@ def judge(bench: Benchmark, figures: dict[int, dict[str, float]]) -> None:
 
 
 def sizes_of(bench: Benchmark) -> dict[str, list[int]]:
-    """Return the sizes that the options choose, by the name of what grows ("nodes", ...)."""
+    """Return the sizes to measure, by the name of the setting that grows ("nodes", for example)."""
     options = bench.options
     return {
         name: [size for size in sizes if size <= options.most]
@@ -196,7 +204,7 @@ def sizes_of(bench: Benchmark) -> dict[str, list[int]]:
 
 
 def measure_sizes(bench: Benchmark) -> None:
-    """Measure and show a table for each thing that grows."""
+    """For each setting that grows, measure all of its sizes and show a table."""
     sizes_by_name = sizes_of(bench)
     requests = {"requests": 2_000} if bench.options.quick else {}
     with bench.progress(sum(map(len, sizes_by_name.values()))) as bar:

@@ -32,7 +32,7 @@ SIDES = ("ours", "floor")
 class Case(NamedTuple):
     """One row of the table.
 
-    - `what` and `beside` describe the function and its floor.
+    - `what` and `beside`: descriptions of the function and of its floor.
     - `most`: the function may need at most so many times the instructions of the floor.
     - `calls`: how many more calls the longer run makes.
     """

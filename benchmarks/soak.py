@@ -56,8 +56,8 @@ def measure(bench: Benchmark, options: argparse.Namespace) -> int:
         soak.broken_nodes(options.seed) as (port, addresses),
         bench.progress(round(seconds / options.interval)) as bar,
     ):
-        # With its first loop, libuv opens a pipe that it never closes. Make a loop now, so that the
-        # pipe does not count as a leak.
+        # When libuv makes its first loop, it opens a pipe that it never closes. Make a loop before
+        # file descriptors are counted, so that the pipe does not count as a leak.
         new_event_loop().close()
         before = soak.figures([])
         bar.step("load")

@@ -22,8 +22,8 @@ import sysconfig
 from benchmarks._lib import peers
 from benchmarks._lib.report import Benchmark
 
-TWO_THREADS = 1.8  # times the rows of one thread, without the GIL
-ALONE = 1.15  # times the time of one thread without the GIL
+TWO_THREADS = 1.8  # without the GIL, two threads must do at least this many times the rows of one
+ALONE = 1.15  # one thread may take at most this many times as long without the GIL as with it
 CODE = """
 import sys, threading, time
 from cassandra import _impl, cqltypes
@@ -73,7 +73,7 @@ def rate(threads: int, plans: str, seconds: float, gil: str) -> float:
     """Run threads in a new process; return the rows that all of them bind and decode per second.
 
     :param threads: the number of threads.
-    :param plans: "own" or "shared": if each thread has its plans.
+    :param plans: "own" if each thread has its own plans; "shared" if all threads use the same.
     :param seconds: how long the threads run.
     :param gil: the value of ``PYTHON_GIL``: "1" with the GIL, "0" without it.
     """

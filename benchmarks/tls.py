@@ -112,7 +112,10 @@ def openings(bench: Benchmark, folder: Path, plain_port: int) -> None:
 
 
 def resumed_over_full(rows: Rows) -> dict[str, dict[str, float]]:
-    """Return the ratio for each row that has both figures."""
+    """Return the cost of a resumed session divided by that of a full handshake.
+
+    Rows without a figure for resumed sessions are left out.
+    """
     return {
         "resumed / full": {
             name: row["resumed"] / row["full"] for name, row in rows.items() if "resumed" in row

@@ -9,7 +9,7 @@ from benchmarks._lib.tables import Table
 
 __all__ = ["CASES", "svg"]
 
-# Titles of the cases and drivers that are drawn.
+# The cases and drivers that are drawn, each with the title that it has in the picture.
 CASES = {
     "insert, 100 in flight": "Insert of a prepared statement",
     "select of one row, 100 in flight": "Select of one row",
@@ -53,7 +53,11 @@ def svg(table: Table) -> str:
 
 
 def _append_bars(parts: list[str], top: float, figures: Sequence[tuple[str, float]]) -> float:
-    """Append the bars of one case to `parts`, from `top` down; return where they end."""
+    """Append the bars of one case to `parts`, the SVG elements of the picture.
+
+    :param top: the y coordinate of the first bar; the others follow below it.
+    :returns: the y coordinate at which the bars end.
+    """
     highest = max(figure for _, figure in figures)
     for name, figure in figures:
         length = (WIDTH - LABEL - 90) * figure / highest
@@ -76,7 +80,10 @@ def _text(x: float, y: float, text: str, color: str, weight: int, anchor: str = 
 
 
 def of_reports(reports: Sequence[Mapping[str, object]]) -> str | None:
-    """Return the picture of the report of benchmarks/requests.py, or None without such a report."""
+    """Return the picture of the report that benchmarks/requests.py made.
+
+    :returns: None if `reports` has no such report.
+    """
     for report in reports:
         tables = report.get("tables")
         if isinstance(tables, list) and "benchmarks/requests.py" in str(report.get("command")):

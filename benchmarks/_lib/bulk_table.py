@@ -31,7 +31,7 @@ CREATE = (
     f"CREATE TABLE {NAME} (customer text, placed timestamp, id bigint, total double, note text, "
     "n int, PRIMARY KEY (customer, placed, id))"
 )
-# Name, type, the type's code in the protocol, kind, position in the key.
+# For each column: name, CQL type, the type's code in the protocol, kind, and position in the key.
 COLUMNS = [
     ("customer", "text", TEXT, "partition_key", 0),
     ("placed", "timestamp", TIMESTAMP, "clustering", 0),
@@ -72,7 +72,10 @@ def file_of_rows(path: Path, count: int, partitions: int) -> None:
 
 
 def rules() -> list[null_server.Rule]:
-    """Return the null server's rules for the schema of the table and for inserts into it."""
+    """Return the null server's rules (requests with their fixed answers) for this table.
+
+    They answer queries of its schema, and prepare and execute inserts into it.
+    """
     from benchmarks._lib import schema_tables  # not at the top, since it imports the driver
 
     keyspace, table = NAME.split(".")

@@ -15,7 +15,8 @@ from benchmarks._lib.report import Benchmark
 __all__ = ["Tool", "cqlsh", "dsbulk", "turbocql"]
 
 VERSION = "1.10.0"  # of dsbulk
-# The artifacts of dsbulk that loads and unloads of CSV need.
+# The Maven artifacts of dsbulk (their names without the prefix "dsbulk-") that are needed to load
+# and unload CSV.
 PARTS = (
     "runner",
     "workflow-load",
@@ -37,7 +38,9 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 
 class Tool:
-    """A tool, and its command lines as lists in which PATH stands for a file or folder.
+    """A tool that loads and unloads tables.
+
+    Its command lines are lists of arguments, in which PATH stands for a file or folder.
 
     :param name: the heading of its column.
     :param load: the command line that loads PATH.

@@ -14,11 +14,12 @@ __all__ = ["count", "counted_environment", "parse_instruction_count", "run_worke
 
 
 def counted_environment(implementation: str) -> dict[str, str]:
-    """Return the environment variables of counted processes.
+    """Return the environment variables of the processes whose instructions are counted.
 
     :param implementation: "c" or "python".
     """
-    # The order of sets depends on the hash seed, and the order affects the counts.
+    # The order of sets depends on the hash seed, and the order affects the counts: use a fixed
+    # seed.
     return {
         **peers.inherited(),
         **peers.own_settings(),

@@ -66,7 +66,7 @@ def measure(
 ) -> Best:
     """Measure the lanes in turns; return the least CPU and the highest rate of all rounds.
 
-    If a lane fails, it has no figures for later rounds, and a note reports it.
+    A lane that fails is not measured again; the report says so.
 
     :param port: the port of the server for lanes that have no server of their own.
     :param cases: words in the names of the cases to measure; empty for all.
@@ -95,7 +95,10 @@ def measure(
 
 
 def rows_of(best: Best, figure: str) -> dict[str, dict[str, float | None]]:
-    """Return the rows of a table of one figure, "us" or "rate": by case and lane."""
+    """Return the rows of a table that shows one figure for each case and lane.
+
+    :param figure: "us" or "rate" (see `Best`).
+    """
     cases = dict.fromkeys(case for measured in best.values() for case in measured)
     return {
         case: {

@@ -20,7 +20,7 @@ OPENED = 20 if is_quick() else 300  # how many connections or handshakes are mea
 
 @contextmanager
 def tls_in_front(port: int, *files: str) -> Iterator[int]:
-    """Run a TLS relay in front of the null server, and yield the relay's port.
+    """Run a process that accepts TLS and forwards to the null server, and yield its port.
 
     :param port: the null server's port.
     :param files: the arguments CERTIFICATE KEY [CA] of worker_relay.py.
@@ -91,7 +91,7 @@ class _End:
         other._incoming.write(self._outgoing.read())
 
     def read(self) -> None:
-        """Read what follows the handshake: a server sends the tickets of TLS 1.3 then."""
+        """Read what the server sends after the handshake: in TLS 1.3, the session tickets."""
         self._step(lambda: self.tls.read(16))
 
 
@@ -107,7 +107,8 @@ def bare_handshake(
     while not (client_end.finished and server_end.finished):
         client_end.advance(server_end)
         server_end.advance(client_end)
-    # The client gets the tickets of TLS 1.3 with the first data, and can then be resumed.
+    # In TLS 1.3 the client gets its session tickets with the server's first data. It needs one to
+    # resume the session later.
     server_end.tls.write(b"x")
     server_end.advance(client_end)
     client_end.read()

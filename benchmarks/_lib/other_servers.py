@@ -64,7 +64,13 @@ def running_redis(folder: Path) -> Iterator[int]:
 
 @contextlib.contextmanager
 def _running(command: Sequence[str], port: int, user: str | None, folder: Path) -> Iterator[None]:
-    """Run a server until the block ends; its output is in a file of `folder`."""
+    """Run a server until the `with` block ends. Its output goes into the file ``output``.
+
+    :param command: the command line of the server.
+    :param port: the port on which it listens; the block begins when it accepts connections.
+    :param user: the user who runs it; None for the current user.
+    :param folder: its working directory, which also gets the file ``output``.
+    """
     with (folder / "output").open("wb") as output:
         server = subprocess.Popen(
             command, stdout=output, stderr=subprocess.STDOUT, user=user, cwd=folder
@@ -84,7 +90,7 @@ def _running(command: Sequence[str], port: int, user: str | None, folder: Path) 
 def _wait_until_listening(port: int, server: subprocess.Popen[bytes], output: Path) -> None:
     """Wait until the port accepts connections.
 
-    :raises RuntimeError: if the server exits or takes too long; with its output.
+    :raises RuntimeError: if the server exits or takes too long; the message has its output.
     """
     deadline = time.monotonic() + START_TIMEOUT
     while server.poll() is None and time.monotonic() < deadline:

@@ -14,9 +14,9 @@ __all__ = ["page_of"]
 
 
 def page_of(reports: Sequence[Mapping[str, Any]]) -> str:
-    """Return the page.
+    """Return the page as reStructuredText.
 
-    :param reports: the JSON reports of the scripts, each with the "command" that made it.
+    :param reports: the JSON reports of the scripts. Each also has the "command" that made it.
     """
     lines = [".. Written by benchmarks/all.py: run it again rather than edit this.", ""]
     if reports:

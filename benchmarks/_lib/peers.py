@@ -45,7 +45,10 @@ def cache() -> Path:
 
 
 def lanes() -> tuple[str, ...]:
-    """Return the implementations of this driver that can be measured: "c" and "python"."""
+    """Return the implementations of this driver that can be measured.
+
+    They are "c" and "python", or only "python" if the driver has no compiled modules.
+    """
     is_compiled = has("cassandra") and has("cassandra._accel.happy_path")
     return ("c", "python") if is_compiled else ("python",)
 
@@ -53,7 +56,7 @@ def lanes() -> tuple[str, ...]:
 def own_lanes(bench: Benchmark) -> list[str]:
     """Return the names of this driver's columns, the compiled one first.
 
-    If there are no compiled modules, only pure Python is measured, and a note says so.
+    If there are no compiled modules, only pure Python is measured, and the report says so.
     """
     if len(lanes()) == 1:
         bench.note(
@@ -64,7 +67,7 @@ def own_lanes(bench: Benchmark) -> list[str]:
 
 
 def package_root() -> Path:
-    """Return the folder of the driver's package that this process imports."""
+    """Return the folder that contains the package `cassandra` which this process imports."""
     spec = importlib.util.find_spec("cassandra")
     assert spec is not None
     assert spec.origin is not None
@@ -123,7 +126,8 @@ def environment(peer: str, extra: Sequence[str] = ("numpy",)) -> Path:
     python = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     packages = missing(peer, extra)
     if packages:
-        # The file lists what was installed. If it is missing, no installation was completed.
+        # The file lists the distributions that were installed. It is written last: if it is
+        # missing, the environment may be incomplete, so create it again.
         record = home / "installed"
         installed = record.read_text().split() if record.exists() else []
         if not installed:
@@ -142,8 +146,9 @@ def prepare(
 ) -> list[str]:
     """Create the environments of the drivers `names`; return those drivers that can be measured.
 
-    Environments that are created, and drivers that are left out, are printed. With ``--quick``,
-    nothing is installed; with ``--no-peers``, the result is empty.
+    It prints which environments it creates and which drivers it leaves out. With ``--quick``,
+    nothing is installed, so only drivers with an existing environment can be measured; with
+    ``--no-peers``, the result is empty.
     """
     if bench.options.no_peers:
         return []

@@ -93,9 +93,9 @@ def times_of(bench: Benchmark, group: str, lanes: Sequence[Lane]) -> dict[str, T
 
 
 def by_case(times: dict[str, Times], unit: float = 1.0) -> dict[str, dict[str, float | None]]:
-    """Turn times by lane and case into the rows of a table: by case and lane.
+    """Turn times, which are by lane and then case, into the rows of a table, by case and then lane.
 
-    :param unit: the table's unit in nanoseconds.
+    :param unit: the unit of the table's figures, in nanoseconds: the times are divided by it.
     """
     cases = dict.fromkeys(case for timings in times.values() for case in timings)
     return {
@@ -110,7 +110,7 @@ def by_case(times: dict[str, Times], unit: float = 1.0) -> dict[str, dict[str, f
 def compare(group: str, targets: dict[str, float], bench: Benchmark) -> None:
     """Measure `group` ("messages" or "rows") in every lane, and show the table.
 
-    :param targets: by case, the most nanoseconds of this driver's first lane.
+    :param targets: for each case, how many nanoseconds it may take in this driver's first lane.
     """
     bench.add_option("--rounds", type=int, default=3, help="each lane's best of so many processes")
     bench.start(rounds=1)

@@ -187,7 +187,10 @@ class Benchmark:
             self.stop(f"this benchmark needs {missing}")
 
     def stop(self, reason: str) -> None:
-        """Exit because something is missing: with status 1, or with a note and 0 if ``--quick``."""
+        """Exit because something that the benchmark needs is missing.
+
+        The exit status is 1. With ``--quick`` it is 0, and the reason is a note in the report.
+        """
         if not self.options.quick:
             sys.exit(reason)
         self.note(reason)

@@ -1,4 +1,7 @@
-"""The null server's answers to queries of the schema: many tables of ten columns and an index."""
+"""The null server's answers to queries of the schema.
+
+The schema has many tables, each with ten columns and an index.
+"""
 
 from __future__ import annotations
 
@@ -126,12 +129,15 @@ def body(
 
 
 def rules(tables: int) -> list[Rule]:
-    """Return the server's rules for a schema with so many tables."""
+    """Return the null server's rules that describe a schema.
+
+    :param tables: the number of tables in the schema.
+    """
     return rules_of(schema_rows(tables))
 
 
 def rules_of(content: Mapping[str, Sequence[Row]]) -> list[Rule]:
-    """Return the server's rules for the given rows of schema tables.
+    """Return the null server's rules that answer queries of the schema tables with given rows.
 
     :param content: the rows, by the name of the schema table; other schema tables are empty.
     """

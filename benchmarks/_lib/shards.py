@@ -35,17 +35,17 @@ def fastest_call(function: Callable[[], object], count: int = 4_000) -> float:
 
 
 def choice(cluster: Any, session: Any) -> dict[str, float]:
-    """Time the choice of host and connection for one request, by case.
+    """Return the CPU microseconds to choose the host and the connection for one request, by case.
 
-    The keyspace "vn" has virtual nodes, "tb" has tablets. Each is timed with the shards of the
-    nodes, and again with pools that look as if the nodes had none.
+    The keyspace "vn" has virtual nodes, "tb" has tablets. Each is timed twice: with the shards of
+    the nodes, and after the pools were changed as if the nodes had no shards.
     """
     engine = session._engine
     policy = cluster.profile_manager.default.load_balancing_policy
     figures = {}
     for keyspace in ("vn", "tb"):
         prepared = session.prepare(f"SELECT v FROM {keyspace}.t WHERE k = ?")
-        # With these requests, the session learns the tablets.
+        # The answers to these requests tell the session which tablets there are.
         for key in range(1000):
             session.execute(prepared, (key,))
         statement = prepared.bind((7,))
@@ -71,7 +71,10 @@ def choice(cluster: Any, session: Any) -> dict[str, float]:
 
 
 def response_processing(session: Any) -> tuple[float, float]:
-    """Time the processing of an answer: without and with a custom payload about a tablet."""
+    """Return the CPU microseconds to process an answer.
+
+    :returns: the time without a custom payload, and the time with one that describes a tablet.
+    """
     engine = session._engine
     prepared = session.prepare("INSERT INTO tb.t (k, v) VALUES (?, 'x')")
     statement = prepared.bind((7,))
@@ -139,7 +142,10 @@ def resident() -> float:
 
 
 def measure_cluster() -> tuple[dict[str, float], float, float]:
-    """Return the figures of `choice` and `response_processing`: three nodes of seven shards."""
+    """Run `choice` and `response_processing` on three fake nodes of seven shards each.
+
+    :returns: the figures of `choice`, then both figures of `response_processing`.
+    """
     with FakeCluster(3, scylla=Scylla(7)) as nodes:
         for keyspace, tablets in (("vn", None), ("tb", 64)):
             nodes.scylla.keyspace(keyspace, replication_factor=3, tablets=tablets is not None)

@@ -1,4 +1,4 @@
-"""The parts of benchmarks/soak.py: fake nodes that break, hang and restart, and a load on them.
+"""The parts of benchmarks/soak.py: fake nodes that break, hang and restart, and clients of them.
 
 The nodes run in a process of their own (`serve`). The load is a mix of asyncio tasks (`work`) and
 a thread (`work_blocking`).
@@ -50,10 +50,12 @@ COLUMNS = [("k", "int"), ("v", "text")]
 EXECUTE, BATCH = 0x0A, 0x0D  # opcodes
 ROWS = 20
 WORKERS = 24
-# Average seconds that a worker sleeps between requests: the test is not to saturate the machine.
+# Average seconds that a worker sleeps between requests, so that the load does not saturate the
+# machine.
 PAUSE = 0.01
 LONGEST = 30.0  # seconds within which each call must return or raise
-# Resident memory may grow by this factor from the first half of the run to the second, plus SLACK.
+# From the first half of the run to the second, resident memory may grow by this factor and by SLACK
+# in addition.
 GROWTH = 1.10
 SLACK = 4.0  # MiB
 
@@ -67,7 +69,7 @@ def executes(text: str) -> Callable[[Request], bool]:
 
 
 class FaultyAnswer(Answer):
-    """A random answer: usually a proper result, in 0.8 % an error, and in 0.2 % no answer."""
+    """Answers 99 % of the requests as a node does, 0.8 % with an error, and 0.2 % not at all."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
@@ -137,7 +139,7 @@ def wait_for_end(over: threading.Event) -> None:
 
 
 def serve(seed: int) -> None:
-    """Run three nodes and break them until standard input ends."""
+    """Run three fake nodes, and cause faults on them until standard input is closed."""
     rng = random.Random(seed)
     is_over = threading.Event()
     with FakeCluster(3) as nodes:
@@ -197,7 +199,7 @@ class Soak:
         return time.monotonic() >= self.ends or bool(self.faults)
 
     def settings(self) -> dict[str, Any]:
-        """Return the arguments of a cluster that notices faults within seconds."""
+        """Return arguments of `Cluster` with which it notices the nodes' faults within seconds."""
         profile = ExecutionProfile(RoundRobinPolicy(), request_timeout=2.0)
         return {
             "port": self.port,
@@ -215,7 +217,8 @@ class Soak:
         expected = isinstance(
             failure, (ConnectionException, DriverException, NoHostAvailable, OperationTimedOut)
         )
-        # A bare DriverException would be a mistake: each fault has a subclass.
+        # Each fault has a subclass of DriverException, so an error of that class itself is a
+        # mistake of the driver.
         if expected and type(failure) is not DriverException:
             self.outcomes[type(failure).__name__] += 1
         else:
@@ -310,10 +313,10 @@ def figures(loops: list[asyncio.AbstractEventLoop]) -> dict[str, float]:
 def verdict(
     samples: list[dict[str, float]], after: dict[str, float], before: dict[str, float]
 ) -> list[str]:
-    """Describe leaks: memory that has grown, file descriptors and threads that are left.
+    """Return a description of each leak: memory that has grown, descriptors and threads left over.
 
-    For memory, we compare the last quarters of both halves of the run, since caches and pools
-    still fill up at the beginning.
+    Each half of the run is measured in its second part, because caches and pools still fill up at
+    the beginning: the highest memory of the one is compared with that of the other.
 
     :param samples: the figures during the run, in order.
     :param after: the figures after the end.
@@ -321,7 +324,7 @@ def verdict(
     :returns: one line for each leak.
     """
     half = len(samples) // 2
-    # The last quarters of the first half and of the second half.
+    # The second part of each half: the second and the fourth quarter of the run.
     first_quarter, second_quarter = samples[half // 2 : half], samples[half + half // 2 :]
     leaks = []
     if first_quarter and second_quarter:

@@ -106,7 +106,8 @@ def least_over(
 
     :param ours: the heading of our column.
     :param others: the headings of the other columns.
-    :param same_work: for cases that only we have, the other columns' case for the same work.
+    :param same_work: for a case that only our column has, the name of the other columns' case that
+        does the same work.
     :returns: ratios by case. Cases without figures in both are left out.
     """
     ratios: dict[str, float | None] = {}

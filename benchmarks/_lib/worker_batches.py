@@ -37,13 +37,14 @@ def least(build: Callable[[], Any]) -> float:
 
 
 def blocks(build: Callable[[], Any]) -> float:
-    """Return how many of Python's memory blocks the batch of `build` has for each row.
+    """Return how many of Python's memory blocks a batch holds for each of its rows.
 
-    Return -1 if the interpreter (PyPy) does not count blocks.
+    :param build: builds the batch.
+    :returns: -1 if the interpreter does not count blocks (PyPy).
     """
     if not hasattr(sys, "getallocatedblocks"):
         return -1.0
-    batches = [build(), build()]  # fill caches first
+    batches = [build(), build()]  # fill caches first: their blocks must not count
     before = sys.getallocatedblocks()
     batches.append(build())
     return (sys.getallocatedblocks() - before) / ROWS

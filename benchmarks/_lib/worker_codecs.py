@@ -1,8 +1,8 @@
 """The cases of benchmarks/codecs.py. As a script, it measures the driver that it can import.
 
-It prints JSON. It uses only names that all drivers document, so that the same file runs in every
-environment. Writing and reading call the same functions as the driver's own binding and row
-decoding: a codec (turbocql), else to_binary and from_binary.
+It prints JSON. It uses only names that all drivers document, so that the same file runs with each
+of them. It calls the functions that the driver itself uses to bind values and to decode rows: the
+type's codec in turbocql, to_binary and from_binary in other drivers.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ SECONDS = 0.004
 def cases() -> list[tuple[str, Any, Any, float | None, float | None]]:
     """Return (name, type, value, target of writing, target of reading) of each case.
 
-    Targets are in nanoseconds. None is no target; -1 stands for a multiple of the time that bare C
-    takes (see `targets` in benchmarks/codecs.py).
+    Targets are in nanoseconds. None means that there is no target. -1 means that the target is
+    computed from the time of the same work in plain C (see `targets` in benchmarks/codecs.py).
     """
     source = random.Random(1)
     floats = [source.random() for _ in range(768)]
@@ -171,7 +171,10 @@ def nanoseconds(call: Callable[[Any], Any], argument: Any) -> float:
 
 
 def arrays() -> dict[str, float]:
-    """Measure decoding a vector to arrays and into a buffer. Empty if the driver has no codecs."""
+    """Return the nanoseconds of decoding a vector to arrays and into a buffer, by case.
+
+    The result is empty if the driver has no codecs.
+    """
     cqltype = cqltypes.VectorType.apply_parameters([cqltypes.FloatType, 768], None)
     if not hasattr(cqltype, "codec"):
         return {}
@@ -208,7 +211,7 @@ def main() -> None:
             body = write(value)
             times[0] = nanoseconds(write, value)
             times[1] = nanoseconds(read, body)
-        except Exception as error:  # a peer may lack a type: the table then has no figure
+        except Exception as error:  # another driver may lack a type: then there is no figure
             print(f"{name}: {type(error).__name__}: {error}", file=sys.stderr)
         measured[name] = times
     for name, reading in arrays().items():

@@ -13,8 +13,8 @@ import json
 import sys
 from typing import Any
 
-# We import it from the script's folder, which is on sys.path. The package `benchmarks` cannot be
-# imported in the environments in which this script runs.
+# `worker_requests` is imported as a top-level module: the script's folder is on sys.path, and the
+# package `benchmarks` cannot be imported in the environments in which this script runs.
 from worker_requests import (  # type: ignore[import-not-found]
     MANY,
     ONE_AT_A_TIME,
@@ -29,7 +29,7 @@ FIELDS = ("a", "b", "c", "d", "e")
 
 
 async def measure_cases(clock: Clock, insert: Any, select: Any) -> None:
-    """Measure the four cases.
+    """Measure inserts and selects, each one at a time and with many in flight.
 
     :param insert: returns an awaitable that inserts the row.
     :param select: returns an awaitable that selects the row; its result is the column `a`.
@@ -84,7 +84,7 @@ async def redis(address: str, port: int) -> Figures:
     pool = BlockingConnectionPool(
         host=address, port=port, max_connections=CONNECTIONS, decode_responses=True
     )
-    # A Redis hash has no booleans.
+    # A Redis hash has no booleans, so store 1 for True.
     fields = {
         name: int(value) if value is True else value
         for name, value in zip(FIELDS, ROW, strict=True)

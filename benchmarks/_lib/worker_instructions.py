@@ -3,9 +3,9 @@
     worker_instructions.py CASE ADDRESS PORT PASSES
 
 Each pass makes the same `REQUESTS` requests, so that runs with different numbers of passes differ
-in nothing else. Some modules of the driver are pairs of twins: a compiled module and a Python
-module with the same behaviour. TURBOCQL_BENCH_WITHOUT lists pairs of which the Python module is
-used.
+in nothing else. Some modules of the driver exist twice, as a compiled module and a Python module
+with the same behaviour (a pair of twins). For the pairs that the environment variable
+TURBOCQL_BENCH_WITHOUT lists, the Python module is used.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _use_python_twin(pair: str) -> None:
     """
     module = vars(_impl)[pair] = _impl.twin(pair, "python")
     if pair == "binding":
-        # Importing the package has already put the compiled method into the class.
+        # When the package was imported, the class got the compiled method: replace it.
         from cassandra.query.prepared import PreparedStatement
 
         PreparedStatement.bind = module.bind
@@ -59,7 +59,7 @@ LONG = 120.0  # seconds
 
 
 def settings(address: str, port: int) -> dict[str, Any]:
-    """Return the arguments of a cluster without metadata, whose timeouts never pass."""
+    """Return arguments of `Cluster` that switch metadata off, and make all timeouts very long."""
     profile = ExecutionProfile(RoundRobinPolicy(), request_timeout=LONG)
     return {
         "contact_points": [address],

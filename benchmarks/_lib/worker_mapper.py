@@ -2,10 +2,10 @@
 
     worker_mapper.py ADDRESS PORT [aio]
 
-The driver is turbocql, cassandra-driver or scylla-driver; "aio" also times turbocql's awaited
-methods. The program prints one JSON object: CPU microseconds of this process for a call, or for a
-row in iterations, the best of several passes; and the bytes of memory of each instance that was
-read.
+The driver is turbocql, cassandra-driver or scylla-driver; "aio" also times the methods that are
+awaited, which only turbocql has. The program prints one JSON object. It has the CPU microseconds of
+this process for one call, or for one row of an iteration, in the best of several passes, and the
+bytes of memory that each model instance holds.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ TWELVE = [
     b"some text", b"\x00" * 4, b"some bytes", None, b"\x00" * 4, b"more text",
 ]  # fmt: skip
 VECTOR = struct.pack(">128f", *range(128))
-# Number of statements, and the encoded parameters of each.
+# For each case: the number of statements in the batch, and the encoded parameters of one statement.
 BATCHES = {
     "BATCH 10 x 2 vec128": (10, [VECTOR] * 2),
     "BATCH 50 x 2 vec128": (50, [VECTOR] * 2),
@@ -104,7 +104,10 @@ SMALL = rows_body(
 
 
 def features_of(message: Any) -> tuple[Any, ...]:
-    """Return the further arguments of `send_body`: only scylla-driver has one, its features."""
+    """Return the arguments of the message's `send_body` after the first two.
+
+    Only scylla-driver has one: an object with the protocol features in use.
+    """
     if len(inspect.signature(message.send_body).parameters) < 3:
         return ()
     from cassandra.protocol_features import ProtocolFeatures
@@ -293,7 +296,7 @@ NEEDED_BY = {
 
 
 def engine_result_cases() -> dict[str, Callable[[], Any]]:
-    """Return the same cases with turbocql's internal functions.
+    """Return the same cases as `result_cases`, with turbocql's internal functions.
 
     Each case does what a `ResultSet` does after its page has arrived.
     """
@@ -310,8 +313,8 @@ def engine_result_cases() -> dict[str, Callable[[], Any]]:
         )
 
     def row_case(body: bytes, factory: Any, vector_type: str = "list") -> Callable[[], Any]:
-        # We compute the metadata at the first call. `with_vectors("numpy")` would fail without
-        # NumPy, but cases whose package is missing are dropped before they are called.
+        # Compute the metadata only when the case is called: `with_vectors("numpy")` fails without
+        # NumPy, and cases whose package is missing are dropped without a call.
         metadata = cache(
             lambda: decode_response(RESULT, 0, body, VERSION).metadata.with_vectors(vector_type)
         )

@@ -1,10 +1,10 @@
-"""Connects to a server with many tables, touches all metadata, and prints the cost as JSON.
+"""Connects to a server with many tables, reads ("touches") all metadata, and prints the cost.
 
     worker_metadata.py ADDRESS PORT MODE
 
-It works with turbocql, cassandra-driver and scylla-driver. MODE chooses the figures: "time" (CPU
-seconds), "memory" (bytes of Python objects) or "off" (CPU seconds of a connect without schema
-metadata).
+It works with turbocql, cassandra-driver and scylla-driver, and prints one JSON object. MODE chooses
+its figures: "time" (CPU seconds), "memory" (bytes of Python objects) or "off" (CPU seconds of a
+connect without schema metadata).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cassandra.cluster import Cluster
 def touch(metadata: Any) -> int:
     """Read each column, option and index of each table, and return the number of tables.
 
-    A driver may parse metadata only when it is read.
+    This makes drivers parse everything, since a driver may parse metadata only when it is read.
     """
     count = 0
     for keyspace in metadata.keyspaces.values():
@@ -49,7 +49,7 @@ def connect(address: str, port: int, **settings: Any) -> tuple[Any, Any]:
 
 
 def timed(address: str, port: int) -> dict[str, float]:
-    """Return the CPU seconds of connecting, of touching everything, and of exporting it as CQL."""
+    """Return the CPU seconds of connecting, of `touch`, and of exporting the schema as CQL."""
     # The first connect of a process loads modules and starts threads: do not measure it.
     warm_up_cluster, _ = connect(
         address, port, schema_metadata_enabled=False, token_metadata_enabled=False
@@ -75,7 +75,7 @@ def timed(address: str, port: int) -> dict[str, float]:
 
 
 def measured(address: str, port: int) -> dict[str, float]:
-    """Return the bytes held after connecting, and after everything was touched."""
+    """Return the bytes of Python objects held after connecting, and after `touch`."""
     warm_up_cluster, _ = connect(
         address, port, schema_metadata_enabled=False, token_metadata_enabled=False
     )

@@ -2,8 +2,9 @@
 
     worker_plans.py HOSTS VNODES [ring]
 
-`benchmarks.plans` runs this file in the environment of each driver. It prints one JSON object:
-nanoseconds per call of plans and look-ups, or with a third argument the seconds to build a ring.
+`benchmarks.plans` runs this file in the environment of each driver. It prints one JSON object: the
+nanoseconds of one query plan and of one look-up, or with a third argument the seconds to build a
+token ring.
 """
 
 from __future__ import annotations

@@ -59,7 +59,8 @@ class Clock:
     def passes(self, case: str, requests: int, units: int = 1) -> Iterator[None]:
         """Time the body of a `for` loop over this generator; one iteration is one pass.
 
-        The first iteration is not measured. There is none if the case was not chosen.
+        The first iteration only warms up and is not measured. If the case was not chosen, the loop
+        has no iterations.
 
         :param requests: the number of requests that the body makes.
         :param units: the rows of each request's page; the CPU time is divided by them, too.

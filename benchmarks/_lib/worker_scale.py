@@ -45,7 +45,7 @@ def wait_for(done: Any) -> None:
 
 
 def cost_of_requests(session: Any, insert: Any, requests: int, threads: int) -> float:
-    """Return the CPU microseconds of an insert if each thread has 100 in flight."""
+    """Return the CPU microseconds of one insert while each thread has 100 inserts in flight."""
     values = [(number, "hello world", 7, 1.5, True) for number in range(requests // threads)]
 
     def work() -> None:
@@ -65,7 +65,7 @@ def cost_of_requests(session: Any, insert: Any, requests: int, threads: int) -> 
 
 
 def cost_alone(session: Any, insert: Any) -> float:
-    """Return the CPU microseconds of a blocking insert if no other request is in flight."""
+    """Return the CPU microseconds of one blocking insert while no other request is in flight."""
     best = float("inf")
     for _ in range(PASSES):
         start = time.process_time()
@@ -117,7 +117,7 @@ def measure(address: str, port: int, settings: dict[str, Any]) -> dict[str, floa
     figures["alone us"] = cost_alone(session, insert)
     figures["MiB"] = memory() - memory_before
     if settings["idle"]:
-        time.sleep(1)  # let work that the requests have caused end
+        time.sleep(1)  # wait until the work that the requests have caused is done
         cpu_start = time.process_time()
         time.sleep(settings["idle"])
         figures["idle %"] = (time.process_time() - cpu_start) / settings["idle"] * 100
@@ -128,7 +128,7 @@ def measure(address: str, port: int, settings: dict[str, Any]) -> dict[str, floa
 
 
 def main() -> None:
-    # Many nodes need many sockets.
+    # Many nodes need many sockets: raise the limit of open files as far as the system allows.
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     print(json.dumps(measure(sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3]))))

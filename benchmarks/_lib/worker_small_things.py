@@ -49,7 +49,9 @@ Sides = tuple[Call, Call]  # ours, floor
 
 
 def encoder_sides(message: Any, engine: Callable[[], bytes]) -> Sides:
-    """Return the message's `send_body`, and as floor the engine's function; both write to a file.
+    """Return two functions that encode a message and write it to a file.
+
+    One calls the message's `send_body`; the floor calls the engine's internal function.
 
     :param message: a message of the public API.
     :param engine: encodes the same body with the engine's internal function.
@@ -89,7 +91,9 @@ def prepare() -> Sides:
 
 
 def decoder_sides(opcode: int, body: bytes, cached: Any = None) -> Sides:
-    """Return the public `decode_message`, and as floor the engine's internal function.
+    """Return two functions that decode the same response.
+
+    One calls the public `decode_message`; the floor calls the engine's internal function.
 
     :param cached: the metadata of the columns, if the client knows them already.
     """
@@ -136,7 +140,8 @@ def page_decoder(
     body = rows_body(names, cells)
     metadata = decode_response(RESULT, 0, body, VERSION).metadata
     plan = metadata.row_plan
-    # The cells are at the end; each follows its length.
+    # The cells are at the end of the body, each after the four bytes of its length: compute where
+    # they begin.
     start = len(body) - sum(len(cell) + 4 for row in cells for cell in row)
     # The method of the row plan that makes the rows of this factory.
     decode = getattr(plan, factory.row_plan_method[0])
@@ -197,9 +202,10 @@ def first_named_tuple() -> Sides:
 
 
 def again_named_tuple() -> Sides:
-    """Make a row plan (the decoder for a list of columns) whose named tuple class is cached.
+    """Return functions that make a row plan (the decoder for a list of columns) and use it.
 
-    The floor makes the same plan and decodes to plain tuples.
+    Ours decodes to named tuples, whose class is already cached. The floor makes the same plan and
+    decodes to plain tuples.
     """
     columns = [Column("ks", "t", name, cqltypes.UTF8Type) for name in ("a", "b", "c", "d", "e")]
     names = [column.name for column in columns]

@@ -1,4 +1,4 @@
-"""Times the public methods of type classes, with the driver of its environment. Prints JSON.
+"""Times the public methods of the installed driver's type classes, and prints JSON.
 
 The calls are ``Int32Type.serialize(5, 4)`` and the like, as in applications. Only names that
 all drivers document are used, so that the script runs in every environment.
@@ -102,7 +102,7 @@ def main() -> None:
                 writes = call in ("serialize", "to_binary")
                 argument = value if writes else cqltype.serialize(value, PROTOCOL)
                 times.append(nanoseconds(cqltype, call, argument))
-            except Exception as error:  # a peer may lack a type: the table then has no figure
+            except Exception as error:  # another driver may lack a type: then there is no figure
                 print(f"{name}, {call}: {type(error).__name__}: {error}", file=sys.stderr)
                 times.append(None)
         measured[name] = times

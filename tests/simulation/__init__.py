@@ -5,13 +5,13 @@ everything that happens in it, so a simulation that fails can be run again.
 ``python -m tests.simulation --seeds 200`` runs 200 simulations; see `tests.simulation.__main__`.
 
 * `store`: fake nodes with a small store. The store records each request and its keyspace.
-* `plan`: a simulation as data. Settings, and the events: steps of clients, and faults.
+* `plan`: describes a simulation as data: its settings, the steps of clients, and the faults.
 * `clients`: runs the steps of the clients with the driver.
 * `mapped`, `mapped_table`: the steps that use the object mapper, and the table that they use.
 * `faults`: causes the faults.
-* `simulation`: creates the cluster of a plan, runs the plan, and returns the outcome.
+* `life`: creates the cluster of a plan, runs the plan, and returns the outcome.
 * `judge`: checks the rules that must hold in every simulation.
-* `shrink`: removes lines from a failing plan, as long as the plan still fails.
+* `shrink`: removes events from a failing plan, as long as the plan still fails.
 * `known`: plans that failed in the past.
 * `mutants`: bugs that can be put into the driver, to check that simulations find them.
 

@@ -3,14 +3,14 @@
 * ``--seeds N``: the number of simulations.
 * ``--seed S``: the first seed. By default the first seed is random, and is printed.
 * ``--fixed N``: first run the plans that failed in the past, and the seeds 0 to N - 1.
-* ``--fixed-decide``: print a random seed that fails, but exit with 0 if the fixed seeds pass. What
-  a random seed finds is seldom a fault of the change that is tested.
+* ``--fixed-decide``: exit with 0 if the fixed seeds pass. A random seed that fails is only printed,
+  because what it finds is seldom a fault of the change that is tested.
 * ``--impl python`` or ``c``: the implementation of the driver; by default the driver's choice.
 * ``--replay S``: run one seed, and print the log of its simulation.
-* ``--shrink S``: remove lines from the plan of a failing seed, and print the rest as a test.
-* ``--mutants``: put each bug of `tests.simulation.mutants` into the driver, and report the first
-  seed that finds it. The default here is the Python implementation. The compiled implementation
-  supports only bugs in classes that have no compiled twin.
+* ``--shrink S``: remove events from the plan of a failing seed, and print the rest as a test.
+* ``--mutants``: put each bug of `tests.simulation.mutants` (a mutant) into the driver, and report
+  the first seed that finds it. The default here is the Python implementation. With the compiled
+  one, bugs are tried only in classes that are used in both implementations.
 * ``--only NAME,NAME``: the names of the mutants to try.
 
 Each seed that is divisible by ten runs twice, and the logs of both simulations must be the same.
@@ -30,8 +30,9 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-# `python tests/simulation` does not put the checkout on the path. We append it at the end, so that
-# the installed driver, which may be compiled, comes first.
+# `python tests/simulation` does not put the checkout on the path, from which `tests` is imported.
+# Append it at the end, so that `cassandra` is still imported from the installed driver, which may
+# be compiled.
 if not __package__:
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
@@ -57,8 +58,8 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
 def run_seed(seed: int, mutant: str | None = None) -> tuple[int, list[str], float]:
     """Run the simulation of one seed.
 
-    :param mutant: the name of a bug to put into the driver.
-    :returns: the seed, its violations, and the CPU seconds that the run took.
+    :param mutant: the name of a bug to put into the driver. None tests the driver as it is.
+    :returns: the seed, the rules that were violated, and the CPU seconds that the run took.
     """
     from tests.simulation.life import run_plan
     from tests.simulation.plan import random_plan
@@ -105,8 +106,8 @@ def _run(
 
     :param fixed_seeds: if there are any, the plans that failed in the past run, too.
     :param jobs: the number of processes.
-    :param fixed_decide: True if only the fixed seeds and the plans of the past decide about the
-        exit code.
+    :param fixed_decide: True if a random seed that fails does not change the exit code; only the
+        fixed seeds and the plans that failed in the past do.
     """
     from cassandra._impl import implementation
 
@@ -157,7 +158,7 @@ def _replay(seed: int) -> int:
 
 
 def _shrink(seed: int) -> int:
-    """Print the smallest plan of a seed that still fails, as a test."""
+    """Make the plan of a failing seed as small as possible, and print it as a test."""
     from tests.simulation.life import run_plan
     from tests.simulation.plan import random_plan
     from tests.simulation.shrink import shrink_plan
@@ -175,15 +176,15 @@ def _shrink(seed: int) -> int:
 def _find_seed(name: str, jobs: int, limit: int) -> int | None:
     """Return the first seed that fails only with the mutant; None if no seed below `limit` does.
 
-    A violation that the same seed also has without the mutant does not count. A request in the
-    wrong keyspace counts only for mutants that are about keyspaces.
+    A violation that the same seed also has without the mutant does not count. A request that ran
+    in the wrong keyspace counts only if the mutant is a bug about keyspaces.
     """
     from tests.simulation.mutants import MUTANTS
     from tests.simulation.shrink import IN_ANOTHER_KEYSPACE, kind_of
 
     ignored = set() if MUTANTS[name].is_about_keyspaces else {IN_ANOTHER_KEYSPACE}
     with ProcessPoolExecutor(jobs) as pool:
-        # Twenty seeds at a time, so that we can stop soon after a seed has found the bug.
+        # Run twenty seeds at a time, so that few run in vain after one of them has found the bug.
         for first_seed in range(0, limit, 20):
             seeds = range(first_seed, first_seed + 20)
             for seed, violations, _ in pool.map(partial(run_seed, mutant=name), seeds):

@@ -25,7 +25,7 @@ async def _call_in_thread(function: Callable[..., Any], *arguments: Any, **optio
 
 
 class BlockingCluster:
-    """Wraps a `Cluster`, so that its blocking methods are coroutines."""
+    """Wraps a blocking `Cluster`. Its methods are coroutines that run the call in a thread."""
 
     def __init__(self, simulation: Simulation, settings: dict[str, Any]) -> None:
         self._cluster = Cluster(**settings)
@@ -35,7 +35,7 @@ class BlockingCluster:
         return getattr(self._cluster, name)
 
     async def connect(self, keyspace: str | None = None, wait_for_all: bool = False) -> Any:
-        """Open a session, and wrap it."""
+        """Open a session, and return it wrapped, so that its methods are coroutines, too."""
         session = await _call_in_thread(self._cluster.connect, keyspace, wait_for_all)
         return _BlockingSession(self._simulation, session)
 
@@ -53,7 +53,7 @@ class BlockingCluster:
 
 
 class _BlockingSession:
-    """Wraps a `Session`, so that its blocking methods are coroutines."""
+    """Wraps a blocking `Session`. Its methods are coroutines that run the call in a thread."""
 
     def __init__(self, simulation: Simulation, session: Any) -> None:
         self._simulation = simulation
@@ -64,7 +64,7 @@ class _BlockingSession:
         return getattr(self._session, name)
 
     async def execute(self, *arguments: Any, **options: Any) -> _BlockingResult:
-        """Execute a request in one of three ways, in turn.
+        """Execute a request in one of three ways; each call uses the next way.
 
         The ways are `execute`, `execute_async` with `result`, and `execute_async` with callbacks.
         """
@@ -83,7 +83,8 @@ class _BlockingSession:
     async def _wait_for_callback(self, future: Any) -> None:
         """Wait until the future calls one of its callbacks, in the thread of the cluster's loop.
 
-        A result of several pages calls its callbacks for each page; any other must call once.
+        For a result of several pages, a callback is called once for each page. For any other
+        result, it must be called exactly once.
         """
         loop = asyncio.get_running_loop()
         callback_ran: asyncio.Future[None] = loop.create_future()

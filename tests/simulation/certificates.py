@@ -1,7 +1,7 @@
-"""TLS contexts for simulated simulations.
+"""TLS contexts for simulations.
 
-The key is an RSA key, because elliptic curve signatures vary in length. So would the TCP segments
-of a simulation, which only the seed may decide.
+The key is an RSA key, because elliptic curve signatures vary in length. Then the simulated TCP
+segments would vary, too, although only the seed may decide what happens in a simulation.
 """
 
 from __future__ import annotations

@@ -26,17 +26,17 @@ COUNT = "UPDATE c SET n = n + 1 WHERE k = ? AND op = ?"
 
 # Errors that applications must expect while faults occur in their cluster.
 EXPECTED = (DriverException, OSError, asyncio.CancelledError, asyncio.TimeoutError)
-HANG_SECONDS = 300.0  # a call that takes longer hangs; requests with a timeout end sooner
-# Seconds by which a timeout may be late, besides stalls of the loop: the driver's timers have slots
-# of 100 ms, and the loop may be busy.
+HANG_SECONDS = 300.0  # a call that takes longer counts as one that hangs
+# Seconds by which a timeout may be late while the loop is not stalled: the driver rounds timeouts
+# to slots of 100 ms, and the loop may be busy.
 SLACK = 0.5
 
 
 @dataclass
 class Operation:
-    """One statement of a client: a request, or a statement of a batch or of a load.
+    """One statement of a client: a request, or one of the statements of a batch or of a load.
 
-    Its number is a value in the statement, so the nodes know which operation they execute.
+    Its number is one of the statement's values, so the nodes know which operation they execute.
     """
 
     number: int
@@ -61,7 +61,10 @@ class Operation:
 
 @dataclass(eq=False)
 class User:
-    """A session with its prepared statements, and the keyspaces that it is being switched to."""
+    """A session with its prepared statements.
+
+    `switching` has the keyspaces of the USE statements that are in flight.
+    """
 
     cluster: Any
     session: Any
@@ -79,9 +82,9 @@ class User:
 
 
 class Clients:
-    """All users of a simulation, and their operations.
+    """All users (sessions) of a simulation, and their operations.
 
-    Each ``do_`` method runs one kind of step in `plan.STEPS`.
+    Each ``do_`` method runs the kind of step in `plan.STEPS` that has the rest of its name.
     """
 
     def __init__(self, simulation: Simulation) -> None:
@@ -113,8 +116,8 @@ class Clients:
         """Like `begin_operation`, for a statement that is sent at once and has no keyspace name.
 
         Such an operation must run in the session's current keyspace, even if a USE is in flight or
-        begins later. With the blocking API, the thread that sends it may run later, so the keyspace
-        is not final yet.
+        begins later. With the blocking API, another thread sends the statement, perhaps later, so
+        the keyspaces of `begin_operation` are allowed.
         """
         operation = self.begin_operation(user, what, idempotent=idempotent, write=write)
         if self.simulation.threads is None:
@@ -133,7 +136,8 @@ class Clients:
         """Record that operations have ended, without changing their keyspaces."""
         for operation in operations:
             user.open.discard(operation.number)
-            # If the caller was cancelled, its thread may send the request even later.
+            # Without an end time, `judge` expects no order. That is needed for a cancelled call of
+            # the blocking API: its thread may send the request even later.
             if self.simulation.threads is None or operation.is_acknowledged:
                 operation.ended = self.next_logical_time()
 
@@ -166,8 +170,8 @@ class Clients:
         simulation = self.simulation
         loop = simulation.loop
         began, stalled_before = loop.time(), simulation.stalled
-        # Callers of the blocking API may begin while the loop is stalled: what is left of that
-        # stall also delays this step.
+        # With the blocking API, a step may begin while the loop is stalled. The rest of that stall
+        # delays the step, too, so it is counted.
         stalled_before -= max(0.0, simulation.stalled_until - began)
         task = asyncio.ensure_future(method(user, event))
         if event.cancel_after >= 0:
@@ -199,8 +203,12 @@ class Clients:
                 )
 
     def check_error(self, label: str, error: BaseException) -> None:
-        """Check that an application may get this error: statements must be prepared again."""
-        # If the node forgets the statement right after it was prepared, the driver may give up.
+        """Report a violation if an error says that a node does not know a prepared statement.
+
+        Applications must not get this error, because the driver has to prepare the statement again.
+        """
+        # The driver may give up, with a note that says so, if the node forgets the statement again
+        # right after it was prepared.
         notes = getattr(error, "__notes__", ())
         if isinstance(error, PreparedQueryNotFound) and not any(
             "just prepared" in n for n in notes
@@ -297,7 +305,7 @@ class Clients:
         )
 
     async def do_lwt(self, user: User, event: PlannedEvent) -> None:
-        """Insert a row if it does not exist. It is new, so this must be applied."""
+        """Insert a new row with IF NOT EXISTS. It cannot exist yet, so this must be applied."""
         operation = self.begin_unprepared_operation(user, event.kind, idempotent=False, write=True)
         text = f"INSERT INTO w (k, op) VALUES ({event.parameter}, {operation.number}) IF NOT EXISTS"
         result = await self.execute_operations(user, text, None, [operation], event)
@@ -344,7 +352,7 @@ class Clients:
             for _ in range(2)
         ]
         for operation in operations:
-            operation.request = bound_operation.number  # all statements are in one request
+            operation.request = bound_operation.number  # all statements arrive in one request
         kind = BatchType.LOGGED if event.parameter % 2 else BatchType.UNLOGGED
         batch = BatchStatement(kind)
         batch.is_idempotent = not is_once
@@ -374,7 +382,7 @@ class Clients:
         await self._batch(user, event, True)
 
     async def do_pages(self, user: User, event: PlannedEvent) -> None:
-        """Read a result of several pages: each row must come once, and in order."""
+        """Read a result of several pages: each row must come once, and the rows in their order."""
         operation = self.begin_unprepared_operation(user, event.kind, idempotent=True, write=False)
         text = f"SELECT n, op, ks FROM p WHERE op = {operation.number}"
         statement = SimpleStatement(text, fetch_size=6, is_idempotent=True)
@@ -429,7 +437,7 @@ class Clients:
                 )
         finally:
             await results.aclose()
-            # Other steps share this statement.
+            # Other steps use the same statement object: undo the change.
             statement.is_idempotent = False
             self.end_operations_in_known_keyspaces(user, *operations)
 
@@ -456,7 +464,7 @@ class Clients:
 
         def rows() -> Any:
             for number in range(25):
-                # A load repeats failed rows, because it takes an INSERT for idempotent.
+                # A load treats an INSERT as idempotent, so it writes failed rows again.
                 operation = self.begin_operation(user, event.kind, idempotent=True, write=True)
                 operation.keyspaces = set(keyspaces)
                 operations.append(operation)
@@ -584,5 +592,6 @@ class Clients:
             self.users.append(User(cluster, session))
 
 
-# Steps that send one request, so they must end with its timeout. Other steps may prepare first.
+# Steps that send only one request, so they must end when its timeout is over. Other steps may have
+# to prepare a statement before.
 LIMITED = {"simple_write", "simple_read", "lwt"}

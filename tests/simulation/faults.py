@@ -90,9 +90,9 @@ class Faults:
             node.accept_connections()
             node.start_reading()
             node.peers = [other for other in simulation.fake.nodes if other is not node]
-            # Silent connections stay silent, since heartbeats have to find them. But without a
-            # request timeout, a request would wait for a withheld answer as long as its connection
-            # lives. So such connections are closed.
+            # Silent connections stay silent, since the driver's heartbeats have to find them. But
+            # requests without a timeout would wait for a withheld answer until their connection is
+            # closed. So connections with withheld answers are closed here.
             if simulation.plan.settings["request_timeout"] is None:
                 for connection in node.withholding:
                     connection.end(reset=True)
@@ -153,7 +153,7 @@ class Faults:
     # -- paths -------------------------------------------------------------------------------------
 
     async def _cut(self, event: PlannedEvent, directions: str) -> None:
-        """Block the node's network for a while.
+        """Block the network between the clients and a node for the seconds of the event.
 
         :param directions: "in" blocks what clients send to the node, "out" what the node sends.
         """
@@ -195,7 +195,10 @@ class Faults:
             self.simulation.fake.tell("STATUS_CHANGE", "UP", node)
 
     async def do_power(self, event: PlannedEvent) -> None:
-        """Turn the host of a node off: its connections do not end, they are silent."""
+        """Turn the host of a node off.
+
+        Its connections are not closed: clients just get nothing more from it.
+        """
         node = self.node(event)
         if node.address in self._down:
             return
@@ -203,8 +206,8 @@ class Faults:
         network = self.simulation.network
         network.lose_power(node.address)
         try:
-            # Give the loop one turn before the node stops: the connections end without FIN or RST,
-            # as the host already has no power.
+            # Give the loop one turn before the node stops. Then its connections end without a FIN
+            # or RST, since the host has no power any more.
             await asyncio.sleep(0)
             node.stop()
             await asyncio.sleep(event.seconds)
@@ -223,9 +226,9 @@ class Faults:
             )
 
     async def do_drain(self, event: PlannedEvent) -> None:
-        """Announce that the node will stop, as in CEP-59. Then stop it, or let it stay.
+        """Announce to clients that a node will stop (GRACEFUL_DISCONNECT of CEP-59), and stop it.
 
-        The node stays if the event's parameter is divisible by five.
+        If the event's parameter is divisible by five, the node goes on after the announcement.
         """
         node = self.node(event)
         graceful = self.simulation.plan.settings.get("graceful")
@@ -419,11 +422,11 @@ class Faults:
     # -- answers -----------------------------------------------------------------------------------
 
     async def _trouble(self, event: PlannedEvent, count: int, answer: Callable[..., Any]) -> None:
-        """Ask `answer` what the node answers to its next requests, until the event's seconds end.
+        """Let `answer` decide about a node's next requests, until the event's seconds are over.
 
         :param count: the number of requests to answer this way.
-        :param answer: gets the node and a request; returns (fate, answer), or None to let the node
-            answer as usual.
+        :param answer: gets the node and a request. Returns the fate that the store records (see
+            `store.Arrival`) and what the node answers; None lets the node answer as usual.
         """
         node = self.node(event)
         requests_left = count
@@ -449,15 +452,15 @@ class Faults:
         def answer(node: Any, request: Request) -> tuple[str, Answer] | None:
             is_read = all(text.startswith("SELECT") for text in request.queries)
             is_batch = request.opcode == Opcode.BATCH
-            # Other requests than those of this kind get no error.
+            # The error fits only some kinds of requests; the node answers all others as usual.
             if fate == "read" and not is_read:
                 return None
             if fate in ("write", "b", "log") and (is_read or is_batch != (fate in ("b", "log"))):
                 return None
             if fate == "write" and fields.get("received"):
-                # The write is on one replica, and a retry policy may ignore the error. So the store
-                # has to execute it: otherwise it would count as lost.
-                # "again" says that `answer_of` has recorded the request already.
+                # The error says that one replica has written, so a retry policy may ignore it, and
+                # the write counts as acknowledged. So the store has to execute it. "again" means
+                # that `answer_of` has recorded the request already.
                 node.answer_of(request, "unclear")
                 return "again", error(code, **fields)
             outcome = "refused" if fate in ("refused", "log") else "unclear"
@@ -466,9 +469,9 @@ class Faults:
         await self._trouble(event, 1 + event.target_index % 8, self._if_accepted(answer))
 
     async def do_withhold(self, event: PlannedEvent) -> None:
-        """Leave requests without an answer.
+        """Do not answer some requests of a node.
 
-        If the event's parameter is odd, the node executes them.
+        If the event's parameter is odd, the node executes them all the same.
         """
 
         def answer(node: Any, request: Request) -> tuple[str, None]:
@@ -495,7 +498,7 @@ class Faults:
         await self._trouble(event, 1, self._if_accepted(answer))
 
     async def do_cut_frame(self, event: PlannedEvent) -> None:
-        """Send only the first bytes of a response, and close, reset or hang the connection."""
+        """Send only the first bytes of a response. Then close the connection, reset it, or hang."""
 
         def answer(node: Any, request: Request) -> tuple[str, Answer]:
             answer_to_cut = node.answer_of(request, "unclear")
@@ -508,9 +511,10 @@ class Faults:
 
     @staticmethod
     def _if_accepted(answer: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap `answer`, so that it returns None for requests that the node must refuse.
+        """Wrap `answer`, so that it returns None for requests that the node has to refuse.
 
-        The node refuses requests with an unknown prepared statement or without a keyspace.
+        With None the node answers itself: it refuses requests with a prepared statement that it
+        does not know, and requests without a keyspace.
         """
 
         def answer_if_accepted(node: Any, request: Request) -> Any:
@@ -559,7 +563,10 @@ class Faults:
             self._stall(simulation.loop, seconds)
 
     async def do_clock(self, event: PlannedEvent) -> None:
-        """Set the machine's clock ahead or back, by seconds or by minutes. Timers are not moved."""
+        """Set the machine's clock ahead or back, by seconds or by minutes.
+
+        Timers do not depend on this clock.
+        """
         simulation = self.simulation
         seconds = event.seconds * (1, -1, 100, -100)[event.parameter % 4]
         simulation.loop.step_wall_clock(seconds)

@@ -1,4 +1,4 @@
-"""Rules that must hold in every simulation. Each function reports violations."""
+"""Rules that must hold in every simulation. Each function checks one and reports violations."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def check_pools(simulation: Simulation) -> None:
 def check_retries(simulation: Simulation) -> None:
     """Check that no retry is scheduled for a request that has ended.
 
-    The timers of retries are bound methods of objects that have an attribute `_request`.
+    It looks through the loops' timers. Those of retries call a bound method of an object with an
+    attribute `_request`.
     """
     for loop in [simulation.loop, *simulation.loop.children]:
         scheduled: list[Any] = getattr(loop, "_scheduled", [])
@@ -102,8 +103,9 @@ async def check_hosts(simulation: Simulation) -> None:
 def check_operations(simulation: Simulation) -> None:
     """Check each operation against the requests that arrived at the nodes.
 
-    An acknowledged write must have been executed, each request must run in an allowed keyspace,
-    a request that is not idempotent must not be repeated, and retries must keep the timestamp.
+    An acknowledged write must have been executed, and each request must run in an allowed keyspace.
+    A request that is not idempotent must not be executed twice, and a retry must have the same
+    write timestamp as the first attempt.
     """
     store = simulation.store
     for number, operation in simulation.clients.operations.items():
@@ -125,7 +127,8 @@ def check_operations(simulation: Simulation) -> None:
                         f"{label} was sent again at {later.time:.3f} after it was {earlier.fate}"
                     )
         timestamps = {arrival.timestamp for arrival in arrivals}
-        # If a row of a load fails, the load writes it again in a new request with a new timestamp.
+        # Loads are left out: they write a row that failed again in a new request, which has a new
+        # timestamp.
         if len(timestamps) > 1 and operation.what != "load":
             simulation.report_violation(
                 f"{label} came with the timestamps {sorted(map(str, timestamps))}"
@@ -136,8 +139,8 @@ def check_timestamps(simulation: Simulation) -> None:
     """Check that the timestamps of the driver's generator increase, whatever the clock does.
 
     Each cluster has its own generator. All timestamps of a cluster must differ, and a request
-    that began after another had ended must have the later timestamp. No timestamp may be behind
-    the machine's clock at the beginning of its request, unless the clock was set back later.
+    that began after another had ended must have the later timestamp. No timestamp may be earlier
+    than the machine's clock was when its request began, unless the clock was set back later.
     """
     # The operation that first used a timestamp, by cluster and timestamp.
     requests: dict[tuple[int, int], Operation] = {}
@@ -183,7 +186,10 @@ def check_timestamps(simulation: Simulation) -> None:
 
 
 def check_drains(simulation: Simulation) -> None:
-    """Check that a connection that has read GRACEFUL_DISCONNECT gets no new request."""
+    """Check that no client sent a new request after it had read GRACEFUL_DISCONNECT.
+
+    The nodes have recorded such requests in `store.late`.
+    """
     for late in simulation.store.late:
         simulation.report_violation(late)
 

@@ -1,6 +1,6 @@
 """Plans that failed in the past, made small by `tests.simulation.shrink`.
 
-``--fixed`` runs them before the fixed seeds, so that a fixed bug does not come back.
+The option ``--fixed`` runs them before the fixed seeds, to show if a bug that was fixed comes back.
 """
 
 from __future__ import annotations

@@ -64,7 +64,8 @@ _LONGEST = 3_600.0
 class Outcome:
     """The outcome of a simulation: the rules that were violated, and its log.
 
-    `digest` is a hash of the log, `seconds` and `turns` are those of the simulated loop.
+    `digest` is a hash of the log. `seconds` is the virtual time that passed, `turns` how often the
+    simulated loop ran its callbacks.
     """
 
     seed: int
@@ -77,7 +78,10 @@ class Outcome:
 
 
 class _Loop(SimulatedLoop):
-    """A loop that can limit the streams of each connection of its clusters."""
+    """A simulated loop on which connections can have fewer streams than usual.
+
+    Each connection then has at most `stream_limit` requests in flight. None sets no limit.
+    """
 
     stream_limit: int | None = None
 
@@ -97,7 +101,8 @@ class _Loop(SimulatedLoop):
             ) -> None:
                 def make_limited() -> Any:
                     connection = make_connection()
-                    # The control connection sends more requests at once than the limit.
+                    # The control connection sends more requests at once than the limit, so it is
+                    # not limited.
                     if not connection.is_control_connection:
                         connection.set_stream_limit(limit)
                     return connection
@@ -151,13 +156,16 @@ class Simulation:
     # -- notes -------------------------------------------------------------------------------------
 
     def log(self, text: str) -> None:
-        """Add a line to the log. Two simulations of the same seed have the same log."""
+        """Add a line with the virtual time to the log.
+
+        Two simulations of the same seed must have the same log.
+        """
         self.outcome.lines.append(f"{self.loop.time():.6f} {text}")
 
     def report_violation(self, what: str, error: BaseException | None = None) -> None:
         """Record that a rule was violated.
 
-        :param error: the exception that shows it; its place in the code is added.
+        :param error: the exception that shows it. The place in the code that raised it is added.
         """
         if error is not None:
             last_frame = traceback.extract_tb(error.__traceback__)[-1:]
@@ -304,8 +312,8 @@ class Simulation:
         logger.addHandler(handler)
         logger.propagate = False
         logger.setLevel(logging.WARNING)
-        # Finalizers must not run during the simulation, because the seed does not decide when they
-        # run.
+        # Collect no garbage during the simulation: when finalizers run does not depend on the seed
+        # alone.
         gc.disable()
         try:
             self.loop.run(self._run_bounded())
@@ -329,8 +337,8 @@ class Simulation:
 
     async def _run_bounded(self) -> None:
         """Run the plan; cancel it if it hangs."""
-        # We do not use `asyncio.wait_for`: it may run the simulation in another task, which
-        # `check_leftovers` would report.
+        # `asyncio.wait_for` may run the simulation in another task, which `check_leftovers` would
+        # report. So limit the time with a timer.
         task = asyncio.current_task()
         assert task is not None
         timer = self.loop.call_later(_LONGEST, self._give_up, task)

@@ -1,8 +1,8 @@
 """Steps of applications that use the object mapper.
 
-Each request of a step is an operation. The key ``op`` of a row is the number of the first operation
-on this row. The other operations on it have the next numbers, in the order of `VERBS`, so the store
-can tell an operation from the row and the verb.
+Each request of a step is an operation with a number. The key ``op`` of a row is the number of the
+first operation on this row. The later operations on it have the next numbers, in the order of
+`VERBS`. So the store can compute an operation's number from the row and the verb of the statement.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Mapped:
     def _begin(
         self, user: User, event: PlannedEvent, keyspace: str, verbs: int = 1
     ) -> list[Operation]:
-        """Return new operations, one for each of the first `verbs` verbs."""
+        """Return new operations, one for each of the first `verbs` items of `VERBS`."""
         operations = [
             self._clients.begin_operation(
                 user, event.kind, idempotent=verb == "SELECT", write=verb != "SELECT"
@@ -147,7 +147,7 @@ class Mapped:
             now = self._note_time(operations, delay)
             batch_query = BatchQuery(timestamp=now, connection=connection)
             for operation in operations:
-                operation.request = operations[0].number  # all statements are in one request
+                operation.request = operations[0].number  # all statements arrive in one request
                 rows = _MODELS[keyspace].batch(batch_query)
                 rows.create(k=event.parameter % 50, op=operation.number, v=1)
             return batch_query
@@ -189,9 +189,10 @@ class Mapped:
     def _note_time(
         self, operations: list[Operation], delay: datetime.timedelta | None
     ) -> datetime.timedelta | None:
-        """Record the timestamp that the nodes must get, and return `delay`.
+        """Record in the operations which timestamp the nodes must get, and return `delay`.
 
-        The mapper adds `delay` to the current time when it builds the request, which must be now.
+        The mapper adds `delay` to the current time when it builds the request. So the caller must
+        build the request before virtual time passes. None sets no timestamp.
         """
         if delay is not None:
             now = self._simulation.loop.wall_time_ns() // 1000

@@ -51,7 +51,8 @@ class Mutant(NamedTuple):
     :param owner: the class or module that the function belongs to.
     :param name: the name of the function.
     :param make: takes the correct function, and returns the wrong function.
-    :param is_about_keyspaces: if False, a request in the wrong keyspace does not count as found.
+    :param is_about_keyspaces: if False, a seed in which a request runs in the wrong keyspace has
+        not found this bug.
     """
 
     what: str
@@ -406,7 +407,7 @@ def drains_are_not_heard(correct: Any) -> Any:
 @mutant("a draining pool takes requests", cores.Core, "_on_draining")
 def draining_pools_take_requests(correct: Any) -> Any:
     def wrong(self: Any, host: Any, connection: Any) -> None:
-        # Leave only the control connection, but let the pools go on using the host.
+        # Close only the control connection to the host, but let the pools go on using it.
         connection.is_draining = False
         self.control.leave(host)
 
@@ -462,8 +463,10 @@ def repreparations_are_lost(correct: Any) -> Any:
 def _stamping(call: Callable[[Any, Callable[[], int]], int]) -> Callable[[Any], Any]:
     """Return a wrong `read_from`, which makes the generator return the timestamps of `call`.
 
-    `call` gets the generator and a function that returns its correct timestamp. The generator gets
-    another class, because compiled code does not call generators of the stock class.
+    The generator gets another class, because compiled code computes the timestamps of the driver's
+    own class itself, without a call.
+
+    :param call: gets the generator and a function that returns the correct timestamp.
     """
 
     class Wrong(MonotonicTimestampGenerator):

@@ -1,7 +1,7 @@
 """A simulation as data: its settings, the steps of clients, and the faults.
 
-Each step and each fault is one `PlannedEvent`. A plan is drawn at random from a seed. You can leave
-out an event without changing the others, so that a failing plan can be made small and printed as a
+Each step and each fault is one `PlannedEvent`. A plan is drawn at random from a seed. An event can
+be left out without a change to the others. So a failing plan can be made small and be printed as a
 test.
 """
 
@@ -45,7 +45,7 @@ class Plan:
     """The settings, steps and faults of one simulation.
 
     :param seed: decides what the plan does not say: latencies, the order of events, and jitter.
-    :param settings: the settings that `tests.simulation.simulation` reads.
+    :param settings: the settings that `tests.simulation.life` reads.
     """
 
     seed: int
@@ -164,7 +164,8 @@ FAULTS = {
 }
 
 
-# Steps that may leave something behind if they are cancelled, so they are cancelled more often.
+# Steps that are cancelled more often than others, because a cancelled one may leave connections or
+# tasks behind.
 _ENDS = {"new_session", "close_session", "new_cluster", "close_cluster"}
 
 

@@ -1,4 +1,4 @@
-"""Makes a failing plan small: removes lines as long as the plan fails in the same way."""
+"""Makes a failing plan small: removes events as long as the plan fails in the same way."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def shrink_plan(
 ) -> tuple[Plan, Outcome | None]:
     """Return the smallest plan found that still fails, and its outcome.
 
-    It tries to leave out half of the events, then smaller groups, and single lines at the end.
+    It tries to leave out half of the events, then smaller groups, and single events at the end.
 
     :param violations: the violations of `plan`. A smaller plan must have one of the same kind.
-    :param live: runs a plan.
+    :param run_plan: runs a plan, and returns its outcome.
     :returns: the outcome is None if no event could be left out.
     """
     kinds = {kind_of(violation) for violation in violations}

@@ -72,7 +72,7 @@ _READ = [("k", "int"), ("op", "int"), ("v", "int"), ("ks", "text")]
 
 
 class Arrival(NamedTuple):
-    """The arrival of one operation at a node.
+    """The record of an operation (a client's statement) that has arrived at a node.
 
     :param time: the virtual time, in seconds.
     :param node: the address of the node.
@@ -176,11 +176,11 @@ def timestamp_of(request: Request, values: Any, prepared: Prepared | None) -> in
 
 
 class _AfterDrain:
-    """Finds new requests on a connection whose client has been told that it will be closed.
+    """Finds requests that a client sends although it has read GRACEFUL_DISCONNECT.
 
-    If a stream id is used twice after the announcement, the client has read the first answer on
-    that stream, which was sent after the announcement. So the client has read the announcement,
-    however slow the network is.
+    A node cannot know when the client reads this announcement. But if the client uses a stream id
+    twice after it, the client has read the first answer on that stream, which the node sent after
+    the announcement. So the client has also read the announcement.
     """
 
     def __init__(self) -> None:
@@ -219,7 +219,10 @@ class _Stored(FakeNode):
     # -- statements --------------------------------------------------------------------------------
 
     def _on_prepare(self, request: Request) -> Message:
-        """Describe a statement by its columns. Its id depends on the keyspace, as on a server."""
+        """Return the answer to a PREPARE: the columns of the statement, and its id.
+
+        As on a real server, the id depends on the keyspace.
+        """
         text = request.query or ""
         if _SYSTEM.search(text):
             return super()._on_prepare(request)
@@ -262,7 +265,7 @@ class _Stored(FakeNode):
         self.drain()
 
     def _note_late(self, request: Request) -> None:
-        """Record a fault if a client sends a new request after GRACEFUL_DISCONNECT."""
+        """Record a request that a client sent although it had read GRACEFUL_DISCONNECT."""
         after_drain = self.after_drain.get(request.connection)
         if after_drain is None or request.opcode not in (*_USER, Opcode.PREPARE):
             return
@@ -289,7 +292,7 @@ class _Stored(FakeNode):
             self._answer_now(request)
 
     def _answer_now(self, request: Request) -> None:
-        """Execute a request, or answer as one of the troubles says."""
+        """Execute a request and answer it, unless a fault decides about the answer."""
         # The connection may have been closed while the answer was delayed.
         if request.connection not in self._connections:
             return
@@ -307,7 +310,7 @@ class _Stored(FakeNode):
             outcome = trouble(request)
             if outcome is not None:
                 fate, answer = outcome
-                if fate != "again":  # the store recorded it when it was executed
+                if fate != "again":  # "again": it was recorded when it was executed
                     self._record(request, fate)
                 if answer is not None:
                     answer.perform(request)
@@ -364,8 +367,8 @@ class _Stored(FakeNode):
         statement_count = len(request.statements) if request.opcode == Opcode.BATCH else 1
         parts = self._parts(request)
         if len(parts) < statement_count:
-            # The node does not know a prepared statement, which it may have forgotten since the
-            # request arrived: say so, with its id.
+            # The node does not know one of the prepared statements; it may have forgotten it since
+            # the request arrived. Answer UNPREPARED with the statement's id.
             ids = [statement.query_id for statement in request.statements] or [request.query_id]
             return self._unprepared(
                 next(query_id for query_id in ids if query_id and query_id not in self._prepared)

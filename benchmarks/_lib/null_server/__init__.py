@@ -1,9 +1,10 @@
 """A server that answers at once, so that a benchmark measures only the client.
 
-`running()` compiles null_server.c with the machine's C compiler into a temporary folder, writes its
-rules into a file, starts it, and yields its port. The answers are fixed message bodies of protocol
-version 4. This module encodes them without the driver's code, so that it also works beside other
-drivers.
+The server chooses its answer by rules (see `Rule`): a request that matches a rule gets the rule's
+fixed message body. `running()` compiles null_server.c with the machine's C compiler into a
+temporary folder, writes the rules into a file, starts the server, and yields its address and port.
+The bodies are those of protocol version 4. This module encodes them without the driver's code, so
+that it also works where another driver is installed.
 """
 
 from __future__ import annotations
@@ -87,7 +88,13 @@ def prepared(
     table: str = "t",
     keyspace: str = "bench",
 ) -> bytes:
-    """Return the body of a RESULT of kind Prepared (4), whose first marker is the partition key."""
+    """Return the body of a RESULT of kind Prepared (4).
+
+    The statement's first bind marker is the partition key.
+
+    :param binds: the columns of the bind markers.
+    :param results: the columns of the statement's result; empty if it returns no rows.
+    """
     body = struct.pack(">iH", PREPARED_KIND, len(query_id)) + query_id
     # One partition key column, which is bind column 0.
     body += struct.pack(">iiiH", GLOBAL_TABLE, len(binds), 1, 0)
@@ -147,14 +154,15 @@ PAGE_VALUES = [
     struct.pack(">q", 10**12),
 ]
 
-# A request's opcode, bytes that its body must contain, the answer's opcode, the answer's body.
+# A request with this opcode (first item), whose body contains these bytes (second), gets the answer
+# with this opcode (third) and this body (fourth).
 Rule = tuple[int, bytes, int, bytes]
 
 
 def canned_rules() -> list[Rule]:
-    """Return the rules for connecting and for the statements of the benchmarks.
+    """Return the rules that answer connecting clients and the statements of the benchmarks.
 
-    The server uses the first rule that matches a request.
+    Their order matters: the server uses the first rule that matches a request.
     """
     local = rows(
         [(name, option) for name, option, _ in LOCAL], [[value for _, _, value in LOCAL]], "system"
@@ -189,7 +197,7 @@ def canned_rules() -> list[Rule]:
 
 
 def encode_rules(rules: Sequence[Rule], compress: Callable[[bytes], bytes] | None = None) -> bytes:
-    """Encode the rules for null_server.c, whose head describes the format.
+    """Encode the rules in the format that the comment at the top of null_server.c describes.
 
     :param compress: compresses the bodies of results and errors. None leaves them plain.
     """
@@ -223,7 +231,10 @@ def lz4_rules(rules: Sequence[Rule]) -> list[Rule]:
 
 
 def lz4_body(body: bytes) -> bytes:
-    """Compress a body as protocol version 4 requires: the plain length, then an LZ4 block."""
+    """Compress a body as protocol version 4 requires.
+
+    The result is the length of the uncompressed body, followed by an LZ4 block.
+    """
     import lz4.block
 
     block: bytes = lz4.block.compress(body, store_size=False)
@@ -244,7 +255,7 @@ def running(
     :param answers_per_write: collect that many answers to EXECUTE and send them in one write. Each
         connection must keep as many requests in flight, or it waits forever.
     """
-    # Find a free port: the server takes its port as an argument.
+    # The server takes its port as an argument, so find a free one.
     with socket.socket() as probe:
         probe.bind((address, 0))
         port = probe.getsockname()[1]
