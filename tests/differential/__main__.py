@@ -15,8 +15,9 @@ from pathlib import Path
 
 from cassandra.testing import LocalCluster
 
-# `python tests/differential` does not put the checkout on the path. We append it at the end, so
-# that the installed driver, which may be compiled, comes first.
+# `python tests/differential` does not put the checkout on the path, from which `tests` is imported.
+# Append it at the end, so that `cassandra` is still imported from the installed driver, which may
+# be compiled.
 if not __package__:
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
@@ -25,7 +26,7 @@ from tests.differential.defended import DEFENDED
 from tests.differential.lane import OURS, Lane, Module, environments, is_in_short_form
 from tests.programs.environments import ROOT
 
-SHARE = 9  # --short runs about one in this many programs
+SHARE = 9  # --short runs about one of this many programs
 LONGEST = 400  # longer values are cut when they are printed
 # Settings of the node that the programs need.
 NODE = {
@@ -91,7 +92,7 @@ def run(lane: Lane, options: argparse.Namespace) -> tuple[int, list[Difference],
 
 
 def format_difference(difference: Difference) -> str:
-    """Format a difference. Of requests, show only those that differ."""
+    """Return a difference as text. If requests differ, only those that differ are shown."""
     theirs, ours = shortened(difference.theirs), shortened(difference.ours)
     if difference.place == "statements":
         lines = difflib.unified_diff(
@@ -112,7 +113,10 @@ def shortened(text: str) -> str:
 
 
 def report(verdict: Verdict, limit: int) -> None:
-    """Print the undefended differences and the stale entries."""
+    """Print the differences that have no entry in `defended`, and the entries that match none.
+
+    :param limit: the most differences to print.
+    """
     for difference in verdict.undefended[:limit]:
         print(f"\n{difference.program} {difference.place}\n  {format_difference(difference)}")
     if len(verdict.undefended) > limit:
@@ -122,7 +126,10 @@ def report(verdict: Verdict, limit: int) -> None:
 
 
 def main() -> int:
-    """Return the exit status: 1 if there are undefended differences or stale entries."""
+    """Run the programs, and return the exit status.
+
+    It is 1 if a difference has no entry in `defended`, or if an entry there matches no difference.
+    """
     parser = argparse.ArgumentParser(prog="python tests/differential", description=__doc__)
     parser.add_argument("--short", action="store_true", help=f"one program of {SHARE}")
     parser.add_argument("--only", action="append", help="programs by name, as a shell pattern")

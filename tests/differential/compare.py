@@ -1,8 +1,8 @@
 """Compares the outcomes of a program with different drivers, value by value.
 
-An outcome is the answer of `tests.differential.worker` to "run", with the requests and the rows in
-tables that `tests.differential.lane` adds. The place of a value in it is a string such as
-"show:LABEL" or "table:NAME[KEY]".
+An outcome is what `tests.differential.worker` answers when it has run a program. It is a dict of
+what the program has recorded. `tests.differential.lane` adds the requests that the node got and the
+rows in the tables. Each value in an outcome has a place, such as "show:LABEL" or "table:NAME[KEY]".
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ class Difference:
 
 
 def places(outcome: Mapping[str, Any]) -> dict[str, str]:
-    """Return the values of an outcome by their places; equal labels get numbers."""
+    """Return the values of an outcome by their places.
+
+    If a program has used a label several times, the places get numbers.
+    """
     texts: dict[str, str] = {}
     for label, text in outcome.get("shown", ()):
         key, count = f"show:{label}", 1
@@ -61,10 +64,10 @@ def places(outcome: Mapping[str, Any]) -> dict[str, str]:
 
 
 def is_same(theirs: str, ours: str) -> bool:
-    """Return True if an application works with our value as with theirs.
+    """Return True if an application would notice no difference between both values.
 
-    Errors are the same if each ``except`` clause that catches theirs also catches ours. Our error
-    may have further base classes.
+    Two errors are the same if each ``except`` clause that catches theirs also catches ours. Our
+    error may have further base classes.
     """
     if theirs == ours:
         return True
@@ -110,7 +113,9 @@ def _all_places(outcomes: Iterable[Mapping[str, str]]) -> list[str]:
 
 @dataclass(frozen=True)
 class Seen:
-    """Regular expressions for differences that an entry explains; they match from the start.
+    """Regular expressions that select the differences which a `Defended` entry explains.
+
+    Each must match at the start of the text. An empty one matches everything.
 
     :param program: matches names of programs.
     :param place: matches places of values.
@@ -156,7 +161,7 @@ class Defended:
 
 
 def told(key: str, seen: tuple[Seen, ...] = (), test: str = "") -> Defended:
-    """Return the intended difference of an entry in `cassandra.migrate.table`.
+    """Return a `Defended` with the text of an entry in `cassandra.migrate.table`.
 
     :param key: the key of the entry.
     :param seen: in which programs it appears.
@@ -168,11 +173,11 @@ def told(key: str, seen: tuple[Seen, ...] = (), test: str = "") -> Defended:
 
 @dataclass
 class Verdict:
-    """The result of comparing differences with the entries.
+    """The result of comparing the differences of a run with the intended ones.
 
-    :param undefended: differences that match no entry.
-    :param stale: expressions that match no difference.
-    :param counts: the number of differences of each entry, by its `what`.
+    :param undefended: differences that match no `Defended` entry.
+    :param stale: the `Seen` of entries that match no difference.
+    :param counts: the number of differences that each entry matches, by the entry's `what`.
     """
 
     undefended: list[Difference]
@@ -183,10 +188,10 @@ class Verdict:
 def judge(
     reported: Iterable[Difference], defended: Iterable[Defended], *, is_whole: bool
 ) -> Verdict:
-    """Compare the differences with the entries.
+    """Compare the differences of a run with the intended ones.
 
-    :param reported: the differences.
-    :param defended: the entries.
+    :param reported: the differences of the run.
+    :param defended: the entries for intended differences.
     :param is_whole: if all programs have run. Otherwise `stale` is empty, because the program that
         shows a difference may not have run.
     """

@@ -4,9 +4,9 @@ The differential tests (`tests.differential`) fail if a difference has no entry 
 entry matches no difference. `told(KEY, ...)` refers to an entry of `cassandra.migrate.table`, which
 documents the difference for users. `Defended` explains a difference that is not documented there.
 
-Each `Seen` has patterns for the program, the label, their outcome and ours. Patterns are as narrow
-as possible: if values differ, the program and the label are given; if errors differ, the classes of
-both.
+Each `Seen` has patterns for the program, the place of the value (its label, for example), the other
+driver's value and ours. Patterns are as narrow as possible: if values differ, they name the program
+and the label; if errors differ, the classes of both errors.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SEEN = [
             Seen(
                 r"(types_bound\.bound\[list<|core_data\.nulls_inside_collections)",
                 "show:.*None",
-                r"error\(NoHostAvailable\)|ResultSet",  # cassandra-driver's empty value
+                r"error\(NoHostAvailable\)|ResultSet",  # cassandra-driver returns an empty result
                 r"error\(DriverException\|ErrorMessage\|ErrorMessageSub\|ServerError\)",
             ),
         ),

@@ -1,6 +1,6 @@
-"""Intended differences that no program in programs/ can show, with the tests of them.
+"""Intended differences that no program in programs/ can show, with the paths of their tests.
 
-A key belongs to an entry in `cassandra.migrate.table`.
+Each is named by the key of its entry in `cassandra.migrate.table`.
 """
 
 from __future__ import annotations

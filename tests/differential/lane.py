@@ -1,8 +1,8 @@
 """Runs each program with three drivers at the same time, against one node.
 
-A `Lane` has a `Side` for each driver: a worker process with the driver, a recorder between it and
-the node, and keyspaces of its own. The sides run the same programs and return outcomes, which
-`tests.differential.compare` compares.
+A `Lane` has a `Side` for each driver. A side consists of a worker (a process with the driver), a
+recorder (a relay between worker and node that records requests), and keyspaces of its own. The
+sides run the same programs, and return outcomes that `tests.differential.compare` compares.
 """
 
 from __future__ import annotations
@@ -89,10 +89,12 @@ class Worker:
         return self._process
 
     def ask(self, order: dict[str, Any], deadline: float = DEADLINE) -> dict[str, Any]:
-        """Return the answer to an order.
+        """Send an order to the process, and return its answer.
 
-        If the process hangs or dies, it is ended, and the answer is {"error": "hangs"} or
-        {"error": "died"}.
+        If it gives no answer within `deadline` seconds or dies, the process is ended, and the
+        result is {"error": "hangs"} or {"error": "died"}.
+
+        :param order: see the module docstring of `tests.differential.worker`.
         """
         process = self._started()
         assert process.stdin is not None
@@ -112,7 +114,10 @@ class Worker:
         return {"error": reason}
 
     def _line(self, process: subprocess.Popen[bytes], deadline: float) -> bytes:
-        """Read a line; return what there is if the process ends before the end of the line."""
+        """Read a line of the process's output.
+
+        If the process ends before the line is complete, return the part that was read.
+        """
         assert process.stdout is not None
         chunks: list[bytes] = []
         with selectors.DefaultSelector() as selector:
@@ -146,8 +151,8 @@ class Module:
     :param name: the file's name.
     :param programs: the programs' names.
     :param tables: CQL that creates the tables that the programs share.
-    :param own_keyspace: if each program gets a new keyspace.
-    :param statements: if the requests that the node receives are compared.
+    :param own_keyspace: True if each program gets a new keyspace. Otherwise they share one.
+    :param statements: True if the requests that the node receives are compared, too.
     """
 
     name: str
@@ -190,9 +195,10 @@ class Side:
     def _create_keyspace(self, tables: list[str]) -> str:
         """Create a keyspace with the tables, and return its name."""
         self._count += 1
-        # All names have the same length, and outcomes contain "KS" instead.
+        # Drivers use different names, so outcomes contain "KS" instead of the name. All names have
+        # the same length.
         name = f"ks{self._letter}{self._count:05}"
-        # An interrupted run may have left the keyspace.
+        # An earlier run that was interrupted may have left a keyspace of this name.
         self._session.execute(f"DROP KEYSPACE IF EXISTS {name}", timeout=60)
         self._session.execute(
             f"CREATE KEYSPACE {name} WITH replication = "
@@ -288,8 +294,11 @@ class Lane:
 
 
 def is_in_short_form(name: str, share: int) -> bool:
-    """Return True for about one in `share` programs: always the same ones.
+    """Return True if ``--short`` runs a program.
+
+    The choice depends only on the name, so it is the same in each run.
 
     :param name: the program's name.
+    :param share: about one of this many programs is chosen.
     """
     return int(hashlib.sha256(name.encode()).hexdigest(), 16) % share == 0

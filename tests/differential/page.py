@@ -41,7 +41,7 @@ def cell(text: str, list_marker: str) -> str:
 def table(entries: Iterable[Difference]) -> str:
     """Return the table in reStructuredText.
 
-    If `cassandra.migrate` can find a difference in source code, its key is shown.
+    If `cassandra.migrate` can find the code that a difference affects, its key is shown.
     """
     rows = []
     for entry in entries:

@@ -45,11 +45,14 @@ OWN = re.compile(
     r"\bsystem_traces\.",
     re.I,
 )
-NEAR = 3600  # seconds: timestamps that are nearer to the current time are the driver's
+NEAR = 3600  # seconds; a timestamp that is nearer to the current time was made by the driver
 
 
 class Fields:
-    """Reads the notations of section 3, one after the other."""
+    """Reads the fields of a message body, one after the other.
+
+    They have the notations of section 3, such as [string].
+    """
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -92,7 +95,7 @@ class Fields:
 class Frames:
     """Splits the bytes of one direction of a connection into envelopes.
 
-    - `is_segmented`: if envelopes are inside of segments, as in version 5 after the handshake.
+    - `is_segmented`: True if envelopes are inside of segments, as in version 5 after the handshake.
     - `raw`: received bytes that are not decoded yet.
     - `inner`: bytes from segments that are not decoded yet.
     """
@@ -168,7 +171,10 @@ def consistency(fields: Fields) -> str:
 
 
 def timestamp(microseconds: int) -> str:
-    """Return "now" for a timestamp that the driver made, otherwise the number."""
+    """Return "now" for a timestamp that the driver made, which differs in each run.
+
+    For a timestamp that the program has chosen, return the number.
+    """
     return "now" if abs(microseconds / 1e6 - time.time()) < NEAR else str(microseconds)
 
 
@@ -232,7 +238,7 @@ class Requests:
         return "; ".join(statements)
 
     def note_response(self, flags: int, stream: int, opcode: int, body: bytes) -> None:
-        """If this answers a PREPARE, store the statement under its id."""
+        """Store the CQL of a prepared statement by its id, if this response answers a PREPARE."""
         text = self._preparing.pop(stream, None)
         if text is None or opcode != RESULT:
             return
@@ -250,7 +256,10 @@ class Requests:
 
 
 def without_compression(body: bytes) -> bytes:
-    """Remove all compression from the body of SUPPORTED, so that drivers send plain bytes."""
+    """Return the body of SUPPORTED without its compression algorithms.
+
+    Then drivers do not compress their requests, and the recorder can read them.
+    """
     fields = Fields(body)
     content = b""
     count = fields.number(">H")
@@ -365,7 +374,8 @@ class Recorder:
     ) -> None:
         """Relay the node's bytes to the driver, without compression in SUPPORTED.
 
-        Segments are relayed unchanged. Before there are segments, envelopes are relayed one by one.
+        Segments are relayed unchanged. Until the connection uses segments, envelopes are relayed
+        one by one.
         """
         while data := await reader.read(1 << 16):
             was_segmented = frames.is_segmented

@@ -70,14 +70,17 @@ class Tables:
         try:
             contents = self._read(qualified_table, columns, primary_key)
         except DriverException:
-            # The server cannot show one of the stored values as JSON. Find out which.
+            # The server cannot show one of the stored values as JSON: find out in which partition.
             contents = self._read_by_partition(qualified_table, columns, primary_key)
         return sorted(contents)
 
     def _read_by_partition(
         self, qualified_table: str, columns: list[dict[str, Any]], primary_key: set[str]
     ) -> list[tuple[str, str]]:
-        """Read each partition on its own; the contents of unreadable ones are "unreadable: ..."."""
+        """Return (key, row) of each row of a table, read by one query for each partition.
+
+        If the server cannot show a partition as JSON, its row is "unreadable: ...".
+        """
         key_columns = [
             column["column_name"] for column in columns if column["kind"] == "partition_key"
         ]
@@ -105,7 +108,11 @@ class Tables:
         condition: str = "",
         values: tuple[Any, ...] = (),
     ) -> list[tuple[str, str]]:
-        """Return (key, row) of each row: the row as JSON, with unusual write times and TTLs."""
+        """Return (key, row) of each row. The row is JSON, followed by unusual write times and TTLs.
+
+        :param condition: the WHERE clause; empty for all rows.
+        :param values: the parameters of the condition.
+        """
         rows = self._rows(f"SELECT JSON * FROM {qualified_table} {condition}", *values)
         # The columns for which CQL has WRITETIME and TTL.
         timed_columns = [
@@ -141,7 +148,10 @@ class Tables:
 
     @staticmethod
     def _describe_times(row: dict[str, Any], names: list[str]) -> str:
-        """Describe columns that expire, and columns whose write time is far from now."""
+        """Describe the columns of a row that expire or whose write time is far from now.
+
+        Other write times differ between runs, so they are left out.
+        """
         changes = []
         for index, name in enumerate(names):
             written, ttl = row.get(f"w{index}"), row.get(f"t{index}")

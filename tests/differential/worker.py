@@ -64,7 +64,7 @@ PUBLIC = (
     "cassandra.cqlengine.management",
 )
 DEEPEST = 8  # nested collections are compared down to this depth
-# Types whose repr shows everything, including exact values.
+# Types whose `repr` differs whenever two values differ.
 PLAIN = (
     int,
     float,
@@ -90,7 +90,8 @@ FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
 class Names:
     """Finds the public names of the driver's classes and constants.
 
-    Drivers define the same classes in different modules: we compare their public names.
+    Drivers define the same class in different modules, so classes are compared by the names under
+    which applications import them.
     """
 
     def __init__(self) -> None:
@@ -136,11 +137,14 @@ class Names:
         return self._constants.get(id(value), (None, None))[1]
 
     def bases(self, cls: type) -> list[str]:
-        """Return the names of all classes in an ``except`` clause that would catch an error."""
+        """Return the names of all classes with which an ``except`` clause catches an error.
+
+        :param cls: the class of the error.
+        """
         names = []
         for base in cls.__mro__:
             is_ours = base.__module__.startswith("cassandra")
-            # Nearly every error would match these, so they say nothing about the error.
+            # Leave out classes such as Exception: they catch nearly every error.
             if base in (object, BaseException, Exception) or (
                 is_ours and self.of(base) == "object"
             ):
@@ -152,7 +156,8 @@ class Names:
 
 
 NAMES = Names()
-# Modules of programs, and modules that create classes at run time: their names are not compared.
+# Classes of these modules belong to programs, or are created at run time. Their names are not
+# compared.
 MADE = {"programs", "__main__", "abc"}
 
 
@@ -213,7 +218,10 @@ def _pairs(value: Any, depth: int) -> list[str]:
 
 
 def _object(value: Any, cls: type) -> str:
-    """Return the string for any other value; its class's name in <> if its value is unknown."""
+    """Return the string for a value that is no collection.
+
+    If nothing is known about the value, the string is the name of its class in "<>".
+    """
     constant = NAMES.constant(value)
     if constant is not None:
         return constant
@@ -308,7 +316,7 @@ class ProgramContext:
         connection = importlib.import_module("cassandra.cqlengine.connection")
         os.environ["CQLENG_ALLOW_SCHEMA_MANAGEMENT"] = "1"
         connection.setup([self.host], self.keyspace, **{"port": self.port, **settings})
-        # With lazy_connect, there is no cluster yet.
+        # With the setting lazy_connect, there is no cluster yet, and `get_cluster` raises.
         with contextlib.suppress(Exception):
             self._clusters.append(connection.get_cluster())
         return connection
@@ -415,7 +423,10 @@ class Worker:
 
 
 def serve(orders: TextIO, answers: TextIO) -> None:
-    """Answer each line of `orders` with a line; an error of this script is "broken"."""
+    """Answer each order, a line of `orders`, with a line of `answers`.
+
+    If this script itself raises an error, the answer has the key "broken".
+    """
     worker = Worker()
     for line in orders:
         try:
@@ -427,7 +438,7 @@ def serve(orders: TextIO, answers: TextIO) -> None:
 
 
 if __name__ == "__main__":
-    sys.path.pop(0)  # this folder: programs must not import its modules
+    sys.path.pop(0)  # remove this folder, so that programs cannot import its modules
     # Answers go to the real standard output. What programs and drivers print goes to standard
     # error, so that it cannot come between the answers.
     channel = os.fdopen(os.dup(1), "w")

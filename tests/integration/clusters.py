@@ -1,8 +1,9 @@
 """The clusters of real nodes that integration tests share.
 
-`KINDS` has a cluster for each version and combination of settings. A test chooses one by its
-fixtures. A cluster starts before the first test that requests it, and stops after the last. So that
-few nodes run at the same time, tests of the same kind run one after the other in one process.
+Each entry of `KINDS` describes a kind of cluster: its version and settings. A test chooses a kind
+by its fixtures. A cluster starts before the first test that requests it, and stops after the last.
+So that few nodes run at the same time, tests of the same kind run one after the other in one
+process.
 """
 
 from __future__ import annotations
@@ -79,7 +80,11 @@ def _kinds_of(item: pytest.Item) -> list[str]:
 
 
 def _sort_key(item: pytest.Item) -> tuple[int, bool]:
-    """Return the key by which tests are sorted: the position of their kind, and True to be last."""
+    """Return the key by which tests are sorted.
+
+    It is the position of the test's kind of cluster in `KINDS`, and True if the test has to run
+    last of its kind.
+    """
     kinds = _kinds_of(item)
     # Tests that need no cluster come last.
     return (
@@ -97,8 +102,8 @@ def share_of(items: list[pytest.Item], worker: int, of: int) -> list[pytest.Item
     :param worker: the number of the process, from 0.
     :param of: the number of processes.
     """
-    # The first kind and the tests without a cluster (position len(KINDS)) go to process 0. They
-    # take about as long as all other kinds together.
+    # Process 0 gets the first kind and the tests without a cluster, which have the position
+    # len(KINDS): the modulo makes that 0, too. They take about as long as all other kinds together.
     kind_positions = [position % len(KINDS) for position, _ in map(_sort_key, items)]
     return [
         item

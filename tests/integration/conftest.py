@@ -20,9 +20,10 @@ _collected = pytest.StashKey[int]()
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run the tests that share nodes one after the other, in the same process.
+    """Sort the tests so that those that share nodes run one after the other, in the same process.
 
-    With ``--dist=each``, pytest-xdist gives all tests to each process; we keep only a share.
+    With ``--dist=each``, pytest-xdist gives all tests to each process. Keep only those that this
+    process is to run.
     """
     worker = getattr(config, "workerinput", None)
     if worker is not None:
@@ -33,17 +34,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_node_collection_finished(node: Any, ids: Sequence[str]) -> None:
-    """Add the tests of a process to the count that `pytest_runtestloop` hands on."""
+    """Add the number of a process's tests to the total, which `pytest_runtestloop` reports."""
     stash = node.config.stash
     stash[_collected] = stash.get(_collected, 0) + len(ids)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
-    """Count the tests of all processes.
+    """Set the number of collected tests to the total of all processes.
 
-    pytest-xdist counts those of the process that finished its collection last. If the share of
-    that process is empty, pytest would end with "no tests collected" although the tests passed.
+    pytest-xdist counts only the tests of the process that finished its collection last. If that
+    process had none, pytest would end with "no tests collected" although the tests passed.
     """
     result = yield
     session.testscollected = session.config.stash.get(_collected, session.testscollected)
@@ -61,9 +62,9 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def leftovers() -> Iterator[None]:
-    """Collect garbage after each module.
+    """Collect garbage after each test module.
 
-    Warnings about objects that were not closed then appear with the module that made them.
+    Otherwise, warnings about objects that a module has not closed could appear in a later module.
     """
     yield
     gc.collect()

@@ -197,7 +197,10 @@ def test_execute_binds_the_attributes_of_a_dataclass(session: Session) -> None:
 
 
 def test_a_batch_works_after_its_table_was_dropped_and_recreated(session: Session) -> None:
-    """Servers forget prepared statements when a table is dropped; the batch prepares them again."""
+    """Servers forget the prepared statements of a table that is dropped.
+
+    When the batch is executed, the driver prepares its statements again.
+    """
     insert, delete = session.prepare_all([INSERT, "DELETE FROM t WHERE k = ? AND c = ?"])
     batch = (
         BatchStatement()
@@ -210,7 +213,7 @@ def test_a_batch_works_after_its_table_was_dropped_and_recreated(session: Sessio
         session.execute("DROP TABLE t", timeout=60)
         create_table(session)
         session.execute(batch)
-        # the ten prepared inserts, and the statement as text
+        # There are rows of the ten prepared inserts and of the insert that was added as text.
         assert rows_of_t(session) == [(i, 0, str(i), None) for i in range(11)]
 
 
@@ -312,7 +315,7 @@ class BatchLoad:
             key += WRITERS
 
     def go_on(self, batches: int = 200, timeout: float = 90) -> None:
-        """Wait until `batches` further batches are acknowledged."""
+        """Wait until the nodes have acknowledged `batches` more batches than now."""
         with self._lock:
             target = len(self.acknowledged) + batches
             seen = self._lock.wait_for(lambda: len(self.acknowledged) >= target, timeout)

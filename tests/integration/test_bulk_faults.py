@@ -60,10 +60,10 @@ def csv_file(path: Path) -> Path:
 
 
 def all_rows(session: Session, table: str = "t") -> list[tuple[Any, ...]]:
-    """Return all rows, read without the code under test.
+    """Return all rows of the table, read without the code under test.
 
-    Reads are retried: until coordinators notice that a node is down, they wait for its answer, and
-    the read times out.
+    The read is repeated if it fails: until coordinators notice that a node is down, they wait for
+    its answer, and reads time out.
     """
     end_time = time.monotonic() + 120
     while True:
@@ -166,9 +166,10 @@ def test_a_load_is_complete_although_its_process_and_then_a_node_are_killed(
 
 
 def _wait_for_the_kill(partition: Any) -> Any:
-    """Set the event "read", since a partition was read, and wait until the test has killed a node.
+    """Tell the test that a partition was read, and wait until the test has killed a node.
 
-    Dask runs this function in its workers.
+    Dask runs this function in its workers. They and the test communicate by the events "read" and
+    "killed" of Dask.
     """
     distributed: Any = importlib.import_module("distributed")
     distributed.Event("read").set()
@@ -184,8 +185,8 @@ def test_tables_of_dask_while_a_node_is_killed(
     distributed: Any = pytest.importorskip("distributed")
     from cassandra.dask import read_table, to_table
 
-    # Workers inherit this path. Move the source checkout to its end, so that they import the
-    # installed driver.
+    # Worker processes inherit `sys.path`. Move the source checkout to its end, so that they import
+    # the installed driver.
     source_checkout = str(Path(__file__).parents[2])
     monkeypatch.setattr(
         sys, "path", [*(entry for entry in sys.path if entry != source_checkout), source_checkout]

@@ -121,7 +121,8 @@ def test_ttl_and_timestamp_from_columns_and_ttl_for_all_rows(session: Session) -
 def test_counters(session: Session) -> None:
     session.execute("CREATE TABLE IF NOT EXISTS hits (page text PRIMARY KEY, n counter)")
     session.execute("TRUNCATE hits", timeout=60)
-    # A retried update would count twice, so a load of counters has to be asked for.
+    # A counter update that is retried may count twice. So a load refuses a table of counters if the
+    # caller does not pass counters=True.
     with pytest.raises(ValueError, match="counts twice"):
         session.load("hits", [("a", 2)])
     rows = [{"page": "a", "n": 2}, {"page": "a", "n": 3}, {"page": "b", "n": 1}]

@@ -81,7 +81,7 @@ def test_a_scan_continues_from_its_checkpoint(session: Session, tmp_path: Path) 
     assert 0 < len(rows) < COUNT
     rows += session.scan("t", page_size=300, splits=8, checkpoint=path)
     assert sorted(tuple(row) for row in rows) == ROWS
-    # The checkpoint says that the scan is complete.
+    # According to the checkpoint the scan is complete, so nothing is read again.
     assert list(session.scan("t", checkpoint=path)) == []
     with pytest.raises(
         ValueError, match="the checkpoint of something else: its columns is None, and not"
@@ -131,7 +131,7 @@ async def test_copy_on_asyncio(session: Session, node: LocalCluster) -> None:
         report = await acopy(aio_session, "t", aio_session, "t4", where="c < ?", parameters=(3,))
     expected = [row for row in ROWS if row[1] < 3]
     assert (report.read, report.written) == (len(expected), len(expected))
-    # Rows of a partition are written together.
+    # There are fewer requests than rows, because rows of one partition are written together.
     assert report.requests < len(expected)
     assert sorted(tuple(row) for row in session.scan("t4")) == expected
 
@@ -164,7 +164,8 @@ def test_copy_keeps_ttl_and_write_time_of_each_column(session: Session) -> None:
     copy(session, "k1", session, "k2", keep_ttl=True, keep_write_time=True)
     query = "SELECT p, c, s, a, b, writetime(a), writetime(b), writetime(s), ttl(b) FROM {}"
     assert session.execute(query.format("k2")).all() == session.execute(query.format("k1")).all()
-    # The remaining time of "a" differs between the two queries, so it is not compared.
+    # The remaining time to live of "a" has become less between the two reads, so it is not compared
+    # exactly.
     assert 4000 < session.execute("SELECT ttl(a) FROM k2 WHERE p = 1 AND c = 1").one()[0] <= 5000
 
 

@@ -37,7 +37,7 @@ KEY = bytes(range(32))
 IV = bytes(range(16))
 TIMEOUT = 600  # seconds; pip may have to fetch packages
 
-# Column, type, and the values of the rows 0, 1 and 2, which can be written as JSON.
+# For each column: name, type, and its values in the rows 0, 1 and 2. JSON can encode the values.
 COLUMNS: list[tuple[str, str, list[Any]]] = [
     ("i", "int", [1, -(1 << 31), 0]),
     ("t", "text", ["ada", "", "é" * 40]),
@@ -48,7 +48,7 @@ COLUMNS: list[tuple[str, str, list[Any]]] = [
 ]
 
 # The program that runs with cassandra-driver. Its arguments are address, port, keyspace, task
-# ("write", "read" or "find") and COLUMNS as JSON. We run it with `python -I`, so that it cannot
+# ("write", "read" or "find") and COLUMNS as JSON. It is run with `python -I`: otherwise it might
 # import this project's package, which has the same name.
 PEER = """
 import json, sys
@@ -86,9 +86,9 @@ cluster.shutdown()
 
 @pytest.fixture(scope="module")
 def peer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the interpreter of an environment with cassandra-driver.
+    """Return the path of a Python interpreter whose environment has cassandra-driver.
 
-    TURBOCQL_PEER_PYTHON names one that exists already.
+    If TURBOCQL_PEER_PYTHON has such a path, it is used. Otherwise an environment is created.
     """
     interpreter = os.environ.get("TURBOCQL_PEER_PYTHON")
     if interpreter:
@@ -180,8 +180,8 @@ def test_another_driver_finds_rows_by_an_encrypted_key(
 def test_columns_of_the_primary_key_are_refused(node: LocalCluster, keyspace: str) -> None:
     """Binding a value to an encrypted partition key or clustering column raises TypeError.
 
-    A prepared statement's metadata names only the partition key. The driver knows the clustering
-    column from the schema.
+    The metadata of a prepared statement says only which columns are the partition key. The driver
+    knows the clustering column from the schema.
     """
     policy = AESGCMColumnEncryptionPolicy()
     for name in "pcv":
@@ -273,5 +273,6 @@ def test_examples_of_the_guide_run(
         session.execute(insert, (3, "abc"))
         assert session.execute("SELECT ssn FROM people WHERE id = 3").one().ssn == "abc"
     with connect(node) as cluster, cluster.connect("shop") as session:
-        # The guide's own policy reverses texts, which shows without the policy.
+        # The policy that the guide defines "encrypts" a text by reversing it. Read without the
+        # policy, "abc" is stored as "cba".
         assert session.execute("SELECT ssn FROM people WHERE id = 3").one().ssn == b"cba"

@@ -106,7 +106,7 @@ def _kill_worker_once(partition: Any, marker_path: str) -> Any:
     :param marker_path: the path of a file that the first call creates.
     """
     try:
-        # Only one process can create the file.
+        # With O_EXCL, only one process can create the file.
         os.close(os.open(marker_path, os.O_CREAT | os.O_EXCL))
     except FileExistsError:
         pass
@@ -120,8 +120,8 @@ def test_no_row_is_lost_or_doubled_if_a_worker_is_killed(
     session: Session, server: dict[str, Any], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     distributed = pytest.importorskip("distributed")
-    # Workers inherit this path. Move the source checkout to its end, so that they import the
-    # installed driver.
+    # Worker processes inherit `sys.path`. Move the source checkout to its end, so that they import
+    # the installed driver.
     source_checkout = str(Path(__file__).parents[2])
     monkeypatch.setattr(
         sys, "path", [*(entry for entry in sys.path if entry != source_checkout), source_checkout]

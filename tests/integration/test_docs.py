@@ -118,7 +118,7 @@ def test_schema_metadata(
     node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run_block(python_blocks("docs/metadata.rst")[0], node, {})
-    # The block added this column; other tests expect the table without it.
+    # The block has added the column `paid`. Drop it, as other tests expect the table without it.
     shop.execute("ALTER TABLE orders DROP paid")
     assert capsys.readouterr().out.splitlines() == [
         "id int",
@@ -176,7 +176,8 @@ def test_results_guide(
 
 
 def test_batches(node: LocalCluster, shop: Session) -> None:
-    # These examples leave columns unset, where values of other examples would remain.
+    # These examples leave columns unset. In rows that other examples have written, those columns
+    # would keep their values, so empty the table.
     shop.execute("TRUNCATE orders")
     blocks = python_blocks("docs/batches.rst")
     names: dict[str, Any] = {"__name__": "__main__"}
@@ -188,7 +189,7 @@ def test_batches(node: LocalCluster, shop: Session) -> None:
         for row in shop.execute("SELECT * FROM orders")
         if 31 <= row.id <= 39
     }
-    # NaN is not equal to itself, so it is compared first.
+    # NaN is not equal to itself, so check this row alone and remove it before the comparison.
     assert math.isnan(stored.pop(39)[1])
     assert stored == {
         31: ("ada", 12.5),

@@ -83,7 +83,7 @@ def test_a_replica_that_hangs_makes_reads_and_writes_time_out(
             2,
             1,
         )
-        # It depends on which replica was asked for the data.
+        # The field is True or False, depending on which replica was asked for the data.
         assert read_timeout.value.data_retrieved in (True, False)
         with pytest.raises(TruncateError):
             session.execute("TRUNCATE errors.t")
@@ -169,7 +169,7 @@ def test_an_overloaded_node_raises_overloaded_errors(impatient: LocalCluster) ->
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
     ) as cluster:
         session = cluster.connect()
-        # 5000 requests at once are more than the node accepts
+        # The node accepts 200 requests per second, so it must refuse some of these 5000.
         futures = [session.execute_async("SELECT key FROM system.local") for _ in range(5000)]
         errors = [error for error in map(failure_of, futures) if error is not None]
         assert errors

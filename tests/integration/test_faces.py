@@ -134,7 +134,7 @@ def check_transactions(session: Session) -> None:
     assert first.was_applied
     second = session.execute("INSERT INTO rows (id, k) VALUES (20000, 'b') IF NOT EXISTS")
     assert not second.was_applied
-    # `was_applied` must work whatever the row factory makes of the row.
+    # `was_applied` must work with every row factory.
     for factory in (tuple_factory, dict_factory):
         session.row_factory = factory
         assert not session.execute(
@@ -160,7 +160,8 @@ def test_blocking_on_older_lines(old_node: LocalCluster, version: int) -> None:
 def check_version_3(cluster: Cluster) -> None:
     """Check the types that version 3 has, and that a bound statement needs a value for each marker.
 
-    `check_blocking_api` cannot be used: it leaves markers without values, which version 3 has not.
+    `check_blocking_api` cannot be used, because it leaves bind markers without values: version 3
+    has no such unset values.
     """
     with cluster.connect() as session:
         name = new_keyspace_name()
@@ -168,8 +169,8 @@ def check_version_3(cluster: Cluster) -> None:
         session.execute(
             f"CREATE TABLE {name}.t (k int PRIMARY KEY, v list<text>, n smallint, d date)"
         )
-        # Cassandra 4.0 warns if a keyspace was selected with USE. Version 3 of the protocol has no
-        # warnings, so the request would fail.
+        # Write the keyspace into each statement. After USE, Cassandra 4.0 would add a warning to
+        # the answer; version 3 of the protocol has no warnings, so the request would fail.
         insert = session.prepare(f"INSERT INTO {name}.t (k, v, n, d) VALUES (?, ?, ?, ?)")
         session.execute(insert, (1, ["a", "b"], 7, datetime.date(2026, 11, 20)))
         row = session.execute(f"SELECT * FROM {name}.t").one()
@@ -270,7 +271,7 @@ def test_tracing_and_warnings(node: LocalCluster, keyspace: str) -> None:
         assert trace.coordinator == node.contact_points[0]
         assert trace.events
         batch = BatchStatement(BatchType.UNLOGGED)
-        for i in range(200):  # so many partitions make the server warn
+        for i in range(200):  # the server warns of a batch with so many partitions
             batch.add("INSERT INTO t (k, v) VALUES (%s, 0)", (i,))
         future = session.execute_async(batch)
         future.result()
@@ -324,7 +325,7 @@ async def check_paging(session: aio.Session) -> None:
 
 
 async def check_concurrent(session: aio.Session, insert: Any) -> None:
-    """Check `execute_concurrent`: all outcomes, errors as outcomes, and errors that are raised."""
+    """Check that `execute_concurrent` yields every outcome, and errors as outcomes or raised."""
     count = 0
     async for success, _ in session.execute_concurrent(
         ((insert, (1000 + i,)) for i in range(500)), concurrency=50

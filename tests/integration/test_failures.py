@@ -116,7 +116,7 @@ class Flood:
         self._insert.is_idempotent = True
         self._session = session
         self._stop = threading.Event()
-        # limits the requests that are under way
+        # Limits the number of requests in flight.
         self._room = threading.Semaphore(IN_FLIGHT)
         self._changed = threading.Condition()
         self.acknowledged: set[int] = set()
@@ -158,7 +158,8 @@ class Flood:
     def stop(self) -> None:
         self._stop.set()
         self._thread.join(30)
-        # The semaphore has all of its permits again only if each request has had an outcome.
+        # Each request gives its permit back to the semaphore when it has an outcome. So all permits
+        # can be acquired only if no request is left without an outcome.
         for _ in range(IN_FLIGHT):
             assert self._room.acquire(timeout=30), "a request got no answer"
 
@@ -301,5 +302,6 @@ def test_a_hundred_thousand_writes_survive_a_kill_a_pause_and_a_restart(
         record_property(name, value)
     print(figures)
     assert len(flood.acknowledged) >= 100_000
-    # Requests that wait for the paused node may time out; all others are retried on the next host.
+    # A request that waits for the paused node may time out. Any other error would mean that a
+    # request was not retried on the next host.
     assert set(flood.failed) <= {"OperationTimedOut", "WriteTimeout"}

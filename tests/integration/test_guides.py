@@ -87,7 +87,8 @@ def run_guide(page: Path, node: LocalCluster, tmp_path: Path) -> None:
         return
     (host,) = node.contact_points
     assert text.strip(), "a guide has examples"
-    # With the page's name alone, the file could hide a module of the standard library.
+    # Put a prefix before the page's name: a file with that name alone could hide a module of the
+    # standard library.
     file = tmp_path / f"guide_{page.stem}.py"
     file.write_text(text.replace("127.0.0.1", host))
     process = subprocess.run(
@@ -104,7 +105,11 @@ def run_guide(page: Path, node: LocalCluster, tmp_path: Path) -> None:
 
 
 def check_output(text: str, printed: str) -> None:
-    """Check that a program prints the outputs that its page shows, in this order."""
+    """Check that a program prints the outputs that its page shows, in this order.
+
+    :param text: the page.
+    :param printed: what the program has printed.
+    """
     position = 0
     for _, excerpt in OUTPUT.findall(text):
         for line in textwrap.dedent(excerpt).strip("\n").splitlines():

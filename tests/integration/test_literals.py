@@ -1,4 +1,4 @@
-"""Values that could break out of their literal, as ``%s`` parameters.
+"""Values for ``%s`` parameters that contain CQL, and so could end their literal too early.
 
 A real node reads each as one value, and returns it unchanged.
 """
@@ -51,8 +51,8 @@ class Pair(NamedTuple):
     ys: list[str]
 
 
-# By column: its CQL type, and a strategy for values. `evil(T)` makes a T whose class overrides
-# `__str__` and `__repr__` to return CQL.
+# For each column: its CQL type, and a strategy for values. Some values are of a subclass whose
+# `__str__` and `__repr__` return CQL.
 COLUMNS: dict[str, tuple[str, st.SearchStrategy[Any]]] = {
     "x": ("text", TEXTS),
     "b": (

@@ -35,7 +35,7 @@ SUPERUSER = ("cassandra", "cassandra")
 def query_node(
     cluster: LocalCluster, node_number: int, statement: str, consistency: int = 1
 ) -> list[dict[str, bytes | None]]:
-    """Run a statement on node `node_number`, and return the rows with undecoded values."""
+    """Run a statement on one node, and return the rows by column name, with undecoded values."""
     login = None
     if cluster.username is not None and cluster.password is not None:
         login = (cluster.username, cluster.password)
@@ -102,7 +102,7 @@ async def test_async_context_does_not_block_the_loop_and_uses_a_kept_directory_a
     with pytest.raises(LocalClusterError, match="another version"):
         LocalCluster(1, "4.1", directory=directory, progress=False).start()
     assert (directory / "node1").exists()
-    # A task counts the turns of the loop while the cluster starts.
+    # While the cluster starts, a task counts how often the event loop runs it.
     turns = 0
 
     async def count_turns() -> None:
@@ -150,7 +150,7 @@ def cluster(dismantled: LocalCluster) -> LocalCluster:
 
 
 class TestThreeNodes:
-    """Tests of one cluster. Each test needs the state that the one before has left."""
+    """Tests of one cluster that run in this order: each needs what the one before has done."""
 
     def test_racks_and_replicas(self, cluster: LocalCluster) -> None:
         assert [node.rack for node in cluster.nodes] == ["rack1", "rack2", "rack1"]
@@ -377,7 +377,11 @@ class TestCommandLine:
     NAME = f"test-{os.getpid()}"
 
     def run(self, command: str, *arguments: str, code: int = 0) -> str:
-        """Run a command, and return its output; its errors if `code` is not 0."""
+        """Run a command, and check its exit code.
+
+        :param code: the exit code to expect.
+        :returns: the command's standard output, or its standard error if `code` is not 0.
+        """
         process = subprocess.run(
             [sys.executable, "-m", "cassandra.testing", command, "--name", self.NAME, *arguments],
             capture_output=True,

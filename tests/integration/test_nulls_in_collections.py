@@ -1,6 +1,6 @@
-"""Nulls inside collections: Cassandra accepts some; its errors for others get a note of the driver.
+"""Nulls inside collections on a real node, which accepts some and refuses others.
 
-The note says where the null is.
+If it refuses one, the driver adds a note to the exception that says where the null is.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ def test_a_null_is_accepted_in_the_list_of_a_condition(table: Session) -> None:
     assert table.execute("SELECT v FROM nulls").one() == (2,)
 
 
-# The error for a null in a list. The others: statement, value, exception, where the null is.
+# The exception for a null in a list depends on the version. NOT_WRITTEN has for each refused null:
+# the statement, the value, the exception, and the place of the null in the note.
 OF_A_LIST: type[Exception] = InvalidRequest if REFUSES_ALL else ServerError
 NOT_WRITTEN: list[tuple[str, Any, type[Exception], str]] = [
     ("INSERT INTO nulls (k, c, l) VALUES (1, 1, ?)", [1, None, 2], OF_A_LIST,

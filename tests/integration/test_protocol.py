@@ -51,7 +51,7 @@ ONE, THREE, SERIAL, LOCAL_SERIAL = 1, 3, 8, 9  # consistency levels
 class Wire:
     """A blocking connection that encodes requests and decodes responses.
 
-    `end` is the last action of the handshake: Ready, or VersionRefused.
+    `end` is how the handshake has ended: with the action Ready or VersionRefused.
     """
 
     def __init__(
@@ -80,8 +80,8 @@ class Wire:
                 actions = self.handshake.receive(*self.next())
 
     def act(self, action: Any) -> None:
-        """Do what the handshake asks for."""
-        # the last action: Ready or VersionRefused after the handshake
+        """Perform an action of the handshake, for example send a message."""
+        # After the handshake, the last action is Ready or VersionRefused.
         self.end = action
         if isinstance(action, Send):
             self.writer.add(*action)
@@ -117,7 +117,8 @@ class Wire:
     ) -> Any:
         """Send a request, and return the answer, which may be an ErrorMessage.
 
-        :param cached: the columns of a prepared statement, for an answer without metadata.
+        :param cached: the result columns of a prepared statement, which are used if the answer has
+            no metadata.
         """
         opcode, flags, body = encode_request(message, self.version)
         self.writer.add(stream, opcode, flags, body)
@@ -189,8 +190,8 @@ def prepare(wire: Wire, query: str) -> Any:
 
 def check_all_requests(wire: Wire, keyspace: str) -> None:
     """Send QUERY, PREPARE, EXECUTE and BATCH in all their forms over one connection."""
-    # We use full names instead of USE. After USE, Cassandra 4.0 adds a warning to PREPARE, and the
-    # request fails in version 3, which has no warnings.
+    # Use full names instead of USE. After USE, Cassandra 4.0 would add a warning to the answer to
+    # PREPARE, and the request would fail in version 3, which has no warnings.
     table, counters = f"{keyspace}.t", f"{keyspace}.c"
     assert (
         wire.run(
@@ -238,7 +239,8 @@ def check_all_requests(wire: Wire, keyspace: str) -> None:
             )
         )
     )
-    # Each run adds three times 5; the table may have been used before.
+    # Each run of this function adds three times 5. The table may have been used before, so the
+    # counter is a multiple of 15.
     assert wire.run(f"SELECT n FROM {counters} WHERE id = 1").parsed_rows[0][0] % 15 == 0
     paged_select(wire, table)
     wire.run(f"TRUNCATE {table}")
@@ -246,10 +248,10 @@ def check_all_requests(wire: Wire, keyspace: str) -> None:
 
 
 def paged_select(wire: Wire, table: str) -> None:
-    """Read all rows in pages of 7.
+    """Read all rows in pages of 7, and check that each page uses the cached metadata object.
 
     From version 5 on, the request asks for pages without metadata. In older versions, each page
-    brings its metadata. Since it equals the cached metadata, the page gets the cached object.
+    contains its metadata, which equals the cached one.
     """
     select = prepare(wire, f"SELECT id, name, data FROM {table}")
     cached_metadata, state, rows = select.result_metadata, None, []
@@ -262,8 +264,8 @@ def paged_select(wire: Wire, table: str) -> None:
         state = page.paging_state
         if state is None:
             break
-    # rows 1 to 39
-    assert len(rows) == 39 + 6  # 6 rows are from the batches
+    # The inserts have written the rows 1 to 39.
+    assert len(rows) == 39 + 6  # the batches have written 6 rows
     by_id = {row.id: row for row in rows}
     assert by_id[4] == (4, "name 4", b"x" * 2000)
     assert by_id[5] == (5, "name 5", None)
@@ -457,9 +459,10 @@ def test_an_unknown_statement_id_is_an_unprepared_error(wire: Wire) -> None:
 
 
 def test_requests_of_a_beta_version_have_the_flag_use_beta(server: Server) -> None:
-    """The writer sets the flag USE_BETA (native_protocol_v5.spec, section 2.4.1.2) for version 6.
+    """Version 6 is a beta version, so requests have the flag USE_BETA.
 
-    A server that supports version 6 as beta accepts the connection; others refuse the version.
+    The flag is described in native_protocol_v5.spec, section 2.4.1.2. A server that supports
+    version 6 as beta accepts the connection; others refuse the version.
     """
     with Wire(server.address, 6) as wire:
         last_action = wire.end

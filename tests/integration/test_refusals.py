@@ -1,6 +1,6 @@
 """If a real server refuses a login or a request, a specific exception names the cause.
 
-The session can be used afterwards.
+After a refused request, the session can still be used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A program that runs with a real node is recorded, and can run again without the node."""
+"""The answers of a real node to a program are recorded; the program then runs without the node."""
 
 from __future__ import annotations
 
@@ -47,5 +47,5 @@ def test_a_replayed_recording_gives_the_same_results(node: LocalCluster, tmp_pat
     for _ in range(2):
         with ReplayNode(path) as replay_node:
             assert run_program(replay_node) == results
-            # raises if a request was not recorded
+            # This raises an exception if the program has sent a request that was not recorded.
             replay_node.check()

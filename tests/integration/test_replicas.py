@@ -132,7 +132,8 @@ def test_the_coordinator_in_the_trace_is_a_replica(spread: LocalCluster) -> None
             assert str(trace.coordinator) in addresses(
                 cluster, "simple_one", f"traced{number}".encode()
             )
-            # The coordinator is the only replica, so no other node is in the trace.
+            # The row has only one replica. The trace names no other node, so that replica was the
+            # coordinator.
             assert {str(event.source) for event in trace.events} == {str(trace.coordinator)}
 
 
@@ -181,8 +182,8 @@ class Loader(threading.Thread):
         self.failed: list[BaseException] = []
         self.ending = threading.Event()
         self.insert = session.prepare("INSERT INTO east_two.t (id, v) VALUES (?, ?)")
-        # A joining node may refuse writes until it has the schema. With two replicas, a quorum
-        # would need that node, too.
+        # A joining node may refuse writes until it has the schema. Each row has two replicas, so a
+        # quorum would need both; with ONE, writes succeed without the joining node.
         self.insert.consistency_level = ConsistencyLevel.ONE
         self.insert.is_idempotent = True
 

@@ -167,7 +167,7 @@ def keyspace_of(cluster: Cluster) -> KeyspaceMetadata:
 
 
 def check_round_trip(local: LocalCluster, is_newest: bool) -> None:
-    """Create the schema, export and drop it, recreate it from the export, and compare.
+    """Create the schema, export it, drop it, recreate it from the export, and compare both.
 
     :param is_newest: True if the node is Cassandra 5.0 or later.
     """
@@ -177,7 +177,8 @@ def check_round_trip(local: LocalCluster, is_newest: bool) -> None:
         try:
             rows_before = rows_of(session, is_newest)
             export = keyspace_of(cluster).export_as_string()
-            # Another cluster object has read the schema anew, instead of following its changes.
+            # Another cluster object reads the schema from the start. The first one has followed its
+            # changes, and must have the same result.
             with connect(local) as other_cluster, other_cluster.connect():
                 assert keyspace_of(other_cluster).export_as_string() == export
             assert (

@@ -57,7 +57,7 @@ def test_clients_with_wrong_tls_settings_or_passwords_get_helpful_errors(
         cluster = Cluster(secured.contact_points, port=secured.port, **settings)
         with cluster, pytest.raises(NoHostAvailable, match=message) as caught:
             cluster.connect()
-        # Missing and wrong passwords are AuthenticationFailed; errors of TLS are not.
+        # A missing or wrong password raises AuthenticationFailed; TLS errors are other exceptions.
         assert isinstance(caught.value, AuthenticationFailed) == (
             message in ("incorrect", cases[0][1])
         )
@@ -72,7 +72,7 @@ async def test_further_connections_resume_the_tls_session(secured: LocalCluster)
         ssl_context=secured.tls.client_context(),
         auth_provider=login,
     ) as cluster:
-        # the first connection makes the TLS session
+        # The first connection gets the TLS session that the later ones resume.
         await cluster.connect()
         core = cluster._core
         assert core is not None
@@ -111,8 +111,8 @@ def roles(tmp_path_factory: pytest.TempPathFactory) -> Path:
             auth_provider=login,
         ) as cluster:
             session = cluster.connect()
-            # `LocalCluster` also uses the certificate to check that nodes are ready. For that, the
-            # role must be a superuser.
+            # `LocalCluster` logs in with the same certificate to check that nodes are ready. For
+            # that, the role of the certificate must be a superuser.
             session.execute("CREATE ROLE shop WITH LOGIN = true AND SUPERUSER = true")
             session.execute(f"ADD IDENTITY '{local.tls.client_identity}' TO ROLE 'shop'")
     return directory

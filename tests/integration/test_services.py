@@ -37,7 +37,11 @@ def environment(node: LocalCluster) -> dict[str, str]:
 
 @contextmanager
 def running_server(command: list[str], log: Path, settings: dict[str, str]) -> Iterator[None]:
-    """Run a server during the block; its output goes to `log` and must contain no traceback."""
+    """Run a server until the `with` block ends, and check that its output has no traceback.
+
+    :param log: the file that the output is written to.
+    :param settings: the environment variables of the server.
+    """
     with log.open("wb") as file:
         process = subprocess.Popen(
             command, env=settings, stdout=file, stderr=subprocess.STDOUT, cwd=log.parent
@@ -113,7 +117,7 @@ def test_flask_under_gunicorn(node: LocalCluster, tmp_path: Path) -> None:
     ]  # fmt: skip
     with running_server(command, tmp_path / "gunicorn.log", environment(node)):
         visits = [post(f"http://127.0.0.1:{port}/visits/home") for _ in range(30)]
-    # The counts are in order, whichever process answers.
+    # Each visit counts one more than the last, whichever of the server's processes answers.
     assert [visit["count"] for visit in visits] == list(range(1, 31))
 
 

@@ -90,9 +90,9 @@ def written_types() -> list[tuple[str, Any]]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value in a form in which the order of maps and sets does not matter.
+    """Return a value with its maps and sets as sorted lists, so that their order does not matter.
 
-    The server sorts them by its own rules.
+    The server returns maps and sets in an order of its own.
     """
     if hasattr(value, "items"):
         return sorted([(plain(key), plain(item)) for key, item in value.items()], key=repr)
@@ -106,9 +106,10 @@ def plain(value: Any) -> Any:
 
 
 class Literals(Encoder):
-    """Makes CQL literals according to the CQL type.
+    """Makes the CQL literal of a value according to the CQL type of its column.
 
-    The driver's encoder goes by the Python type, but here a set's elements may be in a list.
+    The driver's encoder chooses the literal by the Python type. That is not enough here, where the
+    elements of a CQL set may be in a Python list.
     """
 
     def literal_of(self, cql: str, value: Any) -> str:
@@ -190,7 +191,10 @@ def chunks() -> list[list[tuple[str, Any]]]:
 
 @pytest.mark.parametrize("number", range(len(chunks())))
 def test_values_are_read_back_as_written(session: Session, number: int) -> None:
-    """Row 1 is written by a prepared statement, row 2 as literals; row 3 has only nulls."""
+    """Values are read as they were written by a prepared statement (row 1) or as literals (row 2).
+
+    Row 3 has only nulls.
+    """
     columns = chunks()[number]
     table = f"t{number}"
     names = [f"c{index}" for index in range(len(columns))]
@@ -267,9 +271,10 @@ def test_arrays_into_vectors_and_lists(session: Session) -> None:
 
 
 def test_murmur3_gives_the_servers_tokens(session: Session) -> None:
-    """Hash blobs of each length from 1 to 39 that contain bytes above 127.
+    """The driver's tokens of blobs equal the server's, for each length from 1 to 39.
 
-    Cassandra's Murmur3 treats the bytes of the last, incomplete block as signed.
+    The blobs contain bytes above 127, because Cassandra's Murmur3 treats the bytes of the last,
+    incomplete block as signed.
     """
     session.execute("CREATE TABLE tokens (id blob PRIMARY KEY)")
     insert = session.prepare("INSERT INTO tokens (id) VALUES (?)")

@@ -48,8 +48,8 @@ def _values(rng, least_count=0, *, is_new=True):
     """Return random values by column name.
 
     :param least_count: the least number of columns.
-    :param is_new: True for new rows. They have no nulls, which other drivers would write at each
-        save. False for updates.
+    :param is_new: True for new rows, False for updates. New rows get no nulls, because other
+        drivers would write them again at each save.
     """
     value_makers = {
         "a": lambda: rng.choice([None, 0, 1, 5, -7]),
@@ -63,7 +63,8 @@ def _values(rng, least_count=0, *, is_new=True):
     }
     names = rng.sample(sorted(value_makers), rng.randint(least_count, 4))
     if not is_new:
-        # Other drivers update a static column with the whole key, which the server refuses.
+        # Do not update the static column: other drivers send its update with the whole primary key,
+        # which the server refuses.
         names = [name for name in names if name != "z"] or ["a"]
     values = {name: value_makers[name]() for name in names}
     if is_new:
@@ -86,7 +87,7 @@ def _operations(rng):
         "m__remove": {"a"},
     }
     names = rng.sample(sorted(values), rng.randint(1, 2))
-    # All drivers accept only one operation per column.
+    # No driver accepts two operations on one column, so leave out columns that were drawn twice.
     return {
         name: values[name] for name in names if sum(other[0] == name[0] for other in names) == 1
     }
@@ -122,9 +123,10 @@ def _context(rng, target):
 
 
 class _Actions:
-    """The random actions of a program; `held` has the instances that it has created or read.
+    """The random actions of a program. `held` has the instances that it has created or read.
 
-    The names of the methods are labels of outcomes, and their order determines random choices.
+    Do not rename or reorder the methods: their names are labels in outcomes, and the actions that a
+    seed chooses depend on their order.
     """
 
     def __init__(self, rng):
@@ -133,7 +135,11 @@ class _Actions:
         self.last = 100
 
     def unique(self):
-        """Return a number for a new row, since all writes of a batch have one timestamp."""
+        """Return a number that no other row has.
+
+        All writes of a batch have the same timestamp, so two writes of one row would have no
+        certain outcome.
+        """
         self.last += 1
         return self.last
 
@@ -196,8 +202,8 @@ class _Actions:
         return None if instance is None else _change(self.rng, instance).save() is instance
 
     def conditional(self):
-        # We read a new instance: if a condition fails, drivers leave the instance in different
-        # states.
+        # Use an instance that is not in `held`: if a condition fails, drivers leave the instance in
+        # different states.
         instance = Thing.get(**_key(self.rng))
         return instance.iff(n=self.rng.choice([9, 10])).update(t="iff") is instance
 

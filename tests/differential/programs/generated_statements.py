@@ -74,7 +74,10 @@ class _Writer:
         return {"k": self.rng.randint(1, 3), "c": self.rng.randint(1, 3)}
 
     def insert(self, way):
-        """Return a random INSERT with its parameters: as "named", "positions", "dict", ..."""
+        """Return a random INSERT with its parameters.
+
+        :param way: the form of the parameters, such as "named" or "positions".
+        """
         values = {**self.key(), **_columns(self.rng)}
         names = ", ".join(values)
         tail = self.rng.choice(
@@ -252,7 +255,7 @@ def fetching(context, seed):
 
 
 def _use(result, operation):
-    """Read from a result in the way that `what` names."""
+    """Read from a result in the way that `operation` names."""
     if operation == "next":
         return next(iter(result))
     if operation == "bool":

@@ -3,9 +3,10 @@
 Every function without an underscore is a program that each driver runs. `context` is a
 `ProgramContext` (see `tests.differential.worker`): it gives sessions, and records outcomes.
 `context.record(label, value)` records a value. `context.record_call(label, function, *arguments)`
-calls the function, records its result or error, and returns the result, or None after an error. A
-program runs once for each way in MADE to get an instance, and in it tries each value of GIVEN for
-each column.
+calls the function, records its result or error, and returns the result, or None after an error.
+
+A program runs once for each way in MADE to get an instance. In each run, it tries all values of
+GIVEN for each column.
 """
 
 from cassandra.cqlengine import columns
@@ -71,7 +72,8 @@ def _set_up_table(context):
 def _cases(context, make):
     """Yield (label, new instance, column, value) for each value and column.
 
-    Before that, another writer fills the row. Afterwards, we record what the row contains.
+    Before it yields, another writer fills the row. When the caller asks for the next case, it
+    records what the row contains now.
     """
     _set_up_table(context)
     key = 0
@@ -93,7 +95,7 @@ def assigned_and_saved(context, make):
 
 
 def created_with_null(context, make):
-    """Nulls that are passed to create() are written once, not with each later change."""
+    """Record what save() writes after an instance was created with nulls and one column was set."""
     for label, instance, name, value in _cases(context, make):
         setattr(instance, name, value)
         context.record_call(label, lambda: instance.save() is instance)

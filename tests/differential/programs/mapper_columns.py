@@ -64,7 +64,10 @@ def _model(context, name, *, keyed=False):
 
 
 def _usual(name):
-    """Return True for the names of values that can be used several times with any column."""
+    """Return True for the name of a value that can be used several times with any column.
+
+    False for the generator, which can be read only once, for UNSET_VALUE and for classes.
+    """
     value = VALUES[name]
     return name not in ("unset", "generator") and not isinstance(value, type)
 

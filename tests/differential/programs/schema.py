@@ -169,7 +169,7 @@ def made(context, name):
     session = context.new_cluster().connect()
     _make(session, context.keyspace, name)
     _record_metadata(context, session.cluster)
-    # The metadata is the same for a cluster that reads the schema only now.
+    # Record whether another cluster, which reads the schema only now, has the same metadata.
     other = context.new_cluster()
     other.connect()
     context.record(

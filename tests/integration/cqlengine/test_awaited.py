@@ -50,7 +50,7 @@ async def test_rows_are_created_read_updated_and_deleted(thing: Any) -> None:
     thing_read.tags.add("y")
     assert await thing_read.asave() is thing_read
     await thing_read.aupdate(name="b")
-    # the columns after the key: name and tags
+    # Compare the columns after the key, which are name and tags.
     assert (await Thing.objects(owner=1).aget()).values()[2:4] == ["b", {"x", "y"}]
     await Thing.objects(owner=1, number=1).aupdate(name="c", tags__remove={"x"})
     first = await Thing.objects(owner=1).afirst()

@@ -34,8 +34,8 @@ def import_example(name: str) -> Any:
 
 
 def test_the_example_mapper(node: LocalCluster, tmp_path: Path) -> None:
-    # `runpy` does not put examples/ on the path, and PYTHONPATH selects the driver under test. The
-    # source checkout may have no compiled modules.
+    # Run the example with `runpy`, which does not put examples/ on the path. The driver comes from
+    # PYTHONPATH and not from the source checkout, which may have no compiled modules.
     code = "import runpy, sys; sys.argv[0] = 'mapper'; runpy.run_path(sys.argv.pop(1), run_name='__main__')"  # noqa: E501
     command = [sys.executable, "-c", code, str(ROOT / "examples" / "mapper.py")]
     command += ["--port", str(node.port), "--contact-points", *node.contact_points]
@@ -58,7 +58,7 @@ def test_the_example_mapper(node: LocalCluster, tmp_path: Path) -> None:
 
 def test_the_functions_of_the_example_mapper_flask(node: LocalCluster) -> None:
     app = import_example("mapper_flask")
-    # The example sets up the default connection, so the tests' one is put aside.
+    # The example sets up the default connection itself: put that of the tests aside until the end.
     default_connection = connection._connections.pop(connection.DEFAULT_CONNECTION, None)
     keyspace = connection.default_keyspace()
     app.connect(node.contact_points, "flask_example", port=node.port)
@@ -95,13 +95,13 @@ async def test_the_functions_of_the_example_mapper_fastapi(node: LocalCluster) -
 
 
 def test_the_code_blocks_of_the_mappers_guide(node: LocalCluster) -> None:
-    # The guide sets up the default connection, so the tests' one is put aside.
+    # The guide sets up the default connection itself: put that of the tests aside until the end.
     default_connection = connection._connections.pop(connection.DEFAULT_CONNECTION, None)
     keyspace = connection.default_keyspace()
     names: dict[str, Any] = {"__name__": "shop"}
     try:
         blocks = python_blocks("docs/mapper.rst")
-        # the number of the guide's blocks, so that none is overlooked
+        # The guide has 12 blocks. This shows if the search overlooks one.
         assert len(blocks) == 12
         for block in blocks:
             run_block(block.replace("port=9042", f"port={node.port}"), node, names)

@@ -207,7 +207,8 @@ def test_save_writes_only_changes_and_keeps_concurrent_ones() -> None:
     del row.facts["k"]
     row.size = None
     assert row.get_changed_columns() == ["size", "tags", "log", "facts"]
-    # Another client changes the same collections: save() must not overwrite its changes.
+    # Another client changes the same collections. save() sends only what this instance has added
+    # or removed, so it must not overwrite those changes.
     Place.objects(country="fr", year=1, name="a").update(tags__add={"z"}, facts__update={"m": 3})
     row.save()
     stored = Place.get(country="fr", year=1, name="a")
@@ -315,7 +316,7 @@ def test_ttl_and_timestamp() -> None:
     row = connection.execute(query).one()
     assert 400 < row["ttl"] <= 500
     assert row["at"] > first_write_time
-    # The update is newer than a deletion with a timestamp of 30 seconds ago.
+    # A deletion with a timestamp of 30 seconds ago must not delete the row, which is newer.
     Place.objects(**key).timestamp(datetime.timedelta(seconds=-30)).delete()
     assert Place.get(**key).size == 2
     Place.objects(**key).consistency(ConsistencyLevel.ONE).timeout(20).delete()
@@ -474,14 +475,14 @@ def test_keys_must_be_complete() -> None:
     place = Place.create(country="key", year=1, name="a", size=4)
     place.name = "b"
     place.save()
-    # A changed key is another row; the first one stays.
+    # If an instance's key was changed, save() writes another row; the first one stays.
     assert [row.size for row in Place.objects(country="key", year=1)] == [4, 4]
 
 
 def test_like_needs_a_sasi_index(mapper: str) -> None:
     """LIKE works on columns with a SASI index, the only index of Cassandra that supports it.
 
-    The mapper cannot create such an index, so the model declares `custom_index`.
+    The mapper cannot create such an index. The model's `custom_index` says that the column has one.
     """
 
     class Song(Model):

@@ -120,7 +120,8 @@ def test_keyspaces_tables_and_types_with_the_name_are_created_or_rejected(
         management.drop_keyspace(name)
         assert name not in connection.get_cluster().metadata.keyspaces
     else:
-        # The server rejects the characters of the name. It must not see a name that ends too early.
+        # The server rejects the characters of the name. REFUSED has no error that it would send if
+        # the name ended too early.
         with pytest.raises(REFUSED):
             management.create_keyspace_simple(name, 1)
         with pytest.raises(REFUSED):

@@ -37,7 +37,8 @@ def whole(bits: int) -> Any:
     return st.integers(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
-# Column classes with strategies for their values. Only these can be items of sets or keys.
+# Column classes with Hypothesis strategies for their values. Unlike OTHERS, these can be the items
+# of sets and the keys of maps.
 SCALARS: list[tuple[Any, Any]] = [
     (columns.Ascii, st.text(st.characters(min_codepoint=1, max_codepoint=127), max_size=9)),
     (columns.BigInt, whole(64)),
@@ -80,7 +81,9 @@ HASHED = [pair for pair in KEYS if pair[0] is not columns.Decimal]
 
 
 def column_and_value_strategies(depth: int = 2) -> Any:
-    """Return a strategy for pairs: a function that makes a column, and a strategy for its values.
+    """Return a strategy for columns with their values.
+
+    It draws pairs: a function that makes the column, and a strategy for the column's values.
 
     :param depth: how deep collections may be nested.
     """
@@ -188,7 +191,8 @@ def assert_same_row(model: Any, stored: Any, created: Any) -> None:
         if column.is_null(written_value) or written_value == ():
             assert column.is_null(read_value) or read_value == (), name
         else:
-            # `to_python` is applied when a row is read: a null collection in a tuple becomes empty.
+            # When a row is read, the mapper applies `to_python`, which turns a null collection in a
+            # tuple into an empty one. Apply it to the written value, too.
             assert normalized(read_value) == normalized(column.to_python(written_value)), name
 
 

@@ -1,6 +1,7 @@
-"""Applications written for the mapper of cassandra-driver or scylla-driver have the same outcome.
+"""Applications that were written for the mapper of another driver have the same outcome with ours.
 
-The tests write in ways in which data could be lost, or could get into another table or keyspace.
+The other drivers are cassandra-driver and scylla-driver. The tests write in ways in which data
+could be lost, or could get into another table or keyspace.
 """
 
 from __future__ import annotations
@@ -326,7 +327,8 @@ def test_nulls_that_were_set_are_written(way_of_writing: str) -> None:
     if way_of_writing == "update":
         M(p=4).update(**empty)
     else:
-        # "assigned": an instance made from its key. "deferred": one read without the columns.
+        # "assigned": the instance is made from its key alone. "deferred": it is read from the table
+        # without these columns.
         is_assigned = way_of_writing == "assigned"
         row = M(p=4).save() if is_assigned else M.objects.defer(["a", "s", "l", "m"]).get(p=4)
         for name, value in empty.items():
@@ -592,7 +594,7 @@ def test_arguments_that_are_converted_or_rejected() -> None:
     class TypeWithFieldName(UserType):
         long = columns.Integer(db_field="xx")
 
-    # The argument may be the attribute's name, although the field has another one.
+    # The keyword argument is the attribute's name, although the field has another name in CQL.
     value: Any = TypeWithFieldName(long=5)
     assert value.xx == 5
 
