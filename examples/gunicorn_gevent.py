@@ -1,6 +1,6 @@
 """A web application for gunicorn's gevent worker.
 
-While a blocking call waits, only its greenlet waits: the worker serves other requests.
+While a blocking call waits, only its greenlet waits; the worker serves other requests then.
 
     pip install turbocql gunicorn gevent
     gunicorn --worker-class gevent gunicorn_gevent:app
@@ -22,7 +22,10 @@ from cassandra.cluster import Cluster, Session
 
 @cache
 def session() -> Session:
-    """Return this worker's session. It is connected at the first request, after the fork."""
+    """Return the session of this worker process.
+
+    It connects at the first request, since a session must not be inherited by a fork.
+    """
     points = os.environ.get("CASSANDRA", "127.0.0.1").split(",")
     port = int(os.environ.get("CASSANDRA_PORT", "9042"))
     return Cluster(points, port=port).connect()

@@ -1,4 +1,4 @@
-"""A load test with Locust. Its users are greenlets: a waiting read blocks only its own user.
+"""A load test with Locust. Each user is a greenlet, so a waiting read blocks only one user.
 
     pip install turbocql locust
     locust --headless --users 100 --spawn-rate 100 --run-time 10s -f locustfile.py

@@ -33,7 +33,7 @@ class Todo(Model):
 async def connected(
     hosts: list[str] = HOSTS, keyspace: str = KEYSPACE, **settings: Any
 ) -> AsyncIterator[None]:
-    """Connect the mapper's session for the duration of the block."""
+    """Connect the mapper's session; it is closed when the ``async with`` block ends."""
     await connection.aregister_connection(CONNECTION, hosts, cluster_options=settings)
     connection.set_default_keyspace(keyspace)
     try:

@@ -1,4 +1,4 @@
-"""The main job, on a real server: load vectors, search them, read them back.
+"""The driver's main tasks on a real server: load vectors, search them, read them back.
 
 The program starts a real Apache Cassandra node on this machine (or uses yours: --contact-points).
 It creates a table with a ``vector<float, 384>`` column and an index for nearest-neighbour search,
@@ -58,8 +58,8 @@ TOPICS = [
     "wine",
 ]
 KEYSPACE = "turbocql_quickstart"
-# CPU microseconds for an insert with 100 in flight, from docs/benchmarks.rst: cassandra-driver's,
-# then this driver's.
+# CPU microseconds of one insert while 100 are in flight, from docs/benchmarks.rst: first with
+# cassandra-driver, then with this driver.
 PEER = (57.8, 2.68)
 
 
@@ -120,8 +120,8 @@ class Texts:
     def about(self, topic: str, other: str, share: float) -> array[float]:
         """Return the embedding of a text about `topic`, with a share of the topic `other`.
 
-        An array of C floats is a buffer: the driver copies its bytes without converting each
-        number.
+        The embedding is an array of C floats: the driver can copy its bytes and need not
+        convert each number.
         """
         noise = self._rng.random
         pairs = zip(self._topics[topic], self._topics[other], strict=True)
@@ -257,7 +257,7 @@ def drop_schema(contact_points: list[str], port: int) -> None:
 
 @contextlib.contextmanager
 def nodes(args: argparse.Namespace) -> Iterator[tuple[list[str], int]]:
-    """Yield contact points and port: yours, or of a node that is started for the run."""
+    """Yield contact points and port: those you passed, or those of a node for this run."""
     if args.contact_points:
         yield args.contact_points, args.port
         if not args.keep:

@@ -30,7 +30,7 @@ def read(task: ScanTask, settings: Settings) -> pyarrow.Table:
 def write(table: str, rows: pyarrow.Table, settings: Settings) -> int:
     """Write rows, and return their number. Ray runs this function in a worker.
 
-    Ray may run the task twice. The second run overwrites the rows of the first with equal ones.
+    Ray may run the task twice. That does no harm: the second run writes the same rows again.
     """
     return worker_session(settings).load(table, rows, progress=False).written
 

@@ -51,8 +51,8 @@ STATUS: dict[type[Exception], tuple[int, str]] = {
     Unavailable: (503, "the database is not available"),
     SessionShutdown: (504, "the service is stopping"),
     OverloadedErrorMessage: (503, "the database is overloaded"),
-    # A write may have happened. Without these two rows, such errors of statements that are not
-    # idempotent would be 503: they are instances of NoHostAvailable, too.
+    # After these two errors, a write may have been executed, so the status is 500. They precede
+    # NoHostAvailable (503): for statements that are not idempotent, they are instances of it.
     ServerError: (500, "the database failed"),
     TruncateError: (500, "the database failed"),
     NoHostAvailable: (503, "the database is not available"),
@@ -64,13 +64,14 @@ STATUS: dict[type[Exception], tuple[int, str]] = {
 }
 START_WITHIN = 5.0  # seconds to wait for the database at the start
 HOSTS = os.environ.get("CASSANDRA_HOSTS", "127.0.0.1").split(",")
-# How `/ready` reads: like the service's requests, but with another node after 0.2 s.
+# The profile with which `/ready` reads. It is like that of the service's requests, but asks a
+# further node after 0.2 s without an answer.
 READY = ExecutionProfile(
     consistency_level=ConsistencyLevel.LOCAL_QUORUM,
     request_timeout=2.0,
     speculative_execution_policy=ConstantSpeculativeExecutionPolicy(0.2, 5),
 )
-# In production: 3 replicas, so that requests and `/ready` survive the loss of a node.
+# In production, set 3 replicas: then requests and `/ready` work while one node is down.
 REPLICAS = int(os.environ.get("CASSANDRA_REPLICAS", "1"))
 SCHEMA = (
     "CREATE KEYSPACE IF NOT EXISTS service WITH replication = "
@@ -113,7 +114,7 @@ class Notes:
         self._ping = await self._session.prepare(
             "SELECT id FROM service.notes WHERE owner = 'nobody' LIMIT 1"
         )
-        self._ping.is_idempotent = True  # or no second node would be tried
+        self._ping.is_idempotent = True  # else the driver would ask only one node
 
     async def ping(self) -> None:
         """Raise an error if the service's requests cannot be served at present.
@@ -158,7 +159,7 @@ def create_app(hosts: list[str] = HOSTS, **settings: Any) -> Any:
     from fastapi.responses import JSONResponse
 
     async def connect(cluster: aio.Cluster) -> None:
-        """Connect, however long the database is down: `Cluster.connect` may be called again."""
+        """Connect and prepare; try again each second while the database is down."""
         while True:
             try:
                 notes = Notes(await cluster.connect())
@@ -175,7 +176,8 @@ def create_app(hosts: list[str] = HOSTS, **settings: Any) -> Any:
         async with aio.Cluster(hosts, **settings) as cluster:
             cluster.add_execution_profile("ready", READY)
             connecting = asyncio.create_task(connect(cluster))
-            # Usually this takes a moment. If it takes longer, start; all requests get 503 then.
+            # Usually connecting takes a moment. If it takes longer, start without a session:
+            # requests then get the status 503.
             await asyncio.wait([connecting], timeout=START_WITHIN)
             yield
             connecting.cancel()

@@ -24,8 +24,8 @@ SCHEMA = (
 class Database:
     """Holds one session for each process.
 
-    A session does not work after a fork. A forked process that has inherited this object connects
-    a new session at its first request.
+    A session does not work in a process that was forked after it had connected. Each forked
+    process that has inherited this object connects a new session at its first request.
     """
 
     def __init__(self, hosts: list[str], **settings: Any) -> None:

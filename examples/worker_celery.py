@@ -28,7 +28,7 @@ _session: Session | None = None
 
 @worker_process_init.connect
 def connect(**_: Any) -> None:
-    """Connect this worker process. Celery sends this signal after the fork."""
+    """Connect this worker process. Celery calls this function in it, after the fork."""
     global _session
     _session = Cluster(HOSTS).connect()
     for statement in SCHEMA:

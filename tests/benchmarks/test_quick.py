@@ -86,7 +86,7 @@ def mistakes_of(python: Path, script: Path, folder: Path) -> list[str]:
     folder.mkdir()
     figures = folder / "figures.json"
     result = run(python, folder, script, "--quick", "--json", str(figures))
-    # stderr is no terminal here, so not even a progress bar may appear in it.
+    # Standard error is no terminal here, so it must be empty: progress bars appear only on one.
     if result.returncode or result.stderr:
         return [f"{script.name} ended with {result.returncode}: {result.stderr}"]
     report = json.loads(figures.read_text())

@@ -62,7 +62,8 @@ def test_no_script_puts_the_clone_on_the_path() -> None:
     """Benchmarks measure the installed driver, since the clone's package may not be compiled."""
     for path in BENCHMARKS.rglob("*.py"):
         assert "sys.path.insert" not in path.read_text(), path
-    # If the clone is installed in editable mode, it is on the path before the import already.
+    # Compare the path before and after the import: if the clone is installed in editable mode, it
+    # is on the path from the start.
     program = "import sys; before = [*sys.path]; from benchmarks._lib import peers\n"
     program += "assert sys.path == before, sys.path"
     result = subprocess.run(

@@ -36,9 +36,9 @@ FACTORIES: tuple[Callable[..., Any], ...] = (
 
 
 class Shut:
-    """An application's class for user types, whose instances show and keep none of the fields.
+    """A class that an application has registered for user types. Its instances drop all fields.
 
-    A bulk operation that decoded user types with this class would lose their values.
+    A bulk operation must not decode user types with this class, or it would lose their values.
     """
 
     __slots__ = ()
@@ -70,7 +70,10 @@ def session(node: LocalCluster) -> Iterator[Session]:
 
 
 def settings_of(node: LocalCluster, factory: Callable[..., Any]) -> dict[str, Any]:
-    """Return the arguments of a `Cluster` for `node` whose default profile has a row factory."""
+    """Return the arguments of a `Cluster` for `node`.
+
+    :param factory: the row factory of the default execution profile.
+    """
     profile = ExecutionProfile(row_factory=factory, request_timeout=60)
     return {
         "contact_points": node.contact_points,
@@ -100,8 +103,8 @@ def content_of(session: Session, table: str) -> list[tuple[str, ...]]:
 
 
 def _text_of(value: Any) -> str:
-    # Nodes sort nested sets and maps by rules of their own. Sort the elements, because the order
-    # must not count as a difference.
+    # Nodes may return the elements of nested sets and maps in another order. Sort them, because the
+    # order must not count as a difference.
     if isinstance(value, SortedSet):
         return f"{{{', '.join(sorted({_text_of(item) for item in value}))}}}"
     if isinstance(value, Mapping):

@@ -20,7 +20,7 @@ Maker = Callable[[random.Random], Any]
 
 
 def _text(rng: random.Random, letters: str = LETTERS) -> str:
-    # A CSV file does not distinguish null from the empty string, so no text here is empty.
+    # No text here is empty: a CSV file has the same field for null and for an empty string.
     return "".join(rng.choice(letters) for _ in range(rng.choice((1, 1, 3, 20))))
 
 
@@ -40,7 +40,7 @@ def _decimal(rng: random.Random) -> Decimal:
 
 
 def _timestamp(rng: random.Random) -> datetime.datetime | int:
-    if rng.random() < 0.2:  # as an integer of milliseconds: datetime does not support these years
+    if rng.random() < 0.2:  # years that datetime does not support, as milliseconds
         return rng.choice(((1 << 63) - 1, -(1 << 63), 253_402_300_800_000))
     millis = rng.choice((0, 1, -1, 1_711_113_022_222, rng.randrange(-(10**13), 10**14)))
     return EPOCH + datetime.timedelta(milliseconds=millis)
@@ -213,12 +213,12 @@ class Schema:
 
 
 def _some(rng: random.Random) -> range:
-    # The loop over this range makes the elements of one collection.
+    # Callers loop over this range, and make one element of a collection in each turn.
     return range(rng.choice((1, 1, 2, 5)))
 
 
 def _without_duplicates(values: Iterable[Any]) -> list[Any]:
-    # The values may have no hash, so their representations are compared.
+    # The values may have no hash, so two are the same if their `repr` is.
     return list({repr(value): value for value in values}.values())
 
 

@@ -44,7 +44,7 @@ class KilledWork:
         self.kills = 0
 
     def _state(self) -> object:
-        # The process creates or replaces a file at each step, so that an inode number changes.
+        # The process creates or replaces a file at each step. So a name or an inode number changes.
         return sorted((path.name, path.stat().st_ino) for path in self._folder.rglob("*"))
 
     def run(self, changes: int | None) -> bool:
@@ -53,7 +53,8 @@ class KilledWork:
         :param changes: None does not kill the process.
         :returns: True if the process finished, False if it was killed.
         """
-        # `python -m` also imports from the working directory, and the checkout may not be built.
+        # `python -m` imports from the working directory first. Run it in another folder than the
+        # checkout, whose compiled modules may not be built.
         environment = {**os.environ, **WITH_TESTS}
         process = subprocess.Popen(self._command, cwd=self._folder, env=environment)
         try:
@@ -88,7 +89,8 @@ class KilledWork:
         """Run the process again and again, until it finishes."""
         for number in itertools.count():
             assert number < MAX_RUNS
-            # The last runs are not killed, so that even a slow machine finishes.
+            # In the second half of the runs, the process is not killed, so that the operation
+            # finishes even on a slow machine.
             if self.run(rng.randrange(1, 40) if number < MAX_RUNS // 2 else None):
                 return
 

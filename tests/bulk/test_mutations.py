@@ -1,7 +1,7 @@
 """Loads of files with random damage: each row is bound correctly, or reported with its position.
 
-The tests compare with oracles, which are independent of the code under test: the csv module, json
-with decimals, pyarrow, and regular expressions.
+The expected rows come from oracles, readers that are independent of the code under test: the csv
+module, json with decimals, pyarrow, and regular expressions.
 """
 
 from __future__ import annotations
@@ -191,7 +191,9 @@ class Unclosed(Exception):
 
 
 def csv_oracle(data: bytes) -> Iterator[tuple[int, list[str] | None]]:
-    """Yield (number of the first line, fields) of each row; None for fields that are not CSV.
+    """Yield (number of the first line, fields) of each row, as the csv module reads them.
+
+    The fields are None if the row is not valid CSV.
 
     :raises Unclosed: at the end, if a quote is not closed.
     """
@@ -232,7 +234,7 @@ def test_csv(
             writer.writerow(values(rng).values())
         data = damaged(rng, text.getvalue().encode(), header_size)
         path.write_bytes(data)
-        # Bind the rows of the csv module.
+        # Compute the expected outcome: bind the rows that the csv module reads.
         written: dict[int, bytes] = {}
         failed: set[int] = set()
         is_closed = True
@@ -270,7 +272,7 @@ def test_csv(
 
 
 def json_value(kind: str, value: Any) -> Any:
-    """Return the value of a JSON value in a column of the type `kind`.
+    """Return the value that a JSON value stands for in a column of the type `kind`.
 
     :raises Refused: if it is not a value of the type.
     """
@@ -285,7 +287,7 @@ def json_value(kind: str, value: Any) -> Any:
 
 
 def json_oracle(line: str) -> list[Any]:
-    """Return the values of a line; unset for missing columns.
+    """Return the values of a line of JSON, one for each column; UNSET_VALUE for missing columns.
 
     :raises Refused: if the line is not an object with columns of the table, each at most once.
     """

@@ -43,9 +43,9 @@ FORMS: list[dict[str, Any]] = [
 
 
 def load_options(form: dict[str, Any]) -> dict[str, Any]:
-    """Return the options for `load` that match these options of `unload`.
+    """Return the options with which `load` reads what `unload` has written with the options `form`.
 
-    `load` takes no compression: it opens each file by the ending of its name.
+    They are the same, but without compression: `load` recognises it by the file's name.
     """
     return {name: value for name, value in form.items() if name != "compression"}
 

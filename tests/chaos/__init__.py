@@ -1,1 +1,4 @@
-"""A campaign that causes faults on real nodes, and checks all acknowledged writes at the end."""
+"""A campaign is a run that causes faults on real nodes, and checks acknowledged writes at its end.
+
+`python -m tests.chaos` runs one.
+"""

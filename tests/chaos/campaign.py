@@ -48,10 +48,10 @@ def settings(network: Network) -> dict[str, Any]:
 
 
 def next_request(accountant: Accountant, rng: random.Random) -> tuple[str, int, Any]:
-    """Choose the next request: its statement, its number, and its values.
+    """Choose the next request: return its statement, its number, and its values.
 
-    Writes insert even numbers and append odd numbers to lists, where a repeated write shows. Reads
-    look for an even number.
+    A write with an even number inserts a row with this key. A write with an odd number appends the
+    number to a list, in which it shows if the write was repeated. A read looks for an even number.
     """
     if accountant.acknowledged and rng.random() < 0.3:
         # An even number, as those are the keys that reads can find.
@@ -175,8 +175,11 @@ class Load:
 
 
 def faults(local: LocalCluster, network: Network, rng: random.Random) -> list[Fault]:
-    """Return the faults of one round, each as (name, begin, end)."""
-    # Each lambda of a proxy's fault takes the fault as a default value, to keep it in the loop.
+    """Return the faults to choose from, each as (name, function that begins it, one that ends it).
+
+    They are at a random node or at its proxy.
+    """
+    # In the loop, each lambda keeps its own fault as the default value of a parameter.
     index = rng.randrange(NODES)
     node = index + 1
     network_faults: list[Fault] = [
@@ -196,7 +199,7 @@ def faults(local: LocalCluster, network: Network, rng: random.Random) -> list[Fa
 
 
 def slow_faults(local: LocalCluster) -> list[Fault]:
-    """Return the faults that take about a minute, each as (name, begin, end)."""
+    """Return the faults that take about a minute, each as in `faults`."""
 
     def restart_all() -> None:
         for node in range(1, 1 + NODES):
@@ -214,7 +217,10 @@ def slow_faults(local: LocalCluster) -> list[Fault]:
 
 
 def rounds(local: LocalCluster, network: Network, rng: random.Random) -> Iterator[Fault]:
-    """Yield faults without end: each slow fault after three quick ones, then one slow in twelve."""
+    """Yield faults without end.
+
+    At first, each slow fault comes after three quick ones. After that, one fault of twelve is slow.
+    """
     slow = slow_faults(local)
     for slow_fault in slow:
         yield from (rng.choice(faults(local, network, rng)) for _ in range(3))
@@ -234,7 +240,7 @@ def run(
 
     :param seconds: for how long faults begin. The last fault is still ended.
     :param seed: decides the order of the faults and requests.
-    :param say: gets a line about each fault.
+    :param say: is called with a line of text about each fault, for example to print it.
     :param local: three running nodes. By default new nodes are started.
     :returns: the writes that were lost or doubled, and other results.
     """

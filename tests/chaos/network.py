@@ -49,7 +49,7 @@ class Network:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.sleep(0)  # an aborted transport closes its socket in the loop's next turn
+        await asyncio.sleep(0)  # let aborted transports close their sockets
 
     def __enter__(self) -> Network:
         self._thread.start()

@@ -18,8 +18,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-# Python runs a folder ("python tests/fuzz") without a package. Append the clone to the path, not
-# prepend: an installed driver is then imported first, and its modules are compiled.
+# `python tests/fuzz` does not put the clone on the path, from which `tests` is imported. Append it
+# at the end, so that `cassandra` is still imported from the installed driver, which is compiled.
 if not __package__:
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 

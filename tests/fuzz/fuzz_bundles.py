@@ -160,7 +160,7 @@ def read_bundle(data: bytes) -> str:
     with tempfile.NamedTemporaryFile(suffix=".zip") as file:
         file.write(data)
         file.flush()
-        # Seeking fails differently in files and in buffers.
+        # Use both, as seeking in a damaged archive raises different errors in files and buffers.
         bundle = file.name if len(data) % 2 else io.BytesIO(data)
         try:
             cloud.cloud_of({"secure_connect_bundle": bundle})
@@ -190,7 +190,10 @@ class Canned:
 
 
 def read_answer(data: bytes) -> str:
-    """Ask a fake metadata service that returns `data`; return "asked", or the error's text."""
+    """Let the driver read `data` as the answer of Astra's metadata service.
+
+    :returns: "asked" if it could be read, else the text of the DriverException.
+    """
 
     class Connection(cloud._TimedConnection):
         def connect(self) -> None:
@@ -224,7 +227,7 @@ MAKERS: dict[str, Callable[[random.Random], bytes]] = {"bundle": bundle, "answer
 def check(kind: str, data: bytes) -> str:
     """Read one input, and return the outcome.
 
-    If a rule is broken, the input is kept for the corpus and printed, and the error is raised.
+    If a check fails, the input is added to the corpus and printed, and the error is raised.
     """
     start_time = time.monotonic()
     try:

@@ -59,7 +59,7 @@ def corpus() -> list[bytes]:
 def outcome(codec: Any, data: bytes) -> tuple[str, str, Any]:
     """Decode `data`; return ("value", its repr, the value) or ("error", the message, None).
 
-    Errors other than `DecodeError` are findings, and are raised.
+    Any error but `DecodeError` is a bug that the fuzzer has found, and is raised.
     """
     try:
         value = codec.decode(data)
@@ -83,8 +83,8 @@ def fuzz(
     compiled_codecs = [cqltype.build_codec(twin("codecs", "c")) for cqltype in types]
     python_codecs = [cqltype.build_codec(twin("codecs", "python")) for cqltype in types]
     bodies = corpus()
-    # Most inputs are made from a valid body of the type itself, because a decoder reads these
-    # farthest before it meets the damage.
+    # Most inputs are made from a valid value of the type itself, because its decoder reads such a
+    # value far before it meets the damage.
     bodies_by_type = [
         [body for body in bodies if outcome(codec, body)[0] == "value"] or bodies
         for codec in compiled_codecs
@@ -147,7 +147,8 @@ def rewrite(codec: Any, value: Any) -> None:
     try:
         codec.encode(value)
     except (TypeError, ValueError) as error:
-        # An empty legacy value is read as None, which a vector cannot contain.
+        # Old servers allow empty values of some types, which are read as None. A vector cannot
+        # contain None.
         refusals = ("mixes positive and negative parts", "null is not allowed in a vector")
         if not any(refusal in str(error) for refusal in refusals):
             raise

@@ -36,7 +36,7 @@ _CHECK_INTERVAL = 50
 def outcome(plan: Any, page: bytes, count: int) -> tuple[str, Any]:
     """Read `count` rows; return ("columns", the columns) or ("error", the message).
 
-    Errors other than `DecodeError` are findings, and are raised.
+    Any error but `DecodeError` is a bug that the fuzzer has found, and is raised.
     """
     try:
         return "columns", plan.read(page, 0, count)
@@ -91,7 +91,8 @@ def fuzz(count: int, seed: int, parity: bool, seconds: float | None = None) -> d
         rows = rng.randrange(1, 4)
         cells = [rng.choice(bodies_by_kind[index]) for _ in range(rows)]
         if rng.randrange(2):
-            # The length before the damaged value is correct, so its decoder gets the damage.
+            # Damage only the value. The length before it stays correct, so the type's decoder reads
+            # the damaged bytes.
             cells[-1] = mutated(cells[-1], rng)
         page = b"".join(value(cell) + value(rng.choice([None, bytes(4)])) for cell in cells)
         if rng.randrange(3) == 0:

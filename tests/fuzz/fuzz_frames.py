@@ -44,8 +44,8 @@ SETTINGS: list[tuple[int, str | None]] = [
     (5, None),
     (5, "lz4"),
 ]
-# The readers get a low limit for the size of a body. A damaged length can then make them allocate
-# only little memory, or exceeds the limit.
+# The most bytes of a body that the readers accept. With this low limit, a damaged length cannot
+# make them allocate much memory.
 MAX_BODY = 1 << 20
 MAX_RESIDENT_MB = 1500
 
@@ -92,7 +92,7 @@ def streams() -> list[tuple[int, str | None, bytes]]:
 def resegmented(lz4: bool, rng: random.Random) -> bytes:
     """Return damaged envelopes in segments with correct checksums.
 
-    Readers detect other damage by the checksums, and never read the envelopes.
+    If the checksums were wrong, readers would refuse the segments and never read the envelopes.
     """
     envelopes = b"".join(
         envelope(0x85, 0, stream, RESULT, b"ab" * size)
@@ -156,8 +156,8 @@ def read(frame: Any, version: int, algorithm: str | None, data: bytes, step: int
     """Return the envelopes in `data`, or the class of the error.
 
     :param frame: the module, compiled or Python.
-    :param step: how many bytes the reader gets at once; odd numbers by `feed`, even ones by the
-        buffer protocol of asyncio.
+    :param step: how many bytes the reader gets at once. If the number is odd, they are passed to
+        `feed`; if it is even, they are written into the reader's buffer, as asyncio does.
     """
     reader = frame.FrameReader(version, MAX_BODY)
     reader.set_compression(algorithm)
@@ -240,7 +240,7 @@ def read_message(
 ) -> str:
     """Read a message; return its class's name, or the text of a documented error.
 
-    :raises Exception: any other error, which is a finding.
+    :raises Exception: any other error, which is a bug that the fuzzer has found.
     """
     try:
         message = decode_response(opcode, flags, body, version, None, user_types)

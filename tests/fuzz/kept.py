@@ -1,8 +1,8 @@
-"""The corpus of the fuzzers: one text file for each in ``tests/fuzz/corpus``.
+"""The corpus of the fuzzers: a text file in ``tests/fuzz/corpus`` for each of them.
 
 It contains every input that made a check fail, and inputs with different outcomes. A run replays
-the whole corpus before it makes new inputs, and adds each input that makes a check fail: commit
-this line together with the fix.
+the whole corpus before it makes new inputs. If an input makes a check fail, the run adds a line
+with it to the corpus; commit this line together with the fix.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def keep(part: str, *fields: object) -> None:
 class Shapes:
     """The kinds of outcomes that a fuzzer has seen in this run.
 
-    The kind is the outcome's message, in which numbers, names and values are replaced by "#".
+    Two outcomes are of the same kind if their messages differ only in numbers, names and values.
     """
 
     def __init__(self, part: str, grow: bool) -> None:
@@ -60,7 +60,7 @@ class Shapes:
 
 
 def numbers(count: int, seconds: float | None) -> Iterator[int]:
-    """Yield 0, 1, and so on: `count` numbers; if `seconds` is given, as many as fit into them."""
+    """Yield 0, 1, and so on: `count` numbers, or if `seconds` is given, until they have passed."""
     end = None if seconds is None else time.monotonic() + seconds
     number = 0
     while number < count if end is None else time.monotonic() < end:

@@ -16,7 +16,7 @@ def run(doc: str | None, fuzz: Callable[[int, int, bool], object], seed: int, wh
     :param doc: the description in the help.
     :param fuzz: is called with the count, the seed, and True to compare both implementations.
     :param seed: the seed if the command line has none.
-    :param what: the plural noun for the inputs in the printed line.
+    :param what: what an input is called in the printed line, in the plural, such as "pages".
     :returns: the exit status: 1 if the process used too much memory, 0 otherwise.
     """
     parser = argparse.ArgumentParser(

@@ -23,8 +23,8 @@ from cassandra.testing.fake import FakeNode
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 TIMEOUT = 60.0  # seconds
 
-# The tests start programs in the folder of the examples, because `python -m` looks for packages in
-# the current directory first. In the root of the clone it would import the clone's package, which
+# The tests start programs in the folder of the examples. `python -m` looks for packages in the
+# current directory first, so in the root of the clone it would import the clone's package, which
 # may not be compiled.
 
 

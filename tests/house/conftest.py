@@ -1,4 +1,4 @@
-"""Fails each test of tests/house that leaves something open, as tests/unit does."""
+"""Fails each test of tests/house that leaves a socket, thread or file open, as in tests/unit."""
 
 from __future__ import annotations
 

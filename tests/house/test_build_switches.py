@@ -49,7 +49,10 @@ def cythonize(modules: list[Extension], nthreads: int, **_: Any) -> list[Extensi
 
 @pytest.fixture
 def run_setup(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return a function that runs setup.py with environment variables; it returns ext_modules."""
+    """Return a function that runs setup.py with environment variables.
+
+    The function returns the extension modules that setup.py would build (`ext_modules`).
+    """
     setup_arguments: dict[str, Any] = {}
     setuptools, cython, build = (
         ModuleType("setuptools"),
@@ -86,8 +89,8 @@ def test_each_pyx_is_an_extension(run_setup: Any) -> None:
             f"cassandra._accel.{source.stem}"
             for source in (ROOT / "cassandra" / "_accel").glob("*.pyx")
         }
-        # If an optional extension failed, setuptools would build the others. The driver does not
-        # use an incomplete set of extensions.
+        # The driver does not use an incomplete set of extensions. If one were optional and did not
+        # compile, setuptools would go on with the others.
         assert not any("optional" in module.rest for module in modules)
 
 
@@ -131,7 +134,7 @@ def test_only_bind_and_codecs_have_directives_of_their_own() -> None:
         for line in path.read_text().splitlines()
         if re.match(r"#\s*cython\s*:", line)
     }
-    # setup.py explains why these directives are here.
+    # These are the only files with a directive of their own; setup.py explains the reason.
     assert directives == {
         "bind.pyx: # cython: nonecheck=False",
         "codecs.pyx: # cython: nonecheck=False",
@@ -238,7 +241,7 @@ def test_without_semaphores_cython_runs_in_one_process(
         raise error
 
     monkeypatch.setattr(sys, "platform", "linux")
-    # With semaphores, Cython runs in worker processes.
+    # If the platform has semaphores, `cythonize` runs in worker processes.
     monkeypatch.setattr(multiprocessing, "Lock", lambda: None)
     assert run_setup()
     assert processes[-1] >= 1

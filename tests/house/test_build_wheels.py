@@ -26,7 +26,7 @@ FILES = {
     b'Requires-Dist: lz4>=4.0; extra == "lz4"\n',
     "turbocql-1.0.dist-info/WHEEL": b"",
 }
-# All files of these folders that Git knows must be in the sdist.
+# The source distribution must contain all files of these folders that Git knows.
 SDIST_FOLDERS = ("benchmarks", "docs", "examples", "shims", "tests", "tools")
 MODULE = "cassandra/_accel/rows.cpython-313-x86_64-linux-gnu.so"
 
@@ -53,7 +53,7 @@ def test_the_same_files_make_the_same_wheel(wheels: Any, tmp_path: Path) -> None
     first = write_wheel_into(wheels, tmp_path / "one", **{MODULE: b"x"})
     files = wheels.archives.read_wheel(first)
     second = wheels.archives.write_wheel(
-        # the same files in another order
+        # The same files are passed in another order.
         dict(reversed(files.items())), "cp313", "cp313", ("manylinux_2_17_x86_64",), 1_700_000_001,
         tmp_path,
     )  # fmt: skip
@@ -123,7 +123,8 @@ def test_a_module_for_another_processor_is_refused(wheels: Any, tmp_path: Path) 
 
 
 def test_a_wheel_that_cannot_be_imported_is_refused(wheels: Any, tmp_path: Path) -> None:
-    # The interpreter runs without its site-packages (-S), so it lacks what the wheel requires.
+    # This interpreter runs without its site-packages (-S), so packages that the wheel requires
+    # cannot be imported.
     runner = tmp_path / "python"
     runner.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
     runner.chmod(0o755)
@@ -195,7 +196,7 @@ def test_manifest_in_includes_every_file_that_git_knows() -> None:
             _, folder, *endings = line.split()
             patterns.setdefault(folder, []).extend(endings)
     names = listed.stdout.splitlines()
-    assert len(names) > 500  # otherwise the folders were renamed, and this tests nothing
+    assert len(names) > 500  # with fewer, the folders were renamed, and this would test nothing
     assert [
         name
         for name in names

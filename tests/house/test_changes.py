@@ -33,7 +33,8 @@ def mistakes_in(name: str, text: str) -> list[str]:
         mistakes.append("does not end with a full stop and a new line")
     if text != text.lstrip() or "\n\n" in text:
         mistakes.append("is not one paragraph")
-    # A release indents these lines by two spaces, which gives at most 100 characters.
+    # In the change log of a release, these lines are indented by two spaces, and must still have
+    # at most 100 characters.
     if any(len(line) > 98 for line in text.splitlines()):
         mistakes.append("has a line of more than 98 characters")
     return mistakes

@@ -1,4 +1,7 @@
-"""The chaos tests' network of proxies closes everything, and a campaign has each kind of fault."""
+"""The chaos tests' network of proxies closes its sockets, and a campaign has each kind of fault.
+
+A campaign is one run of the chaos tests.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,8 @@ def test_a_node_that_joins_gets_a_proxy() -> None:
         with Network(["127.0.0.1"], node.getsockname()[1]) as network:
             known_node = network.places.create({"rpc_address": "127.0.0.1"})
             assert known_node.port == network.proxies[0].port
-            # The network connects to all nodes on the port that it was created with.
+            # The network was created with one port, on which it connects to every node. So the row
+            # of a new node needs no port.
             new_node = network.places.create({"native_address": "127.0.0.2"})
             assert new_node.port == network.proxies[1].port
             assert network.places.create({"rpc_address": "127.0.0.2"}).port == new_node.port

@@ -45,10 +45,12 @@ REASONS = {
     "cassandra.util.intervals": "limits lines in the log of the whole process",
 }
 
-# Tools for real machines may read any clock.
+# These packages work only with real machines, where times cannot be simulated. They may read any
+# clock.
 TOOLS = ("cassandra.testing", "cassandra.doctor")
 
-# Compiled modules that import a function of READERS as the default of a replaceable clock.
+# Compiled modules that import a function of READERS, but only as the default of a clock that
+# simulations can replace.
 COMPILED = {"clock", "happy_path", "observed"}
 
 

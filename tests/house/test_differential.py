@@ -1,6 +1,6 @@
-"""The code of the differential tests itself: comparing, the list of differences, the recorder.
+"""The code of the differential tests itself: the comparison, the list of differences, the recorder.
 
-It runs on invented outcomes and requests, without a node.
+These tests use invented outcomes and requests, and need no node.
 """
 
 from __future__ import annotations

@@ -67,7 +67,8 @@ def has_member(path: str, name: str) -> bool:
     )
 
 
-# Applications can import these names, but calls raise an error, so their parameters do not matter.
+# Applications can import the names of this module, but each call raises an error. So their
+# parameters need no description.
 REFUSED = "cassandra.datastax.graph"
 
 
@@ -121,7 +122,7 @@ def parameters_without_field(
     return [
         parameter.name
         for parameter in parameters(function, is_bound)
-        # An override may pass `*args` and `**kwargs` on to its base class.
+        # An override may pass `*args` and `**kwargs` to its base class, which describes them.
         if not (overridden and parameter.kind in VARIADIC) and not is_listed(parameter.name, texts)
     ]
 
@@ -132,7 +133,7 @@ def methods(cls: type) -> Iterator[tuple[str, Callable[..., Any], bool, list[Any
     for name in sorted(names):
         bases = [base for base in cls.__mro__ if name in vars(base)]
         function = function_of(vars(bases[0])[name])
-        # Methods of asyncio's protocols are described in its own documentation.
+        # Leave out methods of asyncio's protocols, which Python's own documentation describes.
         if function is None or not all(base.__module__.startswith("cassandra") for base in bases):
             continue
         is_bound = not isinstance(vars(bases[0])[name], staticmethod)
@@ -144,7 +145,8 @@ def parameters_missing_in_class(cls: type) -> list[str]:
 
     If a class inherits its constructor, the defining class may describe the parameters.
     """
-    # Applications do not call metaclasses. An enumeration is called only with one of its values.
+    # Applications do not call metaclasses, and call an enumeration only with one of its values. So
+    # neither needs fields.
     if issubclass(cls, (type, enum.Enum)):
         return []
     texts: list[str] = []

@@ -137,7 +137,7 @@ def test_the_contributing_guide_names_each_tox_environment() -> None:
 
 
 def test_each_test_module_says_what_it_tests() -> None:
-    """Each test module has a docstring that no other module has, so it was not copied."""
+    """Each test module has a docstring, and no two are equal: one would have been copied."""
     names_by_text: dict[str, list[str]] = {}
     for path in sorted((ROOT / "tests").rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()

@@ -14,8 +14,8 @@ from tests.processes import run_python
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "extending.rst"
 
-# The most files that a recipe may change. A recipe whose last step is a page of the documentation
-# has one file more than its diff.
+# The most files that a recipe may change. If the last step of a recipe is to write a page of the
+# documentation, that file is counted, too, although the diff does not have it.
 MOST_FILES = {
     "Add a setting": 2,
     "Add a policy": 3,
@@ -206,9 +206,10 @@ def diffs(recipe: str) -> Iterator[tuple[str, list[list[str]]]]:
 
 
 def apply(hunk: list[str], text: str) -> str:
-    """Return `text` with the new lines of `hunk`, whose other lines must be there exactly once.
+    """Return `text` with the changes of one part of a diff.
 
-    If somebody has followed the recipe here, the new lines are there already.
+    The lines of `hunk` that it does not add must be in `text` exactly once. If the new lines are
+    there already, because the tree has the change, return `text` as it is.
     """
     old_text = "\n".join(line[1:] for line in hunk if not line.startswith("+"))
     new_text = "\n".join(line[1:] for line in hunk)

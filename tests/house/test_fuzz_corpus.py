@@ -13,7 +13,8 @@ def test_the_corpus_keeps_one_input_per_kind_of_outcome_and_no_line_twice(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(kept, "CORPUS", tmp_path)
-    # The outcomes of the first three inputs differ only in numbers and quoted text: one kind.
+    # The outcomes of the first three inputs differ only in numbers and quoted text. They count as
+    # one kind, so only one of the inputs is kept.
     shapes = kept.Shapes("part", grow=True)
     for number in range(3):
         shapes.see(f"{number} bytes left of 'x{number}'", bytes([number]), 8)

@@ -39,8 +39,8 @@ def imported_at_first_cluster(tree: ast.AST) -> Iterator[tuple[str, str, str]]:
                 name, module_name = str(keyword.arg), keyword.value.value  # type: ignore[attr-defined]
                 if module_name == name:
                     yield name, module_name, name
-                # `_impl` chooses the compiled or the Python class at run time; type checkers read
-                # the Python one.
+                # `_impl` chooses the compiled or the Python class at run time. Type checkers must
+                # see the Python class.
                 elif module_name == "cassandra._impl":
                     python_module = (
                         importlib.import_module(module_name).TWINS[name].rpartition(".")[0]

@@ -76,7 +76,7 @@ LAYERS: list[set[str]] = [
     {"aio"},
     {"cluster"},
     {"concurrent"},
-    # No module of the driver imports these: they serve names that applications look up.
+    # No module of the driver imports these: they provide names that applications look up.
     {"_compat"},
     {"stats", "datastax", "io"},
     {"graph"},
@@ -99,7 +99,8 @@ OPTIONAL = {
     "dask",
 }  # fmt: skip
 
-# (module, imported module): other imports inside functions. A comment there gives the reason.
+# (module, imported module): the other imports inside functions that are allowed. A comment at each
+# import gives the reason.
 DEFERRED = {
     ("cassandra._build_stamp", "hashlib"),
     ("cassandra._foreign", "importlib"),
@@ -117,7 +118,7 @@ DEFERRED = {
 }
 
 
-# (module, module of a higher layer): late imports that break the rule, and the reason.
+# (module, module of a higher layer): late imports that may break the rule, each with its reason.
 UPWARD = {
     ("_lazy", "_compat.reexports"): "names of other drivers' modules come at their first use",
     ("aio.session", "bulk.load"): "methods of a session that the package bulk carries out",
@@ -145,7 +146,7 @@ LATE = {
 }  # fmt: skip
 
 
-# Those of them with which a package re-exports names that applications look up.
+# The functions of LATE with which a package re-exports names that only applications look up.
 RE_EXPORTING = {"LazyAttribute", "lazy_base", "lazy_names"}
 
 # The maximum number of modules that may depend on each other, type annotations included.

@@ -49,7 +49,13 @@ CLOSES = {
 
 
 def run_tests(folder: Path, bodies: Mapping[str, str]) -> str:
-    """Run a test for each body, with a test between that collects garbage; return the report."""
+    """Run pytest on a module with a test for each body, and return its report.
+
+    After each of them comes a test that collects garbage.
+
+    :param folder: where the module is written.
+    :param bodies: the bodies of the tests, by name.
+    """
     lines = [IMPORTS]
     for name, body in bodies.items():
         lines.append(f"def test_{name}(): {body}\ndef test_after_{name}(): gc.collect()\n")

@@ -6,7 +6,7 @@ leading underscore is dropped, and an ``__init__.py`` is tested by ``test_packag
 has a Python and a compiled implementation (twins), both are tested under the name of the Python
 module. Modules that only re-export names or hold constants need no test.
 
-ACROSS and GUARDED_BY contain the exceptions.
+ACROSS lists tests that mirror no module, GUARDED_BY modules that another test module tests.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HERE = Path(__file__).parents[1] / "unit"
 SOURCES = Path(cassandra.__file__).parent
 
 # Test modules or packages (with a slash at the end) that mirror no module, because they test
-# several modules together, and what they test.
+# several modules together. The value says what they test.
 ACROSS = {
     "drop_in/": "what programs of today's drivers find: names, settings, values, tracers",
     "faults/": "what goes wrong, by where it does: connections, hosts, faces, the mapper, a server",
@@ -48,7 +48,7 @@ GUARDED_BY = {
     "client/settings/": "drop_in/test_settings.py",
     "aio/columnar.py": "client/test_columnar.py",
     "observed.py": "test_observers.py",
-    # These are tested through what they do for a cluster: its setting, and its client routes.
+    # These are tested through what they do for a cluster.
     "engine/control/query_fallback.py": "engine/control/test_fallback_requests.py",
     "engine/control/route_watch.py": "engine/control/test_client_routes.py",
     "engine/attempts.py": "engine/test_happy_path.py",

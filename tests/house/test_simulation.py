@@ -1,7 +1,7 @@
-"""The simulation of ``tests/simulation``: its plans, its shrinking and its judge.
+"""The code of ``tests/simulation`` itself: plans, making failing plans small, and checks.
 
 A seed gives a `Plan`: settings, client steps and faults. `run_plan` runs a plan on simulated time,
-and returns the violations of the driver's promises.
+and returns which rules for the driver were violated.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def test_a_retry_of_a_non_idempotent_write_is_a_violation(monkeypatch: pytest.Mo
 
 
 def plan_with_clock_faults(*steps: str) -> Plan:
-    """Return a plan whose clock is set back by minutes before and between the steps.
+    """Return a plan in which the machine's clock is set back by minutes before and between steps.
 
     :param steps: kinds of client steps, in order.
     """
@@ -152,7 +152,8 @@ def test_a_connect_that_never_ends_is_a_violation(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(Request, "resend", lambda self, attempt: None)
     settings = calm_plan(protocol=4, server_version=4, sessions=1, request_timeout=None).settings
-    # The USE of the connect is never sent, and no timeout ends it.
+    # With the patched method, the USE of the first connect is never sent. There is no request
+    # timeout, so the connect waits forever.
     violations = run_plan(Plan(1, settings)).violations
     assert violations[0] == "the first connect never ends"
 

@@ -14,8 +14,8 @@ import tempfile
 import venv
 from pathlib import Path
 
-# `python tests/oracle` does not put the checkout on the path. We append it at the end, so that the
-# installed driver, which may be compiled, comes first.
+# `python tests/oracle` does not put the checkout on the path. Append it at the end, so that
+# `cassandra` is still imported from the installed driver, which may be compiled.
 if not __package__:
     sys.path.append(str(Path(__file__).resolve().parents[2]))
 
@@ -25,8 +25,8 @@ from tests.proxies import put_proxies_before
 PROGRAMS = Path(__file__).parent / "programs"
 # The program for client routes, for drivers that support them.
 ROUTES = {"scylla_driver.py": "scylla_driver_routes.py"}
-# Distribution, program, and if it is an error that pip cannot install the distribution. It may have
-# no wheel for this version of Python.
+# For each driver: its distribution, its program, and True if the run fails when pip cannot install
+# the distribution. scyllapy may have no wheel for this version of Python.
 ORACLES = [("scylla-driver", "scylla_driver.py", True), ("scyllapy", "scyllapy.py", False)]
 
 
@@ -46,10 +46,10 @@ def environment(folder: str, distribution: str) -> str | None:
 
 
 def run(python: str, program: str, count: int) -> list[str]:
-    """Run a program that reads `count` rows of each keyspace; return the faults.
+    """Run a program that reads `count` rows of each keyspace; return descriptions of its mistakes.
 
-    The program prints "go" and later "done" with the keyspace, and waits for a line each time. All
-    requests between the two must arrive at the right shard.
+    For each keyspace, the program prints "go" and later "done", and waits for a line each time. All
+    requests that it sends in between must arrive at the right shard.
     """
     faults = []
     with FakeCluster(3, scylla=Scylla([7, 5, 8])) as nodes:
@@ -97,7 +97,7 @@ def start_program(
 
 
 def run_routes(python: str, program: str) -> list[str]:
-    """Run a program that connects through proxies by client routes; return the faults.
+    """Run a program that connects through proxies by client routes; return its mistakes.
 
     It must open connections through each proxy, and read the routes again after one has changed.
     """
@@ -141,7 +141,7 @@ def _asks_for_tablets(scylla: Scylla) -> bool:
 
 
 def main() -> int:
-    """Return the number of drivers that disagree with the fake nodes."""
+    """Run the programs; return how many drivers send requests that the fake nodes do not expect."""
     parser = argparse.ArgumentParser(prog="python tests/oracle", description=__doc__)
     parser.add_argument("--count", type=int, default=2000, help="reads of each keyspace")
     options = parser.parse_args()

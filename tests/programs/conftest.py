@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip these tests without ``-m programs``: they need the network, and take minutes."""
+    """Skip these tests if ``-m programs`` is not given: they need the network, and take minutes."""
     requested = "programs" in (config.getoption("-m") or "")
     for item in items:
         if HERE in item.path.parents:

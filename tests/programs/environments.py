@@ -1,8 +1,9 @@
-"""Virtual environments for third-party programs: one with this driver, and one, called the control,
-with the driver that the program is made for.
+"""Virtual environments for third-party programs.
 
-They stay in the folder that ``TURBOCQL_PROGRAMS`` names, and are created anew only if the program's
-requirements change. If only the wheel of this driver changes, pip reinstalls only this driver.
+Each program has two: one with this driver, and one with the driver that the program is made for,
+called the control. They stay in the folder that ``TURBOCQL_PROGRAMS`` names, and are created anew
+only if the program's requirements change. If only the wheel of this driver changes, pip reinstalls
+only this driver.
 """
 
 from __future__ import annotations
@@ -152,8 +153,8 @@ def find_python(version: str) -> Path:
     name = f"python{version}"
     pyenv = Path(os.environ.get("PYENV_ROOT") or "~/.pyenv").expanduser() / "versions"
     on_path = shutil.which(name)
-    # Run each candidate: a version manager may have a shim for a version that is not installed,
-    # and this shim fails.
+    # Run each candidate to see if it works: a version manager may have a shim (a start script) for
+    # a version that is not installed, which fails.
     for python in [*([Path(on_path)] if on_path else []), *sorted(pyenv.glob(f"*/bin/{name}"))]:
         result = subprocess.run([str(python), "-V"], check=False, capture_output=True, timeout=60)
         if result.returncode == 0:
@@ -209,7 +210,7 @@ def with_ours(folder: Path, program: Program, wheel: Path) -> Environment:
     elif stamp.get("wheel") != digest:
         environment.pip_install("--no-deps", "--force-reinstall", wheel)
     environment.write_stamp({**expected, "wheel": digest})
-    # If pip had installed another driver too, the program might import that one.
+    # Check that pip has not installed another driver as well, which the program might import.
     assert environment.owners() == "['turbocql']", environment.owners()
     return environment
 

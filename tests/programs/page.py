@@ -44,9 +44,10 @@ def package_of(program: Program) -> tuple[str, str]:
 
 
 def read_records(path: Path) -> dict[str, dict[str, str]]:
-    """Return the records of a file: "version" and "date" of each program's last success.
+    """Return the records in a file, by the program's name.
 
-    If there is no such file, return an empty dict.
+    A record has the "version" and the "date" of the program's last success. Without such a file,
+    the result is empty.
     """
     if not path.exists():
         return {}
@@ -76,9 +77,9 @@ def take_notes(folder: Path) -> None:
 
 
 def tested_features(name: str) -> str:
-    """Return the features of a program that its script uses.
+    """Return a description of the program's features that its script uses.
 
-    They are in the script's docstring after "NAME: ".
+    It is the part of the script's docstring after "NAME: ".
     """
     text = ast.get_docstring(ast.parse((SCRIPTS / f"run_{name}.py").read_text())) or ""
     what = " ".join(text.split()).partition(": ")[2]

@@ -9,13 +9,15 @@ PROGRAMS = {
     "opentelemetry": Program(
         ("opentelemetry-instrumentation-cassandra==0.66b1", "opentelemetry-sdk"),
     ),
-    # The last version that traces Cassandra: from 4 on, ddtrace.patch(cassandra=True) raises.
+    # This is the last version that traces Cassandra: since version 4, ddtrace.patch(cassandra=True)
+    # raises an error.
     "ddtrace": Program(("ddtrace==3.19.9",)),
     "newrelic": Program(("newrelic==14.1.0",)),
     "instana": Program(("instana==3.20.0",)),
     "elastic_apm": Program(
         ("elastic-apm==6.26.2",),
-        # Bound statements of this driver have a `query_string`, so the span has a better name.
+        # Unlike in the other driver, bound statements have a `query_string` here, so the name of
+        # the span contains the statement.
         differs=(
             (
                 "Session.execute db cassandra query success\n"
@@ -35,8 +37,8 @@ PROGRAMS = {
     "datasketch": Program(("datasketch[cassandra]==2.0.0",)),
     "adapta": Program(
         ("adapta[storage-cassandra,storage-iceberg]==5.3.8",),
-        # adapta asks for the schema parser of a server "4-a", and cassandra-driver cannot read this
-        # version.
+        # adapta asks for the schema parser of the server version "4-a". cassandra-driver raises an
+        # error for this version; this driver accepts it.
         differs=(
             (
                 "metadata: Version string 4-a did not match expected format",
@@ -45,7 +47,8 @@ PROGRAMS = {
             ),
         ),
     ),
-    # The extra "testing" of swh-storage requires headers of systemd.
+    # Its tests need these packages. The extra "testing" of swh-storage would also require headers
+    # of systemd.
     "swh_storage": Program(
         ("swh-storage[journal,pytest]==4.3.0", "hypothesis", "pytest-mock", "pytz"),
     ),
@@ -66,7 +69,8 @@ PROGRAMS = {
         ),
     ),
     "datahub": Program(("acryl-datahub[cassandra]==1.7.0.17",)),
-    # cassandra-migrate pins each package that it requires, even releases that no Python builds now.
+    # cassandra-migrate pins each package that it requires, some to releases that cannot be built
+    # with today's Python. So install it alone, and newer releases of those packages.
     "cassandra_migrate": Program(
         requirements=("arrow<1", "click<8.2", "future", "PyYAML", "tabulate", "six"),
         alone=("cassandra-migrate==0.3.4",),

@@ -46,9 +46,10 @@ def output_of(environment: Environment, name: str, node: LocalCluster, folder: P
 
 
 def control_or_skip(environments: Path, name: str, program: Program) -> Environment:
-    """Return the control's environment; skip the test if pip cannot install it on this machine.
+    """Return the environment with the driver that the program is made for (the control).
 
-    If pip can install it, a failure to install the program with this driver fails the test.
+    Skip the test if pip cannot install the program there. If it can, the program must also be
+    installable with this driver: otherwise the test fails.
     """
     try:
         return with_control(environments / f"{name}-control", program)
@@ -69,7 +70,7 @@ def test_a_program_prints_the_same_with_both_drivers(
     wheel: Path = request.getfixturevalue("pure_wheel" if program.python else "wheel")
     ours = with_ours(environments / f"{name}-ours", program, wheel)
     text = output_of(control, name, node, tmp_path)
-    # Put what this driver is meant to print differently into the expected output.
+    # The expected output is the control's, except for the parts that are meant to differ.
     for text_of_control, text_of_ours in program.differs:
         assert text.count(text_of_control) == 1, text_of_control
         text = text.replace(text_of_control, text_of_ours)

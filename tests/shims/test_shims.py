@@ -1,7 +1,8 @@
-"""pip takes the shims for cassandra-driver and scylla-driver, and does not install these.
+"""With the shims installed, pip regards cassandra-driver and scylla-driver as installed.
 
-Most tests share an environment with this driver and both shims. The last one switches its own
-environment from cassandra-driver to this driver and back with the documented commands.
+A shim is an empty distribution with the name of one of those drivers. Most tests share an
+environment with this driver and both shims. The last one has its own, and switches it from
+cassandra-driver to this driver and back with the documented commands.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def run(count: int) -> int:
                     sys.exit(0)  # run the exit handlers
                 hung += not child_succeeded(pid, PATIENCE)
         finally:
-            # A child leaves this block, too, when it exits. The load belongs to the parent.
+            # A child that exits leaves this block, too, but only the parent may stop the load.
             if os.getpid() == parent_pid:
                 load.stop()
     return hung

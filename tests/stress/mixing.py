@@ -1,9 +1,9 @@
 """Many threads use one session in every way at the same time.
 
 They make blocking calls, use futures, send further requests in callbacks, set short timeouts, and
-break connections. Each call must end, with the answer to its own request. First this is done with
-32 threads, whose requests are sent in batches, then with 3 threads that send each request by
-themselves.
+break connections. Each call must end, with the answer to its own request. There are two runs. In
+the first, the event loop sends the requests of 32 threads, several at a time. In the second, each
+of 3 threads sends its requests itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.stress.serving import PATIENCE, main, node
 
 THREADS = 32
 FEW_THREADS = 3
-PER_COUNT = 50  # calls of each thread for each unit of ``--count``, if there are `THREADS` threads
+PER_COUNT = 50  # a thread makes this many calls times ``--count`` (with `THREADS` threads)
 RARELY = 0.002  # probability that a call breaks the connections
 LONG = 20.0  # seconds
 FAIR = {"done", "ConnectionException", "ConnectionShutdown", "OperationTimedOut"}  # no faults
@@ -46,7 +46,12 @@ class Mix:
         self._lock = threading.Lock()
 
     def check(self, rows: Any, expects_names: bool) -> None:
-        """Check that a query of the keyspaces has 20 rows, and any other answer none."""
+        """Check that an answer belongs to its request.
+
+        A query of the keyspaces has 20 rows, all other requests have none.
+
+        :param expects_names: True if the request was a query of the keyspaces.
+        """
         count = len(list(rows or ()))
         if (count == 20) != expects_names:
             raise WrongAnswer(f"{count} rows")
@@ -157,7 +162,7 @@ class Mix:
 def wait_while_calls_end(threads: list[threading.Thread], mix: Mix) -> int:
     """Wait until all threads have ended, or until no call has ended for `PATIENCE` seconds.
 
-    A total time limit would fail on a busy machine, where calls are slow but not hung.
+    There is no limit for the whole time: on a busy machine it would pass although no call hangs.
 
     :returns: the number of threads that hang.
     """
@@ -203,9 +208,10 @@ def use_session(server: tuple[str, int], thread_count: int, calls: int) -> int:
 
 
 def run(count: int) -> int:
-    """Return the number of faults with many threads, and with few threads.
+    """Use a session in many threads, then in few threads; return the number of faults.
 
-    With IDLE_AFTER = -1, a thread sends its requests by itself instead of leaving them to the loop.
+    The second run sets IDLE_AFTER to -1: then a thread always sends its requests itself, instead of
+    leaving them to the event loop.
     """
     fault_count = 0
     with node() as server:

@@ -4,8 +4,8 @@ python -m tests.stress.rolling_restart [--rate 20000] [--rounds 2] [--hard]
 
 The fake nodes run in another process. A node announces that it will stop (GRACEFUL_DISCONNECT),
 waits for the requests in flight, stops, and starts again. The statement is not idempotent, so the
-driver may not send a request twice. With ``--hard``, nodes stop without an announcement, which
-shows the effect of the event. The program exits with 1 if a request failed, or if the nodes
+driver may not send a request twice. With ``--hard``, nodes stop without an announcement, to show
+how many requests would fail then. The program exits with 1 if a request failed, or if the nodes
 executed more or fewer requests than were sent.
 """
 

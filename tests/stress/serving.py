@@ -28,8 +28,8 @@ def rows_of(key: int) -> list[tuple[int, str]]:
 def _serve() -> None:
     """Run a fake node until standard input ends.
 
-    It counts the rows that are inserted, and the sum of their keys, and returns both for `ARRIVED`.
-    `ALTER` changes a keyspace, and sends the event of a schema change.
+    It counts the inserted rows and adds up their keys; the query `ARRIVED` returns both numbers.
+    The statement `ALTER` changes a keyspace, and makes the node send a schema change event.
     """
     from cassandra.testing import FakeNode
     from cassandra.testing.fake import BatchStatement, Request, paged, rows, schema_change, void
@@ -88,7 +88,7 @@ def node() -> Iterator[tuple[str, int]]:
     The node stops with the context, or if this process dies.
     """
     owner = os.getpid()
-    # We do not use Popen as a context manager: a forked child would wait for the node at its exit.
+    # Do not use Popen as a context manager: a forked child that leaves it would wait for the node.
     server = subprocess.Popen(
         [sys.executable, "-m", "tests.stress.serving"],
         stdin=subprocess.PIPE,
@@ -120,7 +120,7 @@ def main(what: str, run: Callable[[int], int]) -> None:
     )
     options = parser.parse_args()
     if options.loop == "asyncio":
-        # With None in its place, importing uvloop raises ImportError, so the driver uses asyncio.
+        # None makes `import uvloop` raise ImportError, so the driver uses asyncio's loop.
         sys.modules["uvloop"] = None  # type: ignore[assignment]
     elif options.loop == "uvloop":
         import uvloop  # noqa: F401 - fail now if it is missing

@@ -21,7 +21,7 @@ CALLERS = 16
 
 
 def _calls(session: Any, cluster: Any) -> Sequence[Callable[[], Any]]:
-    """Return one function for each caller, which calls it until it fails.
+    """Return a function for each caller. The caller calls it again and again until it fails.
 
     The statements name their keyspace. Without a name, the driver would refuse a prepared statement
     after `use` has changed the session's keyspace.
@@ -83,7 +83,10 @@ async def shut_down_asyncio(server: tuple[str, int]) -> int:
 
 
 def run(count: int) -> int:
-    """Return how many callers hung or got a wrong error. The shutdowns use both APIs in turn."""
+    """Shut down `count` clusters, of both APIs in turn.
+
+    :returns: how many callers hung or got a wrong error.
+    """
     fault_count = 0
     with node() as server:
         loop = new_event_loop()

@@ -1,7 +1,7 @@
 """Threads share every object that threads may share: statements, types, sessions and so on.
 
-Each value, byte string and row is compared with the result of a single thread, and each call must
-end.
+Each value, byte string and row is compared with what a single thread computes for it. Each call
+must end.
 
 python -m tests.stress.threads --threads 8 --minutes 10
 
@@ -121,7 +121,7 @@ class Work:
         self.metadata = ResultMetadata(self.columns)
         self.decoded = self.metadata.row_plan.tuples(self.page, 4, ROWS)
         if [tuple(map(plain, row)) for row in self.decoded] != self.rows:
-            raise WrongAnswer("one thread alone")  # the page or this check is wrong
+            raise WrongAnswer("one thread alone")  # no other thread has begun: this test is wrong
         self.shared = _impl.bind.RowsBlock(len(KINDS))
         self.appended = 0
         self.lock = threading.Lock()
@@ -136,7 +136,10 @@ class Work:
         self.sent, self.acknowledged = [0, 0], [0, 0]  # rows, and the sum of their keys
 
     def bind(self, rng: random.Random) -> None:
-        """Bind rows with statements whose settings other threads change; compare the bytes."""
+        """Bind rows with statements whose settings other threads change, and compare the bytes.
+
+        The settings do not affect the bytes, so these must be as with one thread.
+        """
         for _ in range(50):
             index = rng.randrange(ROWS)
             statement = rng.choice(self.statements)
@@ -161,7 +164,10 @@ class Work:
         self.profile.request_timeout = rng.uniform(10, 20)
 
     def decode(self, rng: random.Random) -> None:
-        """Decode a page with a row plan, which several threads may use for the first time."""
+        """Decode a page with a row plan (the decoder for a list of columns).
+
+        Sometimes the plan is new, so that several threads may use it for the first time together.
+        """
         if rng.random() < 0.3:
             self.metadata = ResultMetadata(self.columns)
         plan = self.metadata.row_plan
@@ -220,12 +226,12 @@ class Work:
             self.tablets.take_hosts([self.host])
 
     def refresh(self, rng: random.Random) -> None:
-        """Rarely refresh the schema, while other threads plan queries with it."""
+        """In few of the calls, refresh the schema, which other threads use for query plans."""
         if rng.random() < 0.02:
             self.cluster.refresh_schema_metadata(max_schema_agreement_wait=0)
 
     def alter(self, rng: random.Random) -> None:
-        """Alter a keyspace, of which the server sends an event; or check its replication."""
+        """Alter a keyspace, which makes the server send an event; or check its replication."""
         if rng.random() < 0.2:
             self.mix.session.execute(ALTER, timeout=LONG)
         else:
@@ -284,7 +290,7 @@ class Work:
         rng.choices(ways, [8, 5, 3, 1, 1, 1])[0](rng)
 
     def cancelled(self, rng: random.Random) -> None:
-        """Rarely run an asyncio session in this thread, and cancel half of its requests."""
+        """In few of the calls, run an asyncio session in this thread; cancel half its requests."""
         if rng.random() > 0.05:
             return
         asyncio.run(self._tasks(rng))
@@ -358,7 +364,8 @@ def main() -> None:
             thread.join(max(0.0, end - time.monotonic()) + PATIENCE)
         hung = sum(thread.is_alive() for thread in threads)
         rows = work.shared.rows()
-        # The shared objects must be complete, and no deadline may be left.
+        # The shared objects must contain what all threads have added, and no deadline of a call may
+        # be left.
         if len(rows) != work.appended or {row.data for row in rows} - work.expected_blocks:
             work.outcomes["WRONG rows of the block"] += 1
         if not hung and not work.written():

@@ -1,4 +1,7 @@
-"""Writes archives that have the same bytes at every build: times, owners and order are fixed."""
+"""Writes archives whose bytes are the same at every build.
+
+For that, all files have the same time and no owner, and are in a fixed order.
+"""
 
 from __future__ import annotations
 
@@ -58,10 +61,10 @@ def write_wheel(
 ) -> Path:  # fmt: skip
     """Write a wheel and return its path.
 
-    :param files: contents by name. WHEEL (replaced) and RECORD (added) are made here.
+    :param files: the contents of the files by name. WHEEL is replaced, and RECORD is added.
     :param python: the Python part of the wheel's tag, such as ``cp313``.
     :param abi: the ABI part of the tag, such as ``cp313t``.
-    :param platforms: the platform parts of the tag; a wheel may have several.
+    :param platforms: the platforms in the tag. A wheel may name several.
     :param epoch: the time of all files, in seconds.
     :param folder: where to write it.
     """

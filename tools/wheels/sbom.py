@@ -25,7 +25,7 @@ def document(metadata: bytes, epoch: int, tools: dict[str, str], tag: str) -> by
     bill = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
-        # The serial number is the same at every build of the same wheel.
+        # The serial number is computed, not random, so that each build of a wheel has the same.
         "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{purl}#{epoch}#{tag}')}",
         "version": 1,
         "metadata": {

@@ -84,7 +84,10 @@ class Named(type):
 
 
 class StandIn(types.ModuleType):
-    """A module in place of ``ssl``: every attribute is a class; names with Error are exceptions."""
+    """A module that can be imported in place of ``ssl`` or ``zlib``.
+
+    Every attribute is a class. If its name contains "Error", it is an exception class.
+    """
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

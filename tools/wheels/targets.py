@@ -78,9 +78,10 @@ class Interpreter(NamedTuple):
 
     @property
     def defines(self) -> list[str]:
-        """Compiler flags for a build without the GIL that uses the headers of a build with it.
+        """The compiler flags that are needed if the headers are those of another build.
 
-        The headers of both builds of a version differ only in this definition.
+        For a build without the GIL, only the headers of the build with the GIL may be here. Both
+        differ only in the macro that this flag defines.
         """
         return ["-DPy_GIL_DISABLED=1"] if self.is_free_threaded and self.python is None else []
 
@@ -141,7 +142,8 @@ def _version_and_headers(python: Path) -> list[str]:
     done = subprocess.run(
         [str(python), "-c", _PRINT_VERSION_AND_HEADERS], capture_output=True, text=True, timeout=60
     )
-    # A version manager may have a shim (a start script) for a version that is not installed.
+    # The program may fail: a version manager can have a shim (a start script) for a version that is
+    # not installed.
     return done.stdout.splitlines() if done.returncode == 0 else []
 
 

@@ -95,7 +95,7 @@ def assigned_and_saved(context, make):
 
 
 def created_with_null(context, make):
-    """Record what save() writes after an instance was created with nulls and one column was set."""
+    """Record whether save() of one changed column also writes the nulls of create() again."""
     for label, instance, name, value in _cases(context, make):
         setattr(instance, name, value)
         context.record_call(label, lambda: instance.save() is instance)

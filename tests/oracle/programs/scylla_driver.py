@@ -1,7 +1,8 @@
 """Reads `count` rows of each keyspace twice with scylla-driver.
 
-After the first time, it prints ``go`` and the keyspace: the driver now knows the tablets. After the
-second time, it prints ``done``. Each time it waits for a line from the parent process.
+After the first time, the driver knows the tablets, and the program prints ``go`` and the keyspace.
+After the second time, it prints ``done``. After each of these lines, it waits for a line from the
+parent process.
 """
 
 import sys

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 
-# Remove this folder from the path: `import scyllapy` must not find this file.
+# Remove this folder from the path: otherwise `import scyllapy` would import this file.
 sys.path.pop(0)
 import scyllapy
 

@@ -16,8 +16,8 @@ from common import HOST, KEYSPACE, PORT, make_cluster, new_keyspace
 logging.disable(logging.CRITICAL)
 
 
-# adapta reads the types of the fields. In an ordinary class they would be strings, because of the
-# import of `annotations` from `__future__`.
+# adapta reads the types of the fields, which must be classes. In an ordinary class definition they
+# would be strings, because this file imports `annotations` from `__future__`.
 Reading = make_dataclass(
     "Reading",
     [

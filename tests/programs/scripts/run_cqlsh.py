@@ -133,10 +133,10 @@ def section(name: str, text: str) -> None:
 
 
 def without_times(text: str) -> str:
-    """Return a report of COPY without what varies: rates, times, progress and paths."""
+    """Return a report of COPY without the parts that vary: rates, times, progress and paths."""
     text = re.sub(r"[^\r\n]*\r", "", text)
     text = re.sub(r"Processed: [^\n]*?(\d+) rows;[^\n]*", r"Processed: \1 rows", text)
-    # Of several progress lines, which cqlsh prints if COPY takes long, keep only the last.
+    # If COPY takes long, cqlsh prints several progress lines. Keep only the last.
     text = re.sub(r"(Processed: \d+ rows\s*)+(?=Processed: )", "", text)
     text = re.sub(r"in [\d.]+ seconds", "in some seconds", text)
     text = re.sub(r"in \d+ minutes?,? [^\n]*seconds?\S*", "in some seconds", text)
@@ -167,7 +167,8 @@ def copy_there_and_back(folder: str) -> None:
 
     Print whether both files have the same rows; at the end, COPY from a file with errors.
     """
-    # Leave out the duration and the user type, which COPY FROM cannot write with any driver.
+    # Leave out the columns with a duration and with a user type: COPY FROM fails to write those
+    # with every driver.
     kinds = "kinds (id, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, q, r, s, t, v, w)"
     for table_and_columns in (kinds, "people (id, day, name)", "counts", "many"):
         table = table_and_columns.split()[0]

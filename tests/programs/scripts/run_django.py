@@ -32,7 +32,7 @@ settings.configure(
     USE_TZ=True,
 )
 
-# A Django application needs a package: make the module `people` here, without a file.
+# A Django application must be in a package. Make the package `people` here, without files.
 people = types.ModuleType("people")
 people.__path__ = []
 people.models_module = None

@@ -89,7 +89,7 @@ def tables(session: Session) -> None:
     print(database.run(f"SELECT * FROM {KEYSPACE}.t", fetch="all"))
     try:
         print(database._resolve_schema([KEYSPACE])[KEYSPACE][0].as_markdown())
-    except ValueError as error:  # langchain's model refuses an index's options with any driver
+    except ValueError as error:  # with every driver, langchain refuses the options of an index
         print(type(error).__name__, len(str(error)))
 
 

@@ -18,7 +18,7 @@ def swh_storage_cassandra_cluster() -> tuple[list[str], int]:
     return [HOST], PORT
 
 
-# pytest reads the fixtures of this plugin from its module, when it starts.
+# When pytest starts, it takes the fixtures from the plugin's module, so replace this one there.
 pytest_plugin.swh_storage_cassandra_cluster = swh_storage_cassandra_cluster
 
 
