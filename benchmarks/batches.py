@@ -24,9 +24,9 @@ LIB = Path(__file__).resolve().parent / "_lib"
 BUILDING = LIB / "worker_batches.py"
 EXECUTING = LIB / "worker_requests.py"
 CASES = "batch of 50"
-BUILD_TARGET = 10.0  # `add_many` is so many times as fast as the fastest peer's `add`
-BLOCKS_TARGET = 3.0  # memory blocks a row
-EXECUTE_TARGET = 40.0  # microseconds a batch
+BUILD_TARGET = 10.0  # `add_many` must be this many times as fast as the fastest peer's `add`
+BLOCKS_TARGET = 3.0  # the most memory blocks for a row
+EXECUTE_TARGET = 40.0  # the most microseconds for a batch
 EXTRA = {"acsylla": ("uvloop",)}  # further packages in a peer's environment
 # The other drivers have no `add_many`. Each case here is compared with the case of the others that
 # does the same work.
@@ -53,9 +53,10 @@ def keep(rows: Rows, case: str, driver: str, figure: float) -> None:
 
 
 def measure(bench: Benchmark, drivers: list[str]) -> tuple[Rows, Rows, Rows]:
-    """Return microseconds of building, blocks a row, and microseconds of executing.
+    """Measure all drivers, and return three tables, each by case and driver.
 
-    Each is a table by case and driver.
+    They have the microseconds to build a batch, the memory blocks for a row, and the microseconds
+    to execute a batch.
     """
     build: Rows = {}
     memory: Rows = {}
@@ -72,7 +73,7 @@ def measure(bench: Benchmark, drivers: list[str]) -> tuple[Rows, Rows, Rows]:
                         keep(memory, case, driver, blocks)
                 for face in faces(driver):
                     for case, figures in run(driver, EXECUTING, [face, *server, CASES]).items():
-                        # acsylla is compared with the asyncio API.
+                        # acsylla has only an asyncio API, so its figures go into the rows of "aio".
                         api = face.partition("-")[0]
                         name = f"{case.partition(',')[0]}, {'aio' if api == 'acsylla' else api}"
                         keep(execute, name, driver, figures["us"])

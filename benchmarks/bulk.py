@@ -31,7 +31,8 @@ WORKER = Path(__file__).with_name("_lib") / "worker_bulk.py"
 COPY_TARGET = 8.0
 DSBULK_TARGET = 20.0
 ROWS_A_SECOND = 1_000_000  # rows of Arrow data that a load must write per second of CPU
-# Rows for each partition key: a time series, and small partitions.
+# The shapes of the table that are measured: a time series, and small partitions. The value is the
+# number of rows for a partition key.
 SHAPES = {"a series: 1,000 rows for each key": 1000, "10 rows for each key": 10}
 
 Figures = dict[str, dict[str, float | None]]
@@ -84,7 +85,7 @@ def timed(command: list[str]) -> tuple[float, float]:
 
 
 def measure_real_node(bench: Benchmark, folder: Path) -> None:
-    """Measure and show all tools with a real node, one after the other."""
+    """Measure all tools with a real node, one after the other, and show the table."""
     from cassandra.cluster import Cluster
     from cassandra.testing import LocalCluster
 

@@ -87,7 +87,7 @@ def least(results: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def measure(bench: Benchmark, drivers: list[str]) -> dict[str, dict[str, Any]]:
-    """Return for each driver the times by case: [writing, reading]."""
+    """Return for each driver the least times of all passes: by case, [writing, reading]."""
     runs: dict[str, list[dict[str, Any]]] = {driver: [] for driver in drivers}
     passes = bench.options.passes
     with bench.progress(passes * len(drivers)) as bar:
@@ -101,7 +101,9 @@ def measure(bench: Benchmark, drivers: list[str]) -> dict[str, dict[str, Any]]:
 def targets(floor_ns: float) -> dict[str, tuple[float | None, float | None]]:
     """Return each case's targets (writing, reading) in nanoseconds.
 
-    The target -1 of a case stands for three times the floor plus 150 ns.
+    A case whose target is -1 may take three times the floor plus 150 ns.
+
+    :param floor_ns: the time that C takes (see `floor`).
     """
     from benchmarks._lib import worker_codecs  # not at the top, since it imports the driver
 
@@ -165,7 +167,7 @@ def main() -> int:
 
 
 def pytest_generate_tests(metafunc: Any) -> None:
-    """Make a test of each case, if pytest runs this file."""
+    """Make a test of each case; pytest calls this function if it runs this file."""
     from benchmarks._lib import worker_codecs
 
     metafunc.parametrize("name", [case[0] for case in worker_codecs.cases()])

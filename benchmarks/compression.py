@@ -22,7 +22,8 @@ from benchmarks._lib.requirements import has
 from benchmarks._lib.worker_requests import PAGE_ROWS
 
 PAGE = "page of 5,000 rows"
-# Drivers do not compress the small bodies of these requests. The server compresses all answers.
+# In these cases drivers send no compressed requests, since the bodies are too small. The server
+# compresses all of its answers.
 CASES = [PAGE, "select of one row, 100 in flight", "insert, 100 in flight"]
 PEERS = ("scylla-driver", "cassandra-driver")
 EXTRA = ("numpy", "uvloop", "lz4")

@@ -17,7 +17,7 @@ from benchmarks._lib.report import Benchmark
 from benchmarks._lib.tables import least_over
 
 WORKER = Path(__file__).with_name("_lib") / "worker_connect.py"
-TARGETS = {"first connect, wall": 7.0, "first connect, CPU": 6.0}  # milliseconds
+TARGETS = {"first connect, wall": 7.0, "first connect, CPU": 6.0}  # at most, in milliseconds
 CASES = {
     f"{which} connect, {name}": (which, figure)
     for which in ("first", "second")

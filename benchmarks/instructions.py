@@ -75,7 +75,7 @@ def instructions_by_function(report: str) -> dict[str, int]:
         # For example: "1,234 (12.3%)  file.c:function'2 [library.so]".
         row = re.match(r"\s*([\d,]+)(?:\s+\([^)]*\))?\s+\S*?:(\S.*?)(?:\s+\[(.*)\])?$", line)
         if row is not None:
-            name = row[2].partition("'")[0]  # "'2" is the depth of recursion
+            name = row[2].partition("'")[0]  # leave out the depth of recursion, such as "'2"
             counts[name] = counts.get(name, 0) + int(row[1].replace(",", ""))
     return counts
 
@@ -116,7 +116,8 @@ def measure(
             )
             address = [server[0], str(server[1])]
             bar.step(f"{case.name}, not counted")
-            # The first process may have to write bytecode files, which would be counted.
+            # Run the worker once without counting: the first process may have to write bytecode
+            # files.
             run_worker(WORKER, [case.name, *address, str(FEW)], environment, Path(folder))
             counts = []
             for passes, output_file in ((FEW, few), (MANY, many)):
@@ -198,7 +199,7 @@ def main() -> int:
     bench.need_program("valgrind")
     bench.need_program("cc")
     if options.without:
-        # We import it here, so that options can be checked without compiled modules.
+        # Import it only here, so that the options can be checked without compiled modules.
         from cassandra._impl import TWINS
 
         if strangers := set(options.without.split(",")) - TWINS.keys():

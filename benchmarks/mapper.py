@@ -72,7 +72,7 @@ def rules() -> list[null_server.Rule]:
 
 
 def measure(bench: Benchmark, drivers: list[str]) -> Rows:
-    """Measure all drivers, and return the least figures of all rounds by case and driver."""
+    """Measure all drivers in several rounds; return the least figures, by case and driver."""
     rows: Rows = {}
     rounds = bench.options.rounds
     steps = bench.progress(rounds * len(drivers))

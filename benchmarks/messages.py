@@ -14,7 +14,7 @@ import sys
 from benchmarks._lib.peers_messages import compare
 from benchmarks._lib.report import Benchmark
 
-# Nanoseconds with the compiled modules.
+# For each case, the most nanoseconds that the compiled modules may take.
 TARGETS = {
     "EXECUTE 12 parameters": 500.0,
     "bind + EXECUTE 10 columns": 1_000.0,
@@ -39,7 +39,7 @@ def allocations(bench: Benchmark) -> None:
     del warm
     before = sys.getallocatedblocks()
     kept = [bodies.execute_body(b"i" * 16, None, params, 4) for _ in range(1000)]
-    blocks = sys.getallocatedblocks() - before - 1  # without the list
+    blocks = sys.getallocatedblocks() - before - 1  # one block is the list
     bench.note(f"blocks per kept EXECUTE body, {implementation}: {blocks / len(kept):.2f}")
 
 

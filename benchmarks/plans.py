@@ -19,18 +19,19 @@ from benchmarks._lib.tables import least_over
 
 SCRIPT = Path(__file__).resolve().parent / "_lib" / "worker_plans.py"
 FIRST = "first host and token, TokenAware(DCAware)"
-TARGETS = {FIRST: 1000.0, "get_replicas(keyspace, key)": 1000.0}  # nanoseconds
+TARGETS = {FIRST: 1000.0, "get_replicas(keyspace, key)": 1000.0}  # at most, in nanoseconds
 TIMES = {FIRST: 10.0}  # how many times as fast as the fastest peer it must be
-RING_TARGET = 1.0  # seconds
+RING_TARGET = 1.0  # the most seconds to build the ring
 
 
 Rows = dict[str, dict[str, float | None]]
 
 
 def measure(bench: Benchmark, drivers: list[str]) -> tuple[Rows, Rows]:
-    """Return the nanoseconds of plans, the least of all passes, and the seconds to build the ring.
+    """Return two tables: the nanoseconds of query plans, and the seconds to build the token ring.
 
-    The drivers take turns. If a driver fails to build the ring, its figure is None.
+    Each figure is the best of all passes, in which the drivers take turns. If a driver fails to
+    build the ring, its figure is None.
     """
     options = bench.options
     sizes = [str(options.hosts), str(options.vnodes)]

@@ -23,7 +23,7 @@ from benchmarks._lib.report import Benchmark
 from benchmarks._lib.requirements import has, lacking
 from benchmarks._lib.tables import least_over
 
-# Client CPU in microseconds.
+# For each API and case, the most microseconds of client CPU for a request.
 TARGETS: dict[str, dict[str, float]] = {
     "aio": {
         "insert, 100 in flight": 5.0,
@@ -47,7 +47,7 @@ MOST_WITHOUT_UVLOOP = 1.5  # times the CPU with uvloop
 MOST_FOR_BLOCKING = 1.4  # times the CPU of the awaited request
 MOST_LATER = 25.0  # microseconds by which it may take longer
 
-# The API of each peer, as worker_requests.py names it.
+# The API of each peer that is measured, by its name in worker_requests.py.
 PEERS = {
     "cassandra-driver": "blocking",
     "scylla-driver": "blocking",
@@ -73,8 +73,8 @@ def peer_lanes(bench: Benchmark) -> list[Lane]:
 def system_calls(lane: Lane, address: str, port: int) -> float | None:
     """Return the number of system calls of a request with 100 in flight.
 
-    We run the worker with 10,000 and with 110,000 requests, and divide the difference, so that
-    connecting and preparing do not count. Return None if strace is not installed.
+    The worker runs with 10,000 and with 110,000 requests. Only the difference counts, so that
+    connecting and preparing are left out. Return None if strace is not installed.
     """
     if lacking("strace") is not None:
         return None
@@ -110,7 +110,7 @@ def system_calls(lane: Lane, address: str, port: int) -> float | None:
             if total is None:
                 return None
             counts.append(int(total[1]))
-    return (counts[1] - counts[0]) / 100_000  # ten times 10,000 requests more
+    return (counts[1] - counts[0]) / 100_000  # the second run makes 100,000 requests more
 
 
 def ratios_of(

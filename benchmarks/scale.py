@@ -79,7 +79,7 @@ SHOWN = [
     "idle %",
     "shutdown ms",
 ]
-TOKENS = 16  # of each node
+TOKENS = 16  # the number of tokens of each node
 PATIENCE = 60.0  # seconds until a node that is gone must have been noticed
 PROPORTION = 1.5  # connecting to ten times as many nodes may take at most 15 times the CPU
 
@@ -122,7 +122,7 @@ def rules(settings: dict[str, Any]) -> list[Rule]:
     peers_v2: Rule = (QUERY, b"system.peers_v2", 0, (0x2200).to_bytes(4, "big") + string("none"))
     schema = []
     if settings["tables"]:
-        # We import it here because it imports the driver, which may be missing (see `start`).
+        # Import it only here: it imports the driver, and `start` reports if that is missing.
         from benchmarks._lib import schema_tables
 
         schema = schema_tables.rules(settings["tables"])

@@ -14,8 +14,8 @@ import sys
 from benchmarks._lib import peers
 from benchmarks._lib.report import Benchmark
 
-CHOICE_TARGET, LOOK_UP_TARGET, PAYLOAD_TARGET = 0.5, 0.5, 1.0  # microseconds
-MEMORY_TARGET = 100.0  # megabytes for a million tablets
+CHOICE_TARGET, LOOK_UP_TARGET, PAYLOAD_TARGET = 0.5, 0.5, 1.0  # at most, in microseconds
+MEMORY_TARGET = 100.0  # the most megabytes for a million tablets
 
 
 def main() -> int:
@@ -26,7 +26,7 @@ def main() -> int:
         quick_duration_text="5 s",
     )
     bench.add_option("--tablets", type=int, default=1_000_000)
-    # In pure Python, adding a tablet takes longer the more tablets there are.
+    # Take few tablets in pure Python, where adding one takes longer the more there are.
     options = bench.start(tablets=100_000 if "c" in peers.lanes() else 5_000)
     peers.own_lanes(bench)
     from benchmarks._lib import shards  # not at the top, since it imports the driver

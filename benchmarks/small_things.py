@@ -25,7 +25,7 @@ from benchmarks._lib.callgrind import count, counted_environment, run_worker
 from benchmarks._lib.report import Benchmark
 
 WORKER = Path(__file__).with_name("_lib") / "worker_small_things.py"
-FEW = 100  # calls of the shorter run
+FEW = 100  # number of calls in the shorter run
 SIDES = ("ours", "floor")
 
 
@@ -71,13 +71,13 @@ def per_call(case: Case, side: str, environment: dict[str, str], folder: Path) -
     def arguments(calls: int) -> list[str]:
         return [case.name, side, str(calls)]
 
-    # The first process may have to write bytecode files, which would be counted.
+    # Run the worker once without counting: the first process may have to write bytecode files.
     run_worker(WORKER, arguments(1), environment, folder)
 
     def count_instructions(calls: int) -> int:
         return count(WORKER, arguments(calls), environment, folder / f"{side}-{calls}")
 
-    # Count both at the same time: counts do not depend on the load of the machine.
+    # Count both runs at the same time, since counts do not depend on the load of the machine.
     with ThreadPoolExecutor(2) as pool:
         few, many = pool.map(count_instructions, (FEW, FEW + case.calls))
     return (many - few) / case.calls

@@ -78,7 +78,7 @@ def rate(threads: int, plans: str, seconds: float, gil: str) -> float:
     :param gil: the value of ``PYTHON_GIL``: "1" with the GIL, "0" without it.
     """
     environment = {**peers.inherited(), **peers.own_settings(), "PYTHON_GIL": gil}
-    if not sysconfig.get_config_var("Py_GIL_DISABLED"):  # other builds do not accept the variable
+    if not sysconfig.get_config_var("Py_GIL_DISABLED"):  # a build with the GIL refuses the variable
         del environment["PYTHON_GIL"]
     command = [sys.executable, "-c", CODE, str(threads), str(seconds), plans]
     result = subprocess.run(

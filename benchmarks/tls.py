@@ -30,7 +30,7 @@ from benchmarks._lib.requirements import has
 
 CASES = ["insert, 100 in flight", "page of 5,000 rows"]
 PEER = "cassandra-driver"
-# Types of keys: name, and bits of an RSA key (None for an elliptic curve).
+# The types of keys: name, and the number of bits of an RSA key (None for an elliptic curve).
 KINDS: tuple[tuple[str, int | None], ...] = (
     ("elliptic curve", None),
     ("RSA 2048", 2048),
@@ -80,7 +80,7 @@ def compare(bench: Benchmark, lanes: list[Lane], plain_port: int, tls_port: int,
 
 
 def openings(bench: Benchmark, folder: Path, plain_port: int) -> None:
-    """Measure and show opening a connection, for several types of keys."""
+    """Measure what opening a connection costs, for several types of keys, and show the table."""
     from benchmarks._lib import handshakes
     from cassandra.testing.tls import Authority
 
@@ -124,7 +124,7 @@ def resumed_over_full(rows: Rows) -> dict[str, dict[str, float]]:
 
 
 def bare_handshakes(bench: Benchmark, folder: Path) -> None:
-    """Measure and show TLS handshakes in memory, full and resumed."""
+    """Measure what TLS handshakes in memory cost, full and resumed, and show the table."""
     from benchmarks._lib.handshakes import OPENED, bare_handshake
     from cassandra.testing.tls import Authority
 

@@ -37,7 +37,7 @@ def least(results: list[dict[str, Any]]) -> Times:
 
 
 def measure(bench: Benchmark, drivers: list[str]) -> dict[str, Times]:
-    """Return the times by driver."""
+    """Return the least times of all passes, by driver."""
     runs: dict[str, list[dict[str, Any]]] = {driver: [] for driver in drivers}
     with bench.progress(bench.options.passes * len(drivers)) as bar:
         for _ in range(bench.options.passes):

@@ -102,7 +102,7 @@ def main() -> None:
     )
     parser.add_argument("--port", type=int, default=9042)
     options = parser.parse_args()
-    # The mapper warns about schema changes unless the program allows them by this variable.
+    # With this variable, the program allows the mapper to change the schema. Otherwise it warns.
     os.environ.setdefault(management.CQLENG_ALLOW_SCHEMA_MANAGEMENT, "1")
     with node(options.contact_points, options.port) as (hosts, port):
         connection.setup(hosts, KEYSPACE, port=port)

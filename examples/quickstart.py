@@ -65,7 +65,7 @@ PEER = (57.8, 2.68)
 
 @dataclass
 class Summary:
-    """The outcome of the run, and how long it took. Times are in seconds; CPU is this process's."""
+    """The figures of a run. Times are in seconds; CPU times are those of this process."""
 
     plain_rows: int
     plain_seconds: float
@@ -184,7 +184,7 @@ def load(session: Session, text: str, rows: Sequence[tuple[Any, ...]]) -> tuple[
     insert = session.prepare(text)
     bar = ProgressBar("loading", len(rows))
     started, used = time.perf_counter(), time.process_time()
-    # With a generator, only the requests in flight and their results are in memory.
+    # With results_generator=True, results come one by one, so that few are in memory.
     outcomes = execute_concurrent_with_args(
         session, insert, rows, concurrency=128, results_generator=True
     )
@@ -250,7 +250,7 @@ def run(
 
 
 def drop_schema(contact_points: list[str], port: int) -> None:
-    """Remove the example's keyspace from a cluster that was running before."""
+    """Drop the example's keyspace. This is for your own cluster, which goes on running."""
     with Cluster(contact_points, port=port) as cluster, cluster.connect() as session:
         session.execute(f"DROP KEYSPACE IF EXISTS {KEYSPACE}", timeout=120)
 

@@ -62,7 +62,7 @@ STATUS: dict[type[Exception], tuple[int, str]] = {
     WriteTimeout: (504, "the database did not answer in time"),
     ConnectionException: (504, "the connection to the database broke"),
 }
-START_WITHIN = 5.0  # seconds to wait for the database at the start
+START_WITHIN = 5.0  # seconds to wait for the database before the service starts without it
 HOSTS = os.environ.get("CASSANDRA_HOSTS", "127.0.0.1").split(",")
 # The profile with which `/ready` reads. It is like that of the service's requests, but asks a
 # further node after 0.2 s without an answer.
@@ -89,7 +89,7 @@ class Note:
 
 @dataclass
 class NewNote:
-    """The body of a request."""
+    """The JSON body of a request that adds a note."""
 
     body: str
 
@@ -129,7 +129,7 @@ class Notes:
         return note
 
     async def page(self, owner: str, state: bytes | None) -> dict[str, Any]:
-        """Return a page of notes, and the token of the next page or None.
+        """Return a page of notes, and the token of the next page (None after the last).
 
         :param state: the paging state of the previous page. None reads the first page.
         """

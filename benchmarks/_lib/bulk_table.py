@@ -48,7 +48,8 @@ Row = tuple[str, datetime.datetime, int, float, str, int]
 def rows_of(count: int, partitions: int) -> Iterator[Row]:
     """Yield random rows, the same in each run.
 
-    :param partitions: the number of partition keys.
+    :param count: the number of rows.
+    :param partitions: the number of different partition keys that they have.
     """
     generator = random.Random(1)
     for number in range(count):

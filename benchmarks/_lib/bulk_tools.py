@@ -14,7 +14,7 @@ from benchmarks._lib.report import Benchmark
 
 __all__ = ["Tool", "cqlsh", "dsbulk", "turbocql"]
 
-VERSION = "1.10.0"  # of dsbulk
+VERSION = "1.10.0"  # the version of dsbulk that is downloaded
 # The Maven artifacts of dsbulk (their names without the prefix "dsbulk-") that are needed to load
 # and unload CSV.
 PARTS = (
@@ -54,7 +54,7 @@ class Tool:
 
     @property
     def formats(self) -> list[str]:
-        """The formats that the tool can unload to."""
+        """The names of the formats that the tool can unload to, such as "csv"."""
         return list(self._unload)
 
     def load(self, path: Path) -> list[str]:
@@ -62,12 +62,19 @@ class Tool:
         return [argument.replace("PATH", str(path)) for argument in self._load]
 
     def unload(self, path: Path, form: str) -> list[str]:
-        """Return the command that unloads into a file or folder."""
+        """Return the command that unloads the table.
+
+        :param path: the file or folder that it writes.
+        :param form: one of `formats`.
+        """
         return [argument.replace("PATH", str(path)) for argument in self._unload[form]]
 
 
 def turbocql(address: str, port: int, has_parquet: bool) -> Tool:
-    """Return this driver's own tool."""
+    """Return this driver's own tool, ``python -m cassandra.bulk``.
+
+    :param has_parquet: True if it can unload to Parquet, too.
+    """
     command = [sys.executable, "-m", "cassandra.bulk"]
     server = ["--hosts", address, "--port", str(port)]
     forms = ["csv", "parquet"] if has_parquet else ["csv"]
@@ -110,7 +117,7 @@ def dsbulk(bench: Benchmark, address: str, port: int) -> Tool | None:
     command = [java, "-cp", f"{folder}/jars/*", main]
     server = ["-h", json.dumps([address]), "-port", str(port), "-logDir", str(folder / "logs")]
     table = ["-k", NAME.split(".")[0], "-t", NAME.split(".")[1], *server]
-    # cqlsh writes timestamps in this format, which dsbulk does not read by default.
+    # The CSV file has timestamps as cqlsh writes them. dsbulk has to be told this format.
     table += ["--codec.timestamp", "yyyy-MM-dd HH:mm:ssZ"]
     return Tool(
         "dsbulk",

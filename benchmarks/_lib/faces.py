@@ -27,8 +27,8 @@ class Lane(NamedTuple):
     - `name`: the heading.
     - `python`: the interpreter of the driver's environment.
     - `settings`: further environment variables.
-    - `face`: the API, as the worker names it.
-    - `port`: the port of the lane's own server. None for the server of the other lanes.
+    - `face`: the API, by its name in worker_requests.py.
+    - `port`: the port of the lane's own server. None if it uses the same server as other lanes.
     """
 
     name: str

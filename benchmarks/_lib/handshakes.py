@@ -40,7 +40,7 @@ async def opening(
     """Return the microseconds of CPU and of wall time to open a connection.
 
     :param context: the TLS context. None connects without TLS.
-    :param resumes_sessions: if TLS sessions are resumed.
+    :param resumes_sessions: True if each connection resumes the TLS session of an earlier one.
     """
     from cassandra import aio
     from cassandra.ssl_session_cache import SSLSessionCache

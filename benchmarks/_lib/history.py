@@ -18,7 +18,7 @@ from typing import NamedTuple
 __all__ = ["FILE", "TOLERANCE", "Record", "add", "environment", "grown", "last", "read"]
 
 FILE = Path(__file__).parents[1] / "history" / "instructions.csv"
-TOLERANCE = 0.02  # two runs of one build differ by up to 0.4 %
+TOLERANCE = 0.02  # a count may grow by 2 %: even two runs of one build differ by up to 0.4 %
 
 
 class Record(NamedTuple):
@@ -50,7 +50,7 @@ def read(file: Path = FILE) -> list[Record]:
     with file.open(newline="") as lines:
         for number, line in enumerate(csv.reader(lines), 1):
             if number == 1:
-                continue  # the heading
+                continue  # skip the heading
             try:
                 date, place, case, instructions, why = line
                 records.append(Record(date, place, case, int(instructions), why))

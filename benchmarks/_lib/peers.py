@@ -181,8 +181,8 @@ def run(
 ) -> Any:
     """Run `script` with the interpreter `python`; return the JSON on the last line of its output.
 
-    No figure includes compiling to bytecode: an installed driver has bytecode files already, and a
-    source tree gets them in the first round.
+    No best figure includes the time to compile to bytecode: an installed driver has bytecode files
+    already, and a source tree gets them in the first round.
 
     :param settings: further environment variables.
     :raises WorkerFailed: if the script exits with an error.

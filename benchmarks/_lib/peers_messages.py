@@ -56,7 +56,8 @@ def without_compiled_modules(peer: str, python: Path) -> Path:
             [str(python), "-c", "import cassandra; print(cassandra.__path__[0])"],
             cwd=peers.cache(), check=True, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
-        # Rename the copy when it is complete: an interrupted copy must not be used.
+        # Copy to another name, and rename the copy when it is complete: an incomplete copy must not
+        # be used.
         unfinished = home.with_suffix(".unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         ignored = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
@@ -66,7 +67,10 @@ def without_compiled_modules(peer: str, python: Path) -> Path:
 
 
 def own_lanes(bench: Benchmark, apis: Sequence[str] = ("engine", "api")) -> list[Lane]:
-    """Return this driver's lanes: the engine's functions and the public API, compiled and pure."""
+    """Return this driver's lanes: each implementation with each of `apis`.
+
+    :param apis: "engine" for the engine's internal functions, "api" for the public API.
+    """
     names = peers.own_lanes(bench)
     settings = peers.own_settings()
     return [

@@ -37,7 +37,10 @@ class Progress:
         self._done = 0
 
     def step(self, label: str) -> None:
-        """Show that the step `label` begins, and that the previous step is done."""
+        """Show that a step begins, and that the one before it is done.
+
+        :param label: the name of the step.
+        """
         if self._shows:
             filled = BAR * self._done // max(self._total, 1)
             bar = "#" * filled + "." * (BAR - filled)
@@ -149,9 +152,12 @@ class Benchmark:
         self.say(text)
 
     def add_target(self, text: str, is_met: bool) -> None:
-        """Record whether a figure meets a target of the project; ``--check`` prints it at the end.
+        """Record whether a figure meets a target of the project.
+
+        With ``--check``, `end` prints all targets, and returns 1 if one is missed.
 
         :param text: the figure and the target in words.
+        :param is_met: True if the figure meets the target.
         """
         self.targets.append((text, is_met))
 
@@ -169,7 +175,7 @@ class Benchmark:
     ) -> None:
         """Add a table to the report, and print it.
 
-        :param title: the heading of the first column, which has the cases, with the unit.
+        :param title: the heading of the first column (the cases), which also names the unit.
         :param rows: for each case, the figures by column.
         :param ratios: further columns: for each heading, the ratios by case.
         """

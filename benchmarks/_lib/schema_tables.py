@@ -141,7 +141,7 @@ def rules_of(content: Mapping[str, Sequence[Row]]) -> list[Rule]:
 
     :param content: the rows, by the name of the schema table; other schema tables are empty.
     """
-    # Some drivers require these two options.
+    # Some drivers refuse an answer to OPTIONS without these two options.
     supported = (
         string("CQL_VERSION") + b"\0\x01" + string("3.4.6") + string("COMPRESSION") + b"\0\0"
     )
@@ -149,7 +149,8 @@ def rules_of(content: Mapping[str, Sequence[Row]]) -> list[Rule]:
     for name, described in {**SCHEMA_TABLES, **SCHEMA_TABLES_OF_5_0}.items():
         rows = content.get(name, [])
         if name.endswith(".columns"):
-            # This driver lists the columns that it needs (the last is "type"); others use "*".
+            # This driver selects only the columns that it needs, of which "type" is the last. For
+            # its query, there is a rule of its own. Others select "*".
             needed = [column for column in described if column[0] != "column_name_bytes"]
             rules.append((QUERY, f"type FROM {name}".encode(), RESULT, body(name, needed, rows)))
         rules.append((QUERY, f" {name}".encode(), RESULT, body(name, described, rows)))

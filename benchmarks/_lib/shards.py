@@ -60,7 +60,7 @@ def choice(cluster: Any, session: Any) -> dict[str, float]:
         shard_tables = [pool.shards for pool in pools]
         connections = [pool.connections for pool in pools]
         for pool in pools:
-            # Without shards, a pool has one connection.
+            # If a node has no shards, its pool has only one connection: make the pool look so.
             pool.shards, pool.connections = None, pool.connections[:1]
         figures[f"{keyspace}, without"] = fastest_call(choose_connection)
         for pool, shard_table, pool_connections in zip(

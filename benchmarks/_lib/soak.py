@@ -127,7 +127,8 @@ def disturb(nodes: FakeCluster, rng: random.Random) -> None:
         node.drop_connections()
         time.sleep(rng.uniform(0.1, 1.0))
         node.accept_connections()
-    # The nodes record all requests for tests: drop them, so that memory does not fill up.
+    # Fake nodes record all requests, which only tests need. Drop the records, so that they do not
+    # fill the memory.
     for fake in nodes.nodes:
         fake.forget_requests()
 
@@ -173,7 +174,7 @@ def broken_nodes(seed: int) -> Iterator[tuple[int, list[str]]]:
         port, *addresses = process.stdout.readline().split()
         yield int(port), addresses
     finally:
-        # This closes the process's standard input, which ends it.
+        # `communicate` closes the process's standard input, which makes it end.
         process.communicate(timeout=60)
 
 
@@ -247,7 +248,7 @@ async def work(soak: Soak, session: aio.Session, select: Any, insert: Any) -> No
                 continue
             if draw < 0.55:
                 request = asyncio.ensure_future(session.execute(select, (key,)))
-                await asyncio.sleep(0)  # let the task send the request
+                await asyncio.sleep(0)  # let the task send the request before it is cancelled
                 request.cancel()
                 soak.outcomes["cancelled"] += 1
                 continue
@@ -297,7 +298,10 @@ def work_blocking(soak: Soak, cluster: Cluster) -> None:
 
 
 def figures(loops: list[asyncio.AbstractEventLoop]) -> dict[str, float]:
-    """Return memory, file descriptors, threads, tasks and objects of this process now."""
+    """Return how many MiB, descriptors, threads, tasks and objects this process has now.
+
+    :param loops: the event loops whose tasks are counted.
+    """
     gc.collect()
     with open("/proc/self/statm", encoding="ascii") as file:
         resident = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20

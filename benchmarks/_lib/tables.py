@@ -1,4 +1,4 @@
-"""Tables of figures: cases as rows, drivers or variants as columns, ratios last."""
+"""Tables of figures. Rows are cases, columns are drivers or variants, and ratios come last."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from worker_requests import (  # type: ignore[import-not-found]
     by_workers,
 )
 
-CONNECTIONS = 20  # PostgreSQL and Redis process one request of a connection at a time
+CONNECTIONS = 20  # several, as PostgreSQL and Redis serve one request of a connection at a time
 FIELDS = ("a", "b", "c", "d", "e")
 
 

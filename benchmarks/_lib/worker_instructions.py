@@ -50,8 +50,8 @@ SELECT = "SELECT one FROM five WHERE a = ?"
 ROW = (7, "hello world", 7, 1.5, True)
 KEY = (7,)
 
-# A program runs about fifty times slower under callgrind. We multiply the interval after which
-# threads switch, so that they switch after as many instructions as without callgrind.
+# A program runs about fifty times slower under callgrind. So the time after which Python switches
+# threads is multiplied by this: then they switch after as many instructions as without callgrind.
 SLOWER = 50
 
 # Under callgrind, connecting takes longer than the default time limits.

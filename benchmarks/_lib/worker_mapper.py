@@ -100,7 +100,7 @@ def measure_blocking(address: str, port: int) -> Figures:
     for _ in passes(figures, "iteration over 5,000 rows, a row", 3 * ROWS):
         for _ in range(3):
             assert sum(1 for _ in page.objects.all()) == ROWS
-    # Fill caches first, so that we count only the memory of the instances.
+    # Read once before, to fill caches: then only the memory of the instances is counted.
     instances = list(page.objects.all())
     del instances
     tracemalloc.start()

@@ -238,7 +238,7 @@ def vector_page(count: int) -> bytes:
 def result_cases() -> dict[str, Callable[[], Any]]:
     """Return cases that decode a page into rows, a DataFrame or a matrix.
 
-    DataFrame and matrix are made in the fastest way that this driver has.
+    A DataFrame or matrix is made in the fastest way that the measured driver has.
     """
     import numpy
     import pandas
@@ -276,7 +276,7 @@ def frames_of(decode: Callable[[], Any], pandas: Any) -> dict[str, Callable[[], 
     handler = getattr(protocol, "NumpyProtocolHandler", None)
     if handler is not None:
         arrays = decoder_of(page(5000), handler=handler)
-        # Depending on the driver, the handler returns a dict of arrays, or a list with such a dict.
+        # Depending on the driver, `parsed_rows` is a dict of arrays, or a list that contains one.
         parsed = arrays().parsed_rows
         if isinstance(parsed, dict):
             cases["DataFrame of arrays"] = lambda: pandas.DataFrame(arrays().parsed_rows)
@@ -285,7 +285,7 @@ def frames_of(decode: Callable[[], Any], pandas: Any) -> dict[str, Callable[[], 
     return cases
 
 
-# The packages that a case needs, by the last word of its name.
+# The packages that a case needs. The key is the last word of the case's name.
 NEEDED_BY = {
     "Arrow": ("pyarrow",),
     "polars": ("polars",),

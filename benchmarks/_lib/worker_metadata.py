@@ -50,7 +50,7 @@ def connect(address: str, port: int, **settings: Any) -> tuple[Any, Any]:
 
 def timed(address: str, port: int) -> dict[str, float]:
     """Return the CPU seconds of connecting, of `touch`, and of exporting the schema as CQL."""
-    # The first connect of a process loads modules and starts threads: do not measure it.
+    # The first connect of a process loads modules and starts threads: make one without measuring.
     warm_up_cluster, _ = connect(
         address, port, schema_metadata_enabled=False, token_metadata_enabled=False
     )

@@ -163,7 +163,8 @@ def build(hosts: int, vnodes: int) -> float:
     )
     start = time.perf_counter()
     metadata.rebuild_token_map(PARTITIONER, tokens)
-    # Three replicas in each of three data centres, or all hosts if there are fewer.
+    # There must be three replicas in each of three data centres, so nine; or all hosts if the
+    # cluster has fewer.
     assert len(metadata.get_replicas("ks", b"key")) == min(hosts, 9)
     return time.perf_counter() - start
 

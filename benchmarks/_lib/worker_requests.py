@@ -25,7 +25,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
-# "lz4", or False for no compression.
+# The driver's setting `compression`: "lz4", or False for none.
 COMPRESSION: Any = os.environ.get("TURBOCQL_BENCH_COMPRESSION", False)
 QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
 PASSES = 2 if QUICK else 7
@@ -82,9 +82,10 @@ class Clock:
 
 
 def security() -> dict[str, Any]:
-    """Return the keyword arguments for TLS: ``TURBOCQL_BENCH_CA`` is the path of the server's CA.
+    """Return the keyword arguments of a cluster that uses TLS.
 
-    Without that variable, return none, and requests are sent without TLS.
+    The environment variable ``TURBOCQL_BENCH_CA`` has the path of the server's CA certificate. If
+    it is not set, the result is empty, and requests are sent without TLS.
     """
     certificate = os.environ.get("TURBOCQL_BENCH_CA")
     return {"ssl_context": ssl.create_default_context(cafile=certificate)} if certificate else {}

@@ -18,7 +18,8 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-# The folder benchmarks/: its benchmarks.py makes the package `benchmarks` importable.
+# Append the folder benchmarks/: the file benchmarks.py in it makes the package `benchmarks`
+# importable.
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 from benchmarks._lib.worker_messages import TWELVE, Column, rows_body
@@ -132,7 +133,13 @@ def error() -> Sides:
 def page_decoder(
     columns: int, count: int, factory: Any, code: int = TEXT
 ) -> tuple[Call, list[Any]]:
-    """Return a function that decodes a page of texts, and the encoded cells of each row."""
+    """Return a function that decodes a page of texts into rows, and the page's encoded cells.
+
+    :param columns: the number of columns.
+    :param count: the number of rows.
+    :param factory: the row factory that determines the kind of rows.
+    :param code: the protocol's code of the columns' type.
+    """
     names = [(f"column_{number}", code) for number in range(columns)]
     cells = [
         [b"text %d of %d" % (row, column) for column in range(columns)] for row in range(count)
@@ -143,7 +150,7 @@ def page_decoder(
     # The cells are at the end of the body, each after the four bytes of its length: compute where
     # they begin.
     start = len(body) - sum(len(cell) + 4 for row in cells for cell in row)
-    # The method of the row plan that makes the rows of this factory.
+    # For each row factory, the row plan has a method that decodes to its kind of rows.
     decode = getattr(plan, factory.row_plan_method[0])
     return (lambda: decode(body, start, count)), cells
 

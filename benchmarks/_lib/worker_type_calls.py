@@ -93,7 +93,10 @@ def nanoseconds(cqltype: Any, call: str, argument: Any) -> float:
 
 
 def main() -> None:
-    """Measure all cases, and print for each the nanoseconds of each of `CALLS`, or null."""
+    """Measure all cases, and print for each the nanoseconds of each method in `CALLS`.
+
+    A figure is null if the driver cannot do it.
+    """
     measured: dict[str, list[float | None]] = {}
     for name, cqltype, value in cases():
         times: list[float | None] = []

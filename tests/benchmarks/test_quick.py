@@ -53,7 +53,10 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(
     python: Path, folder: Path, script: Path, *arguments: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a script as a user does: by its path, from the root of the clone."""
+    """Run a script as a user does: by its path, in the root of the clone.
+
+    :param folder: the folder in which benchmarks keep environments of other drivers.
+    """
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -70,7 +73,7 @@ def run(
 
 
 def check_report(report: Any, script: Path) -> None:
-    """Check the JSON report of a script."""
+    """Raise AssertionError if something is wrong with the JSON report of a script."""
     assert report["benchmark"] == script.stem
     assert report["quick"] is True
     assert report["machine"]["cores"]

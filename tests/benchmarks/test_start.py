@@ -59,7 +59,7 @@ def test_a_benchmark_starts_as_a_module() -> None:
 
 
 def test_no_script_puts_the_clone_on_the_path() -> None:
-    """Benchmarks measure the installed driver, since the clone's package may not be compiled."""
+    """Benchmarks must import the installed driver: the clone's package may not be compiled."""
     for path in BENCHMARKS.rglob("*.py"):
         assert "sys.path.insert" not in path.read_text(), path
     # Compare the path before and after the import: if the clone is installed in editable mode, it

@@ -91,7 +91,7 @@ def spoil(session: Any, handler: Any) -> None:
 
 
 def content_of(session: Session, table: str) -> list[tuple[str, ...]]:
-    """Return the rows of a table, sorted, with different strings for different values."""
+    """Return the rows of a table, sorted. Values are strings, which differ if the values do."""
     plain = PlainRows()
     rows: list[tuple[str, ...]] = []
     result = session.execute(f"SELECT * FROM {table}")

@@ -29,7 +29,8 @@ def run_operation(session: Session, operation: str, keyspace: str, folder: Path)
     checkpoint = folder / "point"
     if operation == "scan":
         with open(folder / "rows", "a", encoding="utf-8") as file:
-            # An earlier process may have been killed in the middle of a line: end this line.
+            # An earlier process may have been killed while it wrote a line. End that line, so that
+            # the next row begins a new one.
             file.write("\n")
             for page in session.scan(source, checkpoint=checkpoint, **PAGES).pages():
                 file.write("".join(f"{k}\t{v}\n" for k, v in page.current_rows))

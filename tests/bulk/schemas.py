@@ -25,7 +25,7 @@ def _text(rng: random.Random, letters: str = LETTERS) -> str:
 
 
 def _signed_integer(rng: random.Random, bits: int) -> int:
-    # The limits and the numbers around zero are likelier than the others.
+    # Draw the limits and the numbers around zero more often than others: errors are likelier there.
     limit = 1 << (bits - 1)
     return rng.choice((0, 1, -1, limit - 1, -limit, rng.randrange(-limit, limit)))
 
@@ -168,7 +168,8 @@ class Schema:
         key, make_key = self._type(depth - 1, is_ordered=is_ordered or container != "list")
         if container == "map":
             value, make_value = self._type(depth - 1, is_ordered=is_ordered)
-            # The keys may be dicts, which have no hash, so the map is a list of pairs.
+            # The keys may be dicts, which have no hash, so they cannot be the keys of a dict. The
+            # value is a list of pairs instead.
             return f"frozen<map<{key}, {value}>>", lambda rng: _Pairs(
                 (key_value, make_value(rng))
                 for key_value in _without_duplicates(make_key(rng) for _ in _some(rng))

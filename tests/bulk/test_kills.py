@@ -31,7 +31,7 @@ TIMEOUT = 60.0  # seconds
 
 
 class KilledWork:
-    """Runs the process ``tests.bulk.killed`` on a folder, again and again, and may kill it.
+    """Runs the program ``tests.bulk.killed`` again and again on one folder, and may kill it.
 
     :param kind: the operation: "scan", "copy", "unload" or "load".
     :param folder: for the checkpoint and the files of the operation.
@@ -82,7 +82,7 @@ class KilledWork:
     def _safe_state(self) -> object:
         try:
             return self._state()
-        except FileNotFoundError:  # the process is replacing the file
+        except FileNotFoundError:  # the process has just replaced a file
             return None
 
     def run_to_the_end(self, rng: random.Random) -> None:

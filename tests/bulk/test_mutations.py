@@ -86,7 +86,7 @@ def load(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Load:
 
 
 def bound_bytes(twins: Twins, values: list[Any]) -> bytes | None:
-    """Return the bound bytes of a row, or None if it cannot be bound."""
+    """Return the encoded values of a row as they are sent, or None if it cannot be bound."""
     try:
         data: bytes = prepared_insert(twins, COLUMNS, [0]).bind_plan.bind(values, 5).data
     except (ValueError, TypeError):
@@ -219,11 +219,11 @@ def csv_oracle(data: bytes) -> Iterator[tuple[int, list[str] | None]]:
 def test_csv(
     twins: Twins, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    """A damaged CSV file has the same good rows and failed lines as for the oracle."""
+    """For a damaged CSV file, the load has the same good rows and failed lines as the oracle."""
     rng = random.Random(seed)
     path = tmp_path / "a.csv"
     for _ in range(ROUNDS):
-        # Small buffers and chunks end at many places of the file.
+        # Buffers and chunks are often small, so that they end at many different places of the file.
         monkeypatch.setattr(csv_files, "MORE_BYTES", rng.choice((7, 300, 1 << 20)))
         monkeypatch.setattr(chunks, "CHUNK_BYTES", rng.choice((100, 1000, 1 << 20)))
         text = io.StringIO(newline="")
@@ -310,7 +310,7 @@ def json_oracle(line: str) -> list[Any]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_json_lines(twins: Twins, load: Load, tmp_path: Path, seed: int) -> None:
-    """A damaged file of JSON lines has the same good rows and failed lines as for the oracle."""
+    """For damaged JSON lines, the load has the same good rows and failed lines as the oracle."""
     rng = random.Random(seed)
     path = tmp_path / "a.jsonl"
     for _ in range(ROUNDS):

@@ -51,7 +51,10 @@ def load_options(form: dict[str, Any]) -> dict[str, Any]:
 
 
 def prepare(session: Session, seed: int) -> list[Any]:
-    """Create the tables of a seed, and fill the source; return the content of the source."""
+    """Create the tables ``source`` and ``target`` of a seed, and fill ``source`` with rows.
+
+    :returns: the content of ``source``.
+    """
     assert session.keyspace is not None
     schema = Schema(seed, session.keyspace)
     for text in schema.statements():

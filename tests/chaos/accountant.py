@@ -1,4 +1,4 @@
-"""Record the outcome of each write, and at the end compare the writes with the nodes' rows."""
+"""Records the outcome of each write, and at the end compares the writes with the nodes' rows."""
 
 from __future__ import annotations
 
@@ -72,7 +72,10 @@ class Accountant:
             self.failed[type(error).__name__] += 1
 
     def note_read(self, requested: int, rows: list[tuple[int, str]]) -> None:
-        """Check that the rows have the requested key, and do not belong to another request."""
+        """Count a read, and record it as crossed if its rows belong to another request.
+
+        :param requested: the key that was requested, which each row must have.
+        """
         with self._lock:
             self.reads += 1
             if any(key != requested or value != str(requested) for key, value in rows):

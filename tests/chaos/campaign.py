@@ -54,7 +54,7 @@ def next_request(accountant: Accountant, rng: random.Random) -> tuple[str, int, 
     number to a list, in which it shows if the write was repeated. A read looks for an even number.
     """
     if accountant.acknowledged and rng.random() < 0.3:
-        # An even number, as those are the keys that reads can find.
+        # Choose an even number, because only these are keys that a read can find.
         number = rng.randrange(1, 1 + len(accountant.acknowledged)) * 2
         return READ, number, (number,)
     number = accountant.number()
@@ -94,7 +94,10 @@ class Load:
             self._accountant.note_written(number)
 
     def _send_blocking(self, number: int) -> None:
-        """Make blocking calls, one after the other."""
+        """Make blocking calls, one after the other, until the load is stopped.
+
+        :param number: the number of the thread, which decides its random choices.
+        """
         rng = random.Random(self._seed + number)
         while not self._over.is_set():
             statement, request_number, values = next_request(self._accountant, rng)
@@ -108,7 +111,7 @@ class Load:
                 self._accountant.note_hung(f"blocking {statement}")
 
     def _send_callbacks(self, number: int) -> None:
-        """Keep many requests with callbacks in flight."""
+        """Keep up to `IN_FLIGHT` requests with callbacks in flight until the load is stopped."""
         rng = random.Random(self._seed + number)
         free_slots = threading.Semaphore(IN_FLIGHT)
 
@@ -142,7 +145,7 @@ class Load:
         asyncio.run(self._tasks(number))
 
     async def _tasks(self, number: int) -> None:
-        """Keep requests of several tasks of the asyncio API in flight."""
+        """Send requests in several tasks with the asyncio API until the load is stopped."""
         async with aio.Cluster(**settings(self._network)) as cluster:
             session = await cluster.connect("chaos")
             prepared = {text: await session.prepare(text) for text in (INSERT, APPEND, READ)}

@@ -27,7 +27,7 @@ from tests.differential.lane import OURS, Lane, Module, environments, is_in_shor
 from tests.programs.environments import ROOT
 
 SHARE = 9  # --short runs about one of this many programs
-LONGEST = 400  # longer values are cut when they are printed
+LONGEST = 400  # characters; longer values are cut when they are printed
 # Settings of the node that the programs need.
 NODE = {
     "materialized_views_enabled": True,
@@ -52,7 +52,7 @@ def node(running: str | None) -> Iterator[tuple[str, int]]:
 
 
 def selected_programs(module: Module, options: argparse.Namespace) -> list[str]:
-    """Return the programs of a module that the options select."""
+    """Return the names of the programs of a module that the command line's options select."""
     names = module.programs
     if options.short:
         names = [name for name in names if is_in_short_form(f"{module.name}.{name}", SHARE)]
@@ -67,7 +67,10 @@ def selected_programs(module: Module, options: argparse.Namespace) -> list[str]:
 
 
 def run(lane: Lane, options: argparse.Namespace) -> tuple[int, list[Difference], dict[str, object]]:
-    """Run the selected programs; return their number, the differences, and all outcomes."""
+    """Run the programs that the options select.
+
+    :returns: the number of programs, all differences, and the outcomes by program.
+    """
     all_differences: list[Difference] = []
     outcomes_by_program: dict[str, object] = {}
     count = 0

@@ -14,13 +14,13 @@ from typing import Any
 
 from cassandra.migrate.table import BY_KEY
 
-NOTHING = "<nothing>"  # in place of a value that an outcome does not have
+NOTHING = "<nothing>"  # stands for a value that only the other outcome has
 ERROR = re.compile(r"error\(([^)]*)\)")
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One value in which this driver differs.
+    """One value of a program's outcome in which this driver differs from another one.
 
     :param program: the program, as ``module.function[case]``.
     :param place: where the value is: ``show:LABEL``, ``error``, ``warnings:CLASS``, ``printed``,
@@ -84,7 +84,7 @@ def is_same(theirs: str, ours: str) -> bool:
 def differences(
     program: str, theirs: Mapping[str, Mapping[str, Any]], ours: Mapping[str, Any]
 ) -> list[Difference]:
-    """Return the values in which our driver agrees with none of the others.
+    """Return the values in an outcome in which our driver agrees with none of the others.
 
     If the other drivers differ from each other, it is enough to agree with one of them.
 
@@ -147,7 +147,7 @@ class Defended:
 
     :param what: the difference, in reStructuredText.
     :param why: the reason for it.
-    :param seen: in which programs it appears.
+    :param seen: patterns for the programs and values in which it appears.
     :param test: the path of a test of it, if no program can show it.
     :param key: the key of its entry in `cassandra.migrate.table`. Empty if it is not documented
         there.

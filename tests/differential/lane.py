@@ -33,14 +33,17 @@ PROGRAMS = HERE / "programs"
 # first one.
 CONTROLS = {"cassandra-driver": "3.30.1", "scylla-driver": "3.29.12"}
 OURS = "turbocql"
-# Some programs bind NumPy values, and drivers use NumPy if it is installed.
+# Further packages in each environment: some programs bind NumPy values, and drivers use NumPy if it
+# is installed.
 BESIDE = ("numpy==2.4.6",)
-DEADLINE = 60.0  # seconds for one program
-START = 60.0  # seconds for the first answer of a worker
+DEADLINE = 60.0  # seconds within which one program must end
+START = 60.0  # seconds within which a new worker must give its first answer
 
 
 def environments(folder: Path) -> dict[str, list[str]]:
-    """Create the environments of the other drivers; return each driver's command for a worker.
+    """Create the environments of the other drivers.
+
+    Return for each driver, by name, the command that starts a worker with it.
 
     :param folder: where the environments are kept.
     """
@@ -73,7 +76,7 @@ class Worker:
             environment = clean_environment()
             environment["DIFFERENTIAL_PROGRAMS"] = str(PROGRAMS)
             environment["PYTHONHASHSEED"] = "0"  # so that sets have the same order in all processes
-            environment["TZ"] = "America/New_York"  # so that local time is not UTC by chance
+            environment["TZ"] = "America/New_York"  # a zone in which local time is not UTC
             if self.name == OURS:
                 environment["PYTHONPATH"] = str(ROOT)
             with self._log.open("ab") as log:
@@ -286,7 +289,7 @@ class Lane:
         with ThreadPoolExecutor(len(self.sides)) as pool:
             for future in [pool.submit(run_side, name) for name in self.sides]:
                 future.result()
-        # Return the drivers always in the same order.
+        # The drivers have finished in any order: return them in a fixed one.
         return {
             program: {name: by_side[name] for name in self.sides}
             for program, by_side in outcomes.items()

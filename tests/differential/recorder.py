@@ -121,7 +121,7 @@ class Frames:
                 return
             envelope = bytes(source[: HEADER.size + size])
             del source[: HEADER.size + size]
-            # The highest bit of the version says that the envelope is a response.
+            # In a response, the highest bit of the version is set: leave it out.
             yield version & 0x7F, flags, stream, opcode, envelope[HEADER.size :], envelope
 
     def _unpack(self) -> None:
@@ -153,7 +153,10 @@ def parameters(fields: Fields, version: int) -> list[str]:
 
 
 def last_parameters(fields: Fields, flags: int) -> list[str]:
-    """Return the last of the <query_parameters> as strings; batches end with the same."""
+    """Return as strings the <query_parameters> from the serial consistency on.
+
+    A BATCH ends with the same fields.
+    """
     words = []
     if flags & WITH_SERIAL:
         words.append(f"serial={consistency(fields)}")
@@ -209,7 +212,7 @@ class Requests:
         elif opcode == EXECUTE:
             text = self._prepared(fields)
             if version >= 5:
-                fields.take(fields.number(">H"))  # the id of the result's columns
+                fields.take(fields.number(">H"))  # skip the id of the result's metadata
             words += parameters(fields, version)
         elif opcode == PREPARE:
             text = self._preparing[stream] = fields.long_string()

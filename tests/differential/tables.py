@@ -12,7 +12,7 @@ from cassandra.cluster import Session
 from cassandra.query import SimpleStatement
 from tests.differential.recorder import NEAR
 
-# The options of tables that are compared.
+# Only these options of tables are compared.
 OPTIONS = ("default_time_to_live", "comment", "gc_grace_seconds", "compaction", "caching")
 
 
@@ -114,7 +114,7 @@ class Tables:
         :param values: the parameters of the condition.
         """
         rows = self._rows(f"SELECT JSON * FROM {qualified_table} {condition}", *values)
-        # The columns for which CQL has WRITETIME and TTL.
+        # WRITETIME and TTL can be selected only for these columns.
         timed_columns = [
             column["column_name"]
             for column in columns
@@ -128,7 +128,8 @@ class Tables:
                 f"writetime({quoted(name)}) AS w{index}, ttl({quoted(name)}) AS t{index}"
                 for index, name in enumerate(timed_columns)
             )
-            # Unfrozen user-defined types support neither TTL nor WRITETIME.
+            # If a column has an unfrozen user-defined type, the server refuses TTL and WRITETIME.
+            # Then the times are not compared.
             with contextlib.suppress(InvalidRequest):
                 all_times = self._rows(
                     f"SELECT {selection} FROM {qualified_table} {condition}", *values

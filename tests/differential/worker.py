@@ -106,7 +106,7 @@ class Names:
                 imported = importlib.import_module(module)
                 for name in dir(imported):
                     value = getattr(imported, name, None)
-                    # Constants of plain types are compared by value, not by name.
+                    # Leave out constants of plain types: they are compared by value, not by name.
                     if name.isupper() and type(value) not in (int, str, dict, list, tuple, bool):
                         self._constants.setdefault(id(value), (value, name))
                     # A class may have several public names: prefer the name of its definition.
@@ -266,7 +266,10 @@ class ProgramContext:
     def record_call(
         self, label: object, call: Callable[..., Any], *args: Any, **kwargs: Any
     ) -> Any:
-        """Record the result of a call, or its error, under a label; return the result or None."""
+        """Call a function, and record its result or its error under a label.
+
+        :returns: the result, or None after an error.
+        """
         try:
             value = call(*args, **kwargs)
         except Exception as error:
@@ -281,12 +284,12 @@ class ProgramContext:
             self.shown.append((label, self._clean(text)))
 
     def _clean(self, text: str) -> str:
-        """Replace the keyspace and the port, which differ between drivers."""
+        """Replace the keyspace and the port by fixed words, because they differ between drivers."""
         text = re.sub(rf"\b{re.escape(self.keyspace)}", "KS", text)
         return re.sub(rf"\b{self.port}\b", "PORT", text)
 
     def allow_any_order(self) -> None:
-        """Declare that this program may send its statements in any order."""
+        """Declare that the order of this program's requests is not to be compared."""
         self.has_order = False
 
     def new_cluster(self, *args: Any, **settings: Any) -> Any:
@@ -404,7 +407,7 @@ class Worker:
         module[function](context, cases[key] if isinstance(cases, dict) else key)
 
     def finish(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Close the shared session of the programs of a keyspace."""
+        """Close the session that the programs of a keyspace share; return an empty answer."""
         for key in [key for key in self._contexts if key[1] == order["keyspace"]]:
             self._contexts.pop(key).close_shared()
         return {}

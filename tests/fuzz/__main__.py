@@ -52,7 +52,7 @@ def main() -> None:
     options = parser.parse_args()
     impls = ["c"] if options.impl == "c" else ["python", "c"]
     seed = time.time_ns() if options.seed is None else options.seed
-    seconds_per_part = options.seconds / 6  # six parts, see below
+    seconds_per_part = options.seconds / 6  # six fuzzers run below
     rng = random.Random(seed)
     frames = [twin("frame", impl) for impl in impls]
     both, grow = len(impls) > 1, options.grow

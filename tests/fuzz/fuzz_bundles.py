@@ -153,9 +153,9 @@ def answer(rng: random.Random) -> bytes:
 
 
 def read_bundle(data: bytes) -> str:
-    """Read a bundle; return "read", or the text of the ValueError.
+    """Let the driver read a bundle; return "read", or the text of the ValueError.
 
-    The bundle is read from a file if its size is odd, else from a buffer.
+    The driver gets a file if the size of `data` is odd, else a buffer.
     """
     with tempfile.NamedTemporaryFile(suffix=".zip") as file:
         file.write(data)

@@ -147,8 +147,8 @@ def rewrite(codec: Any, value: Any) -> None:
     try:
         codec.encode(value)
     except (TypeError, ValueError) as error:
-        # Old servers allow empty values of some types, which are read as None. A vector cannot
-        # contain None.
+        # Servers allow an empty value of some types, for historical reasons. It is read as None,
+        # which a vector cannot contain.
         refusals = ("mixes positive and negative parts", "null is not allowed in a vector")
         if not any(refusal in str(error) for refusal in refusals):
             raise

@@ -29,7 +29,7 @@ from tests.unit.cqltypes.test_parity import TYPES, mutated
 from tests.unit.protocol.pages import column_plan, dumped
 from tests.unit.protocol.wire import value
 
-# pyarrow checks one of this many pages that could be read.
+# Of this many pages that could be read, pyarrow checks one.
 _CHECK_INTERVAL = 50
 
 
@@ -45,9 +45,9 @@ def outcome(plan: Any, page: bytes, count: int) -> tuple[str, Any]:
 
 
 def bodies_of(kinds: list[Any]) -> list[list[bytes]]:
-    """Return for each type the bodies of `corpus` that it can decode.
+    """Return for each type the encoded values of `corpus` that it can decode.
 
-    If a type can decode none, it gets all bodies.
+    For a type that can decode none of them, return all.
     """
     bodies = corpus()
     bodies_by_kind = []

@@ -105,9 +105,9 @@ def resegmented(lz4: bool, rng: random.Random) -> bytes:
         step = rng.choice((1, 5, 9, 100, 1000, 5000))
         payload = envelopes[pos : pos + step]
         pos += step
-        # native_protocol_v5.spec, section 2.2: the header has the payload's size (17 bits), with
-        # LZ4 also the uncompressed size (17 bits, 0 if not compressed), then the flag
-        # "self-contained".
+        # Make the header of a segment (native_protocol_v5.spec, section 2.2). It has the payload's
+        # size (17 bits), with LZ4 also the uncompressed size (17 bits, 0 if not compressed), and
+        # then the flag "self-contained".
         header_value, header_length = len(payload), 3
         self_contained = rng.random() < 0.3
         if lz4:

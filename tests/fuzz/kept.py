@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 CORPUS = Path(__file__).with_name("corpus")
-# In bytes: longer inputs are not added for their outcome, because people read the corpus, and each
-# run replays it.
+# In bytes. A longer input is not added if only its outcome is new, because people read the corpus,
+# and each run replays it.
 _MAX_INPUT = 4000
 
 
@@ -50,7 +50,7 @@ class Shapes:
     def see(self, outcome: str, data: bytes, *fields: object) -> None:
         """Add `data` to the corpus if its outcome is the first of its kind, and `grow` is set.
 
-        :param fields: precede `data` in the corpus line.
+        :param fields: fields that precede `data` in the line of the corpus.
         """
         if self.grow and 0 < len(data) <= _MAX_INPUT:
             kind = re.sub(r"\d+|'.*?'|\".*?\"|<.*>", "#", outcome)[:200]

@@ -42,7 +42,7 @@ processes: list[int] = []
 
 
 def cythonize(modules: list[Extension], nthreads: int, **_: Any) -> list[Extension]:
-    """Fake of `cythonize`: returns new objects, as Cython does, and records `nthreads`."""
+    """Fake of `cythonize`: returns new objects, as Cython does, and stores `nthreads`."""
     processes.append(nthreads)
     return [Extension(module.name, module.sources, **module.rest) for module in modules]
 

@@ -86,7 +86,7 @@ def test_120_rounds_of_a_campaign_have_each_fault() -> None:
                     begin()
                     end()
     assert {name.split()[0] for name, _, _ in faults} == {*short_faults, "rolling", "a"}
-    # The first slow fault comes after three quick ones.
+    # The first slow fault, a rolling restart, must come after three quick ones.
     assert next(index for index, fault in enumerate(faults) if fault[0] == "rolling restart") == 3
     assert nodes.calls[:5] == [
         ("restart", 1), ("restart", 2), ("restart", 3), ("joins", 4), ("decommission", 4),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.house.test_layers import TREES
 
-# The folder in the clone, since an installed package has no sources.
+# Use the folder in the clone: an installed package lacks the sources of the compiled modules.
 ACCEL = Path(__file__).parents[2] / "cassandra" / "_accel"
 
 # Functions that read a clock of the system, by the name of the module or class that has them.
@@ -26,7 +26,7 @@ READERS = {
     "uuid": {"uuid1"},
 }  # fmt: skip
 
-# Modules that may read the system's clock, and why.
+# Modules that may read the system's clock, each with the reason.
 REASONS = {
     "cassandra._clocks": "the one place for those without an engine",
     "cassandra._compat.connection_parts": "timers of cassandra-driver that nothing here starts",

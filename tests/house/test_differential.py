@@ -43,7 +43,10 @@ SAME: dict[str, Any] = {
 
 
 def differences_to(ours: dict[str, Any], *others: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Return (place, theirs, ours) of each difference; without `others`, compare with SAME."""
+    """Return (place, theirs, ours) of each difference between `ours` and other outcomes.
+
+    Without `others`, `ours` is compared with SAME.
+    """
     theirs = {f"driver {number}": outcome for number, outcome in enumerate(others or (SAME,))}
     return [
         (difference.place, difference.theirs, difference.ours)
@@ -216,7 +219,7 @@ def test_the_recorder_leaves_out_queries_of_system_tables() -> None:
 
 def test_the_recorder_finds_envelopes_in_segments() -> None:
     cases: list[int] = [1, 7, 1000]
-    for step in cases:  # bytes that arrive together
+    for step in cases:  # how many bytes arrive at once
         payload = envelope(5, OPTIONS, b"") + envelope(5, QUERY, b"body")
         segments = b"".join(
             # The length of the payload, the flag "self-contained", and checksums that are not read.

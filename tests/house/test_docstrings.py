@@ -116,7 +116,8 @@ def parameters_without_field(
     A field in the docstring of an overridden method counts, too.
     """
     texts = [documented_object.__doc__ or "" for documented_object in (function, *overridden)]
-    # If a base class describes `*args`, an override may give these arguments names.
+    # If a base class describes `*args`, an override may have named parameters instead, which need
+    # no fields.
     if any(is_listed("args", [text]) for text in texts[1:]):
         return []
     return [
@@ -128,7 +129,7 @@ def parameters_without_field(
 
 
 def methods(cls: type) -> Iterator[tuple[str, Callable[..., Any], bool, list[Any]]]:
-    """Yield (name, function, whether it is bound, overridden methods) of public methods."""
+    """Yield (name, function, True if it has `self`, overridden methods) of each public method."""
     names = {name for base in cls.__mro__ for name in vars(base) if not name.startswith("_")}
     for name in sorted(names):
         bases = [base for base in cls.__mro__ if name in vars(base)]

@@ -140,7 +140,7 @@ UPWARD = {
     ("metrics", "_compat.stats"): "names of scales, which cassandra-driver's metrics need",
 }
 
-# Functions that import the modules in their arguments when they are first used.
+# Functions that get names of modules, and import these modules only when they are first used.
 LATE = {
     "Deferred", "LazyAttribute", "at_first_cluster", "import_module", "lazy_base", "lazy_names",
 }  # fmt: skip
@@ -232,9 +232,10 @@ def wrong_imports(is_wrong: Callable[[str, str, bool], bool]) -> list[str]:
 
 
 def late_imports(tree: ast.Module, functions: Collection[str] = LATE) -> Iterator[tuple[str, int]]:
-    """Yield (module, line) of each module in the arguments of a function in `functions`.
+    """Yield (module, line) of each module that a call of one of `functions` imports late.
 
-    Such modules are imported when they are first used, or with the first cluster.
+    The call has the name of the module as an argument. The module is imported when it is first
+    used, or with the first cluster.
     """
     assigned_values = {
         target.id: node.value

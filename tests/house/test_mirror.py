@@ -42,7 +42,7 @@ ACROSS = {
 
 # Modules or packages without their own test module, and a test module that tests them instead.
 GUARDED_BY = {
-    # The implementation in use decides what all tests import.
+    # It decides which implementation all tests import, so it is tested in a module of its own.
     "_impl.py": "test_twins.py",
     # The same tests run on the blocking and the asyncio API.
     "client/settings/": "drop_in/test_settings.py",
@@ -89,7 +89,10 @@ def is_mirror(test: str, module: str) -> bool:
 
 
 def entry_for(name: str, names: dict[str, str]) -> str | None:
-    """Return the key of `names` for a module, or for one of its packages; None if there is none."""
+    """Return the key of `names` that covers a module or test module; None if there is none.
+
+    It is the module's own name, or that of a package that contains it (with a slash at the end).
+    """
     return next(
         (key for key in names if key == name or (key[-1] == "/" and name.startswith(key))), None
     )

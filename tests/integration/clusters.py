@@ -35,14 +35,14 @@ _IMPATIENT = {
     "native_transport_rate_limiting_enabled": True,
     "native_transport_max_requests_per_second": 200,
 }
-# Limits that allow large batches.
+# Limits that allow batches of nearly 3 MiB.
 _ROOMY = {
     "batch_size_warn_threshold": "2MiB",
     "batch_size_fail_threshold": "3MiB",
     "write_request_timeout": "20s",
 }
-# Settings of `LocalCluster` by the name of the fixture and its parameter (if any). Tests run in
-# this order.
+# The settings of `LocalCluster` for each kind of cluster. A key is the name of a fixture, followed
+# by its parameter if it has any. Tests run in the order of the kinds.
 KINDS: dict[str, dict[str, Any]] = {
     "three_nodes": {"nodes": 3, "version": CURRENT, "racks": 2, "config": _ROOMY},
     "dismantled": {"nodes": 3, "version": CURRENT, "racks": 2},
@@ -120,7 +120,7 @@ class Pool:
         self._last_users: dict[str, list[str]] = {}
 
     def plan(self, items: list[pytest.Item]) -> None:
-        """Sort the tests by kind, and record after which test each cluster can stop."""
+        """Sort the tests by their kinds of clusters, and record after which test each can stop."""
         items.sort(key=_sort_key)
         last = {kind: item.nodeid for item in items for kind in _kinds_of(item)}
         self._last_users = {}

@@ -137,7 +137,7 @@ def fragile(three_nodes: LocalCluster) -> Iterator[LocalCluster]:
 
 @pytest.fixture
 def expendable(fragile: LocalCluster) -> LocalCluster:
-    """The nodes of `three_nodes`, for a test that may replace them; it runs last."""
+    """The nodes of `three_nodes`, for a test that may replace them. It runs as the last of them."""
     return fragile
 
 

@@ -136,7 +136,7 @@ def test_statements_of_all_kinds_in_one_batch(session: Session) -> None:
     session.execute(batch)
     assert rows_of_t(session) == MIXED
     session.execute("TRUNCATE t", timeout=60)
-    session.execute_async(batch).result()  # now its strings with "?" have been prepared already
+    session.execute_async(batch).result()  # strings with "?" were prepared at the first execution
     assert rows_of_t(session) == MIXED
 
 
@@ -225,14 +225,14 @@ def test_a_batch_for_a_table_recreated_with_other_types_is_refused(session: Sess
     try:
         with pytest.raises(InvalidRequest, match=r"(?s)x double -> x varchar.*prepare it again"):
             session.execute(batch)
-    finally:  # other tests share the keyspace
+    finally:  # restore the table, since other tests share the keyspace
         session.execute("DROP TABLE t", timeout=60)
         create_table(session)
 
 
 def test_the_error_of_a_refused_batch_describes_it(session: Session) -> None:
     insert = session.prepare(INSERT)
-    # 3.5 MB in one batch
+    # The batch has 3.5 MB. The limit of these nodes is 3 MiB.
     rows = [(i, 0, "x" * 100_000, None) for i in range(35)]
     with pytest.raises(
         InvalidRequest, match=r"(?s)Batch too large.*a batch of 35 that begins with 'INSERT INTO t"

@@ -140,7 +140,7 @@ def test_a_load_is_complete_although_its_process_and_then_a_node_are_killed(
     )
     assert process.returncode == -signal.SIGKILL, process.stderr
     written = int(process.stdout.split()[-1])
-    # The killed process has printed how many rows were certainly written.
+    # Before the process killed itself, it has printed how many rows were acknowledged.
     assert set(all_rows(session)) >= set(map(row, range(written)))
     # A second load continues from the checkpoint. After two chunks, a node is killed.
     written_after_chunks: list[int] = []
@@ -158,7 +158,7 @@ def test_a_load_is_complete_although_its_process_and_then_a_node_are_killed(
         "t", path, checkpoint=checkpoint, consistency_level=QUORUM, progress=False
     )
     assert (report.skipped, report.written, report.failed) == (written, ROWS - written, 0)
-    # The load went on after the second chunk.
+    # After the node was killed (at the second chunk), the load went on with further chunks.
     assert len(written_after_chunks) > 4
     assert all_rows(session) == sorted(map(row, range(ROWS)))
     assert not checkpoint.exists()

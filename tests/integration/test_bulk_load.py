@@ -128,7 +128,7 @@ def test_counters(session: Session) -> None:
     rows = [{"page": "a", "n": 2}, {"page": "a", "n": 3}, {"page": "b", "n": 1}]
     assert session.load("hits", rows, counters=True).written == 3
     assert session.load("hits", [("c", 4)], counters=True, columns=["page", "n"]).written == 1
-    # 2 + 3 for "a"
+    # The counter of "a" got 2 and then 3.
     expected = {"a": 5, "b": 1, "c": 4}
     assert {row.page: row.n for row in session.execute("SELECT * FROM hits")} == expected
 

@@ -125,5 +125,6 @@ def test_encrypted_columns_are_loaded_from_files(
         assert "hunter2" not in f"{caught.value} {caught.value.report}"
         select = encrypting_session.prepare("SELECT id, n FROM secrets")
         assert sorted(map(tuple, encrypting_session.execute(select))) == [(1, 5), (2, 6)]
-    # Without the policy, only encrypted values can be read. They are longer than the integers.
+    # Without the encryption policy, a session reads the encrypted bytes. They are longer than the
+    # integers would be.
     assert all(len(row.n) > 8 for row in session.execute("SELECT n FROM secrets"))

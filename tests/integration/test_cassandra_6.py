@@ -37,7 +37,7 @@ TRANSFER = """
 
 @pytest.fixture(scope="module")
 def cluster(transactional_node: LocalCluster) -> Iterator[Cluster]:
-    # Tables with transactions refuse the driver's default consistency level, LOCAL_ONE.
+    # Use QUORUM: tables with transactions refuse LOCAL_ONE, the driver's default.
     profile = ExecutionProfile(consistency_level=ConsistencyLevel.QUORUM)
     with connect(transactional_node, execution_profiles={EXEC_PROFILE_DEFAULT: profile}) as cluster:
         yield cluster
@@ -236,7 +236,7 @@ def test_an_export_says_that_constraints_are_missing(
     # The server can execute the export, whose first line is a CQL comment.
     session.execute(exported.replace(".guests", ".copied"))
     described = session.execute("DESCRIBE TABLE guests").one().create_statement
-    # The server's own description has what the export lacks.
+    # The server's own description has the constraints and comments, which the export lacks.
     assert "CHECK LENGTH() < 5" in described
     assert "COMMENT ON COLUMN" in described
 

@@ -57,7 +57,7 @@ def run_block(block: str, local: LocalCluster, names: dict[str, Any]) -> dict[st
     :param names: the global variables of the block; further blocks can use them.
     """
     addresses = repr(local.contact_points)
-    # replace the contact points, which are addresses of examples
+    # Replace the contact points, since the block has addresses such as 127.0.0.1 and 10.0.0.1.
     code = re.sub(r'\["(?:127\.0\.0|10\.0\.0)\.\d"(?:, "10\.0\.0\.\d")*\]', addresses, block)
     compiled = compile(code, "<example>", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     coroutine_or_none = eval(compiled, names)

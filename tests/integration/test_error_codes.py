@@ -96,13 +96,13 @@ def test_too_many_tombstones_make_a_read_fail(session: Session) -> None:
     for i in range(20):
         session.execute(f"DELETE v FROM errors.t WHERE k = 2 AND c = {i}")
     if version(session) == 3:
-        # Version 3 has no error code for a read failure: the server reports a timeout.
+        # Version 3 has no error code for a read failure, so the server reports a timeout instead.
         with pytest.raises(ReadTimeout):
             session.execute("SELECT * FROM errors.t WHERE k = 2")
         return
     with pytest.raises(ReadFailure) as caught:
         session.execute("SELECT * FROM errors.t WHERE k = 2")
-    # The coordinator may answer before the second replica has failed, too.
+    # Both replicas fail, but the coordinator may answer when only the first has.
     assert caught.value.failures in (1, 2)
     assert caught.value.required_responses == 2
     if version(session) >= 5:

@@ -107,7 +107,7 @@ def page_through(session: Session, insert: Any) -> None:
     ids_after_first_page = [
         row.id for row in session.execute(statement, paging_state=result.paging_state)
     ]
-    # the first page, and all that follow when the result is iterated
+    # Iterate the first result: it gives the rows of its page, then those of all further pages.
     all_ids = [row.id for row in result]
     assert len(all_ids) == len(set(all_ids)) == 504
     assert all_ids[60:] == ids_after_first_page
@@ -232,7 +232,7 @@ def test_futures_and_callbacks(node: LocalCluster, keyspace: str) -> None:
         future.add_errback(record_error)
         assert has_failed.wait(10)
         assert isinstance(errors[0], InvalidRequest)
-        for _ in range(2):  # the error is raised each time
+        for _ in range(2):  # `result` must raise the error each time it is called
             with pytest.raises(InvalidRequest):
                 future.result()
 
@@ -312,12 +312,12 @@ async def check_paging(session: aio.Session) -> None:
     statement = SimpleStatement("SELECT id FROM rows", fetch_size=70)
     result = await session.execute(statement)
     assert len(result.current_rows) == 70
-    # `all` cannot fetch further pages without awaiting.
+    # `all` is not awaited, so it cannot fetch further pages and must refuse.
     with pytest.raises(RuntimeError, match="async for"):
         result.all()
     assert sorted([row.id async for row in result]) == list(range(300))
     assert len(await (await session.execute(statement)).fetch_all()) == 300
-    # A loop may end before the last page.
+    # An application may leave the loop before the last page.
     result = await session.execute(statement)
     async for row in result:
         assert row.id >= 0
@@ -550,7 +550,7 @@ def test_vectors_as_arrays(node: LocalCluster, keyspace: str) -> None:
         session.execute(insert, (2, numpy.array([4, 5, 6], dtype="f4")))
         select = session.prepare("SELECT v FROM t WHERE k = ?")
         assert session.execute(select, (1,)).one().v == [1.0, 2.0, 3.0]
-        # A statement's setting precedes that of the session.
+        # The statement's own setting has priority over the session's.
         select.vector_type = "array"
         assert session.execute(select, (2,)).one().v == array("f", [4, 5, 6])
         session.default_vector_type = "numpy"

@@ -261,7 +261,7 @@ def test_prepared_statements_survive_a_restart_of_every_node(fragile: LocalClust
         for number, node in enumerate(fragile.nodes, 1):
             fragile.restart(number)
             states.wait_for("up", node.address)
-            # wait for new events of the next node
+            # Forget the events so far, so that the next node's events are not taken from them.
             states.history.clear()
             load.go_on(100)
 

@@ -41,7 +41,7 @@ def blocks(page: Path, directive: str = PYTHON) -> Iterator[tuple[int, str]]:
             continue
         indent = len(line) - len(line.lstrip())
         content: list[str] = []
-        # Directive options are not part of the text.
+        # Skip the options of the directive, which are not part of the block.
         while number + 1 < len(lines) and re.match(r"\s+:\w+:", lines[number + 1]):
             number += 1
         for content_line in lines[number + 1 :]:

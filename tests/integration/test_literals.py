@@ -30,7 +30,7 @@ TEXTS = st.text(
 )
 FLOATS = st.floats(allow_nan=False)
 DECIMALS = st.decimals(allow_nan=False, allow_infinity=False, places=3)
-# The server converts an IPv4-mapped address to an IPv4 address.
+# Leave out IPv4-mapped IPv6 addresses, which the server converts to IPv4 addresses.
 ADDRESSES = st.ip_addresses().filter(lambda address: getattr(address, "ipv4_mapped", None) is None)
 
 SINGLES = st.floats(width=32, allow_nan=False)
@@ -183,7 +183,7 @@ def test_a_minus_before_a_negative_number(session: Session) -> None:
     """A parameter after a minus sign must not make ``--``, which begins a CQL comment."""
     session.execute("INSERT INTO t (a, n, f) VALUES (5, 7, 2.5)")
     row: Any = session.execute("SELECT n -%s FROM t WHERE a = 5", (-1,)).one()
-    # 7 - (-1)
+    # The column `n` has the value 7: 7 - (-1) is 8.
     assert row[0] == 8
     for value in (-2.5, float("-inf")):
         row = session.execute("SELECT f-%(v)s FROM t WHERE a = 5", {"v": value}).one()

@@ -77,7 +77,7 @@ def test_one_node_runs_beside_another_and_leaves_nothing_behind(node: LocalClust
         create_table(cluster, 1)
         tables_of_k = "SELECT * FROM system_schema.tables WHERE keyspace_name = 'k'"
         assert len(query_node(cluster, 1, tables_of_k)) == 1
-        # The other cluster does not know the table.
+        # The nodes belong to different clusters: the other one does not know the table.
         assert query_node(node, 1, tables_of_k) == []
         assert "UN" in cluster.nodetool(1, "status")
         assert "Startup complete" in cluster.logs(1)
@@ -197,7 +197,7 @@ class TestThreeNodes:
         number = len(cluster.nodes) + 1
         node = cluster.add_node(rack="rack2")
         assert (node.number, node.rack, node.state) == (number, "rack2", "running")
-        # four nodes: the other three are peers
+        # The cluster now has four nodes, so each has three peers.
         assert len(query_node(cluster, 1, "SELECT * FROM system.peers")) == 3
         assert query_node(cluster, number, "SELECT v FROM k.t WHERE k = 1", ALL) == [{"v": b"one"}]
         cluster.decommission(2)
@@ -216,7 +216,7 @@ def test_two_datacenters_with_authentication(spread: LocalCluster) -> None:
     for node in spread.nodes:
         with pytest.raises(ProbeError, match="PasswordAuthenticator"):
             Probe(node.address, spread.port)
-        # the error code for bad credentials
+        # 0x0100 is the protocol's error code for bad credentials.
         with pytest.raises(ProbeError, match="0x0100"):
             Probe(node.address, spread.port, credentials=("cassandra", "wrong"))
         assert len(query_node(spread, node.number, "LIST ROLES")) == 1

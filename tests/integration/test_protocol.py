@@ -197,7 +197,7 @@ def check_all_requests(wire: Wire, keyspace: str) -> None:
         wire.run(
             f"INSERT INTO {table} (id, name, data) VALUES (?, ?, ?)", int32(1), b"one", None
         ).kind
-        # 1 is VOID
+        # Kind 1 is a RESULT without rows (Void).
         == 1
     )
     insert = prepare(wire, f"INSERT INTO {table} (id, name, data) VALUES (?, ?, ?)")
@@ -333,7 +333,7 @@ def test_tracing_and_a_custom_payload(wire: Wire) -> None:
 def test_warnings(wire: Wire) -> None:
     if wire.version < 4:
         pytest.skip("warnings came with protocol version 4")
-    # three rows of 4 KB are above the server's threshold for warnings
+    # A batch with three rows of 4 KB is above the size at which the server warns.
     queries: list[Any] = [
         (False, f"INSERT INTO t (id, data) VALUES ({identity}, 0x{'ab' * 4000})", [])
         for identity in range(3)
@@ -362,8 +362,8 @@ def test_version_5_parameters(server: Server) -> None:
 def test_another_session_alters_the_table_and_prepares_again(server: Server, version: int) -> None:
     """Rows are never decoded with outdated columns after another session has altered the table.
 
-    In version 4, the reader compares the metadata in the answer with the cached one. In version 5,
-    the server sends new metadata because the statement's result metadata id has changed.
+    In version 4, each answer contains its metadata, which is compared with the cached one. In
+    version 5, the server sends new metadata if the statement's result metadata id has changed.
     """
     with Wire(server.address, version) as first_wire, Wire(server.address, version) as second_wire:
         table = f"{server.keyspace}.altered{version}"

@@ -61,7 +61,7 @@ def written(node: LocalCluster) -> Iterator[tuple[Session, dict[int, tuple[Any, 
                 for values in partition_rows[start : start + 100]:
                     batch.add(insert, values)
                 in_flight.append(session.execute_async(batch, timeout=60))
-                # at most 32 requests under way
+                # Keep at most 32 requests in flight: wait for the oldest.
                 if len(in_flight) == 32:
                     in_flight.pop(0).result()
         for future in in_flight:
@@ -98,14 +98,14 @@ def test_all_forms_of_a_result_have_the_same_values(
 
     batches = [batch.num_rows for batch in session.execute(QUERY).arrow_batches()]
     assert sum(batches) == COUNT
-    # a batch for each page of 5000 rows
+    # There is at least one record batch for each page of 5000 rows.
     assert len(batches) >= COUNT // 5000
 
     columns = session.execute(QUERY).to_polars().to_dict(as_series=False)
     columns["at"] = [
         None if timestamp is None else timestamp.replace(tzinfo=None) for timestamp in columns["at"]
     ]
-    # Polars has no UUIDs, only their bytes.
+    # Polars has no type for UUIDs: convert their bytes before the comparison.
     columns["u"] = [
         None if identity is None else uuid.UUID(bytes=identity) for identity in columns["u"]
     ]
@@ -114,7 +114,7 @@ def test_all_forms_of_a_result_have_the_same_values(
     arrays = session.execute(QUERY).to_numpy()
     assert arrays["v"].shape == (COUNT, 3)
     columns = {name: array.tolist() for name, array in arrays.items()}
-    # Null vectors become rows of masked elements.
+    # A null vector is a row of masked elements, which `tolist` turns into None.
     columns["v"] = [None if vector[0] is None else vector for vector in columns["v"]]
     check(columns, rows)
 
@@ -126,7 +126,7 @@ def test_all_forms_of_a_result_have_the_same_values(
     assert duckdb.sql("SELECT count(*), sum(c), count(t) FROM result").fetchall() == [
         (COUNT, sum(range(COUNT)), COUNT - len(range(0, COUNT, 7)))
     ]
-    # DuckDB finds the result by the name of this variable.
+    # DuckDB has found the table by the name of this variable, which is used nowhere else.
     del result
 
 

@@ -195,7 +195,7 @@ def check_round_trip(local: LocalCluster, is_newest: bool) -> None:
             assert keyspace_of(cluster).export_as_string() == export
             cluster.refresh_schema_metadata()
             assert keyspace_of(cluster).export_as_string() == export
-            # The driver could parse every keyspace and table, system tables too.
+            # Check that the driver could parse every keyspace and table, including system tables.
             for keyspace in cluster.metadata.keyspaces.values():
                 assert keyspace._exc_info is None
                 assert [
@@ -291,7 +291,8 @@ async def test_asyncio_without_schema_events_refreshes_when_asked(
     ) as cluster:
         session = await cluster.connect(keyspace)
         await session.execute("CREATE TABLE t (id int PRIMARY KEY)")
-        # A session's own changes are known without events.
+        # The metadata has the new table at once: for a session's own schema changes, the driver
+        # need not wait for an event.
         assert "t" in cluster.metadata.keyspaces[keyspace].tables
         with (
             connect(node) as blocking_cluster,

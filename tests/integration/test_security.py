@@ -93,10 +93,9 @@ CERTIFICATE_AUTHENTICATORS = [
 
 @pytest.fixture(scope="module")
 def roles(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Create a role for the client certificate of `LocalCluster.tls`.
+    """Create a role for the client certificate of `LocalCluster.tls`, and stop the cluster.
 
-    Return the directory of the cluster, which is stopped. Tests start it again with another
-    authenticator.
+    Return the directory of the cluster. Tests start it again with another authenticator.
     """
     directory = tmp_path_factory.mktemp("cluster")
     with LocalCluster(
@@ -138,7 +137,7 @@ async def test_a_client_certificate_is_enough_to_log_in(roles: Path, authenticat
         async with aio.Cluster(local.contact_points, **settings) as aio_cluster:
             result = await (await aio_cluster.connect()).execute("LIST ROLES")
             assert {row.role async for row in result} >= {"cassandra", "shop", "other"}
-        # The node's certificate is from the same CA, but no role has its identity.
+        # Connect with the node's certificate. It is from the same CA, but no role belongs to it.
         context_without_role = local.tls.client_context()
         node = Path(local.tls.directory, local.contact_points[0])
         context_without_role.load_cert_chain(f"{node}.pem", f"{node}.key")

@@ -100,7 +100,7 @@ def test_fastapi(node: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
             page = http_client.get("/notes/ada", params={"token": token} if token else {}).json()
             bodies += [note["body"] for note in page["notes"]]
             token, pages = page["next"], pages + 1
-        # 45 notes in pages of 20
+        # There are 45 notes. A page has 20, so these are three pages.
         assert (pages, bodies) == (3, [f"note {number}" for number in range(45)])
         assert http_client.get("/ready").json() == {"ready": True}
         for forged_token in ("Zm9yZ2Vk", "!!!", ""):

@@ -63,7 +63,7 @@ CONTAINERS: dict[str, Any] = {
     "tuple": lambda cql, a, b: (f"tuple<{cql}, int, {cql}>", (a, 5, b)),
     "vector": lambda cql, a, b: (f"vector<{cql}, 3>", [a, b, a]),
 }
-COLUMNS = 50  # of each table
+COLUMNS = 50  # number of columns of each table
 
 
 def written_types() -> list[tuple[str, Any]]:

@@ -65,7 +65,8 @@ def run(python: str, program: str, count: int) -> list[str]:
                 arrivals = scylla.arrivals
                 keyspace = line.split()[1]
                 print(f"  {keyspace}: {arrivals}")
-                # A driver that does not ask for tablets cannot choose the right shard for "tb".
+                # The keyspace "tb" has tablets. A driver that does not ask for them cannot know the
+                # right shard there.
                 knows_shards = keyspace != "tb" or _asks_for_tablets(scylla)
                 if arrivals.counted != count or (knows_shards and arrivals.right != count):
                     faults.append(f"{keyspace}: {arrivals}")
@@ -90,7 +91,8 @@ def start_program(
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        # PYTHONPATH might lead to this project's package, which has the same name.
+        # Leave out PYTHONPATH: it might lead to this project's package, which has the same name as
+        # that of other drivers.
         env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
         cwd=tempfile.gettempdir(),
     )
@@ -110,7 +112,7 @@ def run_routes(python: str, program: str) -> list[str]:
         process.stdout.readline()  # the program has connected
         try:
             for node in nodes.nodes:
-                # Each node has three shards: one connection to each of them.
+                # Each node has three shards, and the driver must open a connection to each of them.
                 node.wait_for(lambda proxied: proxies[proxied.host_id].now == 3, timeout=20)
             readings_before = _readings(nodes)
             nodes.scylla.route("c1", nodes[0].host_id, "127.0.0.1", 1)

@@ -37,7 +37,7 @@ def node() -> Iterator[LocalCluster]:
 
 @pytest.fixture(scope="session")
 def environments() -> Path:
-    """The folder of the programs' environments, which later runs use again."""
+    """The folder of the programs' environments, which stay there for later runs."""
     folder = Path(os.environ.get("TURBOCQL_PROGRAMS") or ROOT / ".tox" / "programs-environments")
     folder.mkdir(parents=True, exist_ok=True)
     return folder

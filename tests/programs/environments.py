@@ -121,7 +121,10 @@ class Environment:
         run(self.python, "-I", "-m", "pip", "install", "-q", "--disable-pip-version-check", *what)
 
     def owners(self) -> str:
-        """Return the printed list of the distributions that contain the package `cassandra`."""
+        """Return the names of the distributions that contain the package `cassandra`.
+
+        The result is a printed list, for example "['turbocql']".
+        """
         return run(self.python, "-I", "-c", OWNERS, timeout=60).strip()
 
     def stamp(self) -> dict[str, object]:
@@ -216,7 +219,10 @@ def with_ours(folder: Path, program: Program, wheel: Path) -> Environment:
 
 
 def find_wheel(folder: Path) -> Path:
-    """Return the wheel of this driver that tox built; without tox, build one in `folder`."""
+    """Return the path of the wheel of this driver that tox has built.
+
+    If tox does not run this process, build a wheel in `folder`.
+    """
     package = os.environ.get("TOX_PACKAGE")
     return Path(package.split(os.pathsep)[0]) if package else _make_wheel(folder)
 

@@ -87,7 +87,7 @@ def tested_features(name: str) -> str:
 
 
 def table() -> str:
-    """Return the page with the table, whose rows are sorted by the packages' names."""
+    """Return the reStructuredText of the table. Its rows are sorted by the packages' names."""
     tried = read_records(KEPT)
     rows = []
     for name, program in PROGRAMS.items():

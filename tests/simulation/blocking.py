@@ -44,11 +44,11 @@ class BlockingCluster:
         await _call_in_thread(self._cluster.shutdown)
 
     async def refresh_nodes(self) -> None:
-        """Read the node list."""
+        """Let the driver read the list of nodes again."""
         await _call_in_thread(self._cluster.refresh_nodes)
 
     async def refresh_schema_metadata(self, **options: Any) -> None:
-        """Read the schema."""
+        """Let the driver read the schema again."""
         await _call_in_thread(self._cluster.refresh_schema_metadata, **options)
 
 
@@ -123,7 +123,7 @@ class _BlockingSession:
         return await _call_in_thread(self._session.wait_for_schema_agreement, *arguments)
 
     async def load(self, *arguments: Any, **options: Any) -> None:
-        """Do nothing: a blocking load calls `time.sleep`, which would stop virtual time."""
+        """Do nothing, because a blocking load calls `time.sleep`, which would stop virtual time."""
 
     async def execute_concurrent(self, pairs: Any, **options: Any) -> AsyncIterator[Any]:
         """Execute many statements in one thread, and yield their results."""

@@ -24,7 +24,7 @@ INSERT = "INSERT INTO w (k, op) VALUES (?, ?)"
 SELECT = "SELECT k, op, v, ks FROM w WHERE k = ? AND op = ?"
 COUNT = "UPDATE c SET n = n + 1 WHERE k = ? AND op = ?"
 
-# Errors that applications must expect while faults occur in their cluster.
+# Errors that are no violation, because applications must expect them while faults occur.
 EXPECTED = (DriverException, OSError, asyncio.CancelledError, asyncio.TimeoutError)
 HANG_SECONDS = 300.0  # a call that takes longer counts as one that hangs
 # Seconds by which a timeout may be late while the loop is not stalled: the driver rounds timeouts
@@ -133,7 +133,7 @@ class Clients:
             self.end_operations_in_known_keyspaces(user, operation)
 
     def end_operations_in_known_keyspaces(self, user: User, *operations: Operation) -> None:
-        """Record that operations have ended, without changing their keyspaces."""
+        """Record that operations have ended, without allowing further keyspaces for them."""
         for operation in operations:
             user.open.discard(operation.number)
             # Without an end time, `judge` expects no order. That is needed for a cancelled call of
@@ -153,8 +153,8 @@ class Clients:
                 operation.keyspaces |= user.keyspaces()
 
     def start(self, event: PlannedEvent) -> None:
-        """Begin a step in a task, which checks that the step ends."""
-        # Only the step "new_cluster" needs no session.
+        """Begin a step in a new task. The task also checks how the step ends (see `_watch`)."""
+        # Without a session, only the step "new_cluster" can run: skip all others.
         if event.kind not in ("new_cluster",) and not self.users:
             return
         user = self.users[event.target_index % len(self.users)] if self.users else None
@@ -242,7 +242,12 @@ class Clients:
         operations: list[Operation],
         event: PlannedEvent,
     ) -> Any:
-        """Execute the statement of some operations. If it succeeds, mark them as acknowledged."""
+        """Execute a statement, and return its result.
+
+        If it succeeds, its operations are marked as acknowledged.
+
+        :param operations: the operations that the statement contains; a batch has several.
+        """
         try:
             result = await user.session.execute(statement, values, **self.timeout_option(event))
             for operation in operations:
@@ -252,7 +257,10 @@ class Clients:
             self.end_operations(user, *operations)
 
     def check_row(self, operation: Operation, row: Any, key: int | None = None) -> None:
-        """Check that a row belongs to the operation that has read it."""
+        """Report a violation if a row is the answer to another operation than the one given.
+
+        :param key: the key that the row must have; None allows any.
+        """
         if row.op != operation.number or (key is not None and row.k != key):
             self.simulation.report_violation(
                 f"op {operation.number} got the answer to another question: {row}"
@@ -468,7 +476,7 @@ class Clients:
                 operation = self.begin_operation(user, event.kind, idempotent=True, write=True)
                 operation.keyspaces = set(keyspaces)
                 operations.append(operation)
-                # A load may send several rows in one request.
+                # A load may send several rows in one request, so give all its rows the same one.
                 operation.request = operations[0].number
                 yield number % 50, operation.number
 

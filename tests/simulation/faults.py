@@ -76,7 +76,7 @@ class Faults:
         return nodes[event.target_index % len(nodes)]
 
     def heal(self) -> None:
-        """End all faults that still last, and announce that all nodes are up."""
+        """End all faults that still last, and send events that all nodes are up."""
         simulation = self.simulation
         for task in self.tasks:
             task.cancel()
@@ -100,7 +100,7 @@ class Faults:
         self.tell("STATUS_CHANGE", "UP")
 
     def tell(self, event_type: str, change: str) -> None:
-        """Send an event about each node."""
+        """Let the nodes send an event about each node to the clients."""
         for node in self.simulation.fake.nodes:
             self.simulation.fake.tell(event_type, change, node)
 
@@ -290,7 +290,7 @@ class Faults:
     ) -> None:
         """Stop the nodes, call `change` to change them, and start them again.
 
-        Afterwards the other nodes send the events that Cassandra sends for this.
+        Afterwards the other nodes send the events that Cassandra sends if nodes change this way.
         """
         fake = self.simulation.fake
         if self._down.intersection(node.address for node in nodes):
@@ -324,7 +324,8 @@ class Faults:
     async def do_move(self, event: PlannedEvent) -> None:
         """Restart a node at another address."""
         node = self.node(event)
-        # If all nodes moved, the application would know no address of the cluster any more.
+        # At most one node of three or more moves. If all moved, the application would know no
+        # address of the cluster any more.
         if len(self.simulation.fake.nodes) < 3 or self._down or self._has_moved:
             return
         self._has_moved = True
@@ -486,7 +487,8 @@ class Faults:
 
     async def do_late(self, event: PlannedEvent) -> None:
         def answer(node: Any, request: Request) -> tuple[str, Answer]:
-            # The node executes the request now, but sends the answer later.
+            # The node executes the request now, but sends the answer after a delay. "again" means
+            # that `answer_of` has recorded the request already.
             return "again", delay(0.05 + event.parameter / 300, node.answer_of(request, "done"))
 
         await self._trouble(event, 1 + event.parameter % 20, self._if_accepted(answer))

@@ -142,10 +142,10 @@ def check_timestamps(simulation: Simulation) -> None:
     that began after another had ended must have the later timestamp. No timestamp may be earlier
     than the machine's clock was when its request began, unless the clock was set back later.
     """
-    # The operation that first used a timestamp, by cluster and timestamp.
+    # For each cluster and timestamp: the operation that used the timestamp first.
     requests: dict[tuple[int, int], Operation] = {}
     latest: dict[int, int] = {}  # the latest timestamp of an ended request, by cluster
-    # (logical time, True for the end or False for the beginning, operation, timestamp)
+    # Beginnings and ends of operations: (logical time, True for an end, operation, timestamp).
     moments: list[tuple[int, bool, Operation, int]] = []
     for number, operation in simulation.clients.operations.items():
         for stamp in sorted(

@@ -56,7 +56,7 @@ from tests.simulation.store import KEYSPACES, ScyllaStoreNode, Store, StoreNode
 __all__ = ["Outcome", "Simulation", "run_plan"]
 
 _CONNECT_TRIES = 20
-# Virtual seconds after which a simulation hangs; others need at most half of that.
+# Virtual seconds after which a simulation counts as one that hangs. Others need at most half of it.
 _LONGEST = 3_600.0
 
 
@@ -362,7 +362,7 @@ class Simulation:
         clients.clusters.append(cluster)
         for number in range(plan.settings["sessions"]):
             await self._connect(cluster, KEYSPACES[number])
-        # run each step and fault at its time
+        # Start each step and each fault at its time.
         began = self.loop.time()
         events = sorted(
             [(event, clients.start) for event in plan.steps]
@@ -384,7 +384,7 @@ class Simulation:
             await asyncio.sleep(self.loop.random.random() * 0.2)
             await self._end(is_abrupt=True)
             return
-        # let the requests end and the driver recover, and judge that
+        # Let the requests end and the driver recover. Then check that it uses every host again.
         if clients.tasks:
             await asyncio.wait(clients.tasks)
         await asyncio.sleep(self.longest_delay)

@@ -60,7 +60,8 @@ class Mapped:
     def _connection(self, user: User) -> str:
         """Return the name of a user's session in the mapper's registry; register it if needed."""
         if user not in self._names:
-            # `BlockingCluster` wraps the blocking session that the mapper needs.
+            # The mapper needs the driver's session. With the blocking API, `user.session` is a
+            # wrapper of it.
             session = getattr(user.session, "_session", user.session)
             name = f"user {len(self._names)}"
             register_connection(name, session=session)

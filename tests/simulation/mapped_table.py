@@ -86,7 +86,8 @@ def result_of(
         expected = None if "IF NOT EXISTS" in text else number_of(values[-1])
         if value != expected:
             return rows([("[applied]", "boolean")], [(False,)])
-        # Replicas give a conditional write a timestamp that is later than all earlier ones.
+        # Replicas choose the timestamp of a conditional write, so that it is later than those of
+        # all earlier writes.
         timestamp = max(
             timestamp, previous_write.timestamp + 1 if previous_write is not None else 0
         )

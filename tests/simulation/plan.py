@@ -240,7 +240,7 @@ def _fault(rng: random.Random) -> PlannedEvent:
 
 
 def random_plan(seed: int) -> Plan:
-    """Return the plan that is drawn at random from a seed."""
+    """Draw a plan at random; the same seed gives the same plan."""
     rng = random.Random(f"{seed}/plan")
     settings = _settings(rng)
     step_count = rng.choice((20, 60, 120))

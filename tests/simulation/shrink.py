@@ -17,9 +17,10 @@ _MOST_RUNS = 400
 
 
 def kind_of(violation: str) -> str:
-    """Return a violation with ``#`` for its numbers, so that violations can be compared.
+    """Return the kind of a violation: its text with ``#`` in place of numbers.
 
-    All violations about a wrong keyspace are of one kind.
+    Two violations of one kind differ only in numbers. All violations about a wrong keyspace are of
+    one kind, too.
     """
     if " ran in [" in violation or " read from k" in violation or "No keyspace" in violation:
         return IN_ANOTHER_KEYSPACE

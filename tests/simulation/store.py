@@ -45,7 +45,7 @@ PAGES_ROWS = 20
 SCANNED = "big.t0"
 """The only table in the schema of the nodes; a scan needs the schema to know the table's key."""
 SCANNED_ROWS = 40
-_RANGE = "token("  # only the statements of a scan contain this
+_RANGE = "token("  # a statement that contains this belongs to a scan
 
 _OP = re.compile(r"\bop = (\d+)|VALUES \(\d+, (\d+)\)|CREATE TABLE t(\d+)")
 _TRACE = re.compile(r"FROM system_traces\.(sessions|events) WHERE session_id = (\S+)")
@@ -153,7 +153,7 @@ class Store:
 
 
 def _token_of(row: int) -> int:
-    # Spread the rows evenly over the range of the murmur3 tokens.
+    # Return the token of a row. The rows are spread evenly over the range of the murmur3 tokens.
     return -(2**63) + (2 * row + 1) * 2**63 // SCANNED_ROWS
 
 
@@ -193,7 +193,8 @@ class _AfterDrain:
         self.streams.add(request.stream)
         if request.opcode == Opcode.PREPARE:
             self.prepared.add(request.query or "")
-        # The driver may prepare the statement of an earlier request again, and repeat the request.
+        # A request that the driver repeats is not new: it may prepare the statement of an earlier
+        # request again, and then send this request once more.
         may_be_repeat = bool(self.prepared) and (
             request.opcode == Opcode.BATCH or request.query in self.prepared
         )
@@ -320,7 +321,7 @@ class _Stored(FakeNode):
 
     @staticmethod
     def _traced(table: str, op: int) -> Message:
-        """Return the rows of a ``system_traces`` table for an operation."""
+        """Return the rows that a table of the keyspace ``system_traces`` has for an operation."""
         if table == "events":
             return rows(_EVENTS, [("done", _EVENT_ID, "10.0.0.1", 7, "a thread")])
         return rows(_SESSIONS, [(7, f"op {op}", 0, "10.0.0.1", {}, "10.1.0.1")])
@@ -357,7 +358,7 @@ class _Stored(FakeNode):
             if query_id is not None and prepared is None:
                 continue
             keyspace = prepared.keyspace if prepared is not None else default_keyspace
-            # A request has no text if its statement was not yet prepared when it arrived.
+            # The request may have arrived before its statement was prepared, and then has no text.
             text = prepared.query if prepared is not None else text
             parts.append(StatementPart(text or "", values, prepared, keyspace))
         return parts

@@ -102,8 +102,8 @@ def child_succeeded(pid: int, patience: float) -> bool:
                 print(f"a child ended with {code}", file=sys.stderr)
             return code == 0
         time.sleep(0.002)
-    # On SIGUSR1, the child's faulthandler prints the stacks of its threads, which show where it
-    # hangs.
+    # The child hangs. Before it is killed, SIGUSR1 makes its faulthandler print the stacks of its
+    # threads, which show where.
     os.kill(pid, signal.SIGUSR1)
     time.sleep(1)
     os.kill(pid, signal.SIGKILL)
@@ -113,7 +113,7 @@ def child_succeeded(pid: int, patience: float) -> bool:
 
 def run(count: int) -> int:
     """Return how many of `count` children hung or failed."""
-    # Python 3.12 and newer warn about forks of processes with threads.
+    # Since version 3.12, Python warns if a process with threads forks.
     warnings.simplefilter("ignore", DeprecationWarning)
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     hung = 0
@@ -124,7 +124,7 @@ def run(count: int) -> int:
                 pid = os.fork()
                 if pid == 0:
                     check_in_child(load, address, port)
-                    sys.exit(0)  # run the exit handlers
+                    sys.exit(0)  # unlike os._exit, this runs the exit handlers, which might hang
                 hung += not child_succeeded(pid, PATIENCE)
         finally:
             # A child that exits leaves this block, too, but only the parent may stop the load.

@@ -26,7 +26,8 @@ FEW_THREADS = 3
 PER_COUNT = 50  # a thread makes this many calls times ``--count`` (with `THREADS` threads)
 RARELY = 0.002  # probability that a call breaks the connections
 LONG = 20.0  # seconds
-FAIR = {"done", "ConnectionException", "ConnectionShutdown", "OperationTimedOut"}  # no faults
+# Outcomes that are no faults of the driver.
+FAIR = {"done", "ConnectionException", "ConnectionShutdown", "OperationTimedOut"}
 
 _NAMES = "SELECT keyspace_name FROM system_schema.keyspaces"
 
@@ -125,7 +126,7 @@ class Mix:
         self.check(self.session.execute(self.select, timeout=rng.uniform(0, 0.02)), True)
 
     def breaking(self, rng: random.Random) -> None:
-        """Rarely, abort all connections of the session."""
+        """In few of the calls, abort all connections of the session."""
         if rng.random() > RARELY:
             return
         loop = self.session._loop_thread.loop

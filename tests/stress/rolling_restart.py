@@ -45,10 +45,13 @@ class QuickNode(FakeNode):
 
 
 def serve(hard: bool) -> None:
-    """Run the nodes in this process.
+    """Run the nodes in this process until standard input is closed.
 
-    Each line of standard input is a command and the index of a node: stop, start or count. The
-    answer is the number of requests that all nodes have executed.
+    First, their port and addresses are printed. Each line of standard input is a command (stop,
+    start or count) and the index of a node. After each command, the number of requests that all
+    nodes have executed is printed.
+
+    :param hard: True if nodes stop without an announcement.
     """
     with FakeCluster(3, node_class=QuickNode, graceful_disconnect=not hard) as nodes:
         print(nodes.port, *nodes.contact_points, flush=True)

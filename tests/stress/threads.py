@@ -94,7 +94,7 @@ def prepared(kind: type[PreparedStatement], columns: list[ColumnMetadata]) -> An
 
 
 def plain(value: Any) -> Any:
-    """Convert the driver's collections to built-in ones, which equal the bound values."""
+    """Convert the driver's collections to built-in ones, so that they equal the bound values."""
     if isinstance(value, SortedSet):
         return set(value)
     if isinstance(value, OrderedMapSerializedKey):
@@ -189,7 +189,7 @@ class Work:
     def append(self, rng: random.Random) -> None:
         """Append rows to a block to which other threads append, and read one of its rows."""
         plan = self.statements[0].bind_plan
-        if self.shared.count > 20_000:  # keep the block at a reasonable size
+        if self.shared.count > 20_000:  # then the block is large enough
             return
         for _ in range(20):
             plan.bind_into(self.shared, self.rows[rng.randrange(ROWS)], VERSION)
@@ -203,7 +203,7 @@ class Work:
         """Add tablets to the map, look one up, and sometimes remove all of them."""
         first = rng.randrange(-100, 100) * 1000
         replica = (
-            # a tuple of (host id: uuid, shard: int), as ScyllaDB sends it for each replica
+            # ScyllaDB sends this tuple for each replica: host id (uuid) and shard (int).
             (28).to_bytes(4, "big") + (16).to_bytes(4, "big") + self.host.host_id.bytes
             + (4).to_bytes(4, "big") + rng.randrange(9).to_bytes(4, "big")
         )  # fmt: skip
@@ -296,7 +296,7 @@ class Work:
         asyncio.run(self._tasks(rng))
 
     async def _tasks(self, rng: random.Random) -> None:
-        """Cancel every second of 50 concurrent requests; the others must be answered."""
+        """Send 50 requests at once, and cancel every second one; the others must be answered."""
         contact_points = [
             (host.address, self.cluster.port) for host in self.cluster.metadata.all_hosts()
         ]

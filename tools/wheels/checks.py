@@ -10,7 +10,7 @@ from pathlib import Path
 
 from wheels.targets import Interpreter, Target
 
-LARGEST = 4_000_000  # bytes of a wheel
+LARGEST = 4_000_000  # the most bytes of a wheel
 SOURCES = (".c", ".h", ".pxd", ".pxi", ".pyc", ".pyx")
 
 
@@ -107,7 +107,7 @@ def check_working(wheel: Path, interpreter: Interpreter, implementation: str) ->
         # With this PATH, no compiler, Cython or other package of this machine can be found.
         environment = {"PATH": str(home / "bin"), "HOME": folder}
         python = str(home / "bin" / "python")
-        # Install the only dependency first, so that we measure the time for the wheel alone.
+        # Install the wheel's only dependency before, so that its time is not measured.
         install = [python, "-m", "pip", "install", "-q", "--only-binary", ":all:"]
         _run([*install, "geomet"], environment, f"pip install geomet for {wheel.name}")
         begun = time.perf_counter()

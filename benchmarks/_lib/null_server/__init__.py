@@ -24,7 +24,7 @@ PREPARE, EXECUTE, REGISTER, BATCH = 0x09, 0x0A, 0x0B, 0x0D
 # Kinds of a RESULT, and flags of the metadata in it.
 VOID_KIND, ROWS_KIND, PREPARED_KIND = 1, 2, 4
 GLOBAL_TABLE, NO_METADATA = 0x01, 0x04
-INVALID = 0x2200  # the code of an error
+INVALID = 0x2200  # the error code of an invalid query
 VOID = struct.pack(">i", VOID_KIND)
 BIGINT, BOOLEAN, DOUBLE, INT, TEXT, TIMESTAMP, UUID, INET = (
     0x02,
@@ -67,7 +67,11 @@ def columns_of(columns: Sequence[Column], keyspace: str = "bench", table: str = 
 def rows(
     columns: Sequence[Column], values: Sequence[Sequence[bytes | None]], keyspace: str = "bench"
 ) -> bytes:
-    """Return the body of a RESULT of kind Rows (2)."""
+    """Return the body of a RESULT of kind Rows (2).
+
+    :param columns: name and encoded type of each column.
+    :param values: the encoded values of each row; None for null.
+    """
     head = (
         struct.pack(">iii", ROWS_KIND, GLOBAL_TABLE, len(columns))
         + columns_of(columns, keyspace)
@@ -96,7 +100,7 @@ def prepared(
     :param results: the columns of the statement's result; empty if it returns no rows.
     """
     body = struct.pack(">iH", PREPARED_KIND, len(query_id)) + query_id
-    # One partition key column, which is bind column 0.
+    # The partition key has one column, the first of the bind columns.
     body += struct.pack(">iiiH", GLOBAL_TABLE, len(binds), 1, 0)
     body += columns_of(binds, keyspace, table)
     if not results:
@@ -104,7 +108,7 @@ def prepared(
     return body + struct.pack(">ii", GLOBAL_TABLE, len(results)) + columns_of(results)
 
 
-# [string multimap] with the options that drivers require.
+# The body of SUPPORTED, a [string multimap], with the options that drivers require.
 SUPPORTED_OPTIONS = struct.pack(">H", 2) + b"".join(
     string(name) + struct.pack(">H", len(values)) + b"".join(map(string, values))
     for name, values in (("CQL_VERSION", ["3.4.5"]), ("COMPRESSION", []))
@@ -203,7 +207,7 @@ def encode_rules(rules: Sequence[Rule], compress: Callable[[bytes], bytes] | Non
     """
     parts = []
     for request, needle, answer, body in rules:
-        # Messages before STARTUP, and the answer to it, are never compressed.
+        # Compress only results and errors: the messages up to the answer to STARTUP must be plain.
         is_compressed = compress is not None and answer in (RESULT, ERROR)
         encoded_body = compress(body) if is_compressed and compress is not None else body
         parts += [bytes([request]), struct.pack(">I", len(needle)), needle]

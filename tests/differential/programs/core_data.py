@@ -37,7 +37,7 @@ TABLES = [
 
 
 def bound_with_parameters(context):
-    """Execute bound statements, and pass parameters besides."""
+    """Execute bound statements, and pass further parameters to `execute`."""
     session = context.shared_session
     insert = session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
     context.record_call("execute", session.execute, insert.bind((1, "a")), (2, "b"))
@@ -195,7 +195,7 @@ def missing_keyspaces(context):
 
 
 def no_host_left(context):
-    """Execute at consistency levels for which the cluster has too few nodes."""
+    """Execute with consistency levels that require more nodes than the cluster has."""
     session = context.shared_session
     context.record_call(
         "three",
@@ -387,7 +387,7 @@ def unknown_user_types(context):
 
 
 def default_policies(context):
-    """Record the default policies, and how they can be set beside profiles."""
+    """Record the default policies, and what happens if policies and profiles are both set."""
     cluster = Cluster()
     context.record("balancing", cluster.load_balancing_policy)
     context.record("retry", cluster.default_retry_policy)
@@ -702,7 +702,7 @@ def light_weight_transactions(context):
 
 
 def consistency_levels(context):
-    """Execute with each consistency level, and with values that are none."""
+    """Execute with each consistency level, and with values that are no consistency level."""
     session = context.shared_session
     for level in range(12):
         statement = SimpleStatement("SELECT k FROM t", consistency_level=level)

@@ -77,7 +77,7 @@ def _key(rng):
 
 
 def _operations(rng):
-    """Return random operations on collections, for `update`."""
+    """Return keyword arguments for `update` that change collections, such as ``s__add={7, 8}``."""
     values = {
         "s__add": {7, 8},
         "s__remove": {1},
@@ -248,7 +248,7 @@ class _Actions:
             return Other.create(**_key(self.rng), **_values(self.rng))
 
 
-# Actions that use an instance in `held`.
+# Actions that use an instance in `held`, so they can be chosen only if there is one.
 NEED_ONE = (
     "change_and_save",
     "update",
@@ -329,7 +329,10 @@ def readings(context, seed):
 
 
 def _narrowed(rng, q, kind):
-    """Return a queryset with one more filter or option."""
+    """Return the queryset `q` with one more filter or option.
+
+    :param kind: names the filter or option.
+    """
     if kind == "p":
         return q.filter(p=rng.choice(KEYS))
     if kind == "p_in":

@@ -33,7 +33,7 @@ LEVELS = (
     ConsistencyLevel.LOCAL_ONE,
     ConsistencyLevel.LOCAL_QUORUM,
 )
-# Values to choose from, by column.
+# For each column, the values from which programs choose at random.
 COLUMNS = {
     "v": [None, "", "x", "it's", "100%", "ä\n", "a;b", "--", "$$"],
     "n": [None, 0, -1, 2**62],

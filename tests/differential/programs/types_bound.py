@@ -241,7 +241,7 @@ def bound(context, kind):
     insert = session.prepare(f"INSERT INTO {_table(kind)} (k, v) VALUES (?, ?)")
     for name in VALUES:
         context.record_call(name, session.execute, insert, (name, _value(name)))
-    # In turbocql, `values` is a subclass of list. Compare only its items.
+    # Compare only the items of `values`, because it is a subclass of list in turbocql.
     context.record("bytes", list(insert.bind(("a", None)).values))
 
 
@@ -264,7 +264,7 @@ def literal_by_name(context, kind):
 
 
 def read_again(context, kind):
-    """Write each value again, and read those that could be written."""
+    """Write each value, and if that succeeds, read it and record what was read."""
     session = context.shared_session
     insert = session.prepare(f"INSERT INTO {_table(kind)} (k, v) VALUES (?, ?)")
     for name in VALUES:

@@ -482,7 +482,7 @@ def names_of_types(context):
         context.record_call(f"typename {text}", cqltypes.cql_typename, text)
 
 
-# Values to encode, by the name of the type.
+# For each type, by name: the values to encode. Some are not valid.
 CODED = {
     "Int32Type": (0, -1, 2**31 - 1, 2**31, "x", None, True, 1.0),
     "LongType": (0, -1, 2**63 - 1, 2**63),

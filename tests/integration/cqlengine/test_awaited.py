@@ -104,7 +104,7 @@ async def test_a_method_of_the_wrong_api_names_the_right_one(thing: Any, mapper:
     ):
         with pytest.raises(CQLEngineException, match="aget"):
             call_blocking()
-    # The default connection is a blocking one.
+    # The default connection has the blocking API, so awaited calls are refused.
     with pytest.raises(CQLEngineException, match="asetup"):
         await Thing.objects.using(connection=connection.DEFAULT_CONNECTION).filter(owner=1).acount()
     with pytest.raises(CQLEngineException, match="aexecute"):
@@ -124,7 +124,7 @@ async def test_management(awaited: str, mapper: str) -> None:
         name, {"datacenter1": 1}, connections=[awaited]
     )
     await management.async_sync_table(Thing, keyspaces=[name])
-    # The table is up to date.
+    # The second call changes nothing, because the table is up to date.
     assert await management.async_sync_table(Thing, keyspaces=[name]) == []
     table = NamedTable(name, "aio_thing").using(awaited)
     assert [row async for row in table.all()] == []
@@ -150,7 +150,7 @@ async def test_a_connection_registered_by_its_contact_points(
 async def test_a_cancelled_update_leaves_the_instance_unchanged(thing: Any) -> None:
     instance = await Thing.acreate(owner=7, number=1, name="a")
     task = asyncio.ensure_future(instance.aupdate(name="b"))
-    # let the update begin
+    # Let the update begin before it is cancelled.
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -71,7 +71,7 @@ def test_nothing_is_sent_if_a_row_is_wrong() -> None:
 
 
 def test_create_many_with_timestamp_condition_and_batch() -> None:
-    # The second write wins, because the first has an old timestamp.
+    # The first write has an old timestamp, so the second must win.
     Sale.objects.ttl(1000).timestamp(5).create_many([sale(1)])
     Sale.objects.create_many([sale(1, price=9.0)])
     assert Sale.objects(shop="a").get().price == 9.0
@@ -86,7 +86,7 @@ def test_create_many_with_timestamp_condition_and_batch() -> None:
 
 
 def test_create_many_of_a_thousand_rows() -> None:
-    """Print the time; pytest shows it with ``-s``."""
+    """Create a thousand rows, and print how long it takes; pytest shows that with ``-s``."""
     Sale.objects.create_many([sale(0)])
     began = time.perf_counter()
     Sale.objects.create_many([sale(n) for n in range(1000)])

@@ -263,7 +263,7 @@ def test_a_lazy_connection_by_name(mapper: str, node: Any) -> None:
         retry_connect=True,
         cluster_options={"port": node.port},
     )
-    # It connects only when it is used.
+    # The connection "lazy" is not open yet; it connects only when it is used.
     assert connection._connections["lazy"].session is None
     lazy_model = model("Lazy", id=columns.Integer(primary_key=True), a=columns.Text())
     management.sync_table(lazy_model, connections=["lazy"])
@@ -315,7 +315,7 @@ def test_a_table_that_another_client_recreates_with_other_types(mapper: str) -> 
         assert {row.id: row.v for row in model_class.objects} == {1: 41, 2: 42, 3: 43, 4: 44}
     session.execute(f"DROP TABLE {table}")
     session.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, v text)")
-    # The error is raised each time.
+    # The error must be raised each time, not only at the first.
     for _ in range(2):
         with pytest.raises(BindColumnsChanged, match="v int -> v varchar"):
             session.execute(insert, (1, 1))

@@ -233,7 +233,7 @@ def test_updates_of_collections_without_reading() -> None:
     rows.update(facts__remove={"n"})
     stored = Place.get(**key)
     assert (stored.tags, stored.log, stored.facts) == ({"y"}, ["a", "b", "c"], {"l": 2})
-    # None deletes all elements.
+    # None in place of a collection deletes all of its elements.
     rows.update(log__remove=["b"], tags=None)
     stored = Place.get(**key)
     assert (stored.tags, stored.log) == (set(), ["a", "c"])
@@ -403,7 +403,8 @@ def test_filters() -> None:
     assert list(rows.values_list("name", flat=True)) == names
     assert next(iter(rows.values_list("country", "name", "tags"))) == ["uk", "n9", {"t1"}]
     row_with_names = rows.only(["name"])[0]
-    # The key is known from the filter, and other columns were not read.
+    # Only the column `name` was read. The partition key is known from the filter, and all other
+    # columns are None.
     assert (
         row_with_names.name,
         row_with_names.country,

@@ -83,7 +83,7 @@ def test_statements_with_the_name_in_columns_fields_and_indexes(mapper: str, nam
     assert table.filter(**{f"{name}i": 1}).order_by(f"-{name}c").only([name]).get() == {
         name: "batched"
     }
-    # `connection.execute` sends the query unprepared, with its values as literals.
+    # `connection.execute` does not prepare the query; it puts the values into the text as literals.
     select = SelectStatement(
         model.column_family_name(),
         [name],
@@ -131,7 +131,7 @@ def test_keyspaces_tables_and_types_with_the_name_are_created_or_rejected(
     for table in (NamedTable(mapper, name), NamedKeyspace(mapper).table(name)):
         with pytest.raises(InvalidRequest, match=r"(?i)table|unconfigured"):
             table.objects.first()
-    # There is no keyspace of this name.
+    # There is no keyspace of this name. The server says so, and not that the syntax is wrong.
     with pytest.raises(InvalidRequest, match=r"(?i)keyspace"):
         NamedTable(name, "t").objects.first()
     model: Any = type(

@@ -54,7 +54,7 @@ SCALARS: list[tuple[Any, Any]] = [
     ),
     (columns.Double, st.floats(allow_nan=False)),
     (columns.Float, st.floats(allow_nan=False, width=32)),
-    # Servers read an IPv4-mapped IPv6 address as an IPv4 address.
+    # Leave out IPv4-mapped IPv6 addresses: servers return them as IPv4 addresses.
     (
         columns.Inet,
         st.ip_addresses()
@@ -154,7 +154,7 @@ def test_random_models(data: Any) -> None:
         }
 
     def draw_key(strategy: Any) -> Any:
-        # The server refuses an empty partition key.
+        # Draw no empty key, because the server refuses an empty partition key.
         return data.draw(strategy.filter(lambda drawn: drawn not in ("", b"")))
 
     for _ in range(3):
@@ -197,7 +197,7 @@ def assert_same_row(model: Any, stored: Any, created: Any) -> None:
 
 
 def normalized(value: Any) -> Any:
-    """Return a value in which equal decimals have the same number of digits."""
+    """Return a value with its decimals in one form, so that equal decimals have the same digits."""
     if isinstance(value, (tuple, list)):
         return type(value)(normalized(item) for item in value)
     if isinstance(value, dict):

@@ -251,7 +251,7 @@ def test_filtering_by_a_user_type_or_tuple_does_not_change_the_value(mapper: str
         assert str(row.d) == "2024-02-29"
         row.t = (2, timestamp)
         row.save()
-    # The saved rows have the same key as before.
+    # If a key value had been changed, save() would have written another row.
     assert Places.objects.count() == 1
 
 
@@ -457,7 +457,7 @@ def test_default_ttl_of_a_class_only_warns_and_the_table_option_works(mapper: st
 
 
 def test_values_of_a_user_type_that_has_got_a_field_are_written(mapper: str) -> None:
-    # the same user-defined type before and after it has got a field
+    # These are the same user-defined type, before and after it has got a field.
     class OldType(UserType):
         __type_name__ = "f"
         x = columns.Integer()
@@ -510,7 +510,7 @@ def test_prepared_statements_are_executed(mapper: str) -> None:
 
 def test_pk_stands_for_the_partition_key_in_filters_and_instances() -> None:
     M.create(p=1, a=2)
-    # `pk` is unknown to the type checker.
+    # Use `Any`: a type checker does not know the attribute `pk`.
     model: Any = M
     assert M.filter(model.pk == 1).get().a == 2
     assert M.get(model.pk.in_([1])).a == 2

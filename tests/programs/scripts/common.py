@@ -1,4 +1,4 @@
-"""For all scripts: the address of the node, a cluster, and an empty keyspace."""
+"""Parts that all scripts share: the address of the node, a cluster, and an empty keyspace."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def without_times(text: str) -> str:
 
 
 def stable_trace(text: str) -> str:
-    """Return the lines and columns of traces that are the same in each run."""
+    """Return only those lines and columns of the traces in a text that are the same in each run."""
     text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<uuid>", text)
     prefixes = ("Execute CQL3 query", "Parsing ", "Preparing statement", "Request complete")
     lines = []

@@ -8,7 +8,7 @@ import pytest
 from common import HOST, PORT
 from swh.storage import pytest_plugin
 
-# These tests need a node with passwords.
+# These tests need a node that requires passwords, so they are left out.
 LEFT_OUT = ("test_no_authentication", "test_no_authenticator_class")
 
 

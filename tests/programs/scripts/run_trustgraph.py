@@ -24,7 +24,7 @@ from trustgraph.tables.cassandra_async import async_execute_paged, async_scan
 
 logging.disable(logging.CRITICAL)
 
-# These modules create clusters without a port: give them the port of the node.
+# These modules create clusters for the default port. Make them use the port of the node.
 for module in (cassandra_kg, config, iam, knowledge):
     module.Cluster = partial(module.Cluster, port=PORT)  # type: ignore[attr-defined]
 
