@@ -27,7 +27,7 @@ PAGE = "page of 5,000 rows"
 CASES = [PAGE, "select of one row, 100 in flight", "insert, 100 in flight"]
 PEERS = ("scylla-driver", "cassandra-driver")
 EXTRA = ("numpy", "uvloop", "lz4")
-MOST_FOR_A_PAGE = 1.3  # how many times the CPU without compression a compressed page may need
+MOST_FOR_A_PAGE = 1.3  # a compressed page may need at most this many times the CPU of a plain one
 _WORDS = ["a", "blue", "car", "drives", "early", "from", "green", "hills", "into", "our", "river"]
 
 
@@ -49,7 +49,10 @@ def varied_page() -> null_server.Rule:
 
 
 def lanes_of(bench: Benchmark) -> list[Lane]:
-    """Return the lanes (a driver and API, see `_lib.faces`): this driver's two APIs, the peers."""
+    """Return the lanes: this driver's asyncio and blocking API, and the blocking API of each peer.
+
+    A lane is a driver and one of its APIs (see `_lib.faces`).
+    """
     lanes = our_lanes()
     lanes = [lanes[0], *(lane for lane in lanes if lane.name == "blocking")]
     return lanes + [

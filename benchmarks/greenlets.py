@@ -47,9 +47,9 @@ print(json.dumps([each * callers / wall, cpu / each / callers * 1e6]))
 
 
 def measure(bench: Benchmark, patches: dict[str, str]) -> dict[str, tuple[float, float]]:
-    """Return for "threads", "gevent" and "eventlet" the figures of the best round.
+    """Measure threads, gevent and eventlet in turns; return the figures of the best round of each.
 
-    They are executions per second, and CPU microseconds of one execution.
+    The figures are the executions per second, and the CPU microseconds of one execution.
     """
     options = bench.options
     best: dict[str, tuple[float, float]] = {}

@@ -57,7 +57,7 @@ def environment() -> dict[str, str]:
 
 
 def run(statement: str) -> tuple[float, float, int]:
-    """Return (wall milliseconds, CPU milliseconds, resident KiB) of one process."""
+    """Run a statement in a new process; return its (wall ms, CPU ms, resident KiB)."""
     command = [sys.executable, "-c", CODE.format(statement=statement)]
     began = time.perf_counter()
     result = subprocess.run(
@@ -79,7 +79,7 @@ def instructions(statement: str) -> int:
 
 
 def measure(bench: Benchmark) -> dict[str, dict[str, float]]:
-    """Return the figures of each statement."""
+    """Measure the import statements in turns; return the figures of each, by its name."""
     repeats, counts = bench.options.repeats, bench.options.instructions
     runs: dict[str, list[tuple[float, float, int]]] = {name: [] for name in STATEMENTS}
     with bench.progress((repeats + 1 + counts) * len(STATEMENTS)) as bar:

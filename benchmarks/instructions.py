@@ -33,8 +33,8 @@ from benchmarks._lib.report import Benchmark
 from benchmarks._lib.requirements import has, is_quick
 
 WORKER = Path(__file__).with_name("_lib") / "worker_instructions.py"
-FEW, MANY = 1, 3  # passes of the worker
-SIZES = (2_000, 200)  # requests of one pass, and of a quick one
+FEW, MANY = 1, 3  # the passes of the worker in a short run and in a long one
+SIZES = (2_000, 200)  # the requests of one pass: usually, and with --quick
 
 
 class Case(NamedTuple):

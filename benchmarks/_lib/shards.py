@@ -103,7 +103,7 @@ def response_processing(session: Any) -> tuple[float, float]:
 def fill_tablet_map(count: int) -> tuple[float, float, float]:
     """Fill a tablet map with `count` tablets.
 
-    :returns: its megabytes, and the microseconds of a look-up and of adding a tablet.
+    :returns: the megabytes that it takes, and the microseconds to look up and to add a tablet.
     """
     replicas = [Replica(uuid.UUID(int=number + 1), number) for number in range(3)]
     tablets = _impl.tablets.TabletMap(limit=2 * count)

@@ -72,7 +72,7 @@ def make_metadata(
         host: [str(rng.randrange(-(1 << 63), 1 << 63)) for _ in range(vnodes)] for host in hosts
     }
     public: Any = cassandra.metadata
-    if hasattr(metadata, "_replace_replication"):  # turbocql
+    if hasattr(metadata, "_replace_replication"):  # only turbocql has this method
         metadata._replace_replication(
             {"ks": public.ReplicationStrategy.create("NetworkTopologyStrategy", options)}
         )

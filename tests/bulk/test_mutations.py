@@ -139,7 +139,7 @@ def timestamp_of(text: str) -> Any:
     if match is None:
         raise Refused(text)
     day, _, clock, seconds, _, zone, _ = match.groups()
-    seconds = (seconds or ":00")[:10]  # ":SS.ffffff": strptime reads at most microseconds
+    seconds = (seconds or ":00")[:10]  # at most ":SS.ffffff", as strptime reads only microseconds
     zone = "+00:00" if zone in (None, "z", "Z") else zone
     zone = zone if ":" in zone else f"{zone[:3]}:{zone[3:] or '00'}"
     date_format = "%Y-%m-%d %H:%M:%S.%f%z"

@@ -119,7 +119,7 @@ def fuzz(
 
 
 def replay(parity: bool) -> int:
-    """Decode each body of the corpus as every type; return the number of bodies.
+    """Decode each encoded value of the corpus as every type; return how many there are.
 
     :param parity: compare the compiled implementation with the Python one.
     """

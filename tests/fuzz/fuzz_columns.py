@@ -124,7 +124,7 @@ def assert_same(first: tuple[str, Any], other: tuple[str, Any]) -> None:
 
 
 def replay(parity: bool) -> int:
-    """Read each body of the corpus as a cell of every type; return the number of bodies.
+    """Read each encoded value of the corpus as a cell of every type; return how many there are.
 
     :param parity: compare the compiled implementation with the Python one.
     """

@@ -72,7 +72,8 @@ async def _finish(coroutine: Any) -> None:
 
 def test_the_readmes_program_equals_examples_first() -> None:
     example = ast.parse((ROOT / "examples" / "first.py").read_text())
-    # We compare without formatting and without the docstring, which the README leaves out.
+    # Compare the parsed programs, whose formatting does not matter. Leave out the docstring, which
+    # the README does not show.
     assert ast.unparse(ast.parse(python_blocks("README.rst")[0])) == ast.unparse(
         ast.Module(example.body[1:], [])
     )

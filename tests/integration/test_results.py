@@ -72,7 +72,11 @@ def written(node: LocalCluster) -> Iterator[tuple[Session, dict[int, tuple[Any, 
 
 
 def check(columns: dict[str, list[Any]], rows: dict[int, tuple[Any, ...]]) -> None:
-    """Check that the columns contain all the rows, each once."""
+    """Check that the columns contain all the rows, each once.
+
+    :param columns: the values of each column, in the order of the rows that were read.
+    :param rows: the rows that were written, by number.
+    """
     values_by_key = {
         values[1]: values for values in zip(*[columns[name] for name in NAMES], strict=True)
     }

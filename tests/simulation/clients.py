@@ -61,9 +61,11 @@ class Operation:
 
 @dataclass(eq=False)
 class User:
-    """A session with its prepared statements.
+    """A session of an application.
 
-    `switching` has the keyspaces of the USE statements that are in flight.
+    `switching` has the keyspaces of the USE statements that are in flight, and `open` the numbers
+    of the operations that have not ended. `prepared` has for each CQL text the prepared statement,
+    and the keyspaces in which it may have been prepared.
     """
 
     cluster: Any
@@ -76,7 +78,7 @@ class User:
     def keyspaces(self) -> set[str]:
         """Return the keyspaces in which a request may run that begins now.
 
-        While a USE is in flight, this is its keyspace or the session's current keyspace.
+        They are the session's current keyspace, and those of USE statements that are in flight.
         """
         return {self.session.keyspace or "", *self.switching.values()}
 

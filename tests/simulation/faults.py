@@ -71,7 +71,7 @@ class Faults:
         self.tasks.append(asyncio.ensure_future(getattr(self, f"do_{event.kind}")(event)))
 
     def node(self, event: PlannedEvent) -> Any:
-        """Return the node that an event selects."""
+        """Return the node that an event selects by its `target_index`."""
         nodes = self.simulation.fake.nodes
         return nodes[event.target_index % len(nodes)]
 
@@ -392,7 +392,7 @@ class Faults:
     async def _peers(
         self, event: PlannedEvent, change: Callable[[Any, list[Any]], list[Any]]
     ) -> None:
-        """Give a node other peers in its system.peers for a while.
+        """Change the rows in a node's ``system.peers`` for the seconds of the event.
 
         :param change: gets the node and its peers, and returns the new peers.
         """

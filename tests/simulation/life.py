@@ -114,7 +114,7 @@ class _Loop(SimulatedLoop):
 
 
 class _Errors(logging.Handler):
-    """Records a violation for each log message of the driver at ERROR."""
+    """A log handler that records a violation for each message of the driver of level ERROR."""
 
     def __init__(self, simulation: Simulation) -> None:
         super().__init__(logging.ERROR)
@@ -380,7 +380,7 @@ class Simulation:
         await asyncio.sleep(0)
         self.faults.heal()  # once more: the cancelled tasks of the faults may have changed nodes
         if plan.settings["abrupt"]:
-            # Shut down while requests are in flight: they must end soon.
+            # Shut the clusters down while requests are in flight, which must then end soon.
             await asyncio.sleep(self.loop.random.random() * 0.2)
             await self._end(is_abrupt=True)
             return

@@ -75,7 +75,7 @@ class Mutant(NamedTuple):
         try:
             yield
         finally:
-            if original is None:  # the owner had inherited the function
+            if original is None:  # the owner inherits the function: remove the override
                 delattr(self.owner, self.name)
             else:
                 setattr(self.owner, self.name, original)

@@ -81,7 +81,7 @@ class Plan:
         return "\n".join(lines)
 
 
-# The kinds of steps, with their relative frequency.
+# The kinds of steps, each with its relative frequency in random plans.
 STEPS = {
     "write": 16,  # a prepared INSERT, marked as idempotent
     "write_once": 10,  # the same INSERT, not marked as idempotent
@@ -118,7 +118,7 @@ STEPS = {
     "mapped_many": 1,
 }
 
-# The kinds of faults, with their relative frequency.
+# The kinds of faults, each with its relative frequency in random plans.
 FAULTS = {
     "refuse": 2,
     "hang": 2,  # the node accepts connections, but does not answer

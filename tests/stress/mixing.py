@@ -23,7 +23,7 @@ from tests.stress.serving import PATIENCE, main, node
 
 THREADS = 32
 FEW_THREADS = 3
-PER_COUNT = 50  # a thread makes this many calls times ``--count`` (with `THREADS` threads)
+PER_COUNT = 50  # with `THREADS` threads, each makes this many calls, times ``--count``
 RARELY = 0.002  # probability that a call breaks the connections
 LONG = 20.0  # seconds
 # Outcomes that are no faults of the driver.

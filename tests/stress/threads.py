@@ -132,8 +132,9 @@ class Work:
         self.outcomes: Counter[str] = Counter()
         self.select = mix.session.prepare(SELECT)
         self.insert = mix.session.prepare(INSERT)
-        # [number of rows, sum of their keys], for rows sent and rows acknowledged
-        self.sent, self.acknowledged = [0, 0], [0, 0]  # rows, and the sum of their keys
+        # For the rows that were sent, and for those acknowledged: their number, and the sum of
+        # their keys.
+        self.sent, self.acknowledged = [0, 0], [0, 0]
 
     def bind(self, rng: random.Random) -> None:
         """Bind rows with statements whose settings other threads change, and compare the bytes.
@@ -284,7 +285,7 @@ class Work:
         )
 
     def execute(self, rng: random.Random) -> None:
-        """Make one of the calls of `Mix`."""
+        """Make a random call of `Mix`, for example a blocking call or a chain of callbacks."""
         mix = self.mix
         ways = [mix.blocking, mix.future, mix.callback, mix.many, mix.hurried, mix.breaking]
         rng.choices(ways, [8, 5, 3, 1, 1, 1])[0](rng)

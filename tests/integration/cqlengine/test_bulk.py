@@ -36,7 +36,7 @@ def sale(number: int, **values: Any) -> dict[str, Any]:
 def test_create_many_returns_instances_in_order() -> None:
     rows: list[Any] = [sale(n) for n in range(250)]
     rows[7] = Sale(**rows[7], tags={"x"})
-    # a row without a price
+    # Row 8 has no price.
     rows[8].pop("price")
     created = Sale.objects.create_many(iter(rows), concurrency=20)
     assert created == list(Sale.objects(shop="a"))
