@@ -42,7 +42,7 @@ TARGETS: dict[str, dict[str, float]] = {
     },
 }
 MOST_SYSTEM_CALLS = 0.25
-MOST_WITHOUT_UVLOOP = 1.5  # times the CPU with uvloop
+MOST_WITHOUT_UVLOOP = 1.5  # without uvloop, a request may need this many times the CPU with it
 # Limits of a blocking call, compared with the same request on the asyncio API in the same run:
 MOST_FOR_BLOCKING = 1.4  # times the CPU of the awaited request
 MOST_LATER = 25.0  # microseconds by which it may take longer

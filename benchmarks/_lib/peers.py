@@ -203,7 +203,7 @@ def run(
 def run_peer(
     peer: str, script: Path, arguments: Sequence[str] = (), extra: Sequence[str] = ("numpy",)
 ) -> Any:
-    """Run `script` with the driver `peer`, in its environment."""
+    """Run `script` with the driver `peer`, in its environment; return the JSON that it prints."""
     return run(environment(peer, extra), script, arguments, {})
 
 

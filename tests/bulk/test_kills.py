@@ -27,7 +27,7 @@ COUNT = 3000
 SEEDS = range(int(os.environ.get("TURBOCQL_BULK_SEEDS", "20")))
 ROWS = [(number, f"text {number}, 'ß'\n") for number in range(COUNT)]
 MAX_RUNS = 60
-TIMEOUT = 60.0  # seconds
+TIMEOUT = 60.0  # seconds within which a run that is not killed must end
 
 
 class KilledWork:

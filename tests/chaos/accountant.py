@@ -10,7 +10,7 @@ from cassandra import ConsistencyLevel
 from cassandra.cluster import Session
 from cassandra.query import SimpleStatement
 
-LISTS = 50  # rows with a list column; each odd number is appended to one of them
+LISTS = 50  # number of rows with a list column; each odd number is appended to one of the lists
 
 
 class Verdict(NamedTuple):

@@ -26,12 +26,12 @@ __all__ = [
 
 
 def check_pools(simulation: Simulation) -> None:
-    """Check that no pool has more connections than it may have."""
+    """Check that no connection pool has more connections than its settings allow."""
     for user in simulation.clients.users:
         for pool in user.session.get_pools():
             size = pool.size
-            # A pool with shards opens the same number of connections to each shard, so the size is
-            # rounded up to a multiple of the number of shards.
+            # A pool with shards opens the same number of connections to each shard. So it may have
+            # more than its size, which is rounded up to a multiple of the number of shards.
             if pool.shards is not None:
                 shards = (
                     len(getattr(pool.shards, "connections", ()))
