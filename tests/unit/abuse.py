@@ -1,8 +1,8 @@
 """A program that tests run in a child process: it passes wrong arguments to all public functions
 and classes of the compiled modules.
 
-Any exception is fine; the process must not crash. When a part, such as `statements`, has finished,
-the program prints its name.
+Any exception is allowed; the process must not crash. The program prints the name of each part, such
+as `statements`, that has finished.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from cassandra.protocol.columnar.layouts import layout_of
 from cassandra.protocol.messages.results import VOID_BODY
 from cassandra.query import BoundStatement, PreparedStatement
 
-ROW = bytes.fromhex("00000004000000070000000178")  # an int and a text
+# An int (7) and a text ("x"), each after its length.
+ROW = bytes.fromhex("00000004000000070000000178")
 
 
 class Liar:
-    """A container whose length is wrong; its `__index__` returns the next of `numbers` at each
-    call.
+    """A container that lies: `__len__` returns a wrong length, and `__index__` the next of
+    `numbers` at each call.
     """
 
     def __init__(self, length: int = 1, *numbers: int) -> None:
@@ -76,9 +77,9 @@ def prepared() -> PreparedStatement:
 
 def encode_request(statement: Any) -> None:
     """Encode a bound statement and decode its answer."""
-    # A prepared statement may have been damaged by the caller; binding uses its attributes.
+    # A caller may have damaged the prepared statement, whose attributes binding uses.
     bound = statement.bind((1, "x")) if isinstance(statement, PreparedStatement) else statement
-    # stand-ins for the objects of a session: only these attributes are read
+    # These stand in for the objects of a session, and have only the attributes that are read.
     profile = SimpleNamespace(
         consistency_level=1,
         serial_consistency_level=None,
@@ -92,7 +93,7 @@ def encode_request(statement: Any) -> None:
         use_client_timestamp=True,
         _default_vector_type="list",
     )
-    # the wire formats of version 4, and of version 5 with metadata ids
+    # Use the wire formats of version 4, and of version 5 with metadata ids.
     for wire_format in (4, 0x105):
         engine: Any = SimpleNamespace(core=SimpleNamespace(wire_format=wire_format))
         request = _impl.happy_path.bound_request(
@@ -120,13 +121,15 @@ def object_of(kind: Any) -> Any:
 
 
 def call_all(methods: dict[str, tuple[Any, ...]], thing: Any) -> None:
-    """Call the methods of `thing` that `methods` names, each with its arguments."""
+    """Call each method of `thing` that `methods` names, with the arguments that it maps to the
+    name.
+    """
     for name, arguments in methods.items():
         drained(getattr(thing, name)(*arguments))
 
 
 def attributes(thing: object) -> list[str]:
-    """Return the names of the data attributes of `thing`; some of them can be set, too."""
+    """Return the names of the data attributes of `thing`, which include those that can be set."""
     return [
         name
         for name in dir(type(thing))
@@ -137,7 +140,9 @@ def attributes(thing: object) -> list[str]:
 def overwrite_attributes(
     make_object: Callable[[], Any], use_object: Callable[[Any], object]
 ) -> None:
-    """Set each attribute of a new object to each bad value, and then use the object."""
+    """For each attribute and each bad value: set the attribute of a new object to it, and use the
+    object.
+    """
     for name in attributes(make_object()):
         for value in BAD:
             damaged = make_object()
@@ -154,8 +159,8 @@ def statements() -> None:
 
 
 def requests() -> None:
-    """Overwrite the attributes of requests, attempts and bodies, and give them malformed
-    envelopes.
+    """Overwrite the attributes of requests, their attempts and their bodies, and pass malformed
+    envelopes to them.
     """
 
     def make() -> Any:
@@ -197,17 +202,17 @@ def requests() -> None:
                     request.on_answer(attempt, owner.connection, 8, 0, body)
         request.end()
 
-    # the attributes of requests, of their attempts (in `use`) and of their bodies
+    # These are attributes of requests, of their attempts (in `use`) and of their bodies.
     overwrite_attributes(make, use)
     overwrite_attributes(
         request_body, lambda body: body.render(SimpleNamespace(wire_format=0x105, version=5))
     )
-    # connections without a stream table
+    # Pass objects without a stream table as connections.
     for connection in (SimpleNamespace(streams=value) for value in BAD):
         with contextlib.suppress(Exception):
             _impl.happy_path.first_with_room([connection])
     for envelope in BAD:
-        # envelopes of the wrong type, with wrong items, or with a stream id that is wrong
+        # Pass envelopes that have the wrong type, wrong items or a wrong stream id.
         streams = session().connection.streams
         for _ in range(3):
             streams.send(SimpleNamespace(), 1, 0, b"")
@@ -221,8 +226,10 @@ def requests() -> None:
 
 
 def objects_and_calls() -> list[tuple[Callable[[], Any], dict[str, tuple[Any, ...]]]]:
-    """Return pairs of a function that creates an object of a compiled class, and of calls that
-    succeed on such an object (arguments by method name).
+    """Return pairs: a function that creates an object of a compiled class, and a dict of calls that
+    succeed on such an object.
+
+    The dict maps the name of a method to its arguments.
     """
     codecs = [_impl.codecs.int32(), _impl.codecs.text()]
     names = ["a", "b"]
@@ -251,10 +258,10 @@ def drained(result: object) -> None:
 
 
 def calls() -> None:
-    """Make the calls of `objects_and_calls()` with one argument replaced by a bad value.
+    """Make each call of `objects_and_calls()` with one of its arguments replaced by a bad value.
 
     The calls are made on new objects, on objects that were never initialised, and on objects whose
-    `__init__` is called again with bad values.
+    `__init__` was called again with bad values.
     """
     for make_object, methods in objects_and_calls():
         cls = type(make_object())
@@ -268,7 +275,8 @@ def calls() -> None:
                 for target in (make_object(), object_of(cls)):
                     with contextlib.suppress(Exception):
                         drained(getattr(target, name)(*bad_arguments))
-        # Call `__init__` again with bad values; afterwards the usual calls may fail, but not crash.
+        # Call `__init__` again with bad values. Afterwards the usual calls may raise, but must not
+        # crash.
         for value, other in itertools.product(BAD, BAD):
             for arguments in (
                 (value,),
@@ -302,7 +310,9 @@ def functions() -> None:
 
 
 def use_mutating_values() -> None:
-    """Encode and decode values whose methods change the container or plan that is being read."""
+    """Encode and decode values that, while they are read, change the container or plan that they
+    belong to.
+    """
     plan = _impl.bind.BindPlan([ColumnMetadata("k", "t", "a", t.Int32Type)] * 3)
 
     class ActingNumber:
@@ -335,7 +345,8 @@ def use_mutating_values() -> None:
     row["a"] = ActingNumber(row.clear)
     with contextlib.suppress(Exception):
         plan.bind_row(row, 4)
-    # Misuse the buffer of a frame reader: report bytes that were never received, and clear it.
+    # Misuse the buffer of a frame reader: report bytes that were never received, and clear the
+    # buffer.
     for size in (3, 10, 70_000):
         reader = _impl.frame.FrameReader(5)
         reader.enable_segments()
@@ -346,7 +357,7 @@ def use_mutating_values() -> None:
             block.clear()
         with contextlib.suppress(Exception):
             reader.feed(b"x" * size)
-    # Offsets and counts that have another value each time they are read.
+    # Pass offsets and counts that have another value each time they are read.
     rows = _impl.rows.RowPlan(["a"], [_impl.codecs.int32()])
     offset: Any
     count: Any
@@ -361,8 +372,10 @@ def use_mutating_values() -> None:
 
 
 class _Acts:
-    """Calls `act` whenever it is used: as a number, in a comparison, in a loop, at the look-up of a
-    missing attribute, and when it is freed.
+    """Calls `act` whenever it is used.
+
+    Uses are: as a number, in a comparison, in a loop, when an attribute that it lacks is looked up,
+    and when it is freed.
     """
 
     act: Callable[[], object]
@@ -407,7 +420,7 @@ class _Acts:
 
 
 def _masked(action: Callable[[], object]) -> Any:
-    """Return a number that calls `action` when its `__class__` or its float value is read."""
+    """Return a number that calls `action` when its `__class__` or its value as a float is read."""
 
     class MaskedNumber:
         @property  # type: ignore[misc]
@@ -423,9 +436,8 @@ def _masked(action: Callable[[], object]) -> Any:
 
 
 def _masked_array(action: Callable[[], object]) -> Any:
-    """Return a masked NumPy array that calls `action` when its `ndim` is read.
-
-    Return None without NumPy.
+    """Return a masked NumPy array that calls `action` when its `ndim` is read; None if NumPy is not
+    installed.
     """
     try:
         import numpy
@@ -444,11 +456,14 @@ def _masked_array(action: Callable[[], object]) -> Any:
 def _changed(
     values: list[Any], make_item: Callable[[Any], Any], position: int, count: int, after_null: bool
 ) -> list[Any]:
-    """Put an item that replaces the contents of `values` at `position`, and return `values`.
+    """Put an item at `position` of `values` that, while it is encoded, replaces the contents of
+    `values`.
 
     With `after_null`, the item before it is a masked NumPy array, which is encoded as a null.
+
     :param make_item: returns an item that calls the function it gets while it is encoded.
     :param count: the number of items that replace the contents.
+    :returns: `values`.
     """
 
     def replace_contents() -> None:
@@ -462,7 +477,7 @@ def _changed(
 
 
 def encode_changing_containers() -> None:
-    """Encode containers of each item type while one of their items changes the container."""
+    """Encode a container of each item type, while one of the items changes the container."""
     element_types: list[Any] = [
         t.Int32Type,
         t.LongType,
@@ -472,7 +487,8 @@ def encode_changing_containers() -> None:
         t.DecimalType,
     ]
     item_makers = (_Acts, _masked, _masked_array)
-    # position of the changing item, and number of items that it leaves in the container
+    # Each pair is the position of the item that changes the container, and the number of items it
+    # leaves there.
     for element_type, make_item, position, count in itertools.product(
         element_types, item_makers, (0, 1, 98, 99), (0, 2, 100, 5000)
     ):
@@ -486,7 +502,7 @@ def encode_changing_containers() -> None:
             number = 1.5 if element_type in (t.FloatType, t.DoubleType) else 1
             with contextlib.suppress(Exception):
                 codec.encode(_changed([number] * 100, make_item, position, count, after_null))
-        # a key empties the mapping, and its value adds an item to it
+        # The key empties the mapping while it is encoded, and its value adds an item.
         mapping: dict[Any, Any] = {number: number for number in range(100)}
         mapping[_Acts(mapping.clear)] = make_item(
             lambda own_mapping=mapping: own_mapping.update({1000: 1})
@@ -498,7 +514,7 @@ def encode_changing_containers() -> None:
 
 
 def _released() -> None:
-    """Encode buffers, and read rows, while other code releases the memory that is being read."""
+    """Encode buffers and read rows whose memory is released while they are being read."""
     plan = _impl.bind.BindPlan([ColumnMetadata("k", "t", "a", t.BytesType)] * 3)
     buffer = bytearray(10_000)
     view = memoryview(buffer)
@@ -511,7 +527,8 @@ def _released() -> None:
         plan.bind((_Acts(release), view, buffer), 4)
     with contextlib.suppress(Exception):
         _impl.codecs.list_of(_impl.codecs.int8()).encode([_Acts(release), *view])
-    # An answer that is initialised anew, with an empty body, while its rows are being read.
+    # Call `__init__` of an answer again, with an empty body, while the answer's rows are being
+    # read.
     metadata: Any = SimpleNamespace(_row_plan=SimpleNamespace())
     changing_metadata: Any
     answer: Any = None
@@ -519,7 +536,7 @@ def _released() -> None:
     class Metadata:
         @property
         def _row_plan(self) -> Any:
-            # the answer is changed while it asks for the plan of its rows
+            # The answer is changed at the moment when it asks for the plan of its rows.
             answer.__init__(metadata, b"", 0)
             return SimpleNamespace(
                 named_tuples=lambda *values: values, tuples=lambda *values: values
@@ -529,7 +546,7 @@ def _released() -> None:
     answer = _impl.happy_path.RowsAnswer(changing_metadata, b"x" * 100_000, 99_990)
     with contextlib.suppress(Exception):
         answer.rows(None)
-    # Offsets outside of the body.
+    # These offsets are outside of the body.
     for offset in (-5, -(1 << 40), 1 << 40, 99_997):
         answer = _impl.happy_path.RowsAnswer(metadata, b"x", offset)
         with contextlib.suppress(Exception):

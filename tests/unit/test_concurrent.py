@@ -1,5 +1,5 @@
-"""`execute_concurrent` over sessions that answer at once, later, in another thread,
-or with errors.
+"""`execute_concurrent` over fake sessions that answer at once, later, in another thread, or with
+errors.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.waiting import WAIT
 
 
 class FakeFuture:
-    """A future that the test completes with `fire`."""
+    """A future that stays pending until the test calls `fire`."""
 
     def __init__(self, value: Any, error: Exception | None) -> None:
         self.value = value
@@ -65,7 +65,9 @@ class FakeFuture:
 
 
 class SynchronousSession:
-    """Fake session that answers inside `add_callbacks`."""
+    """A fake session that answers each request inside `add_callbacks`, so before that call
+    returns.
+    """
 
     def __init__(self, failing: set[int] | None = None) -> None:
         self.failing = failing or set()
@@ -87,8 +89,8 @@ def frames() -> Iterator[Any]:
 
 
 class ThreadedSession:
-    """Fake session that answers from another thread, newest first; records the number of requests
-    in flight.
+    """A fake session that answers from another thread, the newest request first. It records how
+    many requests were in flight.
     """
 
     def __init__(self) -> None:
@@ -110,7 +112,7 @@ class ThreadedSession:
     def run(self) -> None:
         while True:
             with self.lock:
-                # wait for a future whose callbacks are set
+                # Wait until a future has callbacks, so that its answer reaches them.
                 while not self.closed and not any(future.callbacks for future in self.waiting):
                     self.lock.wait(0.05)
                 if self.closed:
@@ -193,7 +195,8 @@ def test_a_results_generator_reads_statements_lazily() -> None:
     )
     first_outcome = next(iter(outcomes))
     assert first_outcome.result_or_exc == [0]
-    # With a concurrency of 10, only a few statements are read ahead.
+    # With a concurrency of 10, `execute_concurrent` reads only a few statements before they are
+    # needed.
     assert len(read_numbers) <= 30
     assert len(list(outcomes)) == 999
 
@@ -222,7 +225,7 @@ def test_the_execution_profile_is_passed_to_the_session() -> None:
 
 
 class CountingSession(ThreadedSession):
-    """Fake session that counts its requests."""
+    """A fake session that counts the requests it gets."""
 
     def __init__(self) -> None:
         self.requested: list[Any] = []
@@ -250,7 +253,9 @@ def counting() -> Iterator[CountingSession]:
 
 
 def background() -> list[threading.Thread]:
-    """Return the threads that send the remaining statements of dropped generators."""
+    """Return the threads that send the remaining statements after their results generator was
+    dropped.
+    """
     return [thread for thread in threading.enumerate() if thread.name == "cassandra-concurrent"]
 
 
@@ -266,7 +271,9 @@ def test_a_generator_sends_its_first_statements_at_the_call(counting: CountingSe
 def test_dropping_a_results_generator_sends_its_remaining_statements(
     counting: CountingSession, read_count: int
 ) -> None:
-    """Dropping a results generator sends its remaining statements."""
+    """If a results generator is dropped, its remaining statements are still sent, by a background
+    thread.
+    """
     outcomes: Any = execute_concurrent_with_args(
         counting, "q", arguments(100), concurrency=4, results_generator=True
     )
@@ -291,9 +298,9 @@ def test_an_error_in_a_generator_stops_sending() -> None:
     with pytest.raises(ValueError, match="3"):
         list(outcomes)
     del outcomes
-    # The statements that were under way may have been followed by a few more.
+    # Only the statements in flight at the error, and perhaps a few more, were sent.
     assert len(sent_numbers) < 20
-    # No thread goes on sending.
+    # No background thread is left that sends statements.
     assert background() == []
 
 
@@ -304,15 +311,15 @@ def test_no_statement_is_sent_after_an_error_that_will_be_raised() -> None:
         node.prime("INSERT INTO t (a) VALUES (?)", error(ErrorCode.INVALID, "no"))
         with pytest.raises(InvalidRequest, match="no"):
             execute_concurrent_with_args(session, insert, [()] * 100, concurrency=2)
-        # the two that were sent at once
+        # Only the two statements that were sent at once, before the error, were executed.
         assert len(executed(node)) == 2
 
 
 @pytest.mark.parametrize("results_generator", [False, True])
 def test_no_reference_to_the_session_is_kept_at_the_end(results_generator: bool) -> None:
-    """No reference to the session is kept after the end."""
+    """After all statements have ended, nothing refers to the session any more."""
     gc.collect()
-    # The session must be freed without the garbage collector, so by its reference count.
+    # The test runs without the garbage collector, so only its reference count can free the session.
     gc.disable()
     try:
         session = SynchronousSession()
@@ -327,11 +334,11 @@ def test_no_reference_to_the_session_is_kept_at_the_end(results_generator: bool)
 
 
 def test_an_error_is_not_held_by_its_own_traceback() -> None:
-    """A raised error is in no reference cycle."""
+    """A raised error is part of no reference cycle."""
 
     class Failed(Exception):
-        """An exception class of our own, since built-in exceptions do not support
-        weak references.
+        """An exception class of the test, since built-in exceptions cannot be referred to
+        weakly.
         """
 
     class Session(SynchronousSession):
@@ -341,7 +348,7 @@ def test_an_error_is_not_held_by_its_own_traceback() -> None:
             return future
 
     gc.collect()
-    # The error must be freed without the garbage collector, so by its reference count.
+    # Without the garbage collector, only its reference count can free the error.
     gc.disable()
     try:
         try:
@@ -386,7 +393,8 @@ def test_a_tracers_wrapper_sees_each_request(
     traced_queries: list[str] = []
     execute_async = Session.execute_async
 
-    @functools.wraps(execute_async)  # makes it look like the method, as wrapt does
+    # `wraps` makes the wrapper look like the method, as wrapt's wrappers do.
+    @functools.wraps(execute_async)
     def traced(session: Session, query: Any, *args: Any, **kwargs: Any) -> Any:
         traced_queries.append(query)
         return execute_async(session, query, *args, **kwargs)
@@ -400,7 +408,7 @@ def test_a_tracers_wrapper_sees_each_request(
         queries = [f"INSERT {number}" for number in range(5)]
         for query in queries:
             node.prime(query, void())
-        # forget the requests of connect()
+        # Forget the requests that `connect` sent.
         traced_queries.clear()
         assert len(list(execute_concurrent(session, [(query, None) for query in queries]))) == 5
         assert traced_queries == queries
@@ -447,14 +455,16 @@ def test_the_first_statements_are_sent_at_the_call_in_spite_of_a_binding_error()
         outcomes = execute_concurrent(
             session, statements(), 8, raise_on_first_error=False, results_generator=True
         )
-        # before any outcome is read
+        # All this was read before the program asked for any outcome.
         assert read_values[:6] == [0, "one", "two", 3, 4, 5]
         assert [outcome.success for outcome in outcomes] == [True, False, False] + [True] * 7
 
 
 def test_a_statement_is_sent_before_the_iterator_is_asked_for_the_next() -> None:
-    """A statement may depend on the response to the previous one, so the statements of a generator
-    are not collected before they are sent.
+    """A generator's statement is sent before the generator is asked for the next one.
+
+    The next statement may depend on the response, so statements must not be collected before they
+    are sent.
     """
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
@@ -467,11 +477,13 @@ def test_a_statement_is_sent_before_the_iterator_is_asked_for_the_next() -> None
 
         outcomes = execute_concurrent(session, statements(), concurrency=10)
         assert [success for success, _ in outcomes] == [True] * 5
-        # The statements of a list exist from the start, but each is still sent in its own request.
+        # The statements of a list are all known from the start, but each is still sent in its own
+        # request.
         outcomes = execute_concurrent_with_args(session, insert, [(), (1, 2, 3), ()], concurrency=10,  # noqa: E501
                                                 raise_on_first_error=False)  # fmt: skip
         assert [success for success, _ in outcomes] == [True, False, True]
-        # five and two: the values (1, 2, 3) do not fit the statement
+        # Five statements come from the calls above, and two from this one: the values (1, 2, 3) do
+        # not fit the statement.
         assert len(executed(node)) == 7
 
 

@@ -74,7 +74,7 @@ def missing(kind: type, table: dict[str, str]) -> list[str]:
     ("cls", "table"), TABLES, ids=[f"{cls.__module__}.{cls.__name__}" for cls, _ in TABLES]
 )
 def test_names_of_other_libraries(cls: type, table: dict[str, str]) -> None:
-    """Reading such a name raises an AttributeError with advice."""
+    """Reading an attribute that only another library has raises an AttributeError with advice."""
     names = missing(cls, table)
     assert names
     for name in names:
@@ -82,7 +82,7 @@ def test_names_of_other_libraries(cls: type, table: dict[str, str]) -> None:
         with pytest.raises(
             AttributeError, match=rf"'{cls.__name__}' object has no attribute '{name}': \S+"
         ):
-            # an object without its `__init__`, which could need a connection
+            # Create the object without calling `__init__`, which could need a connection.
             getattr(object.__new__(cls), name)
 
 
@@ -114,7 +114,7 @@ def test_subclasses_and_objects_may_define_the_names() -> None:
 
 
 def test_advice_for_asyncio_awaits() -> None:
-    """Calls in the advice are awaited in asyncio's API."""
+    """For the asyncio API, the advice says `await` before calls."""
     blocking = {
         "a": "write session.execute(b)",
         "c": "write result.one()",
@@ -145,7 +145,7 @@ def test_a_result_has_no_length(session: Session) -> None:
     result: Any = session.execute("SELECT key FROM system.local")
     with pytest.raises(TypeError, match=r"has no len\(\): write len\(result.all\(\)\)"):
         len(result)
-    # list() and others ask for a length hint first, and continue without one.
+    # `list()` and others first ask for a length hint, and continue if there is none.
     assert not hasattr(result, "__len__")
     assert operator.length_hint(result, 7) == 7
     assert len(list(result)) == 1
@@ -170,7 +170,7 @@ def test_a_misspelt_setting_of_a_statement_warns(statement: Any, name: str) -> N
     ) as warned:
         setattr(statement, name, 3)
     assert warned[0].filename == __file__
-    # The attribute is set nevertheless.
+    # In spite of the warning the attribute is set.
     assert getattr(statement, name) == 3
     delattr(statement, name)
     assert not hasattr(statement, name)
@@ -204,7 +204,8 @@ def test_settings_after_connect_warn(session: Session) -> None:
     assert warned[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        # This setting has an effect after connect, and any setting before it.
+        # This setting has an effect if it is changed after connect. Before connect, every setting
+        # has.
         cluster.control_connection_timeout = 5.0
         Cluster().port = 9043
 
@@ -223,7 +224,7 @@ def test_parameters_beside_a_batch_warn(session: Session, method_index: int) -> 
 
 
 class Money:
-    """A class that inherits `__str__` from object."""
+    """A class that has only the `__str__` of object."""
 
 
 class Priced(Money):
@@ -534,7 +535,7 @@ def test_rows_of_a_future_without_result(session: Session) -> None:
         list(future)
     with pytest.raises(TypeError, match=message):
         future[0]
-    # A future must not look like an iterable or a sequence.
+    # A future must not look like an iterable or a sequence to code that checks for one.
     assert not hasattr(future, "__getitem__")
     assert not isinstance(future, Iterable)
     future.result()
@@ -575,7 +576,7 @@ def test_names_of_other_rows(name: str) -> None:
 
 def test_rows_are_read_only() -> None:
     row = row_class(("k", "get"))(1, 2)
-    # A column's name precedes the advice for a dict's method.
+    # If a row has a column of this name, reading it returns the column, not advice about dicts.
     assert row.get == 2
     assert "items" not in dir(row)
     with pytest.raises(AttributeError, match=r"write row = row\._replace\(k=\.\.\.\)"):
@@ -612,6 +613,6 @@ def test_missing_names_of_the_schema_suggest_existing_ones() -> None:
     (note,) = notes_of(caught.value)
     assert note.startswith("(no keyspace is known: cluster.connect() reads them, unless")
     with pytest.raises(KeyError) as caught:
-        # Ten of twelve names are shown.
+        # The message shows ten of the twelve names.
         LazyMapping(dict.fromkeys(map(str, range(12))), str)["a"]
     assert "'9' and 2 more" in notes_of(caught.value)[0]

@@ -49,7 +49,9 @@ caller: ContextVar[str] = ContextVar("caller", default="nobody")
 
 
 class Recorder(RequestObserver):
-    """Records the name and the arguments of each event, and the value of `caller` at the event."""
+    """Records the name and the arguments of each event, and the value of the context variable
+    `caller` at that moment.
+    """
 
     def __init__(self) -> None:
         self.events: list[tuple[Any, ...]] = []
@@ -128,8 +130,8 @@ class Blocking:
 
 
 class Asyncio:
-    """A connected session of cassandra.aio, used from synchronous code: each call runs a separate
-    loop.
+    """A connected session of cassandra.aio that synchronous tests can call: each call runs a loop
+    until it is done.
     """
 
     def __init__(self, nodes: Any, *observers: Any, **settings: Any) -> None:
@@ -169,7 +171,7 @@ Face = Callable[..., Any]
 
 @pytest.fixture(params=[Blocking, Asyncio], ids=["blocking", "asyncio"])
 def connect(request: pytest.FixtureRequest) -> Iterator[Face]:
-    """Return a function that connects through the blocking or the asyncio API."""
+    """Return a function that connects a session of the blocking or the asyncio API."""
     sessions: list[Any] = []
 
     def open_session(*arguments: Any, **settings: Any) -> Any:
@@ -201,7 +203,7 @@ def test_a_request_reports_start_attempt_and_end(
         query, parameters = session.prepare(INSERT), (1,)
         if query_form == "bound":
             query, parameters = query.bind(parameters), None
-    # observers run in the context of the caller, so they can read its context variables
+    # Observers run in the context of the caller, so they can read the caller's context variables.
     text = QUERY if query_form in ("text", "statement") else INSERT
     token = caller.set("me")
     try:
@@ -210,7 +212,7 @@ def test_a_request_reports_start_attempt_and_end(
         caller.reset(token)
     assert recorder.events == [("start", text), ("attempt", node.address), ("end", None)]
     assert recorder.callers == ["me"] * 3
-    # the request's attributes at its end
+    # Check what the request's attributes are when it has ended.
     (request,) = recorder.requests
     assert request.statement is not None
     assert request.host is not None
@@ -220,7 +222,7 @@ def test_a_request_reports_start_attempt_and_end(
     assert request.latency is not None
     assert attempt.latency <= request.latency
     assert (request.error, request.retries, request.speculations) == (None, 0, 0)
-    # A frame has a header of 9 bytes.
+    # The size counts the frame's header of 9 bytes, too.
     assert request.request_size > 9
     assert request.response_size > 9
     assert request.page_number == 1
@@ -287,7 +289,7 @@ def test_observers_see_the_request_s_settings(connect: Face, node: FakeNode) -> 
     batch.add(SimpleStatement("INSERT INTO t (k) VALUES (1)"))
     batch.add(session.prepare(INSERT), (2,))
     session.execute(batch)
-    # the prepare request between the two is not observed
+    # The driver's own PREPARE, sent between the two requests, is not observed.
     quorum, local_serial = ConsistencyLevel.QUORUM, ConsistencyLevel.LOCAL_SERIAL
     assert settings == [
         ("other", quorum, local_serial, True, 7, 3.5, None, None, None),
@@ -436,7 +438,7 @@ def test_concurrent_executions_have_the_caller_s_context(
     finally:
         caller.reset(token)
         session.close()
-    # Events of several requests come in any order.
+    # The requests run at the same time, so their events come in any order.
     assert sorted(recorder.names) == sorted(["start", "attempt", "end"] * 300)
     assert set(recorder.callers) == {"bulk"}
 
@@ -465,7 +467,7 @@ def test_no_event_is_repeated_and_every_start_has_an_end(connect: Face, recorder
         for _ in range(5):
             with pytest.raises(OverloadedErrorMessage):
                 session.execute(QUERY)
-    # A request has one start and one end, however many hosts were tried.
+    # Each request has one start and one end event, however many hosts it tried.
     assert recorder.names.count("start") == recorder.names.count("end") == 5
 
 
@@ -473,8 +475,8 @@ def test_no_event_is_repeated_and_every_start_has_an_end(connect: Face, recorder
 
 
 def test_observers_of_session_profile_and_cluster(connect: Face, node: FakeNode) -> None:
-    """Requests are observed by the observers of all three, which can be added, removed and
-    replaced.
+    """A request is reported to the observers of the cluster, the session and its profile, all of
+    which can be added, removed and replaced.
     """
     observer_names: list[str] = []
 
@@ -495,13 +497,13 @@ def test_observers_of_session_profile_and_cluster(connect: Face, node: FakeNode)
     session.execute(QUERY, execution_profile="own")
     assert observer_names == ["cluster", "session", "profile"]
     observer_names.clear()
-    # observers can be removed
+    # Observers can be removed.
     profile.request_observers = ()
     session.session.remove_request_observer(session_observer)
     session.execute(QUERY, execution_profile="own")
     assert observer_names == ["cluster"]
     observer_names.clear()
-    # observers can be added, and all can be replaced, while the cluster is connected
+    # Observers can be added, and all can be replaced, while the cluster is connected.
     late_observer = NamedObserver("late")
     session.cluster.add_request_observer(late_observer)
     session.execute(QUERY)
@@ -540,10 +542,11 @@ def test_removed_observers_are_freed(connect: Face, node: FakeNode, owner_name: 
             owner.remove_request_observer(observer)
         del observer
     assert len(ended_queries) == (60 if owner_name == "profile" else 30)
-    # The engine keeps the latest HELD_PROFILES profiles, so that their errors can still be read.
+    # The engine keeps the last HELD_PROFILES profiles, so use as many new ones to make it drop the
+    # profile of this test.
     for _ in range(HELD_PROFILES):
         session.execute(QUERY, execution_profile=ExecutionProfile())
-    # The last profile may still be a part of the latest request.
+    # The latest request may still refer to the last profile, so send one more.
     session.execute(QUERY)
     gc.collect()
     assert [reference() for reference in observer_references] == [None] * 30
@@ -566,8 +569,8 @@ def test_a_profile_s_observers_are_resolved_once_for_each_session(
     for _ in range(3):
         session.execute(QUERY, execution_profile="own")
     assert observer_tuples == [profile.request_observers]
-    # A copy of the list has the same observers, but not the data that the engine caches in the
-    # list.
+    # The list of observers carries data that the engine caches in it. A copy must have the same
+    # observers without that data.
     assert copy.copy(profile.request_observers) == profile.request_observers
 
 
@@ -594,7 +597,8 @@ def test_an_observer_of_latencies_only_creates_no_observed_request(node: FakeNod
     session = Blocking(node, LatencyRecorder())
     try:
         session.execute(QUERY)
-        # Hooks would create an object for each request.
+        # Hooks (the engine's object for observers) would create one more object for each request,
+        # which a latency recorder does not need.
         assert session.session._engine.hooks is None
         assert len(seconds) == 1
     finally:
@@ -662,7 +666,7 @@ def test_an_observer_that_blocks_gets_later_events_from_another_thread(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # The observer's thread ends after this time without events.
+    # An observer's thread ends after this number of seconds without events.
     monkeypatch.setattr("cassandra.engine.observers._IDLE", 0.05)
     may_continue = threading.Event()
     has_all_events = threading.Event()
@@ -671,7 +675,8 @@ def test_an_observer_that_blocks_gets_later_events_from_another_thread(
     class SlowObserver(RequestObserver):
         def on_end(self, request: ObservedRequest) -> None:
             if not callers_and_sizes:
-                # This is longer than an observer may take on the engine's thread.
+                # This is longer than an observer may take before it is moved from the engine's
+                # thread to its own.
                 time.sleep(0.11)
             elif len(callers_and_sizes) == 1:
                 may_continue.wait(WAIT)
@@ -686,7 +691,8 @@ def test_an_observer_that_blocks_gets_later_events_from_another_thread(
             session.execute(QUERY)
     finally:
         caller.reset(token)
-    # The second event waits in a thread, while the requests were not delayed.
+    # The observer still handles the first event. The second waits in the observer's thread, but the
+    # requests themselves were not delayed.
     assert len(callers_and_sizes) == 1
     assert recorder.names == ["start", "attempt", "end"] * 4
     may_continue.set()
@@ -731,5 +737,5 @@ def test_the_response_size_counts_all_chunks_of_a_response(connect: Face, node: 
     session = connect(node, SizeRecorder())
     session.execute(QUERY)
     session.execute(QUERY)
-    # 4999 rows more, each with the length and the four bytes of an int
+    # Add 4999 rows. Each is the length of an int (4), and its four bytes.
     assert sizes[1] - sizes[0] == 4999 * 8

@@ -1,4 +1,4 @@
-"""Throttlers, tested without a cluster on a fake clock, and with the sessions of both APIs."""
+"""Throttlers, tested alone on a fake clock and with sessions of both APIs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CLASS: Any = RateLimitingThrottler
 
 
 class Clock:
-    """Fake loop with the attributes that throttlers use."""
+    """A fake event loop with the attributes that throttlers use. The test moves its clock."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -59,7 +59,9 @@ class Clock:
         self.calls.append((self.now + delay, call))
 
     def advance(self, seconds: float) -> None:
-        """Move the clock forward; make the calls that become due in the order of their times."""
+        """Move the clock forward, and make the calls that become due meanwhile, in the order of
+        their times.
+        """
         end_time = self.now + seconds
         while self.calls and min(self.calls, key=lambda call: call[0])[0] <= end_time:
             next_call = min(self.calls, key=lambda call: call[0])
@@ -70,7 +72,7 @@ class Clock:
 
 
 class CountingRequest:
-    """Fake request that counts how often the throttler lets it begin."""
+    """A fake request that counts how often the throttler lets it begin."""
 
     def __init__(self, throttler: RequestThrottler, caller: object = 0) -> None:
         self.throttler = throttler
@@ -113,7 +115,7 @@ def begun(requests: list[CountingRequest]) -> list[int]:
     return [index for index, request in enumerate(requests) if request.begun]
 
 
-# -- alone -----------------------------------------------------------------------------------------
+# -- without a session -----------------------------------------------------------------------------
 
 
 def test_requests_above_the_limit_wait_in_order() -> None:
@@ -145,10 +147,10 @@ def test_requests_that_end_before_they_begin_leave_the_queue() -> None:
     requests = [CountingRequest(throttler).ask() for _ in range(3)]
     requests[1].end()
     assert throttler.waiting == 1
-    # the queue has room for one more, since the second request has left it
+    # the second request was withdrawn, which leaves room for one more in the queue
     last = CountingRequest(throttler).ask()
     requests[0].end()
-    # The next request has begun in place of the one that left.
+    # Request 2 has begun in place of request 0, since request 1 was withdrawn.
     assert (requests[1].begun, requests[2].begun, last.begun) == (0, 1, 0)
     last.end()
     requests[2].end()
@@ -168,7 +170,7 @@ def test_withdrawn_requests_are_not_kept_in_the_queues() -> None:
 def test_waiting_callers_are_served_in_turn() -> None:
     throttler, _ = attached(ConcurrencyLimitingThrottler(1, 1000))
     first_request = CountingRequest(throttler).ask()
-    # a caller with many requests and one with few
+    # One caller sends many requests, another one few.
     greedy_requests = [CountingRequest(throttler, "greedy").ask() for _ in range(100)]
     modest_requests = [CountingRequest(throttler, "modest").ask() for _ in range(3)]
     under_way = first_request
@@ -194,7 +196,9 @@ def test_requests_that_end_at_their_start_cause_no_recursion() -> None:
 
     first_request = CountingRequest(throttler).ask()
     other_requests = [RequestEndingAtStart(throttler).ask() for _ in range(20_000)]
-    first_request.end()  # recursion would fail at Python's limit of 1,000 calls
+    # This begins and ends all the other requests, too. If each call were nested in the last one,
+    # Python's limit of 1,000 calls would be exceeded.
+    first_request.end()
     assert all(request.begun == 1 for request in other_requests)
     assert (throttler.under_way, throttler.waiting) == (0, 0)
 
@@ -233,12 +237,13 @@ def test_the_limit_rises_only_while_requests_use_it_up() -> None:
         ]
         for request in requests:
             request.end(0.001)
-    # the greatest limit
+    # The limit has grown to its maximum.
     assert throttler.max_concurrent_requests == 50
     throttler, _ = attached(AdaptiveThrottler(10, 5, 50))
     for _ in range(2000):
         CountingRequest(throttler).ask().end(0.001)
-    assert throttler.max_concurrent_requests == 10  # it never reached the limit
+    # the requests never reached the limit, so it was not raised
+    assert throttler.max_concurrent_requests == 10
 
 
 @pytest.mark.parametrize(
@@ -251,12 +256,12 @@ def test_signs_of_overload_lower_the_limit_once_per_patience(overload_error: Exc
     clock.advance(1)
     for _ in range(10):
         CountingRequest(throttler).ask().end(error=overload_error)
-    # Ten signs at one time lower the limit by a fifth once.
+    # Ten signs of an overload at one time lower the limit only once, by a fifth.
     assert throttler.max_concurrent_requests == 80
     for _ in range(50):
         clock.advance(0.6)
         CountingRequest(throttler).ask().end(error=overload_error)
-    # the smallest limit
+    # The limit has fallen to its minimum.
     assert throttler.max_concurrent_requests == 10
 
 
@@ -300,7 +305,8 @@ def test_bursts_of_requests_keep_the_limit() -> None:
         requests = [CountingRequest(throttler).ask() for _ in range(400)]
         for number, request in enumerate(requests):
             clock.advance(0.001)
-            # A request's latency includes the time that the server took for those before it.
+            # The server answers one request at a time, so a request's latency includes the time for
+            # those before it.
             request.end(0.001 * (number + 1))
     assert throttler.max_concurrent_requests >= 400
 
@@ -318,7 +324,8 @@ def test_an_overload_lowers_the_limit_until_responses_are_quick_again() -> None:
 
     def receive_response() -> None:
         begun, request = in_flight.popleft()
-        # the time of this response is that of the last one, minus the time for those behind it
+        # The response comes when the server has served all requests so far, minus the time for
+        # those that were sent after this one.
         clock.advance(max(served_until - clock.now - len(in_flight) / capacity, 0))
         request.end(clock.now - begun)
 
@@ -336,7 +343,7 @@ def test_an_overload_lowers_the_limit_until_responses_are_quick_again() -> None:
         receive_response()
         limits.append(throttler.max_concurrent_requests)
     assert min(limits) < 40
-    # The limit does not fall below 10, so the server is never idle.
+    # The limit does not fall below its minimum of 10, so the server always has requests to work on.
     assert min(limits) >= 10
 
 
@@ -396,7 +403,7 @@ def test_a_throttler_belongs_to_one_cluster(monkeypatch: pytest.MonkeyPatch) -> 
         with pytest.raises(ValueError, match="belongs to another cluster"):
             throttler.attach(loop)
     assert throttler.under_way == 1
-    # The throttler works as before.
+    # The refused `attach` has not changed the throttler, which works as before.
     request.end()
     throttler.detach()
     throttler.attach(clock)
@@ -414,7 +421,7 @@ def test_detaching_cancels_the_timer() -> None:
 
     throttler = RateLimitingThrottler(0.1)
     throttler.attach(ClockWithTimers())  # type: ignore[arg-type]
-    # The second request waits for a timer.
+    # The rate allows one request now, so the second one waits for a timer.
     for _ in range(2):
         CountingRequest(throttler).ask()
     throttler.detach()
@@ -493,7 +500,7 @@ async def test_a_second_cluster_of_the_loop_is_refused() -> None:
         outcomes = await asyncio.gather(*futures_at_shutdown, return_exceptions=True)
         assert any(isinstance(outcome, ConnectionShutdown) for outcome in outcomes)
         assert (throttler.under_way, throttler.waiting, throttler._timer) == (0, 0, None)
-        # The first cluster has been shut down, so the second may use the throttler.
+        # The first cluster was shut down, so a second cluster may use the throttler.
         await (await second_cluster.connect()).execute("SELECT 1")
         assert (throttler.under_way, throttler.waiting) == (0, 0)
         await second_cluster.shutdown()
@@ -523,7 +530,7 @@ async def test_cancelled_tasks_leave_the_queue() -> None:
             await asyncio.to_thread(held_answer.wait)
             second_task = asyncio.ensure_future(session.execute(QUERY))
             third_task = asyncio.ensure_future(session.execute(QUERY))
-            # let the two tasks start
+            # Let the two tasks start.
             await asyncio.sleep(0)
             assert throttler.waiting == 2
             second_task.cancel()
@@ -569,7 +576,7 @@ def test_pages_prepared_and_concurrent_executions_are_throttled() -> None:
         session.default_fetch_size = 2
         assert len(list(session.execute(QUERY))) == 5
     assert max(peaks) == 3
-    # 500 inserts and three pages; the PREPARE may count, too
+    # Expected are 500 inserts and three pages; the PREPARE may be counted, too.
     assert len(peaks) >= 503
     assert (throttler.under_way, throttler.waiting) == (0, 0)
 
@@ -602,12 +609,13 @@ def test_waiting_threads_are_served_in_turn() -> None:
         thread = threading.Thread(target=execute)
         thread.start()
         until(lambda: throttler.waiting == 50)
-        # release the request in flight, the next greedy request, and then the modest one
+        # Release three held answers: of the request in flight, of the greedy thread's next request,
+        # and of the modest thread's only one.
         for _ in range(3):
             held_answer.release()
         assert is_executed.wait(WAIT)
         thread.join()
-        # Few of the greedy thread's requests were served before the other thread's only one.
+        # Only a few of the greedy thread's 50 requests were served before the modest thread's one.
         assert (
             sum(future._event.is_set() for future in greedy_futures if hasattr(future, "_event"))
             < 5

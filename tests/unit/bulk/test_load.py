@@ -83,7 +83,8 @@ def test_each_row_is_written_once(node: FakeNode, load: Load) -> None:
     rows = [(n, f"name {n}") for n in range(250)]
     report = load(node, iter(rows))
     assert (report.read, report.written, report.failed) == (250, 250, 0)
-    # Each row is a request of its own, since the statement's table is not known.
+    # The driver does not know this statement's table, so it cannot batch the rows: each row is sent
+    # in its own request.
     assert (executed(node), report.requests, report.retries) == (250, 250, 0)
     assert report.target == INSERT
     assert report.rows_per_second > 0
@@ -134,8 +135,8 @@ def test_a_wrong_row_ends_the_load_unless_max_errors_allows_it(
     ) as caught:
         load(node, path, max_errors=1)
     assert caught.value.report.failed == 2
-    # The corrected file of failed rows is an ordinary source; a row that is not corrected fails
-    # again.
+    # The file of failed rows can be loaded like any other source after it was corrected. A row that
+    # was not corrected fails again.
     failed_path.write_text(failed_path.read_text().replace("many", "2"))
     with pytest.raises(LoadError, match="line 2: it failed in another load, and '_fields' was not"):
         load(node, failed_path)
@@ -186,7 +187,7 @@ def test_a_row_fails_after_all_retries(node: FakeNode, load: Load) -> None:
 
 
 def into_table(node: FakeNode, load: Load, source: Any, **options: Any) -> LoadReport:
-    """Load rows into the table a.t0, in batches."""
+    """Load rows by the name of the table (a.t0), so that the load sends them in batches."""
     if load is blocking:
         with Cluster([node.address], port=node.port) as cluster:
             return cluster.connect("a").load("t0", source, **options)
@@ -199,7 +200,7 @@ def into_table(node: FakeNode, load: Load, source: Any, **options: Any) -> LoadR
 
 
 def rows_sent(request: Request) -> list[list[Any]]:
-    """Return the values of each row in a request."""
+    """Return the encoded values of each row in a BATCH or EXECUTE; none for any other request."""
     if request.opcode == Opcode.BATCH:
         return [list(statement.values) for statement in request.statements]
     return [list(request.values)] if request.opcode == Opcode.EXECUTE else []
@@ -221,9 +222,10 @@ def rows_sent(request: Request) -> list[list[Any]]:
 def test_only_the_row_that_a_server_rejects_fails(
     node: FakeNode, load: Load, tmp_path: Path, refusal: Any, batch_count: int, error_text: str
 ) -> None:
-    """A null in a list makes the server fail the whole batch. The batch is split at once.
+    """If the server rejects a whole batch because of one row (a null in a list), the batch is split
+    at once, and only that row fails.
 
-    After an error without details, the batch is split when all its retries have failed.
+    After an error without details, the batch is split only when all its retries have failed.
     """
     columns = [("id", "int"), ("n", "int"), ("c0", "list<int>")]
     node.schema = schema("a", tables=1)
@@ -264,9 +266,10 @@ class Interrupted(BaseException):
 
 
 def interrupt_after(monkeypatch: pytest.MonkeyPatch, chunk_count: int) -> type[Interrupted]:
-    """Interrupt the next load after `chunk_count` chunks; later loads run to their end.
+    """Make the next load stop with an `Interrupted` after `chunk_count` chunks; later loads run to
+    their end.
 
-    Returns the exception that the interrupted load raises.
+    Returns the class of the exception that the interrupted load raises.
     """
     end_chunk = load_module.Load._end_of
     chunks_left = [chunk_count]
@@ -315,14 +318,15 @@ def test_a_load_that_resumes_reports_and_keeps_the_failed_rows_of_earlier_runs(
         "failed_rows": failed_path,
     }
     earlier_load(node, path, tmp_path)
-    # Each run ends two chunks of ten rows, eight of which are written; the third chunk is not
-    # saved.
+    # Each run is interrupted in its third chunk. Two chunks of ten rows are complete (eight rows of
+    # each were written and two failed) and in the checkpoint; the third chunk is not.
     for run in range(2):
-        # Stop in the third chunk, whose failed rows are in the file already.
+        # Interrupt the load after it has written the failed rows of the third chunk to the file,
+        # but before its checkpoint.
         interruption = interrupt_before_end(3)
         with monkeypatch.context() as patch:
             patch.setattr(load_module.Load, "_end_of", interruption)
-            # A load that is killed saves nothing.
+            # A killed process would save nothing of the unfinished chunk.
             patch.setattr(load_module.Load, "_save_unfinished_chunk", lambda self: None)
             with pytest.raises(Interrupted) as caught:
                 load(node, path, **options)
@@ -333,18 +337,23 @@ def test_a_load_that_resumes_reports_and_keeps_the_failed_rows_of_earlier_runs(
     assert (report.skipped, report.skipped_failed, report.failed) == (40, 8, 4)
     assert "40 rows were done by earlier runs: 32 written, 8 failed" in str(report)
     numbers = [json.loads(line)["_row"] for line in failed_path.read_text().splitlines()]
-    # The first line is of another, earlier load; no row is in the file twice.
+    # The first line (row 1) comes from `earlier_load`. No row of these loads may be in the file
+    # twice.
     assert numbers == [1, *range(1, 60, 5)]
 
 
 def earlier_load(node: FakeNode, path: Path, folder: Path) -> None:
-    """Write a file of failed rows in an earlier load, which failed at its first row."""
+    """Run a load that fails at its first row, so that its file of failed rows exists before the
+    tested loads.
+    """
     with pytest.raises(LoadError):
         blocking(node, path, failed_rows=folder / "failed")
 
 
 def interrupt_before_end(chunk_count: int) -> Any:
-    """Return a method that interrupts a load before its checkpoint after `chunk_count` chunks."""
+    """Return a replacement for `Load._end_of` that raises `Interrupted` at the end of chunk number
+    `chunk_count`, before the checkpoint.
+    """
     end_chunk = load_module.Load._end_of
     chunks_left = [chunk_count]
 
@@ -366,7 +375,9 @@ def test_an_outage_ends_the_load_and_saves_a_checkpoint(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """No row has failed, however many errors are allowed: another run writes them all."""
+    """In an outage no row is counted as failed, whatever `max_errors` allows: a checkpoint is
+    saved, and another run writes the remaining rows.
+    """
     tries = 3
     monkeypatch.setattr(
         load_module, "delay_before_retry", lambda error, attempts: 0.0 if attempts < tries else None
@@ -402,9 +413,10 @@ def test_an_outage_ends_the_load_and_saves_a_checkpoint(
 
 @pytest.fixture
 def control_c_raises() -> Iterator[None]:
-    """Make SIGINT raise KeyboardInterrupt, even if the parent of this process has it ignored.
+    """Make SIGINT raise KeyboardInterrupt, even if this process inherited a setting that ignores
+    it.
 
-    Shells do so for commands that they start in the background.
+    Shells let commands ignore SIGINT that they start in the background.
     """
     previous_handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
@@ -417,7 +429,9 @@ def control_c_raises() -> Iterator[None]:
 def test_an_interrupted_load_saves_what_is_written(
     node: FakeNode, load: Load, tmp_path: Path
 ) -> None:
-    """Control-C in the middle of a chunk. The asyncio load gets a cancellation."""
+    """Control-C in the middle of a chunk saves which rows were written. The asyncio load is
+    cancelled instead.
+    """
     path, checkpoint, failed_path = tmp_path / "a.csv", tmp_path / "point", tmp_path / "failed"
     lines = [f"{'x' if n in (5, 20) else n},x\n" for n in range(30)]
     path.write_text("id,name\n" + "".join(lines))
@@ -440,14 +454,14 @@ def test_an_interrupted_load_saves_what_is_written(
         load(node, path, concurrency=1, **options)
     if load is blocking:
         report: LoadReport = caught.value.report  # type: ignore[attr-defined]
-        # Rows 0 to 11 without row 5; the request of row 12 has no response.
+        # Written were rows 0 to 11 without row 5. The node never answers the request of row 12.
         assert (report.written, report.requests) == (11, 12)
     state = json.loads(checkpoint.read_text())["state"]
     assert (state["row"], state["rows"], state["failed"]) == (12, 12, 1)
     request_count = len(values_sent(node))
     report = load(node, path, **options)
     ids = {struct.unpack(">i", values[0])[0] for values in values_sent(node)[request_count:]}
-    # Row 20 fails, and is not sent.
+    # Row 20 fails in the driver, so it is never sent.
     assert ids == {*range(12, 30)} - {20}
     assert (report.skipped, report.skipped_failed, report.written) == (12, 1, 17)
     assert [json.loads(line)["_row"] for line in failed_path.read_text().splitlines()] == [6, 21]
@@ -457,7 +471,10 @@ def test_an_interrupted_load_saves_what_is_written(
 def test_an_interrupt_saves_nothing_if_the_first_row_is_not_written(
     node: FakeNode, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Other rows of the chunk are written, but a checkpoint is a position in the source."""
+    """If the first row of a chunk was not written, an interrupt saves nothing of the chunk.
+
+    A checkpoint is one position in the source, so it cannot say that only later rows were written.
+    """
     path, checkpoint = tmp_path / "a.csv", tmp_path / "point"
     path.write_text("id,name\n1,a\n2,b\n3,c\n")
 
@@ -465,7 +482,7 @@ def test_an_interrupt_saves_nothing_if_the_first_row_is_not_written(
         raise Interrupted
 
     monkeypatch.setattr(load_module, "delay_before_retry", interrupt)
-    # The first row is to be retried, and the load is interrupted before that.
+    # The first row waits for its retry when the load is interrupted.
     node.prime(Opcode.EXECUTE, error(ErrorCode.OVERLOADED), times=1)
     with pytest.raises(Interrupted) as caught:
         load(node, path, checkpoint=checkpoint, concurrency=1)
@@ -495,7 +512,7 @@ def test_request_options_apply_to_each_write(node: FakeNode, load: Load) -> None
 def test_wrong_options(
     node: FakeNode, load: Load, options: dict[str, Any], kind: type[Exception], words: str
 ) -> None:
-    """Unknown options and values out of range are refused; the error names the option."""
+    """Unknown options and values out of range are refused with an error that names the option."""
     with pytest.raises(kind, match=words):
         load(node, [(1, "x")], **options)
 
@@ -523,7 +540,7 @@ def test_an_error_of_the_source_is_the_cause_of_the_load_s_error(
         load(node, rows())
     assert isinstance(caught.value.__cause__, RuntimeError)
     assert caught.value.report.written == 0
-    # The load's threads end as well.
+    # No thread of the load may be left.
     for thread in threading.enumerate():
         if "cassandra-load" in thread.name:
             thread.join(WAIT)
@@ -557,7 +574,9 @@ def test_a_node_that_dies_during_a_load_loses_no_row(monkeypatch: pytest.MonkeyP
 
 
 def test_shutting_down_the_session_ends_the_load(node: FakeNode, tmp_path: Path) -> None:
-    """The rows are not failed rows, so another run writes them."""
+    """Rows that were not written because the session was shut down are not failed rows: another run
+    writes them.
+    """
     failed_path, checkpoint_path = tmp_path / "failed.jsonl", tmp_path / "point"
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
@@ -586,7 +605,7 @@ def test_shutting_down_the_session_ends_the_load(node: FakeNode, tmp_path: Path)
 
 
 def values_sent(node: FakeNode) -> list[Any]:
-    """Return the values of each request that wrote a row."""
+    """Return the encoded values of each row that the node received."""
     return [request.values for request in node.requests if request.opcode == Opcode.EXECUTE]
 
 
@@ -604,7 +623,7 @@ def test_rows_without_names_have_the_order_of_the_argument_columns(
     report = load(node, [("Oslo", "x")], columns=columns, max_errors=1, failed_rows=failed_path)
     assert report.failed == 1
     fields = list(columns)
-    # The names in the file of failed rows are those of the source.
+    # The file of failed rows uses the names of the source, not those of the columns.
     assert {name: json.loads(failed_path.read_text())[name] for name in fields} == dict(
         zip(fields, ["Oslo", "x"], strict=True)
     )
@@ -643,7 +662,7 @@ def test_columns_of_arrays_have_the_order_of_the_argument_columns(
     numpy = pytest.importorskip("numpy")
     columns = ["name", "id"]
     array = numpy.array([["Oslo", 1], ["Rome", 2]], dtype=object)
-    # batch=None: each row is a request, in any order
+    # With batch=None each row is a request of its own, and the requests may arrive in any order.
     assert load(node, array, columns=columns, batch=None).written == 2
     masked = numpy.ma.array(array[:1], mask=[[True, False]])
     assert load(node, masked, columns=columns).written == 1
@@ -689,8 +708,8 @@ def test_counter_updates_are_neither_retried_nor_batched(node: FakeNode) -> None
         session = cluster.connect()
         prepared = session.prepare(text)
         prepared.is_idempotent = True
-        # A counter update that is sent twice may count twice, even if the statement is marked as
-        # idempotent.
+        # A counter update that is sent twice may count twice. So a load does not retry it, even if
+        # the application marked the statement as idempotent.
         report = session.load(prepared, [(1, 5), (2, 5)], counters=True, max_errors=None)
     assert (report.failed, report.retries, report.requests) == (2, 0, 2)
     assert node.count(Opcode.BATCH) == 0
@@ -703,7 +722,8 @@ def test_conditional_writes_ignore_the_session_s_protocol_handler(node: FakeNode
     node.prime(text, rows([("[applied]", "boolean"), *COLUMNS], [(False, 1, "x")]))
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
-        # With this handler, the response to a conditional write would be arrays.
+        # This handler would return the response to a conditional write as arrays, in which the load
+        # could not read "[applied]".
         session.client_protocol_handler = NumpyProtocolHandler
         report = session.load(session.prepare(text), [(1, "a"), (2, "b")])
         assert session.client_protocol_handler is NumpyProtocolHandler
@@ -757,7 +777,8 @@ def test_a_mapping_that_leaves_out_columns_logs_a_warning(
     assert len(warnings) == 1
     assert warnings[0].startswith(MAPPING_ADVICE)
     caplog.clear()
-    # No warning if the field is ignored, if it is mapped itself, or if the columns are a list.
+    # There is no warning if the unknown field is ignored, if it is itself mapped, or if `columns`
+    # is a list.
     into_table(node, load, source, columns={"number": "id"}, ignore=["c0"])
     into_table(node, load, source, columns={"c0": "id"})
     into_table(node, load, [{"id": 1, "c0": 2}], columns=["id"])

@@ -1,4 +1,4 @@
-"""Scans of a table on fake nodes, also if nodes fail during the scan."""
+"""Scans of a whole table on fake nodes, also while nodes fail."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from tests.waiting import cancelled_after, until_on_loop
 QUERY = 'SELECT "id", "c0" FROM "a"."t0" WHERE token("id") > ? AND token("id") <= ?'
 COLUMNS = [("id", "int"), ("c0", "int")]
 ROWS = 1000
-# The token of row n; the tokens are spread evenly over the ring.
+# Maps the number n of each row to its token. The tokens are spread evenly over the ring.
 TOKENS = {n: n * ((1 << 64) // ROWS) - LAST for n in range(ROWS)}
 
 
 class Table:
-    """Answers the request for a range with the rows of that range, unless `faults` returns another
-    answer.
+    """A fake table: it answers the request for a token range with the rows of that range, unless
+    `faults` returns another answer.
 
-    :param faults: called with the number of the request, from 1 on.
+    :param faults: called with the number of the request, counted from 1; None means no fault.
     """
 
     def __init__(self, faults: Callable[[int], Answer | None]) -> None:
@@ -58,7 +58,7 @@ class Table:
             return fault
         assert request.values is not None
         start, end = (int.from_bytes(value, "big", signed=True) for value in request.values)  # type: ignore[arg-type]
-        # Count each range once, with its first page.
+        # Count a range only with its first page, so once.
         if request.paging_state is None:
             self.ranges[start, end] += 1
         matching_rows = [(n, n * 2) for n, token in TOKENS.items() if start < token <= end]
@@ -88,7 +88,9 @@ def no_fault(_: int) -> None:
 
 
 def fail_each_fifth(request_count: int) -> Answer | None:
-    """Return an error for each fifth request, a different one each time."""
+    """Return an error for each fifth request, and None for the others. Each error is of another
+    kind.
+    """
     if request_count % 5:
         return None
     faults = [
@@ -135,7 +137,8 @@ async def test_a_scan_cancelled_at_any_step_leaves_no_task(
         turns = 0
         while turns < 1_000_000:
             is_finished = await cancelled_after(turns, scan)
-            # Responses to requests of the cancelled scan may still arrive and free the connections.
+            # The responses to requests of the cancelled scan may still come, so wait until they
+            # have freed the streams.
             await until_on_loop(lambda: asyncio.all_tasks() <= tasks_without_scan)
             await until_on_loop(
                 lambda: all(
@@ -146,7 +149,7 @@ async def test_a_scan_cancelled_at_any_step_leaves_no_task(
             )
             if is_finished:
                 break
-            # try each of the first steps, and then fewer and fewer
+            # Cancel after each of the first numbers of turns, and then at growing distances.
             turns += 1 + turns // 10
         else:
             raise AssertionError("the scan was never over")
@@ -172,7 +175,7 @@ def test_a_checkpoint_is_refused_for_other_columns(nodes: FakeCluster, tmp_path:
             list(session.scan("a.t0", ["id", "c0"], checkpoint=path))
         with pytest.raises(TypeError, match="a count does not have the option 'checkpoint'"):
             session.count("a.t0", checkpoint=path)
-        # The first scan read all rows.
+        # The first scan has read all rows, so the checkpoint leaves none.
         assert list(session.scan("a.t0", splits=4, checkpoint=path)) == []
     assert path.read_bytes() == content_before
 
@@ -207,12 +210,14 @@ def test_a_checkpoint_is_refused_for_other_ranges(nodes: FakeCluster, tmp_path: 
             with pytest.raises(ValueError, match=r"it is of other token ranges \(ranges=\)"):
                 list(session.scan("a.t0", ranges=ranges, **options))
         assert path.read_bytes() == content_before
-        # A range is the same even if its replicas have changed in the meantime.
+        # A checkpoint identifies a range by its tokens only, so the replicas may have changed in
+        # the meantime.
         range_with_replica = TokenRange(*lower_range[:2], ("h",))
         numbers += [row.id for row in session.scan("a.t0", ranges=[range_with_replica], **options)]
-        # The last page may be read twice, since the scan was stopped within it.
+        # The first scan stopped within a page, which the second one reads again, so rows may come
+        # twice.
         assert sorted(set(numbers)) == lower_half
-        # A checkpoint of the whole table is refused for a scan of ranges.
+        # A checkpoint of a scan of the whole table is refused for a scan of some ranges.
         path.unlink()
         list(session.scan("a.t0", **options))
         with pytest.raises(ValueError, match="it is of other token ranges"):
@@ -230,11 +235,11 @@ def test_ranges_are_refused_with_another_partitioner() -> None:
         node.prime(query, rows(columns, [(1, 2)], keyspace="a", table="t0"))
         with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
             whole_ring = TokenRange(FIRST, LAST)
-            # This partitioner has tokens of another kind, so only the whole table can be read.
+            # This partitioner has tokens of another kind, so the table can only be read as a whole.
             for ranges in ([TokenRange(FIRST, 0), TokenRange(0, LAST)], [whole_ring, whole_ring]):
                 with pytest.raises(ValueError, match=r"ranges= .* a\.t0 is not read by token"):
                     list(session.scan("a.t0", ranges=ranges))
-            # The only task has the range of the whole table.
+            # There is only one task, whose range is the whole table.
             for task in scan_tasks(session, "a.t0"):
                 assert [tuple(row) for row in task.rows(session)] == [(1, 2)]
 
@@ -246,7 +251,8 @@ COLLECTING = ["to_arrow", "to_pandas", "to_polars", "to_numpy"]
 async def test_methods_that_collect_rows_have_no_checkpoint(
     nodes: FakeCluster, tmp_path: Path, method: str
 ) -> None:
-    # The checkpoint would record pages as finished whose rows are lost if a later page fails.
+    # These methods return all rows at the end. If a later page failed, the checkpoint would already
+    # count the lost pages as finished.
     scanned_table = Table(no_fault)
     nodes.prime(QUERY, scanned_table)
     path = tmp_path / "point"
@@ -266,8 +272,8 @@ async def test_methods_that_collect_rows_have_no_checkpoint(
 
 
 def test_a_reader_of_batches_has_no_checkpoint(nodes: FakeCluster, tmp_path: Path) -> None:
-    # A consumer such as DuckDB reads batches long before it uses them, so the checkpoint would
-    # record pages whose rows may be lost.
+    # A consumer such as DuckDB reads batches long before it uses them. So the checkpoint would
+    # count pages as finished whose rows may be lost.
     nodes.prime(QUERY, Table(no_fault))
     with (
         Cluster(**settings(nodes)) as cluster,
@@ -290,7 +296,7 @@ def test_a_resumed_iteration_repeats_its_last_page(nodes: FakeCluster, tmp_path:
     for method in ("__iter__", "arrow_batches"):
         path.unlink(missing_ok=True)
         is_damaged = True
-        # The first attempt fails at its fourth request, and the second one resumes after it.
+        # The first attempt fails at its fourth request. The second one resumes from the checkpoint.
         numbers: list[Any] = []
         with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
             table = Table(fault)
@@ -303,14 +309,14 @@ def test_a_resumed_iteration_repeats_its_last_page(nodes: FakeCluster, tmp_path:
                 except InvalidRequest:
                     assert attempt == 0
                 is_damaged = False
-        # Rows of the last page may come twice, but none is lost.
+        # Rows of the page in which the scan failed may come twice, but no row is lost.
         assert sorted(set(numbers)) == [n for n, _ in EXPECTED]
 
 
 @pytest.mark.parametrize("method", COLLECTING)
 def test_collecting_a_scan_of_no_ranges_is_refused(nodes: FakeCluster, method: str) -> None:
     pytest.importorskip("pyarrow")
-    # the library that each method needs
+    # Maps each method to the library that it needs.
     pytest.importorskip({"to_numpy": "numpy"}.get(method, "pandas"))
     if method == "to_polars":
         pytest.importorskip("polars")
@@ -364,12 +370,12 @@ def test_pages_ahead_are_bounded_by_their_bytes(nodes: FakeCluster) -> None:
     table = Table(no_fault)
     nodes.prime(QUERY, table)
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
-        # One byte: each page is beyond the limit, so only the next page is requested.
+        # Every page is larger than the limit of one byte, so only one page is requested ahead.
         pages = session.scan("a.t0", page_size=10, max_buffered_bytes=1, concurrency=4).pages()
         for _ in range(8):
             next(pages)
-        # The size of a page is unknown until the first pages arrive, so four requests are sent at
-        # once.
+        # The driver does not know the size of a page before the first pages arrive, so it sends
+        # four requests at once (`concurrency`).
         assert table.request_count <= 8 + 4
         pages.close()  # type: ignore[attr-defined]
 
@@ -381,7 +387,7 @@ def test_count_adds_the_ranges(nodes: FakeCluster) -> None:
     nodes.prime(query, rows([("count", "bigint")], [(7,)]))
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         ranges = session.scan("a.t0", splits=9).token_ranges()
-        # The node answers 7 for each range.
+        # The node answers each range with a count of 7.
         assert session.count("a.t0", splits=9) == 7 * len(ranges)
 
 
@@ -414,7 +420,7 @@ def test_each_row_is_returned_once_if_a_node_dies_during_the_scan(nodes: FakeClu
             if number == 5:
                 nodes.nodes[1].refuse_connections()
                 nodes.nodes[1].drop_connections(reset=True)
-            # the first node is back, and another one dies
+            # The first node is back, and another one stops.
             if number == 15:
                 nodes.nodes[1].accept_connections()
                 nodes.nodes[2].refuse_connections()

@@ -1,4 +1,6 @@
-"""Batches on fake nodes: query strings, prepared and forgotten statements, warnings, both APIs."""
+"""Batches on fake nodes, in both APIs: query strings, prepared statements, statements that a node
+has forgotten, and warnings.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ async def nodes() -> AsyncIterator[FakeCluster]:
 
 
 def text_batch(start: int = 0) -> BatchStatement:
-    """Return a batch of nine rows for three INSERTs as strings, and a string without markers."""
+    """Return a batch of nine rows for three INSERTs (query strings with markers), and a query
+    string without markers.
+    """
     batch = BatchStatement()
     for text in INSERTS:
         batch.add(text, (start, "a")).add_many(text, [(start + 1, "b"), {"k": start + 2, "v": "c"}])
@@ -92,7 +96,8 @@ async def test_query_strings_are_prepared_once_and_concurrently(node: FakeNode) 
     node.prime(Opcode.PREPARE, held)
     async with connected(node) as (_, session):
         task = session.execute(text_batch())
-        # All three PREPAREs are sent before the first of them is answered.
+        # Wait until the node holds all three PREPAREs: they are sent before the first of them is
+        # answered.
         await call_in_thread(held.wait, 3)
         held.open()
         await task
@@ -145,7 +150,8 @@ async def test_an_error_of_preparing_fails_the_batch(node: FakeNode) -> None:
 async def test_a_wrong_value_in_a_row_is_named(node: FakeNode) -> None:
     async with connected(node) as (_, session):
         batch = BatchStatement().add_many(INSERTS[0], [(1, "a"), (2, 3)])
-        # The second time, the statement is already prepared, and the call itself raises.
+        # The first time, the error comes when the statement has been prepared. The second time it
+        # is already prepared, so the call itself raises.
         for _ in range(2):
             with pytest.raises(
                 TypeError, match=r'row 1: column "v" \((text|varchar), \w+\): 3.*INSERT INTO t0'
@@ -193,7 +199,7 @@ async def test_a_second_unprepared_for_a_statement_is_raised(node: FakeNode) -> 
             error(ErrorCode.UNPREPARED, "gone", query_id=statement.query_id)
             for statement in statements
         ]
-        # The node refuses the first statement once, and the third one twice.
+        # The node answers UNPREPARED once for the first statement and twice for the third.
         node.prime(
             Opcode.BATCH,
             sequence(unprepared_errors[0], unprepared_errors[2], unprepared_errors[2], void()),
@@ -217,9 +223,8 @@ async def test_all_rows_get_the_id_from_preparing_again(node: FakeNode) -> None:
 
 
 async def test_an_unprepared_id_that_another_request_has_replaced(node: FakeNode) -> None:
-    """The id that the server does not know may have been replaced by another request.
-
-    Then the statement is prepared again, too.
+    """If the server does not know an id that another request has replaced meanwhile, the statement
+    is still found and prepared again.
     """
     held = hold()
     async with connected(node) as (_, session):
@@ -261,13 +266,13 @@ async def test_query_strings_use_the_keyspace_of_the_prepared_statement(node: Fa
     async with connected(node) as (_, session):
         batch = BatchStatement().add(await session.prepare(INSERTS[0]), (0, "a"))
         await session.execute(batch)
-        # Only in these versions does the server report the position of the partition key.
+        # Only in these versions does the server report which column is the partition key.
         if node.queries()[-1].version >= 4:
             assert batch.keyspace is not None
         assert node.queries()[-1].keyspace is None
         batch.add("INSERT INTO t9 (k) VALUES (1)")
         await session.execute(batch)
-        # Requests have had a keyspace since version 5.
+        # A request can name a keyspace only since version 5.
         is_sent = node.queries()[-1].version >= 5
         assert node.queries()[-1].keyspace == (batch.keyspace if is_sent else None)
         batch.keyspace = "mine"
@@ -298,7 +303,7 @@ async def test_listeners_get_every_row(node: FakeNode) -> None:
         )
         statement = await session.prepare(INSERTS[0])
         await session.execute(BatchStatement().add_many(statement, [(0, "a"), (1, "b")]).add("x"))
-        # True stands for a prepared row, False for a query string.
+        # True marks a row of a prepared statement, False a query string.
         assert [query[0] for query in request_bodies[-1].message.queries] == [True, True, False]
         assert [values for _, values in statements_sent(node)] == [
             [b"\0\0\0\0", b"a"],
@@ -325,7 +330,7 @@ async def test_a_large_batch_is_logged_once_in_an_interval(
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERTS[0])
         large = BatchStatement().add_many(statement, [(k, "x" * 1000) for k in range(50)])
-        # Without a threshold, or below it, nothing is logged.
+        # Nothing is logged without a threshold, or for a batch that is smaller.
         session.batch_size_warn_threshold = None
         await session.execute(large)
         session.batch_size_warn_threshold = 60_000
@@ -337,7 +342,7 @@ async def test_a_large_batch_is_logged_once_in_an_interval(
         (warning,) = warnings_of(caplog)
         assert warning.startswith(f"a batch of 50 that begins with '{INSERTS[0]}' has 5")
         assert "more than the 10000 of" in warning
-        # With version 3, the driver does not know the partition key.
+        # With version 3 the driver does not know the partition key, so it cannot count partitions.
         assert ("for 50 partitions" in warning) == (node.queries()[-1].version >= 4)
 
 
@@ -348,7 +353,7 @@ async def test_a_large_batch_in_one_partition_is_not_logged(
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERTS[0])
         await session.execute(BatchStatement().add_many(statement, [(1, "x" * 1000)] * 50))
-        # With version 3 the partition is unknown, so the driver warns.
+        # With version 3 the driver does not know that it is one partition, so it warns.
         assert len(warnings_of(caplog)) == (node.queries()[-1].version < 4)
 
 
@@ -414,7 +419,9 @@ async def test_a_missing_attribute_is_unset_or_an_error(node: FakeNode) -> None:
 
 
 async def test_a_query_string_is_routed_by_its_first_row(nodes: FakeCluster) -> None:
-    """When the statement is prepared, the partition of the first row decides the coordinator."""
+    """A batch is routed by the partition of its first row, which is known once the query string has
+    been prepared.
+    """
 
     class RecordingPolicy(RoundRobinPolicy):
         seen: list[Any] = []
@@ -434,7 +441,9 @@ async def test_a_query_string_is_routed_by_its_first_row(nodes: FakeCluster) -> 
 async def test_a_batch_runs_in_its_or_the_sessions_keyspace(
     node: FakeNode, own_keyspace: str | None
 ) -> None:
-    """A batch runs in its own or the session's keyspace, even if a query names another one."""
+    """A batch runs in its own keyspace, or else in the session's, even if one of its queries names
+    another keyspace.
+    """
     with_markers, unqualified = "INSERT INTO b.w (k) VALUES (?)", "INSERT INTO w (k) VALUES (?)"
     for text, keyspace in ((with_markers, "b"), (unqualified, own_keyspace or "a")):
         node._statements[text] = Prepared(
@@ -461,7 +470,7 @@ async def test_a_batch_runs_in_its_or_the_sessions_keyspace(
 
 
 class Customer:
-    """A row with back-references, which holds its session."""
+    """A row object that also refers to its session, and to objects that refer back to it."""
 
     def __init__(self, session: Any) -> None:
         self.session = session
@@ -482,7 +491,7 @@ async def test_rows_of_an_object_graph_are_bound_for_texts(node: FakeNode) -> No
     async with connected(node) as (_, session):
         customer = Customer(session)
         execution = session.execute(INSERTS[0], customer)
-        # The row was bound when `execute` was called, so this change has no effect.
+        # The values were read when `execute` was called, so this change has no effect.
         customer.v = "changed"
         await execution
         (request,) = [request for request in node.requests if request.opcode == Opcode.EXECUTE]

@@ -30,7 +30,7 @@ FORMS = ["to_arrow", "to_pandas", "to_polars", "to_numpy", "arrow_batches"]
 
 
 class FakeFuture:
-    """A fake future whose pages arrive at once. It counts the pages that were requested."""
+    """A fake future whose pages are there at once. It counts how many pages were requested."""
 
     row_factory = staticmethod(named_tuple_factory)
     _col_names = None
@@ -83,7 +83,7 @@ class FakeSession:
 
 
 class Api:
-    """The blocking or the asyncio API. Both get the same pages."""
+    """Creates the result of either API; both get the same pages."""
 
     def __init__(self, name: str) -> None:
         self.is_aio = name == "aio"
@@ -97,7 +97,9 @@ class Api:
         return ResultSet(FakeFuture(pages), pages[0])
 
     async def convert(self, result: Any, form: str, **options: Any) -> Any:
-        """Call the method `form` of the result, and return its result; batches as a list."""
+        """Call the method `form` of the result (for example "to_arrow"), and return what it
+        returns. The batches of an iterator become a list.
+        """
         converted = getattr(result, form)(**options)
         if form == "arrow_batches":
             return [batch async for batch in converted] if self.is_aio else list(converted)
@@ -132,7 +134,7 @@ def page(*rows: tuple[int | None, str | None]) -> ResultMessage:
 
 
 def as_lists(table: Any, form: str) -> list[list[Any]]:
-    """Return the columns id and name as lists, for any form."""
+    """Return the columns id and name as lists, whichever library's table `data` is."""
     import pandas
     import pyarrow
 
@@ -152,7 +154,7 @@ async def test_all_remaining_pages_are_read(api: Api, form: str) -> None:
     result = api.result(page((1, "a"), (2, None)), page(), page((None, "é")))
     table = await api.convert(result, form)
     assert as_lists(table, form) == [[1, 2, None], ["a", None, "é"]]
-    # The first of the three pages was there already.
+    # The first of the three pages came with the result, so only two were requested.
     assert api.page_requests_of(result) == 2
 
 
@@ -239,7 +241,7 @@ async def test_a_damaged_value_is_an_error_with_row_and_column(api: Api, form: s
         await api.convert(api.result(broken()), form)
     with pytest.raises(DecodeError, match='row 1, column "id"'):
         await api.convert(api.result(page((1, "a")), broken()), form)
-    # The rows raise the same error each time, and so do the columns.
+    # Reading the rows or the columns raises the same error each time.
     result = api.result(broken())
     for _ in range(2):
         with pytest.raises(DecodeError, match='row 1, column "id"'):
@@ -254,7 +256,7 @@ async def test_arrow_batches_request_one_page_ahead(api: Api) -> None:
     for number in range(5):
         batch = await batches.__anext__() if api.is_aio else next(batches)
         assert batch.column(0).to_pylist() == [number]
-        # There are only four further pages to request.
+        # The result has only four more pages, so no more can be requested.
         assert api.page_requests_of(result) == min(number + 1, 4)
 
 
@@ -273,7 +275,9 @@ async def test_after_closed_batches_nothing_can_be_read(api: Api) -> None:
 
 @pytest.mark.slow
 async def test_to_numpy_is_quick_with_many_columns(api: Api) -> None:
-    """Columns must not be searched by their name, which would take a minute here."""
+    """`to_numpy` must not search each column by its name, which would take a minute with so many
+    columns.
+    """
     names = [f"column_{number}" for number in range(50_000)]
     message = message_of(dict.fromkeys(names, t.ByteType), [[b"\x07"] * len(names)])
     assert len(await api.convert(api.result(message), "to_numpy")) == len(names)
@@ -303,7 +307,8 @@ async def test_missing_libraries_are_named(
 
 async def test_options_for_types_are_passed_on(api: Api) -> None:
     columns = {"d": t.DecimalType, "v": t.IntegerType, "u": t.DurationType}
-    # Values: the decimal 1.25, the varint 5, and a duration of 1 month, 2 days and 3 nanoseconds.
+    # The values of the last three columns: the decimal 1.25, the varint 5, and a duration of 1
+    # month, 2 days and 3 nanoseconds.
     rows: list[list[bytes | None]] = [[int32(2) + b"\x7d", b"\x05", b"\x02\x04\x06"]]
     table = await api.convert(
         api.result(message_of(columns, rows)),
@@ -429,7 +434,7 @@ def test_columns_outlive_their_result() -> None:
     result = Api("blocking").result(page(*[(n, str(n)) for n in range(1000)]))
     arrays, table = result.to_numpy(), result.to_arrow()
     del result
-    # The sum of 0 to 999.
+    # This is the sum of the numbers from 0 to 999.
     assert arrays["id"].sum() == 499_500
     assert table.column("name").to_pylist()[-1] == "999"
 
@@ -512,7 +517,7 @@ def test_a_million_rows_in_little_memory() -> None:
     assert process.returncode == 0, process.stderr
     rows, megabytes = map(int, process.stdout.split())
     assert rows == 1_000_000
-    # Python, pyarrow and the tests' own imports take most of the memory.
+    # Most of the memory is taken by Python, pyarrow and the tests' own imports.
     assert megabytes < 200
 
 
@@ -542,9 +547,10 @@ def int64(number: int) -> bytes:
 async def test_to_pandas_returns_large_varints_and_decimals_as_numbers(api: Api) -> None:
     """Decimals and varints of any size become numbers, also inside collections.
 
-    They must not be made from strings, whose length Python's `int` limits.
+    They must not be made from strings, because Python limits the number of digits that `int`
+    accepts in a string.
     """
-    # More digits than `int` accepts in a string (4300 by default).
+    # This number has more digits than `int` accepts in a string (4300 by default).
     large = 10**6000 + 7
     body = large.to_bytes(large.bit_length() // 8 + 1, "big")
     negative_body = (-large).to_bytes(large.bit_length() // 8 + 1, "big", signed=True)

@@ -1,5 +1,5 @@
-"""Syncing keyspaces, types and tables sends only the statements that are missing in the server's
-schema.
+"""Syncing keyspaces, types and tables sends only the statements that change what the server's
+schema lacks.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from cassandra.errors import AlreadyExists, InvalidRequest
 
 
 class Server:
-    """Fake server that answers the requests of management operations from `schema`, which tests
-    fill.
+    """A fake server that answers the requests of management operations from `schema`, into which
+    tests put rows.
     """
 
     def __init__(self) -> None:
@@ -31,13 +31,13 @@ class Server:
         self.timeouts: list[Any] = []
         self.registered_user_types: list[tuple[Any, ...]] = []
         self.schema_agreement_waits = 0
-        # Maps a part of a statement to a function that changes the schema, or to the error of the
-        # statement.
+        # Maps a part of a statement's text to what the statement does: a function that changes
+        # `schema`, or an error that is raised.
         self.effects: dict[str, Callable[[], object] | Exception] = {}
 
     def answer(self, request: Request) -> Any:
-        """Return the answer to a request of an operation: the rows of the schema, or None after a
-        change.
+        """Return the answer to a request of an operation: rows of the schema, or None for a
+        statement that changes it.
         """
         self.connections.append(request.connection)
         if isinstance(request, Call):
@@ -53,7 +53,7 @@ class Server:
         return [row for row in self.schema.get(table, []) if wanted_values.items() <= row.items()]
 
     def change(self, request: SimpleRequest) -> None:
-        """Record a statement that changes the schema, and let it have its effect."""
+        """Record a statement that changes the schema, and call or raise its entry in `effects`."""
         self.sent.append(request.text)
         self.timeouts.append(request.timeout)
         effect = next(
@@ -65,7 +65,11 @@ class Server:
             effect()
 
     def connection(self) -> Any:
-        """Return a fake connection that records registered types and counts schema agreements."""
+        """Return a fake connection to this server.
+
+        The server records the user-defined types that are registered, and counts the waits for
+        schema agreement.
+        """
 
         def wait_for_schema_agreement() -> bool:
             self.schema_agreement_waits += 1
@@ -78,13 +82,15 @@ class Server:
         return SimpleNamespace(cluster=cluster, session=session)
 
     def run(self, operation: Any) -> Any:
-        """Run an operation of the mapper, which yields requests, with this server's answers."""
+        """Run an operation of the mapper (a generator that yields requests), answering each request
+        as this server.
+        """
         try:
             request = next(operation)
             while True:
                 try:
                     answer = self.answer(request)
-                # An operation handles the errors of its requests itself.
+                # The error goes into the operation, which may handle errors of its requests itself.
                 except Exception as error:
                     request = operation.throw(error)
                 else:
@@ -169,20 +175,20 @@ async def test_keyspaces_are_created_and_dropped(server: Server) -> None:
     """Keyspaces are created and dropped with the same statements in both APIs."""
     assert management.create_keyspace_simple("Ks", 3) == [SIMPLE]
     assert await management.acreate_keyspace_simple("Ks", 3) == [SIMPLE]
-    # False is the value of DURABLE_WRITES.
+    # The argument False is DURABLE_WRITES.
     assert management.create_keyspace_network_topology("k", {"dc1": 2}, False) == [NETWORK]
     assert await management.acreate_keyspace_network_topology("k", {"dc1": 2}, False) == [NETWORK]
     management.drop_keyspace("Ks")
     await management.adrop_keyspace("Ks")
     assert server.sent == [SIMPLE] * 2 + [NETWORK] * 2 + ['DROP KEYSPACE IF EXISTS "Ks"'] * 2
-    # None is the default connection.
+    # The connection None is the default connection.
     assert set(server.connections) == {None}
-    # Changes of the schema may take longer than other requests.
+    # Changes of the schema get a longer timeout than other requests.
     assert set(server.timeouts) == {management.DDL_TIMEOUT} == {60.0}
 
 
 def test_keyspaces_on_several_connections(server: Server) -> None:
-    """The keyspace is created on each connection."""
+    """Each statement is executed on each connection."""
     texts = management.create_keyspace_simple("Ks", 3, connections=["a", "b"])
     assert texts == server.sent == [SIMPLE, SIMPLE]
     assert server.connections == ["a", "b"]
@@ -274,13 +280,13 @@ def test_a_table_is_created_in_all_keyspaces_on_all_connections(server: Server) 
     """The table is created in each keyspace on each connection."""
     server.schema["keyspaces"] = [{"keyspace_name": name} for name in ("k1", "k2")]
     texts = management.sync_table(Person, keyspaces=["k1", "k2"], connections=["a", "b"])
-    # Every second statement creates an index.
+    # Every second statement creates an index, so leave it out.
     assert [text.split(" (")[0] for text in texts[::2]] == [
         "CREATE TABLE IF NOT EXISTS k1.person",
         "CREATE TABLE IF NOT EXISTS k2.person",
     ] * 2
     assert server.sent == texts
-    # All requests of a connection come before those of the next one.
+    # Sorting changes nothing, since all requests of a connection come before those of the next one.
     assert server.connections == sorted(server.connections, key=str)
     assert set(server.connections) == {"a", "b"}
 
@@ -305,7 +311,7 @@ def test_differences_that_cannot_be_changed_are_warned_of(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.add_server_columns("person", KEY, ("name", "int", "regular", -1, "none"))
-    # The model's column `name` is text, that of the server is int.
+    # The column `name` is text in the model, but int on the server.
     with pytest.warns(UserWarning, match="'?\"?name.*int") as caught:
         management.sync_table(Person)
     assert len(caught) == 1
@@ -322,7 +328,7 @@ def test_a_default_ttl_attribute_warns_that_it_has_no_effect(server: Server) -> 
 
     with pytest.warns(UserWarning, match=r"Aged\.__default_ttl__ = 5 has no effect: say __options"):
         management.sync_table(Aged)
-    # The option has the effect, so nothing is to be said.
+    # Here the option is set in the right place, so there is no warning.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         management.sync_table(AgedWithOption)
@@ -352,7 +358,7 @@ async def test_tables_are_dropped(server: Server) -> None:
         "DROP TABLE IF EXISTS a.person",
         'DROP TABLE IF EXISTS "B".person',
     ]
-    # The connection "x" has dropped a table in two keyspaces.
+    # None is for reading the schema; the connection "x" has dropped a table in two keyspaces.
     assert server.connections == [None, "x", "x"]
     assert set(server.timeouts) == {60.0}
 
@@ -368,7 +374,7 @@ def test_another_process_has_created_the_table_with_fewer_columns(server: Server
     server.effects["CREATE TABLE"] = let_other_process_create_table
     add_column = 'ALTER TABLE ks.person ADD "name" text'
     assert management.sync_table(Person) == [CREATE, add_column, INDEX]
-    # The schema of the other process has to arrive before the columns are read.
+    # The schema must have reached the other process before it reads the columns.
     assert server.schema_agreement_waits == 1
 
 
@@ -383,7 +389,7 @@ def test_another_process_has_added_the_column(server: Server, message: str) -> N
 
     server.add_server_columns("person", KEY)
     server.effects["ADD"] = let_other_process_add_column
-    # The error is not raised, and the work goes on.
+    # The error is not raised, and the remaining statements are sent.
     assert management.sync_table(Person)[-1] == INDEX
     assert server.schema_agreement_waits == 1
 
@@ -416,7 +422,7 @@ async def test_types_are_created_after_the_types_of_their_fields(server: Server)
     server.add_server_type("address", street="frozen<street>", number="int")
     assert await management.async_type("ks", Address, "far") == []
     assert await management.async_sync_type("ks", Address) == []
-    # Both types exist, so nothing was sent again.
+    # Both types exist already, so no statement was sent again.
     assert len(server.sent) == 2
     assert "far" in server.connections
 
@@ -451,7 +457,7 @@ def test_types_of_a_table_are_created_first_and_once(server: Server) -> None:
         STREET: lambda: server.add_server_type("street", name="text"),
         ADDRESS: lambda: server.add_server_type("address", street="frozen<street>", number="int"),
     }
-    # Each type appears in the schema once it was created, so it is not created again.
+    # When a type has been created, it is in the schema, so it is not created a second time.
     texts = management.sync_table(Home)
     assert texts[:2] == [STREET, ADDRESS]
     assert [text.split(" (")[0] for text in texts[2:]] == ["CREATE TABLE IF NOT EXISTS ks.home"]

@@ -34,7 +34,9 @@ class Result:
 
 
 class FutureMaker:
-    """Creates futures on one loop. `complaints` has the errors that the loop reports."""
+    """Creates futures on one loop. `complaints` lists what the loop reports to its exception
+    handler.
+    """
 
     def __init__(self, twins: Twins, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
@@ -70,14 +72,16 @@ class FutureMaker:
 
 @pytest.fixture
 def run(twins: Twins, loops: Loops) -> Callable[[Check], FutureMaker]:
-    """Return a function that runs `check` on a new loop, and returns the maker of its futures."""
+    """Return a function that runs `check` on a new loop, and returns the `FutureMaker` that it was
+    given.
+    """
 
     def run_check(check: Check) -> FutureMaker:
         loop = loops.make()
         maker = FutureMaker(twins, loop)
         try:
             loop.run_until_complete(asyncio.wait_for(check(maker), WAIT))
-            # Errors of futures that the check has dropped are reported in this turn.
+            # Run one more turn of the loop, in which errors of dropped futures are reported.
             loop.run_until_complete(asyncio.sleep(0))
         finally:
             loop.close()
@@ -292,7 +296,7 @@ def test_gather_passes_errors_and_cancellations_on(run: Callable[[Check], Future
         maker.loop.call_soon(cancelled.cancel)
         outcomes = await asyncio.gather(failed, cancelled, return_exceptions=True)
         assert [type(outcome) for outcome in outcomes] == [ValueError, asyncio.CancelledError]
-        # Cancelling the gathering future cancels all its futures.
+        # Cancelling the future that `gather` returned cancels all the futures in it.
         pending = [maker.future(), maker.future()]
         gathered = asyncio.gather(*pending)
         gathered.cancel()
@@ -328,7 +332,8 @@ def test_callbacks_are_called_in_the_loop_with_their_contexts(
 
         given_context = contextvars.copy_context()
         given_context.run(variable.set, "given")
-        # A callback runs in the context that it is given, or else in that of the call that adds it.
+        # A callback runs in the context that is passed with it; without one, in the context of the
+        # code that adds it.
         variable.set("own")
         future.add_done_callback(recorder("first"))
         future.add_done_callback(recorder("second"), context=given_context)
@@ -376,7 +381,7 @@ def test_a_scheduled_callback_cannot_be_removed(run: Callable[[Check], FutureMak
         seen: list[Any] = []
         future.add_done_callback(seen.append)
         maker.answer(future)
-        # The answer has scheduled the callback on the loop already.
+        # The answer has already scheduled the callback on the loop, so it can no longer be removed.
         assert future.remove_done_callback(seen.append) == 0
         await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -430,11 +435,11 @@ def test_a_keyboard_interrupt_in_a_callback_loses_no_other_callback(
         loop.call_soon(answer_both)
         with pytest.raises(KeyboardInterrupt):
             loop.run_until_complete(asyncio.sleep(30))
-        # Run the callbacks that were left when the interrupt stopped the loop.
+        # The interrupt stopped the loop before it had run all callbacks: run the rest.
         loop.run_until_complete(asyncio.sleep(0))
         assert seen == ["called"]
     finally:
-        # The interrupted sleep is still pending.
+        # The interrupted sleep is still pending: cancel it.
         for task in asyncio.all_tasks(loop):
             task.cancel()
         loop.run_until_complete(asyncio.sleep(0))
@@ -447,7 +452,7 @@ def test_a_cancel_from_another_thread_affects_no_other_future(
     async def check(maker: FutureMaker) -> None:
         maker.loop.set_debug(True)
         refused, other = maker.future(), maker.future()
-        # With a callback, `cancel` has to call `call_soon`.
+        # Only with a callback does `cancel` have to call `call_soon`.
         refused.add_done_callback(lambda future: None)
         errors: list[BaseException] = []
 
@@ -473,11 +478,12 @@ def test_an_exception_that_is_never_retrieved_is_reported(
     async def check(maker: FutureMaker) -> None:
         future = maker.future()
         maker.fail(future, ValueError("never seen"))
-        # Break the cycle of future and request; the future reports when it is freed.
+        # The future and its request refer to each other. Break this cycle, so that the future is
+        # freed and reports its error.
         future.request = None
         del future
         gc.collect()
-        # These futures report nothing: their exceptions were retrieved, or they were cancelled.
+        # These futures report nothing, because the program read their exceptions or cancelled them.
         for method in ("exception", "result", "cancel"):
             retrieved = maker.future()
             maker.fail(retrieved, ValueError("seen"))
@@ -523,7 +529,7 @@ def test_the_outcome_may_be_set_by_hand(
                 future.set_result("again")
             with pytest.raises(asyncio.InvalidStateError):
                 future.set_exception(ValueError())
-            # The answer of the server comes too late to change the outcome.
+            # The server's answer comes after the outcome was set, and must not change it.
             maker.answer(future)
         assert await answered == "given"
         with pytest.raises(TypeError):
@@ -552,7 +558,9 @@ def test_a_task_of_another_loop_cannot_await_the_future(
 
 
 def test_a_coroutine_can_be_driven_without_asyncio(run: Callable[[Check], FutureMaker]) -> None:
-    """Coroutines may be driven by libraries other than asyncio, which call `send` themselves."""
+    """A library other than asyncio can drive a coroutine that awaits such a future, by calling
+    `send` itself.
+    """
 
     async def check(maker: FutureMaker) -> None:
         future = maker.future()
@@ -561,13 +569,14 @@ def test_a_coroutine_can_be_driven_without_asyncio(run: Callable[[Check], Future
             return (await future).response
 
         first = wait()
-        # A pending future is yielded, with the flag by which asyncio recognises an `await`.
+        # Awaiting a pending future yields the future, with the flag set by which asyncio recognises
+        # an `await`.
         assert first.send(None) is future
         assert future._asyncio_future_blocking
-        # Sending again without waiting for the future is an error, as with asyncio's futures.
+        # Calling `send` again before the future is done is an error, as with asyncio's futures.
         with pytest.raises(RuntimeError, match="await wasn't used with future"):
             first.send(None)
-        # asyncio clears the flag before it waits for the future.
+        # asyncio clears the flag when it begins to wait for the future, so the test does so, too.
         second = wait()
         future._asyncio_future_blocking = False
         assert second.send(None) is future
@@ -582,7 +591,7 @@ def test_a_coroutine_can_be_driven_without_asyncio(run: Callable[[Check], Future
         with pytest.raises(StopIteration) as caught_by_iterator:
             next(iterator)
         assert caught_by_iterator.value.value.response == "rows"
-        # Libraries also throw errors into the iterator, and close it.
+        # Libraries also throw errors into the iterator of `__await__`, and close it.
         awaiter = maker.future().__await__()
         with pytest.raises(KeyError):
             awaiter.throw(KeyError("in"))
@@ -595,7 +604,8 @@ def test_a_future_can_be_referenced_weakly_and_is_freed_at_once(
     run: Callable[[Check], FutureMaker],
 ) -> None:
     async def check(maker: FutureMaker) -> None:
-        # Without the collector, only reference counting can free the future.
+        # The garbage collector is off, so the future is freed only if its reference count falls to
+        # 0.
         gc.collect()
         gc.disable()
         try:
@@ -603,7 +613,8 @@ def test_a_future_can_be_referenced_weakly_and_is_freed_at_once(
             reference = weakref.ref(future)
             maker.loop.call_soon(maker.answer, future)
             await future
-            # The request refers to the future: break this cycle.
+            # The request refers to the future: break this cycle, which only the collector could
+            # free.
             future.request = None
             del future
             await asyncio.sleep(0)
@@ -617,7 +628,7 @@ def test_a_future_can_be_referenced_weakly_and_is_freed_at_once(
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks came with Python 3.12")
 def test_eager_tasks_can_await_futures(run: Callable[[Check], FutureMaker]) -> None:
     async def check(maker: FutureMaker) -> None:
-        # Type checkers for older Python versions do not know `eager_start`.
+        # The type checker's definitions for older Python versions lack `eager_start`.
         task_class: Any = asyncio.Task
         ready, later = maker.future(), maker.future()
         maker.answer(ready)

@@ -1,4 +1,6 @@
-"""One connection: the engine's own requests, and messages that no correct server sends."""
+"""One connection: the requests that the engine itself sends on it, and messages that no correct
+server sends.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,7 @@ async def test_a_cancellation_in_the_turn_of_the_answer_is_raised(
     connection, responders = connection_without_transport(monkeypatch)
     requesting = asyncio.ensure_future(connection.request(OPTIONS, b"", 5.0))
     await asyncio.sleep(0)
-    # The answer has come, but the task has not run yet when it is cancelled.
+    # The answer is there, but the task is cancelled before it has run again.
     responders[0].on_response(connection, SUPPORTED, 0, b"\0\0")
     requesting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -85,7 +87,7 @@ async def test_malformed_events_are_logged_once_in_one_line(
         raise ValueError("no such event")
 
     connection.on_event = raise_error
-    # The engine must not flood the log: only the first of many is logged.
+    # The engine must not flood the log, so it logs only the first of many such messages.
     for _ in range(1000):
         connection.on_unsolicited(-1, EVENT, 0, b"\xff" * 100)
     (record,) = caplog.records
@@ -97,7 +99,8 @@ async def test_malformed_events_are_logged_once_in_one_line(
 
 @pytest.mark.parametrize("opcode", [SUPPORTED, READY])
 async def test_a_large_message_during_the_handshake_is_refused(opcode: int) -> None:
-    # Version 5 of a response, flags, stream (2 bytes) and opcode; then a length of 255 MiB.
+    # The header of a response of version 5: version, flags, stream (2 bytes), opcode, and a length
+    # of 255 MiB.
     header_start = bytes((0x85, 0, 0, 0, opcode))
     huge_message = garbage(header_start + (255 << 20).to_bytes(4, "big") + bytes(100))
     with FakeNode() as node:
@@ -119,14 +122,16 @@ async def test_large_messages_are_read_after_the_handshake() -> None:
 
 
 async def test_a_peer_that_drips_is_silent_and_one_in_a_large_answer_is_not() -> None:
-    """A few bytes at a time do not count as activity, but a large part of an answer does."""
+    """A peer that sends a few bytes at a time counts as silent; one that sends a large part of an
+    answer does not.
+    """
     connection = Connection(DefaultEndPoint("127.0.0.1"), 4, asyncio.get_running_loop())
 
     def receive(data: bytes) -> None:
         connection.get_buffer(-1)[: len(data)] = data
         connection.buffer_updated(len(data))
 
-    # The header of an event (opcode 0c on stream -1) with a body of four large parts.
+    # Send the header of an event (opcode 0c on stream -1), then its body in four large parts.
     header = bytes.fromhex("84 00 ffff 0c") + (LARGE_PART * 4).to_bytes(4, "big")
     connection.last_activity = 0.0
     for byte in header:
@@ -201,7 +206,9 @@ class Recorder:
 
 
 class Wired:
-    """A connection on a fake transport, and a list of what it has notified."""
+    """A connection on a fake transport, and a list of the notifications that it has sent to its
+    owner.
+    """
 
     def __init__(self, version: int = 4, sock: Any = None, **attributes: Any) -> None:
         loop = asyncio.get_running_loop()
@@ -225,7 +232,7 @@ class Wired:
         return self
 
     def send(self) -> Recorder:
-        """Send an OPTIONS, and return its responder."""
+        """Send an OPTIONS request, and return its responder."""
         recorder = Recorder()
         self.connection.send(recorder, OPTIONS, 0, b"")
         return recorder
@@ -345,7 +352,7 @@ async def test_the_outcome_of_an_own_request(outcome: str) -> None:
     assert wired.connection.in_flight == wired.connection.orphans == 0
 
 
-# -- what a peer may not send ----------------------------------------------------------------------
+# -- messages that a peer may not send -------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -649,7 +656,7 @@ async def test_a_thread_that_fails_to_write_breaks_the_connection(number: int, r
 async def test_while_a_thread_writes_requests_wait_but_not_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Each attempt to get the lock takes a few milliseconds of real time, so make few.
+    # Each attempt to get the lock takes a few milliseconds of real time, so make only a few.
     monkeypatch.setattr(connection_module, "HOLD_INTERVAL", LONGEST_HOLD / 4)
     wired = Wired().open()
     streams = wired.connection.streams
@@ -665,7 +672,7 @@ async def test_while_a_thread_writes_requests_wait_but_not_for_ever(
         assert wired.transport.written == b""
         streams.release_write()
         await asyncio.sleep(LONGEST_HOLD / 2)
-        # The table has reserved the first stream for the threads.
+        # The stream table keeps the first stream for threads that write directly.
         assert wired.transport.written == bytes.fromhex("04 00 0001 05 00000000")
         # The wait of a later request is measured anew.
         assert streams.acquire_write()

@@ -1,4 +1,5 @@
-"""The code that a successful request runs, in both implementations.
+"""The code that a successful request runs ("the happy path"), in the Python and the compiled
+implementation.
 
 The tests cover streams, answers, attempts, and the encoding of requests.
 """
@@ -83,7 +84,7 @@ class Connection:
     def answer(
         self, stream: int, body: bytes = VOID_BODY, opcode: int = RESULT, flags: int = 0
     ) -> None:
-        # The 4 is the protocol version of the frame.
+        # The last item, 4, is the protocol version of the response.
         self.streams.dispatch(self, [(stream, opcode, flags, body, 4)])
 
 
@@ -98,7 +99,7 @@ class TestExchange:
         assert [streams.send(Responder(), EXECUTE, 0, b"") for _ in range(70)] == list(range(70))
         for stream in (65, 3, 10):
             connection.answer(stream)
-        # The three streams that have become free are used before a new one.
+        # The three streams that have become free must be used before a stream that was never used.
         assert [streams.send(Responder(), EXECUTE, 0, b"") for _ in range(4)] == [3, 10, 65, 70]
         assert streams.in_flight == 71
 
@@ -132,7 +133,8 @@ class TestExchange:
         streams.send(Responder(), EXECUTE, 0, b"a")
         streams.send(Responder(), EXECUTE, 0, b"b")
         assert len(connection.flushes) == 1
-        # The flush has run, so the next request needs another one.
+        # Setting `armed` to None says that the scheduled flush has run, so the next request has to
+        # schedule another one.
         streams.armed = None
         streams.send(Responder(), EXECUTE, 0, b"c")
         assert len(connection.flushes) == 2
@@ -169,7 +171,7 @@ class TestExchange:
             [],
             [(RESULT, 1, b"c")],
         ]
-        # The table remembers the version of the last frame.
+        # The table stores the version of the last frame in `peer_version`.
         assert connection.peer_version == 3
         assert connection.streams.in_flight == 1
 
@@ -211,7 +213,8 @@ class TestExchange:
         streams = connection.streams
         abandoned, other = Responder(), Responder()
         streams.send(abandoned, EXECUTE, 0, b"")
-        # Only the responder of the stream may abandon it, and only once.
+        # An abandon counts only if it comes from the responder that holds the stream, and only
+        # once.
         assert not streams.abandon(0, other)
         assert streams.abandon(0, abandoned)
         assert not streams.abandon(0, abandoned)
@@ -357,10 +360,10 @@ def execute_body(prepared: Any, **changes: Any) -> ExecuteBody:
 
 
 class RequestParts:
-    """Requests on a fake session with one connection to each host.
+    """A fake session with one connection to each host, and requests on it.
 
-    The requests are of a class that records the calls of the methods which `RequestBase` leaves to
-    its subclasses. `done` has the requests that have ended.
+    The requests are of a subclass that records its calls of the methods which `RequestBase` leaves
+    to subclasses. `done` lists the requests that have ended.
     """
 
     def __init__(self, twins: Twins, hosts: int = 1) -> None:
@@ -396,7 +399,7 @@ class RequestParts:
         self.plans = 0
 
     def make_query_plan(self, keyspace: str | None, statement: Any) -> Iterator[Host]:
-        # The request has to pass the keyspace of its session.
+        # The request must pass the keyspace of its session to the policy.
         assert keyspace == "ks"
         self.plans += 1
         return iter(self.hosts)
@@ -441,7 +444,7 @@ class TestRequest:
         request.start()
         (connection,) = parts.connections
         assert connection.writer.frames == [(0, EXECUTE, 0, b"body")]
-        # Its timeout is set.
+        # The request has started its timeout.
         assert len(parts.session.timers) == 1
         assert "in flight" in repr(request.attempts[0])
         connection.answer(0)
@@ -464,7 +467,8 @@ class TestRequest:
 
     def test_the_first_host_with_a_free_connection_is_used(self, twins: Twins) -> None:
         parts = RequestParts(twins, hosts=3)
-        parts.session.pools_by_id.clear()  # then pools are looked up in `pools`
+        # with no pool cached by id, the request looks pools up in `pools`
+        parts.session.pools_by_id.clear()
         del parts.session.pools[parts.hosts[0]]
         parts.connections[1].streams.paused = True
         request = parts.request()
@@ -536,7 +540,8 @@ class TestRequest:
         request.start()
         rows_body = b"\x00\x00\x00\x02rows"
         parts.connections[0].answer(0, rows_body)
-        # The base handles a void result itself, but not with flags: here 2, for tracing.
+        # `RequestBase` handles a void result itself, unless it has flags. Here the flag is 2, for
+        # tracing, so the subclass gets it.
         parts.connections[0].streams.send(request.attempts[0], EXECUTE, 0, b"")
         parts.connections[0].answer(0, VOID_BODY, flags=2)
         assert request.calls == [
@@ -560,7 +565,7 @@ class TestRequest:
         streams = parts.connections[0].streams
         assert (streams.orphans, streams.in_flight) == (1, 1)
         assert parts.done == [request]
-        # The answer frees the stream, but does not end the request again.
+        # The late answer frees the stream, but does not end the request a second time.
         parts.connections[0].answer(0)
         assert (streams.orphans, streams.in_flight) == (0, 0)
         assert parts.done == [request]
@@ -574,7 +579,8 @@ class TestRequest:
         assert measures == [(parts.hosts[0], request.attempts[0].latency)]
 
     def test_the_latency_of_an_error_is_not_reported(self, parts: RequestParts) -> None:
-        """A quick error of an overloaded host does not count as a latency.
+        """The latency of an error is not reported: a quick error of an overloaded host must not
+        count as a fast answer.
 
         Subclasses of the request decide which errors count.
         """
@@ -606,9 +612,10 @@ class TestRequest:
 
 
 class TestExecutePayload:
-    """`ExecuteBody` inherits from the base of the implementation in use.
+    """`ExecuteBody` inherits from the base class of the implementation in use, so most tests cover
+    only that one.
 
-    `test_both_bases_render_the_same` compares both bases.
+    `test_both_bases_render_the_same` compares the Python and the compiled base.
     """
 
     def test_a_body_is_rendered_once_for_each_wire_format(self) -> None:
@@ -699,7 +706,8 @@ class TestBoundRequest:
     def new_request(self, twins: Twins, statement: Statement, **changes: Any) -> Any:
         """Return a request for a bound statement.
 
-        :param changes: options of the call; "session" has settings of the session.
+        :param changes: options of the call to `execute`; "session" is a dict of settings of the
+            session.
         """
         session = SimpleNamespace(
             timestamp_generator=lambda: 77,
@@ -740,7 +748,7 @@ class TestBoundRequest:
         assert request_body.serial_consistency == ConsistencyLevel.SERIAL
         assert request.policy == "policy"
         assert request.retry_policy == "retry"
-        # A policy that never speculates counts as none.
+        # A speculative policy that never speculates is stored as None.
         assert request.speculative_policy is None
         # from the session
         assert request_body.page_size == 5
@@ -750,7 +758,7 @@ class TestBoundRequest:
         assert request.timeout == 3.0
         assert request.on_done is print
         assert request.target is None
-        # The request has not begun, but its body is already encoded.
+        # The body is encoded when the request is created, before its first attempt.
         assert (request.attempts, request.errors, request.retries) == ([], {}, 0)
         assert not request.done
         assert request_body.body is not None
@@ -776,7 +784,9 @@ class TestBoundRequest:
         assert self.new_request(twins, Statement(), timeout=None).timeout is None
 
     def test_simple_statements_are_resolved_in_the_same_way(self, twins: Twins) -> None:
-        """The settings of a simple statement have the same sources."""
+        """The settings of a simple statement come from the same sources as those of a bound one:
+        call, statement, profile, session.
+        """
         statement: Any = SimpleStatement("SELECT 1", fetch_size=7, custom_payload={"k": b"v"})
         statement.vector_type = "array"
         session: Any = SimpleNamespace(
@@ -796,7 +806,7 @@ class TestBoundRequest:
             request_class, body, session, Session(twins), statement, "seen", options, print
         )
         assert (request.statement, request.vectors, request.timeout) == ("seen", "array", 12.5)
-        # The request for a further page has the same settings.
+        # The request for a further page must repeat the settings of the first one.
         next_request = request.clone(request_class, repr)
         for name in (
             "policy",

@@ -1,4 +1,4 @@
-"""Direct requests: the calling thread writes them to the socket, without waking the loop.
+"""Direct requests, which the calling thread writes to the socket without waking the event loop.
 
 The tests cover when requests are direct, their timeouts and errors, and races with the loop.
 """
@@ -56,9 +56,13 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def do_not_join_bursts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not join bursts of requests, so that requests in quick succession are direct, too."""
+    """Switch off the joining of bursts, so that requests in quick succession are direct, too.
+
+    Without this, the engine would let the loop send requests that follow each other quickly.
+    """
     monkeypatch.setattr(engine_loop, "IDLE_AFTER", -1.0)
-    # In the main thread, the Python twin does not write directly. But tests run in this thread.
+    # The Python twin does not write directly from the main thread, where a signal may interrupt it.
+    # The tests run in this thread, so pretend that it cannot be interrupted.
     monkeypatch.setattr("cassandra.engine.happy_path._may_be_interrupted", lambda: False)
 
 
@@ -94,7 +98,9 @@ def connections(session: Session) -> list[Any]:
 
 
 def is_ready(session: Session) -> bool:
-    """Return True if the next request of the session is direct: the loop has nothing to do."""
+    """Return True if the next request of the session would be direct, because the loop has nothing
+    to do.
+    """
     return session._inbox.is_quiet and all(
         connection.streams.settled and connection.in_flight == 0
         for connection in connections(session)
@@ -103,7 +109,9 @@ def is_ready(session: Session) -> bool:
 
 @contextmanager
 def busy_loop(session: Session) -> Iterator[None]:
-    """Block the session's loop, so that only the callers' threads can send requests."""
+    """Block the session's loop while the block runs, so that only the callers' threads can send
+    requests.
+    """
     until(lambda: is_ready(session))
     is_blocked, may_go_on = threading.Event(), threading.Event()
 
@@ -133,7 +141,7 @@ def test_a_direct_request_is_sent_while_the_loop_is_busy(node: FakeNode, session
         with busy_loop(session):
             future = session.execute_async(statement)
             wait_until_arrived(node, WRITE)
-            # The loop cannot process the answer yet.
+            # The loop is blocked, so it cannot have processed the answer.
             assert not future.is_over
         assert future.result().all() == []
     node.forget_requests()
@@ -167,7 +175,7 @@ def test_while_a_request_is_in_flight_others_are_joined(node: FakeNode, session:
         first = session.execute_async(WRITE)
         wait_until_arrived(node, WRITE)
         others = [session.execute_async(READ) for _ in range(20)]
-    # The loop has sent these requests when it was free again.
+    # Each of these requests waited until the loop was free, and was then sent by the loop.
     wait_until_arrived(node, READ, 20)
     assert [request.query for request in node.requests[-21:]] == [WRITE, *[READ] * 20]
     pause.release()
@@ -178,10 +186,13 @@ def test_while_a_request_is_in_flight_others_are_joined(node: FakeNode, session:
 def test_a_burst_is_joined(
     node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A burst of requests is joined, even if the server has answered the earlier requests."""
+    """Requests of a burst wait for the loop, which sends them together, even if the server has
+    answered the earlier ones.
+    """
     monkeypatch.setattr(engine_loop, "IDLE_AFTER", 3600.0)
     until(lambda: is_ready(session))
-    # As if there had been no request for a long time; the work below then counts as a burst.
+    # Pretend that no request came for a long time, so that the work below counts as the beginning
+    # of a burst.
     session._inbox._quiet_since = float("-inf")
     assert session._inbox.is_idle()
     for _ in range(2):
@@ -189,13 +200,14 @@ def test_a_burst_is_joined(
         until(lambda: is_ready(session))
         with busy_loop(session):
             future = session.execute_async(WRITE)
-            # The request waits for the loop, although no request is in flight.
+            # Although no request is in flight, the request has no attempt yet: it waits for the
+            # loop.
             assert not future.attempts
         assert future.result().all() == []
 
 
 class Work:
-    """Work for the loop that does nothing."""
+    """An entry for the loop's inbox that does nothing."""
 
     def start(self) -> None:
         pass
@@ -231,7 +243,8 @@ def test_requests_of_a_callback_are_written_by_the_loop(node: FakeNode, session:
     session.execute_async(WRITE).add_callback(execute_another)
     pause.release()
     assert is_finished.wait(WAIT)
-    # A direct request would have had an attempt when `execute_async` returned.
+    # An empty list means that the request was not direct: a direct one has an attempt when
+    # `execute_async` returns.
     assert attempts == [[]]
 
 
@@ -254,7 +267,7 @@ def test_special_requests_are_sent_by_the_loop(node: FakeNode, reason: str) -> N
             node.prime_prepare(query, [("k", "int")], [])
         with busy_loop(session):
             future = session.execute_async(query, values, host=host)
-            # The loop is busy, so the request is not sent yet.
+            # The loop is blocked, so a request that only the loop may send has no attempt yet.
             assert not future.attempts
         future.result()
         assert len(future.attempts) == 1
@@ -314,9 +327,9 @@ def test_only_stock_policies_make_plans_in_any_thread() -> None:
 
 
 def test_a_begun_plan_is_continued_on_the_loop() -> None:
-    """A query plan that a direct request has begun is continued on the loop.
+    """If a direct request has begun a query plan, the loop continues that plan.
 
-    Otherwise hosts would be skipped.
+    If the loop made a second plan, the policy's rotation would skip hosts.
     """
     with (
         FakeNode("127.0.0.1") as first,
@@ -329,7 +342,8 @@ def test_a_begun_plan_is_continued_on_the_loop() -> None:
             pauses = [hold(), hold()]
             for node, pause in zip((first, second), pauses, strict=True):
                 node.prime(WRITE, pause)
-            # The first two requests are direct. The others find requests in flight on both hosts.
+            # The first two requests are direct, and stay in flight on both hosts. So the others
+            # must be sent by the loop.
             futures = [session.execute_async(WRITE) for _ in range(2)]
             for pause in pauses:
                 pause.wait()
@@ -338,7 +352,7 @@ def test_a_begun_plan_is_continued_on_the_loop() -> None:
                 futures.append(session.execute_async(READ))
                 futures[-1].result()
             hosts = [future.attempted_hosts[-1].address for future in futures[2:]]
-            # The hosts alternate, so no plan has skipped one.
+            # The hosts alternate, which shows that each request has made only one plan.
             assert hosts == [hosts[0], hosts[1]] * 5
             assert hosts[0] != hosts[1]
             for pause in pauses:
@@ -355,7 +369,7 @@ def test_direct_requests_time_out_while_the_loop_sleeps(node: FakeNode, session:
         began = time.monotonic()
         with pytest.raises(OperationTimedOut):
             session.execute(READ, timeout=timeout)
-        # uvloop rounds to milliseconds
+        # uvloop rounds timeouts to milliseconds, so allow a small difference
         assert time.monotonic() - began >= timeout - 0.001
 
 
@@ -376,7 +390,7 @@ def test_an_answer_after_the_timeout_is_dropped(node: FakeNode, session: Session
     assert session.execute(WRITE).all() == []
     pause.release()
     until(lambda: is_ready(session))
-    # After the late answer, the next request is direct again.
+    # When the late answer has come, the next request is direct again.
     with busy_loop(session):
         future = session.execute_async(WRITE)
         assert future.attempts
@@ -441,14 +455,16 @@ def test_shutdown_fails_a_direct_request(node: FakeNode) -> None:
 def test_after_shutdown_the_server_sees_closed_connections(
     node: FakeNode, session: Session
 ) -> None:
-    """`shutdown` closes the socket for the server, too: no duplicate descriptor keeps it open."""
+    """`shutdown` ends the connection for the server, too: no duplicate of the descriptor keeps the
+    socket open.
+    """
     session.execute(WRITE)
     stream_tables = [c.streams for c in connections(session)]
     session.shutdown()
     node.wait_for(lambda node: len(node.connections) == 1)  # only the control connection is left
     session.cluster.shutdown()
     node.wait_for(lambda node: not node.connections)
-    # No further direct request is possible.
+    # No stream table accepts direct requests any more.
     assert not any(streams.is_idle for streams in stream_tables)
 
 
@@ -477,7 +493,7 @@ def test_shutdown_while_threads_write_directly(node: FakeNode) -> None:
 
 
 def test_after_a_partial_write_the_loop_sends_the_rest_in_order(node: FakeNode) -> None:
-    # With a small send buffer, the socket accepts only a part of the request.
+    # The send buffer is small, so the socket accepts only a part of the request.
     options = [(socket.SOL_SOCKET, socket.SO_SNDBUF, 2048)]
     text = f"INSERT INTO t (v) VALUES ('{'x' * 60_000}')"
     with connected(node, sockopts=options, compression=False) as session:
@@ -493,7 +509,7 @@ def test_after_a_partial_write_the_loop_sends_the_rest_in_order(node: FakeNode) 
             assert future.result().all() == []
         assert [request.query for request in node.requests[-6:]] == [text, *[READ] * 5]
         assert node.malformed == []
-        # After that, the next request is direct again.
+        # When the rest has been written, the next request is direct again.
         with busy_loop(session):
             future = session.execute_async(WRITE)
             wait_until_arrived(node, WRITE)
@@ -501,7 +517,7 @@ def test_after_a_partial_write_the_loop_sends_the_rest_in_order(node: FakeNode) 
 
 
 def test_a_partial_write_that_cannot_go_on_times_out(node: FakeNode) -> None:
-    # With a small send buffer, the socket accepts only a part of the first request.
+    # The send buffer is small, so the socket accepts only a part of the first request.
     options = [(socket.SOL_SOCKET, socket.SO_SNDBUF, 2048)]
     with connected(node, sockopts=options, compression=False) as session:
         until(lambda: is_ready(session))
@@ -518,13 +534,13 @@ def test_a_partial_write_that_cannot_go_on_times_out(node: FakeNode) -> None:
 def test_a_thread_that_never_finishes_its_write_loses_its_connection(
     node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A thread that never finishes a direct write loses only its connection.
+    """If a thread begins a direct write and never finishes it, only its connection is lost.
 
     This happens if, for example, a signal interrupts the thread.
     """
     monkeypatch.setattr("cassandra.engine.connection.LONGEST_HOLD", 0.05)
     until(lambda: is_ready(session))
-    # Claim the right to write, as a thread does, and do not release it.
+    # Take the right to write, as a thread does before it writes, and never release it.
     claimed = connections(session)
     for connection in claimed:
         assert connection.streams.acquire_write()
@@ -538,7 +554,7 @@ def test_a_thread_that_never_finishes_its_write_loses_its_connection(
 
 def test_the_loop_waits_for_a_thread_that_is_writing(node: FakeNode, session: Session) -> None:
     until(lambda: is_ready(session))
-    # Claim the right to write, as a thread does.
+    # Take the right to write, as a thread does before it writes.
     claimed = connections(session)
     for connection in claimed:
         assert connection.streams.acquire_write()
@@ -689,7 +705,8 @@ def run_program(code: str, implementation: str, loops: Loops) -> str:
 def test_a_forked_child_sends_nothing(loops: Loops, implementation: str) -> None:
     out = run_program(FORK_PROGRAM, implementation, loops).splitlines()
     assert out[:2] == ["SessionShutdown"] * 2
-    # The session of the parent goes on, and only its request has reached the node.
+    # In the parent process the session still works, and the node has received only the parent's
+    # request.
     assert out[2:] == ["[]", "[\"SELECT 'the parent'\"]"]
 
 
@@ -697,7 +714,8 @@ def test_a_forked_child_sends_nothing(loops: Loops, implementation: str) -> None
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @pytest.mark.slow
 def test_interrupts_leave_nothing_broken(loops: Loops, implementation: str) -> None:
-    # 300 interrupts; some requests succeeded; a later request succeeded within 100 attempts.
+    # The program prints that there were 300 interrupts, whether some requests succeeded, and
+    # whether a later request succeeded within 100 attempts.
     assert run_program(INTERRUPT_PROGRAM, implementation, loops) == "300 True True\n"
 
 
@@ -705,5 +723,5 @@ def test_interrupts_leave_nothing_broken(loops: Loops, implementation: str) -> N
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="this system has no such signals")
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_signal_handlers_may_execute(loops: Loops, implementation: str) -> None:
-    # All results of the handler are empty rows.
+    # The program prints the set of all results that the signal handler got: only the empty row.
     assert run_program(HANDLER_PROGRAM, implementation, loops) == "{()}\n"

@@ -1,7 +1,7 @@
 """A request runs in the keyspace that it was made for, even while sessions switch keyspaces.
 
-Like real nodes, the fake nodes execute the requests of a connection concurrently and in any order.
-They answer with the keyspace in which they executed the request.
+Like real nodes, the fake nodes execute the requests of a connection at the same time and in any
+order. They answer with the keyspace in which they executed the request.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ _USE = re.compile(r'USE "?(\w+)"?')
 
 
 class Servers:
-    """Executes the requests of all fake nodes after a random delay, so in any order.
+    """Executes the requests that all fake nodes get, each after a random delay and so in any order.
 
     :param seed: decides the delays.
-    :param longest_delay: the longest delay in seconds until a request is executed, and until it
-        is answered.
+    :param longest_delay: the longest delay in seconds until a request is executed, and until it is
+        answered.
     """
 
     def __init__(self, seed: int, longest_delay: float = 0.004) -> None:
@@ -61,11 +61,17 @@ class Servers:
         self.batches: list[tuple[str | None, str]] = []  # (keyspace, query)
 
     def answer(self, request: Request) -> Answer:
-        """Answer a request of the application (see `_is_of_the_application`), after a delay."""
+        """Return an answer that executes the request after a delay.
+
+        Only the application's requests (see `_is_of_the_application`) are answered in this way.
+        """
         return _DelayedAnswer(self)
 
     def execute(self, request: Request) -> Message:
-        """Execute a request now, in the keyspace that the connection has at this moment."""
+        """Execute a request now.
+
+        It runs in the keyspace it names, or else in the one that its connection has at this moment.
+        """
         keyspace = request.keyspace or request.connection.keyspace
         if request.opcode == Opcode.PREPARE:
             return self._prepare(request, keyspace)
@@ -85,7 +91,7 @@ class Servers:
         if use_statement is not None:
             if use_statement[1] == "missing":
                 return error(ErrorCode.INVALID, "Keyspace 'missing' does not exist")
-            # As in Cassandra, a USE has no effect if its request names a keyspace.
+            # As in Cassandra, a USE does nothing if its request names a keyspace.
             if request.keyspace is None:
                 request.connection.keyspace = use_statement[1]
             return set_keyspace(use_statement[1])
@@ -113,7 +119,9 @@ class Servers:
         return Message(Opcode.RESULT, prepared.body)
 
     def forget(self, node: Any) -> None:
-        """Forget all prepared statements of the node."""
+        """Let the node forget all statements that are prepared now, so that it answers
+        UNPREPARED.
+        """
         self.forgotten |= {(node, query_id) for query_id in self.prepared}
 
 
@@ -178,7 +186,9 @@ Step = Callable[["RandomSteps"], Awaitable[None]]
 
 
 class RandomSteps:
-    """A session that makes random steps, with many requests in flight. A seed decides the steps."""
+    """A session that makes random steps while many requests are in flight. The seed decides the
+    steps.
+    """
 
     def __init__(self, seed: int, fake: FakeCluster, servers: Servers, session: aio.Session):
         self.random = random.Random(seed)
@@ -197,7 +207,7 @@ class RandomSteps:
             self.mistakes.append(f"{description}: expected {expected}, ran in {ran_in(result)}")
 
     async def _result_or_none(self, awaitable: Any) -> Any:
-        """Return the result of a request, or None if it failed or was cancelled."""
+        """Return the result of a request; None if it failed or was cancelled."""
         try:
             if self.random.random() < 0.15:
                 return await asyncio.wait_for(awaitable, self.random.uniform(0, 0.006))
@@ -270,7 +280,7 @@ class RandomSteps:
 
     async def reset(self) -> None:
         node = self.random.choice(self.fake.nodes)
-        # Not the control connection, which is registered for events.
+        # Leave out the control connection, which is the one that is registered for events.
         connections = [connection for connection in node.connections if not connection.event_types]
         if connections:
             victim = self.random.choice(connections)
@@ -312,7 +322,7 @@ async def test_random_steps_of_a_session(version: int, seed: int) -> None:
             steps = RandomSteps(seed, fake, servers, session)
             await steps.live(120)
             assert steps.mistakes == []
-            # Otherwise most requests would have failed, and little would be checked.
+            # Check that most requests succeeded, since failed requests say nothing about keyspaces.
             assert steps.checked_results > 20
             for keyspace, text in servers.batches:
                 assert keyspace == steps.keyspace_by_batch_query[text], text
@@ -347,8 +357,8 @@ async def test_a_session_without_a_keyspace_uses_the_statements_keyspace(version
             statement = await owner.prepare("SELECT ks() WHERE k = ?")
             servers.forget(fake[0])
             assert ran_in(await guest.execute(statement, (1,))) == "a"
-            # Before version 5 the connection has switched to "a", so it may not be used for
-            # statements without a keyspace name.
+            # Before version 5, one connection had to switch to "a" to prepare the statement again.
+            # It must not be used for statements that name no keyspace.
             ran = [ran_in(await guest.execute("SELECT ks()")) for _ in range(6)]
             assert ran == [""] * 6
             assert guest.keyspace is None
@@ -362,7 +372,7 @@ async def test_a_statement_with_a_missing_keyspace_is_an_error(version: int) -> 
             session = await cluster.connect("a")
             with pytest.raises(InvalidRequest):
                 await session.execute(SimpleStatement("SELECT ks()", keyspace="missing"))
-            # A statement that names the keyspace of its table runs on any connection.
+            # A statement whose text names the keyspace of its table may run on any connection.
             text = "SELECT v FROM missing.t"
             result = await session.execute(SimpleStatement(text, keyspace="missing"))
             assert result.one().query == text
@@ -381,7 +391,7 @@ async def test_a_connection_whose_requests_do_not_end_is_replaced(
             await until_on_loop(lambda: never.used)
             await asyncio.wait_for(session.set_keyspace("b"), WAIT)
             assert ran_in(await session.execute("SELECT ks()")) == "b"
-            assert not waiting.done()  # the USE did not disturb it
+            assert not waiting.done()  # the USE of another request has not ended it
             waiting.cancel()
 
 
@@ -400,7 +410,9 @@ async def test_a_statement_prepared_again_for_another_table_is_not_executed() ->
 
 
 def test_requests_of_threads_run_in_the_sessions_keyspace() -> None:
-    """With threads, a request runs in the previous keyspace or a later one, but in no other."""
+    """With several threads, a request runs in the keyspace that the session had at its call or in a
+    later one, but in no other.
+    """
     servers = Servers(10, longest_delay=0.001)
     with (
         nodes(servers) as fake,
@@ -416,8 +428,8 @@ def test_requests_of_threads_run_in_the_sessions_keyspace() -> None:
                 before = session.keyspace
                 statement = SimpleStatement("SELECT ks()", keyspace=None)
                 ran = ran_in(session.execute(statement))
-                # The session's keyspace before the call, or one that another thread has set
-                # meanwhile.
+                # Allowed are the session's keyspace before the call, and those that other threads
+                # have set meanwhile.
                 if ran != before and ran not in switched:
                     wrong.append((before, ran))
 
@@ -439,9 +451,10 @@ def test_requests_of_threads_run_in_the_sessions_keyspace() -> None:
 
 
 async def test_a_session_without_a_keyspace_keeps_its_connections() -> None:
-    """A session without a keyspace does not switch its connections.
+    """A session without a keyspace never switches its connections.
 
-    Its statements name their keyspace, and `SimpleStatement.keyspace` is used only for routing.
+    Its statements name their keyspace in the text, and `SimpleStatement.keyspace` is used only for
+    routing.
     """
     servers = Servers(11)
     with nodes(servers) as fake:
@@ -514,9 +527,9 @@ async def test_the_prepare_of_an_abandoned_request_is_an_orphan() -> None:
 async def test_a_connection_without_a_free_stream_keeps_its_requests(
     version: int, seconds: float
 ) -> None:
-    """If a connection has no free stream, USE waits or replaces the connection.
+    """If a connection has no free stream for a USE, the session waits or replaces the connection.
 
-    The requests in flight are answered in any case.
+    Either way the requests in flight are answered.
     """
     servers = Servers(31)
     with nodes(servers, 1) as fake:

@@ -1,4 +1,6 @@
-"""`LoopThread`, in which the engine runs, and `Inbox`, through which other threads reach it."""
+"""`LoopThread`, the thread in which the engine runs, and `Inbox`, through which other threads give
+it work.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from tests.processes import run_python
 
 
 class Work:
-    """Work for an inbox. It adds its number to `seen` when the loop starts it."""
+    """An entry for an inbox. It adds its number to `seen` when the loop starts it."""
 
     def __init__(self, seen: list[int], number: int, done: threading.Event | None = None) -> None:
         self.seen = seen
@@ -34,7 +36,7 @@ class Work:
 
 
 class RaisingWork(Work):
-    """Work that raises an exception which usually ends a program."""
+    """An entry that raises an exception which usually ends a program, such as KeyboardInterrupt."""
 
     def __init__(self, exception_class: type[BaseException]) -> None:
         super().__init__([], -1)
@@ -44,7 +46,7 @@ class RaisingWork(Work):
         raise self.exception_class("from a policy")
 
 
-# the second is uvloop's, if uvloop is installed
+# The second loop is uvloop's, if uvloop is installed.
 LOOPS = [asyncio.SelectorEventLoop, new_event_loop]
 
 
@@ -89,7 +91,7 @@ def test_work_after_an_interrupted_put_is_started(takes_effect: bool) -> None:
             inbox.put(Work(seen, 0))
         inbox.put(Work(seen, 1, done))
         assert done.wait(5)
-        # The second `put` has woken the loop for both.
+        # The first `put` could not wake the loop. The second one woke it for both entries.
         assert seen == [0, 1]
     finally:
         thread.stop()
@@ -144,7 +146,7 @@ def test_the_loop_is_woken_once_for_many_work_items() -> None:
     inbox = Inbox(loop)  # type: ignore[arg-type]
     for i in range(500):
         inbox.put(Work([], i))
-    # The fake loop never runs, so the inbox waits for its first wake-up.
+    # The fake loop never handles its first wake-up, so the inbox must not wake it again.
     assert loop.wake_ups == 1
 
 
@@ -241,7 +243,7 @@ def test_system_exit_and_keyboard_interrupt_do_not_end_the_loop(
     try:
         for _ in range(2):
             thread.loop.call_soon_threadsafe(raise_it)
-            # The loop still runs coroutines.
+            # The loop still works: it runs a coroutine.
             assert thread.run(return_seven(), 10) == 7
         assert sum("it goes on" in record.getMessage() for record in caplog.records) == 2
     finally:
@@ -291,7 +293,7 @@ def test_an_error_of_one_work_item_does_not_affect_others(
         seen: list[int] = []
         done = threading.Event()
         blocked, go_on = threading.Event(), threading.Event()
-        # Block the loop, so that all of the work is queued before it starts any.
+        # Block the loop, so that all entries are in the inbox before it starts any of them.
         thread.loop.call_soon_threadsafe(
             lambda: [step() for step in (blocked.set, lambda: go_on.wait(10))]
         )
@@ -302,7 +304,7 @@ def test_an_error_of_one_work_item_does_not_affect_others(
             Work(seen, 1),
             RaisingWork(exception_class),
             Work(seen, 2, done),
-        ):  # all in one turn of the loop
+        ):  # All entries are started in one turn of the loop.
             thread.inbox.put(work)
         go_on.set()
         assert done.wait(10)
@@ -317,7 +319,7 @@ def test_an_error_of_one_work_item_does_not_affect_others(
 class ClosedLoop:
     """A closed loop that calls `meanwhile` before it refuses a callback.
 
-    So another thread can put its work into the inbox at that moment.
+    So a test can put another entry into the inbox at that moment, as another thread might.
     """
 
     def __init__(self) -> None:
@@ -334,7 +336,8 @@ def test_if_the_loop_is_closed_all_queued_work_is_refused() -> None:
     loop = ClosedLoop()
     inbox = Inbox(loop)  # type: ignore[arg-type]
     first, second = Work([], 1), Work([], 2)
-    loop.meanwhile = lambda: inbox.put(second)  # a wake-up is already on its way, so this returns
+    # A wake-up was already requested, so this call returns without an error.
+    loop.meanwhile = lambda: inbox.put(second)
     inbox.put(first)
     for work in (first, second):
         assert [type(error) for error in work.errors] == [SessionShutdown]
@@ -349,11 +352,12 @@ def test_work_between_the_loops_last_turn_and_its_close_is_refused(
     work = Work(seen, 1)
 
     def put_and_close() -> None:
-        thread.inbox.put(work)  # the loop will not run again
+        thread.inbox.put(work)  # the loop never runs again
         close_loop()
 
     close_loop = thread.loop.close
-    # The `close` of a uvloop loop cannot be replaced: end the thread instead, then put the work.
+    # The `close` method of a uvloop loop cannot be replaced: let the thread end instead, and put
+    # the entry then.
     if make_loop is asyncio.SelectorEventLoop:
         thread.loop.close = put_and_close  # type: ignore[method-assign]
     else:
@@ -388,9 +392,9 @@ def test_work_put_while_the_loop_closes_is_started_or_refused(
         thread.stop()
         for sender in senders:
             sender.join()
-        # 4 threads with 500 items each.
+        # There are 4 threads with 500 entries each.
         assert len(sent) == 2000
-        # Each item was either started or refused, and only once.
+        # Each entry was either started or refused, and only once.
         assert all(len(work.errors) + len(work.seen) == 1 for work in sent)
 
 
@@ -420,7 +424,7 @@ def test_a_waiting_caller_gets_an_error_if_the_loop_ends(
 def test_if_the_loop_does_not_stop_in_time_its_work_is_refused() -> None:
     thread = start_thread()
     blocked, go_on = threading.Event(), threading.Event()
-    # Block the loop, so that all of the work is queued before it starts any.
+    # Block the loop, so that all entries are in the inbox before it starts any of them.
     thread.loop.call_soon_threadsafe(
         lambda: [step() for step in (blocked.set, lambda: go_on.wait(10))]
     )
@@ -470,6 +474,6 @@ def test_without_descriptors_no_host_is_available(uvloop: str, free_descriptors:
     done = run_python(code)
     assert done.stderr == ""
     assert done.stdout.startswith("Unable to connect to any servers: ")
-    # With more descriptors, the loop can be made, and only the connection fails.
+    # With this many descriptors the loop can be created, and only the connection fails.
     if free_descriptors < 6:
         assert "the driver's event loop cannot be made: [Errno 24] Too many open" in done.stdout

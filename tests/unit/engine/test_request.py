@@ -1,4 +1,6 @@
-"""Errors of hosts and the retries after them, and statements that are prepared again."""
+"""Retries after errors of hosts, speculative executions, and statements that must be prepared
+again.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,7 @@ def nodes() -> Iterator[FakeCluster]:
 
 
 def nodes_reached(nodes: FakeCluster) -> list[int]:
-    """Return the indexes of the nodes that received `READ`, in order."""
+    """Return the index of the node for each received `READ`, in the order of arrival."""
     return [nodes.nodes.index(request.connection.node) for request in nodes.queries(READ)]
 
 
@@ -117,7 +119,9 @@ async def test_an_idempotent_statement_is_retried_on_the_next_host(
 
 
 class AskedPolicy(RetryPolicy):
-    """Retries like its base, and records for which statements it was asked."""
+    """A policy that retries like its base class, and records the statement of each question it is
+    asked.
+    """
 
     def __init__(self) -> None:
         self.statements: list[Any] = []
@@ -130,7 +134,7 @@ class AskedPolicy(RetryPolicy):
 
 
 def changeable_statements(host: Any, prepared: Any) -> list[Any]:
-    """Return a statement of each class whose `is_idempotent` an application may change."""
+    """Return one statement of each class in which an application may change `is_idempotent`."""
     batch = BatchStatement()
     batch.add(SimpleStatement(READ))
     return [
@@ -146,7 +150,10 @@ def changeable_statements(host: Any, prepared: Any) -> list[Any]:
 async def test_a_request_is_as_idempotent_as_its_statement_was_at_the_call(
     nodes: FakeCluster, index: int, was_idempotent: bool
 ) -> None:
-    """The application changes `is_idempotent` for its next call while a request is in flight."""
+    """A request uses the value that `is_idempotent` had at the call.
+
+    An application may change it for its next call while the request is in flight.
+    """
     policy = AskedPolicy()
     async with connected(nodes, {"retry_policy": policy}) as (cluster, session):
         prepared = await session.prepare(READ)
@@ -164,10 +171,11 @@ async def test_a_request_is_as_idempotent_as_its_statement_was_at_the_call(
         held.release()
         failure = await waiting
         assert isinstance(failure, OverloadedErrorMessage)
-        # One attempt for a request that may not be sent twice; otherwise one for each host.
+        # The policy is asked after each attempt. There is only one attempt if the request may not
+        # be sent twice; otherwise there is one for each of the three hosts.
         assert len(policy.statements) == (3 if was_idempotent else 1)
         assert {asked.is_idempotent for asked in policy.statements} == {was_idempotent}
-        # The application's own object keeps the setting for its next call.
+        # The application's own object still has the changed value, for its next call.
         assert setting.is_idempotent is not was_idempotent
 
 
@@ -222,7 +230,7 @@ async def test_unavailable_is_tried_on_one_more_host(nodes: FakeCluster) -> None
     nodes[0].prime(READ, refusal, times=1)
     async with connected(nodes) as (_, session):
         assert (await session.execute(UNSAFE)).one().k == 1
-        # Now all hosts refuse.
+        # From here on all hosts refuse.
         nodes.prime(READ, refusal)
         failure = await exception_of(session.execute(UNSAFE))
         assert isinstance(failure, Unavailable)
@@ -252,7 +260,8 @@ async def test_a_read_timeout_is_retried_once_if_enough_replicas_answered(
     )
     async with connected(nodes) as (_, session):
         nodes[0].prime(READ, data_late, times=1)
-        # Enough replicas answered, so the same host is tried again.
+        # Enough replicas answered and only the data was missing, so the default policy tries the
+        # same host again.
         assert (await session.execute(UNSAFE)).one().k == 0
         nodes[0].prime(READ, data_late, times=2)
         assert isinstance(await exception_of(session.execute(UNSAFE)), ReadTimeout)
@@ -261,7 +270,8 @@ async def test_a_read_timeout_is_retried_once_if_enough_replicas_answered(
         assert isinstance(failure, ReadTimeout)
         assert (failure.received_responses, failure.required_responses) == (1, 2)
         assert failure.data_retrieved
-        # Two attempts for each of the first two requests, and one for the last request.
+        # The first two requests made two attempts each. The last one was not retried, so it made
+        # one.
         assert nodes_reached(nodes) == [0, 0, 0, 0, 0]
 
 
@@ -384,7 +394,8 @@ async def test_decisions_of_a_retry_policy_are_obeyed(
         assert policy.calls == [(question, 0), (question, 1), (question, 2)]
         assert nodes_reached(nodes) == [0, 1, 2]
         levels = [request.consistency for request in nodes.queries(READ)]
-        # The first decision names a level, which also holds for the later attempt.
+        # The policy's first decision names the level ONE. The second names none, so ONE still
+        # holds.
         assert levels == [ConsistencyLevel.ALL, ConsistencyLevel.ONE, ConsistencyLevel.ONE]
 
 
@@ -422,7 +433,7 @@ async def test_an_error_that_a_policy_ignores_is_an_empty_result(
 async def test_an_error_of_the_policy_is_raised(
     nodes: FakeCluster, answer: Answer, question: str
 ) -> None:
-    """If the policy raises, the request fails with this error, and nothing hangs."""
+    """If the retry policy itself raises, the request fails with that error and does not hang."""
     nodes[0].prime(READ, answer, times=1)
     async with connected(
         nodes, {"retry_policy": ScriptedRetryPolicy(ZeroDivisionError("of mine"))}
@@ -523,7 +534,7 @@ async def test_a_speculative_execution_may_answer_first(nodes: FakeCluster) -> N
         held.release()  # no caller waits for it
         assert (await session.execute("anything")).all() == []
         pools = session._engine.pools.values()
-        # The late answer has freed its stream.
+        # `in_flight` falls to 0 only because the late answer has freed its stream.
         assert sum(connection.in_flight for pool in pools for connection in pool.connections) == 0
 
 
@@ -591,7 +602,7 @@ async def test_the_policy_for_transactions_repeats_one_with_an_unknown_outcome(
         nodes[0].prime(READ, CAS_UNKNOWN)
         failure = await exception_of(session.execute(UNSAFE))
         assert isinstance(failure, CASWriteUnknownMessage)
-        # The policy allows two retries.
+        # The policy allows two retries, so each of the two requests made three attempts.
         assert nodes_reached(nodes) == [0] * 6
 
 
@@ -606,7 +617,8 @@ async def test_other_policies_raise_the_unknown_outcome_of_a_transaction(
 
 
 async def test_errors_of_the_server_are_raised_unchanged(nodes: FakeCluster) -> None:
-    # The driver prepares again after UNPREPARED, and the other two have further fields.
+    # Left out: UNPREPARED, after which the driver prepares again, and two errors with more fields
+    # than a code and a message.
     special = (ErrorCode.UNPREPARED, ErrorCode.RATE_LIMITED, ErrorCode.ALREADY_EXISTS)
     codes = [code for code in ErrorCode if code not in special]
     async with connected(nodes, {"retry_policy": FallthroughRetryPolicy()}) as (_, session):
@@ -625,9 +637,10 @@ async def test_errors_of_the_server_are_raised_unchanged(nodes: FakeCluster) -> 
 async def test_an_error_that_is_not_retried_is_also_no_host_available(
     nodes: FakeCluster, code: ErrorCode
 ) -> None:
-    """An error that is not retried is of the server's class and of NoHostAvailable.
+    """An error that is not retried is an instance of the server's error class and of
+    NoHostAvailable.
 
-    cassandra-driver tries all hosts, and raises NoHostAvailable.
+    cassandra-driver tries all hosts and raises NoHostAvailable, so programs may catch either.
     """
     async with connected(nodes) as (_, session):
         nodes[0].prime(READ, error(code, "that failed"), times=1)
@@ -656,9 +669,9 @@ STEPS = [
 def test_subclasses_of_request_may_not_override_steps(name: str) -> None:
     with pytest.raises(TypeError, match=f"Eager overrides {name}, which the compiled base class"):
         type("Eager", (Request,), {"__slots__": (), name: lambda self: None})
-    # A subclass that overrides none of them is allowed.
+    # A subclass that overrides none of these methods is allowed.
     assert issubclass(type("Usual", (Request,), {"__slots__": ()}), Request)
-    # The methods of a class that comes before Request count, too.
+    # A mixin before `Request` in the bases counts as an override, too.
     mixin = type("Beside", (), {name: lambda self: None})
     with pytest.raises(TypeError, match=f"Mixed overrides {name}, which the compiled base class"):
         type("Mixed", (mixin, Request), {})
@@ -680,12 +693,14 @@ async def test_a_forgotten_statement_is_prepared_again(node: FakeNode) -> None:
             [b"\0\0\0\2"],
             [b"\0\0\0\2"],
         ]
-        # To prepare again is no retry, so it is one attempt.
+        # Preparing again is no retry, so the request counts one attempt.
         assert len(result.attempts) == 1
 
 
 async def test_a_statement_is_prepared_again_once_for_each_attempt(node: FakeNode) -> None:
-    """After a second UNPREPARED the server's error is raised: each attempt prepares once."""
+    """Each attempt prepares again at most once; after a second UNPREPARED the server's error is
+    raised.
+    """
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERT)
         node.prime(INSERT, error(ErrorCode.UNPREPARED, "never heard of it"))
@@ -771,7 +786,7 @@ async def test_the_id_from_preparing_again_is_used(node: FakeNode) -> None:
         node.prime_prepare(INSERT, [("k", "int")], query_id=b"another")
         await session.execute(statement, (1,))
         assert node.queries()[-1].query_id == b"another"
-        # Later executions use the new id at once.
+        # Later executions send the new id from the start.
         await session.execute(statement, (2,))
         assert node.queries()[-1].query_id == b"another"
         assert node.count(Opcode.PREPARE) == 2
@@ -794,7 +809,8 @@ async def test_all_retries_that_wait_are_cancelled_when_the_request_ends() -> No
             self.hosts.append(host)
             self.has_retried.set()
 
-    # Two attempts of one request, for example the second by speculation, wait for their retries.
+    # Two attempts of one request wait for their retries at the same time, as after a speculative
+    # execution.
     request: Any = Retried()
     host: Any
     for host in ("a", "b"):

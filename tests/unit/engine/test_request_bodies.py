@@ -1,7 +1,7 @@
-"""Request bodies follow their prepared statements, which other requests may prepare again between
-the call and the moment when the request is sent.
+"""Request bodies use the current state of their prepared statements.
 
-`MessageBody` has copies of the ids, for listeners and user-defined protocol handlers.
+Another request may prepare a statement again between the call and the moment when the request is
+sent. `MessageBody`, which listeners and user-defined protocol handlers get, has copies of the ids.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ Make = Callable[[Any, int], Any]
 
 
 class OwnHandler(ProtocolHandler):
-    """A handler of the application, which encodes and decodes like the driver."""
+    """A protocol handler of an application that changes nothing: it encodes and decodes like the
+    driver.
+    """
 
 
 @pytest.fixture(params=[4, 5], ids=["v4", "v5"])
@@ -57,7 +59,9 @@ def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
 
 
 def recreate_table(node: FakeNode, cql_type: str, query_id: bytes | None = None) -> None:
-    """Make the node forget its statements, and prepare `WRITE` with this type of `v`."""
+    """Make the node forget its statements, and describe the column `v` of `WRITE` with the type
+    `cql_type` from then on.
+    """
     node.forget_prepared()
     node.prime_prepare(WRITE, [("k", "int"), ("v", cql_type)], query_id=query_id)
 
@@ -93,10 +97,10 @@ def run_waiting(
     make_statement: Make,
     change_server: Callable[[], None],
 ) -> list[Any]:
-    """Execute several statements made from one prepared statement at once, after `change_server`.
+    """Start several executions of one prepared statement at once, after `change_server` was called.
 
-    The throttler lets one request pass at a time. So the statement is prepared again for the first
-    request, while the others wait.
+    The throttler lets one request pass at a time. So the first request prepares the statement again
+    while the others wait.
 
     :param is_blocking: use the blocking API, not the asyncio API.
     :param changer: see `install`.
@@ -133,7 +137,7 @@ def result_or_error(call: Callable[[], Any]) -> Any:
 
 
 def last_values(node: FakeNode) -> dict[int, Any]:
-    """Return the value that was last written for each key."""
+    """Return a dict with the value that was last written for each key."""
     writes: list[Any] = [
         write
         for request in node.requests
@@ -150,7 +154,7 @@ def last_values(node: FakeNode) -> dict[int, Any]:
 def test_requests_that_wait_never_send_values_of_an_old_type(
     node: FakeNode, is_blocking: bool, changer: str, make: Make
 ) -> None:
-    """If the table gets another type while requests wait, they send values of the new type.
+    """If a column gets another type while requests wait, the requests send values of the new type.
 
     The server gives the statement the same id, and would accept bytes of the old type.
     """
@@ -166,7 +170,10 @@ def test_requests_that_wait_never_send_values_of_an_old_type(
 def test_requests_that_wait_send_the_id_that_the_server_has_now(
     node: FakeNode, is_blocking: bool, changer: str, make: Make
 ) -> None:
-    """An upgraded server may give the same CQL another id."""
+    """Requests that wait send the statement's new id.
+
+    An upgraded server may give the same CQL another id.
+    """
     recreate_table(node, "bigint", b"A" * 16)
     outcomes = run_waiting(
         node, is_blocking, changer, make, lambda: recreate_table(node, "bigint", b"B" * 16)
@@ -180,7 +187,9 @@ def test_requests_that_wait_send_the_id_that_the_server_has_now(
 async def test_concurrent_requests_send_the_id_that_the_server_has_now(
     node: FakeNode, changer: str, make: Make
 ) -> None:
-    """All are sent with the old id before the first of them has prepared the statement again."""
+    """All requests are sent with the old id before the first of them has prepared the statement
+    again.
+    """
     recreate_table(node, "bigint", b"A" * 16)
     async with aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
@@ -220,7 +229,7 @@ def renewed_statement(prepared: PreparedStatement, cql_type: Any = LongType) -> 
 
 
 class _Answer:
-    """The answer to a PREPARE, with the columns and the id of `prepared`."""
+    """The answer to a PREPARE, as far as `renew` reads it: the columns and the id of `prepared`."""
 
     result_metadata = result_metadata_id = None
 
@@ -236,7 +245,8 @@ def test_an_id_that_a_listener_has_set_is_sent() -> None:
     assert b"own" in encoded(body)
     body.rebind(renewed_statement(prepared))
     assert b"own" in encoded(body)
-    # The values are those of the listener's statement, so they are not bound again.
+    # The listener put its own statement and values into the message, so these values are not bound
+    # again.
     assert body.message.query_params == [b"\0\0\0\x05"]
 
 
@@ -263,7 +273,7 @@ def test_values_that_a_listener_has_changed_are_bound_again() -> None:
     body.rebind(renewed_statement(prepared))
     assert body.message.query_params == [b"\0\0\0\0\0\0\0\x06"]
     assert [list(values) for _, _, values in body.bound_rows()] == [body.message.query_params]
-    # Values that do not fit the columns cannot be bound again.
+    # If the values do not fit the new columns, binding them again raises.
     other = execute_body(prepared)
     other.message.query_params = []
     with pytest.raises(BindColumnsChanged, match="0 values for 1 columns"):
@@ -272,14 +282,17 @@ def test_values_that_a_listener_has_changed_are_bound_again() -> None:
 
 @pytest.mark.parametrize("has_message", [False, True], ids=["plain", "message"])
 def test_a_batch_knows_the_ids_that_its_earlier_attempts_have_sent(has_message: bool) -> None:
-    """The server may answer an attempt after a speculative attempt has sent newer ids."""
+    """A batch finds a statement by every id that it has sent for it, not only by the latest one.
+
+    The server may answer UNPREPARED with an old id after a speculative attempt has sent newer ones.
+    """
     first, second = prepared_statement(b"1"), prepared_statement(b"2")
     message_body = batch_body(first, second)
     body: Any = message_body if has_message else message_body.inner
     for query_id in (b"3", b"4"):
         encoded(body)
         second.query_id = query_id
-    # The last attempt uses another protocol version.
+    # The last attempt uses another protocol version, so the body is encoded anew.
     encoded(body, 4)
     assert [body.prepared_by(query_id) for query_id in (b"1", b"2", b"3", b"4", b"5")] == [
         first,
@@ -343,7 +356,7 @@ def test_each_body_has_the_opcode_and_the_description_of_its_request(kind: str) 
 @KINDS
 def test_tracing_and_payloads_are_sent_with_each_body(kind: str) -> None:
     if kind == "message":
-        return  # a message has its own attributes, from which the handler encodes them
+        return  # a message is encoded by the handler, from its own attributes
     body = all_bodies()[kind]
     plain = rendered(body)
     body.tracing = True
@@ -404,7 +417,7 @@ def test_the_texts_of_a_body_are_those_without_a_prepared_statement() -> None:
         "message": [],
     }
     message = MessageBody(message_of(bodies["query"]), ProtocolHandler, bodies["query"], False)
-    message.message.query = "SELECT 2"  # by a listener
+    message.message.query = "SELECT 2"  # as a listener would
     assert message.texts() == ("SELECT 2",)
     assert message.statement_text() == "SELECT 2"
     batch = MessageBody(message_of(bodies["batch"]), ProtocolHandler, bodies["batch"], False)
@@ -434,7 +447,7 @@ def test_a_request_carries_the_keyspace_that_it_expects(has_message: bool) -> No
     assert expecting.carry_keyspace()
     assert expecting.names_keyspace
     assert rendered(expecting, 5)[2].endswith(b"\0\2ks")
-    # The protocol cannot express that there is no keyspace.
+    # The protocol has no way to say "no keyspace".
     nowhere = body(None, USE_ITSELF)
     assert not nowhere.carry_keyspace()
     assert not nowhere.names_keyspace

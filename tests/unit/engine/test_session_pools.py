@@ -1,4 +1,6 @@
-"""The pools of a session and its background tasks, with fakes of the engine."""
+"""The pools of a session and its background tasks, with fakes in place of the engine and its
+pools.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,7 @@ class FakePool:
 
 
 class Engine:
-    """A fake `Core`. `calls` records what a session calls on it."""
+    """A fake `Core`. It records in `calls` what a session calls on it."""
 
     def __init__(self, *hosts: Host) -> None:
         self.known_hosts = list(hosts)
@@ -120,9 +122,10 @@ class Engine:
 
 
 class Session(EngineSession):
-    """A session whose pools are `FakePool`.
+    """A session that opens `FakePool` objects.
 
-    `errors` and `gates` are those of the pools that it opens, by host.
+    `errors` and `gates` say, by host, which error opening a pool raises and which event it waits
+    for.
     """
 
     def __init__(self, engine: Engine, distance: Callable[[Host], int] | None = None) -> None:
@@ -159,7 +162,7 @@ async def test_a_session_opens_with_the_first_pool_and_adds_others_later() -> No
     opening = asyncio.ensure_future(session.open(wait_for_all=True))
     await run_loop_turns()
     assert list(session.pools) == [A]
-    # With `wait_for_all`, the call still waits for the other pool.
+    # The pool of A is open, but with `wait_for_all` the call still waits for that of B.
     assert not opening.done()
     session.gates[B].set()
     await opening
@@ -182,7 +185,8 @@ async def test_without_a_pool_the_control_connection_may_serve() -> None:
     session.errors[A] = ConnectionException("refused")
     engine.query_fallback.is_allowed = True
     await session.open()
-    # On the control connection, no USE may be sent.
+    # Without a pool the session would have to use the control connection, on which no USE may be
+    # sent, so only the name is stored.
     assert session.adopt_without_use("ks")
     assert session.keyspace == "ks"
 
@@ -253,7 +257,7 @@ async def test_if_a_host_leaves_while_its_pool_opens_the_pool_is_closed() -> Non
     await opening
     assert session.opened_pools[0].closed
     assert A not in session.pools
-    # The session has forgotten the pool, so the host may come back.
+    # The session has forgotten this pool, so the host can get a new one when it comes back.
     del session.gates[A]
     await session.add_pool(A)
     assert session.opened_pools[1:] == list(session.pools.values())
@@ -291,10 +295,11 @@ async def test_the_newest_reason_of_a_host_wins() -> None:
         A._remember_failure(newer)
         assert session.why_no_pool(A) is newer
         B.set_down()
-        B._remember_failure(newer)  # for example, before this session was opened
+        B._remember_failure(newer)  # for example, a failure before this session was opened
         assert session.why_no_pool(B) is newer
         B.set_up()
-        B._remember_failure(newer)  # a single connection of another session broke
+        # a single connection of another session failed, so this host is still up
+        B._remember_failure(newer)
         assert session.pool_error(B) is None
         await session.add_pool(B)
         assert session.pool_error(B) is None
@@ -314,7 +319,7 @@ async def test_pools_are_opened_and_closed_when_distances_change() -> None:
     await run_loop_turns()
     assert set(session.pools) == {A, B}  # the request in flight goes on
     assert ("distances soon",) in engine.calls
-    # When the request has ended, the pool is closed.
+    # When the last request has ended, following the distances again closes the pool.
     session.pools[A].in_flight = 0  # type: ignore[misc]
     session.follow_distances()
     assert set(session.pools) == {B}
@@ -370,7 +375,7 @@ async def test_close_fails_all_requests_and_tasks() -> None:
 
 
 class WaitingRequest:
-    """A fake request that waits for work of the session."""
+    """A fake request that waits until a task of the session has ended."""
 
     def __init__(self) -> None:
         self.response: Any = None
@@ -385,7 +390,7 @@ class WaitingRequest:
 
 
 def request_with_ddl(engine: Engine, session: Session) -> Any:
-    """Return a fake request of a DDL statement that the server has just executed."""
+    """Return a fake request whose DDL statement the server has just executed."""
     waiting, response = WaitingRequest(), SimpleNamespace()
     session.on_schema_change({"keyspace": "ks"}, partners.fake_connection(), waiting, response)  # type: ignore[arg-type]
     assert waiting.response is response
@@ -450,16 +455,16 @@ async def test_a_connection_that_cannot_use_the_keyspace_is_closed(
         partners.fake_connection(f"10.0.0.{number}") for number in range(1, 6)
     )
     switched.keyspace = gated.keyspace = "KS"
-    gated.gate = object()  # requests wait there for an earlier switch of the keyspace
+    gated.gate = object()  # requests of this connection wait for an earlier switch of the keyspace
     session.opened_pools[0].connections = [plain, refusing, switched, gated]
-    # The first connection of a pool that is still being opened.
+    # This connection is the first one of a pool that is still being opened.
     unfilled_pool: Any = IdentityNamespace(connections=[opening])
     session._opening_pools.add(unfilled_pool)
     waiting, response = WaitingRequest(), SimpleNamespace()
     session.adopt_keyspace("KS", switched, waiting, response)  # type: ignore[arg-type]
     assert session.keyspace == "KS"
     await run_loop_turns()
-    # `switched` has the keyspace already, and no earlier switch is pending on it.
+    # `switched` got no USE: it already has the keyspace, and no earlier switch is pending on it.
     assert used == [(connection, "KS") for connection in (plain, refusing, gated, opening)]
     assert [
         connection for connection in (plain, refusing, switched, gated) if connection.closed
@@ -524,7 +529,7 @@ async def test_a_host_that_leaves_loses_its_pool_and_its_error() -> None:
     unknown = session.why_no_pool(B)
     assert isinstance(unknown, ConnectionException)
     assert str(unknown) == f"no connection to {B} is open"
-    session.remove_pool(B)  # there is none
+    session.remove_pool(B)  # there is no pool of this host
 
 
 async def test_an_ignored_host_keeps_its_pool_while_requests_are_in_flight() -> None:
@@ -552,7 +557,7 @@ async def test_an_ignored_host_keeps_its_pool_while_requests_are_in_flight() -> 
 
 
 class HeldBody:
-    """The body of a request that depends on a keyspace."""
+    """The body of a request that has to run in a given keyspace."""
 
     is_use = False
     depends = True
@@ -589,7 +594,8 @@ async def test_a_request_is_sent_on_a_connection_that_is_in_its_keyspace(
     assert sent == [(attempt, right)]
     assert attempt.connection is right
     assert (held, request._waits) == ([], 0)
-    # If no connection is in the keyspace, the request waits at the gate of its connection.
+    # If no connection is in the request's keyspace, the request waits until its own connection has
+    # switched to it.
     gate: Any = object()
     right.gate = gate
     assert session.pass_or_hold(request, attempt, wrong) is False
@@ -597,7 +603,7 @@ async def test_a_request_is_sent_on_a_connection_that_is_in_its_keyspace(
     assert request._waits == 1
     ((_, connection, _),) = held
     assert connection is wrong
-    # The control connection cannot change its keyspace for one session.
+    # The control connection serves all sessions, so it cannot switch its keyspace for one of them.
     wrong.is_control_connection = True
     with pytest.raises(InvalidRequest, match="cannot serve a request in another one"):
         session.pass_or_hold(request, attempt, wrong)
@@ -617,7 +623,7 @@ class Columns(tuple[Any, ...]):
     [
         (b"id", False, True, True),
         (b"id", True, True, True),
-        (None, False, True, False),  # a conditional statement's
+        (None, False, True, False),  # the columns of a conditional statement
         (None, False, False, True),
         (None, True, False, False),
     ],
@@ -637,7 +643,8 @@ async def test_new_columns_are_remembered_for_the_prepared_statement(
     connection = partners.fake_connection(wire_format=5 | METADATA_IDS if has_ids else 4)
     session._remember_columns(request, connection, response, cached)
     assert updates == ([(columns, new_id)] if is_remembered else [])
-    # Columns that an application's class has decoded may have other types.
+    # An application's message class has decoded these columns, so their types may differ from the
+    # server's.
     updates.clear()
     columns.raw = False
     session._remember_columns(request, connection, response, cached)

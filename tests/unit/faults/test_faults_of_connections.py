@@ -1,7 +1,7 @@
 """Faults of one connection: damaged, late or repeated answers, and a node that stops reading.
 
-Other tests cover forgotten statements and changed columns. The nodes use real sockets, and only the
-client's own timeouts depend on time.
+Other tests cover forgotten statements and changed columns. The nodes use real sockets; no test
+depends on time except by the client's own timeouts.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ async def test_a_connection_that_ends_in_an_answer_fails_its_request(
         failure = await exception_of(session.execute(READ))
         assert isinstance(failure, ConnectionException)
         assert node.endpoint in str(failure)
-        # The pool opens another connection, and the request waits for it.
+        # The pool opens another connection. This request waits for it and succeeds.
         assert (await session.execute(READ_OTHER)).one().k == 1
 
 
@@ -97,7 +97,9 @@ async def test_half_an_answer_times_out(node: FakeNode) -> None:
 
 
 async def test_a_page_that_is_cut_fails_the_iteration(node: FakeNode) -> None:
-    """The rows of earlier pages are returned. The error is raised when the next page is needed."""
+    """If a page is cut off, the rows of earlier pages are still returned. The error is raised when
+    the cut page is needed.
+    """
     pages = paged([("k", "int")], [(value,) for value in range(20)])
     node.prime(
         READ, lambda request: half_frame(pages, 30, "reset") if request.paging_state else pages
@@ -110,7 +112,7 @@ async def test_a_page_that_is_cut_fails_the_iteration(node: FakeNode) -> None:
                 keys_read.append(row.k)  # noqa: PERF401 - a comprehension would lose the rows before the error
 
         assert isinstance(await exception_of(read_all()), ConnectionException)
-        # The first page, of five rows.
+        # These are the five rows of the first page.
         assert keys_read == [0, 1, 2, 3, 4]
         assert (await session.execute(READ_OTHER)).one().k == 1
 
@@ -181,7 +183,10 @@ async def test_an_invalid_answer_closes_the_connection(
     "position", [0, 3, 7, -5, -1], ids=["length", "crc24", "request_body", "last", "crc32"]
 )
 async def test_a_frame_with_one_flipped_bit_is_an_error(position: int) -> None:
-    """A client must check both checksums: native_protocol_v5.spec, section 2.1."""
+    """A frame in which one bit was flipped is an error: a client must check both checksums.
+
+    See native_protocol_v5.spec, section 2.1.
+    """
     with FakeNode() as node:
         node.prime(READ_OTHER, int_row(1))
         async with connected(node, compression=False) as (_, session):
@@ -193,9 +198,9 @@ async def test_a_frame_with_one_flipped_bit_is_an_error(position: int) -> None:
 
 
 async def test_a_repeated_answer_closes_the_connection(node: FakeNode) -> None:
-    """After a second answer on a stream, the connection is closed, since it cannot be trusted.
+    """A second answer to one request closes the connection, which cannot be trusted any more.
 
-    A second answer on a stream in use could be taken for the answer to another request.
+    If another request used the stream already, the second answer could be taken for its answer.
     """
     async with connected(node) as (_, session):
         old_connection = only_connection(session)
@@ -239,11 +244,11 @@ async def test_a_late_answer_is_dropped_and_frees_its_stream(node: FakeNode) -> 
             assert (await session.execute(READ_OTHER)).one().k == 1
         assert all(request.stream != stream for request in node.queries(READ_OTHER))
         held.release()
-        # The node sends this answer after the late answer.
+        # The late answer was sent before this one, so it has arrived.
         assert (await session.execute(READ_OTHER)).one().k == 1
         assert (connection.orphans, connection.in_flight) == (0, 0)
         assert (await session.execute(READ_OTHER)).one().k == 1
-        # The stream is used again.
+        # The stream of the late answer is free, and is used again.
         assert node.queries(READ_OTHER)[-1].stream == stream
 
 
@@ -296,7 +301,7 @@ async def test_cancelling_an_iteration_between_pages_leaves_an_orphan(node: Fake
 async def test_a_server_that_stops_reading_makes_requests_wait(node: FakeNode) -> None:
     """If the server stops reading, requests wait instead of filling the connection's buffers.
 
-    When the server reads again, all of them are answered.
+    When the server reads again, all requests are answered.
     """
     async with connected(node, compression=False) as (_, session):
         connection = only_connection(session)
@@ -305,9 +310,10 @@ async def test_a_server_that_stops_reading_makes_requests_wait(node: FakeNode) -
         waiting = []
         for _ in range(1000):
             waiting.append(session.execute(text, timeout=None))
-            await asyncio.sleep(0)  # otherwise the requests would be written together
+            # without this turn of the loop, the requests would be written together
+            await asyncio.sleep(0)
         assert not connection.has_room
-        # Some requests wait in the pool, and have no stream yet.
+        # Some requests wait in the pool for a free stream.
         assert connection.in_flight < 1000
         await call_in_thread(node.start_reading)
         for request in waiting:
@@ -333,9 +339,10 @@ async def test_many_callers_share_one_prepare(node: FakeNode) -> None:
 
 
 def prepared_body(version: int) -> bytes:
-    """Return a PREPARED result (native_protocol_v5.spec, section 4.2.5.4).
+    """Return the body of a PREPARED result.
 
-    The statement has the id "id", and neither bind columns nor a result.
+    The statement has the id "id", and neither bind columns nor result columns; see
+    native_protocol_v5.spec, section 4.2.5.4.
     """
     metadata_id = b"\0\x01m" if version >= 5 else b""
     pk_count = b"\0\0\0\0" if version >= 4 else b""
@@ -366,10 +373,11 @@ def node_of_version(version: int, has_metadata_ids: bool) -> FakeNode:
 
 @pytest.mark.parametrize(("version", "has_metadata_ids"), [(5, False), (4, True), (3, True)])
 async def test_changed_columns_are_used_from_then_on(version: int, has_metadata_ids: bool) -> None:
-    """If an answer has the flag Metadata_changed, its columns and their id are used from then on.
+    """If an answer has the flag Metadata_changed, the driver uses its columns from then on, and
+    sends the new id with the next EXECUTE.
 
-    See native_protocol_v5.spec, section 4.2.5.2. The next EXECUTE sends the new id. ScyllaDB has an
-    extension that does the same for older versions.
+    See native_protocol_v5.spec, section 4.2.5.2. ScyllaDB has an extension that does the same for
+    older versions.
     """
     query = "SELECT * FROM t WHERE k = ?"
     with node_of_version(version, has_metadata_ids) as node:
@@ -382,7 +390,7 @@ async def test_changed_columns_are_used_from_then_on(version: int, has_metadata_
             old_id = node.queries()[-1].result_metadata_id
             node.prime(query, rows([("k", "int"), ("v", "text")], [(7, "seven")]))
             assert tuple((await session.execute(statement, (7,))).one()) == (7, "seven")
-            # This request was sent with the old id; its answer has brought the new one.
+            # This request still had the old id; its answer brought the new one.
             assert node.queries()[-1].result_metadata_id == old_id
             assert tuple((await session.execute(statement, (7,))).one()) == (7, "seven")
             assert node.queries()[-1].result_metadata_id not in (old_id, None)
@@ -428,9 +436,9 @@ async def test_a_result_has_warnings_payload_and_tracing_id() -> None:
 async def test_an_event_without_registration_is_ignored(node: FakeNode) -> None:
     """An event on a connection that has not registered for events is ignored.
 
-    Here it comes together with an answer.
+    Here the event arrives together with an answer.
     """
-    # The highest bit stands for a message of the server.
+    # The highest bit of the version says that the message comes from a server.
     response_version = 0x80 | node.max_version
     event = b"\0\x0dSCHEMA_CHANGE\0\x07CREATED\0\x08KEYSPACE\0\x02ks"
     envelope = (
@@ -444,7 +452,7 @@ async def test_an_event_without_registration_is_ignored(node: FakeNode) -> None:
 
 
 class TwoAnswers(Answer):
-    """An answer that sends two answers at once."""
+    """A scripted reply that answers one request twice, with two replies in a row."""
 
     def __init__(self, first: Answer, second: Answer) -> None:
         self._answers = (first, second)
@@ -465,10 +473,13 @@ async def test_requests_and_answers_may_be_larger_than_a_segment(node: FakeNode)
 
 
 async def test_after_the_first_connection_all_use_its_version() -> None:
-    """Only the first connection tries version 5; the others know that it is not supported."""
+    """Only the first connection tries version 5. The others know that the server does not support
+    it.
+    """
     with FakeCluster(3, max_version=4) as nodes:
         async with connected(nodes) as (_, session):
             await session.execute(READ_OTHER)
-        # The rejected connection, the control connection, and three pool connections.
+        # The nodes accepted the rejected connection, the control connection, and three pool
+        # connections.
         assert sum(node.opened for node in nodes.nodes) == 1 + 1 + 3
         assert {request.version for request in nodes.requests} == {4}

@@ -1,5 +1,6 @@
-"""Example programs for ``python -m cassandra.migrate``: one for each difference between the drivers
-that source code can show, and one without any.
+"""Example programs for ``python -m cassandra.migrate``.
+
+There is one for each difference between the drivers that source code can show, and one without any.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ cluster = Cluster()
 session = cluster.connect()
 """
 
-# For each program: the key of its difference, its source, and the severity and code of each
-# expected finding. If a source begins with a dot, CONNECTED is put before it, which creates a
-# session.
+# For each program: the name of the difference it shows, its source, and the severity and code of
+# each finding that is expected. If a source begins with a dot, CONNECTED, which creates a session,
+# is put before it.
 CASES: list[tuple[str, str, list[str]]] = [
     (
         "missing-names",
@@ -598,7 +599,7 @@ CASES: list[tuple[str, str, list[str]]] = [
     ),
 ]
 
-# Each line of this program is similar to one that a matcher finds, but none must match.
+# No line of this program may cause a finding, although each is similar to one that does.
 CLEAN = '''
 """A program with cassandra-driver>=3.29, CASS_DRIVER_NO_CYTHON and 'import cassandra.nothing'."""
 
@@ -710,11 +711,11 @@ connection.setup(["127.0.0.1"], "ks", lazy_connect=True, retry_connect=True, idl
 
 
 def source_of(text: str) -> str:
-    """Return the source of a case."""
+    """Return the source of an example program, with CONNECTED before it if it begins with a dot."""
     return CONNECTED + text[1:] if text.startswith(".") else textwrap.dedent(text)
 
 
 def checked(folder: Path, text: str) -> Report:
-    """Return the report of the check for a file that contains this program."""
+    """Write the program to a file, and return the report of the check for it."""
     (folder / "program.py").write_text(source_of(text))
     return check([folder])

@@ -1,4 +1,7 @@
-"""Frames: native_protocol_v4.spec, section 2, and native_protocol_v5.spec, sections 2 and 2.4."""
+"""Frames of the protocol.
+
+See native_protocol_v4.spec, section 2, and native_protocol_v5.spec, sections 2 and 2.4.
+"""
 
 from __future__ import annotations
 
@@ -49,9 +52,10 @@ RESPONSE_V5 = HEADER_DIRECTION_TO_CLIENT | 5
 def writer_and_reader(
     twins: Twins, version: int, algorithm: str | None, use_segments: bool | None = None
 ) -> tuple[Any, Any]:
-    """Return a server's writer and a client's reader, after the handshake.
+    """Return a server's frame writer and a client's frame reader in their state after the
+    handshake.
 
-    :param use_segments: None if the version decides: segments are used from version 5 on.
+    :param use_segments: whether messages are put into segments; None to do so from version 5 on.
     """
     writer = twins.frame.FrameWriter(version, responses=True)
     reader = twins.frame.FrameReader(version)
@@ -65,7 +69,7 @@ def writer_and_reader(
 def stream_of(
     twins: Twins, version: int, algorithm: str | None, messages: Messages
 ) -> tuple[bytes, Any]:
-    """Return the bytes of all messages, and a reader for them."""
+    """Return the bytes of all messages as a server sends them, and a reader that can read them."""
     writer, reader = writer_and_reader(twins, version, algorithm)
     for stream, opcode, flags, body, _ in messages:
         writer.add(stream, opcode, flags, body)
@@ -73,8 +77,10 @@ def stream_of(
 
 
 def through_buffers(reader: Any, data: bytes, max_size: int) -> Messages:
-    """Feed `data` through the reader's buffers, at most `max_size` bytes at a time, as asyncio's
-    BufferedProtocol does.
+    """Read `data` through the reader's own buffers, at most `max_size` bytes at a time, as
+    asyncio's BufferedProtocol does.
+
+    Returns the messages.
     """
     out: Messages = []
     pos = 0
@@ -94,11 +100,11 @@ def feed_all(reader: Any, pieces: Iterable[bytes]) -> None:
 
 
 def test_the_bytes_of_a_request(twins: Twins) -> None:
-    """The writer returns the bytes of all added requests once."""
+    """`take` returns the bytes of all requests that were added since its last call."""
     writer = twins.frame.FrameWriter(4)
     assert writer.take() == b""
     writer.add(258, QUERY, TRACING_FLAG, b"body")
-    # at least the body is counted
+    # `pending` counts at least the body.
     assert writer.pending >= 4
     writer.add(-1, OPTIONS, 0, b"")
     assert (
@@ -120,10 +126,10 @@ def test_a_response_is_read_from_bytes(twins: Twins) -> None:
 
 
 def test_the_bytes_of_compressed_bodies(twins: Twins) -> None:
-    """Bodies are compressed if that makes them shorter."""
+    """A body is compressed only if that makes it shorter."""
     writer, _ = writer_and_reader(twins, 4, "lz4")
     body = b"ab" * 1000
-    # the length of the body before compression, then the compressed bytes
+    # A compressed body is its original length (4 bytes), then the compressed bytes.
     packed = b"\x00\x00\x07\xd0" + block.compress(body, store_size=False)
     writer.add(1, RESULT, 0, body)
     assert writer.take() == envelope(RESPONSE_V4, COMPRESSED_FLAG, 1, RESULT, packed)
@@ -143,7 +149,7 @@ def test_startup_and_options_are_never_compressed(twins: Twins, opcode: int) -> 
 
 
 def test_the_bytes_of_segments(twins: Twins) -> None:
-    """Small messages share a segment."""
+    """Several small messages are put into one segment."""
     messages = some_messages(5, (3, 0))
     data, reader = stream_of(twins, 5, None, messages)
     assert data == by_hand(b"".join(envelope(0x85, 0, m[0], m[1], m[3]) for m in messages), True)
@@ -155,7 +161,7 @@ def test_segments_begin_after_messages_that_were_added_earlier(twins: Twins) -> 
     writer.add(0, STARTUP, 0, b"startup")
     writer.enable_segments()
     writer.add(1, QUERY, 0, b"query")
-    # STARTUP is sent without segments, since the server enables them after it.
+    # STARTUP is sent without a segment, since the server expects segments only after it.
     assert writer.take() == envelope(5, 0, 0, STARTUP, b"startup") + by_hand(
         envelope(5, 0, 1, QUERY, b"query"), True
     )
@@ -190,8 +196,8 @@ def test_messages_are_read_however_the_bytes_are_split(
 @pytest.mark.parametrize("step", [1000, 65536, 100_000, 1 << 20])
 def test_large_bodies(twins: Twins, version: int, algorithm: str | None, step: int) -> None:
     """Large bodies, which arrive in pieces of any size, are read unchanged."""
-    # 131071 is the largest payload of a segment; a body of 131062 bytes and its header of 9 fill
-    # it.
+    # 131071 bytes is the largest payload of a segment. A body of 131062 bytes fills it together
+    # with its header of 9 bytes.
     messages = some_messages(version, (40_000, 10, 131_071, 131_062, 400_000, 0, 70_000, 1_000_000))
     data, reader = stream_of(twins, version, algorithm, messages)
     assert through_buffers(reader, data, step) == messages
@@ -216,14 +222,14 @@ def test_the_buffer_has_the_size_of_a_large_body(twins: Twins) -> None:
     reader = twins.frame.FrameReader(4)
     assert len(reader.get_buffer(-1)) == 65536
     reader.feed(envelope(RESPONSE_V4, 0, 1, RESULT, b"")[:5] + struct.pack(">i", 1_000_000))
-    # The compiled reader allocates the whole body: the system provides memory only when it is
-    # written to.
+    # The compiled reader allocates the whole body at once. The operating system provides the memory
+    # only as it is written to.
     assert len(reader.get_buffer(-1)) == (1_000_000 if twins.impl == "c" else 65536)
 
 
 def test_a_buffer_outlives_its_reader(twins: Twins) -> None:
     reader = twins.frame.FrameReader(4)
-    # the first five bytes of a header, and the length of a large body
+    # The data is the first five bytes of a header, then the length of a large body.
     reader.feed(envelope(RESPONSE_V4, 0, 1, RESULT, b"")[:5] + struct.pack(">i", 1_000_000))
     buffer = reader.get_buffer(-1)
     del reader
@@ -267,11 +273,11 @@ def test_an_error_may_come_in_the_servers_own_version(twins: Twins) -> None:
 )
 @pytest.mark.parametrize("piece_size", [1, 100])
 def test_bytes_that_are_not_a_frame(twins: Twins, data: bytes, match: str, piece_size: int) -> None:
-    """The error says what is wrong, and is raised again for all later bytes."""
+    """If bytes are not a frame, the reader raises an error that says what is wrong with them."""
     reader = twins.frame.FrameReader(4)
     with pytest.raises(ProtocolError, match=match):
         feed_all(reader, [data[pos : pos + piece_size] for pos in range(0, len(data), piece_size)])
-    # After an error, the reader raises the same error for all later bytes.
+    # After this error, the reader raises the same one for all later bytes.
     with pytest.raises(ProtocolError, match=match):
         reader.feed(envelope(RESPONSE_V4, 0, 0, RESULT, b""))
     with pytest.raises(ProtocolError, match=match):
@@ -298,7 +304,7 @@ def test_a_request_of_300_mb_is_refused_before_anything_is_queued(twins: Twins) 
 
 @pytest.mark.parametrize("algorithm", ["lz4", "snappy"])
 def test_decompression_bombs(twins: Twins, algorithm: str) -> None:
-    """Bodies that claim a far larger size than they have, and garbage, are refused."""
+    """Compressed bodies are refused if they are garbage, or claim a size that they cannot have."""
     bad_bodies = {
         "lz4": [b"\xff\xff\xff\xff" + bytes(20), b"\x0f\xff\xff\xff" + bytes(20), b"\x00"],
         "snappy": [
@@ -364,7 +370,7 @@ def test_every_flipped_bit_of_a_segment_is_detected(twins: Twins) -> None:
 def test_segments_that_contradict_their_envelopes(
     twins: Twins, segments: list[bytes], match: str
 ) -> None:
-    """Envelopes that end too early, or begin too early, are refused."""
+    """A segment is refused if the message in it ends or begins too early."""
     _, reader = writer_and_reader(twins, 5, None)
     with pytest.raises(ProtocolError, match=match):
         feed_all(reader, segments)
@@ -383,7 +389,7 @@ def test_an_envelope_may_be_cut_anywhere_by_segments(twins: Twins) -> None:
     [(b"no block at all", 1000), (block.compress(b"x" * 50, store_size=False), 60), (b"", 5)],
 )
 def test_a_bad_lz4_segment(twins: Twins, stored: bytes, plain_size: int) -> None:
-    """The segment is refused."""
+    """A segment whose compressed payload is damaged is refused."""
     _, reader = writer_and_reader(twins, 5, "lz4")
     with pytest.raises(ProtocolError, match="LZ4"):
         reader.feed(lz4_by_hand(stored, plain_size, True))
@@ -419,7 +425,7 @@ def test_values_that_do_not_fit_a_header_queue_no_bytes(twins: Twins) -> None:
     for opcode, flags in ((256, 0), (-1, 0), (7, 256), (7, -1)):
         with pytest.raises(ValueError, match="8 bits"):
             writer.add(1, opcode, flags, b"")
-    # a bytearray could change before it is sent
+    # A bytearray is refused, since the caller could change it before it is sent.
     with pytest.raises(TypeError, match="a body is"):
         writer.add(1, QUERY, 0, bytearray(b"x"))
     assert (writer.pending, writer.take()) == (0, b"")
@@ -434,9 +440,9 @@ def test_requests_can_be_read_as_well(twins: Twins) -> None:
 
 @pytest.mark.parametrize(("version", "algorithm"), SETTINGS)
 def test_mutated_streams(twins: Twins, version: int, algorithm: str | None) -> None:
-    """Damaged streams raise nothing but ProtocolError, and cause no crash or hang.
+    """For damaged bytes the reader raises only ProtocolError, and neither crashes nor hangs.
 
-    tests/fuzz tries millions of damaged streams.
+    tests/fuzz tries millions of such streams.
     """
     data, _ = stream_of(twins, version, algorithm, some_messages(version))
     rng = random.Random(version)
@@ -454,7 +460,10 @@ def test_mutated_streams(twins: Twins, version: int, algorithm: str | None) -> N
 
 
 def test_a_message_of_version_0_is_refused_however_it_is_split(twins: Twins) -> None:
-    """Readers once accepted such a message if it arrived in a single piece."""
+    """A message of version 0 is refused, whether it arrives in one piece or in several.
+
+    Readers once accepted it if it arrived in one piece.
+    """
     frame = bytes((0x80, 0, 0, 0, 2, 0, 0, 0, 0))
     for cut in (0, 1, 8):
         reader = twins.frame.FrameReader(0)
@@ -465,9 +474,12 @@ def test_a_message_of_version_0_is_refused_however_it_is_split(twins: Twins) -> 
 
 @pytest.mark.parametrize("by_buffers", [False, True])
 def test_a_claimed_body_takes_memory_as_it_comes(twins: Twins, by_buffers: bool) -> None:
-    """Memory grows with the bytes that arrive, not with the size that a header claims."""
-    # In a process of its own, since the peak of a process never falls. The header claims a body
-    # of 0x0f000000 bytes (240 MiB), so four readers would take almost 1 GiB.
+    """A reader's memory grows with the bytes that arrive, not with the length that a header
+    claims.
+    """
+    # Measure this in another process, since the peak memory of a process never falls. The header
+    # claims a body of 0x0f000000 bytes (240 MiB), so four readers that believed it would take
+    # almost 1 GiB.
     code = f"""if True:
         import resource
         from tests.conftest import Twins
@@ -496,7 +508,7 @@ def test_a_claimed_body_takes_memory_as_it_comes(twins: Twins, by_buffers: bool)
 
 @pytest.mark.parametrize("step", [1_000, 70_000, 1 << 20])
 def test_large_bodies_are_read_in_steps(twins: Twins, step: int) -> None:
-    # 65,536 is the size of a reader's own buffer; larger bodies get buffers that grow.
+    # A reader's own buffer has 65,536 bytes. Larger bodies are read into buffers that grow.
     messages = some_messages(4, (65_536, 65_537, 131_072, 300_000, 1_000_003, 5))
     data, reader = stream_of(twins, 4, None, messages)
     assert through_buffers(reader, data, step) == messages
@@ -507,8 +519,8 @@ def test_large_bodies_are_read_in_steps(twins: Twins, step: int) -> None:
 
 
 def test_a_compressor_may_use_the_writer(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The compressor adds a message to the writer: no bytes may be lost, and no freed memory
-    read.
+    """A compressor may add a message to the writer that calls it: no bytes are lost, and no freed
+    memory is read.
     """
     lz4 = compression.compression("lz4")
     assert lz4.compress_segment is not None

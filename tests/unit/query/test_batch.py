@@ -48,7 +48,7 @@ def prepared(
     keyspace: str = "ks",
     **types: Any,
 ) -> PreparedStatement:
-    """Return a prepared statement with columns of these types, of which the first is the partition
+    """Return a prepared statement whose columns have these types; the first column is the partition
     key.
     """
     types = types or {"k": Int32Type, "v": UTF8Type, "x": DoubleType}
@@ -81,8 +81,8 @@ class TestAdd:
             statement, [7, "d"]
         )
         batch.add(statement, {"k": 8}).add(statement, Item(9, "e", 0.5))
-        # `entries` has one entry for each row, and the sent statements one for each run of
-        # rows.
+        # `entries` counts each row. The request has one statement object for each run of rows of
+        # the same statement.
         assert len(batch) == len(batch.entries) == 10
         assert [statement.query_id for statement, _ in statements(batch)] == [
             b"id",
@@ -90,14 +90,15 @@ class TestAdd:
             b"id",
         ]
         assert [int.from_bytes(row[0], "big") for row in values(batch)] == list(range(10))
-        # The first row's key.
+        # This is the key of the batch's first row.
         assert batch.routing_key == b"\0\0\0\0"
 
     def test_sealed_entries_do_not_change_with_the_batch(self) -> None:
         statement = prepared()
         batch = BatchStatement().add(statement, (1, "a", None)).add("INSERT ? ", (1,))
         sealed = batch.sealed_entries()
-        # The first of these rows would continue the last entry if it were not sealed.
+        # Without `sealed_entries`, each of these rows would be added to the batch's last entry,
+        # which the caller still holds.
         batch.add("INSERT ? ", (2,)).add(statement, (2, "b", None))
         assert [len(entry) for entry in sealed] == [1, 1]  # type: ignore[arg-type]
         assert len(batch) == 4
@@ -136,12 +137,12 @@ class TestAdd:
         assert [row[1] for _, _, row in batch._statements_and_parameters] == [b"a", b"b"]
         bound.values[1] = b"d"
         assert [block.values()[1] for _, block in statements(batch)] == [b"a", b"b"]
-        # `entries` shows the application's own object.
+        # `entries` returns the application's own object, not a copy.
         assert batch.add(bound).entries[-1] is bound
 
     def test_texts_are_formatted_or_kept_to_be_prepared(self) -> None:
-        """Texts with placeholders are formatted, and texts with bind markers and their values are
-        kept to be prepared.
+        """A text with placeholders is formatted with its values; a text with bind markers is kept
+        with them, to be prepared.
         """
         batch = BatchStatement()
         batch.add("INSERT %s", ("it's",)).add("INSERT ?").add("INSERT ?", (1,)).add(
@@ -152,7 +153,7 @@ class TestAdd:
         )
         assert batch.entries == ["INSERT 'it''s'", *["INSERT ?"] * 6]
         assert texts_of(batch.sealed_entries()) == [(None, "INSERT ?"), ("other", "INSERT ?")]
-        # A text has placeholders or bind markers, not both.
+        # A text may have placeholders or bind markers, but not both.
         with pytest.raises(ValueError, match="one kind"):
             batch.add("INSERT ? %s", (1, 2))
         assert len(batch) == 7
@@ -169,9 +170,10 @@ class TestAdd:
             1,
             b"id",
         )
-        # Preparing does not change the application's batch, which may be executed again elsewhere.
+        # Preparing must not change the application's batch, which may be executed again on another
+        # session.
         assert (batch.routing_key, batch.keyspace, batch.own_keyspace) == (None, None, None)
-        # The second row has no value for the partition key `k`.
+        # The second row lacks a value for the partition key `k`.
         without_key = BatchStatement().add("?", (1,)).add("?", {"v": "a"})
         with pytest.raises(ValueError, match=r"row 1: the partition key.*INSERT INTO t"):
             statements(without_key, {(None, "?"): prepared()})
@@ -185,7 +187,9 @@ class TestAdd:
         assert set(batch.entries) == {"INSERT 'a%%b 100%'", "INSERT 'a%%b 100%' ?"}
 
     def test_a_batch_has_at_most_65535_statements(self) -> None:
-        """A refused addition leaves the batch unchanged."""
+        """A batch has at most 65535 statements; an addition beyond that is refused and leaves the
+        batch unchanged.
+        """
         statement = prepared()
         batch = BatchStatement().add_many(statement, [(1,)] * 0xFFFF)
         additions: list[Callable[[], object]] = [
@@ -200,25 +204,27 @@ class TestAdd:
         assert len(batch) == 0xFFFF
         with pytest.raises(TypeError, match="n must be"):
             batch.reserve("5")  # type: ignore[arg-type]
-        # No rows exceed no limit.
+        # Adding no rows is allowed even to a full batch.
         batch.add_many(statement, [])
 
     @pytest.mark.parametrize("rows", [5, "text", b"text", {"k": 1}, None])
     @pytest.mark.parametrize("statement", [prepared(), "INSERT ?"], ids=["prepared", "text"])
     def test_arguments_that_are_not_rows(self, statement: Any, rows: Any) -> None:
-        """Arguments that are no iterables of rows are refused."""
+        """Arguments that are not iterables of rows are refused."""
         with pytest.raises(TypeError, match="rows are a table or an iterable of rows"):
             BatchStatement().add_many(statement, rows)
 
     def test_statements_that_take_no_rows(self) -> None:
-        """Texts with placeholders and bound statements are refused."""
+        """`add_many` refuses texts with placeholders and bound statements."""
         with pytest.raises(ValueError, match="a text with bind markers"):
             BatchStatement().add_many("INSERT %s", [(1,)])
         with pytest.raises(TypeError, match="not BoundStatement"):
             BatchStatement().add_many(prepared().bind((1,)), [(1,)])  # type: ignore[arg-type]
 
     def test_a_cleared_batch_is_empty_and_can_be_used_again(self) -> None:
-        """Entries that were sealed before keep their rows."""
+        """After `clear`, the batch is empty and can be used again. Entries that were sealed before
+        keep their rows.
+        """
         batch = BatchStatement().add_many(prepared(), [(1,)])
         entries = batch.sealed_entries()
         batch.add(prepared(), (2,)).clear()
@@ -229,7 +235,9 @@ class TestAdd:
 
 class TestRouting:
     def test_the_first_statement_with_a_key_routes_the_batch(self) -> None:
-        """It gives the batch its routing key, keyspace and table, unless the key is set."""
+        """The first statement with a routing key gives the batch its key, keyspace and table,
+        unless the application has set the key.
+        """
         batch = (
             BatchStatement()
             .add("x")
@@ -292,8 +300,8 @@ class TestPayload:
         )
 
     def test_a_request_counts_the_partitions_of_its_batch(self) -> None:
-        """A request counts the partitions of its batch; the number is 0 (unknown) if a statement
-        has no routing key.
+        """A request counts the partitions of its batch. If a statement has no routing key, the
+        number is unknown, which is 0.
         """
         batch = BatchStatement().add_many(prepared(), [(1, "a"), (1, "b")])
         assert partitions_of(self.request_body(batch)) == 1
@@ -307,10 +315,12 @@ class TestPayload:
 
 
 class TestTables:
-    """The same rows as tables of each library, each with its own missing values."""
+    """The same rows are bound from tables of each library, each with its own representation of
+    missing values.
+    """
 
     def bound(self, rows: Any, **types_by_name: Any) -> list[list[Any]]:
-        """Bind the rows, and return the decoded values."""
+        """Bind the rows in a batch, and return their values decoded again."""
         statement = prepared(**types_by_name)
         column_types = [column.type for column in statement.column_metadata]
         return [
@@ -338,7 +348,7 @@ class TestTables:
         array = numpy.array([[1.0, NAN], [2.0, 0.5]])
         rows = self.bound(array, k=Int32Type, x=DoubleType)
         assert (rows[1], rows[0][0]) == ([2, 0.5], 1)
-        # NaN is null for an int column.
+        # NaN in a column of floats is null if the CQL column is an int.
         assert self.bound(numpy.array([[1.0, NAN]]), k=Int32Type, v=Int32Type) == [[1, None]]
         with pytest.raises(ValueError, match="3 columns for 2 bind markers"):
             self.bound(numpy.zeros((2, 3)), k=Int32Type, x=DoubleType)
@@ -368,7 +378,9 @@ class TestTables:
         assert self.bound(array, k=Int32Type, e=vector)[1] == [0, [1.0, 2.0, 3.0]]
 
     def test_rows_of_pandas_are_bound_by_column_name(self) -> None:
-        """Missing values are null, except NaN for a float column."""
+        """Missing values of pandas are null, except that NaN stays NaN for a CQL column of
+        floats.
+        """
         time = pandas.Timestamp("2026-11-21 10:00:00.123")
         frame = pandas.DataFrame(
             {
@@ -389,7 +401,7 @@ class TestTables:
         }  # fmt: skip
         rows = self.bound(frame, **types)
         assert rows[0] == [1, "a", 0.5, 7, 7, 0.5, time.to_pydatetime(), 1]
-        # Column 2 is `x`, of type double.
+        # Column 2 (`x`) is a double, so its missing values are NaN.
         assert math.isnan(rows[1][2])
         assert math.isnan(rows[2][2])
         assert rows[1][:2] + rows[1][3:] == [2, None, None, None, None, None, None]
@@ -398,7 +410,7 @@ class TestTables:
             self.bound(pandas.DataFrame({"k": [1.5]}), k=Int32Type)
 
     def test_rows_of_arrow_are_bound_by_column_name(self) -> None:
-        """The rows may be in tables, record batches and other Arrow exports."""
+        """The rows may come in tables, record batches and other objects that export Arrow data."""
         time = datetime.datetime(2026, 11, 21, 10, 0, 0, 123000)
         key = uuid.uuid4()
         table = pyarrow.table(
@@ -421,7 +433,8 @@ class TestTables:
         }
         expected = [[1, "a", 0.5, time, key, 7], [2, None, None, None, None, None]]
 
-        # Objects of other libraries that have only the methods of Arrow's C interface.
+        # These stand for objects of other libraries, which have only the methods of Arrow's C
+        # interface.
         class Stream:
             def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
                 return table.__arrow_c_stream__(requested_schema)
@@ -449,7 +462,7 @@ class TestTables:
 
     @pytest.mark.parametrize("library", ["numpy", "pandas", "arrow"])
     def test_columns_that_do_not_fit(self, library: str) -> None:
-        """The error names the column, or the row and the column."""
+        """If a column does not fit, the error names it, and the row if only one row is wrong."""
 
         def make_table(**columns: list[Any]) -> Any:
             if library == "numpy":
@@ -541,7 +554,7 @@ def test_a_batch_keeps_the_keyspace_that_the_application_has_set() -> None:
         batch.keyspace = "b"
         batch.add(statement)
         assert batch.keyspace == "b"
-        # The statement still gives the batch its routing key.
+        # A statement without a keyspace of its own still gives the batch its routing key.
         assert batch.routing_key is not None
     batch = BatchStatement()
     batch.keyspace = "b"

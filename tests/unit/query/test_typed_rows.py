@@ -25,11 +25,13 @@ from tests.conftest import Twins
 from tests.unit.protocol.messages.test_results import TABLE, result as read_result, rows
 from tests.unit.protocol.wire import int32, short, string, value
 
-Column = tuple[str, str, Any]  # name, type, value
+Column = tuple[str, str, Any]  # A column is (name, name of its type, value).
 
 
 def result(columns: list[Column], row_count: int = 1, twins: Twins | None = None) -> Any:
-    """Return a result message with `row_count` equal rows."""
+    """Return a result message with `row_count` equal rows; the columns give the types and
+    values.
+    """
     types = [lookup_casstype(type_name) for _, type_name, _ in columns]
     metadata = ResultMetadata(
         [
@@ -37,7 +39,7 @@ def result(columns: list[Column], row_count: int = 1, twins: Twins | None = None
             for (name, _, _), type_name in zip(columns, types, strict=True)
         ]
     )
-    # Decode the rows with the plan of this implementation.
+    # Let the rows be decoded by the row plan of the implementation under test.
     if twins is not None:
         metadata._row_plan = twins.rows.RowPlan(
             metadata.names, [type_name.codec() for type_name in types]
@@ -92,7 +94,7 @@ def rows_as(
 
 class TestKinds:
     def test_dataclasses(self, twins: Twins) -> None:
-        """Rows become instances of dataclasses, also of frozen ones."""
+        """Rows become instances of dataclasses, even of frozen ones."""
         assert rows_as(User, USER, 3, twins) == [User(7, "ada", 1.5)] * 3
         assert rows_as(FrozenUser, USER, twins=twins) == [FrozenUser(id=7, name="ada", score=1.5)]
 
@@ -109,7 +111,9 @@ class TestKinds:
         assert rows_as(UserTuple, [USER[1], USER[0]]) == [UserTuple(7, "ada", None)]
 
     def test_attrs(self) -> None:
-        """Rows become instances of attrs classes; columns without a default must exist."""
+        """Rows become instances of attrs classes. Each attribute without a default must have a
+        column.
+        """
         attrs = pytest.importorskip("attrs")
         attrs_class = attrs.make_class(
             "AttrsUser",
@@ -125,7 +129,7 @@ class TestKinds:
             rows_as(attrs_class, USER[:1])
 
     def test_msgspec(self) -> None:
-        """Rows become msgspec structs, in any order of columns."""
+        """Rows become msgspec structs, whatever the order of the columns."""
         msgspec = pytest.importorskip("msgspec")
         kind = msgspec.defstruct("StructUser", [("id", int), ("name", str), ("score", float, 0.0)])
         assert rows_as(kind, USER) == [kind(7, "ada", 1.5)]
@@ -143,14 +147,14 @@ class TestKinds:
 
     @pytest.mark.parametrize("kind", [int, dict, "User", None, list[int], object])
     def test_invalid_row_types(self, kind: Any) -> None:
-        """Classes and objects that cannot be rows are refused."""
+        """Classes that cannot be built from rows, and objects that are no classes, are refused."""
         with pytest.raises(TypeError, match="row_type must be a"):
             typed_rows(kind)
 
 
 class TestMatching:
     def test_a_column_without_a_field(self) -> None:
-        """The error names the column and the fields."""
+        """If a column has no field, the error names the column and the fields."""
         with pytest.raises(
             TypeError, match='column "age" has no field in User, whose fields are id, name, score'
         ):
@@ -161,7 +165,7 @@ class TestMatching:
             rows_as(User, [("[applied]", "BooleanType", True), *USER])
 
     def test_a_field_without_a_column(self) -> None:
-        """The error names the field and the columns."""
+        """If a field has no column, the error names the field and the columns."""
         with pytest.raises(
             TypeError, match="the result has no column for 'score' of User; it has id, name"
         ):
@@ -172,7 +176,9 @@ class TestMatching:
             rows_as(User, [*USER, USER[0]])
 
     def test_a_type_that_does_not_fit(self) -> None:
-        """The error names the column, its type, and the annotation."""
+        """If a column's type does not fit the field, the error names the column, its type and the
+        annotation.
+        """
         with pytest.raises(
             TypeError,
             match="column \"id\" is of type text, but field 'id' of User is annotated int",
@@ -183,7 +189,7 @@ class TestMatching:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         factory = typed_rows(User)
-        # Other tests may have used the factory.
+        # The factory is shared by all tests that use this class, so remove what it has cached.
         factory._makers.clear()
         checked_columns: list[Any] = []
         maker_of = factory._maker_of
@@ -196,10 +202,10 @@ class TestMatching:
         for _ in range(3):
             assert result(USER).decode(factory) == [User(7, "ada", 1.5)]
         assert len(checked_columns) == 1
-        # Other columns are checked again.
+        # A result with other columns (here in another order) is checked again.
         result(USER[::-1]).decode(factory)
         assert len(checked_columns) == 2
-        # A class has one factory, whose makers all requests share.
+        # A class has one factory. All requests share its makers, the functions that build a row.
         assert typed_rows(User) is factory
 
     def test_an_annotation_with_an_unknown_name_is_refused(self) -> None:
@@ -385,7 +391,7 @@ def test_errors_in_user_defined_types_name_row_column_and_field() -> None:
     ],
 )  # fmt: skip
 def test_annotations_that_do_not_fit(kind: str, annotation: Any) -> None:
-    """Each pair of column type and annotation is refused."""
+    """For each pair, a column of the type is refused if the field has the annotation."""
     cls = make_dataclass("Row", [("v", annotation)])
     with pytest.raises(
         TypeError, match=r'column "v" is of type .*, but field \'v\' of Row is annotated'
@@ -417,7 +423,10 @@ def test_user_defined_types_become_their_classes() -> None:
 
 
 def test_clusters_with_other_registered_classes_share_no_row_maker() -> None:
-    """The same bytes of column specs have other types if another class is registered."""
+    """Clusters with different registered classes do not share a row maker.
+
+    If another class is registered, the same bytes of column specs mean other types.
+    """
 
     class Place:
         def __init__(self, street: str, zip: int) -> None:
@@ -437,7 +446,7 @@ def test_clusters_with_other_registered_classes_share_no_row_maker() -> None:
 
 
 def test_a_user_defined_type_whose_fields_do_not_fit() -> None:
-    """The error names the field that is missing."""
+    """If a user-defined type lacks a field, the error names it."""
 
     @dataclass
     class Short:
@@ -449,7 +458,7 @@ def test_a_user_defined_type_whose_fields_do_not_fit() -> None:
 
 
 def test_null_and_dict_for_user_defined_types() -> None:
-    """Null is None, and a dict is returned if it is annotated."""
+    """A null of a user-defined type is None; a value is a dict if the field is annotated as one."""
     cls = make_dataclass("Row", [("home", Address | None), ("plain", dict[str, Any])])
     (row,) = rows_as(cls, [("home", ADDRESS, None), ("plain", ADDRESS, ("a", 1))])
     assert row.home is None
@@ -457,7 +466,9 @@ def test_null_and_dict_for_user_defined_types() -> None:
 
 
 def test_constructor_parameters_that_are_not_fields() -> None:
-    """Optional parameters keep their defaults; a class's own constructor gets values by name."""
+    """Optional parameters that have no column keep their defaults; a class with its own constructor
+    gets the values by name.
+    """
 
     @dataclass
     class Scaled:
@@ -486,7 +497,7 @@ def test_a_struct_with_a_keyword_only_base() -> None:
     base = msgspec.defstruct("Base", [("a", int)], kw_only=True)
     derived = msgspec.defstruct("Derived", [("b", int)], bases=(base,))
     for columns in (["a", "b"], ["b", "a"]):
-        # The value of each column is the code of its name.
+        # The value of column "a" is ord("a"), and so on.
         (row,) = rows_as(derived, [(name, "Int32Type", ord(name)) for name in columns])
         assert (row.a, row.b) == (ord("a"), ord("b"))
 

@@ -52,7 +52,9 @@ C, D = ColDesc("ks", "t", "c"), ColDesc("ks", "t", "d")
 
 
 class Table:
-    """The rows of a fake node: `insert` adds those of a request, and `select` returns them all."""
+    """The rows that a fake node stores: `insert` adds the rows of a request, and `select` returns
+    all of them.
+    """
 
     def __init__(self) -> None:
         self.rows: list[tuple[Any, ...]] = []
@@ -106,7 +108,9 @@ def stored_rows_of(node: FakeNode) -> list[tuple[Any, ...]]:
 
 
 def decrypted_rows(node: FakeNode, policy: Any) -> list[tuple[Any, ...]]:
-    """Return the stored rows with decrypted values, which are still serialized as bytes."""
+    """Return the stored rows with decrypted values. The values are still the bytes of their CQL
+    encoding.
+    """
     return [
         (
             k,
@@ -136,7 +140,7 @@ def test_prepared_statements_encrypt_and_decrypt(
         (3, b"\xff\xff\xff\xff", None),
     ]
     prepared = session.prepare(SELECT)
-    for _ in range(2):  # the second answer is decoded with the cached columns
+    for _ in range(2):  # for the second answer the driver uses the columns that it has cached
         assert session.execute(prepared, (1,)).all() == ROWS
         assert session.execute_async(prepared, (1,)).result().all() == ROWS
         assert session.execute(READ).all() == ROWS
@@ -164,7 +168,7 @@ def test_the_asyncio_api_encrypts_and_decrypts(node: FakeNode, policy: Any) -> N
         return await session.execute(select, (1,))
 
     *results, columns = asyncio.run(read_in_each_way())
-    # The first four ways return rows, the last one columns.
+    # The first four calls return rows, the last one returns columns.
     assert results == [ROWS] * 4
     assert columns == [list(column) for column in zip(*ROWS, strict=True)]
 
@@ -181,7 +185,9 @@ def test_a_value_may_be_encrypted_by_the_application(
 def test_simple_statements_with_markers_are_encrypted(
     session: Session, node: FakeNode, policy: Any
 ) -> None:
-    """A simple statement with bind markers is prepared first, so its values are encrypted."""
+    """A simple statement with bind markers is prepared first, so that the driver knows the columns
+    and can encrypt its values.
+    """
     session.execute(INSERT, (1, 1000, "ada"))
     assert decrypted_rows(node, policy) == [(1, b"\0\0\x03\xe8", b"ada")]
 
@@ -193,19 +199,20 @@ def test_batches_are_encrypted(session: Session, node: FakeNode, policy: Any) ->
     batch.add(prepared.bind({"k": 2, "c": None, "d": ""}))
     batch.add_many(prepared, [(3, -1, None), {"k": 4, "c": 4, "d": "x"}])
     session.execute(batch)
-    # The last row: an int and a text, not the blobs of the server.
+    # In the last row, the values are an int and a text, not the blobs that the server stores.
     assert decrypted_rows(node, policy)[3] == (4, b"\0\0\0\4", b"x")
     assert session.execute(READ).all() == [*ROWS, (4, 4, "x")]
 
 
 def test_tables_in_a_batch_are_encrypted(session: Session, node: FakeNode) -> None:
-    """The values of pandas and Arrow tables are encrypted as int and text.
+    """The values of pandas and Arrow tables are converted to the encrypted columns' own types, int
+    and text.
 
-    The column types of the server, blob, are not used for them.
+    The server describes these columns as blobs, which must not be used here.
     """
     pyarrow = pytest.importorskip("pyarrow")
     pandas = pytest.importorskip("pandas")
-    # pandas has no nullable int here, so the float becomes an int below.
+    # pandas has no nullable int here, so the column holds floats; the driver makes ints of them.
     frame = pandas.DataFrame({"k": [3], "c": [-1.0], "d": [None]})
     table = pyarrow.table({"k": [1, 2], "c": [1000, None], "d": ["ada", ""]})
     batch = BatchStatement()
@@ -229,7 +236,7 @@ def test_unset_values_are_sent_as_unset(session: Session, node: FakeNode) -> Non
     node.prime(INSERT, void())
     session.execute(session.prepare(INSERT), (1, UNSET_VALUE))
     values = node.requests[-1].values
-    # The value that is missing is unset, too.
+    # The value that the row lacks is unset, so it was not encrypted either.
     assert values[1] is values[2]
     assert repr(values[1]) == "NOT_SET"
 
@@ -280,15 +287,14 @@ def test_arrow_numpy_and_pandas_results_are_decrypted(session: Session) -> None:
         assert [arrays[name].tolist() for name in "kcd"] == columns
         frame = session.execute(statement).to_pandas()
         assert frame["k"].tolist() == columns[0]
-        # Leave out the nulls, which pandas represents in its own way.
+        # Leave out the nulls, which pandas represents differently for each dtype.
         assert frame["c"].tolist()[::2] == columns[1][::2]
         assert frame["d"].tolist()[:2] == columns[2][:2]
 
 
 def test_column_types_are_blob_and_notebooks_show_the_values(session: Session) -> None:
-    """The column types are those of the server (blob), as in cassandra-driver.
-
-    A notebook shows the decrypted values.
+    """`column_types` has the server's types (blob), as in cassandra-driver, while a notebook shows
+    the decrypted values.
     """
     fill(session)
     for statement in (READ, session.prepare(SELECT).bind((1,))):
@@ -318,7 +324,9 @@ def test_paged_results_are_decrypted(policy: Any, version: int) -> None:
 
 
 class PassesThePolicy(ResultMessage):
-    """A subclass as applications wrote it for cassandra-driver: it passes the policy on."""
+    """A handler's result class as written for cassandra-driver: it passes the encryption policy to
+    the base class.
+    """
 
     seen: list[Any] = []
 
@@ -358,11 +366,12 @@ def test_protocol_handlers_get_the_policy_of_the_cluster(
     session.client_protocol_handler = handler
     PassesThePolicy.seen.clear()
     prepared = session.prepare(SELECT)
-    for _ in range(2):  # the second answer is decoded with the cached columns
+    for _ in range(2):  # for the second answer the driver uses the columns that it has cached
         assert list(session.execute(prepared, (1,)).current_rows) == ROWS
         assert list(session.execute(READ).current_rows) == ROWS
     assert all(policy_seen is policy for policy_seen in PassesThePolicy.seen)
-    # The driver must not store the policy in the handler, which may serve other clusters.
+    # The driver must not store the policy in the handler, since other clusters may use the same
+    # handler.
     assert handler.column_encryption_policy is None
 
 
@@ -381,7 +390,9 @@ def test_the_numpy_handler_decrypts(session: Session) -> None:
 
 
 def test_a_column_may_be_added_after_a_prepare(node: FakeNode) -> None:
-    """If a column is added to the policy, statements that were prepared earlier encrypt it, too."""
+    """If a column is added to the policy later, statements that were already prepared encrypt it,
+    too.
+    """
     policy = AES256ColumnEncryptionPolicy()
     policy.add_column(C, KEY, "int")
     settings: Any = {"port": node.port, "column_encryption_policy": policy}
@@ -410,7 +421,7 @@ def test_a_cluster_without_the_policy_reads_the_encrypted_bytes(
 
 
 class StarPolicy(ColumnEncryptionPolicy):
-    """A policy that an application defines; it only puts a * before the value."""
+    """An application's policy whose "ciphertext" is a * followed by the value."""
 
     def contains_column(self, coldesc: ColDesc) -> bool:
         return coldesc in (C, D)
@@ -469,7 +480,8 @@ def test_requests_are_routed_by_the_encrypted_key() -> None:
                 coordinator = session.execute(bound).response_future.coordinator_host
                 assert [coordinator] == cluster.metadata.get_replicas("ks", key)
                 owners.add(coordinator)
-            # Otherwise the routing of all requests to one node would pass, too.
+            # Use several keys: if all requests went to one node, this test would pass without any
+            # routing.
             assert len(owners) == 3
 
 

@@ -1,4 +1,5 @@
-"""Nodes behind the proxies of a private network: `ClientRoutesConfig` gives the proxies' addresses.
+"""Nodes behind the proxies of a private network, whose addresses the driver reads because of
+`ClientRoutesConfig`.
 
 The tests cover reading the routes and their changes, TLS, shards, and both APIs.
 """
@@ -78,9 +79,9 @@ def test_all_pools_go_through_the_proxies(
     nodes: FakeCluster, proxies: Proxies, session: Session
 ) -> None:
     for node in nodes.nodes:
-        # One connection to each of the three shards.
+        # There is one connection for each of the node's three shards, all through the proxy.
         assert pool_connections(node) == proxies[node.host_id].now == 3
-    # Through a proxy, too, each request goes to the shard of its partition.
+    # Each request reaches the shard of its partition although it goes through a proxy.
     prepared = session.prepare(READ)
     for key in range(200):
         session.execute(prepared, (key,))
@@ -103,7 +104,8 @@ def test_hosts_have_their_own_addresses(nodes: FakeCluster, session: Session) ->
         assert isinstance(host.endpoint, ClientRoutesEndPoint)
         assert host.endpoint.host_id == host.host_id
         assert str(host.endpoint) == f"{host.address} (host_id={host.host_id})"
-        # Events name nodes by their own addresses, so the host must be found by that address.
+        # Events name nodes by their own addresses, not by those of the proxies, so the host must be
+        # found by that address.
         assert session.cluster.metadata.get_host(host.address) is host
 
 
@@ -162,7 +164,7 @@ def test_a_node_without_a_route_is_reached_at_its_own_address(
     nodes: FakeCluster, proxies: Proxies
 ) -> None:
     lonely = nodes[2]
-    # Without an address, this removes the route.
+    # This call without an address removes the node's route.
     nodes.scylla.route("c1", lonely.host_id)
     with Cluster(**settings_of(nodes)) as cluster:
         cluster.connect(wait_for_all_pools=True)
@@ -191,7 +193,7 @@ def test_an_override_is_the_contact_point_and_the_address_of_all_routes(
         assert cluster.contact_points == ["127.0.0.1"]
         cluster.connect(wait_for_all_pools=True)
         until(lambda: all_connected(cluster))
-        # The control connection went through the proxy of the first node, too.
+        # The control connection is the extra one through the proxy of the first node.
         assert [proxies[node.host_id].now for node in nodes.nodes] == [4, 3, 3]
     config = ClientRoutesConfig([ClientRouteProxy("c1", "127.0.0.1"), ClientRouteProxy("c2")])
     assert Cluster(["127.0.0.2"], client_routes_config=config).contact_points == ["127.0.0.2"]
@@ -211,7 +213,7 @@ def test_an_address_translator_has_no_effect(nodes: FakeCluster, proxies: Proxie
 
 
 def reopen(session: Session, node: FakeNode) -> None:
-    """Replace the pool's connections to a node."""
+    """Close the pool's connections to a node, so that the pool opens new ones."""
     for connection in node.connections:
         if not connection.event_types:
             node.loop.call_soon_threadsafe(connection.end)
@@ -229,7 +231,7 @@ def test_new_connections_use_the_changed_route(
         assert host is not None
         address = (other.address, other.port)
         until(lambda: host.endpoint.resolve() == address)
-        # Open connections stay on the old route, and the host object is the same.
+        # A new route changes neither the open connections nor the host object.
         assert (proxies[node.host_id].now, other.opened) == (3, 0)
         assert session.cluster.metadata.get_host(node.address) is host
         proxies[node.host_id].close()
@@ -239,7 +241,10 @@ def test_new_connections_use_the_changed_route(
 
 
 def test_a_new_route_to_a_lost_node_is_tried_at_once(nodes: FakeCluster, proxies: Proxies) -> None:
-    """A changed route ends the wait for the next reconnection attempt, here of ten minutes."""
+    """If the route to a lost node changes, the driver tries it at once.
+
+    Otherwise it would wait for the next reconnection attempt, here for ten minutes.
+    """
     policy = ConstantReconnectionPolicy(600, None)
     with Cluster(**settings_of(nodes, reconnection_policy=policy)) as cluster:
         cluster.connect(wait_for_all_pools=True)
@@ -269,7 +274,8 @@ def test_changes_for_other_connection_ids_cause_no_reading(
     count_after = len(
         [request for request in nodes.requests if "client_routes" in (request.query or "")]
     )
-    # Only the change for "c1" has caused a reading.
+    # The driver has read the routes again only once: for the change of "c1", whose id is
+    # configured.
     assert count_after == count + 1
 
 
@@ -294,7 +300,8 @@ def test_a_new_control_connection_reads_the_routes_again(
     node = nodes.node_at(endpoint.address)
     other = Proxy(nodes[2])
     try:
-        # Without listed nodes no event is sent, so the driver learns of the change only by reading.
+        # With this list empty the nodes send no event, so the driver can learn of the change only
+        # by reading the routes.
         nodes.scylla.nodes.clear()
         nodes.scylla.route("c1", nodes[2].host_id, other.address, other.port)
         (control,) = [connection for connection in node.connections if connection.event_types]
@@ -314,7 +321,7 @@ def test_the_shard_aware_port_is_used_only_with_advanced_shard_awareness(
 ) -> None:
     """Without `advanced_shard_awareness`, connections go to the normal port of the node.
 
-    With it, they go to the shard-aware port, and the client's port decides the shard. This works
+    With it, they go to the shard-aware port, where the client's port decides the shard. This works
     only if the proxy keeps the client's port.
     """
     with Cluster(**settings_of(nodes)) as cluster:
@@ -324,7 +331,8 @@ def test_the_shard_aware_port_is_used_only_with_advanced_shard_awareness(
         assert ports == {nodes.port}
     direct = {node.host_id: node for node in nodes.scylla.nodes}
     for host_id, node in direct.items():
-        # This route leads directly to the shard-aware port, so the client's port is kept.
+        # This route leads directly to the shard-aware port, without a proxy, so the client's port
+        # is kept.
         nodes.scylla.route("c1", host_id, node.address, node.shard_aware_port)
     config = ClientRoutesConfig([ClientRouteProxy("c1")], advanced_shard_awareness=True)
     with Cluster(**settings_of(nodes, client_routes_config=config)) as cluster:
@@ -338,7 +346,8 @@ def test_the_shard_aware_port_is_used_only_with_advanced_shard_awareness(
                 if connection.peer and connection.peer[1] % 3 == connection.shard
             ]
             assert len(pooled) == 3
-            assert len(chosen) >= 2  # the first connection is opened before the shards are known
+            # The first connection is opened before the shards are known, so it may be missing here.
+            assert len(chosen) >= 2
             assert all(connection.local_port == node.shard_aware_port for connection in pooled)
 
 
@@ -385,7 +394,7 @@ def test_with_tls_a_route_without_a_tls_port_is_an_error(material: TlsMaterial) 
 
 
 def test_check_hostname_needs_a_configured_server_hostname(material: TlsMaterial) -> None:
-    """With routes, `check_hostname` needs a configured `server_hostname`.
+    """If routes are used, `check_hostname` needs a configured `server_hostname`.
 
     The certificates of nodes do not contain the names of the proxies.
     """
@@ -430,7 +439,8 @@ def routes(*connection_ids: str) -> ClientRoutes:
 def test_a_node_keeps_its_connection_id_while_a_row_has_it() -> None:
     client_routes = routes("b", "a")
     assert client_routes.take([row("a", A, "pa", 1), row("b", A, "pb", 2)], tls=False)
-    assert client_routes.location_of(A) == ("pa", 1)  # of the first row, not of the first id
+    # the row order counts, not the order of the configured ids
+    assert client_routes.location_of(A) == ("pa", 1)
     assert client_routes.take([row("b", A, "pb", 2), row("a", A, "pa", 3)], tls=False)
     assert client_routes.location_of(A) == ("pa", 3)
     assert not client_routes.take([row("b", A, "pb", 2), row("a", A, "pa", 3)], tls=False)
@@ -458,13 +468,13 @@ def test_invalid_route_rows_are_skipped_unless_all_are_invalid(wrong: dict[str, 
     assert client_routes.location_of(A) is None
     with pytest.raises(ConnectionException, match="All 2 route rows failed validation"):
         client_routes.take([wrong, wrong], tls=False)
-    assert client_routes.location_of(B) == ("p", 2)  # the old route stays
+    assert client_routes.location_of(B) == ("p", 2)  # the old route is kept
 
 
 def test_events_concern_only_the_configured_connection_ids() -> None:
     client_routes = routes("a", "b")
     assert client_routes.concerns(["b", "x"])
-    assert client_routes.concerns([])  # the event does not name a connection
+    assert client_routes.concerns([])  # An event that names no connection may concern any of them.
     assert not client_routes.concerns(["x"])
 
 

@@ -97,7 +97,7 @@ async def test_a_retired_connection_sends_no_waiting_request() -> None:
             slow = [session.execute(SLOW, timeout=WAIT) for _ in range(2)]
             waiting = session.execute(READ, timeout=WAIT)
             await until_on_loop(lambda: pool.waiting == 1)
-            # Retire one of the two connections, while a request waits for a free stream.
+            # Retire one of the two connections while a request waits for a free stream.
             cluster.set_core_connections_per_host(HostDistance.LOCAL, 1)
             (remaining,) = pool.connections
             await call_in_thread(held.wait, 2)
@@ -122,7 +122,9 @@ async def test_a_time_out_names_the_statement_and_the_host() -> None:
 
 
 async def test_a_connection_with_too_many_orphans_is_replaced(node: FakeNode) -> None:
-    """A connection with many orphaned requests is replaced, and closed after its last request."""
+    """A connection with many orphaned requests (abandoned, but not answered) is replaced, and
+    closed after its last request.
+    """
     late, going_on = hold(int_row(13)), hold(int_row(7))
     node.prime(READ, late)
     node.prime("go on", going_on)
@@ -131,7 +133,7 @@ async def test_a_connection_with_too_many_orphans_is_replaced(node: FakeNode) ->
         replaced.set_stream_limit(10)
         under_way = session.execute("go on")
         await call_in_thread(going_on.wait)
-        # Nine of the ten streams get orphaned.
+        # Abandon nine requests, which leaves one of the ten streams.
         waiting = [session.execute(READ, timeout=0.03) for _ in range(9)]
         for request in waiting:
             assert isinstance(await exception_of(request), OperationTimedOut)
@@ -141,13 +143,15 @@ async def test_a_connection_with_too_many_orphans_is_replaced(node: FakeNode) ->
         assert (await session.execute(READ_OTHER)).one().k == 1
         assert only_connection(session) is not replaced
         late.release_all()
-        # The new connection, and the control connection.
+        # Open are the connection that replaces the old one, and the control connection.
         await call_in_thread(node.wait_for, lambda node: len(node.connections) == 2)
         assert replaced.closed
 
 
 async def test_a_connection_with_only_orphans_is_replaced(node: FakeNode) -> None:
-    """A connection that has only orphaned requests is replaced, although it gets no answers."""
+    """A connection is replaced even if all of its requests are orphaned and no answer ever arrives
+    on it.
+    """
     node.prime(READ, silence())
     async with connected(node) as (_, session):
         only_connection(session).set_stream_limit(10)
@@ -188,7 +192,7 @@ async def test_max_waiting_requests_limits_the_queue(
         (error,) = failure.errors.values()
         assert isinstance(error, NoConnectionsAvailable)
         assert "2 requests wait already, as many as may (max_waiting_requests)" in str(error)
-        # A cancelled request leaves its place in the queue to a later one.
+        # The cancelled request must not use up a place in the queue, so the later one gets it.
         waiting[0].cancel()
         later = session.execute(READ_OTHER)
         held.release_all()
@@ -212,7 +216,7 @@ async def test_a_surplus_connection_closes_after_its_last_request() -> None:
             assert not any(connection.closed for connection in busy)
             held.open()
             assert [(await request).one().k for request in requests] == [7, 7]
-            # The remaining connection, and the control connection.
+            # Open are the remaining pool connection and the control connection.
             await node.wait_until(lambda node: len(node.connections) == 2)
             assert not only_connection(session).closed
 
@@ -226,7 +230,7 @@ async def test_a_pool_that_shrinks_while_it_fills_has_the_smaller_size() -> None
             (pool,) = session._engine.pools.values()
             await pool.fill()
             assert len(pool.connections) == 2
-            # Two of the pool, and the control connection.
+            # Open are two pool connections and the control connection.
             await node.wait_until(lambda node: len(node.connections) == 3)
 
 
@@ -238,7 +242,7 @@ async def test_missing_connections_are_opened_by_the_reconnection_policy() -> No
             def new_schedule(self) -> Iterator[float]:
                 schedules.append(self)
                 yield 0.0
-                # The first attempt was refused; the next one may succeed.
+                # The first attempt to open a connection was refused; the next one may succeed.
                 node.accept_connections()
                 yield 0.0
 
@@ -253,7 +257,7 @@ async def test_missing_connections_are_opened_by_the_reconnection_policy() -> No
                 for connection in pool.connections[:2]:
                     connection.close(ConnectionException("lost"))
                 await node.wait_until(lambda node, opened=opened: node.opened == opened + 2)  # type: ignore[misc]
-                # Three of the pool, and the control connection.
+                # Open are three pool connections and the control connection.
                 await node.wait_until(lambda node: len(node.connections) == 4)
                 assert len(schedules) == times
                 await pool.fill()
@@ -273,21 +277,23 @@ def is_filled(pool: HostPool) -> bool:
 
 
 def pool_of(size: int, open_connection: Any, new_schedule: Any = lambda: repeat(0.0)) -> HostPool:
-    """Return a pool that opens missing connections at once. If it fails, it is closed."""
+    """Return a pool that opens missing connections without a delay, and is closed if filling it
+    fails.
+    """
 
     def close_pool(pool: HostPool, error: Exception) -> None:
         pool.close(error)
 
-    # 1000 is the limit of waiting requests.
+    # At most 1000 requests may wait in the pool.
     owner = PoolOwner(open_connection, close_pool, asyncio.ensure_future, new_schedule, 1000)
     return HostPool(HOST, HostDistance.LOCAL, size, owner)
 
 
 @pytest.mark.parametrize("is_in_pool", [0, 1], ids=["before the pool has it", "after"])
 async def test_filling_fails_if_the_only_connection_is_lost_at_once(is_in_pool: bool) -> None:
-    """If the first connection is lost at once, filling fails.
+    """If the pool's first connection is lost at once, `fill` raises.
 
-    Otherwise the host would stay up without a connection.
+    Otherwise the host would count as up without having a connection.
     """
 
     async def open_and_lose(host: Any) -> Connection:
@@ -322,7 +328,7 @@ async def test_a_connection_lost_while_others_open_is_replaced() -> None:
     may_go_on.set()
     await filling
     await until_on_loop(lambda: len(pool.connections) == 2)
-    # Two connections, and the one that replaces the first.
+    # The pool opened two connections, and one that replaces the first of them.
     assert len(connected_hosts) == 3
     pool.close()
 
@@ -336,7 +342,8 @@ async def test_a_host_that_dropped_each_connection_is_used_when_it_keeps_one() -
                 node.loop.call_soon(request.connection.end)
                 return message(Opcode.READY, b"")
 
-            # The node drops each connection after its handshake.
+            # Let the node drop each connection right after its handshake, which gives the pool a
+            # connection that is lost at once.
             prime = node.prime(Opcode.STARTUP, ready_and_gone)
             await call_in_thread(node.drop_connections)
             await node.wait_until(lambda node: prime.used >= 20)
@@ -346,7 +353,7 @@ async def test_a_host_that_dropped_each_connection_is_used_when_it_keeps_one() -
                 while True:
                     try:
                         return await session.execute(READ)
-                    # The connection may be the last one that the node drops.
+                    # This attempt may get the last connection that the node drops, so try again.
                     except (ConnectionException, NoHostAvailable):
                         await asyncio.sleep(0)
 
@@ -370,9 +377,11 @@ async def test_connections_that_are_often_lost_are_reopened_by_the_policy(
     await pool.fill()
     for _ in range(6):
         pool.connections[-1].close(ConnectionException("lost"))
-        # If a connection is lost before the filling task has ended, the task fills once more.
+        # If the connection is lost while the filling task still runs, the same task opens another
+        # one.
         await until_on_loop(lambda: len(pool.connections) == 2 and is_filled(pool))
-    # The first two are reopened at once; for the other four, the policy gives the delay.
+    # The first two connections are reopened at once. For the other four, the reconnection policy
+    # gives the delay.
     assert len(delays) == 4
     pool.close()
 
@@ -381,7 +390,9 @@ async def test_connections_that_are_often_lost_are_reopened_by_the_policy(
 
 
 class Opener:
-    """Opens connections for a pool, after `gate` is set. `errors` has errors of the next ones."""
+    """Opens connections for a pool: each call waits until `gate` is set, and raises the next of
+    `errors` while there are any.
+    """
 
     def __init__(self, *errors: Exception) -> None:
         self.errors = list(errors)
@@ -402,9 +413,9 @@ class Opener:
 
 
 class FakeWaiter:
-    """A request that waits for a free stream, and records how that ends.
+    """A fake request that waits for a free stream. It records in `ends` what the pool calls.
 
-    :param error: raised by each of its methods, if it is set.
+    :param error: if given, each of its methods raises it.
     """
 
     def __init__(self, error: Exception | None = None) -> None:
@@ -431,7 +442,7 @@ class FakeWaiter:
 
 
 class Unanswered:
-    """A responder that ignores its answer."""
+    """A responder for a request whose answer does not matter."""
 
     def on_response(self, *answer: Any) -> None:
         pass
@@ -447,7 +458,7 @@ def send(connection: Connection) -> tuple[int, Any]:
 
 
 async def filled(size: int = 1, opener: Opener | None = None, **changed: Any) -> Any:
-    """Return a pool with `size` open connections."""
+    """Return a pool that has already opened `size` connections."""
     pool = pool_of(size, opener or Opener(), **changed)
     await pool.fill()
     return pool
@@ -511,18 +522,18 @@ async def test_waiting_requests_get_the_streams_of_a_new_connection_in_order() -
     pool = pool_of(1, opener)
     opener.on_open = lambda connection: connection.set_stream_limit(2)
     waiters: list[Any] = [FakeWaiter(), FakeWaiter(ZeroDivisionError()), FakeWaiter(), FakeWaiter()]
-    waiters[0].done = True  # it has timed out
+    waiters[0].done = True  # the request has timed out, so the pool must skip it
     for waiter in waiters[:3]:
         pool.wait_for_room(waiter)
     assert pool.waiting == 3
     await pool.fill()
     (connection,) = pool.connections
     assert waiters[0].ends == []
-    # The error of one request is its own.
+    # The error that this request raises must not affect the other requests in the queue.
     assert waiters[1].ends == [("room", connection), ("failed", waiters[1].error)]
     assert waiters[2].ends == [("room", connection)]
     assert pool.waiting == 0
-    # With a full connection, requests wait for its next free stream.
+    # The connection has no free stream, so the requests wait until one is free.
     streams = [send(connection) for _ in range(2)]
     pool.wait_for_room(waiters[3])
     pool._on_room(connection)
@@ -542,7 +553,8 @@ async def test_finished_requests_leave_the_queue_when_it_is_full() -> None:
     with pytest.raises(NoConnectionsAvailable, match="2 requests wait already"):
         pool.wait_for_room(waiters[2])
     waiters[0].done = True
-    # The queue is searched only now and then.
+    # The queue still counts the request that has ended, since the pool looks for such requests only
+    # after a while.
     with pytest.raises(NoConnectionsAvailable):
         pool.wait_for_room(waiters[2])
     await asyncio.sleep(1)

@@ -1,4 +1,7 @@
-"""Requests reach the shards of fake ScyllaDB nodes: ports, NAT, changed nodes, both APIs."""
+"""Requests reach the right shards of fake ScyllaDB nodes, in both APIs.
+
+The tests cover the shard-aware port, NAT and changed nodes.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,9 @@ def cluster(nodes: FakeCluster) -> Iterator[Cluster]:
 
 
 def warm_up(nodes: FakeCluster, execute: Callable[[int], Any], count: int = 1000) -> None:
-    """Execute for some keys, so that the driver learns the tablets; then forget the arrivals."""
+    """Execute a statement for each of `count` keys, so that the driver learns the tablets. Then
+    forget where these requests arrived.
+    """
     for key in range(count):
         execute(key)
     nodes.scylla.forget_arrivals()
@@ -76,7 +81,7 @@ def shards_at(node: Any) -> int:
 
 
 def shards_of(node: Any) -> list[int]:
-    """Return the shards of the node's pool connections, in order."""
+    """Return the shard of each of the node's pool connections, in ascending order."""
     return sorted(connection.shard for connection in node.connections if not connection.event_types)
 
 
@@ -94,8 +99,8 @@ def test_each_shard_has_a_connection_through_the_shard_aware_port(
     for node in nodes.scylla.nodes:
         connections = [connection for connection in node.connections if not connection.event_types]
         assert sorted(connection.shard for connection in connections) == list(range(node.shards))
-        # Before the first connection the driver does not know the shard-aware port. All other
-        # connections use it.
+        # The driver does not know the shard-aware port before its first connection. All other
+        # connections use that port.
         by_port = [
             connection
             for connection in connections
@@ -114,7 +119,8 @@ def test_hosts_have_sharding_info(nodes: FakeCluster, cluster: Cluster) -> None:
         assert isinstance(info, ShardingInfo)
         assert (info.shards_count, info.sharding_ignore_msb) == (node.shards, 12)
         assert info.shard_aware_port == node.shard_aware_port
-        # The first 12 bits of a token do not count, so this token is in the middle of the shards.
+        # The node ignores the first 12 bits of a token. In the remaining bits, this token is half
+        # of the range, so it belongs to the middle shard.
         assert info.shard_id_from_token(-(1 << 63) + (1 << 51)) == node.shards // 2
 
 
@@ -124,7 +130,7 @@ def test_nodes_of_cassandra_have_no_shards() -> None:
         cluster.connect()
         assert not cluster.is_shard_aware()
         assert cluster.shard_aware_stats() == {}
-        # The control connection, and one of the pool.
+        # Open are the control connection and one pool connection.
         assert plain[0].opened == 2
 
 
@@ -135,7 +141,7 @@ def test_shard_awareness_can_be_disabled(nodes: FakeCluster) -> None:
         assert not cluster.is_shard_aware()
         prepared = session.prepare(SELECT.format("vn"))
         session.execute(prepared, (1,))
-        # One connection to each of 3 nodes, and the control connection.
+        # Open are one connection to each of the 3 nodes, and the control connection.
         assert sum(len(node.connections) for node in nodes.nodes) == 4
 
 
@@ -169,7 +175,7 @@ def test_local_ports_are_free_ports_of_the_range(
             listener.bind(("0.0.0.0", port))  # without SO_REUSEADDR the port is exclusive
             listener.listen()
         except OSError:
-            # A connection that was just closed may still hold the port.
+            # A connection that was just closed may still use this port, so skip it.
             listener.close()
         else:
             taken[port] = listener
@@ -184,7 +190,8 @@ def test_local_ports_are_free_ports_of_the_range(
                 for connection in node.connections
                 if connection.local_port == node.shard_aware_port and connection.peer
             ]
-        # 7 + 5 + 8 shards, without the first connection to each of 3 nodes.
+        # Expected are 7 + 5 + 8 connections, one for each shard, without the first connection to
+        # each of the 3 nodes.
         assert len(ports) == 17
         assert taken
         assert all(low <= port <= high and port not in taken for port in ports)
@@ -238,7 +245,8 @@ def test_with_tls_the_shard_aware_tls_port_is_used(tmp_path: Any) -> None:
         until(lambda: all_connected(cluster))
         node = nodes.scylla.nodes[0]
         ports = [connection.local_port for connection in node.connections]
-        # 4 shards, without the first connection, which was opened before the port was known.
+        # Expected is one connection for each of 4 shards, without the first one, which was opened
+        # before the port was known.
         assert ports.count(node.shard_aware_port) == 3
 
 
@@ -284,7 +292,7 @@ def test_a_node_comes_back_with_another_number_of_shards(
     nodes.scylla.forget_arrivals()
     for key in range(300):
         session.execute(prepared, (key,))
-    # Each request has reached the right shard.
+    # Each request reached the shard that has its partition.
     assert nodes.scylla.arrivals.right == nodes.scylla.arrivals.counted == 300
 
 
@@ -301,12 +309,13 @@ def test_behind_a_nat_few_connections_are_opened() -> None:
             assert arrivals.wrong_node == 0
             stats = cluster.shard_aware_stats()
             assert len(stats) == 3
-        # Seven connections are those of the pool, and one may be the control connection.
+        # Seven are pool connections; one more may be the control connection.
         assert all(node.opened <= 14 for node in nodes.nodes)
 
 
 def test_behind_a_nat_the_normal_port_reaches_all_shards() -> None:
-    """Behind a NAT, the normal port assigns shards in turn, so each shard gets a connection.
+    """Behind a NAT, the node assigns shards in turn on its normal port, so the driver opens
+    connections until each shard has one.
 
     The driver opens at most eight connections to a node for that.
     """
@@ -348,7 +357,8 @@ def test_every_read_reaches_its_shard(
             session.execute(prepared, (key,))
         arrivals = nodes.scylla.arrivals
         assert (arrivals.right, arrivals.counted, arrivals.payloads) == (1000, 1000, 0)
-        # Both replicas of each partition are used.
+        # There are 8 shards, and all of them got requests: both replicas of each partition were
+        # used.
         assert len(arrivals.by_shard) == 8
         assert not any(node.malformed for node in nodes.nodes)
 
@@ -368,7 +378,7 @@ def nodes_of_seven() -> Iterator[FakeCluster]:
 def test_twenty_thousand_reads(
     nodes_of_seven: FakeCluster, keyspace: str, version: int, api: str
 ) -> None:
-    """When the driver knows all tablets, every read goes to the right shard of a replica."""
+    """When the driver knows all tablets, every read reaches the right shard of a replica."""
     count, nodes = 20_000, nodes_of_seven
     nodes.scylla.tablets_version = version
     text = SELECT.format(keyspace)
@@ -426,7 +436,7 @@ def test_most_reads_reach_their_shard_while_tablets_move(nodes: FakeCluster, ver
 def test_requests_succeed_while_connections_have_few_streams(
     nodes: FakeCluster, cluster: Cluster
 ) -> None:
-    """When a shard's connection is full, requests for other shards are not delayed."""
+    """If the connection to one shard is full, requests for other shards are not delayed."""
     session = cluster.connect()
     for pool in session._engine.pools.values():
         for connection in pool.connections:

@@ -1,4 +1,6 @@
-"""The schema of fake nodes becomes metadata. Endless pages are an error."""
+"""The driver reads the schema of fake nodes into metadata objects. A query whose pages never end is
+an error.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ async def test_the_schema_is_complete_when_connect_returns(max_version: int) -> 
             assert list(table.columns) == ["id", "c0"]
             assert table.options["comment"] == "it's a table"
             assert (table.keyspace_name, table.name, table.id is not None) == ("a", "t1", True)
-            # Objects are made at the first access, and then stay the same.
+            # Metadata objects are created at the first access, and then stay the same objects.
             assert metadata.keyspaces["a"].tables["t1"] is table
             assert metadata.keyspaces["a"] is metadata.keyspaces["a"]
             assert table.columns["id"].table is table
@@ -50,7 +52,7 @@ async def test_the_schema_is_complete_when_connect_returns(max_version: int) -> 
                 metadata.keyspaces["nowhere"]
             copied = pickle.loads(pickle.dumps(metadata.keyspaces["a"]))
             assert copied.export_as_string() == metadata.keyspaces["a"].export_as_string()
-            # 2 keyspaces x 3 tables.
+            # The schema has 2 keyspaces with 3 tables each.
             assert metadata.export_schema_as_string().count("CREATE TABLE") == 6
 
 
@@ -62,7 +64,7 @@ async def test_pages_have_schema_metadata_page_size_rows() -> None:
             assert {name: list(table.columns) for name, table in tables.items()} == {
                 f"t{number}": ["id", "c0"] for number in range(10)
             }
-            # 10 tables x 2 columns, in pages of 3 rows.
+            # Reading takes several pages: 10 tables with 2 columns each, in pages of 3 rows.
             assert len(schema_queries(node, "columns")) == 7
             assert {
                 request.page_size
@@ -83,7 +85,7 @@ async def test_no_schema_is_read_if_it_is_switched_off() -> None:
             ]
             assert not cluster.metadata.keyspaces
             assert cluster.metadata.replication_of("a") is None
-            # An explicit call reads the schema nevertheless.
+            # An explicit call reads the schema even if schema metadata is disabled.
             await cluster.refresh_table_metadata("a", "t1")
             assert list(cluster.metadata.keyspaces["a"].tables) == ["t0", "t1"]
 
@@ -152,7 +154,8 @@ async def test_tables_that_a_node_has_since_its_upgrade_are_read() -> None:
             "system_virtual_schema.tables": [{"keyspace_name": "v", "table_name": "t"}],
             "system_virtual_schema.columns": [column("v", "t", "id", "partition_key", 0)],
         }
-        node.has_peers_v2, node.release_version = False, "3.11.19"  # no virtual keyspaces, either
+        # a server of this version has no virtual keyspaces, either
+        node.has_peers_v2, node.release_version = False, "3.11.19"
         async with connected(node) as (cluster, _):
             assert list(cluster.metadata.keyspaces) == ["a"]
             node.has_peers_v2, node.release_version = True, "5.0.9"
@@ -177,7 +180,7 @@ async def test_only_the_keyspaces_in_schema_metadata_keyspaces_are_read() -> Non
             node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "b", "t0")
             node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", "new")
             await until_on_loop(lambda: "new" in cluster.metadata.keyspaces["a"].tables)
-            # The event of keyspace b has caused no query.
+            # The event about keyspace b has caused no query.
             assert len(schema_queries(node, "tables")) == 2
             await cluster.refresh_keyspace_metadata("b")
             assert "b" not in cluster.metadata.keyspaces
@@ -192,7 +195,8 @@ async def test_only_the_keyspaces_in_schema_metadata_keyspaces_are_read() -> Non
 
 
 async def test_mask_arguments_become_cql_literals() -> None:
-    # Type of the argument -> (value in the system table, CQL literal).
+    # Maps the type of a mask's argument to a value in the system table and the CQL literal expected
+    # for it.
     masks = {
         "text": ("it's", "'it''s'"),
         "int": ("7", "7"),
@@ -329,7 +333,9 @@ async def test_a_silent_node_fails_connect_but_optional_tables_may_be_refused() 
 def make_scylladb(
     node: FakeNode, tables: list[dict[str, Any]], keyspaces: list[dict[str, Any]]
 ) -> None:
-    """Turn the node into a ScyllaDB node, with these rows in ScyllaDB's own schema tables."""
+    """Make the node look like ScyllaDB, with these rows in the schema tables that only ScyllaDB
+    has.
+    """
     sharding = {
         "SHARD": "0",
         "NR_SHARDS": "1",
@@ -417,7 +423,7 @@ async def test_index_targets_of_scylladb_become_cql() -> None:
         "C3": "map<text, int>",
         'C"4': "int",
     }
-    # Target in the system table -> target in CQL.
+    # Maps the target of an index in the system table to the target in its CQL.
     targets = {
         '{"pk":["id","C3"],"ck":["C\\"4"]}': '(id, "C3"), "C""4"',
         "c1": "full(c1)",
@@ -513,7 +519,7 @@ async def test_altered_tablets_are_read_without_the_tables() -> None:
             await session.execute("ALTER KEYSPACE a WITH tablets = {'initial': 16}")
             assert cluster.metadata.keyspaces["a"].tablets == {"enabled": True, "initial": 16}
             assert cluster.metadata.keyspaces["a"].tables["t0"] is table
-            # Only at connect.
+            # The driver asked for it only when it connected.
             assert len(schema_queries(node, "tables")) == 1
 
 
@@ -578,7 +584,9 @@ async def test_connect_fails_if_paging_states_repeat(answer: Any) -> None:
 
 
 def pages_without_end() -> Any:
-    """Return a function that answers each request with another page, without end."""
+    """Return a function that answers each request with one more page, so that the result never
+    ends.
+    """
     states = itertools.count()
 
     def answer(request: Request) -> Any:

@@ -1,4 +1,4 @@
-"""Schema objects are built from rows of the schema tables, without nodes."""
+"""Schema objects are built from rows of the server's schema tables, without any node."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def pages(*rows: Any) -> ColumnPages:
 
 
 def source(*rows: Any, flags: Any = COMPOUND, extensions: Any = None, **parts: Any) -> TableSource:
-    """Return the rows of the table ks.t, with the key ``id`` and the columns `rows`.
+    """Return a source with the rows of table ks.t: the key column ``id``, then `rows`.
 
     :param parts: attributes of the source, such as its indexes.
     """
@@ -66,7 +66,7 @@ def names(columns: Any) -> list[str]:
 
 
 def test_a_table_is_built_from_its_rows() -> None:
-    """The table has its columns, keys and flags, and its rows are freed afterwards."""
+    """A table gets its columns, keys and flags from its rows, which are freed afterwards."""
     rows = source(row(b"a"), row(b"c", b"clustering", 0, b"desc"), row(b"s", b"static"))
     table = build.table(rows)
     assert (table.keyspace_name, table.name, table.virtual) == ("ks", "t", False)
@@ -77,7 +77,8 @@ def test_a_table_is_built_from_its_rows() -> None:
     assert table._exc_info is None
     assert rows.columns is not None
     assert rows.columns.pages == []
-    # Building the table used up its rows, so the page is freed after its last table.
+    # Building a table removes its rows from those that are left. A page is freed when no table in
+    # it is left.
     assert rows.columns.rows_of == {"ks": {}}
 
 
@@ -94,13 +95,13 @@ def test_a_table_has_its_indexes_triggers_and_dropped_columns(is_ordinary: bool)
         parts["triggers"] += [{"trigger_name": "z", "options": None}]
         parts["dropped"] = [
             {"column_name": "d", "type": "int", "dropped_time": dropped_time, "kind": "static"},
-            # Older servers have no kind in this table.
+            # On older servers, this row has no "kind".
             {"column_name": "e", "type": "text", "dropped_time": dropped_time},
         ]
     table = build.table(source(row(b"a"), **parts))
     assert table.indexes["by_a"].as_cql_query() == "CREATE INDEX by_a ON ks.t (a)"
     if is_ordinary:
-        # Tables without these parts share one empty mapping.
+        # All tables without triggers, dropped columns and views share one empty mapping.
         assert table.triggers is table.dropped_columns is table.views is NOTHING
         return
     assert {name: trigger.options for name, trigger in table.triggers.items()} == {
@@ -114,7 +115,7 @@ def test_a_table_has_its_indexes_triggers_and_dropped_columns(is_ordinary: bool)
 
 
 def test_options_of_extensions_and_of_scylladb() -> None:
-    """The table has the options of all sources."""
+    """The options of a table include those of extensions and those that only ScyllaDB has."""
     table = build.table(source(scylla=[{"cdc": {"enabled": "true"}, "version": None}]))
     assert table._exc_info is None
     assert table.options["comment"] == "a comment"
@@ -146,7 +147,7 @@ def test_damaged_pages_are_logged_and_a_table_without_key_is_incomplete(
     rows = source(row(b"a"))
     assert rows.columns is not None
     (body, begin, count) = rows.columns.pages[0]
-    # The first page claims one row more than it has.
+    # Let the first page claim one row more than it has.
     rows.columns.pages = [(body, begin, count + 1), (b"", 0, 0)]
     table = build.table(rows)
     assert "a page of the schema tables is damaged" in caplog.text
@@ -158,7 +159,7 @@ def test_damaged_pages_are_logged_and_a_table_without_key_is_incomplete(
 
 
 def test_a_table_s_mapping_of_views_is_kept_and_changed_in_place() -> None:
-    """A table that had no views gets a mapping of its own."""
+    """A table that had no views gets a mapping of its own, which later changes are made in."""
     view = view_source(KEY)
     table = build.table(source(views={"t": view}))
     assert names(table.views.values()) == ["t"]
@@ -171,7 +172,7 @@ def test_a_table_s_mapping_of_views_is_kept_and_changed_in_place() -> None:
     assert without_views.views is NOTHING
     build.with_views(without_views, {"o": other_view})
     assert list(without_views.views) == ["o"]
-    # The shared empty mapping has not changed.
+    # The empty mapping that tables share must not have changed.
     assert list(NOTHING) == []
 
 
@@ -217,7 +218,7 @@ def test_flags_decide_which_columns_a_table_shows(
     table = build.table(source(*rows, flags=None if flags is None else frozenset(flags)))
     assert names(table.columns.values()) == columns
     assert (table.is_compact_storage, table.is_cql_compatible) == (is_compact, is_compatible)
-    # A static compact table is stored with static columns, but has ordinary ones for CQL.
+    # A static compact table stores its columns as static, but CQL shows them as ordinary ones.
     if rows is STATIC:
         assert not any(column.is_static for column in table.columns.values())
         assert table.clustering_key == []
@@ -256,7 +257,8 @@ def test_targets_of_indexes_are_quoted_as_needed(
     cells = row(column.encode(), cql_type=cql_type.encode())
     index = build.table(source(cells, indexes=[("i", "COMPOSITES", options)])).indexes["i"]
     assert index.index_options == {"target": expected, "other": "x"}
-    # The options in the row are not changed; they are used as they are if that is right.
+    # The options dict of the row is not changed. If its target is already right, the index uses the
+    # same dict.
     assert options["target"] == target
     assert (index.index_options is options) == (target == expected)
     assert (index.keyspace_name, index.table_name, index.kind) == ("ks", "t", "COMPOSITES")
@@ -272,7 +274,9 @@ def test_targets_of_indexes_are_quoted_as_needed(
     ],
 )
 def test_damaged_indexes(index: Any, message: str) -> None:
-    """An index whose row is damaged is listed with its error, which the exported table contains."""
+    """An index whose row is damaged is still listed, with its error. The exported CQL of the table
+    contains that error.
+    """
     table = build.table(source(indexes=[index]))
     assert message in table.export_as_string()
     (damaged,) = table.indexes.values()
@@ -296,7 +300,7 @@ MASKS = {
 
 
 def mask(argument_type: str, value: Any, **changes: Any) -> dict[str, Any]:
-    """Return a row of the table of column masks."""
+    """Return a row of the schema table for column masks."""
     return {
         "column_name": "a",
         "function_keyspace": "system",
@@ -310,7 +314,7 @@ def mask(argument_type: str, value: Any, **changes: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("argument_type", MASKS)
 def test_the_argument_of_a_mask_is_a_literal(argument_type: str) -> None:
-    """The argument of a mask is the literal of its value."""
+    """In the exported CQL, the argument of a mask is written as a CQL literal."""
     value, literal = MASKS[argument_type]
     column_mask = (
         build.table(source(row(b"a"), masks=[mask(argument_type, value)])).columns["a"].mask
@@ -339,7 +343,9 @@ def test_masks_without_arguments_and_with_null() -> None:
 
 
 def test_a_mask_of_an_unknown_type() -> None:
-    """The exported table contains the error."""
+    """If the type of a mask's argument is unknown, the exported CQL of the table contains the
+    error.
+    """
     table = build.table(source(row(b"a"), masks=[mask("frozen<some_udt>", "x")]))
     assert "a literal of type some_udt cannot be made" in table.export_as_string()
 
@@ -374,7 +380,7 @@ def test_a_keyspace_without_replication_is_incomplete() -> None:
     keyspace = build.keyspace(keyspace_source(row=row))
     assert "the replication of the keyspace is None" in keyspace.export_as_string()
     assert keyspace.durable_writes
-    # A virtual keyspace needs no replication.
+    # A virtual keyspace has no replication.
     assert build.keyspace(keyspace_source(row={}, virtual=True))._exc_info is None
     damaged = {**keyspace_row("ks"), "durable_writes": ValueError("damaged")}
     assert "damaged" in build.keyspace(keyspace_source(row=damaged)).export_as_string()
@@ -386,7 +392,7 @@ def a_type(name: str, **changes: Any) -> dict[str, Any]:
 
 
 def function(name: str, kind: str = "function", **changes: Any) -> dict[str, Any]:
-    """Return a row of the table of functions or, as `kind` says, aggregates."""
+    """Return a row of the schema table for functions or, if `kind` says so, for aggregates."""
     row = {
         "keyspace_name": "ks", f"{kind}_name": name, "argument_types": ["int"],
         "argument_names": ["x"], "return_type": "text", "language": "java", "body": "return x;",
@@ -466,9 +472,9 @@ def test_tables_are_built_at_their_first_access() -> None:
     table = source(row(b"a"), indexes=[INDEX])
     keyspace = build.keyspace(keyspace_source(tables={"t": table}, views={"v": view_source(KEY)}))
     assert list(keyspace.tables) == ["t"]
-    # Listing the tables builds none.
+    # Listing the names of the tables builds no table.
     assert table._object is None
-    # An index builds its table.
+    # Reading an index builds the table that it belongs to.
     assert keyspace.indexes["by_a"].table_name == "t"
     assert keyspace.tables["t"] is table.object()
     assert keyspace.views["v"].base_table_name == "base"
@@ -485,7 +491,7 @@ def test_tables_are_built_at_their_first_access() -> None:
     ],
 )
 def test_tablets_of_a_keyspace(scylla: Any, tablets: Any) -> None:
-    """The row of ScyllaDB's table says whether a keyspace has tablets; for LocalStrategy, it is
+    """ScyllaDB's own table says whether a keyspace has tablets. For LocalStrategy this row is
     ignored.
     """
     assert build.keyspace(keyspace_source(scylla=scylla)).tablets == tablets
@@ -495,7 +501,7 @@ def test_tablets_of_a_keyspace(scylla: Any, tablets: Any) -> None:
     assert keyspace.tablets is None
 
 
-# -- a keyspace that is read again -----------------------------------------------------------------
+# -- a keyspace whose rows are read again ---------------------------------------------------------
 
 
 def test_a_keyspace_object_shows_tables_that_are_read_later() -> None:
@@ -517,12 +523,12 @@ def test_an_altered_keyspace_is_a_new_object() -> None:
     assert altered is not keyspace
     assert (keyspace.replication_strategy.replication_factor, altered.own_attribute) == (1, 5)
     assert altered.replication_strategy.replication_factor == 3
-    # Both show the tables of the new state.
+    # The old and the new keyspace object show the same tables, those of the new state.
     assert keyspace.tables is altered.tables
     assert list(keyspace.tables) == ["u"]
     assert type(keyspace.tables) is LazyMapping
     other_durability = {**keyspace_row("ks", 3), "durable_writes": False}
-    # Each of these changes alters the keyspace.
+    # Each of these changes leads to a new keyspace object.
     assert build.renewed_keyspace(altered, keyspace_source(row=other_durability)) is not altered
     with_tablets = keyspace_source(row=keyspace_row("ks", 3), scylla={"initial_tablets": 8})
     assert build.renewed_keyspace(altered, with_tablets) is not altered

@@ -1,5 +1,6 @@
-"""A table that was read from a result can be bound again, and the same table comes back, for every
-column type.
+"""Tables that were read from a result can be bound again.
+
+For every column type, reading the bound values gives the same table.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ OPTIONS = [ColumnOptions(), ColumnOptions(durations="struct")]
 def table_of(
     twins: Twins, cqltype: Any, cells: Sequence[bytes | None], options: ColumnOptions = OPTIONS[0]
 ) -> Any:
-    """Return the table of a page of `cells` with one column c0."""
+    """Return an Arrow table with one column c0 that has these cells."""
     page = column_plan(twins, [cqltype], options).read(
         page_of([[cell] for cell in cells]), 0, len(cells)
     )
@@ -55,24 +56,26 @@ def table_of(
 
 
 def bound(twins: Twins, cqltype: Any, table: Any) -> list[bytes | None]:
-    """Return the encoded value of each row of `table`."""
+    """Return the encoded value (or None) of each row of `table`, bound as a row of one column."""
     marker = ColumnMetadata("ks", "t", "c0", cqltype)
     plan = twins.bind.BindPlan([FakeColumn("c0", cqltype.build_codec(twins.codecs))], None)
     return [row.values()[0] for row in plan.bind_many(rows_of(table, [marker]), 4).rows()]
 
 
 def check_bound_again(twins: Twins, cqltype: Any, cells: Sequence[bytes | None]) -> None:
-    """Bind the table of `cells`, and check that the bound values make the same table, also for
-    slices.
+    """Read the table of `cells`, bind its rows, and check that the bound values give the same
+    table.
+
+    Slices of the table are checked, too.
     """
-    # The options select the Arrow types of the table.
+    # The options decide which Arrow types the table has.
     for options in OPTIONS:
         table = table_of(twins, cqltype, cells, options)
         table.validate(full=True)
         bound_table = table_of(twins, cqltype, bound(twins, cqltype, table), options)
         assert bound_table.schema == table.schema
         assert bound_table.equals(table)
-        # The arrays of a slice begin in the middle, and have several chunks.
+        # The arrays of a slice have an offset, and the sliced table has several chunks.
         parts_of_table = pyarrow.concat_tables([table.slice(1, 2), table.slice(3)])
         assert table_of(twins, cqltype, bound(twins, cqltype, parts_of_table), options).equals(
             table.slice(1).combine_chunks()
@@ -92,7 +95,7 @@ def test_every_type_with_nulls_and_empty_values(twins: Twins, case: tuple[Any, A
 def types_and_values(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrategy[Any]]]:
     """Return a strategy for pairs of a type and the strategy of its values.
 
-    These are the types of the codecs' tests, and sets and maps of all of them.
+    The types are those of the codecs' tests, and sets and maps of each of them.
     """
     inner = typed_values(depth - 1)
     return (
@@ -117,10 +120,10 @@ def pairs(keys: Any, values: Any) -> st.SearchStrategy[Any]:
 def nested_map(
     type_and_values: tuple[Any, Any], container_of: Any
 ) -> tuple[Any, st.SearchStrategy[Any]]:
-    """Return the type of a container of maps and the strategy of its values.
+    """Return the type of a container of maps, and the strategy of its values.
 
     :param type_and_values: the type of the maps' keys and values, and the strategy of their values.
-    :param container_of: a function that returns the container's type for the type of its items.
+    :param container_of: returns the container's type for the type of its items.
     """
     cqltype, cqltype_values = type_and_values
     map_values = pairs(cqltype_values, st.none() | cqltype_values)
@@ -164,7 +167,9 @@ def test_frames_of_polars(twins: Twins, data: st.DataObject) -> None:
 
 
 def may_be_nan(cqltype: Any) -> bool:
-    """Return True if pandas turns nulls of `cqltype` into NaN, which is a CQL value."""
+    """Return True if a column of `cqltype` becomes floats in pandas, where a null cannot be told
+    from a CQL NaN.
+    """
     return issubclass(cqltype, (t.FloatType, t.DoubleType)) or any(
         map(may_be_nan, cqltype.subtypes)
     )
@@ -189,7 +194,7 @@ def test_frames_of_pandas(twins: Twins, data: st.DataObject) -> None:
 
 
 def one_by_one(cqltype: Any, table: Any) -> list[Any]:
-    """Return the values of `table` for a bind marker of `cqltype`."""
+    """Return the value of each row of `table`, as it is passed to a bind marker of `cqltype`."""
     return [row[0] for row in rows_of(table, [ColumnMetadata("ks", "t", "c0", cqltype)])]
 
 
@@ -198,9 +203,11 @@ def arrow(values: list[Any], arrow_type: Any) -> Any:
 
 
 def test_numbers_of_other_types(twins: Twins) -> None:
-    """Numbers of other Arrow types are converted, and those that are no integers are refused."""
+    """Numbers of other Arrow types are converted. For an integer column, numbers with a fraction
+    are refused.
+    """
     big = 10**30
-    # These options select Arrow types of a fixed width for CQL's numbers of any size.
+    # With these options, CQL's decimals and varints get Arrow types of a fixed width.
     options = ColumnOptions(decimals=(38, 6), varints="int64")
     for cqltype, value in (
         (t.DecimalType, Decimal("-1.25")),
@@ -286,7 +293,7 @@ def test_structs_are_bound_to_user_types_by_field_name(twins: Twins) -> None:
         ValueError, match=r"row 0: column .* has the key 'town', which is not a field of ks.address"
     ):
         bound(twins, ADDRESS, pyarrow.table({"c0": pyarrow.array([{"town": "x"}])}))
-    # A struct of two fields is no tuple of one element.
+    # A struct of two fields cannot be bound as a tuple of one element.
     with pytest.raises((TypeError, ValueError), match='row 0: column "c0"'):
         bound(
             twins, tuple_of(t.Int32Type), pyarrow.table({"c0": pyarrow.array([{"f0": 1, "f1": 2}])})
@@ -294,7 +301,7 @@ def test_structs_are_bound_to_user_types_by_field_name(twins: Twins) -> None:
 
 
 def test_dictionaries_and_vectors_in_place(twins: Twins) -> None:
-    """Dictionary-encoded values are bound, and vectors are read without a copy."""
+    """Dictionary-encoded values can be bound, and vectors are bound without copying them."""
     key = uuid.uuid4()
     table = pyarrow.table(
         {"c0": pyarrow.array([key.bytes, None], pyarrow.binary()).dictionary_encode()}
@@ -308,15 +315,15 @@ def test_dictionaries_and_vectors_in_place(twins: Twins) -> None:
         (memoryview, rows[1]),
         (memoryview, rows[2]),
     ]
-    # The Arrow type differs from that of the vector, so each value is converted.
+    # The Arrow type is not that of the vector's elements, so each value is converted.
     assert one_by_one(vector_of(t.DoubleType, 8), vectors) == rows
     with pytest.raises(ValueError, match='row 0: column "c0"'):
         bound(twins, vector_of(t.FloatType, 9), vectors)
 
 
 OVERFLOWING = [
-    # Numbers whose nanoseconds or milliseconds do not fit in 64 bits: after the overflow they would
-    # be 0 or another number.
+    # The nanoseconds or milliseconds of these numbers do not fit in 64 bits. If the overflow went
+    # unnoticed, the result would be 0 or another number.
     ("duration", 10**11, "m8[s]"),
     ("duration", 2**55, "m8[s]"),
     ("duration", 200_000, "m8[D]"),
@@ -340,15 +347,15 @@ def test_times_that_overflow_in_numpy_are_refused(
 ) -> None:
     numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     cqltype = lookup_cqltype(name)
-    # The smallest number is NaT, which is null.
+    # The smallest 64-bit number is NaT ("not a time"), which is bound as null.
     array = numpy.array([1, number, -(1 << 63)], "int64").view(unit)
     rows = numpy.zeros(3, dtype=[("c0", unit)])
     rows["c0"] = array
     tables = [rows]
-    # NumPy has no masked arrays of a structure with this unit.
+    # NumPy cannot mask an array of records with this unit.
     if unit != "m8[25h]":
         tables.append(numpy.ma.array(rows, mask=[(False,), (False,), (True,)]))
-    # pandas has columns of these units only.
+    # pandas has columns only for these units.
     if unit[3:] in ("s]", "us]", "ms]"):
         series = pandas.Series(array)
         tables += [
@@ -363,8 +370,8 @@ def test_times_that_overflow_in_numpy_are_refused(
 def test_numpy_times_of_all_units_are_converted(twins: Twins) -> None:
     """NumPy's times of any unit are converted without overflow."""
     numpy = pytest.importorskip("numpy")
-    # Expected are milliseconds for timestamps, nanoseconds for times, and days for dates, in which
-    # 2**31 is 1970-01-01.
+    # The expected numbers are milliseconds for timestamps, nanoseconds for times, and days for
+    # dates, where 2**31 is 1970-01-01.
     for name, number, unit, expected in (
         ("timestamp", 5, "M8[s]", 5000),
         ("timestamp", -5, "M8[25m]", -5 * 25 * 60_000),
@@ -377,7 +384,7 @@ def test_numpy_times_of_all_units_are_converted(twins: Twins) -> None:
     ):
         cqltype = lookup_cqltype(name)
         rows = numpy.zeros(2, dtype=[("c0", unit)])
-        # The smallest number is NaT, which is null.
+        # The smallest 64-bit number is NaT ("not a time"), which is bound as null.
         rows["c0"] = numpy.array([number, -(1 << 63)], "int64").view(unit)
         assert array_values(rows["c0"], cqltype) == [expected, None]
         cells = bound(twins, cqltype, rows)
@@ -392,9 +399,9 @@ def test_numpy_times_of_all_units_are_converted(twins: Twins) -> None:
 
 def test_days_and_times_that_datetime_cannot_hold(twins: Twins) -> None:
     numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
-    far_days = 5_000_000  # in the year 15659
+    far_days = 5_000_000  # a day in the year 15659
     day_ms = 86_400_000
-    # The smallest number is NaT, which is null.
+    # The smallest 64-bit number is NaT ("not a time"), which is bound as null.
     array = numpy.array([far_days, -far_days, numpy.iinfo("int64").min], dtype="int64").view(
         "M8[D]"
     )
@@ -423,7 +430,7 @@ def test_columns_of_pandas(twins: Twins) -> None:
     """Objects of pandas and NumPy in data frames are converted, and others are refused."""
     numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     timestamp = pandas.Timestamp("2026-11-21T00:30", tz="Europe/Berlin")
-    # 2**31 is 1970-01-01.
+    # As a date, 2**31 is 1970-01-01.
     day_of_timestamp = 2**31 + 20_778
     # Timestamps and time deltas are converted; NaT is null.
     frame = pandas.DataFrame({"c0": [timestamp, pandas.NaT]})
@@ -448,20 +455,20 @@ def test_columns_of_pandas(twins: Twins) -> None:
     assert one_by_one(tuple_of(t.TimestampType, t.SimpleDateType), tuples) == [
         (int(timestamp.timestamp() * 1000), None)
     ]
-    # The array of a vector is passed on unchanged; that of a list is converted.
+    # The array of a vector is passed on as the same object; that of a list is converted.
     reals = numpy.array([1.5, float("nan")], dtype="f4")
     vectors = pandas.DataFrame({"c0": [reals, None]})
     assert one_by_one(vector_of(t.FloatType, 2), vectors)[0] is reals
     assert one_by_one(
         list_of(t.Int32Type), pandas.DataFrame({"c0": [numpy.array([2.0, 3.0])]})
     ) == [[2, 3]]
-    # Date offsets and dicts are durations.
+    # Date offsets of pandas, and dicts, are bound as durations.
     offsets = pandas.DataFrame(
         {"c0": [pandas.DateOffset(months=1, nanoseconds=3), {"days": 2}, None]}, dtype=object
     )
     assert one_by_one(t.DurationType, offsets) == [Duration(1, 0, 3), Duration(0, 2, 0), None]
     for cqltype, value in (
-        # Only the months, days and nanoseconds of an offset are read.
+        # Only the months, days and nanoseconds of an offset are used.
         (t.DurationType, pandas.DateOffset(years=1)),
         (map_of(t.UTF8Type, t.Int32Type), [("a",)]),
         (list_of(t.TimeType), 5),
@@ -495,7 +502,7 @@ def test_nested_uuids_and_times_in_pandas(twins: Twins) -> None:
         "f2": None,
         "f3": datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc),
     }
-    # Lists, sets and vectors are arrays of objects.
+    # In pandas, lists, sets and vectors are arrays of objects.
     for container_of in (list_of, set_of, lambda cqltype: vector_of(cqltype, 1)):
         array = read_by_pandas(container_of(t.UUIDType), [key])
         assert isinstance(array, numpy.ndarray)
@@ -517,5 +524,5 @@ def test_nan_in_a_column_of_objects_is_a_number_for_float_types() -> None:
         values = series_values(series, cqltype)
         assert all(math.isnan(value) for value in values[:3])
         assert values[3:] == [None] * 4
-    # For other types, NaN is null.
+    # For all types but floats, NaN is bound as null.
     assert series_values(series, t.UTF8Type) == [None] * 7

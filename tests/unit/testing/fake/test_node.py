@@ -1,5 +1,5 @@
-"""FakeNode on the wire: requests and responses, in bytes written by hand from the
-specifications.
+"""`FakeNode` on the wire. Requests and expected responses are bytes that were written by hand from
+the protocol specifications.
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ def ask(client: RawClient, text: str, stream: int = 0) -> Envelope:
 
 
 def test_options(node: FakeNode) -> None:
-    """SUPPORTED contains the node's protocol versions and the options of the test."""
+    """The SUPPORTED response lists the node's protocol versions and the options that the test gave
+    it.
+    """
     node.supported = {"COMPRESSION": [], "CQL_VERSION": ["3.4.7"], "SCYLLA_SHARD": ["1"]}
     with RawClient(node) as client:
         version, flags, stream, opcode, body = client.ask(envelope(5, Opcode.OPTIONS, b"", 3))
@@ -94,17 +96,19 @@ def test_options(node: FakeNode) -> None:
 
 
 def test_version_4_without_frames(client: RawClient) -> None:
-    """A query is answered with an envelope."""
+    """In version 4 a query is answered with a bare envelope, without the frames ("segments") of
+    version 5.
+    """
     assert ask(client, "anything", 0x0102) == (0x84, 0, 0x0102, Opcode.RESULT, VOID)
 
 
 def test_version_5_with_frames(node: FakeNode) -> None:
-    """Queries in a segment are answered in a segment."""
+    """In version 5, queries that are sent in a segment are answered in a segment."""
     with RawClient(node) as client:
         client.start(5)
         client.send(in_segment(query("one", 5, 1) + query("two", 5, 2)))
-        # Two envelopes of version 5 with the streams 1 and 2, RESULT (8), 4 bytes of body, and
-        # VOID (1).
+        # Expected are two envelopes of version 5 for the streams 1 and 2. Each is a RESULT (opcode
+        # 8) with a body of 4 bytes, which says VOID (1).
         void_results = bytes.fromhex("85 00 0001 08 00000004 00000001") + bytes.fromhex(
             "85 00 0002 08 00000004 00000001"
         )
@@ -113,7 +117,9 @@ def test_version_5_with_frames(node: FakeNode) -> None:
 
 
 def test_queries_to_the_tables_of_an_application(node: FakeNode, client: RawClient) -> None:
-    """Only statements about the node's own tables are left out of `queries`."""
+    """`queries` leaves out statements about the node's own system tables, and nothing else: texts
+    and keyspace names that only look like "system" are kept.
+    """
     texts = ["INSERT INTO ecosystem", "SELECT 'the system. And'", "SELECT v FROM system_data.t"]
     for text in ["SELECT key FROM system.local", *texts, 'SELECT v FROM "system_schema".tables']:
         ask(client, text)
@@ -121,11 +127,13 @@ def test_queries_to_the_tables_of_an_application(node: FakeNode, client: RawClie
 
 
 def test_a_request_in_many_frames_and_pieces(node: FakeNode) -> None:
-    """The node assembles the request and answers it."""
+    """The node assembles a request that comes in several frames, cut at arbitrary bytes, and
+    answers it.
+    """
     text = "x" * 200_000
     request = query(text, 5)
-    # 131,071 bytes is the largest payload of a segment; pieces of 50,001 bytes end anywhere in
-    # one.
+    # 131,071 bytes is the largest payload of a segment. The data is sent in pieces of 50,001 bytes,
+    # so a piece may end anywhere within a segment.
     data = b"".join(
         encode_segment(request[start : start + 131_071], self_contained=False, compressed=False)
         for start in (0, 131_071)
@@ -158,10 +166,9 @@ def test_version_5_with_lz4(node: FakeNode) -> None:
 
 @pytest.mark.skipif(not HAVE_LZ4, reason="needs lz4")
 def test_version_4_with_lz4(node: FakeNode) -> None:
-    """A compressed body has the flag 0x01 and begins with its uncompressed length
-    (native_protocol_v4.spec, section 2.2).
+    """A compressed body has the flag 0x01 and begins with its uncompressed length.
 
-    Each body is compressed separately.
+    Each body is compressed separately; see native_protocol_v4.spec, section 2.2.
     """
     startup = bytes.fromhex("0001 000b") + b"COMPRESSION" + bytes.fromhex("0003") + b"lz4"
     body = bytes.fromhex("00000004") + b"USE " + bytes.fromhex("0001 00")
@@ -209,8 +216,9 @@ def test_a_newer_version_is_refused_in_the_node_s_own_version(opcode: int) -> No
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_the_right_password_is_accepted_and_a_wrong_one_refused(version: int) -> None:
-    """This holds for both versions of the framing."""
-    # [bytes] of NUL "al" NUL "pw", and of NUL "al" NUL "px"
+    """The node accepts the right password and refuses a wrong one, with and without segments."""
+    # The values of AUTH_RESPONSE, each after its length: NUL "al" NUL "pw" (right), and NUL "al"
+    # NUL "px" (wrong).
     right_token, wrong_token = (
         bytes.fromhex("00000006 00 616c 00 7077"),
         bytes.fromhex("00000006 00 616c 00 7078"),
@@ -227,8 +235,8 @@ def test_the_right_password_is_accepted_and_a_wrong_one_refused(version: int) ->
                 request = envelope(version, Opcode.AUTH_RESPONSE, token)
                 # In version 5, segments begin after the response to STARTUP.
                 client.send(request if version == 4 else in_segment(request))
-                # the payload of a segment, or the header of an envelope: byte 4 is the opcode of
-                # both
+                # In version 5, this is the payload of a segment; in version 4, the header of an
+                # envelope. Byte 4 is the opcode in both.
                 response = client.segment() if version == 5 else client.read(9)
                 assert response[4] == expected_opcode
 
@@ -270,7 +278,10 @@ def test_malformed_requests_are_refused_and_recorded(
 
 
 def test_all_parameters_of_a_query(node: FakeNode) -> None:
-    """A QUERY with every flag except that for names (native_protocol_v5.spec, section 4.1.4)."""
+    """The node decodes a QUERY with every flag except that for value names.
+
+    See native_protocol_v5.spec, section 4.1.4.
+    """
     body = bytes.fromhex(
         "00000001 51 0006 000001bf"
         "0003 00000001 07 ffffffff fffffffe"  # values
@@ -303,7 +314,9 @@ def test_all_parameters_of_a_query(node: FakeNode) -> None:
 
 
 def test_named_values_payload_and_tracing(node: FakeNode, client: RawClient) -> None:
-    """The request has its names, values and payload, and the response a tracing id."""
+    """The decoded request has the names, values and payload that were sent, and the response has a
+    tracing id.
+    """
     payload = bytes.fromhex("0001 0001 61 00000001 62")
     body = payload + bytes.fromhex("00000001 51 0001 41 0001 0001 6b 00000001 07")
     _, flags, _, _, answer = client.ask(
@@ -323,8 +336,8 @@ def test_prepare_execute_and_batch(node: FakeNode, client: RawClient) -> None:
     prepare = envelope(4, Opcode.PREPARE, len(text).to_bytes(4, "big") + text.encode())
     _, _, _, opcode, body = client.ask(prepare)
     assert opcode == Opcode.RESULT
-    # native_protocol_v4.spec, section 4.2.5.4: kind, id, one bind column (k int of ks.t), no
-    # partition key index, no result columns.
+    # Expected is the body that native_protocol_v4.spec describes in section 4.2.5.4: the kind, the
+    # id, one bind column (k int of ks.t), no partition key index and no result columns.
     assert body == bytes.fromhex("00000004 0010") + query_id + bytes.fromhex(
         "00000001 00000001 00000000 0002 6b73 0001 74 0001 6b 0009 00000004 00000000"
     )
@@ -353,7 +366,7 @@ def test_prepare_execute_and_batch(node: FakeNode, client: RawClient) -> None:
     assert [statement.values for statement in batched.statements] == [[], [b"\0\0\0\x08"]]
     assert node.prepared == [text]
     node.forget_prepared()
-    # Both requests get the error 0x2500, "unprepared", with the id.
+    # Both requests get the error 0x2500 ("unprepared") with the id that the node does not know.
     for request in (execute, envelope(4, Opcode.BATCH, batch)):
         _, _, _, opcode, body = client.ask(request)
         assert opcode == Opcode.ERROR
@@ -362,7 +375,9 @@ def test_prepare_execute_and_batch(node: FakeNode, client: RawClient) -> None:
 
 
 def test_a_primed_prepare_in_version_5(node: FakeNode) -> None:
-    """The response has the ids and both kinds of columns."""
+    """In version 5, the response to PREPARE has both ids, the bind columns and the result
+    columns.
+    """
     node.prime_prepare(
         "S", [("k", "int")], [("v", "text")], pk_indexes=[0], query_id=b"i", metadata_id=b"m"
     )
@@ -386,7 +401,7 @@ def answer_body(node: FakeNode, client: RawClient, answer: Any) -> tuple[int, by
 
 
 def test_results(node: FakeNode, client: RawClient) -> None:
-    """Each kind of result has the bytes of the specification."""
+    """The node encodes each kind of result as the specification describes it."""
     assert answer_body(node, client, set_keyspace("ks")) == (
         Opcode.RESULT,
         bytes.fromhex("00000003 0002 6b73"),
@@ -411,8 +426,10 @@ def test_results(node: FakeNode, client: RawClient) -> None:
 
 
 def test_rows_without_metadata_and_with_changed_metadata(node: FakeNode) -> None:
-    """The response has the flag No_metadata if the client's id is right, otherwise Metadata_changed
-    with the new id (native_protocol_v5.spec, section 4.2.5.2).
+    """Rows have the flag No_metadata if the client sent the right metadata id; otherwise the flag
+    Metadata_changed and the new id.
+
+    See native_protocol_v5.spec, section 4.2.5.2.
     """
     node.prime_prepare("S", [], [("k", "int")], query_id=b"i")
     node.prime("S", rows([("k", "int")], [(7,)], metadata_id=b"new"))
@@ -508,7 +525,9 @@ ERRORS = [
 
 @pytest.mark.parametrize(("answer", "body_in_4", "body_in_5"), ERRORS)
 def test_errors(node: FakeNode, answer: Message, body_in_4: str, body_in_5: str) -> None:
-    """Each error has the bytes beside it in versions 4 and 5."""
+    """The node encodes each error of ERRORS as the bytes that the table gives for versions 4 and
+    5.
+    """
     node.prime("Q", answer)
     with RawClient(node) as client:
         client.start(4)
@@ -546,7 +565,7 @@ def test_system_tables() -> None:
             b"\x7f\0\0\2",
             node.port.to_bytes(4, "big"),
         )
-        # a query gets the columns that it selects
+        # The response to a query has only the columns that the query selects.
         (row,) = wire.decode_rows(ask(client, "select key, schema_version from system.local").body)
         assert list(row) == ["key", "schema_version"]
         # there are no other nodes, and no schema
@@ -578,7 +597,10 @@ def test_a_peer_that_was_never_started_is_a_host_without_a_port(
 
 
 def test_use(node: FakeNode, client: RawClient) -> None:
-    """USE changes the keyspace, lower-case if it is not quoted, and fails for unknown keyspaces."""
+    """USE changes the keyspace of the connection, and fails if the keyspace is unknown.
+
+    A name that is not quoted is changed to lower case.
+    """
     assert ask(client, 'USE "Mine"').body == bytes.fromhex("00000003 0004") + b"Mine"
     assert ask(client, "use Mine;").body == bytes.fromhex("00000003 0004") + b"mine"
     node.keyspaces = {"ks"}
@@ -602,7 +624,7 @@ def test_later_primes_are_tried_first_and_may_be_limited(node: FakeNode, client:
     limited_prime = node.prime(
         lambda request: request.stream == 5, set_keyspace("function"), times=1
     )
-    # the keyspace follows the kind of the result (4 bytes) and its length (2 bytes)
+    # The keyspace follows the kind of the result (4 bytes) and the length of the name (2 bytes).
     keyspaces = [
         ask(client, "SELECT 1", 5).body[6:],
         ask(client, "SELECT 1", 5).body[6:],
@@ -618,14 +640,14 @@ def test_later_primes_are_tried_first_and_may_be_limited(node: FakeNode, client:
 
 
 def test_sequences_and_functions(node: FakeNode, client: RawClient) -> None:
-    """Responses may come from a sequence or a function; other objects are refused."""
+    """Responses may come from a sequence or a function. Objects of other kinds are refused."""
 
     def keyspace_of_stream(request: Request) -> Message:
         return set_keyspace(str(request.stream))
 
     node.prime("Q", sequence(error(ErrorCode.OVERLOADED), keyspace_of_stream))
-    # The last byte of "Overloaded" or of the keyspace; the last answer of a sequence is used for
-    # all later requests.
+    # `body[-1]` is the last byte of the message "Overloaded" or of the keyspace's name. When a
+    # sequence is used up, its last answer is repeated for all later requests.
     assert [ask(client, "Q", stream).body[-1:] for stream in (1, 2, 3)] == [b"d", b"2", b"3"]
     with pytest.raises(TypeError, match="neither"):
         node.prime("Q", "an answer")  # type: ignore[arg-type]
@@ -634,11 +656,11 @@ def test_sequences_and_functions(node: FakeNode, client: RawClient) -> None:
 
 
 def test_held_answers(node: FakeNode, client: RawClient) -> None:
-    """Held answers are sent when they are released, in any order and with other content."""
+    """The test can release held answers in any order, and replace their content."""
     held_answer = hold(set_keyspace("default"))
     node.prime("Q", held_answer)
     client.send(query("Q", 4, 1) + query("Q", 4, 2) + query("Q", 4, 3) + query("other", 4, 4))
-    # Other requests are answered in the meantime.
+    # While three requests are held, the node answers another one.
     assert client.envelope().stream == 4
     assert [held_request.request.stream for held_request in held_answer.wait(3)] == [1, 2, 3]
     held_answer.held[1].release(set_keyspace("second"))
@@ -650,7 +672,7 @@ def test_held_answers(node: FakeNode, client: RawClient) -> None:
     with pytest.raises(AssertionError, match=r"2 requests were held back within 0\.01 s, not 5"):
         held_answer.take(5, 0.01)
     held_answer.take(1)
-    # releases the third request, and no longer holds later ones
+    # `open` releases the third request, and later requests are not held any more.
     held_answer.open()
     assert client.envelope().stream == 3
     assert ask(client, "Q", 7).stream == 7
@@ -686,7 +708,7 @@ def test_garbage_and_raw_bytes_are_sent_unchanged(node: FakeNode, client: RawCli
         client_5.send(in_segment(query("garbage", 5)))
         assert client_5.read(9) == b"123456789"
         client_5.send(in_segment(query("raw", 5)))
-        # Raw bytes are put into a segment, garbage is not.
+        # In version 5, raw bytes are put into a segment, while garbage is sent as it is.
         assert client_5.segment() == b"abc"
 
 
@@ -757,7 +779,7 @@ def test_a_node_can_accept_connections_and_hang(node: FakeNode) -> None:
     node.accept_but_hang()
     with RawClient(node) as client:
         client.send(envelope(4, Opcode.OPTIONS, b""))
-        # no response is expected, so the test does not wait long
+        # The node must not respond, so a short timeout is enough.
         client.settimeout(0.02)
         with pytest.raises(TimeoutError):
             client.read(1)
@@ -784,7 +806,7 @@ def test_requests_during_a_pause_are_answered_after_it(node: FakeNode, client: R
     held_answer.release()
     client.send(query("Q", 4, 2))
     node.resume()
-    # The order is not determined.
+    # The two responses may come in either order.
     assert sorted((client.envelope().stream, client.envelope().stream)) == [1, 2]
 
 
@@ -855,16 +877,16 @@ def test_a_stopped_node_leaves_nothing_behind() -> None:
         RawClient(node)
     with pytest.raises(RuntimeError, match="is not running"):
         node.drop_connections()
-    # Stopping it again has no effect.
+    # Stopping a node that is already stopped has no effect.
     node.stop()
-    with node:  # the node comes back at the same port
+    with node:  # the node starts again at the same port
         assert node.port == port
         with RawClient(node) as second_client:
             second_client.start(5)
 
 
 def test_a_port_that_is_taken() -> None:
-    """Starting the node raises an error that names the port."""
+    """If the port is in use, starting the node raises an error that names the port."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(OSError, match=f"127.0.0.1:{port} is in use; port=0 takes a free") as no:
@@ -873,10 +895,12 @@ def test_a_port_that_is_taken() -> None:
 
 
 def test_the_port_of_a_node_that_is_not_running() -> None:
-    """The error says how to start the node, unless the port was given."""
+    """The port of a node that is not running is unknown unless the test chose it; the error says
+    how to start the node.
+    """
     node = FakeNode()
     with pytest.raises(RuntimeError) as raised:
-        # any use of the attribute
+        # any use of the attribute raises
         print(node.port)
     assert str(raised.value) == (
         "this FakeNode is not running: write `with FakeNode(...) as node:`"
@@ -887,7 +911,7 @@ def test_the_port_of_a_node_that_is_not_running() -> None:
 
 @pytest.mark.parametrize("version", [2, 9, "5", None])
 def test_a_version_that_the_node_does_not_speak(version: Any) -> None:
-    """The error says which versions there are."""
+    """If the node does not speak the requested version, the error says which versions exist."""
     with pytest.raises(ValueError, match=f"^max_version is 3, 4, 5 or 6, not {version!r}$"):
         FakeNode(max_version=version)
 
@@ -906,7 +930,7 @@ def test_any_opcode_can_be_sent(node: FakeNode, client: RawClient) -> None:
     ],
 )
 def test_a_code_that_is_not_a_number(code: Any, message: str) -> None:
-    """The error suggests a constant of ErrorCode."""
+    """If an error code is not a number, the error suggests a constant of ErrorCode."""
     with pytest.raises(TypeError) as raised:
         error(code, "busy")
     assert str(raised.value) == f"the code of an error is a number: {message}"
@@ -924,7 +948,7 @@ def test_a_code_that_is_not_a_number(code: Any, message: str) -> None:
     ],
 )
 def test_columns_that_are_not_pairs(columns: Any, refused: str) -> None:
-    """The error shows how to write columns."""
+    """If columns are not pairs of name and type, the error shows how to write them."""
     message = f"columns are (name, type) pairs: [('k', 'int')], not {refused}"
     for make in (rows, lambda columns: FakeNode().prime_prepare("Q", columns)):
         with pytest.raises(TypeError) as raised:
@@ -947,7 +971,7 @@ def test_columns_that_are_not_pairs(columns: Any, refused: str) -> None:
 def test_a_value_that_cannot_be_encoded(
     kind: str, value: Any, fault: type[Exception], message: str
 ) -> None:
-    """The error names the row, the column and the value."""
+    """If a value cannot be encoded, the error names the row, the column and the value."""
     with pytest.raises(fault) as raised:
         rows([("k", kind)], [(None,), {"k": value}])
     assert str(raised.value).startswith(f"row 1, column k ({kind}): {message}")
