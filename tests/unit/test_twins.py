@@ -1,7 +1,7 @@
-"""The Python and the compiled implementation have the same names, signatures, constructors,
+"""Both implementations of each module (the twins) have the same names, signatures, constructors,
 constants and attributes.
 
-The compiled modules are checked to be really compiled.
+The compiled modules are also checked to be really compiled.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def public_names(module: ModuleType) -> set[str]:
 
 
 def parameters(function: Any) -> list[tuple[str, Any, bool]] | None:
-    """Return (name, kind, whether it has a default) of each parameter; None if Python knows no
-    signature.
+    """Return (name, kind, whether it has a default) for each parameter of `function`; None if
+    Python cannot tell its signature.
     """
     try:
         signature = inspect.signature(function)
@@ -103,26 +103,28 @@ def test_every_compiled_module_is_a_twin(compiled: Twins) -> None:
 
 # -- constructors ----------------------------------------------------------------------------------
 
-# Compiled classes have no signature, so we call them to find out which arguments they accept. The
-# error's message has one of these phrases if the arguments do not match the parameters.
+# Compiled classes have no signature, so call them to find out which arguments they accept. If the
+# arguments do not match the parameters, the message of the error has one of these phrases.
 MISMATCH = re.compile(r"keyword argument|positional argument|required .*argument|no arguments")
 
 
-# Constructors that cannot be compared: the compiled `Codec` refuses every call, because only
-# functions of its module create codecs; `RowBase` has the constructor of `tuple`.
+# Constructors that are not compared. The compiled `Codec` refuses every call, because only
+# functions of its module create codecs. `RowBase` has the constructor of `tuple`.
 NOT_CALLED = {("codecs", "Codec"), ("rows", "RowBase")}
 
 
 class Call(NamedTuple):
-    """Arguments for a constructor, all of which have wrong types."""
+    """The arguments of one call of a constructor. Their values are plain objects, so the types are
+    all wrong.
+    """
 
     positional: tuple[object, ...]
     named: dict[str, object]
 
 
 def calls_for(python_class: type[Any]) -> list[Call]:
-    """Return calls that match the parameters of the class `python_class`, and calls with one
-    argument too many or too few.
+    """Return some calls that match the parameters of `python_class`, and some with one argument too
+    many or too few.
     """
     parameters = list(inspect.signature(python_class).parameters.values())
     positional_parameters = [
@@ -154,9 +156,10 @@ def calls_for(python_class: type[Any]) -> list[Call]:
 
 
 def accepts_call(cls: type[Any], call: Call) -> bool:
-    """Return True if the names and the number of the arguments match the parameters of `cls`.
+    """Return True if the constructor of `cls` accepts these argument names and this number of
+    arguments.
 
-    Errors that the values of the arguments cause do not count.
+    Errors because of the values of the arguments do not count.
     """
     try:
         cls(*call.positional, **call.named)
@@ -168,7 +171,7 @@ def accepts_call(cls: type[Any], call: Call) -> bool:
 
 
 def fits(python: type[Any], call: Call) -> bool:
-    """Return True if the arguments match the signature of the Python class."""
+    """Return True if the arguments match the signature of the class, according to `inspect`."""
     try:
         inspect.signature(python).bind(*call.positional, **call.named)
     except TypeError:
@@ -191,17 +194,18 @@ def test_same_constructors(name: str, compiled: Twins) -> None:
 
 # -- constants and attributes ----------------------------------------------------------------------
 
-# Constants that may differ. RELEASES_SAFELY says what the twin itself is able to do.
+# Constants whose values may differ. RELEASES_SAFELY says what the implementation itself is able to
+# do.
 DIFFERENT_CONSTANTS = {("arrow_capsules", "RELEASES_SAFELY")}
-# Attributes that only the Python class has. It inherits these from `QueryParams`; they are always
-# None or False, and the compiled class does not need them.
+# Attributes that only the Python class has. It inherits them from `QueryParams`, where they are
+# always None or False for this class, so the compiled class does without them.
 PYTHON_ATTRIBUTES = {
     ("happy_path", "ExecuteBodyBase"): {"keyspace", "now_in_seconds", "value_names"}
 }
 
 
 def classes(name: str, compiled: Twins) -> list[tuple[type[Any], type[Any]]]:
-    """Return the public classes of both twins, in pairs."""
+    """Return pairs of the public classes of a module: the Python class and its compiled twin."""
     python_module, compiled_module = _impl.twin(name, "python"), getattr(compiled, name)
     return [
         (getattr(python_module, public_name), getattr(compiled_module, public_name))
@@ -219,7 +223,7 @@ def constants(module: ModuleType) -> dict[str, object]:
 
 
 def own_constants(module: ModuleType) -> set[str]:
-    """Return the constants that the Python module defines itself."""
+    """Return the constants that the Python module itself defines."""
     targets = [
         target
         for node in ast.parse(inspect.getsource(module)).body
@@ -233,7 +237,7 @@ def own_constants(module: ModuleType) -> set[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_same_constants(name: str, compiled: Twins) -> None:
-    """Constants of both implementations have the same values, except those in
+    """Constants have the same values in both implementations, except those in
     DIFFERENT_CONSTANTS.
     """
     python_module, compiled_module = _impl.twin(name, "python"), getattr(compiled, name)
@@ -251,7 +255,7 @@ def attributes(kind: type[Any]) -> set[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_same_public_attributes_of_classes(name: str, compiled: Twins) -> None:
-    """Classes have the same attributes, except those in PYTHON_ATTRIBUTES."""
+    """Twin classes have the same public attributes, except those in PYTHON_ATTRIBUTES."""
     for python_class, compiled_class in classes(name, compiled):
         only_in_python = PYTHON_ATTRIBUTES.get((name, python_class.__name__), set())
         assert attributes(python_class) - only_in_python == attributes(compiled_class), (
@@ -277,7 +281,9 @@ def test_compiled_modules_are_extension_modules(name: str, compiled: Twins) -> N
 
 
 def test_the_lane_is_what_it_says() -> None:
-    """The implementation in use is that of the lane, or Python with a reason."""
+    """The driver uses the implementation that this test run is for (LANE). If it uses Python, there
+    must be a reason for it.
+    """
     if LANE == "c":
         assert _impl.implementation == "c", _impl.fallback_reason
     else:
@@ -324,8 +330,10 @@ def test_a_partial_build_uses_only_python_and_has_a_reason() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_each_compiled_module_may_be_imported_first(compiled: Twins, name: str) -> None:
-    """The package's own imports have a fixed order, but freezing tools and import checkers use
-    others.
+    """Each compiled module can be the first one that a program imports.
+
+    The package's own imports have a fixed order, but freezing tools and import checkers use other
+    orders.
     """
     done = run_python(f"import cassandra._accel.{name}; import cassandra.cluster")
     assert done.returncode == 0, done.stderr
@@ -335,8 +343,9 @@ def test_each_compiled_module_may_be_imported_first(compiled: Twins, name: str) 
     not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this interpreter has the GIL for good"
 )
 def test_the_gil_stays_off() -> None:
-    """Python switches the GIL on if it imports an extension module that does not declare
-    support.
+    """Importing the compiled modules does not switch the GIL on.
+
+    Python does so for an extension module that does not declare support for running without it.
     """
     code = (
         "import importlib, sys\n"
@@ -354,8 +363,9 @@ def test_the_gil_stays_off() -> None:
 
 
 def test_undocumented_names_of_the_c_api_are_in_one_header() -> None:
-    """Only one header, beyond_api.h, uses C API names with an underscore; the documented
-    `_PyBytes_Resize` is the exception.
+    """C API names that begin with an underscore are used in one header only, beyond_api.h.
+
+    The documented `_PyBytes_Resize` is the exception.
     """
     folder = ROOT / "cassandra" / "_accel"
     file_and_name_pairs = {

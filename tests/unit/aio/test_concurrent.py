@@ -52,7 +52,11 @@ Select = Callable[..., AsyncIterator[Any]]
 
 @pytest.fixture
 async def select(node: FakeNode) -> AsyncIterator[Select]:
-    """Yield a function that executes a prepared statement concurrently, once for each value."""
+    """Yield a function that executes one prepared statement concurrently, once for each value it
+    gets.
+
+    Its attribute `session` is the session.
+    """
     async with connected(node) as (_, session):
         prepared = await session.prepare(QUERY)
 
@@ -76,10 +80,10 @@ async def test_outcomes_are_in_order_although_answers_are_reversed(
     held = hold()
     node.prime(QUERY, held)
     results = asyncio.ensure_future(collect(select(range(6), concurrency=3)))
-    # The next requests start when half of the running ones have ended. So all three start first,
-    # then two, then one.
+    # The driver sends further requests whenever half of the running ones have ended. So it sends
+    # three, then two, then one.
     for count in (3, 2, 1):
-        # Answer the requests in the reverse order.
+        # Answer the held requests in the reverse order.
         for held_request in reversed(await asyncio.to_thread(held.take, count)):
             held_request.release(rows(COLUMNS, [(value_of(held_request.request),)]))
     assert [outcome.result_or_exc.one().k for outcome in await results] == list(range(6))
@@ -152,7 +156,8 @@ async def test_unread_executions_are_cancelled(
         await next_outcome
     await outcomes.aclose()
     (connection,) = session.get_pools()[0].connections
-    # The server has not answered, so each stream waits for its answer.
+    # The server has not answered these requests, so each of their streams still waits for its
+    # answer (is orphaned).
     assert connection.streams.orphans == 10
     held.open()
     await node.wait_until(lambda node: len(executed_values(node)) == 10)
@@ -162,7 +167,9 @@ async def test_unread_executions_are_cancelled(
 async def test_statements_of_different_kinds_keep_their_positions(
     node: FakeNode, select: Select
 ) -> None:
-    """Statements that are not on the happy path are executed in their position among the others."""
+    """Statements that take the slow path are executed in their position among those on the happy
+    path.
+    """
     session: aio.Session = select.session  # type: ignore[attr-defined]
     prepared = await session.prepare(QUERY)
     text = "SELECT k FROM t WHERE k = 7"
@@ -238,7 +245,7 @@ async def test_a_wrapper_around_execute_may_be_a_coroutine_function(
     results = await collect(select(range(20), concurrency=5, in_order=in_order))
     assert sorted(outcome.result_or_exc.one().k for outcome in results) == list(range(20))
     assert peak == 5
-    # If the reader stops early, the coroutines are cancelled.
+    # If the reader stops early, the executions that have not ended are cancelled.
     outcomes: Any = select(range(20), concurrency=5, in_order=in_order)
     await anext(outcomes)
     await outcomes.aclose()
@@ -270,7 +277,8 @@ async def test_endless_statements_are_read_only_as_needed(node: FakeNode, select
     async for outcome in select(values(), concurrency=8):
         assert outcome.result_or_exc.one().k == outcomes_read
         outcomes_read += 1
-        # The driver may read ahead, but only a few times the concurrency.
+        # The driver may take statements before their outcomes are read, but only a few times the
+        # concurrency.
         assert generated <= outcomes_read + 4 * 8
         if outcomes_read == 100:
             break
@@ -303,7 +311,8 @@ async def test_the_row_factory_at_the_call_is_used_for_all_outcomes(select: Sele
 
 
 async def test_outcomes_without_an_answer_let_other_tasks_run(select: Select) -> None:
-    """Outcomes that need no answer let other tasks of the loop run.
+    """While `execute_concurrent` returns outcomes that need no answer (errors, for example), other
+    tasks of the loop can run.
 
     Otherwise a time limit could not end a loop over endless statements.
     """
@@ -325,7 +334,7 @@ async def test_an_error_is_not_held_by_its_own_traceback(
     node: FakeNode, select: Select, in_order: bool
 ) -> None:
     node.prime(QUERY, lambda request: error(ErrorCode.INVALID, f"no {value_of(request)}"))
-    # Without the collector, only reference counting can free the error.
+    # The garbage collector is off, so the error is freed only if its reference count falls to 0.
     gc.collect()
     gc.disable()
     try:
@@ -360,7 +369,10 @@ def as_completed(*arguments: Any) -> Any:
 
 
 class FakeSession:
-    """A fake session. The test ends each execution, by the number of its statement."""
+    """A fake session whose executions the test ends one by one.
+
+    `futures` maps the number of a statement to the future of its execution.
+    """
 
     def __init__(self) -> None:
         self.futures: dict[int, asyncio.Future[Any]] = {}
@@ -437,14 +449,14 @@ async def test_after_the_first_error_the_rest_is_cancelled(run: RunConcurrently)
     with pytest.raises(ValueError, match="refused"):
         await first
     assert session.futures[1].cancelled()
-    # The third statement was never executed.
+    # The third statement was not executed any more.
     assert 2 not in session.futures
 
 
 @pytest.mark.parametrize("run", [outcomes_in_order, as_completed])
 async def test_errors_of_calls_and_executions_are_outcomes(run: RunConcurrently) -> None:
     session = FakeSession()
-    # The call with -1 raises.
+    # The fake session raises at the call with -1, and statement 0 fails later.
     outcomes = run(session, pairs(0, -1), 2, False, {})
     next_outcome = asyncio.ensure_future(anext(outcomes))
     await run_loop_turns()
@@ -464,7 +476,7 @@ async def test_when_the_reader_stops_the_rest_is_cancelled(run: RunConcurrently)
     await first
     await outcomes.aclose()
     assert [session.futures[number].cancelled() for number in (1, 2)] == [True, True]
-    # The last statement was never executed.
+    # The last statement was not executed any more.
     assert 3 not in session.futures
 
 

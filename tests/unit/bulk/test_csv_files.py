@@ -1,5 +1,6 @@
-"""CSV files are read in parts: the values and lines of rows, the text of failed rows, and
-damage.
+"""CSV files are read in parts, one after another.
+
+The tests cover the values and lines of rows, the text of failed rows, and damaged files.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ COLUMNS = (Column("id", Int32Type), Column("name", UTF8Type))
 
 
 class Files:
-    """Reads CSV files, and returns their rows as tuples of values. Rows that the reader has bound
-    are decoded.
+    """Reads CSV files, and returns their rows as tuples of values.
 
-    :param twins: the implementation, whose reader binds ordinary rows at once. If None, the reader
+    Rows that the reader has bound to bytes are decoded again.
+
+    :param twins: the implementation whose reader binds ordinary rows at once. If None, the reader
         converts strings to values.
     """
 
@@ -60,8 +62,8 @@ class Files:
         return [row for chunk in self.chunks for row in self.rows(chunk, reading.columns)]
 
     def rows(self, chunk: Chunk, columns: Any) -> list[Any]:
-        # Rows that compiled code has bound are a block, which is decoded again here.
-        """Return the rows of a chunk as tuples, and errors in place of unreadable rows."""
+        # Rows that the reader has bound come as a block of bytes, so decode them again.
+        """Return the rows of a chunk as tuples; an unreadable row is represented by its error."""
         if not hasattr(chunk.rows, "take"):
             return list(chunk.rows)
         assert self.twins is not None
@@ -118,7 +120,7 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("content", "changes"), FORMS)
 def test_forms_of_csv(files: Files, content: str, changes: dict[str, Any]) -> None:
-    """Files in each form of CSV have the same rows."""
+    """The same rows are read from files with other delimiters, quotes and line ends."""
     assert files.read(content, **changes) == [(1, "x"), (2, None)]
 
 
@@ -203,7 +205,7 @@ def test_a_row_that_the_csv_module_refuses_is_one_row(files: Files) -> None:
     assert files.raw[1] == '2,"b"x\n'
 
 
-# -- parts -----------------------------------------------------------------------------------------
+# -- parts of a file, which are read one after another ------------------------------------------
 
 
 @pytest.fixture
@@ -233,8 +235,8 @@ def test_chunks_cover_all_rows_in_order(files: Files) -> None:
 
 @pytest.mark.usefixtures("small_chunks")
 def test_odd_rows_among_ordinary_ones(files: Files) -> None:
-    """A row with too many fields is an error, and one of two lines is read; the other rows are not
-    affected.
+    """A row with too many fields becomes an error, and a row that takes two lines is read. The rows
+    around them are not affected.
     """
     lines = [f"{n},name {n}" for n in range(60)]
     lines[20] = "20,a,b"
@@ -243,7 +245,7 @@ def test_odd_rows_among_ordinary_ones(files: Files) -> None:
     assert len(rows) == 60
     assert str(rows[20]) == "3 fields, but the header has 2"
     assert rows[40] == (40, "x\ny")
-    # Row 40 has lines 42 and 43, so no row begins in line 43.
+    # Row 40 takes lines 42 and 43, so no row begins in line 43.
     assert files.lines == [*range(2, 43), *range(44, 63)]
 
 
@@ -271,12 +273,14 @@ def test_a_line_without_end_is_refused(files: Files) -> None:
 
 
 def test_a_chunk_may_begin_in_the_middle_of_a_part(files: Files) -> None:
-    """A resumed load continues in the middle of the part in which it was interrupted."""
+    """A load that resumes may have to begin within the part in which the earlier run was
+    interrupted.
+    """
     path = files.write("id,name\n1,a\n2,b\nmany,c\n")
     reading = files.reading()
     rows: list[Any] = []
     for part in csv_parts(path, reading):
-        # The load resumes at the second row of the first part, which is row 11 of the source.
+        # Resume at the second row of the first part, which is row 11 of the source.
         chunk = part.make_chunk(1, 10) if not rows else part.make_chunk(0, 12)
         assert chunk.raw is not None
         rows += [
@@ -323,7 +327,9 @@ def test_errors_of_damaged_files_name_file_and_line(
     ],
 )
 def test_a_quote_that_is_never_closed_ends_the_file(files: Files, row: bytes, line: int) -> None:
-    """The error names the line of the quote. All rows before it are read."""
+    """A quote that is never closed ends the file: the error names the line of the quote, and all
+    rows before it are read.
+    """
     message = (
         rf"a\.csv, line {line}: the quote that opens here is never closed: the rest of the file "
         "was not read"
@@ -339,7 +345,7 @@ def test_a_quote_that_is_not_closed_within_the_limit_of_a_field(
     limit_before = csv.field_size_limit()
     monkeypatch.setattr(chunks, "LONGEST_LINE", 1000)
     try:
-        # The reader does not lower the module's limit, so the test does.
+        # The reader raises the limit of the csv module but never lowers it, so lower it here.
         csv.field_size_limit(1000)
         with pytest.raises(ValueError, match="line 3: the quote that opens here is not closed wi"):
             files.read(b'id,name\n1,a\n2,"b\n' + b"3,c\n" * 500, "a.csv")
@@ -357,9 +363,9 @@ def test_rows_before_the_damage_are_read(files: Files) -> None:
     with pytest.raises(ValueError, match=r"a\.csv\.gz, line \d+: Compressed file ended") as caught:
         files.read(archive[: len(archive) * 3 // 4], "a.csv.gz")
     count = sum(chunk.size for chunk in files.chunks)
-    # most rows of the remaining three quarters
+    # The archive was cut after three quarters, and most of the rows before the cut were read.
     assert count > 500
-    # The error names the cut line, or the line after the rows that were read.
+    # The error names the line at the cut, or the one after the rows that were read.
     assert int(str(caught.value).partition("line ")[2].partition(":")[0]) >= count + 1
 
 
@@ -367,7 +373,9 @@ def test_rows_before_the_damage_are_read(files: Files) -> None:
 
 
 def test_names_of_fields(files: Files) -> None:
-    """The names are those of the header or of the option `header`, or None without a header."""
+    """Fields have the names of the header or of the option `header`; without both there are no
+    names (None).
+    """
     reading = files.reading()
     for content, expected_names in (
         ("name,id\n1,a\n", ["name", "id"]),
@@ -404,5 +412,5 @@ def test_the_field_reader_converts_nulls(files: Files) -> None:
     assert list(upper_case_reader.all(["a", "NULL", "b"])) == ["A", None, "B"]
     assert list(upper_case_reader.all(["a", "b"])) == ["A", "B"]
     texts = ["a", "b"]
-    # Texts without nulls are not copied.
+    # A list without any text for null is returned as it is, not copied.
     assert reader_of(str, ("",)).all(texts) is texts

@@ -1,4 +1,4 @@
-"""Rows of CSV that are bound while they are read.
+"""Rows of CSV that are bound to bytes while they are read.
 
 The results are compared with those of the csv module and the converters of strings.
 """
@@ -25,15 +25,15 @@ TYPES = ("int", "bigint", "tinyint", "float", "double", "boolean", "text", "uuid
 
 
 class Row(NamedTuple):
-    """A row: its line number, and either the bound bytes or the error's text."""
+    """A row as read: its line number, and either its bound bytes or the text of the error."""
 
     line: int
     content: bytes | str
 
 
 def reading(twins: Twins, *types: str, header: Any = True, **formats: Any) -> Reading:
-    """Return how to read CSV into columns c0, c1 and so on of these types; `formats` are options of
-    CSV.
+    """Return a `Reading` of CSV into columns c0, c1 and so on of these types; `formats` are options
+    of CSV.
     """
     columns = [
         Column(f"c{number}", lookup_casstype("ListType(Int32Type)") if type_name == "list" else lookup_cqltype(type_name))  # noqa: E501
@@ -50,10 +50,10 @@ def reading(twins: Twins, *types: str, header: Any = True, **formats: Any) -> Re
 
 
 def rows(path: Path, how: Reading, is_fast: list[bool] | None = None) -> list[Row]:
-    """Return all rows of a file; an error that ends the reading is the last row.
+    """Return all rows of a file. If an error ends the reading, it is the last row.
 
     :param how: how to read the file, as `reading` returns it.
-    :param is_fast: receives, for each chunk, whether compiled code read it.
+    :param is_fast: gets one item for each chunk: True if compiled code read it.
     """
     assert how.binding is not None
     plan, version = how.binding
@@ -66,14 +66,16 @@ def rows(path: Path, how: Reading, is_fast: list[bool] | None = None) -> list[Ro
             assert chunk.size == part.size == len(chunk.lines or ())
             assert chunk.raw is not None
             assert len(chunk.raw) == chunk.size
-            # Compiled code returns a block of bound rows, the csv module a list of values.
+            # Compiled code returns a block of bound rows, while the csv module returns a list of
+            # values.
             is_bound = hasattr(chunk.rows, "take")
             if is_fast is not None:
                 is_fast.append(is_bound)
             if is_bound:
                 assert chunk.rows.width == len(how.columns)
                 values = [row.data for row in chunk.rows.rows()]
-                # A chunk may begin at the second row of its part.
+                # If a chunk begins at the second row of its part, as after a resumed load, its rows
+                # must be the same.
                 chunk_from_row_1 = part.make_chunk(1, first_row) if part.size > 1 else chunk
                 assert [row.data for row in chunk_from_row_1.rows.rows()] == values[
                     chunk.size - chunk_from_row_1.size :
@@ -89,7 +91,9 @@ def rows(path: Path, how: Reading, is_fast: list[bool] | None = None) -> list[Ro
 
 
 def _bound(plan: Any, row: Any, version: int) -> bytes | str:
-    """Return the bytes of a bound row, or the text of the error in its place."""
+    """Bind a row of values and return its bytes; if the row is an error or cannot be bound, return
+    the text of the error.
+    """
     if isinstance(row, Exception):
         return str(row)
     try:
@@ -103,8 +107,8 @@ def _bound(plan: Any, row: Any, version: int) -> bytes | str:
 def read_both_ways(
     twins: Twins, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., tuple[list[Row], list[Row]]]:
-    """Return a function that reads a file twice: with the csv module, and with the tested
-    implementation.
+    """Return a function that reads a file twice, with the csv module and with the implementation
+    under test.
     """
 
     def read(path: Path, *types: str, **how: Any) -> tuple[list[Row], list[Row]]:
@@ -245,7 +249,7 @@ def test_files_are_split_into_the_same_rows_by_both_readers(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    """The rows do not depend on the number of bytes that are read at a time."""
+    """Both readers split a file into the same rows, however many bytes they read at a time."""
     monkeypatch.setattr(csv_files, "MORE_BYTES", read_size)
     monkeypatch.setattr(csv_files, "FIRST_BYTES", max(read_size, 12))
     monkeypatch.setattr(chunks, "CHUNK_BYTES", max(read_size, 12))
@@ -260,8 +264,8 @@ def test_random_files(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    """Both implementations read the same rows and errors from files of random values, line endings
-    and mistakes.
+    """From files of random values, line endings and mistakes, both readers read the same rows and
+    errors.
     """
     generator = random.Random(11)
     path = tmp_path / "a.csv"
@@ -270,7 +274,7 @@ def test_random_files(
         line_end = generator.choice(("\n", "\r\n", "\r"))
         is_bad = generator.random() < 0.3
         lines = []
-        # a bad file has some wrong values, and some rows with too many fields
+        # A bad file has some wrong values, and some rows with too many fields.
         for _ in range(generator.randrange(40)):
             texts = []
             for type_name in types:
@@ -284,7 +288,7 @@ def test_random_files(
                 texts.append("1")
             lines.append(",".join(field(text, generator.random() < 0.2) for text in texts))
         path.write_text(line_end.join(["c0,c1,c2", *lines, ""]), newline="")
-        # small parts and chunks begin and end anywhere in a row
+        # Parts and chunks are so small that they begin and end anywhere in a row.
         monkeypatch.setattr(csv_files, "MORE_BYTES", generator.choice((5, 64, 1 << 20)))
         monkeypatch.setattr(chunks, "CHUNK_BYTES", generator.choice((16, 300, 1 << 20)))
         monkeypatch.setattr(chunks, "CHUNK_ROWS", generator.choice((3, 1000)))
@@ -301,17 +305,17 @@ def test_ordinary_files_are_read_by_compiled_code(
         "c0,c1,c2,c3,c4,c5,c6,c7,c8,c9,more\n"
         '1,2,3,0.5,0.1,true,"a ""b""",00000000-0000-0000-0000-000000000007,2026-11-23 12:30:00,2026-11-23,x\n'  # noqa: E501
     )
-    # `rows` appends whether compiled code read each chunk
+    # `rows` appends to `fast_chunks` whether compiled code read each chunk.
     fast_chunks: list[bool] = []
     (row,) = rows(path, reading(compiled, *TYPES), fast_chunks)
     assert fast_chunks == [True]
     assert row.line == 2
-    # If compiled code cannot read a type, Python reads that value, and compiled code the rest of
-    # the row.
+    # If compiled code does not know a column's type, Python converts the values of that column, and
+    # compiled code the rest of the row.
     path.write_text("c0,c1,c2\n1,[1],1.5\n")
     (row,) = rows(path, reading(compiled, "int", "list", "decimal"), fast_chunks := [])
     assert fast_chunks == [True]
-    # Python reads the chunk of a wrong value; compiled code reads the next chunk again.
+    # A chunk with a wrong value is read by Python, and the next chunk by compiled code again.
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 2)
     path.write_text("c0\n1\nx\n3\n4\n")
     read_rows = rows(path, reading(compiled, "int"), fast_chunks := [])
@@ -322,7 +326,7 @@ def test_ordinary_files_are_read_by_compiled_code(
 def test_an_application_s_text_for_null(
     read_both_ways: Callable[..., tuple[list[Row], list[Row]]], tmp_path: Path
 ) -> None:
-    """The text of the option `null` is null, and an empty field is an empty text."""
+    """With the option `null`, only its text is null; an empty field is an empty text."""
     path = tmp_path / "a.csv"
     path.write_text('c0,c1\nNULL,NULL\n1,\n2,"NULL"\n')
     expected, fast_rows = read_both_ways(path, "int", "text", null="NULL")
@@ -348,14 +352,16 @@ def test_several_texts_for_null_and_empty_keys(
     nulls: tuple[str, ...],
     is_key: bool,
 ) -> None:
-    """Each of several texts is null; an empty field of a key column is an empty text."""
+    """If there are several texts for null, each of them is null. An empty field of a key column is
+    an empty text.
+    """
     path = tmp_path / "a.csv"
     path.write_text('c0,c1\nNULL,NULL\n1,\n2,"NULL"\n3,\\N\n\\N,x\n,""\n4,NULLS\n')
     for type_name in ("text", "blob", "int"):
         expected, fast_rows = read_both_ways(path, "int", type_name, null=nulls, is_key=is_key)
         assert fast_rows == expected
         assert len(fast_rows) == 7
-        # the bytes of the row (1, null)
+        # These are the bytes of the row (1, null).
         null_text = struct.pack(">iii", 4, 1, -1)
         if type_name == "text":
             is_empty = is_key or "" not in nulls
@@ -375,7 +381,7 @@ def test_compiled_code_refuses_options_that_only_python_supports(compiled: Twins
         ("\n", '"'),
     ):
         assert make_reader(plan, 5, [int_field], 1, delimiter, quote) is None
-    # a reader without fields
+    # For a reader without fields, there is no compiled reader.
     assert make_reader(plan, 5, [], 1, ",", '"') is None
     with pytest.raises(ValueError, match="field 3 of 1"):
         make_reader(plan, 5, [Field(3, "int", int)], 1, ",", '"')

@@ -1,4 +1,6 @@
-"""Loads lose no row silently, whatever ends them: checkpoints, damage, conditions, full queues."""
+"""A load loses no row silently, whatever ends it: checkpoints, damaged files, conditions, full
+queues.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 def load(
     node: FakeNode, source: Any, text: str = INSERT, is_idempotent: bool = True, **options: Any
 ) -> LoadReport:
-    """Run a blocking load of `source` with the prepared statement `text`."""
+    """Load `source` through the blocking API, with `text` as the prepared statement."""
     throttler: RequestThrottler | None = options.pop("throttler", None)
     with Cluster([node.address], port=node.port, request_throttler=throttler) as cluster:
         session = cluster.connect()
@@ -55,7 +57,7 @@ def load(
 
 
 def ids_sent(node: FakeNode, begin: int = 0) -> set[int]:
-    """Return the ids of all rows that the node received after its first `begin` requests."""
+    """Return the ids of all rows that the node received in its requests from number `begin` on."""
     return {
         struct.unpack(">i", request.values[0])[0]
         for request in node.requests[begin:]
@@ -77,7 +79,7 @@ class Interrupted(BaseException):
 def interrupt_load(
     node: FakeNode, source: Any, monkeypatch: pytest.MonkeyPatch, **options: Any
 ) -> None:
-    """Run a load that is interrupted after two chunks."""
+    """Run a load, and interrupt it when two chunks are complete."""
     end_chunk = load_module.Load._end_of
     finished_chunks: list[Any] = []
 
@@ -128,10 +130,11 @@ def test_a_checkpoint_of_other_files_or_options_is_refused(
         with pytest.raises(ValueError, match=message):
             load(node, source, checkpoint=checkpoint_path, **options)
         assert checkpoint_path.read_bytes() == content_before
-    # A dry run reads only the rows that the interrupted load left, and leaves the checkpoint.
+    # A dry run reads only the rows that the interrupted load has left, and does not change the
+    # checkpoint.
     assert load(node, [first_file], checkpoint=checkpoint_path, dry_run=True).read == 5
     assert checkpoint_path.read_bytes() == content_before
-    # The name of a file and a list with this name are the same source.
+    # For a checkpoint, the name of a file and a list with only that name are the same source.
     report = load(node, str(first_file), checkpoint=checkpoint_path)
     assert (report.skipped, report.written, checkpoint_path.exists()) == (20, 5, False)
     assert ids_sent(node) == set(range(25))
@@ -161,13 +164,14 @@ def test_a_load_resumes_in_the_interrupted_file(
 ) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
-    # the load does not read its checkpoint as a source, in spite of its name
+    # The checkpoint is in the source folder and has the name of a CSV file, but the load must not
+    # read it as one.
     checkpoint_path = folder / "point.csv"
     for number in range(3):
         csv_file(folder / f"{number}.csv", *range(number * 10, number * 10 + 7))
     interrupt_load(node, folder, monkeypatch, checkpoint=checkpoint_path)
     state = json.loads(checkpoint_path.read_text())["state"]
-    # The first two files, of 7 rows each, are done.
+    # The first two files of 7 rows each are complete.
     assert (state["file"], state["row"], state["rows"]) == (1, 7, 14)
     count_before = len(node.requests)
     report = load(node, str(folder / "*.csv"), checkpoint=checkpoint_path)
@@ -207,7 +211,7 @@ def test_writes_that_must_not_be_repeated_refuse_a_checkpoint(
         load(node, [(1,)], "UPDATE t SET n = n + ?", **options)
     with pytest.raises(ValueError, match="counters and checkpoint exclude each other"):
         load(node, [(1,)], counters=True, **options)
-    # the same file, named in another way
+    # This is the same file under another name.
     with pytest.raises(ValueError, match="checkpoint and failed_rows are one file"):
         load(node, [(1, "a")], failed_rows=tmp_path / "x" / ".." / "point", **options)
     assert node.count(Opcode.EXECUTE) == 0
@@ -230,13 +234,15 @@ def test_a_damaged_row_fails_without_its_neighbours(node: FakeNode, tmp_path: Pa
         "line 5: ',' expected after '\"'",
         "line 8: column 'id': 'six' is not an integer",
     ]
-    # Rows from the file of failed rows fail again until they are corrected.
+    # Rows that come from a file of failed rows fail again if nobody has corrected them.
     report_of_failed = load(node, failed_path, max_errors=None)
     assert (report_of_failed.written, report_of_failed.failed) == (0, 4)
 
 
 def test_a_quote_that_is_never_closed_ends_the_load(node: FakeNode, tmp_path: Path) -> None:
-    """No number of errors allows it: the rest of the file is lost."""
+    """A quote that is never closed ends the load, whatever `max_errors` is, because the rest of the
+    file cannot be read.
+    """
     path = tmp_path / "a.csv"
     path.write_text("id,name\n" + "".join(f"{n},x\n" for n in range(12)) + '12,"y\n13,z\n')
     message = r"a\.csv, line 14: the quote that opens here is never closed: the rest of the file"
@@ -263,7 +269,7 @@ PACKED: dict[str, Callable[[bytes], bytes]] = {
 
 
 def compressor_for(ending: str) -> Callable[[bytes], bytes]:
-    """Return a function that compresses bytes for files with this ending."""
+    """Return a function that compresses bytes as in a file with this ending."""
     if ending in PACKED:
         return PACKED[ending]
     if ending == ".lz4":
@@ -291,7 +297,8 @@ def test_a_truncated_compressed_file_ends_the_load(
         path.write_bytes(truncated)
         with pytest.raises((LoadError, ValueError), match=r"ended before|has no bytes") as caught:
             load(node, path, max_errors=None)
-        # A file without any bytes is refused before the load starts.
+        # A ValueError is for a file without any bytes, which is refused before the load starts, so
+        # there is no report.
         if isinstance(caught.value, LoadError):
             assert caught.value.report.failed == 0
 
@@ -329,9 +336,9 @@ def test_files_that_cannot_be_written_are_errors_with_a_report(
     path = csv_file(tmp_path / "a.csv", *range(25))
     with pytest.raises(LoadError) as caught:
         load(node, path, checkpoint=tmp_path / "nowhere" / "point")
-    # The checkpoint is first saved after a chunk, which has ten rows.
+    # The checkpoint is saved for the first time after the first chunk, which has ten rows.
     assert caught.value.report.written == 10
-    # Each write to this device fails as on a full disk.
+    # Each write to /dev/full fails as on a full disk.
     if os.path.exists("/dev/full"):
         path.write_text("id,name\n1\n")
         with pytest.raises(LoadError, match="No space left") as caught:
@@ -352,7 +359,7 @@ def test_rows_whose_condition_is_false_are_counted_as_not_applied(node: FakeNode
     node.prime(Opcode.EXECUTE, apply_even_ids)
     report = load(node, [(n, "x") for n in range(25)], f"{INSERT} IF NOT EXISTS")
     assert (report.written, report.not_applied, report.failed) == (13, 12, 0)
-    assert report.requests == 25  # each row is a request of its own
+    assert report.requests == 25  # each row is sent in its own request
     assert "12 rows were not applied" in str(report)
     assert report.as_dict()["not_applied"] == 12
 
@@ -377,7 +384,7 @@ def test_a_throttler_that_never_has_room_is_an_error(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class FullThrottler(ConcurrencyLimitingThrottler):
-        """A throttler that accepts only the connection's own requests."""
+        """A throttler that refuses all requests of the application."""
 
         def may_begin(self) -> bool:
             return False

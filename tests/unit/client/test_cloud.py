@@ -1,6 +1,6 @@
 """Secure connect bundles and the metadata service of Astra, without a cluster.
 
-``security/test_astra.py`` connects to nodes behind a proxy with them.
+``security/test_astra.py`` uses them to connect to nodes behind a proxy.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def test_the_service_is_asked_each_time(astra: Astra, bundle: str) -> None:
     service.ask()
     astra.answer = (200, json.dumps(service_answer(["c"], "proxy.example:7")).encode())
     (point,) = service.ask()
-    # The second call has asked again, and got the new answer.
+    # The second call has asked the service again and used its new answer.
     assert (astra.request_count, point._server_name, point.port) == (2, "c", 7)  # type: ignore[attr-defined]
 
 
@@ -197,7 +197,7 @@ def test_each_address_of_the_service_is_tried(monkeypatch: pytest.MonkeyPatch) -
         with connection._open_socket() as connected:
             assert connected.getpeername() == ("127.0.0.1", port)
             assert 0 < (connected.gettimeout() or 0) <= 60
-        # Only the address that refuses is left.
+        # Now only the address that refuses connections is left.
         del addresses[1]
         with pytest.raises(ConnectionRefusedError):
             connection._open_socket()
@@ -260,7 +260,7 @@ def test_keys_are_written_only_to_temporary_private_files(
 
     monkeypatch.setattr(ssl, "SSLContext", RecordingContext)
     read_bundle(bundle)
-    # The files of the certificate and of the key, readable for their owner only.
+    # The certificate and the key are written to files that only their owner may read.
     assert modes == [0o600, 0o600]
     assert list(folder.iterdir()) == []
 
@@ -347,7 +347,9 @@ def test_a_bundle_that_is_not_a_zip_file(tmp_path: Path) -> None:
 def test_a_bundle_with_a_damaged_directory_is_refused(
     bundle: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A damaged directory makes the zip reader seek to an invalid offset, which is reported."""
+    """If a damaged directory makes the zip reader seek to an invalid offset, the error says that
+    the bundle is damaged.
+    """
 
     def fail_with(error_number: int) -> None:
         def open_and_fail(_: Any) -> None:
@@ -358,7 +360,7 @@ def test_a_bundle_with_a_damaged_directory_is_refused(
     fail_with(errno.EINVAL)
     with pytest.raises(ValueError, match="is damaged: it tells of a place before its beginning"):
         read_bundle(bundle)
-    # Another error is not the fault of the bundle.
+    # Any other OSError is raised as it is, since it is not the fault of the bundle.
     fail_with(errno.EIO)
     with pytest.raises(OSError, match="refused"):
         read_bundle(bundle)
@@ -383,10 +385,10 @@ def test_a_member_of_a_bundle_has_a_limited_size_and_no_encryption(tmp_path: Pat
 
     limit = cloud.MOST_BYTES
     assert read_member(limit, b"x" * limit) == b"x" * limit
-    # The directory may state a size that is too small.
+    # The size in the archive's directory may be wrong, so the data itself is limited, too.
     with pytest.raises(ValueError, match="its file x has more than 1048576 bytes"):
         read_member(5, b"x" * (limit + 1))
-    # The lowest flag stands for encryption; the other flags do not matter.
+    # The lowest bit of the flags means that the file is encrypted. The other bits do not matter.
     with pytest.raises(ValueError, match="its file x is encrypted"):
         read_member(5, b"x", flag_bits=1)
     assert read_member(1, b"x", flag_bits=2) == b"x"

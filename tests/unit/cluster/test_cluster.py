@@ -1,4 +1,6 @@
-"""The blocking cluster connects, shuts down, and refuses calls that need a connection."""
+"""The blocking cluster connects, shuts down, and refuses calls that need a connection it does not
+have.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ from tests.waiting import WAIT, until
 def test_sessions_share_one_engine(shop: FakeNode, blocking_cluster: Cluster) -> None:
     first, second = blocking_cluster.connect(), blocking_cluster.connect()
     assert first is not second
-    # One control connection, and a pool for each session.
+    # There is one control connection, and one pool connection for each session.
     assert shop.count(Opcode.STARTUP) == 3
     assert [session.execute(READ).one() for session in (first, second)] == [(1, "a")] * 2
 
@@ -136,7 +138,8 @@ def test_a_session_that_is_shut_down_loses_its_connections_only(
     before = len(shop.connections)
     session = blocking_cluster.connect()
     session.shutdown()
-    # Its connections are closed when the call returns; the node notices a moment later.
+    # When `shutdown` returns, the session's connections are closed; the node notices it a moment
+    # later.
     assert session._engine.closed
     shop.wait_for(lambda node: len(node.connections) == before)
     assert session not in blocking_cluster.sessions
@@ -256,7 +259,7 @@ def test_a_shutdown_closes_connections_and_ends_the_thread(
 
 
 def connect_and_drop(node: FakeNode) -> None:
-    """Connect a cluster, let it be garbage collected, and wait until it is closed."""
+    """Connect a cluster, drop it, and wait until the garbage collector has closed it."""
     cluster = Cluster([node.address], port=node.port)
     cluster.connect()
     assert len(node.connections) == 2
@@ -303,12 +306,12 @@ def far() -> Iterator[FakeCluster]:
 
 @pytest.fixture
 def eastern(far: FakeCluster) -> Iterator[Cluster]:
-    """Yield a connected cluster, which has connections to the node in "east" only."""
+    """Yield a connected cluster with connections only to the node in "east"."""
     profile = ExecutionProfile(DCAwareRoundRobinPolicy("east"))
     with Cluster(
         far.contact_points, port=far.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
     ) as cluster:
-        session = cluster.connect()  # the cluster itself does not keep it
+        session = cluster.connect()  # keep the session alive, since the cluster does not
         yield cluster
         assert session in cluster.sessions
 
@@ -341,7 +344,7 @@ def test_a_new_profile_waits_for_connections_only_so_long(
     eastern.add_execution_profile("soon", western_profile(), pool_wait_timeout=0)
     with pytest.raises(OperationTimedOut):
         eastern.add_execution_profile("west", western_profile(), pool_wait_timeout=0.01)
-    # It is added nevertheless.
+    # In spite of the timeout, the profile was added.
     with pytest.raises(ValueError, match="west"):
         eastern.add_execution_profile("west", western_profile())
 

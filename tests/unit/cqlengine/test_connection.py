@@ -1,4 +1,4 @@
-"""The mapper's registry of connections."""
+"""The registry of connections of the object mapper (`cassandra.cqlengine.connection`)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_context_does_not_connect_before_its_first_statement(
     with ContextQuery(Registered, connection="later"):
         assert setup_calls == []
     connection.unregister_connection("later")
-    # The name of the connection is checked at once.
+    # `ContextQuery` checks the name of the connection when it is created.
     with pytest.raises(CQLEngineException):
         ContextQuery(Registered, connection="later")
 
@@ -101,9 +101,9 @@ def test_the_connection_s_consistency_level_is_not_set_on_the_statement(
 
 
 class FakeCluster:
-    """Fake `Cluster` that records what the mapper does with it.
+    """A fake `Cluster` that records what the mapper does with it.
 
-    :param error: raised by `connect`, if it is set.
+    :param error: if given, `connect` raises it.
     """
 
     created: list[FakeCluster] = []
@@ -134,7 +134,10 @@ class FakeCluster:
 
 @pytest.fixture
 def clusters(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FakeCluster]]:
-    """The clusters that the mapper creates. The registry is empty before and after the test."""
+    """Yield the list of clusters that the mapper creates during the test.
+
+    The registry of connections is empty before and after the test.
+    """
     monkeypatch.setattr(FakeCluster, "created", [])
     monkeypatch.setattr(FakeCluster, "error", None)
     monkeypatch.setattr(connection, "Cluster", FakeCluster)
@@ -146,7 +149,9 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FakeCluster]]:
 
 
 def shown() -> tuple[Any, Any]:
-    """Return the cluster and the session of the default connection, as the module shows them."""
+    """Return the cluster and the session of the default connection, read as attributes of the
+    module.
+    """
     return connection.cluster, connection.session
 
 
@@ -277,7 +282,7 @@ def test_a_session_of_the_application_is_not_shut_down(clusters: list[FakeCluste
     connection.unregister_connection("named")
     assert cluster.shutdowns == 0
     connection.set_session(session)
-    assert connection.default_keyspace() == "ks"  # the session's
+    assert connection.default_keyspace() == "ks"  # the session's own keyspace
     connection.unregister_connection("default")
     assert cluster.shutdowns == 0
 
@@ -321,7 +326,7 @@ def test_another_connection_can_become_the_default(clusters: list[FakeCluster]) 
         connection.register_connection(host, [host])
     connection.set_default_connection("10.0.0.2")
     assert connection.get_cluster() is shown()[0] is clusters[1]
-    # Removing it removes the default, too, but not the other connection.
+    # Removing the default connection leaves no default, but does not remove the other connection.
     connection.unregister_connection("10.0.0.2")
     assert shown()[0] is None
     with pytest.raises(CQLEngineException, match="there is no default connection"):
@@ -357,7 +362,8 @@ def test_prepared_statements_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPa
     assert here.prepared == {"a": statements["a"], "b": statements["b"]}
     here.keep("c", statements["c"])
     assert here.prepared == {"c": statements["c"]}
-    # If the types of its columns have changed, the statement is prepared again.
+    # When the columns of the statement have changed, it is removed, so that it will be prepared
+    # again.
     statements["c"].when_changed()
     assert here.prepared == {}
 
@@ -397,7 +403,7 @@ def test_a_type_that_is_declared_later_is_registered_at_once(
     clusters: list[FakeCluster], monkeypatch: pytest.MonkeyPatch, name: str | None
 ) -> None:
     monkeypatch.setattr(connection, "udt_by_keyspace", {"other": {}})
-    # Without a connection, the type is only remembered.
+    # There is no connection yet, so the type is only stored, to be registered at the connect.
     connection.register_udt("other", "address", Address, connection=name)
     assert connection.udt_by_keyspace == {"other": {"address": Address}}
     connection.setup(["10.0.0.1"], "ks")

@@ -358,7 +358,8 @@ async def test_tables_are_dropped(server: Server) -> None:
         "DROP TABLE IF EXISTS a.person",
         'DROP TABLE IF EXISTS "B".person',
     ]
-    # None is for reading the schema; the connection "x" has dropped a table in two keyspaces.
+    # The first table was dropped on the default connection (None), the other two on the connection
+    # "x".
     assert server.connections == [None, "x", "x"]
     assert set(server.timeouts) == {60.0}
 

@@ -1,4 +1,4 @@
-"""A model's mapping describes its table, and brings rows and values into the order of its
+"""A model's mapping, which describes its table and puts rows and values into the order of its
 columns.
 """
 
@@ -23,7 +23,7 @@ IDENTITY = uuid.UUID(int=5)
 
 
 class Upper(columns.Text):
-    """An application's column class, which converts and validates."""
+    """An application's column class with its own conversion and validation."""
 
     def to_python(self, value: Any) -> Any:
         return value and value.upper()
@@ -78,7 +78,7 @@ NAMES = ["town", "year", "day", "note", "tags", "stops", "who", "sign", "must", 
 def test_a_mapping_describes_its_columns() -> None:
     assert TRIP.names == tuple(NAMES)
     assert TRIP.index == {name: index for index, name in enumerate(NAMES)}
-    # The column of `note` is named "nt" in the database.
+    # In the database, the column `note` has the name "nt".
     assert TRIP.db_index == {
         ("nt" if name == "note" else name): index for index, name in enumerate(NAMES)
     }
@@ -88,11 +88,11 @@ def test_a_mapping_describes_its_columns() -> None:
     assert list(TRIP.clustering_keys) == ["day"]
     assert (TRIP.key_positions, TRIP.partition_positions) == ((0, 1, 2), (0, 1))
     assert [index for index, _ in TRIP.key_checks] == [0, 1, 2]
-    # The positions of `tags` and `stops`, whose values are collections.
+    # These are the positions of `tags` and `stops`, whose values are collections.
     assert TRIP.mutable == (4, 5)
-    # The positions of the columns with defaults.
+    # These are the positions of the columns with defaults.
     assert [index for index, _ in TRIP.defaults] == [3, 6]
-    # `blank` is the row of an instance without values.
+    # `blank` is the row for an instance that has no values.
     assert len(TRIP.blank) == len(NAMES)
     assert not any(TRIP.blank)
     assert (TRIP.has_counter, Visits.__mapping__.has_counter) == (False, True)
@@ -116,7 +116,9 @@ def test_pk_is_an_alias_of_a_single_key_column() -> None:
 
 
 def test_names_of_tables() -> None:
-    """The keyspace of a table's name is the argument, or the default, and must be set."""
+    """The table's name has the keyspace of the argument, or else the default keyspace, one of which
+    must be set.
+    """
     with pytest.raises(CQLEngineException, match=r"keyspace is not set .* Visits\.__keyspace__"):
         Visits.__mapping__.table_name(None)
     assert Visits.__mapping__.table_name("Ks") == '"Ks".visits'
@@ -132,15 +134,19 @@ def test_names_of_tables() -> None:
 
 
 def test_a_new_row_has_converted_values_and_defaults() -> None:
-    """A new instance has converted values and defaults, and notes which values were given."""
+    """A new instance has converted values and defaults, and remembers for which columns values were
+    given.
+    """
     row = TRIP.new_row({"day": 3, "sign": "x", "tags": ["a"], "year": None, "nothing": 1})
     assert list(row) == [None, None, 3, "none", {"a"}, None, IDENTITY, "X", None, None]
     bits = {name: 1 << index for index, name in enumerate(NAMES)}
-    # A bit for each column whose value was given; "nothing" is no column.
+    # `explicit` has a bit for each column whose value was given; "nothing" is no column of the
+    # model.
     assert row.explicit == bits["day"] | bits["sign"] | bits["tags"] | bits["year"]
-    # `sign` has an application's column class, whose values may be mutable.
+    # The values of `tags` and `sign` may be mutable: `tags` is a set, and `sign` has an
+    # application's column class.
     assert row.exposed == bits["tags"] | bits["sign"]
-    # The row was not read from the database.
+    # `stored` is None, since the row was not read from the database.
     assert row.stored is None
 
 
@@ -153,11 +159,12 @@ def test_an_explicit_none_overrides_the_default() -> None:
 def test_values_to_insert_stay_unconverted_until_validation() -> None:
     row = TRIP.row_to_insert({"day": "3", "sign": "x", "tags": (n for n in "ab"), "unknown": 1})
     day, tags, stops, sign = (NAMES.index(name) for name in ("day", "tags", "stops", "sign"))
-    # Iterables become collections at once, and an application's column class converts its values.
+    # An iterable becomes a collection at once, and the application's column class converts its
+    # value; the other values stay.
     assert (row[day], row[sign], row[tags]) == ("3", "X", {"a", "b"})
     assert row.explicit == (1 << day) | (1 << sign) | (1 << tags)
     assert row.exposed == (1 << sign) | (1 << tags)
-    # Values that are no plain iterables, or are sets already, are kept.
+    # Values that are not plain iterables, or are already sets, are kept as they are.
     wrong_values: list[Any] = ["ab", b"ab", {"a": 1}, {"a"}, 5]
     for value in wrong_values:
         assert TRIP.row_to_insert({"tags": value})[tags] is value
@@ -181,17 +188,19 @@ def test_statement_plans_are_cached_up_to_a_limit(monkeypatch: pytest.MonkeyPatc
     assert mapping_of_two.statement_plan("a", lambda: StatementPlan("B")) is plan_a
     mapping_of_two.statement_plan("b", lambda: StatementPlan("B"))
     assert set(mapping_of_two.statement_plans) == {"a", "b"}
-    # The third plan exceeds the limit, so the cache starts anew.
+    # The third plan exceeds the limit of two, so the cache is cleared first.
     mapping_of_two.statement_plan("c", lambda: StatementPlan("C"))
     assert set(mapping_of_two.statement_plans) == {"c"}
 
 
 def test_a_plan_converts_the_values_of_filters_in_its_order() -> None:
-    """The values of filters are converted by their columns, in the plan's order."""
+    """A plan converts the values of a query's filters by their columns, and returns them in its own
+    order.
+    """
     plan = StatementPlan("SELECT", [(1, TRIP.columns["note"]), (0, TRIP.columns["who"])])
     assert plan.fixed_names == ("nt", "who")
     clauses = [SimpleNamespace(value=IDENTITY), SimpleNamespace(value="n")]
-    # The numbers in the plan are the positions of the clauses.
+    # The number with each column in the plan is the position of its clause.
     assert plan.fixed_values(clauses) == ["n", IDENTITY]
     sign_plan = StatementPlan("SELECT", [(0, TRIP.columns["sign"])])
     assert sign_plan.fixed_values([SimpleNamespace(value="x")]) == ["X"]
@@ -207,11 +216,11 @@ def test_rows_are_reordered_to_the_model_s_columns() -> None:
     unchanged_rows = visits.rows(["page", "count"], ())
     assert unchanged_rows(rows, (None,)) is rows
     assert visits.rows(["count", "page"], ())(rows, (None,)) == [(10, 1), (20, 2)]
-    # The value of a column that is fixed by the filter is put into each row.
+    # The answer lacks `page`, which the filter fixes to 7, so 7 is put into each row.
     assert visits.rows(["count"], ("page",))([(10,)], (7, None)) == [(7, 10)]
-    # Columns that the model does not have are left out; missing ones are null.
+    # Columns that the model lacks are left out, and columns that the answer lacks are null.
     assert visits.rows(["other", "page"], ())([(0, 1)], (None,)) == [(1, None)]
-    # The functions are cached.
+    # The function for these columns is cached.
     assert visits.rows(["page", "count"], ()) is unchanged_rows
 
 
@@ -221,13 +230,13 @@ def test_column_classes_with_conversions_convert_values_of_rows() -> None:
 
 
 def test_rows_of_a_model_of_one_column() -> None:
-    """Rows of one column become tuples or instances."""
+    """For a model of one column, rows become tuples, or instances."""
 
     class SingleColumn(Model):
         id = columns.Integer(primary_key=True)
 
     assert SingleColumn.__mapping__.rows(["x", "id"], ())([(1, 2)], (None,)) == [(2,)]
-    # The filter fixes `id` to 4, and the answer has no column of the model.
+    # The answer has no column of the model, and the filter fixes `id` to 4.
     instances: list[Any] = InstanceRows(SingleColumn, ("id",), [4])(["x"], [(1,), (2,)])
     assert [instance.id for instance in instances] == [4, 4]
 
@@ -239,7 +248,7 @@ def test_layouts_of_rows_are_cached_up_to_a_limit(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(mapping, "MOST_SHAPES", 2)
     for name in ("a", "b", "c"):
         SingleColumn.__mapping__.rows([name, "id"], ())
-    # The third layout exceeds the limit, so the cache has started anew.
+    # The third layout exceeds the limit of two, so the cache was cleared first.
     assert list(SingleColumn.__mapping__.layouts) == [(("c", "id"), ())]
 
 
@@ -259,10 +268,10 @@ def test_a_row_becomes_an_instance_of_its_discriminator_s_class() -> None:
     assert [type(pet) for pet in pets] == [Cat, Dog, Kitten]
     assert [pet.id for pet in pets] == [1, 2, 3]
     assert (pets[0].cute, pets[2].cute) == (0.5, 1.0)
-    # A query of the subclass fixes the discriminator by its filter.
+    # A query of the subclass `Cat` has the discriminator in its filter, not in the answer.
     cats: list[Any] = InstanceRows(Cat, ("kd",), ["cat"])(["id", "cute"], [(1, 0.5)])
     assert [(type(cat), cat.id, cat.kind) for cat in cats] == [(Cat, 1, "cat")]
-    # SELECT DISTINCT reads only key columns, so the discriminator is unknown.
+    # SELECT DISTINCT reads only key columns, so without the discriminator the base class is used.
     assert [type(pet) for pet in InstanceRows(Pet)(["id"], [(1,)])] == [Pet]
 
 
@@ -275,7 +284,9 @@ def test_instances_of_subclasses_keep_the_keyspace_of_the_context() -> None:
 
 
 def test_discriminators_select_subclasses() -> None:
-    """A discriminator's value selects the subclass, and unknown values are refused."""
+    """The discriminator's value decides the subclass of an instance; an unknown value is
+    refused.
+    """
     pet_mapping, cat_mapping = Pet.__mapping__, Cat.__mapping__
     assert pet_mapping.class_of("cat") is Cat
     assert cat_mapping.class_of("kitten") is Kitten
@@ -300,7 +311,7 @@ def test_set_discriminator_fills_in_the_class_s_value() -> None:
 
 
 def test_subclasses_with_further_columns() -> None:
-    """`has_other_columns` is true only if a subclass has more columns."""
+    """`has_other_columns` is true only if some subclass has columns that the model lacks."""
     assert Pet.__mapping__.has_other_columns()
     assert not Cat.__mapping__.has_other_columns()
     assert not TRIP.has_other_columns()
@@ -322,12 +333,12 @@ def test_a_model_in_another_keyspace_is_created_once() -> None:
     assert context_model.__mapping__.table_name(None) == "k1.trip"
     assert context_class(Trip, None, None) is Trip
     assert context_class(context_model, None, None) is context_model
-    # The keyspace and the connection of a context model are kept unless they are replaced.
+    # `context_class` keeps the keyspace and the connection of its model unless they are replaced.
     far_model = context_class(context_model, None, "far")
     assert (far_model.__keyspace__, far_model.__connection__) == ("k1", "far")
     assert far_model is context_class(Trip, "k1", "far")
     assert context_class(far_model, "k2", None).__connection__ == "far"
-    # A private class is neither taken from the cache nor added to it.
+    # With `is_private`, a new class is made that is neither taken from the cache nor put there.
     private = context_class(Trip, "k1", None, is_private=True)
     assert private is not context_model
     assert context_class(Trip, "k1", None) is context_model
@@ -342,7 +353,7 @@ def test_models_in_other_keyspaces_are_cached_up_to_a_limit(
     monkeypatch.setattr(mapping, "MOST_SHAPES", 2)
     for keyspace in ("a", "b", "c"):
         context_class(SingleColumn, keyspace, None)
-    # The third model exceeds the limit, so the cache has started anew.
+    # The third model exceeds the limit of two, so the cache was cleared first.
     assert list(SingleColumn.__mapping__.contexts) == [("c", None)]
 
 

@@ -1,4 +1,4 @@
-"""Declarations of models, and operations on instances on a fake session."""
+"""Declarations of models, and operations on their instances with a fake session."""
 
 from __future__ import annotations
 
@@ -88,13 +88,13 @@ def declare(**attributes: Any) -> Any:
 def test_refused_declarations(
     attributes: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    """A wrong declaration of a model is refused; the error names the mistake."""
+    """A wrong declaration of a model is refused with an error that names the mistake."""
     with pytest.raises(error, match=message):
         declare(**attributes)
 
 
 def test_names_of_tables() -> None:
-    """The names of tables are derived from the class or set by attributes."""
+    """The name of a table is derived from the class, or set by attributes."""
     models.DEFAULT_KEYSPACE = "ks"
     try:
         assert Person.column_family_name() == "ks.person"
@@ -105,13 +105,13 @@ def test_names_of_tables() -> None:
         table_names = {
             "ThisIsALongCamelCaseNameHTTP": "this_is_along_camel_case_name_http",
             "Pers2onURLx": "pers2on_urlx",
-            # A name of 55 characters is too long; the last 48 are kept.
+            # This name has 55 characters, which is too long; its last 48 are used.
             "A" + "bcdefghij" * 6: "hij" + "bcdefghij" * 5,
         }
         for name, table_name in table_names.items():
             model: Any = type(name, (Model,), {"k": columns.Integer(primary_key=True)})
             assert model.column_family_name(include_keyspace=False) == table_name
-        # The attribute of `models` sets the default keyspace of the connections.
+        # Setting `models.DEFAULT_KEYSPACE` sets the default keyspace of the connections.
         assert connection.default_keyspace() == models.DEFAULT_KEYSPACE == "ks"
     finally:
         models.DEFAULT_KEYSPACE = None
@@ -156,7 +156,7 @@ def test_plain_classes_may_hold_columns() -> None:
     class Row(Stamped, Model):
         k = columns.Integer(primary_key=True)
 
-    # Either order is right.
+    # The columns may be in either order.
     assert Row().keys() == ["k", "made"] or Row().keys() == ["made", "k"]
 
 
@@ -196,7 +196,7 @@ def test_an_application_s_metaclass_may_create_the_model_class(session: FakeSess
                 attrs[column_name] = models.ColumnDescriptor(column)
             if declared_columns:
                 attrs["pk"] = models.ColumnDescriptor(declared_columns[0][1])
-            # Skip the package's own metaclass, which would do all this itself.
+            # Skip the mapper's own metaclass, which would do all of this itself.
             return type.__new__(mcs, name, bases, {"__abstract__": False, **attrs})
 
     model: Any = ApplicationMeta(
@@ -256,7 +256,7 @@ def test_the_cache_of_statements_is_bounded(
 ) -> None:
     monkeypatch.setattr(connection, "MOST_PREPARED", 3)
     default_connection = connection.get_connection()
-    # Statements of another keyspace or limit have other texts.
+    # Each keyspace, and a query with or without a limit, needs a statement with another text.
     for number in range(10):
         Person.objects(id=1).update(name="x", tags__add={"a"}, age=number)
         session.give(count=5)
@@ -280,10 +280,11 @@ def test_rows_become_instances_of_their_discriminator_s_subclass(session: FakeSe
     session.give(id=1, kind=None, cute=None)
     with pytest.raises(PolymorphicModelException, match="null"):
         Pet.get(id=1)
-    # The discriminator is read even if it is not asked for.
+    # The query reads the discriminator even if the program does not ask for it.
     assert str(Pet.objects.only(["id"])) == 'SELECT "id", "kind" FROM ks.pet LIMIT 10000'
     assert str(Pet.objects(id=1)) == 'SELECT * FROM ks.pet WHERE "id" = %(0)s LIMIT 10000'
-    # DISTINCT reads only key columns, so the subclass is unknown.
+    # SELECT DISTINCT reads only key columns. Without the discriminator, instances are of the base
+    # class.
     session.give(id=1)
     assert [type(pet) for pet in Pet.objects.distinct()] == [Pet]
 
@@ -311,7 +312,7 @@ def test_an_application_s_column_class_converts_and_checks_values(session: FakeS
     assert session.last[1] == ["key", "value"]
     session.give(v="value")
     assert dict(WordPair.get(k="KEY")) == {"k": "KEY", "v": "VALUE"}
-    # 2 is the limit of `get`.
+    # `get` reads at most 2 rows, which shows whether there is more than one.
     assert session.last[1] == ["key", 2]
     instance = WordPair(k="a")
     instance.v = "bad"
@@ -367,7 +368,9 @@ def test_misspelt_settings(caplog: pytest.LogCaptureFixture) -> None:
     caplog.clear()
 
     class Right(Event):
-        """Has all settings, and attributes whose names are not similar to a setting."""
+        """A model with all settings spelt right, and with attributes whose names are not similar to
+        a setting.
+        """
 
         __table_name__ = "right"
         __table_name_case_sensitive__ = False
@@ -386,7 +389,9 @@ def test_misspelt_settings(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_a_fixed_uuid_as_default_of_a_key_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
-    """Key columns whose default is a UUID, not a function, are logged: all rows get that UUID."""
+    """If the default of a key column is a UUID and not a function, a warning is logged, because all
+    rows would get that UUID.
+    """
 
     class Event(Model):
         id = columns.UUID(primary_key=True, default=uuid.uuid4())
@@ -401,7 +406,7 @@ def test_a_fixed_uuid_as_default_of_a_key_is_warned_of(caplog: pytest.LogCapture
     ]
     caplog.clear()
 
-    # Inherited columns are not reported again.
+    # Columns that are inherited from a reported model are not reported again.
     class Child(Event):
         more = columns.Text()
 

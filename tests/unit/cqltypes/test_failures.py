@@ -1,5 +1,5 @@
-"""Values that are refused, and errors that name the value, its type, and the position inside a
-container.
+"""Values that do not fit their type are refused. The error names the value, its type, and its
+position in a container.
 """
 
 from __future__ import annotations
@@ -347,10 +347,10 @@ def test_a_value_without_a_repr_can_be_refused(twins: Twins) -> None:
 
 
 def nested_codec(codecs: ModuleType, container: str, depth: int) -> tuple[Any, Any, bytes]:
-    """Return a codec of `depth` nested containers with one element each, a value, and its
-    encoding.
+    """Return a codec of `depth` nested containers with one element each, a value for it, and the
+    value's encoding.
     """
-    # the number 1, which is also the innermost value
+    # These bytes are both the number of elements (1) and the innermost value.
     count = b"\x00\x00\x00\x01"
     codec: Any = codecs.int32()
     value: Any = 1
@@ -378,8 +378,8 @@ def test_types_nested_deeper_than_the_stack_are_an_error(twins: Twins, container
     codec, value, body = nested_codec(twins.codecs, container, 100)
     assert codec.encode(value) == body
     assert codec.encode(codec.decode(body)) == body
-    # 20,000 levels may be too deep: Python 3.13 allows compiled code 10,000. From 3.14 on, the real
-    # size of the stack decides, and it may suffice.
+    # 20,000 levels may be too deep: Python 3.13 allows compiled code 10,000. From 3.14 on, the size
+    # of the stack decides, so encoding may succeed.
     codec, value, body = nested_codec(twins.codecs, container, 20_000)
     for encode_or_decode, argument in ((codec.encode, value), (codec.decode, body)):
         try:
@@ -387,12 +387,13 @@ def test_types_nested_deeper_than_the_stack_are_an_error(twins: Twins, container
         except RecursionError:
             continue
         assert sys.version_info >= (3, 14)
-        # What was decoded is not compared, since that would recurse as well.
+        # A decoded value is not compared, since comparing it would exceed the recursion limit as
+        # well.
         assert argument is body or result == body
 
 
 class Index:
-    """An object whose `__index__` returns `answer`, or raises it if it is an exception."""
+    """An object whose `__index__` returns `answer`; if `answer` is an exception, it is raised."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
@@ -463,5 +464,5 @@ def test_the_message_about_a_huge_value_calls_repr_for_its_start_only(twins: Twi
 
     with pytest.raises(ValueError, match="has 100000 elements"):
         vector_of(t.FloatType, 2).build_codec(twins.codecs).encode([RecordingRepr()] * 100_000)
-    # The message shows some of the 100,000 elements.
+    # The message shows only some of the 100,000 elements.
     assert len(calls) <= 60

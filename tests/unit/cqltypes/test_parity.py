@@ -1,5 +1,6 @@
-"""Round trips, and comparisons of both implementations, with random values of nested types, and
-random and mutated bytes.
+"""Round trips, and comparisons of the Python and the compiled codecs.
+
+They use random values of nested types, and random and mutated bytes.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def ints(bits: int) -> st.SearchStrategy[int]:
 
 
 def durations() -> st.SearchStrategy[Duration]:
-    """Return a strategy for durations, whose three parts have the same sign."""
+    """Return a strategy for durations. Their months, days and nanoseconds have the same sign."""
     positive = st.builds(
         Duration, st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 1)
     )
@@ -72,7 +73,7 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     ),
     t.UUIDType: st.uuids(),
     t.TimeUUIDType: st.uuids(version=1),
-    # IPv6 addresses as the operating system writes them: "::ffff:0.0.0.0"
+    # Write IPv6 addresses as the operating system does, for example "::ffff:0.0.0.0".
     t.InetAddressType: st.ip_addresses().map(
         lambda ip: socket.inet_ntop(
             socket.AF_INET if ip.version == 4 else socket.AF_INET6, ip.packed
@@ -130,7 +131,7 @@ def typed_values(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrategy[A
 @given(data=st.data())
 @pytest.mark.slow
 def test_round_trip_of_nested_types(twins: Twins, data: st.DataObject) -> None:
-    """Both implementations encode the same bytes, and decode them to the value."""
+    """Both implementations encode a value to the same bytes, and decode these to the value."""
     cqltype, values = data.draw(typed_values(2))
     value = data.draw(values)
     codec = cqltype.build_codec(twins.codecs)
@@ -144,7 +145,7 @@ def test_round_trip_of_nested_types(twins: Twins, data: st.DataObject) -> None:
 @given(data=st.data())
 @pytest.mark.slow
 def test_round_trip_of_sets_and_maps(twins: Twins, data: st.DataObject) -> None:
-    """Sets and maps with any keys are the same after encoding and decoding."""
+    """Sets and maps with keys of any type are equal after encoding and decoding."""
     key_type, keys = data.draw(
         st.sampled_from(sorted(VALUES.items(), key=lambda item: str(item[0])))
     )
@@ -153,8 +154,8 @@ def test_round_trip_of_sets_and_maps(twins: Twins, data: st.DataObject) -> None:
             st.tuples(keys, st.none() | st.integers(0, 9)), unique_by=lambda pair: repr(pair[0])
         )
     )
-    # Keys that are equal in Python but have different encodings (-0.0 and 0.0, 1.0 and 1.00) become
-    # one key here.
+    # In a dict, keys that are equal in Python but are encoded differently (-0.0 and 0.0, 1.0 and
+    # 1.00) become one key.
     source = dict(pairs)
     codec = map_of(key_type, t.Int32Type).build_codec(twins.codecs)
     decoded = codec.decode(codec.encode(source))
@@ -163,12 +164,12 @@ def test_round_trip_of_sets_and_maps(twins: Twins, data: st.DataObject) -> None:
     codec = set_of(key_type).build_codec(twins.codecs)
     decoded = codec.decode(codec.encode(set(source)))
     assert set(decoded) == set(source)
-    # The order does not change when the set is encoded again.
+    # If the decoded set is encoded again, its order stays the same.
     assert list(decoded) == list(codec.decode(codec.encode(list(decoded))))
 
 
 def outcome(call: Any, argument: Any) -> tuple[Any, ...]:
-    """Return the result of a call, or the class and message of its error."""
+    """Return the result of a call, or the class and the message of the error that it raises."""
     try:
         result = call(argument)
     except (TypeError, ValueError, OverflowError) as error:
@@ -227,7 +228,9 @@ def test_both_implementations_accept_and_refuse_the_same_values(compiled: Twins)
 
 
 def mutated(body: bytes, rng: random.Random) -> bytes:
-    """Return `body` with up to three bytes changed, cut or inserted, or with extreme lengths."""
+    """Return `body` with up to three bytes changed, removed or inserted, or with extreme values in
+    its lengths.
+    """
     changed = bytearray(body)
     for _ in range(rng.randint(1, 3)):
         offset = rng.randrange(len(changed) + 1)
@@ -278,7 +281,7 @@ def test_random_bytes_are_a_value_or_a_clear_error(twins: Twins, data: bytes, nu
         value = codec.decode(data)
     except DecodeError:
         return
-    # Decoded values must have a repr.
+    # Every decoded value must have a working repr.
     repr(value)
 
 
@@ -323,7 +326,8 @@ def test_both_implementations_describe_types_alike(compiled: Twins) -> None:
 
 def test_only_functions_can_create_compiled_codecs(compiled: Twins) -> None:
     codecs = compiled.codecs
-    # a codec can be neither created by its class nor pickled, and an object of `__new__` is refused
+    # A codec can neither be created by calling its class nor be pickled. An object that only
+    # `__new__` has created is refused.
     for codec in (
         codecs.int32(),
         codecs.list_of(codecs.int32()),
@@ -342,7 +346,7 @@ def test_only_functions_can_create_compiled_codecs(compiled: Twins) -> None:
             codecs.list_of(uninitialised)
         with pytest.raises(TypeError, match="pickle the type"):
             pickle.dumps(codec)
-    # only codecs of the same module may be nested
+    # A codec may contain only codecs of its own module.
     wrong_calls: list[Callable[[], Any]] = [
         lambda: codecs.list_of(None),
         lambda: codecs.list_of(None, "list<int>"),
@@ -363,15 +367,15 @@ def test_impossible_codecs_are_refused(twins: Twins) -> None:
         with pytest.raises(ValueError, match="cannot have"):
             codecs.vector_of(codecs.int32(), dimension)
     with pytest.raises(ValueError, match="cannot have"):
-        # The size of such a vector does not fit 64 bits.
+        # The size of such a vector in bytes does not fit 64 bits.
         codecs.vector_of(codecs.vector_of(codecs.int64(), 2_000_000_000), 2_000_000_000)
     with pytest.raises(ValueError, match="1 names of fields and 2 fields"):
         codecs.udt("u", ["a"], [codecs.int32()] * 2, tuple)
 
 
 def test_memory_for_a_vector_is_allocated_after_its_elements_are_counted(twins: Twins) -> None:
-    """The vector would need 16 GB, but its value has only two elements, so it is refused before
-    memory is allocated.
+    """The vector type has room for 16 GB, but a value of two elements is refused before any memory
+    is allocated.
     """
     codec = twins.codecs.vector_of(twins.codecs.int64(), 2_000_000_000)
     for value in ([1, 2], (1, 2), {1, 2}, iter([1, 2]), numpy.zeros(2, "i8"), range(2)):
@@ -379,7 +383,7 @@ def test_memory_for_a_vector_is_allocated_after_its_elements_are_counted(twins: 
             codec.encode(value)
         with pytest.raises(ValueError, match="has 2 elements"):
             twins.codecs.list_of(codec).encode(
-                # an iterator can be read only once
+                # An iterator can be read only once, so make a new one.
                 [value] if not hasattr(value, "__next__") else [iter([1, 2])]
             )
     big = twins.codecs.vector_of(twins.codecs.int32(), 20_000)

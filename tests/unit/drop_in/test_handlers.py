@@ -1,5 +1,7 @@
-"""Protocol handlers of applications: message classes that read results themselves, and requests
-that use all that the connection negotiated.
+"""Protocol handlers of applications.
+
+Their message classes may read results themselves, and their requests use everything that the
+connection has negotiated.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ IDS = "SCYLLA_USE_METADATA_ID"
 
 @pytest.fixture(params=[(3, False), (4, False), (4, True), (5, False)], ids=str)
 def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
-    """A node of each protocol version, and one of version 4 with metadata ids."""
+    """Yield a node: one of each protocol version, and one of version 4 with metadata ids."""
     version, has_metadata_ids = request.param
     fake_node = FakeNode(max_version=version)
     if has_metadata_ids:
@@ -51,7 +53,7 @@ def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
 
 
 def read(node: FakeNode, handler: Any, factory: Any = tuple_factory) -> list[Any]:
-    """Return the rows of six reads: of a simple and a prepared statement, through the blocking and
+    """Return the rows of six reads, of a simple and a prepared statement through the blocking and
     the asyncio API.
     """
 
@@ -77,7 +79,7 @@ class Plain(ProtocolHandler):
 
 
 class OlderEncoding(ProtocolHandler):
-    """A handler written for a driver without protocol extensions."""
+    """A handler written for a driver that passes no protocol extensions to it."""
 
     @classmethod
     def encode_message(cls, msg, stream_id, version, compressor, beta):  # type: ignore[no-untyped-def, override]
@@ -123,7 +125,7 @@ def test_execute_has_the_metadata_id_that_was_agreed_on(
             session.add_request_init_listener(lambda future: None)
         prepared = session.prepare(SELECT)
         for _ in range(2):
-            # Reading the rows decodes the response.
+            # The response is decoded only when its rows are read.
             session.execute(prepared, (1,)).current_rows  # noqa: B018
         first_execute, _ = [
             request for request in node.requests if request.opcode == Opcode.EXECUTE
@@ -135,7 +137,7 @@ def test_execute_has_the_metadata_id_that_was_agreed_on(
 
 
 def test_numpy(node: FakeNode) -> None:
-    """`NumpyProtocolHandler` returns each page as a dict of arrays."""
+    """`NumpyProtocolHandler` returns each page as a dict of arrays by column name."""
     for page in read(node, NumpyProtocolHandler):
         (arrays,) = page
         assert arrays["a"].tolist() == [1, 2]
@@ -144,7 +146,7 @@ def test_numpy(node: FakeNode) -> None:
 
 
 def test_lazy(node: FakeNode) -> None:
-    """`LazyProtocolHandler` returns the same rows, made by the session's row factory."""
+    """`LazyProtocolHandler` returns the same rows, which the session's row factory makes."""
     assert [list(page) for page in read(node, LazyProtocolHandler)] == [ROWS] * 6
     named = read(node, LazyProtocolHandler, named_tuple_factory)
     assert [[row.a for row in page] for page in named] == [[1, 2]] * 6
@@ -152,7 +154,7 @@ def test_lazy(node: FakeNode) -> None:
 
 @pytest.mark.parametrize("handler", [LazyProtocolHandler, NumpyProtocolHandler])
 def test_handlers_are_used_for_each_page(handler: Any) -> None:
-    """Handlers are used in both APIs."""
+    """In both APIs, every page of a result goes through the handler."""
 
     def numbers_of(rows: list[Any]) -> list[Any]:
         if handler is LazyProtocolHandler:
@@ -183,7 +185,7 @@ def handler_of(kind: Any) -> Any:
 
 
 class Raw(ResultMessage):
-    """A result class whose rows contain the values' bytes."""
+    """A result class that leaves the values in rows as encoded bytes."""
 
     def recv_results_rows(
         self,
@@ -217,13 +219,13 @@ class HexType(t.Int32Type):
 
 
 class WithTypeCodes(ResultMessage):
-    """A result class that replaces the class of a type code."""
+    """A result class that uses another type class for a type code (int)."""
 
     type_codes = {**ResultMessage.type_codes, 0x09: HexType}
 
 
 class WithReadType(ResultMessage):
-    """A result class that replaces a type after reading it."""
+    """A result class that replaces a type (int) after it was read."""
 
     @classmethod
     def read_type(cls, f: BinaryIO, user_type_map: Any) -> Any:
@@ -232,7 +234,7 @@ class WithReadType(ResultMessage):
 
 
 class WithRecvBody(ResultMessage):
-    """A result class that changes the rows of a message."""
+    """A result class that changes the rows of a message which its base class has read."""
 
     @classmethod
     def recv_body(  # type: ignore[override]
@@ -245,7 +247,9 @@ class WithRecvBody(ResultMessage):
 
 
 class WithFeatureParameter(ResultMessage):
-    """A result class with the signature of the driver that has extensions."""
+    """A result class whose method has a parameter for protocol features, as in the driver that has
+    extensions.
+    """
 
     def recv_results_rows(
         self,
@@ -261,7 +265,7 @@ class WithFeatureParameter(ResultMessage):
 
 
 class WithRecvRow(ResultMessage):
-    """A result class that reads each row itself and changes the metadata."""
+    """A result class that reads each row itself and changes the column metadata."""
 
     @staticmethod
     def recv_row(f: BinaryIO, colcount: int) -> Any:
@@ -284,8 +288,8 @@ HEX_ROWS = [("0x1", "one"), ("0x2", None)]
 )
 def test_methods_that_a_result_class_may_override(node: FakeNode, result_class: Any) -> None:
     pages = read(node, handler_of(result_class))
-    # The columns of a prepared statement are read when it is prepared, and are used if the response
-    # has none; the type classes of the handler do not apply to these.
+    # The columns of a prepared statement are read when it is prepared, and used if the response has
+    # none. The handler's type classes do not apply to them, so leave out these pages.
     for page in (
         pages
         if result_class in (WithRecvBody, WithFeatureParameter)
@@ -320,7 +324,7 @@ def test_parsed_rows_may_be_overridden(node: FakeNode) -> None:
 
 
 class ForeignMessage:
-    """A message class without a base from the driver."""
+    """A message class that is not derived from a class of the driver."""
 
     opcode = 8
 

@@ -1,4 +1,5 @@
-"""Code written for cassandra-driver sends the same statements and catches the same errors.
+"""Programs written for cassandra-driver send the same statements and catch the same errors with
+this driver.
 
 Each test passes with cassandra-driver, too.
 """
@@ -114,18 +115,22 @@ class TestParameters:
 
 class TestErrors:
     def test_connecting_to_a_missing_keyspace(self, node: FakeNode) -> None:
-        """`connect` raises NoHostAvailable, which is also the server's error."""
+        """If the keyspace is missing, `connect` raises NoHostAvailable, which is also an instance
+        of the server's error class.
+        """
         node.prime('USE "missing"', error(ErrorCode.INVALID, "no such keyspace"))
         with Cluster([node.address], port=node.port) as cluster:
             with pytest.raises(NoHostAvailable, match=r"missing.*no such keyspace") as caught:
                 cluster.connect("missing")
             assert isinstance(caught.value, InvalidRequest)
             assert isinstance(next(iter(caught.value.errors.values())), InvalidRequest)
-            # An empty name means no keyspace.
+            # An empty name means that no keyspace is used.
             assert cluster.connect("").keyspace is None
 
     async def test_a_missing_keyspace_with_asyncio(self, node: FakeNode) -> None:
-        """`connect` raises NoHostAvailable, which is also the server's error."""
+        """If the keyspace is missing, `connect` raises NoHostAvailable, which is also an instance
+        of the server's error class.
+        """
         node.prime('USE "missing"', error(ErrorCode.INVALID, "no such keyspace"))
         async with aio.Cluster([node.address], port=node.port) as cluster:
             with pytest.raises(NoHostAvailable) as caught:
@@ -135,7 +140,9 @@ class TestErrors:
     def test_without_another_host_the_error_is_also_the_server_s(
         self, node: FakeNode, session: Session
     ) -> None:
-        """The error is NoHostAvailable, also after copying and pickling."""
+        """If no other host is left to try, the error is an instance of NoHostAvailable and of the
+        server's error class, even after copying and pickling.
+        """
         refusal = error(ErrorCode.UNAVAILABLE, "too few", consistency=3, required=3, alive=1)
         node.prime("SELECT 1", refusal)
         with pytest.raises(NoHostAvailable, match="against any hosts") as caught:
@@ -181,7 +188,9 @@ class TestErrors:
         assert not node.queries("SELECT 1")
 
     def test_executing_on_a_session_that_was_shut_down(self, node: FakeNode) -> None:
-        """Executing raises NoHostAvailable, which is also ConnectionShutdown."""
+        """On a session that was shut down, executing raises an error that is both NoHostAvailable
+        and ConnectionShutdown.
+        """
         with Cluster([node.address], port=node.port) as cluster:
             session, other_session = cluster.connect(), cluster.connect()
             session.shutdown()
@@ -190,7 +199,7 @@ class TestErrors:
         assert isinstance(caught.value, ConnectionShutdown)
         (reason,) = caught.value.errors.values()
         assert isinstance(reason, ConnectionException)
-        # The cluster was shut down at the end of its block.
+        # The `with` block has shut down the cluster.
         with pytest.raises(NoHostAvailable, match="its cluster was shut down"):
             other_session.execute("SELECT 1")
 
@@ -210,7 +219,9 @@ class TestErrors:
                     session.execute(batch)
 
     def test_a_partition_key_without_a_value(self, session: Session) -> None:
-        """Binding raises an error that is a ValueError and a KeyError."""
+        """If a value of the partition key is missing, binding raises an error that is both a
+        ValueError and a KeyError.
+        """
         prepared = session.prepare(INSERT)
         all_arguments: list[Any] = [
             (UNSET_VALUE, "a"),
@@ -286,13 +297,13 @@ class TestListenersAndLogs:
             cluster.register_listener(listener)
             cluster.connect(wait_for_all_pools=True)
             cluster.connect(wait_for_all_pools=True)
-        # Hosts are added once, although there are two sessions.
+        # There are two sessions, but the listener is told of each host only once.
         assert sorted(listener.calls) == [("add", node.address) for node in nodes.nodes]
 
     def test_server_warnings_are_logged_once(
         self, node: FakeNode, session: Session, caplog: pytest.LogCaptureFixture
     ) -> None:
-        # A text that no other test has logged before.
+        # The driver logs each text once, so use one that no other test has logged.
         text = f"a batch of {uuid.uuid4()}"
         node.prime("SELECT 1", answer([("k", "int")], [(1,)]).having(warnings=[text]))
         for _ in range(3):
@@ -308,7 +319,9 @@ class TestListenersAndLogs:
 
 class TestAttributes:
     def test_the_columns_of_a_prepared_statement(self, node: FakeNode, session: Session) -> None:
-        """`result_metadata` contains tuples of keyspace, table, name and type, or is None."""
+        """`result_metadata` is a list of tuples (keyspace, table, name, type), or None if the
+        statement returns no rows.
+        """
         node.prime_prepare("SELECT k FROM t", [], result=[("k", "int")])
         metadata = session.prepare("SELECT k FROM t").result_metadata
         ((_, _, name, kind),) = metadata
@@ -316,7 +329,7 @@ class TestAttributes:
         assert session.prepare(INSERT).result_metadata is None
 
     def test_attributes_of_futures(self, node: FakeNode, session: Session) -> None:
-        """A future has the prepared statement, or None."""
+        """A future has the prepared statement that it executes, or None."""
         prepared = session.prepare(INSERT)
         future = session.execute_async(prepared, (1, "a"))
         future.result()
@@ -348,8 +361,8 @@ class TestAttributes:
         node.prime("SELECT 1", hold())
         orphans: Any = ()
         for _ in range(100):
-            # On a busy machine, the timeout may expire before the request is sent; such a request
-            # is not an orphan, so we try again.
+            # On a busy machine, the timeout may expire before the request is sent. Then it is no
+            # orphan, so try again.
             with pytest.raises(OperationTimedOut):
                 session.execute("SELECT 1", timeout=0.05)
             (state,) = session.get_pool_state().values()
@@ -359,7 +372,7 @@ class TestAttributes:
         assert len(orphans) == 2 == sum(state["in_flights"])
 
     def test_attributes_of_errors_and_dates(self) -> None:
-        """The attributes of cassandra-driver exist."""
+        """Errors and dates have the attributes of cassandra-driver's classes."""
         assert AlreadyExists("ks").table == ""
         assert (Date.MINUTE, Date.HOUR, Date.DAY) == (60, 3600, 86400)
 
@@ -374,7 +387,9 @@ class TestRowFactories:
         assert (list(results), results.one(), bool(results), results.all()) == ([], None, False, [])
 
     def test_a_row_factory_that_returns_a_generator(self, node: FakeNode, session: Session) -> None:
-        """Its rows are iterated once, and an empty result has no first row."""
+        """If a row factory returns a generator, its rows can be iterated once, and `one` of an
+        empty result is None.
+        """
         node.prime("SELECT k", answer([("k", "int")], [(1,), (2,)]))
         node.prime("SELECT none", answer([("k", "int")], []))
         session.row_factory = lambda names, rows: (
@@ -383,7 +398,7 @@ class TestRowFactories:
         assert list(session.execute("SELECT k")) == [{"k": 1}, {"k": 2}]
         empty = session.execute("SELECT none")
         assert empty.one() is None
-        # There is no row that could have the column "[applied]".
+        # Without a row there is no column "[applied]".
         with pytest.raises(RuntimeError, match="lightweight"):
             _ = session.execute("SELECT none").was_applied
 
@@ -400,7 +415,7 @@ class TestNames:
                 Host(*wrong)
 
     def test_texts_of_dates_and_times(self) -> None:
-        """A plus sign and a trailing point are accepted."""
+        """Texts of dates may begin with a plus sign, and texts of times may end with a point."""
         assert Date("+1492-10-12") == Date("1492-10-12")
         assert Time("01:00:00.") == Time("01:00:00")
 
@@ -410,8 +425,8 @@ class TestNames:
             policy.add_column(None, b"k" * 32, "int")
 
     def test_unset_or_missing_values_before_version_4(self) -> None:
-        """The error for an unset or missing value is a KeyError, a ValueError and, if unset,
-        UnsupportedOperation.
+        """Before version 4, an unset or missing value raises an error that is both a KeyError and a
+        ValueError, and for an unset value also UnsupportedOperation.
         """
         columns = [ColumnMetadata("ks", "t", "v", Int32Type)]
         for error_class in (KeyError, ValueError, UnsupportedOperation):

@@ -54,7 +54,7 @@ def node() -> Iterator[FakeNode]:
 
 
 async def result_of(outcome: Any) -> Any:
-    """Return the result of a call of either API."""
+    """Return the outcome of a call of either API; an awaitable is awaited."""
     return await outcome if inspect.isawaitable(outcome) else outcome
 
 
@@ -97,7 +97,7 @@ async def test_a_protocol_version_can_be_set_before_connect(face: Any, node: Fak
 
 
 def test_none_means_the_default_or_off(face: Any) -> None:
-    # All settings but these two accept None.
+    # All settings except these two may be None.
     setting_names = ClusterSettings._table.keys() - {"contact_points", "request_observers"}
     cluster = face(**dict.fromkeys(setting_names))
     settings = cluster._settings()
@@ -126,7 +126,7 @@ async def test_a_session_works_without_heartbeats(face: Any, node: FakeNode) -> 
 
 # -- every setting is read -------------------------------------------------------------------------
 
-# Settings that are accepted for compatibility, without effect: for example, this driver has no
+# These settings are accepted for compatibility, but have no effect. For example, this driver has no
 # executor threads.
 WITHOUT_EFFECT = {
     "executor_threads",
@@ -134,14 +134,14 @@ WITHOUT_EFFECT = {
     "monitor_reporting_interval",
     "allow_control_connection_query_fallback",
 }
-# Settings that raise NotImplementedError with advice if they have these values.
+# With these values, the settings raise NotImplementedError with advice.
 REFUSED: dict[str, Any] = {"scylla_cloud": {}, "monitor_reporting_enabled": True}
 
 
 def test_the_code_reads_every_setting() -> None:
     root = Path(cassandra.__file__).parent
-    # The package `migrate` is left out: its table of differences contains names of settings, but
-    # does not read them.
+    # Leave out the package `migrate`, whose table of differences names settings without reading
+    # them.
     sources = {
         path: path.read_text() for path in root.rglob("*.py") if path.parent.name != "migrate"
     }
@@ -150,7 +150,7 @@ def test_the_code_reads_every_setting() -> None:
         for name in ClusterSettings._table.keys() - {"contact_points", "execution_profiles"}
         if not any(f".{name}" in source or f', "{name}"' in source for source in sources.values())
     }
-    # Only settings that are documented to have no effect, or to be refused, are not read.
+    # The code may ignore a setting only if it is documented to have no effect, or to be refused.
     assert unread <= WITHOUT_EFFECT | REFUSED.keys()
     for name, argument in REFUSED.items():
         with pytest.raises(NotImplementedError, match=name):
@@ -166,7 +166,7 @@ async def test_settings_changed_after_connect_take_effect(face: Any, node: FakeN
         assert cluster._core.settings.max_schema_agreement_wait == 3
         with pytest.raises(ValueError, match="must not be negative"):
             cluster.schema_read_timeout = -1
-        # The control connection's requests are not answered from now on.
+        # From here on, the node does not answer the queries of the control connection.
         node.prime(Opcode.QUERY, silence())
         with pytest.raises(OperationTimedOut, match=r"0\.25"):
             await result_of(cluster.refresh_nodes())
@@ -177,7 +177,9 @@ async def test_settings_changed_after_connect_take_effect(face: Any, node: FakeN
 async def test_refresh_nodes_rebuilds_the_token_map_only_if_forced(
     face: Any, node: FakeNode
 ) -> None:
-    """The nodes have not changed."""
+    """If the nodes have not changed, `refresh_nodes` rebuilds the token map only with
+    `force_token_rebuild`.
+    """
     cluster = face([node.address], port=node.port)
     try:
         await result_of(cluster.connect())
@@ -227,7 +229,7 @@ async def test_adding_a_profile_fails_if_its_pools_take_too_long(face: Any) -> N
         )
         try:
             await result_of(cluster.connect())
-            # New connections to the second node are not answered.
+            # From here on, the second node does not answer on new connections.
             second.prime(Opcode.OPTIONS, silence())
             second.prime(Opcode.STARTUP, silence())
             profile_of_all_hosts = ExecutionProfile(load_balancing_policy=RoundRobinPolicy())
@@ -247,7 +249,7 @@ async def test_adding_a_profile_fails_if_its_pools_take_too_long(face: Any) -> N
 
 @pytest.fixture
 def addresses_by_name(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
-    """Replace name resolution by a dict of addresses by name, which tests fill."""
+    """Replace name resolution by a dict (name to addresses), which tests fill."""
     addresses: dict[str, list[str]] = {}
 
     def getaddrinfo(host: str, port: int, *args: Any, **kwargs: Any) -> list[Any]:
@@ -275,7 +277,7 @@ def test_names_are_resolved_at_construction(addresses_by_name: dict[str, list[st
 
 
 def test_names_of_which_none_can_be_resolved(addresses_by_name: dict[str, list[str]]) -> None:
-    """Creating the cluster raises an error that lists the names."""
+    """If no name can be resolved, creating the cluster raises an error that lists the names."""
     with pytest.raises(UnresolvableContactPoints, match="nowhere, elsewhere"):
         Cluster(["nowhere", ("elsewhere", 9042)])
 
@@ -321,7 +323,7 @@ def test_hosts_compare_with_addresses_and_among_themselves() -> None:
 
 
 def add_address_type(node: FakeNode) -> None:
-    """Give the node a keyspace with the user-defined type `address`."""
+    """Add a keyspace with the user-defined type `address` to the node's schema."""
     node.schema = {
         "system_schema.keyspaces": [
             {
@@ -393,7 +395,7 @@ async def test_reading_a_trace_is_limited_by_setting_and_argument(
         session = await result_of(cluster.connect())
         result = await result_of(session.execute("SELECT 1", trace=True))
         session.max_trace_wait = 0.05
-        # The trace is never complete.
+        # The tables of the trace stay empty, so the trace never becomes complete.
         node.prime(re.compile("system_traces"), rows([("duration", "int")], []))
         with pytest.raises(TraceUnavailable, match=r"0\.05 seconds"):
             await result_of(result.get_query_trace())
@@ -420,5 +422,5 @@ def test_the_text_of_a_setting_has_its_default_and_its_unit() -> None:
         assert default in text
     assert "Default: ExponentialReconnectionPolicy(1.0, 600.0)." in text
     assert "Default: ProtocolVersion.MAX_SUPPORTED." in text
-    # NOT_SET is a value inside of the driver.
+    # NOT_SET is used only inside the driver, so no explanation of a setting may show it.
     assert "NOT_SET" not in text

@@ -1,4 +1,6 @@
-"""Tracers and mocks can wrap or replace methods of futures, sessions and clusters."""
+"""Tracers and mocks can wrap or replace methods of futures, sessions and clusters, as they do with
+cassandra-driver.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ Wrapped = list[tuple[str, Any]]
 
 
 def wrap(future: ResponseFuture, completions: Wrapped) -> None:
-    """Replace each completion method with a wrapper that calls it, as tracers do."""
+    """Replace each completion method of the future with a wrapper that records its argument and
+    calls the method, as tracers do.
+    """
 
     def wrapper_of(name: str, wrapped: Callable[[Any], None]) -> Callable[[Any], None]:
         def wrapper(outcome: Any) -> None:
@@ -90,7 +94,8 @@ def test_a_finished_future_may_be_wrapped_for_its_next_page(session: Session) ->
     assert [(name, [tuple(row) for row in page]) for name, page in completions] == [
         ("_set_final_result", [(3,), (4,)])
     ]
-    # The event loop's thread runs the callback, possibly after it has woken this thread.
+    # The thread of the event loop runs the callback, perhaps only after this thread goes on, so
+    # wait.
     until(lambda: len(pages) == 2)
     assert pages == [[(1,), (2,)], [(3,), (4,)]]
 
@@ -130,7 +135,9 @@ def test_a_wrapper_may_change_the_rows(session: Session) -> None:
 
 
 def test_wrapped_errors(session: Session) -> None:
-    """A replaced `_set_final_exception` of a future is called with the error."""
+    """If a tracer has replaced `_set_final_exception` of a future, the wrapper is called with the
+    error.
+    """
     seen: Wrapped = []
     session.add_request_init_listener(wrap, seen)
     with pytest.raises(InvalidRequest) as raised:
@@ -187,7 +194,7 @@ def test_a_result_on_a_mock_has_its_rows() -> None:
 
 
 def test_a_result_on_a_mock_fetches_pages_by_its_methods() -> None:
-    """The result reads the next page from the mock."""
+    """A result on a mock gets the next page by calling the mock's methods."""
     future = mock.MagicMock(has_more_pages=True)
 
     def last_page() -> ResultSet[Any]:
@@ -212,7 +219,7 @@ def test_a_tracer_can_read_a_batch_s_statements(session: Session) -> None:
     assert formatted == (False, "INSERT INTO t (k) VALUES (7)", ())
     assert bound == (True, prepared.query_id, [b"\0\0\0\t"])
     assert text_with_marker == (False, "INSERT INTO t (k) VALUES (?)", (8,))
-    # The first statement is a text, which has no routing key.
+    # The first statement is a text, which has no routing key, so the batch has none.
     assert batch.routing_key is None
 
 
@@ -227,7 +234,7 @@ def test_an_application_can_replace_a_batch_s_statements(node: FakeNode, session
     assert batch._statements_and_parameters == entries
     assert len(batch) == 4
     assert batch.entries[0] == f"<a row of the prepared statement {prepared.query_id.hex()}>"
-    # The batch can be executed again.
+    # A batch that was executed can be executed again.
     for _ in range(2):
         session.execute(batch)
         sent = node.requests[-1]
@@ -301,7 +308,9 @@ def test_connection_classes_without_a_factory_are_accepted(node: FakeNode) -> No
 def test_pools_and_connections_have_the_state_that_tools_read(
     node: FakeNode, session: Session
 ) -> None:
-    """They refuse to send, which only the event loop may do."""
+    """Tools can read the state of pools and connections, but sending through them is refused, since
+    only the event loop may do that.
+    """
     (pool,) = session.get_pools()
     assert isinstance(pool, pool_module.HostConnection)
     assert (pool.is_shutdown, pool.open_count, pool.in_flight) == (False, 1, 0)
@@ -324,7 +333,9 @@ def test_pools_and_connections_have_the_state_that_tools_read(
 def test_the_control_connection_has_the_methods_that_tools_call(
     node: FakeNode, session: Session
 ) -> None:
-    """After the shutdown of the cluster, it has no connections."""
+    """The control connection has the methods that tools call, and no connection after the shutdown
+    of the cluster.
+    """
     cluster = session.cluster
     control = cluster.control_connection
     assert isinstance(control, cluster_module.ControlConnection)
@@ -365,7 +376,7 @@ def test_classes_can_be_mocked_and_patched(name: str) -> None:
     module, _, attribute = name.rpartition(".")
     cls = getattr(__import__(module, fromlist=[attribute]), attribute)
     assert isinstance(mock.MagicMock(spec=cls), cls)
-    # This reads all attributes of the class.
+    # `create_autospec` reads all attributes of the class.
     mock.create_autospec(cls)
     with mock.patch(name) as patched:
         assert getattr(__import__(module, fromlist=[attribute]), attribute) is patched
@@ -421,7 +432,8 @@ def test_a_replaced_deserializer_changes_nothing_else(monkeypatch: pytest.Monkey
         ]
         with Cluster([node.address], port=node.port) as cluster:
             cluster.connect()
-            # The schema is read without the application's function.
+            # The driver reads the schema with its own functions, not with the row factory of the
+            # application.
             (table,) = cluster.metadata.keyspaces["ks"].tables.values()
             assert "incomplete" not in table.export_as_string()
             assert table.dropped_columns["gone"].dropped_time == datetime(2020, 1, 2)

@@ -1,4 +1,7 @@
-"""`Collector` bounds and orders many executions, in both implementations, without a session."""
+"""`Collector`, which limits how many statements are executed at once and orders their outcomes.
+
+The tests cover both implementations, without a session.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +27,16 @@ class OutcomeWithPosition(NamedTuple):
 
 
 def new_collector(twins: Twins, concurrency: int, in_order: bool = True) -> Any:
-    """Return a collector without a session, so it executes nothing itself."""
+    """Return a collector without a session. It executes nothing, so the test provides the
+    outcomes.
+    """
     return twins.happy_path.Collector(
         concurrency, Outcome if in_order else OutcomeWithPosition, None, in_order
     )
 
 
 def take_positions(collector: Any, statements: Iterator[Any], limit: int = 1000) -> list[int]:
-    """Let the collector take statements, and return their positions.
+    """Let the collector take statements until it wants no more, and return their positions.
 
     :param limit: how many statements one call of the collector may take.
     """
@@ -39,7 +44,8 @@ def take_positions(collector: Any, statements: Iterator[Any], limit: int = 1000)
     while True:
         happy_path_requests: list[Any] = []
         collector.requests(statements, happy_path_requests, limit)
-        # Without a session no statement is on the happy path: each is left in `off_path`.
+        # Without a session no statement can be on the happy path. The collector leaves each one in
+        # `off_path`, for the caller to execute.
         assert happy_path_requests == []
         if collector.off_path is None:
             return positions
@@ -56,7 +62,8 @@ def test_outcomes_are_returned_in_order(twins: Twins) -> None:
     assert take_positions(collector, source) == [0, 1, 2, 3]
     assert collector.under_way == 4
     assert collector.take() == []
-    # Outcomes are held back until that of position 0 is there.
+    # `take` returns nothing until the outcome of position 0 is known, since outcomes are returned
+    # in order.
     for position in (2, 1, 3):
         collector.put(position, True, position)
         assert collector.take() == []
@@ -97,11 +104,11 @@ def test_no_statements_are_taken_while_many_outcomes_are_unread(
     first = take_positions(collector, source)
     for position in first:
         collector.put(position, True, position)
-    # None of the four outcomes is read, so at most four more statements are taken.
+    # Nobody has read the four outcomes, so at most four more statements are taken.
     assert take_positions(collector, source) == [4, 5, 6, 7]
     for position in (4, 5, 6, 7):
         collector.put(position, True, position)
-    # Now 8 outcomes, twice the concurrency, are unread.
+    # Now 8 outcomes are unread, which is the limit: twice the concurrency.
     assert take_positions(collector, source) == []
     assert not collector.wants_more
     assert len(collector.take()) == 8
@@ -110,18 +117,20 @@ def test_no_statements_are_taken_while_many_outcomes_are_unread(
 
 
 def test_a_late_outcome_blocks_its_position_in_the_ring(twins: Twins) -> None:
-    """A position in the ring is not reused before its outcome has been returned."""
+    """In the ring of positions, a position is not used again before its outcome has been
+    returned.
+    """
     collector = new_collector(twins, 3)
     source = statements(50)
     pending = take_positions(collector, source)
     values = []
     while not collector.is_over:
-        # Delay the oldest outcome, so that meanwhile the other positions of the ring fill up.
+        # Delay the oldest outcome, while the other positions of the ring fill up.
         oldest, *others = pending
         for position in reversed(others):
             collector.put(position, True, position)
         new_positions = take_positions(collector, source)
-        # The ring is full: the oldest outcome has to come now.
+        # If no statement was taken, the ring is full, so provide the oldest outcome.
         if not new_positions:
             collector.put(oldest, True, oldest)
             pending = take_positions(collector, source)
@@ -137,7 +146,7 @@ def test_a_collector_wants_more_when_half_are_over(twins: Twins) -> None:
     source = statements(100)
     assert collector.wants_more
     take_positions(collector, source)
-    # Four of ten outcomes are not enough; the fifth is half of them.
+    # Four ended statements of ten are not enough to want more; the fifth is half of them.
     for position in range(9, 5, -1):
         collector.put(position, True, position)
         assert not collector.wants_more
@@ -165,9 +174,10 @@ def test_a_paused_collector_wants_no_more(twins: Twins) -> None:
     assert collector.wants_more
     collector.is_paused = True
     assert not collector.wants_more
-    # The Python twin moves an outcome to its position only when a method is called.
+    # The Python twin sorts in a new outcome only when a method is called, so `is_ready` may still
+    # be True.
     assert not collector.is_ready or twins.impl == "python"
-    # Position 0 has no outcome yet, and outcomes are returned in order.
+    # Position 0 has no outcome yet, so nothing can be returned.
     assert collector.take() == []
     assert not collector.is_ready
     collector.is_paused = False
@@ -180,7 +190,7 @@ def test_a_waiting_reader_is_notified_once(twins: Twins) -> None:
     collector.notify_reader = lambda: calls.append(len(calls))
     take_positions(collector, statements(2))
     collector.put(0, True, 0)
-    # The reader does not wait yet.
+    # Nobody is notified, since the reader does not wait yet.
     assert calls == []
     collector.take()
     collector.is_awaited = True
@@ -218,7 +228,7 @@ def test_errors_of_the_statements_iterable_are_raised(twins: Twins) -> None:
     assert collector.off_path == ("q", 1)
     with pytest.raises(LookupError, match="no more"):
         collector.requests(source, [], 10)
-    # Only the statement before the error counts as taken.
+    # The statement before the error counts as taken, but no later one.
     assert collector.sent == 1
 
 
@@ -272,7 +282,7 @@ def test_outcomes_from_many_threads(twins: Twins, in_order: bool) -> None:
                 while not pending:
                     has_pending.wait()
                 position = pending.pop(shuffler.randrange(len(pending)))
-            # A negative position ends the thread.
+            # A negative position tells the thread to end.
             if position < 0:
                 return
             collector.put(position, True, position)
@@ -288,11 +298,11 @@ def test_outcomes_from_many_threads(twins: Twins, in_order: bool) -> None:
             has_pending.notify_all()
         outcomes = collector.take()
         values += [outcome.value for outcome in outcomes]
-        # The ring has twice as many positions as there may be requests in flight.
+        # The ring has twice as many positions as requests that may be in flight.
         assert collector.sent - collector.delivered <= 2 * concurrency
         if not outcomes and not collector.is_over:
-            # Check again after setting `is_awaited`, since an outcome may have come before it was
-            # set.
+            # Look once more after setting `is_awaited`, because an outcome that came before that
+            # notifies nobody.
             notified.clear()
             collector.is_awaited = True
             if not collector.is_ready:
@@ -315,7 +325,7 @@ def test_with_batched_wakeups_the_reader_is_notified_of_many_outcomes(twins: Twi
     take_positions(collector, source)
     assert not collector.is_ready
     collector.is_awaited = True
-    # One of four outcomes is too few for a notification; half of them is enough.
+    # One of four outcomes does not notify the reader, while half of them does.
     collector.put(0, True, 0)
     assert (under_way_at_calls, collector.is_ready) == ([], False)
     collector.put(1, True, 1)
@@ -331,7 +341,7 @@ def test_with_batched_wakeups_the_reader_is_notified_of_many_outcomes(twins: Twi
         collector.put(position, True, position)
     take_positions(collector, source)
     assert collector.is_exhausted
-    # All others have ended: the reader is notified when the last outcome comes.
+    # All other statements have ended, so the reader is notified when the last outcome comes.
     collector.is_awaited = True
     assert not collector.is_ready
     collector.put(2, True, 2)
@@ -358,13 +368,14 @@ def test_with_batched_wakeups_the_reader_goes_on_when_all_positions_are_full(twi
     source = statements(20)
     take_positions(collector, source)
     collector.put(1, True, 1)
-    assert collector.is_ready  # half of the statements have ended
+    assert collector.is_ready  # half of the running statements have ended
     take_positions(collector, source)
     collector.put(2, True, 2)
     take_positions(collector, source)
     collector.put(3, True, 3)
     assert collector.sent == 4
-    # Position 0 is not over, so its successors fill the ring of twice the concurrency.
+    # Position 0 has no outcome yet, so the later positions have filled the ring (twice the
+    # concurrency).
     assert not collector.wants_more
     collector.put(0, True, 0)
     assert collector.is_ready

@@ -1,4 +1,6 @@
-"""The engine of a cluster on fake nodes: how its parts work together, and what `close` leaves."""
+"""`Core`, the engine of one cluster, on fake nodes: how its parts work together, and what `close`
+leaves behind.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,7 @@ async def test_heartbeats_go_to_pools_and_to_the_control_connection(node: FakeNo
                 before[request.connection] += 1
         assert len(before) == 2
         assert node.count(Opcode.OPTIONS) >= seen + len(before)
-        # Each connection sent OPTIONS in its handshake at most once, and then as a heartbeat.
+        # A connection sends OPTIONS at most once in its handshake. Any more are heartbeats.
         assert all(count >= 2 for count in before.values())
 
 
@@ -97,7 +99,7 @@ async def test_a_failed_connect_closes_everything_and_raises(node: FakeNode) -> 
     cluster = aio.Cluster([node.address], port=node.port, request_throttler=throttler)
     assert isinstance(await exception_of(cluster.connect()), NoHostAvailable)
     await node.wait_until(lambda node: not node.connections)
-    # The throttler is free for the next attempt.
+    # The failed connect has released the throttler, so the next attempt can use it.
     broken.remove()
     async with cluster:
         session = await cluster.connect()
@@ -202,14 +204,17 @@ async def test_the_throttler_is_attached_to_the_loop_until_the_core_is_closed(
         await core.close()
         assert isinstance(await exception_of(running), ConnectionShutdown)
         assert core.throttler is None
-    # A throttler serves one cluster at a time: it is free again.
+    # A throttler serves one cluster at a time. The closed cluster has released it, so another one
+    # can use it.
     node.prime(READ, int_row(1))
     async with connected(node, request_throttler=throttler) as (_, session):
         assert (await session.execute(READ)).one().k == 1
 
 
 class AttachedThrottler(ConcurrencyLimitingThrottler):
-    """A throttler that records its loop, and how often it was detached."""
+    """A throttler that records the loops to which it was attached, and how often it was
+    detached.
+    """
 
     loops: list[Any]
     detached = 0
@@ -232,12 +237,14 @@ async def test_a_throttler_knows_the_loop_of_its_cluster(node: FakeNode) -> None
 
 
 class BlockingLogin(PlainTextAuthProvider):
-    """A provider whose methods may block, so they are called in threads."""
+    """An application's subclass, whose methods may block. So the driver calls them in threads."""
 
 
 @pytest.mark.simulated(False)
 async def test_threads_for_blocking_calls_end_with_the_core() -> None:
-    """The check for leftovers would find the threads."""
+    """Threads for blocking calls end when the core closes; the tests' check for leftovers would
+    find them otherwise.
+    """
     with FakeNode(username="ann", password="secret") as node:
         async with connected(node, auth_provider=BlockingLogin("ann", "secret")):
             pass
@@ -295,7 +302,7 @@ async def test_only_nodes_that_negotiate_it_mark_transactions(is_scylla: bool) -
             core = core_of(cluster)
             assert core.marks_transactions is is_scylla
             await core.close()
-            # Without a control connection, nothing is known about the servers.
+            # Without a control connection the core does not know what the servers support.
             assert core.marks_transactions is False
 
 

@@ -1,4 +1,4 @@
-"""Applications with threads replaced by gevent or eventlet.
+"""Applications in which gevent or eventlet has replaced threads by greenlets.
 
 The engine runs in a real thread, and a blocking call stops only the greenlet that makes it.
 """
@@ -18,7 +18,7 @@ PATCHES = {
     "gevent": "import gevent; from gevent import monkey; monkey.patch_all({what})",
     "eventlet": "import eventlet; eventlet.monkey_patch({what})",
 }
-# In each program, the name `green` is the library.
+# How each program begins. In it, `green` is the library.
 BEGIN = """
 import sys, warnings
 warnings.simplefilter("ignore")
@@ -46,9 +46,9 @@ Outcome = Callable[..., list[str]]
 
 @pytest.fixture(params=["gevent-uvloop", "gevent-asyncio", "eventlet-uvloop"])
 def outcome(request: pytest.FixtureRequest) -> Outcome:
-    """Return a function that runs a program in a patched process, and returns its lines of output.
+    """Return a function that runs a program in a patched process and returns its lines of output.
 
-    The program uses a fake node, which answers READ but not SILENT.
+    The program can use a fake node that answers READ but not SILENT.
     """
     library, loop = request.param.split("-")
     return lambda body, **details: printed_lines(library, loop, body, **details)
@@ -57,12 +57,12 @@ def outcome(request: pytest.FixtureRequest) -> Outcome:
 def printed_lines(
     library: str, loop: str, body: str, setup_code: str = "", patch_arguments: str = ""
 ) -> list[str]:
-    """Run a program in a patched process, and return its lines of output.
+    """Run a program in a process that the library has patched, and return its lines of output.
 
-    :param body: the program, which finds `cluster`, and the library as `green`.
+    :param body: the program. It can use `cluster`, and the library as `green`.
     :param setup_code: code that runs before the library patches the standard library.
-    :param patch_arguments: arguments of the function that patches. By default, it
-        patches everything.
+    :param patch_arguments: arguments of the function that patches. By default, it patches
+        everything.
     """
     for name in {library, loop} - {"asyncio"}:
         if importlib.util.find_spec(name) is None:
@@ -82,7 +82,7 @@ def printed_lines(
     assert "Traceback" not in process.stderr, process.stderr
     lines = process.stdout.splitlines()
     assert lines[-1] == "end"
-    # Leave out "end", which shows that the program came to its end.
+    # Leave out the last line, "end", which shows that the program came to its end.
     return lines[:-1]
 
 
@@ -111,7 +111,7 @@ print(turns > 3)
 
 
 def test_a_call_may_wait_while_no_other_greenlet_runs(outcome: Outcome) -> None:
-    """If all greenlets wait, the library's hub must not take the wait for a deadlock."""
+    """If all greenlets wait for the driver, the library's hub must not report a deadlock."""
     body = """
 session = cluster.connect()
 try:
@@ -279,7 +279,9 @@ failed.wait()
 
 
 def test_real_threads_may_execute_one_after_the_other(outcome: Outcome) -> None:
-    """Each real thread has its own hub, even if it has the identity of an ended thread."""
+    """Real threads may execute one after another: each has its own hub, even if it has the identity
+    of an ended thread.
+    """
     body = """
 from cassandra._threads import _start
 session = cluster.connect()
@@ -335,7 +337,9 @@ print(sorted(seen))
 def test_a_greenlet_does_not_wait_for_the_request_of_another(
     outcome: Outcome, setup_code: str
 ) -> None:
-    """`Session.write_head_start` applies only to requests of the same greenlet, not of others."""
+    """`Session.write_head_start` applies only to requests of the same greenlet, so a greenlet does
+    not wait for those of another.
+    """
     body = """
 session = cluster.connect()
 session.write_head_start = 30

@@ -52,7 +52,8 @@ def open_sockets() -> set[str]:
     for name in os.listdir("/proc/self/fd"):
         try:
             target = os.readlink(f"/proc/self/fd/{name}")
-        except FileNotFoundError:  # the descriptor of listdir itself
+        # this is the descriptor that `listdir` itself used, which is closed by now
+        except FileNotFoundError:
             continue
         if target.startswith("socket:"):
             targets.add(target)
@@ -61,7 +62,7 @@ def open_sockets() -> set[str]:
 
 @pytest.fixture(autouse=True)
 def check_leftovers() -> Iterator[None]:
-    """Check that the test leaves no thread and no socket open."""
+    """Check that the test has left no new thread running and no new socket open."""
     threads_before, sockets_before = set(threading.enumerate()), open_sockets()
     yield
     assert [thread.name for thread in threading.enumerate() if thread not in threads_before] == []
@@ -74,9 +75,9 @@ Connect = Callable[..., Any]
 def connect_blocking(
     contact_points: Any, port: int, work: Any = None, keyspace: str | None = None, **settings: Any
 ) -> Any:
-    """Connect, and shut down.
+    """Connect, do some work, and shut down.
 
-    :param work: a function of the session, whose result is returned.
+    :param work: called with the session; its result is returned.
     :param settings: settings of the cluster.
     """
     settings = {"connect_timeout": TIMEOUT, **settings}
@@ -88,7 +89,7 @@ def connect_blocking(
 def connect_aio(
     contact_points: Any, port: int, work: Any = None, keyspace: str | None = None, **settings: Any
 ) -> Any:
-    """Do the same as `connect_blocking` with the asyncio API; `work` returns an awaitable."""
+    """Like `connect_blocking`, but with the asyncio API, so `work` must return an awaitable."""
     settings = {"connect_timeout": TIMEOUT, **settings}
 
     async def connect_and_work() -> Any:
@@ -135,8 +136,8 @@ def test_invalid_contact_points(connect: Connect, contact_points: Any, pattern: 
 
 
 def test_a_contact_point_that_cannot_be_resolved_is_named(connect: Connect) -> None:
-    # The blocking API resolves names at construction. The asyncio API must not block the loop, so
-    # it resolves them at connect.
+    # The blocking API resolves names when the cluster is created. The asyncio API resolves them at
+    # connect, because it must not block the loop.
     with pytest.raises(DriverException, match=r"no-such-host\.invalid") as caught:
         connect(["no-such-host.invalid"], 9042)
     failure = caught.value
@@ -157,7 +158,7 @@ def test_a_refused_connection_is_reported(connect: Connect, node: FakeNode) -> N
 def test_each_contact_point_has_its_own_error(connect: Connect, node: FakeNode) -> None:
     node.refuse_connections()
     with FakeNode("127.0.0.2", node.port) as other:
-        # One node refuses connections, the other one sends bytes that are no message.
+        # One node refuses connections; the other one answers with bytes that are no message.
         other.prime(Opcode.OPTIONS, garbage())
         with pytest.raises(NoHostAvailable) as caught:
             connect([node.address, other.address], node.port)
@@ -170,7 +171,7 @@ def test_each_contact_point_has_its_own_error(connect: Connect, node: FakeNode) 
 
 
 def test_a_web_server_is_recognised(connect: Connect, node: FakeNode) -> None:
-    # The node answers like a web server.
+    # The node answers as a web server would.
     node.prime(Opcode.OPTIONS, garbage())
     with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
         connect([node.address], node.port)
@@ -180,7 +181,9 @@ def test_a_web_server_is_recognised(connect: Connect, node: FakeNode) -> None:
 
 
 def test_a_server_that_sends_a_greeting_is_refused(connect: Connect) -> None:
-    """SMTP, SSH and MySQL servers send a greeting before any request."""
+    """SMTP, SSH and MySQL servers, which send a greeting before any request, are refused with an
+    error that shows it.
+    """
     with GreetingServer(b"SSH-2.0-OpenSSH_9.9\r\n") as (address, port):  # noqa: SIM117 - the address is in the pattern
         with pytest.raises(NoHostAvailable, match=f"{address}:{port}") as caught:
             connect([address], port)
@@ -217,7 +220,7 @@ class GreetingServer:
 
     def __exit__(self, *args: object) -> None:
         self._closing.set()
-        # Wake the thread, which waits for a client.
+        # Wake the server's thread, which waits in `accept` for a client.
         socket.create_connection(self._listener.getsockname()).close()
         self._thread.join()
         self._listener.close()
@@ -249,7 +252,7 @@ def test_half_an_answer_is_a_connection_error(
 def test_an_answer_on_an_unknown_stream_is_reported(
     connect: Connect, node: FakeNode, opcode: Opcode
 ) -> None:
-    # The driver has sent nothing on stream 77.
+    # The answer comes on stream 77, on which the driver has sent nothing.
     node.prime(opcode, on_stream(message(Opcode.READY, b""), 77))
     with pytest.raises(NoHostAvailable, match=f"{node.endpoint}.*77") as caught:
         connect([node.address], node.port)
@@ -307,7 +310,9 @@ def test_missing_credentials_are_authentication_failed(connect: Connect) -> None
 
 
 def test_wrong_credentials_are_sent_once(connect: Connect, node: FakeNode) -> None:
-    """Wrong credentials are sent only once, since some servers count attempts and lock the role."""
+    """Wrong credentials are sent only once, since some servers count the attempts and lock the
+    role.
+    """
     with FakeNode("127.0.0.2", node.port, username="al", password="right") as other:
         node.require_password("al", "right")
         with pytest.raises(NoHostAvailable):
@@ -361,7 +366,9 @@ INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
 
 
 def execute_with_values(connect: Connect, node: FakeNode, values: Any) -> None:
-    """Prepare `INSERT`, and execute it with `values`, which the driver must refuse."""
+    """Prepare `INSERT`, and execute it with `values`. The driver must refuse them, so this
+    raises.
+    """
     node.prime_prepare(INSERT, [("k", "int"), ("v", "list<int>")])
 
     def execute(session: Any) -> Any:
@@ -403,5 +410,5 @@ def test_a_wrong_number_of_parameters_for_a_query_string(connect: Connect, node:
             node.port,
             lambda session: session.execute("INSERT INTO t (k, v) VALUES (%s, %s)", (1,)),
         )
-    # Nothing was sent.
+    # No statement was sent.
     assert node.queries() == []

@@ -1,5 +1,5 @@
-"""Steps of opening a connection, without a socket: addresses, the time limit, the protocol version,
-logins, and the reasons in errors.
+"""The steps of opening a connection, without a socket: addresses, the time limit, the protocol
+version, logins, and the reasons in errors.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ FAR = 1000.0  # seconds: longer than any limit
 
 
 class Network:
-    """A fake `Environment` whose connects end as `outcomes` says, by address.
+    """A fake `Environment` in which the outcome of connecting depends on the address.
 
-    :param outcomes: an error to raise, or None to hang.
+    :param outcomes: for each address, the error that connecting raises; None to hang.
     """
 
     def __init__(self, **outcomes: Exception | None) -> None:
@@ -50,7 +50,8 @@ class Network:
         self.random = random.Random(1)
         self.outcomes = outcomes
         self.resolved: list[tuple[str, int, int]] = []
-        self.tried: list[tuple[str, float]] = []  # (address, seconds since the beginning)
+        # Each entry is (address, seconds since the beginning).
+        self.tried: list[tuple[str, float]] = []
         self.ports: list[Any] = []
         self._began = self.loop.time()
 
@@ -141,7 +142,7 @@ async def test_a_shards_connection_uses_the_targets_port() -> None:
 
 
 async def fails_late(awaitable: Any) -> BaseException:
-    """Return the error of `awaitable`, however much virtual time it takes."""
+    """Return the error that `awaitable` raises, however much virtual time that takes."""
     error: Any = (await asyncio.gather(awaitable, return_exceptions=True))[0]
     assert isinstance(error, BaseException)
     return error
@@ -158,7 +159,9 @@ async def test_a_refused_version_is_lowered_once_for_all_connections() -> None:
     opener = connector(Network(), protocol_version=5)
     assert opener.version == 5
     opener._downgrade(5, refusal(5))
-    opener._downgrade(5, refusal(5))  # of a connection that began earlier
+    # A connection that began earlier is refused for the same version, which must not lower it
+    # twice.
+    opener._downgrade(5, refusal(5))
     assert opener.version == 4
     opener._downgrade(4, refusal(4))
     assert opener.version == 3
@@ -296,9 +299,11 @@ async def test_errors_of_the_handshake_name_the_end_point_once() -> None:
 
 
 class Login:
-    """An auth provider and authenticator; `call` makes its answers.
+    """An auth provider that is its own authenticator; `call` decides what kind of result its
+    methods return.
 
-    :param call: "plain" returns them, "coroutine function" awaits, "awaitable" returns awaitables.
+    :param call: "plain" returns results directly, "coroutine function" from coroutines, "awaitable"
+        as other awaitables.
     """
 
     def __init__(self, call: str) -> None:
@@ -389,7 +394,7 @@ async def test_closed_tls_connections_have_a_moment_to_shut_down() -> None:
         def abort(self) -> None:
             aborted.append(self.name)
 
-    await opener.settle()  # there is none
+    await opener.settle()  # there are no TLS connections to wait for
     polite: Any = Encrypted("polite")
     stuck: Any = Encrypted("stuck")
     opener._tls_connections.add(polite)

@@ -36,7 +36,7 @@ class Work:
 
 
 class RaisingWork(Work):
-    """An entry that raises an exception which usually ends a program, such as KeyboardInterrupt."""
+    """An entry that raises an exception which usually ends a program when the loop starts it."""
 
     def __init__(self, exception_class: type[BaseException]) -> None:
         super().__init__([], -1)
@@ -293,7 +293,7 @@ def test_an_error_of_one_work_item_does_not_affect_others(
         seen: list[int] = []
         done = threading.Event()
         blocked, go_on = threading.Event(), threading.Event()
-        # Block the loop, so that all entries are in the inbox before it starts any of them.
+        # Block the loop, so that all entries are in the inbox before the loop starts any of them.
         thread.loop.call_soon_threadsafe(
             lambda: [step() for step in (blocked.set, lambda: go_on.wait(10))]
         )
@@ -424,7 +424,7 @@ def test_a_waiting_caller_gets_an_error_if_the_loop_ends(
 def test_if_the_loop_does_not_stop_in_time_its_work_is_refused() -> None:
     thread = start_thread()
     blocked, go_on = threading.Event(), threading.Event()
-    # Block the loop, so that all entries are in the inbox before it starts any of them.
+    # Block the loop, so that all entries are in the inbox before the loop starts any of them.
     thread.loop.call_soon_threadsafe(
         lambda: [step() for step in (blocked.set, lambda: go_on.wait(10))]
     )

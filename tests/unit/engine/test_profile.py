@@ -1,6 +1,6 @@
 """Changed settings of an execution profile apply to the next request, although they are cached.
 
-Other tests cover checks of the settings, and the settings that combine all profiles.
+Other tests cover the checks of the settings, and settings that are combined from all profiles.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ CHANGES = {
 
 
 def request_settings(twins: Twins, profile: Any) -> dict[str, Any]:
-    """Return the settings that a request with this profile has."""
+    """Return the settings that a new request with this profile gets."""
     session = SimpleNamespace(
         timestamp_generator=None,
         use_client_timestamp=True,
@@ -254,7 +254,7 @@ def test_settings_of_a_subclass_may_be_properties(twins: Twins) -> None:
         def request_timeout(self, timeout: float | None) -> None:
             pass
 
-    # A profile of the base class is cached first.
+    # First let the settings of a profile of the base class be cached.
     request_settings(twins, ExecutionProfile())
     profile = Patient()
     assert request_settings(twins, profile)["request_timeout"] == 1.0
@@ -268,13 +268,14 @@ def test_changes_of_the_instance_dictionary_apply(twins: Twins) -> None:
     attributes = vars(profile)
     for timeout in (3.0, 4.0):
         attributes["request_timeout"] = timeout
-        for _ in range(2):  # read from the profile, and then from the cache
+        # The first time, settings are read from the profile; the second time from the cache.
+        for _ in range(2):
             assert request_settings(twins, profile)["request_timeout"] == timeout
     profile.consistency_level = ConsistencyLevel.QUORUM
     request_settings(twins, profile)
     attributes["consistency_level"] = ConsistencyLevel.ALL
     assert request_settings(twins, profile)["consistency_level"] == ConsistencyLevel.ALL
-    # The whole dictionary may be replaced, too.
+    # The program may also replace the whole dictionary of profiles.
     profile.__dict__ = {**attributes, "consistency_level": ConsistencyLevel.LOCAL_QUORUM}
     assert request_settings(twins, profile)["consistency_level"] == ConsistencyLevel.LOCAL_QUORUM
 
@@ -282,7 +283,7 @@ def test_changes_of_the_instance_dictionary_apply(twins: Twins) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("is_cached_before", [True, False])
 def test_changes_of_the_class_apply(is_cached_before: bool) -> None:
-    """If the class of a profile is changed, its settings are not cached any more.
+    """If an attribute of the profile's class is changed, its settings are not cached any more.
 
     The test runs in another process, since it changes `ExecutionProfile`.
     """
@@ -314,7 +315,7 @@ print(request_settings(twins, profile)["request_timeout"])
 
 
 def test_a_change_by_a_finalizer_applies(twins: Twins) -> None:
-    """A change by a finalizer is not lost, although the settings are being cached then.
+    """If a finalizer changes a profile while its settings are being cached, the change is not lost.
 
     Up to Python 3.11, the garbage collector may run finalizers at each allocation.
     """
@@ -322,15 +323,15 @@ def test_a_change_by_a_finalizer_applies(twins: Twins) -> None:
     class Changing:
         def __init__(self, profile: ExecutionProfile) -> None:
             self.profile = profile
-            # In a cycle, only the collector frees the object.
+            # Because of this reference cycle, only the garbage collector frees the object.
             self.cycle = self
 
         def __del__(self) -> None:
             self.profile.request_timeout = 2.0
 
     thresholds = gc.get_threshold()
-    # Without the freeze, each collection would visit the objects of all other tests. We never
-    # unfreeze them: tests/conftest.py freezes the tests anyway.
+    # Without `freeze`, each collection would visit the objects of all other tests. There is no
+    # unfreeze: tests/conftest.py freezes them anyway.
     gc.collect()
     gc.freeze()
     try:
@@ -339,7 +340,7 @@ def test_a_change_by_a_finalizer_applies(twins: Twins) -> None:
             gc.collect()
             gc.disable()
             Changing(profile)
-            # Let a collection begin after this number of allocations.
+            # Let the garbage collector run after this number of allocations.
             gc.set_threshold(gc.get_count()[0] + allocations)
             gc.enable()
             request_settings(twins, profile)

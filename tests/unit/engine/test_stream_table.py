@@ -1,4 +1,4 @@
-"""Direct writes with a `StreamTable`: threads write to the socket without the loop.
+"""Direct writes with a `StreamTable`: threads write requests to the socket without the event loop.
 
 Only one thread writes at a time. What the socket does not accept is written by the loop, in order,
 and nothing is written after the end of the connection.
@@ -20,7 +20,7 @@ from cassandra.protocol.opcodes import EXECUTE, MAX_BODY, RESULT
 from cassandra.protocol.streams import MAX_STREAMS
 from tests.conftest import Twins
 
-HEADER = 9  # bytes
+HEADER = 9  # the length of a frame's header, in bytes
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "MSG_DONTWAIT"), reason="not on Windows")
 
@@ -52,13 +52,13 @@ class SocketConnection:
         self.open()
 
     def open(self, writer: Any = None) -> None:
-        """Let threads write to the socket directly."""
+        """Allow threads to write to the socket directly."""
         writer = writer or self._twins.frame.FrameWriter(4)
         self.streams.open_direct(self.own_socket, writer, self.wake, self.on_broken)
         self.streams.settled = True
 
     def flush(self) -> None:
-        """Write what the table has queued, as a connection does."""
+        """Write what the table has left to the loop, as a connection's flush does."""
         assert self.streams.acquire_write()
         rest, self.streams.rest = self.streams.rest, None
         data = (rest or b"") + self.writer.take()
@@ -68,7 +68,10 @@ class SocketConnection:
         self.own_socket.sendall(data)
 
     def on_broken(self, number: int) -> None:
-        """Called by the loop if a write has failed, with the error number; here, none may fail."""
+        """Fail the test: no write may fail here.
+
+        A real connection is told by this call, on the loop, the error number of a failed write.
+        """
         raise AssertionError(number)
 
     def wake(self, call: Callable[..., Any], *args: Any) -> None:
@@ -86,12 +89,14 @@ class SocketConnection:
         return responder
 
     def try_to_send(self, body: bytes = b"body") -> Responder | None:
-        """Send a request directly, and return its responder; None if the table refuses."""
+        """Send a request directly, and return its responder; None if the table refuses the direct
+        write.
+        """
         responder = Responder()
         history: list[Any] = []
         data = self.streams.frame(EXECUTE, 0, body)
         is_sent = data is not None and self.streams.send_directly(responder, data, history)
-        # A request that was sent is in its history; one that was not sent is not.
+        # The request's history has an entry exactly if it was sent.
         assert history == [responder] * is_sent
         return responder if is_sent else None
 
@@ -102,7 +107,7 @@ class SocketConnection:
         return data
 
     def is_free(self) -> bool:
-        """Return True if no thread holds the claim, which is the right to write to the socket."""
+        """Return True if no thread holds the claim (the right to write to the socket)."""
         if not self.streams.acquire_write():
             return False
         self.streams.release_write()
@@ -127,7 +132,7 @@ def test_a_direct_request_is_written_and_answered(connection: SocketConnection) 
     stream = responder.stream
     assert connection.received(HEADER + 4) == execute_frame(stream, b"body")
     assert connection.streams.in_flight == 1
-    # The loop was not needed.
+    # The thread has written without waking the loop.
     assert connection.wakeups == []
     assert connection.is_free()
     connection.answer(stream)
@@ -177,7 +182,8 @@ def test_conditions_that_prevent_a_claim(connection: SocketConnection, reason: s
     else:
         setattr(streams, "settled" if reason == "unsettled" else reason, reason != "unsettled")
     assert connection.try_to_send() is None
-    # Only the thread that holds the claim is in the way.
+    # The table is idle, that is, ready for direct writes, only if nothing but the claim of a thread
+    # prevents them.
     assert streams.is_idle == (reason == "held")
     if reason == "held":
         streams.release_write()
@@ -208,9 +214,9 @@ def test_a_table_can_settle_when_all_requests_are_answered(connection: SocketCon
 
 
 def fill(connection: SocketConnection) -> int:
-    """Write until the socket's send buffer is full, and return the number of bytes written."""
+    """Write to the socket until its send buffer is full, and return the number of bytes written."""
     filled = 0
-    # Large pieces first, then single bytes until none fits any more.
+    # Write large pieces first, then single bytes until not even one fits.
     for size in (4096, 1):
         try:
             while True:
@@ -239,7 +245,8 @@ def test_the_rest_of_a_frame_is_written_first(connection: SocketConnection) -> N
     assert 0 < len(rest) < HEADER + len(body)
     assert connection.try_to_send() is None
     later = connection.streams.send(Responder(), EXECUTE, 0, b"later")
-    # The loop writes in a thread, because this test reads the other end meanwhile.
+    # Flush in another thread, because the socket's buffer is full until this test reads from its
+    # other end.
     thread = threading.Thread(target=connection.flush)
     thread.start()
     expected = execute_frame(responder.stream, body) + execute_frame(later, b"later")
@@ -251,10 +258,11 @@ def test_the_rest_of_a_frame_is_written_first(connection: SocketConnection) -> N
 def test_after_an_early_answer_the_rest_is_written_first(connection: SocketConnection) -> None:
     connection.own_socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     responder = connection.send(b"x" * (1 << 20))
-    # The server has read only the header, and refuses the request.
+    # The server has read only the header of this large request, and already answers with an error.
     connection.answer(responder.stream)
     assert connection.streams.in_flight == 0
-    # Another frame must not be written into the middle of the first one.
+    # The rest of the first frame is not written yet, so no other frame may be written into the
+    # middle of it.
     assert connection.try_to_send() is None
     assert not connection.streams.could_settle
 
@@ -272,7 +280,7 @@ def test_a_closed_loop_is_not_notified(connection: SocketConnection) -> None:
         raise RuntimeError("the loop is closed")
 
     connection.wake = raise_closed  # type: ignore[assignment]
-    # A new table, which calls the replaced `wake`.
+    # Create a new table, because a table keeps the `wake` that it got when it was opened.
     connection.streams = type(connection.streams)(
         connection.writer, lambda call: call, connection.flush
     )
@@ -355,7 +363,8 @@ def test_take_all_does_not_include_orphans(connection: SocketConnection) -> None
 def test_a_thread_that_holds_the_claim_closes_the_socket(connection: SocketConnection) -> None:
     assert connection.streams.acquire_write()
     connection.streams.closed = True
-    # The loop does not wait for the thread that holds the claim: that thread closes the socket.
+    # `acquire_write` fails, so the loop does not close the socket. The thread that holds the claim
+    # closes it when it releases the claim.
     assert not connection.streams.acquire_write()
     assert connection.own_socket.fileno() >= 0
     connection.streams.release_write()
@@ -366,7 +375,7 @@ def test_a_thread_that_holds_the_claim_closes_the_socket(connection: SocketConne
 
 @pytest.fixture
 def quick_switches() -> Iterator[None]:
-    """Let threads switch often, since they wait for each other in busy loops."""
+    """Make Python switch threads often, because the threads wait for each other in busy loops."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     yield
@@ -391,7 +400,7 @@ def test_threads_write_one_at_a_time(connection: SocketConnection) -> None:
         thread.start()
     for _ in range(rounds):
         header = connection.received(HEADER)
-        # Each frame begins with a header, of version 4 and an EXECUTE (opcode 10).
+        # In each header, the version must be 4 and the opcode that of EXECUTE (10).
         assert (header[0], header[4]) == (4, 10)
         connection.received(int.from_bytes(header[5:], "big"))
         connection.answer(int.from_bytes(header[2:4], "big"))
@@ -404,7 +413,7 @@ def test_threads_write_one_at_a_time(connection: SocketConnection) -> None:
 
 
 class InterruptedSocket:
-    """A socket whose `send` is interrupted, before or after it has written."""
+    """A socket whose `send` is interrupted, either before it has written or after it."""
 
     def __init__(self, real_socket: socket.socket, has_written: bool) -> None:
         self._real_socket = real_socket
@@ -423,9 +432,9 @@ class InterruptedSocket:
 def test_an_interrupted_write_closes_the_connection(
     connection: SocketConnection, has_written: bool
 ) -> None:
-    """In the Python twin, a write that is interrupted closes the connection.
+    """In the Python twin, a direct write that is interrupted closes the connection.
 
-    The compiled twin cannot be interrupted.
+    The compiled twin cannot be interrupted while it writes.
     """
     if connection._twins.impl == "c":
         pytest.skip("a compiled write cannot be interrupted")
@@ -434,7 +443,7 @@ def test_an_interrupted_write_closes_the_connection(
     data = connection.streams.frame(EXECUTE, 0, b"body")
     with pytest.raises(KeyboardInterrupt):
         connection.streams.send_directly(responder, data, [])
-    # It is unknown how much was written, so the loop must close the connection.
+    # It is unknown how many bytes were written, so the loop is asked to close the connection.
     assert connection.wakeups == [(connection.on_broken, 0)]
     assert connection.is_free()
     assert connection.streams.take_all() == [responder]
@@ -445,13 +454,13 @@ def test_a_request_is_not_lost_if_the_connection_closes_meanwhile(
 ) -> None:
     """If the connection closes before a thread has registered its request, the request is not lost.
 
-    `send_directly` returns False, so that the caller can send it in another way.
+    `send_directly` returns False, so the caller can send it on another connection.
     """
 
     class ClosingResponder(Responder):
         def __setattr__(self, name: str, value: Any) -> None:
             super().__setattr__(name, value)
-            # Close the connection at the moment when the request gets its stream.
+            # Close the connection just when the request gets its stream.
             if name == "stream" and value >= 0:
                 connection.streams.closed = True
                 assert connection.streams.take_all() == []

@@ -48,13 +48,17 @@ def connected_shards(cluster: Any) -> int:
 
 
 def hosts_of(nodes: FakeCluster, cluster: Any) -> list[Any]:
-    """Return the driver's hosts in the order of the nodes."""
+    """Return the driver's host objects in the order of the nodes."""
     hosts = {host.host_id: host for host in cluster.metadata.all_hosts()}
     return [hosts[node.host_id] for node in nodes.nodes]
 
 
 def take_arrivals(nodes: FakeCluster, *texts: str) -> list[tuple[int, Any]]:
-    """Return (node index, shard) for each request with one of these queries; forget them."""
+    """Return (node index, shard) for each request that had one of these queries, and forget the
+    requests.
+
+    Without `texts`, the query is READ.
+    """
     arrived = [
         (index, request.connection.shard)
         for index, node in enumerate(nodes.nodes)
@@ -96,7 +100,7 @@ def test_all_pages_come_from_the_given_shard(nodes: FakeCluster, session: Sessio
     host = hosts_of(nodes, session.cluster)[1]
     result = session.execute(SimpleStatement(READ, fetch_size=1), host=host, shard=3)
     assert [row.v for row in result] == [1, 2]
-    # Two pages, both from node 1 and shard 3.
+    # There were two pages, both from node 1 and shard 3.
     assert take_arrivals(nodes) == [(1, 3), (1, 3)]
 
 
@@ -107,7 +111,7 @@ def test_without_a_connection_to_the_shard_another_shard_is_used(
     pool = session._engine.pools[host]
     table: Any = pool.shards
     (owner,) = [connection for connection in pool.connections if table.pick(2) is connection]
-    table.remove(owner)  # as if the connection had been closed
+    table.remove(owner)  # as if the connection to this shard had been closed
     session.execute(READ, host=host, shard=2)
     ((index, _),) = take_arrivals(nodes)
     assert index == 0
@@ -136,7 +140,7 @@ async def test_wrong_targets_are_refused(
         options = {"host": hosts_of(nodes, cluster)[0], **options}
         with pytest.raises(error, match=message):
             session.execute(READ, **options)
-    # Nothing was sent.
+    # No request was sent.
     assert take_arrivals(nodes) == []
 
 
@@ -165,7 +169,7 @@ def test_a_shard_of_a_host_without_shards_is_refused() -> None:
 
 
 def replicas_of(cluster: Any, token: int, keyspace: str = "vn", table: str | None = None) -> Any:
-    """Return the replicas of a token as {host: shard}."""
+    """Return the replicas of a token as a dict of host to shard."""
     return dict(cluster.metadata.get_replica_shards(keyspace, token, table))
 
 
@@ -182,7 +186,7 @@ def test_a_request_with_a_token_reaches_its_replicas_and_shards(
     arrived = take_arrivals(nodes)
     assert len(arrived) == 12
     assert all(replicas.get(hosts[index]) == shard for index, shard in arrived)
-    # Both replicas were used.
+    # Both replicas of the token were used.
     assert {index for index, _ in arrived} == {hosts.index(host) for host in replicas}
 
 
@@ -216,7 +220,7 @@ def test_a_token_of_a_table_with_tablets_leads_to_the_tablet(
     keys = [key.to_bytes(4, "big") for key in range(40)]
     assert session.cluster.metadata.get_replica_shards("tb", keys[0], "t") == []
     unknown_keys = list(range(40))
-    for _ in range(100):  # the driver learns a tablet when a request reaches a wrong node or shard
+    for _ in range(100):  # The driver learns a tablet when a request reaches a wrong node or shard.
         for key in unknown_keys:
             session.execute(prepared, (key,))
         unknown_keys = [
@@ -227,7 +231,7 @@ def test_a_token_of_a_table_with_tablets_leads_to_the_tablet(
         if not unknown_keys:
             break
     hosts = hosts_of(nodes, session.cluster)
-    # Forget the requests by which the driver has learned the tablets.
+    # Forget the requests so far, by which the driver has learned the tablets.
     take_arrivals(nodes)
     for tablet_key in keys:
         replicas = replicas_of(session.cluster, token_of(tablet_key), "tb", "t")
@@ -277,14 +281,14 @@ def test_a_token_on_cassandra_leads_to_the_owner(policy: Any) -> None:
                 for _ in range(4):
                     session.execute(READ, token=token)
                     session.execute_async(READ, token=token.value).result()
-                # Without a keyspace, the owner of the token's range is the first host.
+                # Without a keyspace, the host that owns the token comes first.
                 assert take_arrivals(nodes) == [(hosts.index(owner), 0)] * 8
 
 
 def test_if_replicas_are_down_the_next_host_is_used(nodes: FakeCluster, session: Session) -> None:
     hosts = hosts_of(nodes, session.cluster)
     first, second = (host for host, _ in session.cluster.metadata.get_replica_shards("vn", 0))
-    # A lightweight transaction prefers the first replica.
+    # Lightweight transactions go to the first replica, so this statement shows which one that is.
     statement = SimpleStatement("UPDATE vn.t SET v = 'a' WHERE k = 1 IF v = 'b'")
     (third,) = set(hosts) - {first, second}
     for _ in range(6):
@@ -297,7 +301,7 @@ def test_if_replicas_are_down_the_next_host_is_used(nodes: FakeCluster, session:
     until(lambda: not first.is_up)
     for _ in range(4):
         session.execute(READ, token=0)
-    # The second replica gets the requests of the first.
+    # While the first replica is down, the second one gets all requests.
     assert Counter(index for index, _ in take_arrivals(nodes)) == {hosts.index(second): 4}
     nodes.nodes[hosts.index(second)].stop()
     until(lambda: not second.is_up)
@@ -316,7 +320,8 @@ def test_local_hosts_are_preferred_to_a_remote_owner() -> None:
             for token, owner in ring.token_to_host_owner.items():
                 future = session.execute_async(READ, token=token)
                 future.result()
-                # Without a keyspace, the owner is only a guess, so local hosts are preferred to it.
+                # Without a keyspace it is unknown whether the owner is a replica, so local hosts
+                # are preferred to a remote owner.
                 near = future.coordinator_host
                 assert near is not None
                 assert near.datacenter == "here"

@@ -42,7 +42,9 @@ class FakeLoop:
         return handle
 
     def advance(self, seconds: float) -> None:
-        """Move the clock, and call the handles that become due, in order."""
+        """Move the clock, and call the handles that become due meanwhile, in the order of their
+        times.
+        """
         end = self.now + seconds
         while True:
             due = [handle for handle in self.handles if not handle.cancelled and handle.when <= end]
@@ -124,7 +126,7 @@ def test_an_earlier_deadline_moves_the_timer() -> None:
     late, early = Item(loop), Item(loop)
     wheel.add(10, late)
     wheel.add(0.5, early)
-    # The timer for the late deadline was cancelled.
+    # Only the timer for the early deadline is left; that for the late one was cancelled.
     assert loop.pending() == 1
     loop.advance(1)
     assert len(early.expired_at) == 1
@@ -179,7 +181,7 @@ async def test_an_item_expires_on_a_real_loop() -> None:
 
 
 class ThreadsLoop(FakeLoop):
-    """A fake loop that records calls from other threads, until `turn` runs them."""
+    """A fake loop for calls from other threads. It stores them until the test calls `turn`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -207,7 +209,7 @@ def test_a_thread_wakes_the_loop_for_an_earlier_deadline_only(
     wheel.add_from_thread(10, late)
     assert len(threads_loop.calls) == 1
     threads_loop.turn()
-    # The timer is set for the first deadline already, so the loop need not wake.
+    # The timer is already set for the first deadline, so adding these items need not wake the loop.
     for _ in range(100):
         other = Item(threads_loop)
         wheel.discard(wheel.add_from_thread(10, other), other)
@@ -240,7 +242,7 @@ def test_deadlines_of_threads_are_never_early(twins: Twins, threads_loop: Thread
 
 def test_add_from_thread_works_with_another_clock(twins: Twins) -> None:
     loop = ThreadsLoop()
-    # The clock of the loop differs from that of the calling thread.
+    # The clock of the loop is not that of the calling thread.
     loop.now = 5.0
     wheel = twins.happy_path.TimerWheel(loop)
     item = Item(loop)
@@ -253,7 +255,7 @@ def test_add_from_thread_works_with_another_clock(twins: Twins) -> None:
 
 
 class LateItem(Item):
-    """An item that runs `meanwhile` just before it is put into its slot."""
+    """An item that calls `meanwhile` just before the wheel puts it into its slot."""
 
     meanwhile: Callable[[], object] | None = None
 
@@ -272,9 +274,10 @@ def test_an_item_added_while_its_slot_is_removed_expires(
 ) -> None:
     wheel = twins.happy_path.TimerWheel(threads_loop)
     first, other, late = Item(threads_loop), Item(threads_loop), LateItem(threads_loop)
-    wheel.add(0.5, first)  # so the loop's timer is set for this slot
+    wheel.add(0.5, first)  # This sets the loop's timer for the slot.
     slot = wheel.add(10, other)
-    # The other item leaves the slot just before the late one is put into it.
+    # While the late item is being added, the other one leaves the slot, which is empty for a
+    # moment.
     late.meanwhile = lambda: wheel.discard(slot, other)
     wheel.add_from_thread(10, late)
     threads_loop.turn()
@@ -284,7 +287,7 @@ def test_an_item_added_while_its_slot_is_removed_expires(
 
 
 class SlotNumber(int):
-    """The number of a slot. It runs `meanwhile` just after the loop has found the slot empty."""
+    """The number of a slot. It calls `meanwhile` just after the loop has found the slot empty."""
 
     meanwhile: Callable[[], object] | None = None
     __hash__ = int.__hash__
@@ -307,7 +310,7 @@ def test_an_item_added_while_its_slot_is_found_empty_expires(
     slot = SlotNumber(wheel.add(10, other))
     slot.meanwhile = lambda: wheel.add(10, late)
     wheel.discard(slot, other)
-    # The slot was not removed with the late item in it.
+    # The slot got the late item in time, so it was not removed.
     assert len(wheel) == 2
     threads_loop.advance(12)
     assert len(late.expired_at) == 1
@@ -316,12 +319,14 @@ def test_an_item_added_while_its_slot_is_found_empty_expires(
 def test_threads_add_while_the_loop_discards_and_expires(
     twins: Twins, threads_loop: ThreadsLoop
 ) -> None:
-    """Every item is either discarded or expires."""
+    """While threads add items and the loop removes them, every item is either discarded or
+    expires.
+    """
     wheel = twins.happy_path.TimerWheel(threads_loop)
     added: deque[tuple[int, Item]] = deque()
     kept_items: list[Item] = []
     previous_interval = sys.getswitchinterval()
-    # Switch threads as often as possible, so that they interrupt the loop at every step.
+    # Let Python switch threads as often as possible, so that they interrupt the loop at every step.
     sys.setswitchinterval(1e-6)
 
     def add_items(seed: int) -> None:

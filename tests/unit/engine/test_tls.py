@@ -1,4 +1,6 @@
-"""TLS in both APIs, with asyncio and uvloop: valid certificates connect, errors name the cause."""
+"""TLS in both APIs, on loops of asyncio and uvloop: with valid certificates the driver connects,
+otherwise the error names the cause.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ HOST = "127.0.0.1"
 
 
 def connect_error(connect_and_read: Use, node: FakeNode | Peer, **settings: Any) -> str:
-    """Connect, which must fail within `connect_timeout`, and return the message of the error."""
+    """Connect, which must fail within `connect_timeout`; check that the error names the node, and
+    return its message.
+    """
     with pytest.raises(NoHostAvailable) as caught:
         connect_and_read([node.address], port=node.port, connect_timeout=5, **settings)
     (error,) = caught.value.errors.values()
@@ -127,7 +131,7 @@ def test_an_sni_proxy_gets_the_name_of_the_node(
 
 
 def test_another_ca(connect_and_read: Use, authority: Authority, tmp_path: Path) -> None:
-    """If an unknown CA issued the server's certificate, the error says so."""
+    """If the server's certificate was issued by an unknown CA, the error says so."""
     with fake(Authority(tmp_path, "other").server(HOST)) as node:
         message = connect_error(connect_and_read, node, ssl_context=authority.client())
         assert "was issued by a CA that is not among the trusted" in message
@@ -149,7 +153,9 @@ def test_a_certificate_outside_its_validity_is_named_as_the_cause(
 
 @pytest.mark.parametrize("names", [("other.example.com",), ("10.0.0.1", "db")])
 def test_another_name(connect_and_read: Use, authority: Authority, names: tuple[str, ...]) -> None:
-    """If the certificate is for other names, the error has the expected name and these names."""
+    """If the certificate is for other names, the error shows the expected name and the
+    certificate's names.
+    """
     with fake(authority.server(*names)) as node:
         message = connect_error(connect_and_read, node, ssl_context=authority.client())
         assert f"the name '{HOST}' was expected" in message
@@ -191,7 +197,7 @@ class Peer:
     """A server that sends one message to each client, and then closes the connection or waits.
 
     :param message: the message; None to send nothing.
-    :param ending: "closes", "reset" or "waits".
+    :param ending: what follows: "closes", "reset" or "waits".
     :param context: if given, the server makes a TLS handshake that must fail.
     """
 
@@ -225,13 +231,13 @@ class Peer:
             if self.message:
                 client.sendall(self.message)
             if self.ending == "reset":
-                # With these options (linger for 0 seconds), `close` resets the connection.
+                # With these options (SO_LINGER for 0 seconds), `close` resets the connection.
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
             if self.ending != "waits":
                 client.close()
 
     def __exit__(self, *args: object) -> None:
-        # This ends `accept` in the thread.
+        # This ends the `accept` call in the server's thread.
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
         self.thread.join()
@@ -263,8 +269,8 @@ def test_servers_that_do_not_speak_tls_are_named_as_the_cause(
 
 
 def test_a_handshake_that_hangs_times_out(connect_and_read: Use, authority: Authority) -> None:
-    # Real sockets on a busy machine may not even connect in time, so only a part of the message is
-    # checked here. test_handshake_in_silence.py tests it in virtual time.
+    # On a busy machine, real sockets may not even connect in time, so check only a part of the
+    # message. test_handshake_in_silence.py checks it in virtual time.
     with Peer(None, "waits") as peer, pytest.raises(NoHostAvailable, match="connect_timeout"):
         connect_and_read(
             [HOST], port=peer.port, connect_timeout=0.3, ssl_context=authority.client()
@@ -282,7 +288,7 @@ def test_a_reloading_context_follows_the_file(
     trusted.write_bytes(Path(other.path).read_bytes())
     context = ReloadingContext(lambda: ssl.create_default_context(cafile=trusted), trusted)
     with fake(authority.server(HOST)) as node:
-        # The file has another CA than the one that issued the server's certificate.
+        # The file has the certificate of another CA than the one that issued the server's.
         connect_error(connect_and_read, node, ssl_context=context)
         context_before = context()
         trusted.write_bytes(b"a half of a certif")
@@ -330,8 +336,9 @@ def test_tls_sessions_are_resumed(
             settings = {"ssl_context": client, "ssl_session_cache": sessions}
             assert connect_and_read([HOST], port=node.port, **settings) == 7
         assert len(sessions) == 1
-        assert server.session_stats()["hits"] >= 3  # all connections except the first two
-        # Another server does not know the sessions, so it makes full handshakes.
+        # all connections but the first two have resumed a session
+        assert server.session_stats()["hits"] >= 3
+        # Another server does not know these sessions, so the driver makes full handshakes with it.
     with fake(authority.server(HOST), port=node.port) as other_node:
         settings = {"ssl_context": client, "ssl_session_cache": sessions}
         assert connect_and_read([HOST], port=other_node.port, **settings) == 7
@@ -348,7 +355,9 @@ def test_sessions_are_not_resumed_without_a_cache(
 
 
 def test_a_factory_may_set_the_server_hostname(connect_and_read: Use, authority: Authority) -> None:
-    """An end point factory may set the name in each node's certificate, as in docs/security.rst."""
+    """An end point factory may say which name each node's certificate has, as docs/security.rst
+    shows.
+    """
 
     class NamedEndPoint(DefaultEndPoint):
         @property

@@ -1,4 +1,6 @@
-"""Faults seen by callers of the blocking API and of futures, whose threads are not the engine's."""
+"""Faults as callers of the blocking API and of futures see them; their threads are not the engine's
+thread.
+"""
 
 from __future__ import annotations
 
@@ -141,7 +143,7 @@ def test_a_late_answer_is_dropped(node: FakeNode) -> None:
         with pytest.raises(OperationTimedOut):
             session.execute(READ, timeout=0.03)
         futures = [session.execute_async(OTHER) for _ in range(20)]
-        # The late answer arrives among the answers of the other requests.
+        # The late answer of the first request arrives among the answers of the other requests.
         late.release()
         futures += [session.execute_async(OTHER) for _ in range(20)]
         assert [future.result().one().k for future in futures] == [1] * 40
@@ -189,7 +191,7 @@ def test_blocking_calls_in_a_callback_are_refused(node: FakeNode) -> None:
         future.add_callback(call_everything)
         held.release()
         assert done.wait(WAIT)
-        # Each of the four calls.
+        # All four blocking calls in the callback were refused.
         assert len(refused) == 4
         assert session.execute(OTHER).one().k == 1
 
@@ -213,7 +215,7 @@ def test_an_error_of_a_row_factory_is_raised(node: FakeNode) -> None:
 
 def test_after_a_failed_page_the_statement_can_be_repeated(node: FakeNode) -> None:
     pages = paged([("k", "int")], [(value,) for value in range(9)])
-    # The first request for a further page fails.
+    # The first request for a second page fails.
     further_pages = sequence(error(ErrorCode.OVERLOADED, "busy"), pages)
     node.prime(READ, lambda request: further_pages if request.paging_state else pages)
     with cluster_with_defaults(node) as cluster, cluster.connect() as session:
@@ -267,7 +269,7 @@ class HostStates(HostStateListener):
         self._record(host, False)
 
     def on_add(self, host: Any) -> None:
-        """Do nothing: `on_up` is called, too."""
+        """Do nothing, because the driver calls `on_up` as well."""
 
     def on_remove(self, host: Any) -> None:
         """Do nothing: no host is removed in these tests."""
@@ -297,7 +299,7 @@ def test_threads_get_answers_while_nodes_are_restarted() -> None:
                         unexpected.append(failure)
 
             def wait_for_answers(count: int) -> None:
-                """Wait until some 20 further statements have been answered."""
+                """Wait until about 20 more statements have been answered."""
                 until(lambda: len(answers) > count + 20)
 
             threads = [threading.Thread(target=execute_until_stopped) for _ in range(2)]
@@ -372,7 +374,7 @@ def test_after_a_cancelled_connect_the_cluster_can_connect(node: FakeNode) -> No
             with pytest.raises(asyncio.CancelledError):
                 await task
             await node.wait_until(lambda node: not node.connections)
-            # The cluster can be connected afterwards.
+            # After the cancelled connect, the cluster can be connected again.
             session = await cluster.connect()
             assert (await session.execute(OTHER)).one().k == 1
 
@@ -458,8 +460,8 @@ async def test_a_note_names_the_node_and_the_statement_of_an_error() -> None:
                     await session.execute(query)
                 where = f"(from {node.endpoint}, executing '{query}')"
                 assert caught.value.__notes__ == [where]  # type: ignore[attr-defined]
-                # Applications print and parse the message, so it must be the same as in
-                # cassandra-driver.
+                # The place is added as a note. Applications print and parse the message itself, so
+                # it must be the same as in cassandra-driver.
                 assert "(from" not in str(caught.value)
                 assert where in "".join(traceback.format_exception(caught.value)) or (
                     sys.version_info < (3, 11)

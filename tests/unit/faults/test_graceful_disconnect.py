@@ -1,6 +1,6 @@
-"""Nodes announce that they will stop, with the event GRACEFUL_DISCONNECT (CEP-59 of Cassandra).
+"""Nodes announce with the event GRACEFUL_DISCONNECT that they will stop (CEP-59 of Cassandra).
 
-No request may fail. No statement is idempotent, so the driver may not send a request twice.
+No request may fail. No statement is idempotent, so the driver may not send any request twice.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def start_three_nodes(**settings: Any) -> FakeCluster:
 
 
 def connected_with_delay(nodes: FakeNode | FakeCluster, **settings: Any) -> Any:
-    """Return a cluster and session whose hosts are tried again after a second, not at once."""
+    """Connect with a policy that tries a lost host again after a second, not at once; return the
+    context of cluster and session.
+    """
     return connected(nodes, reconnection_policy=ConstantReconnectionPolicy(1.0, None), **settings)
 
 
@@ -55,7 +57,7 @@ def host_of(cluster: aio.Cluster, node: FakeNode) -> Any:
 
 
 async def answering_node(session: aio.Session) -> int:
-    """Return the index of the node that answers a request."""
+    """Return the index of the node that answers a request now."""
     row = (await session.execute(READ)).one()
     return int(row[0])
 
@@ -69,7 +71,7 @@ async def test_each_connection_registers_for_the_event(version: int) -> None:
         async with connected(nodes, connections_per_host=2):
             for node in nodes.nodes:
                 assert all(EVENT in connection.event_types for connection in node.connections)
-            # 3 nodes x 2 connections, and the control connection.
+            # Open are 2 connections to each of 3 nodes, and the control connection.
             assert sum(len(node.connections) for node in nodes.nodes) == 7
 
 
@@ -79,14 +81,16 @@ async def test_without_the_nodes_support_no_connection_registers(offer: list[str
         if offer is not None:
             node.supported[EVENT] = offer
         async with connected(node):
-            assert node.count(Opcode.REGISTER) == 1  # only the control connection registers
+            # only the control connection registers for events
+            assert node.count(Opcode.REGISTER) == 1
 
 
 async def test_graceful_disconnect_can_be_switched_off() -> None:
     with start_three_nodes() as nodes:
         async with connected(nodes, graceful_disconnect_enabled=False) as (_, session):
             assert [node.send_event(EVENT) for node in nodes.nodes] == [0, 0, 0]
-            # The driver ignores the event even if a node sends it.
+            # Now a node sends the event although no connection has registered for it; the driver
+            # ignores it.
             for node in nodes.nodes:
                 for connection in node.connections:
                     connection.event_types = (EVENT,)
@@ -125,7 +129,7 @@ async def test_requests_in_flight_are_answered_and_others_go_to_other_nodes() ->
             host = host_of(cluster, first)
             assert (host.state, host.is_up) == ("draining", False)
             assert [await answering_node(session) for _ in range(5)] == [1] * 5
-            # By then all other connections of the node are closed.
+            # By then, only the connection whose request is still running is open.
             await until_on_loop(lambda: len(first.connections) == 1)
             assert not running.done()
             answers.release()
@@ -142,7 +146,7 @@ async def test_the_control_connection_moves_before_the_old_one_closes() -> None:
     with start_three_nodes() as nodes:
         async with connected_with_delay(nodes) as (cluster, _):
             old_connection = cluster._core.control.connection
-            # The control connection is registered for further events.
+            # The control connection is the one that is registered for more than this event.
             node = next(
                 candidate
                 for candidate in nodes.nodes
@@ -151,14 +155,15 @@ async def test_the_control_connection_moves_before_the_old_one_closes() -> None:
             node.drain()
             await until_on_loop(lambda: cluster._core.control.connection is not old_connection)
             assert old_connection.closed
-            # At each moment there was a control connection.
+            # There is a control connection now, and there was one at each moment.
             assert cluster._core.control.connection is not None
             assert not cluster._core.control.connection.is_draining
             assert cluster._core.control.host != host_of(cluster, node)
 
 
 async def test_a_draining_host_is_tried_by_the_reconnection_policy() -> None:
-    """A draining host is tried again only when the reconnection policy says so.
+    """A draining host (one that has announced its end) is tried again only when the reconnection
+    policy says so.
 
     Until the node has stopped, it would soon close a new connection.
     """
@@ -167,7 +172,7 @@ async def test_a_draining_host_is_tried_by_the_reconnection_policy() -> None:
         async with connected_with_delay(nodes) as (cluster, session):
             loop = asyncio.get_running_loop()
             begun, opened = loop.time(), first.opened
-            first.send_event(EVENT)  # the node sends only the event, and does not stop
+            first.send_event(EVENT)  # the node sends the event but does not stop
             await until_on_loop(lambda: first.opened > opened)
             assert loop.time() - begun >= 1.0
             host = host_of(cluster, first)
@@ -187,7 +192,8 @@ async def test_the_event_may_arrive_twice() -> None:
             host = host_of(cluster, first)
             await until_on_loop(lambda: host.state == "draining")
             await until_on_loop(lambda: host.is_up)
-            # The event comes a second time, now from a node that is back, on an old connection.
+            # The host is up again. Now the event comes once more, on a connection that was opened
+            # before the first event.
             first.send_event(EVENT)
             await until_on_loop(lambda: host.state == "draining")
             old_connections = [
@@ -208,7 +214,9 @@ async def test_the_event_may_arrive_twice() -> None:
 
 
 async def test_a_node_that_closes_without_answering_fails_its_requests() -> None:
-    """If a node closes a connection without answering, the requests in flight fail as usual."""
+    """If the node closes the connection without answering, the requests in flight fail as after any
+    lost connection.
+    """
     with start_three_nodes() as nodes:
         first = nodes[0]
         answers = hold(void())
@@ -237,7 +245,9 @@ async def test_a_request_that_timed_out_does_not_keep_a_connection_open() -> Non
 
 
 async def test_requests_that_wait_for_a_stream_go_to_other_nodes() -> None:
-    """Requests that wait for a free stream go to other hosts, even if their plan has ended."""
+    """Requests that wait for a free stream of a draining node go to other hosts, even if their
+    query plan has no host left.
+    """
     with start_three_nodes() as nodes:
         for node in nodes.nodes:
             node.prime(SLOW, delay(0.3, void()))
@@ -247,7 +257,7 @@ async def test_requests_that_wait_for_a_stream_go_to_other_nodes() -> None:
                     connection.set_stream_limit(2)
             running = [asyncio.ensure_future(session.execute(SLOW)) for _ in range(12)]
             first = host_of(session.cluster, nodes[0])
-            # 12 requests, but only 3 nodes x 2 streams.
+            # There are 12 requests for 3 nodes with 2 streams each, so 6 have to wait.
             await until_on_loop(lambda: session._engine.pools[first].waiting == 6)
             nodes[0].drain()
             await asyncio.gather(*running)
@@ -279,7 +289,9 @@ async def test_a_single_node_that_drains_is_down() -> None:
 
 
 async def test_the_event_during_the_opening_of_a_connection() -> None:
-    """Here the event arrives before the answer to REGISTER."""
+    """The event may arrive while the driver still opens the connection: here before the answer to
+    REGISTER.
+    """
     with start_three_nodes() as nodes:
         first = nodes[0]
 
@@ -320,7 +332,7 @@ async def test_the_event_while_a_statement_is_prepared_again() -> None:
 
 
 async def test_the_event_before_an_unprepared_answer() -> None:
-    """If a draining connection answers UNPREPARED, the request is sent to another host."""
+    """If a draining connection answers UNPREPARED, the driver sends the request to another host."""
     with start_three_nodes() as nodes:
         first = nodes[0]
         answers = hold()
@@ -363,7 +375,7 @@ WORKERS = 40
 
 
 class Load:
-    """Workers that insert row after row, until `run` ends them."""
+    """Workers that insert rows until the test ends them."""
 
     def __init__(self, session: aio.Session) -> None:
         self.session = session
@@ -383,7 +395,8 @@ class Load:
     async def work(self, prepared: Any, number: int) -> None:
         while not self.is_over:
             try:
-                # Each fourth worker sends a simple statement, to which the answer is slow.
+                # Each fourth worker sends a simple statement that the node answers slowly. The
+                # others execute a prepared one.
                 await self.session.execute(*((prepared, (self.done,)) if number % 4 else (SLOW,)))
                 self.done += 1
             except Exception as failure:
@@ -424,7 +437,7 @@ async def test_a_rolling_restart_under_load_fails_no_request(
             assert load.errors == []
             assert load.done > 5000
             assert [node.malformed for node in nodes.nodes] == [[]] * 3
-            # No statement was executed twice: the nodes got as many requests as were answered.
+            # The nodes got as many requests as were answered, so no statement was executed twice.
             executed = [
                 request
                 for request in nodes.requests

@@ -1,4 +1,6 @@
-"""The reader of a syntax tree finds imports, ``try`` statements that guard them, and strings."""
+"""The reader of syntax trees, which finds a program's imports, the ``try`` statements that guard
+them, and strings.
+"""
 
 from __future__ import annotations
 
@@ -49,12 +51,14 @@ def test_imports_are_guarded_by_handlers_of_import_errors() -> None:
     assert names_in(try_and_except + "(KeyError, ImportError):\n    x = None") == one_guarded_name
     assert names_in(try_and_except.removesuffix(" ") + ":\n    x = None") == one_guarded_name
     assert names_in(try_and_except + "KeyError:\n    x = None") == one_unguarded_name
-    # A handler that raises or exits does not guard.
+    # A handler that raises or exits does not make the failed import harmless, so the name is not
+    # guarded.
     assert names_in(try_and_except + "ImportError as e:\n    raise E from e") == one_unguarded_name
     assert names_in(try_and_except + "ImportError:\n    sys.exit(1)") == one_unguarded_name
     import_in_suppress = "with suppress(ImportError):\n    import cassandra.nothing"
     assert names_in(f"from contextlib import suppress\n{import_in_suppress}") == one_guarded_name
-    # Code in the handler is not guarded, nor is a function that is called later.
+    # Imports inside a handler are not guarded, nor are those in a function that is only defined
+    # inside ``try``.
     assert (
         names_in("try:\n    x\nexcept ImportError:\n    import cassandra.nothing")
         == one_unguarded_name
@@ -78,7 +82,7 @@ def test_unpacked_arguments_are_ignored() -> None:
 
 
 def test_a_survey_collects_the_facts_of_a_program() -> None:
-    """The facts are its imports, attributes, definitions and columns."""
+    """`survey` collects a program's imports, attributes, definitions and columns."""
     program = Program()
     survey(
         ast.parse(
@@ -95,7 +99,9 @@ def test_a_survey_collects_the_facts_of_a_program() -> None:
 
 
 def facts_in(text: str, kind: type[Any]) -> list[Any]:
-    """Return the facts of this class in a file that imports `Cluster`."""
+    """Return what `read` finds in the text, as far as it is of the class `kind`. The text is put
+    after an import of `Cluster`.
+    """
     return [fact for fact in read(ast.parse(IMPORT + text)) if isinstance(fact, kind)]
 
 
@@ -108,7 +114,8 @@ def facts_in(text: str, kind: type[Any]) -> list[Any]:
         ("import cassandra.cluster", [("cassandra.cluster", True)]),
         ("from cassandra.cluster import Cluster", [("cassandra.cluster.Cluster", True)]),
         ("from cassandra.cluster import Nothing", [("cassandra.cluster.Nothing", False)]),
-        # A module that is not there is reported once, and not each of its names.
+        # If the module does not exist, it is reported once, instead of each name that is imported
+        # from it.
         ("from cassandra.nothing import a, b", [("cassandra.nothing", False)]),
     ],
 )

@@ -1,4 +1,4 @@
-"""The log of slow, failed and sampled requests."""
+"""The log of slow, failed and sampled requests (`RequestLogger`)."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ def test_slow_requests_are_logged(node: FakeNode, caplog: pytest.LogCaptureFixtu
     assert f"{node.address}:{node.port} 0." in line
     fields: Any = vars(record)["request"]
     assert fields["reason"] == "slow"
-    # The request takes at least as long as its attempt.
+    # A request takes at least as long as its only attempt.
     assert fields["seconds"] >= fields["attempts"][0]["seconds"] > 0
     assert fields["attempts"][0]["host"] == f"{node.address}:{node.port}"
-    # More than the header of a frame.
+    # The size is more than that of a frame's header.
     assert fields["request_bytes"] > 9
     assert fields["response_bytes"] > 9
 
@@ -202,7 +202,7 @@ def test_values_are_not_logged_by_default(node: FakeNode, caplog: pytest.LogCapt
         batch.add(session.prepare(INSERT), (987654, "hidden"))
         session.execute(batch)
     log_text = "\n".join(str(vars(record)) for record in records_of(caplog))
-    # Three single statements, and a batch.
+    # Logged were three single statements and one batch.
     assert len(records_of(caplog)) == 4
     assert "hidden" not in log_text
     assert "987654" not in log_text
@@ -323,11 +323,12 @@ def test_repeated_failures_are_counted_and_logged_once_per_interval(
 
         execute_and_fail(30, "SELECT k FROM t WHERE k = {}")
         execute_and_fail(1, "SELECT other FROM t")
-        # On a slow machine the failures may take several intervals, each with a line.
+        # On a slow machine, the failures may take several intervals, each of which ends with a
+        # line.
         until(lambda: failure_count(records_with("WHERE k = ?")) == 30)
         first, *summaries = records_with("WHERE k = ?")
         assert "repeated" not in vars(first)["request"]
-        # Otherwise each failure would have its own record.
+        # There are fewer lines than failures, so repeated failures were summarised.
         assert len(summaries) < 29
         for record in summaries:
             count = vars(record)["request"]["repeated"]

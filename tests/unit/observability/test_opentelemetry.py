@@ -1,4 +1,4 @@
-"""Spans and metrics for OpenTelemetry, read by the SDK's own exporters."""
+"""Spans and metrics for OpenTelemetry, as the exporters of its own SDK show them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ ONE_COLUMN = [("k", "int")]
 
 
 class Telemetry:
-    """An observer with its own providers, and the spans and metrics that they have exported."""
+    """An observer with its own tracer and meter providers. It gives access to the spans and metrics
+    that they have exported.
+    """
 
     def __init__(self, **options: Any) -> None:
         self._exporter = InMemorySpanExporter()
@@ -63,7 +65,7 @@ class Telemetry:
 
     @property
     def points(self) -> list[Any]:
-        """The data points of all metrics."""
+        """Return the data points of all metrics that were exported."""
         data = self._reader.get_metrics_data()
         if data is None:
             return []
@@ -119,7 +121,7 @@ def test_a_query_is_a_span(node: FakeNode, telemetry: Telemetry) -> None:
         "server.address": node.address,
         "server.port": node.port,
     }
-    # each attempt is an event of the span
+    # Each attempt is recorded as an event of the span.
     assert [event.name for event in span.events] == ["attempt"]
     assert dict(span.events[0].attributes) == {
         "server.address": node.address,
@@ -198,7 +200,7 @@ def test_the_parent_of_a_span_is_the_current_span_of_the_calling_thread(
     }
     parents = [span.parent.span_id for span in telemetry.spans if span.parent is not None]
     assert len(program_spans) == 4
-    # Each thread has executed two requests.
+    # Each thread's span is the parent of its two requests' spans.
     assert sorted(parents) == sorted([*program_spans.values()] * 2)
 
 
@@ -220,7 +222,7 @@ async def test_the_parent_of_a_span_is_the_current_span_of_the_task(
     parents = [span.parent.span_id for span in telemetry.spans if span.parent is not None]
     assert len(program_spans) == 5
     assert sorted(parents) == sorted(program_spans)
-    assert trace.get_current_span() is trace.INVALID_SPAN  # no span stays current
+    assert trace.get_current_span() is trace.INVALID_SPAN  # no span stays current after its request
 
 
 def test_each_page_is_a_span(node: FakeNode, telemetry: Telemetry) -> None:

@@ -1,5 +1,7 @@
-"""Load balancing: plans contain each live host at most once, near hosts first, and are never empty
-while a host is up.
+"""Load balancing policies.
+
+Their plans contain each live host at most once and near hosts first, and are not empty while a host
+is up.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ def host_of(name: str, dc: str = "dc1", rack: str = "r1") -> Any:
 
 
 class FakeHost:
-    """A host with only the attributes that policies read."""
+    """A fake host with only the attributes that policies read."""
 
     def __init__(self, name: str, dc: str = "dc1", rack: str = "r1") -> None:
         self.address = name
@@ -45,7 +47,7 @@ class FakeHost:
 
 
 class FakeMetadata:
-    """Metadata in which each key has the same replicas."""
+    """Fake metadata in which every key has the same replicas."""
 
     def __init__(self, replicas: list[Any], hosts: list[Any]) -> None:
         self.replicas = replicas
@@ -105,7 +107,7 @@ def test_any_history_leaves_each_live_host_once(events: list[tuple[str, int]]) -
         DCAwareRoundRobinPolicy("dc0", used_hosts_per_remote_dc=9),
         RackAwareRoundRobinPolicy("dc0", "r0", used_hosts_per_remote_dc=9),
     ]
-    # The policies are populated with the first three hosts.
+    # At the beginning, the policies know the first three hosts.
     live = set(hosts[:3])
     for policy in policies:
         populated(policy, hosts[:3])
@@ -147,7 +149,7 @@ def test_an_order_of_preference_without_effect_is_refused() -> None:
 
 
 def test_local_data_centre_first_then_some_of_the_others() -> None:
-    """Plans have all local hosts, then the given number of remote ones."""
+    """A plan has all local hosts first, then the given number of remote ones."""
     local = [host_of(f"l{i}", "here") for i in range(3)]
     remote = [host_of(f"r{i}", "there") for i in range(3)]
     policy = populated(
@@ -155,7 +157,7 @@ def test_local_data_centre_first_then_some_of_the_others() -> None:
     )
     planned = plan(policy)
     assert set(planned[:3]) == set(local)
-    # 3 local hosts, and 2 of the remote ones.
+    # 3 hosts are local, and 2 of the remote ones are used.
     assert len(planned) == 5
     distances = [policy.distance(host) for host in remote]
     assert distances.count(HostDistance.REMOTE) == 2
@@ -168,8 +170,8 @@ def test_a_host_added_while_another_thread_makes_a_plan_is_in_the_next_plan() ->
     policy = DCAwareRoundRobinPolicy("dc1")
 
     class ReportingHost(FakeHost):
-        """A host that reports another host up while its attributes are read, as the engine's thread
-        may.
+        """A host whose attributes report another host up while they are read, as the engine's
+        thread may do at any time.
         """
 
         @property
@@ -179,11 +181,11 @@ def test_a_host_added_while_another_thread_makes_a_plan_is_in_the_next_plan() ->
 
         @datacenter.setter
         def datacenter(self, datacenter: str) -> None:
-            """Ignore the change."""
+            """Ignore the value, since the property above is fixed."""
 
     reporting_host: Any = ReportingHost("3")
     policy.populate(cluster_of([]), [first, reporting_host])
-    # The plan is made from the hosts that were known at its beginning.
+    # The first plan has only the hosts that were known when it began.
     assert len(list(policy.make_query_plan())) == 2
     assert second in list(policy.make_query_plan())
 
@@ -199,7 +201,7 @@ def test_the_contact_points_data_centre_is_local_by_default() -> None:
 
 
 def test_rack_then_data_centre_then_the_rest() -> None:
-    """Plans have the hosts of the rack, of the data centre, and then remote ones."""
+    """A plan has the hosts of the rack first, then those of the data centre, then remote ones."""
     hosts = [
         host_of("a", "dc", "r1"),
         host_of("b", "dc", "r2"),
@@ -238,7 +240,7 @@ def test_replicas_are_shuffled_but_not_for_lightweight_transactions() -> None:
     orders = {tuple(map(repr, plan(policy, statement())[:5])) for _ in range(60)}
     assert len(orders) > 1
     lwt_orders = {tuple(map(repr, plan(policy, statement(lwt=True))[:5])) for _ in range(20)}
-    # Always the order of the metadata.
+    # The plan of a lightweight transaction always has the replicas in the order of the metadata.
     assert lwt_orders == {("0", "1", "2", "3", "4")}
     unshuffled = populated(
         TokenAwarePolicy(RoundRobinPolicy(), shuffle_replicas=False), hosts, hosts[:5]
@@ -278,7 +280,7 @@ def test_white_lists_accept_host_names(monkeypatch: pytest.MonkeyPatch) -> None:
     def resolve(name: str, port: Any, **hints: Any) -> list[Any]:
         if name == "gone":
             raise OSError("no such name")
-        # Address family, type and protocol: an IPv4 address for TCP.
+        # Address family, type and protocol stand for an IPv4 address and TCP.
         return [(2, 1, 6, "", ({"db": "10.0.0.2"}.get(name, name), 0))]
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
@@ -302,7 +304,7 @@ def test_default_policy_honours_the_target_host() -> None:
     planned = plan(policy, SimpleNamespace(target_host="2"))
     assert planned[0] is hosts[2]
     assert len(planned) == 3
-    # A target that is down is not preferred.
+    # If the target host is down, it does not come first.
     hosts[2].is_up = False
     assert set(plan(policy, SimpleNamespace(target_host="2"))) == set(hosts)
 
@@ -334,10 +336,13 @@ def test_rack_aware_needs_both_names(bad: tuple[str, str]) -> None:
     ids=lambda policy: type(policy).__name__,
 )
 def test_rotating_policies_can_be_copied(policy: Any, duplicate: Any) -> None:
-    """Policies must not hold counters of itertools, which Python 3.14 cannot copy any more."""
+    """Rotating policies can be copied.
+
+    So they must not hold counters of itertools, which Python 3.14 cannot copy any more.
+    """
     copied_policy = duplicate(policy)
     assert type(copied_policy) is type(policy)
-    # The position of the copy still counts up.
+    # The copy has a position of its own, which still counts up.
     assert next(copied_policy._position) + 1 == next(copied_policy._position)
 
 

@@ -1,4 +1,4 @@
-"""Routers, which find the replicas of a key, and the query plans made of them, in both
+"""Routers, which find the replicas of a key, and the query plans that are made of them, in both
 implementations.
 """
 
@@ -22,13 +22,14 @@ def test_a_router_sorts_hosts_by_tier_and_leaves_out_tier_255(twins: Twins) -> N
     replica_map = twins.ring.simple_map(ring, "abcde", 5, 5)
     router = twins.plans.Router(replica_map, [2, 1, 255, 0, 1], 7)
     keys = [bytes([number]) for number in range(40)]
-    # Tiers: d 0; b and e 1; a 2; c is left out. One host, d, is in the nearest tier.
+    # The numbers are the tiers (distances) of the hosts a to e: d is in tier 0, b and e in 1, a in
+    # 2, and 255 leaves c out. So one host is in the nearest tier.
     for key in keys:
         assert router.route(key, False)[0][0] == "d"
         assert router.route(key, False)[1] == 1
         hosts, nearest = router.route(key, True)
         assert (hosts[0], set(hosts[1:3]), hosts[3], nearest) == ("d", {"b", "e"}, "a", 1)
-    # If no host is in tier 0, the next tier is the nearest.
+    # Without a host in tier 0, the next tier that has hosts counts as the nearest.
     only_far = twins.plans.Router(replica_map, [255, 255, 2, 255, 2], 7)
     assert {only_far.route(key, True) for key in keys} == {(("c", "e"), 2), (("e", "c"), 2)}
     nobody = twins.plans.Router(replica_map, [255] * 5, 7)
@@ -39,7 +40,7 @@ def test_shuffling_returns_all_orders_equally_often(twins: Twins) -> None:
     ring = ring_of(twins, [0, 1, 2], 3)
     router = twins.plans.Router(twins.ring.simple_map(ring, "abc", 3, 3), [0, 0, 0], 12345)
     order_counts = Counter(router.route(b"key", True)[0] for _ in range(6000))
-    # 3 hosts have 6 orders, each about 1000 times in 6000 plans.
+    # 3 hosts can be in 6 orders. In 6000 plans, each order must occur about 1000 times.
     assert len(order_counts) == 6
     assert all(850 < count < 1150 for count in order_counts.values())
 
@@ -86,9 +87,9 @@ def test_a_plan_contains_live_replicas_and_then_the_child_s_plan(twins: Twins) -
         )
     )
     assert [next(plan), next(plan)] == [a, c]
-    # The child is asked only when the replicas are used up.
+    # The child policy is not asked before all replicas were returned.
     assert calls == []
-    # The child's plan, without the hosts that were there already.
+    # The rest is the child's plan, without the hosts that were already returned.
     assert list(plan) == [d, b]
     assert calls == [("ks", "query")]
     assert list(plan) == []
@@ -131,12 +132,12 @@ def test_the_less_busy_of_the_first_two_hosts_comes_first(twins: Twins) -> None:
     order = replica_map.of_key(b"key")
     router = twins.plans.Router(replica_map, [0, 0, 0], 5)
     assert first_hosts(router, False) == {min(order[:2], key=load_by_host.__getitem__).name}
-    # With shuffling, each pair of hosts may be compared; for the pair a and c, one of these is
-    # first.
+    # With shuffling, the router compares the load of a random pair of hosts. For the pair a and c,
+    # one of these two is first.
     assert first_hosts(router, True) == {"a", "b", "c"}
     b.is_up = False
     assert "b" not in first_hosts(router, True)
-    # A nearer host stays first, although it is busy.
+    # The only host of the nearest tier stays first, although it is busy.
     b.is_up = True
     assert first_hosts(twins.plans.Router(replica_map, [0, 1, 1], 5), True) == {"a"}
 
@@ -151,11 +152,11 @@ COLUMNS = [
 
 
 class Prepared(PreparedStatement):
-    """An application's subclass."""
+    """A subclass, as an application may define it."""
 
 
 class Routed(BoundStatement):
-    """A subclass with a computed routing key."""
+    """A subclass whose routing key is computed by a property."""
 
     routing_key = property(lambda self: b"elsewhere")
 
@@ -179,7 +180,7 @@ EMPTY_CHILD = SimpleNamespace(make_query_plan=lambda keyspace, query: ())
 
 
 class PlacedMetadata:
-    """Metadata of six hosts with the attributes that planners use."""
+    """Fake metadata of six hosts, with the attributes that planners read."""
 
     placement_version = 1
 
@@ -224,9 +225,9 @@ def test_statements_are_sent_to_the_replicas_of_their_key(kind: str, twins: Twin
         expected = placed.map.of_key(statement.routing_key)
         first_replicas.add(expected[0].name)
         assert tuple(planner.plan(None, statement)) == expected
-        # The second plan uses the cached key.
+        # For the second plan, the statement's key is cached.
         assert tuple(planner.plan("other", statement)) == expected
-    # The keys belong to several replicas, so the plans are not equal by chance.
+    # The keys have several different first replicas, so the plans are not equal by chance.
     assert len(first_replicas) > 3
 
 
@@ -241,7 +242,8 @@ def test_there_is_no_plan_without_a_key_a_router_or_the_same_cluster(twins: Twin
     placed = PlacedMetadata(twins)
     planner = twins.plans.Planner(placed, {"ks": placed.router(twins)}, EMPTY_CHILD)
     usual = bind(prepare([0]), (5, "text", 1))
-    # A null in the key, no key columns, no values, and keyspaces without a router.
+    # There is no plan if the key has a null, if the statement has no key columns or no values, or
+    # if its keyspace has no router.
     assert planner.plan(None, bind(prepare([1]), (5, None, 1))) is None
     assert planner.plan(None, bind(prepare([]), (5, "text", 1))) is None
     assert planner.plan(None, BoundStatement(prepare([0]))) is None
@@ -250,7 +252,7 @@ def test_there_is_no_plan_without_a_key_a_router_or_the_same_cluster(twins: Twin
     assert planner.plan("ks", bind(prepare([0]), (5, "text", 1), keyspace=None)) is not None
     assert planner.plan("ks", bind(prepare([0]), (5, "text", 1), keyspace="")) is not None
     assert planner.plan(None, usual) is not None
-    # The placement has changed, so the routers are out of date.
+    # The placement has changed, so the planner's routers are out of date and it makes no plan.
     placed.placement_version = 2
     assert planner.plan(None, usual) is None
 
@@ -302,12 +304,13 @@ def test_planners_prefer_the_less_busy_of_two_hosts(twins: Twins) -> None:
         lambda host: 0 if host is least_busy else 1,
     )
     first_counts = Counter(next(iter(planner.plan(None, statement))).name for _ in range(900))
-    # This host is in two of the three pairs that may be compared, and comes first in both.
+    # The least busy host is in two of the three pairs that may be compared, and comes first in
+    # both.
     assert 500 < first_counts[least_busy.name] < 700
 
 
 class Policy:
-    """Fake policy with the attributes that `make_query_plan` uses."""
+    """A fake policy with the attributes that `make_query_plan` reads."""
 
     def __init__(self, planner: Any) -> None:
         self._planner = planner
@@ -355,7 +358,7 @@ def test_a_policy_without_a_usable_planner_uses_its_slow_path(twins: Twins) -> N
 )
 def test_each_tier_is_rotated_separately(tiers: Any, twins: Twins) -> None:
     for start in (0, 1, 2, 3, 65, 10**6):
-        # Each tier begins at `start`, modulo its length.
+        # Each tier begins at position `start`, modulo the number of its hosts.
         expected = [
             host
             for hosts in tiers

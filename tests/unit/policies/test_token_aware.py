@@ -1,6 +1,6 @@
-"""Token-aware plans with a real token map.
+"""Query plans of TokenAwarePolicy with a real token map.
 
-Replicas come first, each live host once, nearer hosts before others.
+A plan has the replicas first, each live host once, and nearer hosts before others.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def hosts_at(locations: list[tuple[str, str]] = LOCATIONS) -> list[Host]:
 
 
 def cluster_of(hosts: list[Host], **replication: dict[str, str]) -> Any:
-    """Return a fake cluster in which each host has 8 random tokens."""
+    """Return a fake cluster in which each host owns 8 random tokens."""
     random_source = random.Random(7)
     metadata = Metadata()
     metadata.rebuild_token_map(
@@ -85,8 +85,9 @@ def populated(policy: LoadBalancingPolicy, hosts: list[Host], **replication: dic
 def statement(
     key: bytes | None = b"key", keyspace: str | None = "ks", lwt: bool = False, **more: Any
 ) -> Any:
-    """Return a statement with all attributes that planners read. Without a consistency level, it
-    would be planned on the slow path.
+    """Return a fake statement with all attributes that planners read.
+
+    It needs a consistency level: without one it would be planned on the slow path.
     """
     attributes = {"consistency_level": None, **more}
     return SimpleNamespace(routing_key=key, keyspace=keyspace, is_lwt=lambda: lwt, **attributes)
@@ -144,7 +145,8 @@ def test_plans_contain_each_live_host_once_with_near_replicas_first(
     assert len(planned) == len(set(planned))
     assert set(planned) == live
     distances = [policy.distance(host) for host in planned]
-    # Without a key, or without routing by token, only the distances decide.
+    # Without a routing key, or with a policy that does not route by token, only the distances
+    # decide the order.
     if key is None or policy_name not in BY_TOKEN:
         assert distances == sorted(distances)
         return
@@ -161,7 +163,7 @@ def test_ignored_hosts_are_in_no_plan() -> None:
     for number in range(50):
         key = bytes([number])
         planned = plan(policy, statement(key))
-        # The four hosts of dc1.
+        # The plan has the four hosts of dc1, and its first two are the local replicas.
         assert set(planned) == set(hosts[:4])
         assert set(planned[:2]) == {
             host for host in metadata.get_replicas("ks", key) if host.datacenter == "dc1"
@@ -201,7 +203,8 @@ def test_the_session_s_keyspace_is_used_for_statements_without_one() -> None:
     expected = metadata.get_replicas("ks", b"key")
     assert plan(policy, statement(keyspace=None), "ks")[:3] == expected
     assert plan(policy, statement(keyspace="ks"), "other")[:3] == expected
-    # Without a known keyspace, there are no replicas, and the child's plan rotates.
+    # If the keyspace is unknown, there are no replicas, so the first host is that of the child
+    # policy, which rotates.
     firsts = {plan(policy, statement(keyspace=None))[0] for _ in range(6)}
     assert firsts == set(hosts)
     assert {plan(policy, statement(keyspace="unknown"))[0] for _ in range(6)} == set(hosts)
@@ -289,7 +292,7 @@ def test_distances_are_updated_by_events() -> None:
     hosts = hosts_at()
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=1))
     populated(policy, hosts, ks={"class": "NetworkTopologyStrategy", "dc2": "2"})
-    # A single host of dc2 is used; if it goes down, the other host is used.
+    # The policy uses only one host of dc2. If that host goes down, it uses the other one.
     used_host = plan(policy, statement())[0]
     other_host = next(host for host in hosts[4:] if host is not used_host)
     assert policy.distance(other_host) == HostDistance.IGNORED
@@ -340,8 +343,8 @@ def test_the_next_plan_follows_added_and_stopped_hosts() -> None:
 
 
 def interrupt_distances(policy: TokenAwarePolicy, event: Callable[[], None]) -> None:
-    """Let `event` happen after the next complete read of the hosts' distances, as another thread
-    might cause it.
+    """Call `event` just after the policy has read the distances of all hosts, as another thread
+    might change them then.
     """
     child = policy._child_policy
     original_distance = child.distance
@@ -350,7 +353,7 @@ def interrupt_distances(policy: TokenAwarePolicy, event: Callable[[], None]) -> 
 
     def distance_with_event(host: Host) -> int:
         result = original_distance(host)
-        # The last host: the read of the distances is complete.
+        # This is the last host, so all distances have been read.
         if pending_events and host.address == f"10.0.0.{len(LOCATIONS) - 1}":
             pending_events.pop()()
         return result

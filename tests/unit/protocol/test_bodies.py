@@ -1,5 +1,5 @@
-"""Request bodies, compared byte by byte with native_protocol_v3.spec, v4 and v5, sections 4.1.4 to
-4.1.7.
+"""Request bodies are compared byte by byte with native_protocol_v3.spec, v4 and v5, sections 4.1.4
+to 4.1.7.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EVERYTHING: dict[str, Any] = {
 
 
 def with_version_5_fields(params: QueryParams, **more: Any) -> QueryParams:
-    """Return `params` with the fields of version 5."""
+    """Return `params` after setting fields that only exist since version 5."""
     for name, value in more.items():
         setattr(params, name, value)
     return params
@@ -35,7 +35,7 @@ def with_version_5_fields(params: QueryParams, **more: Any) -> QueryParams:
 
 @pytest.mark.parametrize("version", [3, 4])
 def test_query_with_only_a_consistency(twins: Twins, version: int) -> None:
-    """The body has the text, the consistency level and no flags."""
+    """The body has only the query text, the consistency level and flags of 0."""
     body = twins.bodies.query_body("SELECT 1", QueryParams(1), version)
     assert body == b"\x00\x00\x00\x08SELECT 1\x00\x01\x00"
 
@@ -71,7 +71,7 @@ def test_bodies_of_messages_contain_their_attributes(
         assert bodies.query_of_message("Q", message, version) == bodies.query_body(
             "Q", params, version
         )
-        # without and with the id of result metadata, and a tablet version
+        # Compare once without and once with an id of result metadata and a tablet version.
         for metadata_id, tablet_version in ((None, None), (b"meta", 5)):
             assert bodies.execute_of_message(
                 b"id", metadata_id, message, version, tablet_version
@@ -79,8 +79,8 @@ def test_bodies_of_messages_contain_their_attributes(
 
 
 def test_messages_with_missing_or_unsupported_fields(twins: Twins) -> None:
-    """Fields that the version does not support, or that are missing, raise an error that names
-    them.
+    """A field that the version does not support, or that is missing, raises an error that names
+    it.
     """
     bodies = twins.bodies
     message = QueryMessage("Q", 1, continuous_paging_options=object())
@@ -111,7 +111,7 @@ def test_query_text_is_encoded_as_utf8_and_bytes_are_unchanged(twins: Twins) -> 
 
 
 def test_query_with_everything_on_version_4(twins: Twins) -> None:
-    """The body has all flags and fields of version 4."""
+    """In version 4, the body has all flags and fields that the version knows."""
     body = twins.bodies.query_body("Q", QueryParams(ConsistencyLevel.LOCAL_QUORUM, **EVERYTHING), 4)
     assert body == (
         b"\x00\x00\x00\x01Q"
@@ -129,7 +129,7 @@ def test_query_with_everything_on_version_4(twins: Twins) -> None:
 
 
 def test_query_with_everything_on_version_5(twins: Twins) -> None:
-    """The body has all flags and fields of version 5."""
+    """In version 5, the body has all flags and fields that the version knows."""
     params = QueryParams(ConsistencyLevel.LOCAL_QUORUM, value_names=["x", "y", "z"], **EVERYTHING)
     params.keyspace, params.now_in_seconds = "ks", 7
     body = twins.bodies.query_body("Q", params, 5)
@@ -154,7 +154,7 @@ def test_query_with_everything_on_version_5(twins: Twins) -> None:
 
 
 def test_negative_timestamp_and_unset_value(twins: Twins) -> None:
-    """Both are encoded as negative numbers."""
+    """A negative timestamp is encoded as a signed number, and an unset value as the length -2."""
     body = twins.bodies.query_body("Q", QueryParams(1, [UNSET_VALUE], timestamp=-2), 4)
     assert (
         body
@@ -170,8 +170,8 @@ def test_no_values_and_no_page_size_set_no_flags(twins: Twins) -> None:
 
 
 def test_execute(twins: Twins) -> None:
-    """EXECUTE contains the id, a metadata id if there is one (from version 5 on, always), and the
-    parameters.
+    """EXECUTE contains the statement's id, the id of its result metadata (always from version 5 on,
+    otherwise only if there is one) and the parameters.
     """
     params = QueryParams(ConsistencyLevel.LOCAL_ONE, [b"\x00\x00\x00\x05"], skip_metadata=True)
     execute = twins.bodies.execute_body
@@ -209,7 +209,9 @@ def test_execute_copies_the_bytes_of_a_block(twins: Twins) -> None:
 
 
 def test_batch_version_4(twins: Twins) -> None:
-    """The body has the statements, flags of one byte, and the fields of version 4."""
+    """In version 4, a BATCH has its statements, flags of one byte, and the fields of that
+    version.
+    """
     statements = [
         (True, b"\x01\x02", [b"v", None, UNSET_VALUE]),
         (False, "INSERT", None),
@@ -232,7 +234,7 @@ def test_batch_version_4(twins: Twins) -> None:
 
 
 def test_batch_version_5(twins: Twins) -> None:
-    """The body has flags of four bytes, and the fields of version 5."""
+    """In version 5, a BATCH has flags of four bytes, and the fields of that version."""
     block = twins.bind.ValuesBlock(1, b"\x00\x00\x00\x01v")
     params = with_version_5_fields(QueryParams(1), keyspace="k", now_in_seconds=2)
     assert twins.bodies.batch_body(0, [(True, b"\x09", block)], params, 5) == (
@@ -251,7 +253,7 @@ def test_batch_of_65535_statements_and_no_more(twins: Twins) -> None:
 
 
 def test_prepare(twins: Twins) -> None:
-    """PREPARE contains flags and a keyspace from version 5 on."""
+    """From version 5 on, PREPARE also contains flags and a keyspace."""
     assert twins.bodies.prepare_body("Q", None, 4) == b"\x00\x00\x00\x01Q"
     assert twins.bodies.prepare_body("Q", None, 5) == b"\x00\x00\x00\x01Q\x00\x00\x00\x00"
     assert twins.bodies.prepare_body("Q", "ks", 5) == b"\x00\x00\x00\x01Q\x00\x00\x00\x01\x00\x02ks"
@@ -370,8 +372,8 @@ def test_values_may_be_any_bytes(twins: Twins, kind: Any) -> None:
 
 
 def test_a_batch_may_contain_the_same_object_several_times(twins: Twins) -> None:
-    # The encoder may remember the bytes of a statement that is the same object as the previous
-    # one; they depend on whether it is a text or an id.
+    # The encoder may cache the bytes of a statement that is the same object as the previous one. It
+    # must not mix up texts and ids, which are encoded differently.
     text_or_id = b"Q"
     statements = [
         (False, text_or_id, None),
@@ -432,13 +434,15 @@ def test_names_may_be_of_a_class_derived_from_str(twins: Twins) -> None:
 
 @pytest.mark.parametrize("size", [*range(2015, 2060), 4090, 4096, 65_536, 300_000])
 def test_bodies_of_sizes_at_which_the_buffer_grows(twins: Twins, size: int) -> None:
-    """Bodies of each size have the expected bytes."""
+    """Bodies whose size is near that at which the encoder's buffer grows have the expected
+    bytes.
+    """
     data = bytes(range(256)) * (size // 256 + 1)
     value = data[:size]
     value_length = size.to_bytes(4, "big")
     expected = b"\x00\x02id\x00\x01\x01\x00\x02" + value_length + value + b"\x00\x00\x00\x01x"
     assert twins.bodies.execute_body(b"id", None, QueryParams(1, [value, b"x"]), 4) == expected
-    # The first statement is short, and must not determine the space for the others.
+    # The first statement is short. The encoder must not take its size for that of the others.
     statements = [(True, b"id", [b"y"]), (True, b"id", [value]), (False, "Q", [value, None])]
     expected = (
         b"\x01\x00\x03\x01\x00\x02id\x00\x01\x00\x00\x00\x01y\x01\x00\x02id\x00\x01"

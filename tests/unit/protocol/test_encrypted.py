@@ -1,4 +1,4 @@
-"""Encrypted columns in bind plans, row plans and column plans of both implementations."""
+"""Encrypted columns in bind plans, row plans and column plans, in both implementations."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def policy(request: pytest.FixtureRequest) -> Any:
 
 
 class ReversingPolicy(ColumnEncryptionPolicy):
-    """An application's policy. A ciphertext is a star followed by the reversed value.
+    """An application's policy. Its ciphertext is a star followed by the reversed value.
 
     Columns may be added to `columns` at any time.
     """
@@ -69,7 +69,9 @@ class ReversingPolicy(ColumnEncryptionPolicy):
 
 
 def columns(names: Sequence[str] = "kcdv", **others: Any) -> list[ColumnMetadata]:
-    """Return columns as a server describes them: encrypted ones are blobs, "k" is an int."""
+    """Return columns as a server describes them: "k" is an int, and the encrypted ones are
+    blobs.
+    """
     kinds = {"k": Int32Type, **others}
     return [ColumnMetadata("ks", "t", name, kinds.get(name, BytesType)) for name in names]
 
@@ -88,7 +90,9 @@ def row_plan(twins: Twins, metadata: ResultMetadata) -> Any:
 
 
 def column_plan(twins: Twins, metadata: ResultMetadata) -> Any:
-    """Return the reader of whole columns for `metadata`, which decrypts if the metadata does."""
+    """Return a reader of whole columns for `metadata`. It decrypts them if the metadata was made by
+    `decrypting`.
+    """
     kinds = [column.type for column in metadata.page_columns]
     return metadata.page_reader(
         twins.column_buffers.ColumnPlan(
@@ -119,14 +123,14 @@ def test_nulls_and_unset_values_are_not_encrypted(twins: Twins, policy: Any) -> 
     metadata = decrypting(ResultMetadata(columns()), policy)
     body = plan.bind((1, None, None, None), 4).data
     assert row_plan(twins, metadata).tuples(body, 0, 1) == [(1, None, None, None)]
-    # The first column, "k", is the only one that is not null.
+    # Only the first column, "k", has a value.
     page = column_plan(twins, metadata).read(body, 0, 1)
     assert [column.null_count for column in page.children] == [0, 1, 1, 1]
 
 
 @pytest.mark.parametrize("missing", ["numpy.ma.masked", "pandas.NA", "pandas.NaT"])
 def test_nulls_of_other_libraries(twins: Twins, policy: Any, missing: str) -> None:
-    """They are bound as null, and not encrypted."""
+    """Missing values of other libraries are bound as null, which is never encrypted."""
     module, _, name = missing.rpartition(".")
     value = getattr(pytest.importorskip(module), name)
     plan = plan_of(twins, bound_columns(columns("kc"), policy))
@@ -142,7 +146,9 @@ def test_empty_texts_are_encrypted(twins: Twins, policy: Any) -> None:
 
 
 def test_many_rows_of_many_columns(twins: Twins) -> None:
-    """Every second column is encrypted; rows, columns and iteration return the same values."""
+    """If every second of 40 columns is encrypted, rows, columns and iteration return the values
+    that were bound.
+    """
     policy = AES256ColumnEncryptionPolicy()
     names = [f"c{index}" for index in range(40)]
     for name in names[::2]:
@@ -150,7 +156,7 @@ def test_many_rows_of_many_columns(twins: Twins) -> None:
     server_columns = columns(names, **dict.fromkeys(names[1::2], Int32Type))
     rng = random.Random(5)
     rows = [tuple(rng.choice([None, rng.getrandbits(31)]) for _ in names[1:]) for _ in range(50)]
-    # number the rows in the first column
+    # Put the number of the row into the first column.
     rows = [(index, *row) for index, row in enumerate(rows)]
     block = plan_of(twins, bound_columns(server_columns, policy)).bind_many(rows, 4)
     body = b"".join(bound.data for bound in block.rows())
@@ -206,8 +212,9 @@ def test_a_value_that_does_not_fit_is_not_shown(twins: Twins, policy: Any) -> No
 
 
 def test_elements_of_a_list_for_in_are_encrypted(twins: Twins) -> None:
-    """Servers describe the marker of ``c IN ?`` as "in(c)", a list of the column's type; each
-    element is encrypted.
+    """A list for `c IN ?` is encrypted element by element.
+
+    Servers describe the marker as "in(c)", a list of the column's type.
     """
     policy = policy_of(iv=IV)
     blobs = ListType.apply_parameters((BytesType,))
@@ -248,7 +255,9 @@ PLAIN = b"\0\0\0\1"
 def test_bytes_that_cannot_be_decrypted(
     twins: Twins, policy: Any, broken: bytes, reason: str
 ) -> None:
-    """The error names the row, the column and the reason, for rows and for columns."""
+    """If bytes cannot be decrypted, the error names the row, the column and the reason, for rows
+    and for columns.
+    """
     metadata = decrypting(ResultMetadata(columns("kc")), policy)
     encrypted = policy.encrypt(column_of("c"), PLAIN)
     body = page_of([(PLAIN, encrypted), (PLAIN, broken)])
@@ -262,7 +271,9 @@ def test_bytes_that_cannot_be_decrypted(
 
 
 def test_a_value_of_another_type(twins: Twins, policy: Any) -> None:
-    """The error names the column and the type, but not the value."""
+    """If a value has another type than the column, the error names the column and the type, but not
+    the secret value.
+    """
     metadata = decrypting(ResultMetadata(columns("c")), policy)
     body = page_of([(policy.encrypt(column_of("c"), b"secret text"),)])
     with pytest.raises(
@@ -282,7 +293,9 @@ def test_a_page_that_is_cut_short(twins: Twins, policy: Any) -> None:
 
 
 def test_a_column_that_is_not_a_blob(twins: Twins, policy: Any) -> None:
-    """Binding and reading raise an error with both types; null may be bound."""
+    """If a column in the policy is not a blob on the server, binding and reading raise an error
+    with both types. Null may be bound.
+    """
     server_columns = columns("kc", c=UTF8Type)
     reason = r"ks\.t\.c is encrypted, so it has to be a blob on the server, but it is text"
     with pytest.raises(TypeError, match=rf'column "c" .*{reason}'):
@@ -300,10 +313,11 @@ def test_a_column_that_is_not_a_blob(twins: Twins, policy: Any) -> None:
 
 def test_columns_added_to_an_application_s_policy_are_encrypted(twins: Twins) -> None:
     policy = ReversingPolicy()
-    # is_complete=False: the policy's columns may change, so each is looked up at each value
+    # is_complete=False says that the policy's columns may change, so the column is looked up for
+    # each value.
     plan = plan_of(twins, bound_columns(columns("kcd"), policy, is_complete=False))
     assert plan.bind((1, 2, b"x"), 4).values() == [PLAIN, b"*\2\0\0\0", b"x"]
-    # A column that is added later is never sent unencrypted.
+    # A column that is added later is encrypted from then on, never sent as it is.
     policy.columns["d"] = UTF8Type
     assert plan.bind((1, 2, "ab"), 4).values()[2] == b"*ba"
     metadata = decrypting(ResultMetadata(columns("kcd")), policy)
@@ -334,16 +348,18 @@ def test_metadata_without_encrypted_columns_is_unchanged(policy: Any) -> None:
 
 
 def test_metadata_of_encrypted_columns(policy: Any) -> None:
-    """Columns have the types of their clear values, while `types` has those of the server."""
+    """The types of `columns` are those of the decrypted values, while `types` has those of the
+    server.
+    """
     source = ResultMetadata(columns("kc"), raw=b"specs", metadata_id=b"1")
     metadata = decrypting(source, policy)
     assert metadata.types == [Int32Type, BytesType]  # `types` has the server's types
     assert [column.type.cql_parameterized_type() for column in metadata.columns] == ["int", "int"]
-    # a class of its own, which decrypts
+    # The type is a separate class, which decrypts.
     assert metadata.columns[1].type is not Int32Type
     assert list(metadata.server_columns) == columns("kc")
     second_metadata = decrypting(ResultMetadata(columns("kc")), policy)
-    assert second_metadata.columns == metadata.columns  # each type is created only once
+    assert second_metadata.columns == metadata.columns  # equal types are created only once
     with_other_id = metadata.with_id(b"2")
     assert with_other_id.metadata_id == b"2"
     assert with_other_id.columns == metadata.columns
@@ -355,7 +371,7 @@ def test_metadata_of_encrypted_columns(policy: Any) -> None:
 
 
 def test_vectors_as_arrays() -> None:
-    """Decrypted vectors are arrays if this was chosen."""
+    """If arrays were chosen for vectors, decrypted vectors are arrays, too."""
     policy = policy_of()
     metadata = decrypting(ResultMetadata(columns("v")), policy).with_vectors("array")
     body = page_of([(policy.encode_and_encrypt(column_of("v"), [0.5, 1.5]),)])
@@ -364,12 +380,15 @@ def test_vectors_as_arrays() -> None:
 
 
 def test_typed_rows_distinguish_encrypted_columns_from_others() -> None:
-    """Two clusters may share a row class, although only one of them has the policy."""
+    """Typed rows do not mix up encrypted columns with others.
+
+    Two clusters may share a row class, although only one of them has the policy.
+    """
     from dataclasses import make_dataclass
 
     row_class = make_dataclass("Row", [("c", "int | bytes")])
     typed = TypedRows(row_class)
     plain = ResultMetadata(columns("c"), raw=b"specs")
-    # Row classes cache how to build their rows by this key.
+    # Row classes cache how to build their rows by this key, so the keys must differ.
     assert plain.columns_key != decrypting(plain, policy_of()).columns_key
     assert typed.rows_of(decrypting(plain, policy_of()), [(1,)]) == [row_class(1)]

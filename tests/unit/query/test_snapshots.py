@@ -1,5 +1,5 @@
-"""Rows that are bound later are copied, so that later changes by the application do not affect
-them.
+"""Rows that are bound later are copied when the call is made, so that later changes by the
+application have no effect.
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ def test_changing_a_collection_inside_a_row_does_not_affect_the_copy(make_row: A
     content_before = content_of(copied)
     items.append(6)
     assert content_of(copied) == content_before
-    # A row that is another mapping than a dict becomes a dict, which binding reads in the same way.
+    # A mapping proxy is copied to a dict, which binding reads in the same way. All other rows keep
+    # their class.
     if not isinstance(row, types.MappingProxyType):
         assert type(copied) is type(row)
 
@@ -95,7 +96,7 @@ def test_mutable_rows_and_values_are_copied() -> None:
     (copied,) = snapshot([memoryview(buffer)])
     buffer[:] = b"b"
     assert copied == b"a"
-    # The keys of an OrderedMap need no hash.
+    # The keys of an OrderedMap need not be hashable.
     assert snapshot([OrderedMap([([1], 2)])]) == [OrderedMap([([1], 2)])]
 
 
@@ -136,14 +137,14 @@ def test_a_row_with_back_references_is_copied_at_once() -> None:
     user.orders.clear()
     assert type(copied) is User
     assert (copied.id, copied.tags, len(copied.orders)) == (7, ["a"], 30)
-    # Other objects of the application are neither copied nor searched.
+    # Objects that an order refers to, such as its user, are neither copied nor searched.
     assert copied.orders[0].user is user
     (order,) = snapshot([Order(user, 1)])
     assert order.user is user
 
 
 class Untouchable:
-    """Like a session: it must be neither copied nor searched."""
+    """An object like a session, which must be neither copied nor searched."""
 
     def __init__(self) -> None:
         self.pools = [self]
@@ -167,7 +168,7 @@ def test_an_object_that_a_row_holds_is_used_as_it_is() -> None:
     assert snapshot(collections.UserDict(session=session))["session"] is session
     assert snapshot(collections.deque([session]))[0] is session
 
-    # An attribute of a list is used as it is too, although the list's items are copied.
+    # Items of a list are copied. An attribute that a subclass adds is kept as the same object.
     class Owned(list[Any]):
         owner: Any
 
@@ -205,7 +206,7 @@ def test_collections_that_hold_themselves_are_copied() -> None:
 def test_a_row_of_any_depth_is_copied() -> None:
     first = last = Node("first")
     nested: list[Any] = []
-    # More levels than Python's recursion limit allows.
+    # There are more levels than Python's recursion limit allows.
     for number in range(5000):
         nested = [nested]
         last.children = [Node(str(number))]
@@ -286,7 +287,7 @@ def test_other_mappings_inside_a_row_are_copied() -> None:
         inner.append(2)
         assert type(copied) is type(value)
         assert copied["a"] == [1]
-        # Undo the change for the next mapping.
+        # Undo the change before the next mapping is tested.
         inner.pop()
 
 
@@ -314,7 +315,7 @@ def test_a_memoryview_is_copied_with_its_format(make_view: Any) -> None:
     content_before = copied.tolist()
     if view.nbytes:
         underlying_buffer = view.obj
-        # Change the memory under the view.
+        # Change the memory under the memoryview.
         numpy.frombuffer(underlying_buffer, "u1")[:] = 0
         assert view.tolist() != content_before
     assert copied.tolist() == content_before
@@ -341,14 +342,15 @@ def test_elements_of_object_arrays_are_copied() -> None:
         snapshot(value) for value in (flat, square, structured, masked, series)
     )
     record = snapshot([structured[0]])[0]
-    # An array without dimensions.
+    # This is an array without dimensions.
     scalar = snapshot([flat[:1].reshape(())])[0]
-    # This changes the list in all the originals.
+    # The list is in all the originals, so this changes each of them, but must not change the
+    # copies.
     shared.append(2)
     assert flat_copy.tolist() == [[1], {"a": [1]}]
     assert square_copy.tolist() == [[None, None], [None, [1]]]
     assert structured_copy.tolist() == [(1, [1])]
-    # The masked element is None.
+    # A masked element is copied as None.
     assert masked_copy.tolist() == [[1], None]
     assert series_copy.tolist() == [[1], None]
     assert list(series_copy.index) == [3, 3]

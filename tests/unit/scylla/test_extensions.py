@@ -1,4 +1,6 @@
-"""ScyllaDB's extensions: transactions, tablets, rate limits, metadata ids, maintenance socket."""
+"""ScyllaDB's protocol extensions: lightweight transactions, tablets, rate limits, metadata ids, and
+the maintenance socket.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,7 @@ def session(nodes: FakeCluster) -> Iterator[Session]:
 
 
 def statements_by_node(nodes: FakeCluster, text: str) -> Counter[int]:
-    """Return how many times each node got this statement, by the node's index."""
+    """Return, by the node's index, how many times each node got this statement."""
     return Counter(index for index, node in enumerate(nodes.nodes) for _ in node.queries(text))
 
 
@@ -76,13 +78,13 @@ def test_lightweight_transactions_go_to_one_replica(
         assert prepared.is_lwt()
         assert prepared.bind((1,)).is_lwt()
         assert not plain.is_lwt()
-        session.execute(plain, (1,))  # with tablets, the driver now learns the replicas
+        session.execute(plain, (1,))  # if the table has tablets, the driver learns the replicas now
         for node in nodes.nodes:
             node.forget_requests()
         for _ in range(60):
             session.execute(prepared, (1,))
             session.execute(plain, (1,))
-        # All transactions went to one node, and the plain writes to all three.
+        # All 60 transactions went to one node, while the plain writes were spread over all three.
         assert list(statements_by_node(nodes, text).values()) == [60]
         assert len(statements_by_node(nodes, INSERT.format(keyspace))) == 3
 
@@ -169,7 +171,7 @@ def test_a_batch_of_a_prepared_transaction_is_a_transaction(session: Session) ->
 def test_with_version_3_routing_keys_come_from_the_schema(nodes: FakeCluster) -> None:
     with connected(nodes, protocol_version=3) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
-        # 7 + 5 + 8 shards.
+        # There is one connection for each of the 7 + 5 + 8 shards.
         until(
             lambda: sum(stats["connected"] for stats in cluster.shard_aware_stats().values()) == 20
         )
@@ -201,7 +203,7 @@ def test_key_positions_come_from_the_schema() -> None:
 
 def test_ranges_of_a_scan_do_not_cross_tablets(nodes: FakeCluster, session: Session) -> None:
     ranges = session.scan("tb.t", splits=11).token_ranges()
-    # 8 tablets, each in two ranges, because 11 splits were requested.
+    # There are 8 tablets. Each is read in two ranges, because 11 splits were requested.
     assert len(ranges) == 16
     assert (ranges[0].start, ranges[-1].end) == (-(2**63), 2**63 - 1)
     for token_range in ranges:
@@ -239,7 +241,7 @@ def test_metrics_count_tablet_hits_and_misses(nodes: FakeCluster) -> None:
         learn_tablets(session)
         stats = cluster.metrics.get_stats()
         assert stats["tablet_hits"] + stats["tablet_misses"] == 200
-        # Each of the 8 tablets is missed at least once.
+        # The driver misses each of the 8 tablets at least once before it learns it.
         assert 8 <= stats["tablet_misses"] < 20
 
 
@@ -260,7 +262,8 @@ def test_tablets_are_forgotten_when_a_host_leaves(nodes: FakeCluster, session: S
     tablets = learn_tablets(session)
     victim = nodes[2]
     nodes.remove_node(victim)
-    until(lambda: tablets.count == 0)  # each tablet had a replica on each node
+    # the removed node had a replica of each tablet, so all are forgotten
+    until(lambda: tablets.count == 0)
 
 
 def test_tablets_are_forgotten_after_a_ddl_statement(nodes: FakeCluster, session: Session) -> None:
@@ -282,7 +285,7 @@ def test_requests_go_to_the_leader_of_a_tablet(nodes: FakeCluster) -> None:
         last_number = nodes.requests[-1].number
         for key in range(100):
             session.execute(prepared, (key,))
-        # Look only at the second round, when the driver knows all tablets.
+        # Check only requests of the second round, in which the driver knows all tablets.
         for request in nodes.queries(SELECT.format("sc")):
             if request.number > last_number:
                 bound = request.values[0]
@@ -297,7 +300,7 @@ def test_tablets_are_read_from_answers_with_warnings_and_payloads(
 ) -> None:
     """A tablet is also read from an answer that has warnings or another payload.
 
-    Such an answer is not on the fast path.
+    Such an answer is decoded on the slow path.
     """
     text = SELECT.format("tb")
     answer = rows([("v", "text")], [["x"]]).having(["careful"], custom_payload={"own": b"1"})
@@ -350,7 +353,8 @@ def test_a_rate_limit_error_is_raised_without_a_retry(nodes: FakeCluster, sessio
     assert isinstance(caught.value, ConfigurationException)
     assert caught.value.op_type == OperationType.Write
     assert caught.value.rejected_by_coordinator is True
-    assert len(nodes.queries(text)) == 1  # the retry policy is not called
+    # the retry policy is not asked, so there is only one request
+    assert len(nodes.queries(text)) == 1
 
 
 def test_metadata_ids_are_used_with_version_4(nodes: FakeCluster, session: Session) -> None:
@@ -410,6 +414,6 @@ def test_a_cluster_can_connect_to_the_maintenance_socket(nodes: FakeCluster, tmp
             prepared = session.prepare(SELECT.format("vn"))
             session.execute(prepared, (1,), host=host)
             assert node.queries(SELECT.format("vn"))
-            # A socket file has no shard-aware port, so the node chooses the shard of each
-            # connection.
+            # A maintenance socket has no shard-aware port, so the node chooses the shard of each
+            # connection. The driver still knows the shards.
             assert host.sharding_info is not None

@@ -1,4 +1,6 @@
-"""Secure connect bundles: the driver reaches nodes behind a proxy, and errors name the cause."""
+"""With a secure connect bundle, the driver reaches nodes behind a proxy, and errors name the
+cause.
+"""
 
 from __future__ import annotations
 
@@ -187,7 +189,7 @@ def test_a_size_that_the_directory_understates(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("config.json", b" " * (3 << 20))
     data = path.read_bytes()
-    # Replace the size in the directory, 3 MiB, by 100 bytes.
+    # In the archive's directory, replace the size of 3 MiB by 100 bytes.
     path.write_bytes(data.replace((3 << 20).to_bytes(4, "little"), (100).to_bytes(4, "little")))
     with pytest.raises(ValueError, match=r"bomb\.zip (cannot be used|is not a zip file)"):
         aio.Cluster(cloud={"secure_connect_bundle": str(path)})
@@ -197,9 +199,11 @@ def test_a_size_that_the_directory_understates(tmp_path: Path) -> None:
 def test_a_bundle_with_offsets_outside_of_the_file_is_refused(
     astra: Astra, bundle: str, count: int
 ) -> None:
-    """If a damaged directory makes the zip reader seek outside of the file, the error says so."""
+    """If a damaged directory makes the zip reader seek outside of the file, the error says that the
+    file is damaged or no zip file.
+    """
 
-    # The nth seek fails, as it does on an offset before the beginning of a file.
+    # Its seek number `count` fails, as a seek to before the beginning of a file does.
     class FailingFile(io.BytesIO):
         seeks_left = count
 
@@ -209,7 +213,8 @@ def test_a_bundle_with_offsets_outside_of_the_file_is_refused(
                 raise OSError(errno.EINVAL, "Invalid argument")
             return super().seek(*args)
 
-    refusal = "is damaged"  # stays if nothing is raised, since the reader ignores some offsets
+    # this value stays if nothing is raised, since the reader ignores some wrong offsets
+    refusal = "is damaged"
     try:
         aio.Cluster(cloud={"secure_connect_bundle": FailingFile(Path(bundle).read_bytes())})
     except ValueError as error:
@@ -301,7 +306,8 @@ def test_an_invalid_answer_of_the_service_is_an_error(
         connect_and_read(cloud={"secure_connect_bundle": bundle})
 
 
-# How the service's answer begins. Afterwards the service sends one byte every few milliseconds.
+# How the service's answer begins, by the part in which it gets slow: from there on, the service
+# sends one byte every few milliseconds.
 DRIPPING = {
     "nothing": b"",
     "the status": b"HTTP/1.1 ",
@@ -322,7 +328,7 @@ def test_one_deadline_for_a_service_that_drips(
         peer = listener.accept()[0]
         with peer, contextlib.suppress(OSError):
             if beginning == "the handshake":
-                # The first byte of a TLS handshake record.
+                # The server sends only the first byte of a TLS handshake record, again and again.
                 while not is_over.wait(0.005):
                     peer.sendall(b"\x16")
                 return
@@ -383,7 +389,7 @@ def test_settings_that_contradict_cloud_are_refused(
 def test_if_the_proxy_knows_no_node_no_host_is_available(
     connect_and_read: Use, astra: Astra, bundle: str
 ) -> None:
-    # The service still names the nodes, although the proxy has forgotten them.
+    # The service still names the nodes, but the proxy does not know them any more.
     astra.answer = (200, json.dumps(astra.service_response()).encode())
     astra.nodes.clear()
     with pytest.raises(NoHostAvailable):

@@ -212,7 +212,7 @@ def test_tables_in_a_batch_are_encrypted(session: Session, node: FakeNode) -> No
     """
     pyarrow = pytest.importorskip("pyarrow")
     pandas = pytest.importorskip("pandas")
-    # pandas has no nullable int here, so the column holds floats; the driver makes ints of them.
+    # A nullable pandas column holds floats, so `c` is a float here; `astype` makes it an int below.
     frame = pandas.DataFrame({"k": [3], "c": [-1.0], "d": [None]})
     table = pyarrow.table({"k": [1, 2], "c": [1000, None], "d": ["ada", ""]})
     batch = BatchStatement()

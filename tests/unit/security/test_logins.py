@@ -1,4 +1,6 @@
-"""Logins in every API: the exchange of each mechanism, all kinds of providers, failed logins."""
+"""Logins in every API: the tokens that each mechanism exchanges, all kinds of auth providers, and
+failed logins.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ CERTIFICATES = [
 ]
 DSE = "com.datastax.bdp.cassandra.auth.DseAuthenticator"
 
-# One step of a login on the server: takes the client's token and returns the next challenge, or
+# One step of a login on the server: it takes the client's token and returns the next challenge, or
 # None if the login has succeeded.
 Exchange = Callable[[bytes | None], bytes | None]
 
@@ -49,7 +51,11 @@ Exchange = Callable[[bytes | None], bytes | None]
 def server(
     authenticator: str, exchange: Callable[[], Exchange], context: ssl.SSLContext | None = None
 ) -> Iterator[FakeNode]:
-    """Yield a fake node that answers tokens with `exchange()`, called anew for each connection."""
+    """Yield a fake node that handles logins.
+
+    `exchange` is called for each connection, and returns the function that answers the client's
+    tokens.
+    """
     exchanges: dict[Any, Exchange] = {}
 
     def answer(request: Any) -> Any:
@@ -68,9 +74,10 @@ def server(
 
 
 def script(*steps: tuple[bytes | None, bytes | None]) -> Callable[[], Exchange]:
-    """Return a function that makes exchanges.
+    """Return a function that begins a scripted login, for `server`.
 
-    :param steps: the token that each step expects, and the challenge that it returns.
+    :param steps: for each step, the token that the client must send and the challenge that the
+        server returns.
     """
 
     def begin() -> Exchange:
@@ -118,7 +125,7 @@ def test_the_transitional_mode_sends_empty_credentials(connect_and_read: Use) ->
 
 
 def test_a_mechanism_with_a_challenge(connect_and_read: Use) -> None:
-    """Log in with the challenge and the answer of the CRAM-MD5 example in RFC 2195."""
+    """Log in with the challenge and the response of the CRAM-MD5 example in RFC 2195."""
     challenge = b"<1896.697170952@postoffice.reston.mci.net>"
     answer = b"tim b913a602c7eda7a495b4e6e7334d3890"
     provider = SaslAuthProvider(
@@ -188,7 +195,7 @@ def test_a_certificate_authenticator_without_tls_is_an_error(
 
 
 class FakeKerberosClient:
-    """A fake of the SASL client. The real one needs a Kerberos realm."""
+    """A fake SASL client, because the real one needs a Kerberos realm."""
 
     def __init__(self, host: str, service: str, mechanism: str, **properties: Any) -> None:
         self.arguments = (host, service, mechanism, properties)
@@ -207,7 +214,7 @@ def test_kerberos_answers_the_challenges_of_the_server(
         (b"127.0.0.1 db: ticket", b"prove it"),
         (b"127.0.0.1 db: prove it", None),
     ]
-    # The authenticator of DataStax Enterprise asks for the mechanism first.
+    # The authenticator of DataStax Enterprise first wants the name of the mechanism.
     if authenticator == DSE:
         steps.insert(0, (b"GSSAPI", b"GSSAPI-START"))
     with server(authenticator, script(*steps)) as node:
@@ -232,9 +239,10 @@ def test_kerberos_uses_the_resolved_name_and_the_properties(
 
 
 class RotatingProvider(AuthProvider):
-    """A provider with a new password for each connection.
+    """A provider that has a new password for each connection.
 
-    Its `new_authenticator` may block; the subclasses return an awaitable.
+    Its `new_authenticator` is an ordinary method, so it may block; the subclasses return an
+    awaitable.
     """
 
     def __init__(self) -> None:
@@ -281,7 +289,7 @@ def test_each_connection_asks_the_provider_anew(
     with server(PASSWORD, exchange) as node:
         assert connect_and_read([node.address], port=node.port, auth_provider=provider) == 7
     assert tokens == [f"\0ada\0token {n}".encode() for n in range(1, len(tokens) + 1)]
-    # The control connection, and those of the pool.
+    # One login is for the control connection, the others for the pool's connections.
     assert len(tokens) >= 2
     if provider_class is RotatingProvider:  # an ordinary method may block, so it runs in a thread
         assert all(name.startswith("cassandra-blocking") for name in provider.threads)
@@ -328,8 +336,9 @@ def test_after_a_refused_login_connect_tries_no_other_host(connect_and_read: Use
 def slow_provider(step: str, wait: Callable[[], Any]) -> AuthProvider:
     """Return a provider that waits in one step of a login.
 
-    :param step: "provider", "first" (its first token) or "challenge" (its answer to a challenge).
-    :param wait: blocks, or returns an awaitable.
+    :param step: where it waits: "provider" (creating the authenticator), "first" (its first token)
+        or "challenge" (its answer to a challenge).
+    :param wait: called in that step; it blocks, or returns an awaitable.
     """
 
     class Slow(Authenticator):
@@ -361,13 +370,14 @@ def test_an_awaited_step_ends_at_the_connect_timeout(
         began = simulated.now
         with pytest.raises(NoHostAvailable, match=TOO_LATE):
             simulated.connect(api, auth_provider=provider, connect_timeout=30, **settings)
-        # The driver may try again with an older version of the protocol.
+        # It may take up to twice the timeout, because the driver may try again with an older
+        # protocol version.
         assert 30 <= simulated.now - began < 60
 
 
 @pytest.mark.parametrize("step", STEPS)
 def test_connect_does_not_wait_for_a_blocked_step(connect_and_read: Use, step: str) -> None:
-    # Blocking steps run in threads of the system, so the simulated clock cannot be used.
+    # Steps that block run in real threads, so the simulated clock cannot be used.
     release = threading.Event()
     timed_out: list[bool] = []
 
@@ -377,12 +387,13 @@ def test_connect_does_not_wait_for_a_blocked_step(connect_and_read: Use, step: s
     with server(PASSWORD, script((b"x", b"why"))) as node:
         settings: dict[str, Any] = {"port": node.port, "auth_provider": slow_provider(step, wait)}
         try:
-            # The message differs: on a busy machine an earlier step of the handshake may be late.
+            # Match only this part of the message: on a busy machine, an earlier step of the
+            # handshake may be the late one.
             with pytest.raises(NoHostAvailable, match="connect_timeout"):
                 connect_and_read([node.address], connect_timeout=0.3, **settings)
         finally:
             release.set()
-    # The driver has given up before `release` was set, so no thread has waited for all of PATIENCE.
+    # The driver gave up before `release` was set, so no thread has waited for all of PATIENCE.
     assert True not in timed_out
 
 
@@ -401,6 +412,6 @@ def test_a_changed_password_is_needed_for_later_connections() -> None:
             session = cluster.connect()
             node.require_password("ada", "new")
             assert session.execute(READ).one().v == 7
-            # Later connections of the cluster use the new provider.
+            # Connections that are opened from here on use the new provider.
             cluster.auth_provider = PlainTextAuthProvider("ada", "new")
             assert cluster.connect().execute(READ).one().v == 7

@@ -1,4 +1,4 @@
-"""Batches of the mapper, without a server."""
+"""Batches of the object mapper (`BatchQuery`), without a server."""
 
 from __future__ import annotations
 
@@ -47,14 +47,15 @@ def test_a_batch_collects_statements_of_one_connection(monkeypatch: pytest.Monke
             [1577836800000000, 5, "a", 1, 2],
         ),
     ]
-    # The batch has the connection of its first statement already.
+    # The batch already uses the connection of its first statement, so another connection is
+    # refused.
     with pytest.raises(CQLEngineException, match="one connection"):
         batch.add_bound("x", [], connection="other")
     batch = BatchQuery()
     batch.add_bound("x", [], connection="other")
     with pytest.raises(CQLEngineException, match="DEFAULT_CONNECTION, the batch for other"):
         Car.batch(batch).create(maker="a", line=1, year=2)
-    # A model without its own connection uses that of the batch.
+    # A model that names no connection uses that of the batch.
     batch = BatchQuery(connection="other")
     Car.batch(batch).create(maker="a", line=1, year=2)
 
@@ -72,7 +73,7 @@ INSERT = 'INSERT INTO ks.car ("maker", "line", "year") VALUES (?, ?, ?)'
 
 
 def statement_of(session: FakeSession) -> RecordedBatch:
-    """Return the last batch that was executed."""
+    """Return the last batch statement that the session executed."""
     statement: Any = session.done[-1].statement
     assert isinstance(statement, RecordedBatch)
     return statement
@@ -88,7 +89,7 @@ def saved_car() -> Car:
 
 
 class RecordedBatch:
-    """Fake `BatchStatement`, which accepts the statements of the fake session."""
+    """A fake `BatchStatement` that also accepts the fake session's statements."""
 
     def __init__(self, batch_type: CBatchType, consistency_level: int | None) -> None:
         self.batch_type = batch_type

@@ -1,5 +1,6 @@
-"""QuerySets of models and of named tables, on a fake session: filters, selected columns, and
-writes.
+"""QuerySets of models and of named tables, on a fake session.
+
+The tests cover filters, selected columns, and writes.
 """
 
 from __future__ import annotations
@@ -202,8 +203,8 @@ def test_columns_with_an_equality_filter_get_its_value(session: FakeSession) -> 
 
 
 def test_values_list_returns_values_of_columns(session: FakeSession) -> None:
-    """`values_list` returns the values of the named columns, of one column with `flat`, or of all
-    columns.
+    """`values_list` returns the values of the named columns, or of all columns; with `flat`, those
+    of one column.
     """
     session.names, session.rows = ["year", "mdl", "options"], [[1, "x", None], [2, "y", {"o"}]]
     queryset = Car.objects(maker="a", line=1)
@@ -212,7 +213,8 @@ def test_values_list_returns_values_of_columns(session: FakeSession) -> None:
         [None, "a", 1],
         [{"o"}, "a", 2],
     ]
-    # The first values are those of the filter; seven columns are missing from the answer.
+    # The first values come from the filter. The answer lacks the last seven columns, so they are
+    # None.
     assert next(iter(queryset.values_list())) == ["a", 1, 1, "x", *[None] * 7]
 
 
@@ -223,7 +225,7 @@ def test_rows_of_named_tables_are_read_by_attribute_or_name(session: FakeSession
     assert (row.c, row["d"], dict(row)) == (1, "x", {"c": 1, "d": "x"})
     with pytest.raises(AttributeError, match="the row has no column 'e'"):
         _ = row.e
-    # The keyspace of the queryset replaces that of the table.
+    # The keyspace given with `using` replaces that of the table.
     assert str(TABLE.objects.using(keyspace="k")) == "SELECT * FROM k.b LIMIT 10000"
 
 
@@ -284,8 +286,8 @@ def test_empty_updates_send_nothing(values: dict[str, Any], session: FakeSession
 
 
 def test_updates_without_reading_the_row(session: FakeSession) -> None:
-    """`update` of a query sends one statement with its options and conditions, and nothing without
-    values.
+    """`update` of a query sends one statement with its options and conditions, and no statement if
+    it has no values.
     """
     queryset = Car.objects(maker="a", line=1, year=2)
     queryset.ttl(5).timestamp(datetime.timedelta(0)).update(
@@ -297,7 +299,7 @@ def test_updates_without_reading_the_row(session: FakeSession) -> None:
         '"options" + ? '
         'WHERE "maker" = ? AND "line" = ? AND "year" = ?'
     )
-    # values[1] is the timestamp, which depends on the clock.
+    # Leave out values[1], the timestamp, which depends on the clock.
     assert [values[0], *values[2:]] == [5, "x", None, {"o"}, "a", 1, 2]
     queryset.delete()
     assert session.last == (
@@ -320,14 +322,14 @@ def test_options_of_the_queryset_are_those_of_its_writes(session: FakeSession) -
     text, values = session.last
     assert str(text).endswith("USING TTL ? AND TIMESTAMP ?")
     assert values[:3] == [1, "x", 5]
-    # Both values mean no TTL.
+    # Both 0 and None mean that there is no TTL.
     Document.objects.ttl(0).ttl(None).create(id=1)
     assert "TTL" not in str(session.last[0])
     session.give(**{"[applied]": True})
     document = Document.objects.if_not_exists().create(id=1, kind="x")
     assert str(session.last[0]).endswith("IF NOT EXISTS")
     document.kind = "y"
-    # The condition applied to one statement only.
+    # The condition `if_not_exists` applied only to the statement that created the row.
     document.save()
     assert " IF " not in str(session.last[0])
     Document.objects(id=1).if_exists().delete()

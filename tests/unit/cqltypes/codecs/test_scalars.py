@@ -1,5 +1,5 @@
-"""Codecs of scalars: encodings, ranges, refused values and damaged bytes; bit-exact floats, and the
-classes of decoded values.
+"""Codecs of scalar types: encodings, ranges, refused values, damaged bytes, bit-exact floats, and
+the classes of decoded values.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ def test_no_bytes_are_a_value_of_texts_and_blobs_only(twins: Twins, cqltype: Any
     assert codec.decode_nullable(None) is None
 
 
-# The size of each value in a vector, in bytes; -1 if each value has a length. Cassandra writes
-# lengths for types of variable size, and for tinyint, smallint, date and time.
+# The size in bytes that a value of the type has in a vector; -1 if each value is written with its
+# length. Cassandra does this for types of variable size, and for tinyint, smallint, date and time.
 VECTOR_SIZES: dict[Any, int] = {
     t.BooleanType: 1,
     t.Int32Type: 4,
@@ -271,7 +271,7 @@ def test_times_that_do_not_lie_within_a_day_are_malformed(twins: Twins, nanos: i
         ("0204", "takes 3 variable-length integers, got 2"),
         ("02040608", "takes 3 variable-length integers, got 4"),
         ("0204f0", "truncated"),
-        # 2**31 months, and -2**31 - 1 days, in the zigzag encoding of the specification
+        # These are 2**31 months, and -2**31 - 1 days, in the zigzag encoding of the specification.
         ("f1000000000000", "months or days do not fit 32 bits"),
         ("00f10000000100", "months or days do not fit 32 bits"),
     ],
@@ -328,7 +328,7 @@ def test_the_empty_type_has_no_value_but_empty(twins: Twins) -> None:
 
 
 def list_body(*bodies: bytes) -> bytes:
-    """Return the encoding of a list of these elements."""
+    """Return the encoding of a list whose encoded elements these are."""
     lengths = (len(body).to_bytes(4, "big") for body in bodies)
     elements = (length + body for length, body in zip(lengths, bodies, strict=True))
     return len(bodies).to_bytes(4, "big") + b"".join(elements)
@@ -356,7 +356,7 @@ def test_an_invalid_element_is_named(twins: Twins, cqltype: Any) -> None:
 
 @pytest.mark.parametrize(("cqltype", "width"), WIDTHS.items())
 def test_elements_of_another_size_are_malformed(twins: Twins, cqltype: Any, width: int) -> None:
-    # Together, the elements have the size of two valid ones.
+    # Two elements of wrong sizes that together have the size of two valid ones.
     body = list_body(bytes(width + 1), bytes(width - 1) or bytes(2))
     with pytest.raises(DecodeError, match=f"takes {width} bytes, got {width + 1}"):
         codec_of(list_of(cqltype), twins).decode(body)
@@ -392,7 +392,9 @@ def test_float_payloads_and_signs_survive(twins: Twins, payload: str) -> None:
 
 
 def test_classes_of_decoded_values(twins: Twins) -> None:
-    """Maps, sets, user-defined types and tuples are decoded to the documented classes."""
+    """Maps, sets, user-defined types and tuples are decoded to the classes that the documentation
+    names.
+    """
 
     def encode_and_decode(cqltype: Any, value: Any) -> Any:
         codec = cqltype.build_codec(twins.codecs)
@@ -405,7 +407,7 @@ def test_classes_of_decoded_values(twins: Twins) -> None:
     assert [1] not in mapping
     assert "text" not in mapping
     assert type(encode_and_decode(set_of(TEXT), {"b", "a"})) is SortedSet
-    # Sets are sorted, without duplicates.
+    # A decoded set is sorted and has no duplicates.
     assert list(encode_and_decode(set_of(TEXT), ["b", "a", "b"])) == ["a", "b"]
     row = encode_and_decode(ADDRESS, {"zip": 5})
     assert row == (None, 5)

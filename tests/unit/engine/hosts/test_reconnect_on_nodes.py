@@ -1,4 +1,8 @@
-"""Hosts that go down and come back, requests while they are down, and conviction policies."""
+"""Hosts on fake nodes go down and come back.
+
+The tests also cover requests while hosts are down, and conviction policies, which decide that a
+host is down.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +60,7 @@ async def test_a_host_goes_down_and_comes_back(nodes: FakeCluster, sends_events:
         for victim in nodes.nodes:
             await call_in_thread(nodes.stop_node, victim, sends_events)
             await events.expect("down", victim.address)
-            # Each node answers with its index, and the stopped node cannot answer.
+            # Each node answers with its index, which cannot be that of the stopped node.
             assert (await session.execute(IDEMPOTENT_READ)).one().k != nodes.nodes.index(victim)
             await call_in_thread(nodes.start_node, victim, sends_events)
             await events.expect("up", victim.address)
@@ -80,7 +84,7 @@ async def test_all_hosts_go_down_and_come_back(nodes: FakeCluster) -> None:
 
 
 async def until_answered(session: aio.Session) -> None:
-    """Repeat a request until it is answered."""
+    """Repeat a request until it succeeds."""
     while True:
         try:
             await session.execute(IDEMPOTENT_READ)
@@ -95,7 +99,7 @@ async def test_requests_succeed_while_a_host_is_flapping(nodes: FakeCluster) -> 
         cluster.register_listener(events)
         for _ in range(5):
             await call_in_thread(nodes[0].refuse_connections)
-            # True: with a reset.
+            # True ends the connections with a reset.
             await call_in_thread(nodes[0].drop_connections, True)
             await events.expect("down", nodes[0].address)
             assert (await session.execute(IDEMPOTENT_READ)).one().k == 1
@@ -152,7 +156,7 @@ async def test_statements_are_prepared_on_a_host_that_comes_back(nodes: FakeClus
 async def test_shutdown_while_the_pool_of_a_host_that_came_back_is_opened(
     nodes: FakeCluster,
 ) -> None:
-    """The shutdown also closes a connection that is being opened for a pool."""
+    """Shutting down also closes a connection that a pool is opening to a host that came back."""
     async with connected(nodes) as (cluster, _):
         events = HostEvents()
         cluster.register_listener(events)
@@ -160,7 +164,8 @@ async def test_shutdown_while_the_pool_of_a_host_that_came_back_is_opened(
         await events.expect("down", nodes[1].address)
         nodes[1].forget_requests()
         held = hold(message(Opcode.READY, b""))
-        # STARTUP number one is a connection that checks the host; number two is the pool's.
+        # The first STARTUP is for the connection that checks the host, the second one is for its
+        # pool.
         nodes[1].prime(
             lambda request: (
                 request.opcode == Opcode.STARTUP and nodes[1].count(Opcode.STARTUP) == 2
@@ -224,13 +229,14 @@ async def test_a_host_that_is_not_convicted_is_connected_to_again() -> None:
             assert host is not None
             assert host.conviction_policy is not None
             assert core is not None
-            # After one failure the host is not convicted, but its pool is gone.
+            # A pool has failed once, which does not convict the host, so the session opens a new
+            # pool.
             session._engine.remove_pool(host)
             core.hosts.on_connection_failure(host, OSError("broken"))
             await until_on_loop(lambda: victim.address in pooled_addresses(session))
             assert events.seen == []
             assert host.conviction_policy.failures == 0
-            # Now the failures go on, so the host is convicted.
+            # Now attempts keep failing, so the host is convicted and goes down.
             await call_in_thread(nodes.stop_node, victim, False)
             await events.expect("down", victim.address)
             await call_in_thread(nodes.start_node, victim, False)
@@ -239,7 +245,9 @@ async def test_a_host_that_is_not_convicted_is_connected_to_again() -> None:
 
 
 async def test_a_host_whose_new_pool_fails_is_tried_again() -> None:
-    """If a new pool fails, the host is tried again: it may not know the keyspace yet."""
+    """If opening the new pool of a host fails, the host is tried again, because it may just not
+    know the keyspace yet.
+    """
     with FakeCluster(2) as nodes:
         nodes.prime(READ, int_row(1))
         async with connected(nodes) as (cluster, session):
@@ -256,7 +264,9 @@ async def test_a_host_whose_new_pool_fails_is_tried_again() -> None:
 
 
 async def test_a_session_that_alone_loses_a_pool_opens_it_again() -> None:
-    """If one session loses its pool to a host that stays up, it opens a new pool."""
+    """If only one session loses its pool to a host, the host stays up, and the session opens a new
+    pool.
+    """
     with FakeCluster(2) as nodes:
         nodes.prime(READ, int_row(1))
         async with connected(nodes) as (cluster, session):
@@ -266,7 +276,7 @@ async def test_a_session_that_alone_loses_a_pool_opens_it_again() -> None:
             cluster.register_listener(events)
             core, victim = cluster._core, nodes[1]
             assert core is not None
-            # wait until the effects of connecting are over
+            # Wait until the sessions have followed the hosts' distances after connecting.
             await until_on_loop(lambda: core.sessions._following is None)
             victim.prime('USE "ks"', error(ErrorCode.INVALID, "Keyspace 'ks' does not exist"), 1)
             (pool,) = (
@@ -313,7 +323,9 @@ async def test_a_host_without_further_attempts_is_forced_down(two_datacenters: F
 
 
 async def refused_by(nodes: FakeCluster, cluster: aio.Cluster, node: FakeNode) -> None:
-    """Wait until a node has refused the password that it accepted before."""
+    """Let a node require a new password, and wait until the driver has given it up because of the
+    refused old one.
+    """
     await call_in_thread(node.require_password, "user", "new")
     await call_in_thread(node.drop_connections)
     host = cluster.metadata.get_host(node.address)
@@ -336,7 +348,9 @@ async def test_a_new_auth_provider_is_tried_on_hosts_that_refused_the_old_one() 
 
 
 async def test_a_new_auth_provider_ends_an_outage() -> None:
-    """If every node refuses the old password, the new one is tried at once, without an event."""
+    """If every node refuses the old password, a new auth provider is tried at once, without waiting
+    for an event or the next attempt.
+    """
     with FakeCluster(2) as nodes:
         for node in nodes.nodes:
             node.require_password("user", "old")
@@ -359,7 +373,9 @@ async def test_a_new_auth_provider_ends_an_outage() -> None:
 
 @pytest.mark.simulated(False)
 async def test_a_new_ssl_context_is_tried_at_once(authority: Authority, tmp_path: Path) -> None:
-    """A host that is down because of the old context need not wait for the next attempt."""
+    """A host that is down because of the old TLS context is tried at once with a new one, not only
+    at the next attempt.
+    """
     with FakeNode(ssl_context=authority.server("127.0.0.1")) as node:
         good, bad = authority.client(), Authority(tmp_path, "other").client()
         hourly = ConstantReconnectionPolicy(3600, None)

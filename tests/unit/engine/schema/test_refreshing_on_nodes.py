@@ -1,4 +1,6 @@
-"""The schema of fake nodes is refreshed after DDL, events, calls, and control connection moves."""
+"""The driver refreshes its schema metadata after DDL statements, events, calls, and a move of the
+control connection. The nodes are fakes.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ async def test_after_a_ddl_statement_the_metadata_is_up_to_date() -> None:
             await session.execute("CREATE TABLE a.new (id int PRIMARY KEY)")
             keyspace_after = cluster.metadata.keyspaces["a"]
             assert list(keyspace_after.tables) == ["new", "t0", "t1"]
-            # Keyspace and table objects that have not changed stay the same objects.
+            # Keyspaces and tables that have not changed stay the same objects.
             assert keyspace_after is keyspace_before
             assert keyspace_after.tables["t0"] is untouched
             remove_table(node.schema, "a", "t1")
@@ -86,7 +88,7 @@ async def test_failed_readings_are_retried(monkeypatch: pytest.MonkeyPatch) -> N
     with FakeNode() as node:
         node.schema = schema("a", "b")
         async with connected(node, schema_event_refresh_window=0) as (cluster, session):
-            # The reading fails once, or three times.
+            # Reading the schema fails once for the first keyspace, and three times for the second.
             for times, keyspace_name in ((1, "a"), (3, "b")):
                 add_table(node.schema, keyspace_name, "new")
                 node.prime(
@@ -94,7 +96,8 @@ async def test_failed_readings_are_retried(monkeypatch: pytest.MonkeyPatch) -> N
                 )
                 node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", keyspace_name, "new")
                 await until_on_loop(partial(has_table, cluster, keyspace_name, "new"))
-            # Retries also follow a statement of this session, without an event.
+            # A failed reading after a statement of this session is repeated, too, without any
+            # event.
             add_table(node.schema, "a", "newer")
             node.prime(re.compile("system_schema.tables"), error(ErrorCode.SERVER_ERROR), times=1)
             node.prime("CREATE TABLE a.newer", schema_change("CREATED", "TABLE", "a", "newer"))
@@ -139,7 +142,7 @@ async def test_a_burst_of_events_causes_one_reading() -> None:
             for _ in range(20):
                 node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "a", "new")
             await until_on_loop(lambda: "new" in cluster.metadata.keyspaces["a"].tables)
-            # The first reading was at connect.
+            # The first query was at connect, so the 20 events have caused only one.
             assert len(schema_queries(node, "tables")) == 2
 
 
@@ -200,7 +203,7 @@ async def test_types_functions_and_aggregates_are_read_after_events() -> None:
             await cluster.refresh_user_type_metadata("a", "u")
             assert list(cluster.metadata.keyspaces["a"].functions) == ["f(text)"]
             text = cluster.metadata.keyspaces["a"].export_as_string()
-            # The CQL creates each object after those that it needs.
+            # The exported CQL creates each object after those that it needs.
             positions = [
                 text.index(f"CREATE {kind}") for kind in ("TYPE", "FUNCTION", "AGGREGATE", "TABLE")
             ]
@@ -348,7 +351,8 @@ async def test_a_failed_refresh_raises_the_reason() -> None:
     with FakeNode() as node:
         async with connected(node, max_schema_agreement_wait=0) as (cluster, _):
             assert cluster._core is not None
-            # The timeout is set after connect, because a busy machine may take longer to connect.
+            # Set the timeout only after connect, because on a busy machine connecting may take
+            # longer.
             cluster.control_connection_timeout = 0.05
             node.prime(re.compile("system_schema.tables"), error(ErrorCode.INVALID))
             with pytest.raises(InvalidRequest):

@@ -53,7 +53,7 @@ def metadata_of(
 def test_replication_factors_are_read_from_numbers_and_texts(
     text: Any, counts: tuple[int, int, int | None]
 ) -> None:
-    """A replication factor may be a number, a text, or a text with the number of transient
+    """A replication factor may be a number, a text, or a text that also has the number of transient
     replicas.
     """
     factor = ReplicationFactor.create(text)
@@ -66,7 +66,7 @@ def test_replication_factors_are_read_from_numbers_and_texts(
 
 @pytest.mark.parametrize("bad", ["", "x", "3/", "3/x", None])
 def test_invalid_replication_factors(bad: Any) -> None:
-    """Values that are no replication factor are refused."""
+    """Values that are not replication factors are refused."""
     with pytest.raises(ValueError, match="a replication factor is a number"):
         ReplicationFactor.create(bad)
 
@@ -74,7 +74,7 @@ def test_invalid_replication_factors(bad: Any) -> None:
 def test_strategies_are_created_by_class_name() -> None:
     simple = create("SimpleStrategy", **{"class": "x", "replication_factor": "3/1"})
     assert isinstance(simple, SimpleStrategy)
-    # "3/1" is three replicas, of which one is transient and does not count.
+    # "3/1" means three replicas, one of which is transient and does not count.
     assert (simple.name, simple.replication_factor) == ("SimpleStrategy", 2)
     network = ReplicationStrategy.create("NetworkTopologyStrategy", {"dc1": "3", "dc2": "2/1"})
     assert isinstance(network, NetworkTopologyStrategy)
@@ -129,7 +129,7 @@ def test_a_strategy_with_wrong_settings_has_no_replicas(
 
 
 def test_strategies_map_tokens_to_replicas() -> None:
-    """Each strategy maps each token to its replicas."""
+    """Each strategy gives each token the expected replicas."""
     a, b, c = host(1), host(2), host(3, "dc2")
     tokens = [Murmur3Token(number) for number in (1, 2, 3)]
     owners = dict(zip(tokens, (a, b, c), strict=True))
@@ -149,7 +149,7 @@ def test_strategies_map_tokens_to_replicas() -> None:
 
 
 def test_tokens_are_those_of_the_server_s_partitioners() -> None:
-    """Tokens of keys and of texts are those of the server's partitioners."""
+    """The tokens of keys and texts are those that the server's partitioners compute."""
     assert Murmur3Token.from_string("-12") == Murmur3Token(-12) == Murmur3Token("-12")
     assert Murmur3Token.from_key(b"\x00\x00\x00\x01").value == -4069959284402364209
     # As in org.apache.cassandra.dht.RandomPartitioner, the token is the absolute value of the MD5
@@ -189,7 +189,7 @@ def test_other_partitioners_have_token_maps(
         ks=create("SimpleStrategy", replication_factor="2"),
     )
     assert metadata.can_support_partitioner()
-    # The key's token lies between those of a and b.
+    # The key's token lies between those of a and b, so b is the first replica.
     assert metadata.get_replicas("ks", key) == [b, c]
     token_map = metadata.token_map
     assert token_map is not None
@@ -205,7 +205,7 @@ def test_replicas_begin_with_the_owner_of_the_token() -> None:
     metadata = metadata_of(
         {a: ["0"], b: ["100"], c: ["200"]}, ks=create("SimpleStrategy", replication_factor="2")
     )
-    # The token of this key is far below 0, so the first token's owner has it.
+    # The token of this key is far below 0, so the owner of the lowest token has it.
     assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [a, b]
     assert metadata.get_replicas("nowhere", b"\x00\x00\x00\x01") == []
     token_map = metadata.token_map
@@ -214,7 +214,7 @@ def test_replicas_begin_with_the_owner_of_the_token() -> None:
     assert token_map.ring == [Murmur3Token(0), Murmur3Token(100), Murmur3Token(200)]
     assert token_map.token_class is Murmur3Token
     assert token_map.token_to_host_owner[Murmur3Token(100)] is b
-    # The replicas of a keyspace are computed when they are first asked for.
+    # No replicas of a keyspace are computed before they are asked for.
     assert token_map.tokens_to_hosts_by_ks == {}
     assert token_map.get_replicas("ks", Murmur3Token(100)) == [b, c]
     assert token_map.get_replicas("ks", Murmur3Token(101)) == [c, a]
@@ -233,9 +233,9 @@ def test_replicas_in_a_keyspace_with_tablets_do_not_follow_the_ring() -> None:
     assert token_map.get_replicas("ks", Murmur3Token(100)) == [b, c]
     metadata._replace_tablet_keyspaces(["ks"], [])
     key = b"\x00\x00\x00\x01"
-    # No tablet is known yet.
+    # Before any tablet is known, there are no replicas.
     assert metadata.get_replicas("ks", key, table="t") == []
-    # A tablet for tokens up to 0 has its replicas on c and a.
+    # Add a tablet for tokens up to 0, with its replicas on c and a.
     assert metadata.tablets.learn("ks", "t", payload(MIN, 0, (2, 0), (0, 1)))
     assert metadata.get_replicas("ks", key) == []
     assert metadata.get_replicas("ks", key, table="other") == []
@@ -289,7 +289,7 @@ def test_the_routing_snapshot_is_rebuilt_only_if_tokens_change() -> None:
     a.tokens = ("50",)
     metadata._replace_hosts([a, b])
     assert metadata.routing() is not first_routing
-    # -4069959284402364209 lies after b's lowest token and before a's.
+    # The token of this key, -4069959284402364209, lies after b's lowest token and before a's.
     assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [a]
     metadata._replace_hosts([b])
     assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [b]
@@ -309,7 +309,7 @@ def test_moving_to_another_rack_moves_replicas() -> None:
     metadata = metadata_of(
         {a: ["0"], b: ["1"], c: ["2"]}, ks=create("NetworkTopologyStrategy", dc1="2")
     )
-    # The second replica is in another rack, so b is skipped.
+    # The second replica must be in another rack, so b is skipped.
     assert metadata.get_replicas("ks", b"\x00\x00\x00\x01") == [a, c]
     b.set_location_info("dc1", "r2")
     metadata._replace_hosts([a, b, c])
@@ -336,7 +336,7 @@ def test_equal_replications_share_a_map_and_changes_replace_it() -> None:
     assert metadata.replication_version == version + 1
     changed = metadata.routing()
     assert changed is not None
-    # The map of a keyspace that did not change is kept.
+    # The replica map of a keyspace that did not change is kept.
     assert changed.map_of("x") is routing.map_of("x")
     assert len(metadata.get_replicas("y", b"k")) == 2
     metadata._replace_replication({})
@@ -362,7 +362,7 @@ def test_add_or_return_host() -> None:
 
 
 def test_states_of_a_host() -> None:
-    """A host is unknown, up, down or forced down."""
+    """A host may be unknown, up, down or forced down."""
     node = host(1)
     states = [node.state]
     node.set_up()
@@ -378,8 +378,10 @@ def test_states_of_a_host() -> None:
 
 
 def test_scylladb_s_lists_of_racks_are_read_and_exported() -> None:
-    """ScyllaDB expands a list of racks to one option for each rack (to_flattened_map): "dc2:0",
-    "dc2:1", and "dc3:-1" for an empty list.
+    """A list of racks, as ScyllaDB allows it, is read and exported.
+
+    ScyllaDB expands it to one option for each rack (to_flattened_map): "dc2:0", "dc2:1", and
+    "dc3:-1" for an empty list.
     """
     strategy = ReplicationStrategy.create(
         "org.apache.cassandra.locator.NetworkTopologyStrategy",

@@ -1,4 +1,6 @@
-"""Routing by token on fake nodes: requests reach replicas, also after the cluster has changed."""
+"""Routing by token on fake nodes: requests reach replicas of their key, even after the cluster has
+changed.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ KEYS = [bytes([high, low]) for high in range(8) for low in range(8)]
 
 
 def replicate(nodes: FakeCluster, **keyspaces: dict[str, str]) -> None:
-    """Put these keyspaces, with their replication options, into the schema of all nodes."""
+    """Replace the keyspaces of all nodes by these, which are given with their replication
+    options.
+    """
     for node in nodes.nodes:
         node.schema["system_schema.keyspaces"] = [
             {"keyspace_name": name, "durable_writes": True, "replication": options}
@@ -68,7 +72,7 @@ async def nodes() -> AsyncIterator[FakeCluster]:
 async def coordinators(
     session: aio.Session, keyspace: str, keys: list[bytes] = KEYS
 ) -> list[tuple[bytes, Any]]:
-    """Return each key with the host that answered a statement for it."""
+    """Execute a statement for each key, and return the keys with the hosts that answered."""
     keys_and_hosts = []
     for key in keys:
         future = session.execute(SimpleStatement(READ, routing_key=key, keyspace=keyspace))
@@ -105,7 +109,8 @@ async def test_requests_with_a_routing_key_reach_a_replica(
                 assert host in replicas
                 used_hosts.add(host)
             assert len(used_hosts) > 1
-        # LocalStrategy has no replicas, so any host is used; only "token, rack" prefers a rack.
+        # A keyspace with LocalStrategy has no replicas, so any host is used, except that "token,
+        # rack" prefers hosts of its rack.
         assert {len(cluster.metadata.get_replicas("own", key)) for key in KEYS} == {0}
         assert (
             policy_name == "token, rack"
@@ -125,7 +130,7 @@ async def test_requests_follow_nodes_that_are_added_and_removed(
         assert token_map is not None
         token = token_map.token_class.from_key(key).value
         (owner_before,) = cluster.metadata.get_replicas("one", key)
-        # The new node has the key's own token, so it takes over the key.
+        # The new node has exactly the key's token, so it becomes the owner of the key.
         added_node = await call_in_thread(nodes.add_node, "east", "rack1", token)
         await until_on_loop(
             lambda: cluster.metadata.get_replicas("one", key)[0].address == added_node.address
@@ -147,7 +152,7 @@ async def test_a_changed_replication_is_read_on_its_event(nodes: FakeCluster) ->
         for node in nodes.nodes:
             await call_in_thread(node.send_event, "SCHEMA_CHANGE", "UPDATED", "KEYSPACE", "one")
         await until_on_loop(lambda: len(cluster.metadata.get_replicas("one", b"k")) == 3)
-        # "two" is not read again, because the event was about another keyspace.
+        # The keyspace "two" is not read again, because the event was about "one".
         assert len(cluster.metadata.get_replicas("two", b"k")) == 2
 
 
@@ -157,7 +162,8 @@ async def test_replication_is_read_again_after_the_control_connection_moved(
     async with connected(nodes) as (cluster, _):
         replicate(nodes, one=simple(2))
         for node in nodes.nodes:
-            # A new schema version says that the schema has changed meanwhile.
+            # A new schema version tells the driver that the schema has changed while it was
+            # disconnected.
             node.schema_version = uuid.UUID(int=7)
         address = cluster.get_control_connection_host().address
         await call_in_thread(nodes.stop_node, nodes.node_at(address), False)
@@ -185,7 +191,8 @@ async def test_ignored_hosts_get_no_connections(nodes: FakeCluster) -> None:
 
 async def test_a_remote_host_that_goes_down_is_replaced(nodes: FakeCluster) -> None:
     policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=1)
-    # Reconnecting takes a minute here, so that the pools of replacement hosts are seen.
+    # Reconnecting takes a minute here, so the pools that replace those of the lost host can be
+    # seen.
     slow_reconnection = ConstantReconnectionPolicy(60, None)
     async with connected(
         nodes, {"load_balancing_policy": policy}, reconnection_policy=slow_reconnection
@@ -235,7 +242,7 @@ async def test_latencies_are_recorded_only_for_policies_that_need_them(nodes: Fa
     profile = {"speculative_execution_policy": speculation, "load_balancing_policy": adaptive}
     async with connected(nodes, profile) as (_, session):
         assert speculation.tracker.percentile(50, at_least=1) is None
-        # A percentile needs a minimum number of latencies.
+        # Percentiles are computed only from a minimum number of latencies.
         for _ in range(130):
             await session.execute(SimpleStatement(READ, is_idempotent=True))
         median = speculation.tracker.percentile(50)
@@ -268,7 +275,8 @@ async def test_topology_events_are_joined_without_delaying_the_refresh_for_ever(
             control.schedule_refresh()
             assert control._debouncer._latest_call == latest_time
             assert control._debouncer.due is not None
-            # Further events delay the refresh, but not past the latest time of the first one.
+            # Further events delay the refresh, but not beyond the latest time that was set for the
+            # first event.
             assert control._debouncer.due <= latest_time + 0.01
         await until_on_loop(lambda: control._debouncer.due is None)
 
@@ -290,7 +298,7 @@ async def test_an_error_in_one_listener_does_not_affect_others(
         cluster.unregister_listener(events)
         await call_in_thread(nodes.remove_node, added_node)
         await until_on_loop(lambda: cluster.metadata.get_host(added_node.address) is None)
-        # The listener was unregistered before.
+        # The listener was unregistered, so it got no event.
         assert ("remove", added_node.address) not in events.seen
 
 
@@ -310,7 +318,7 @@ async def test_a_host_whose_reconnection_ended_comes_back_by_an_event(
         assert host is not None
         assert host.state == "up"
         await call_in_thread(nodes.stop_node, stopped_node)
-        # After two attempts, the policy has no further delay.
+        # The reconnection policy ends after two attempts.
         await until_on_loop(lambda: host.state == "forced down")
         await call_in_thread(nodes.start_node, stopped_node)
         await until_on_loop(lambda: host.state == "up")
@@ -332,7 +340,8 @@ async def test_a_newly_ignored_host_finishes_its_requests(nodes: FakeCluster) ->
         cluster._core.sessions.follow_distances_soon()
         core, first_following = cluster._core, cluster._core.sessions._following
         await until_on_loop(lambda: core.sessions._following is not first_following)
-        # The distances were followed, but the ignored hosts still have requests.
+        # The session has followed the new distances. But the ignored hosts still have requests in
+        # flight, so their pools stay.
         assert len(session.get_pool_state()) == 4
         await call_in_thread(held_answer.open)
         await asyncio.wait_for(asyncio.gather(*futures), WAIT)
@@ -348,8 +357,8 @@ def test_replicas_of_a_keyspace_are_computed_at_the_first_request() -> None:
             cluster.connect()
             token_map: Any = cluster.metadata.token_map
             (host,) = cluster.metadata.all_hosts()
-            # Without `build_if_absent`, only replicas that were computed before are computed
-            # again.
+            # Without `build_if_absent`, replicas are computed again only if they were computed
+            # before.
             token_map.rebuild_keyspace("ks")
             assert token_map.tokens_to_hosts_by_ks == {}
             token_map.rebuild_keyspace("ks", build_if_absent=True)
@@ -358,7 +367,7 @@ def test_replicas_of_a_keyspace_are_computed_at_the_first_request() -> None:
             assert {token: list(hosts) for token, hosts in by_token.items()} == {
                 token: [host] for token in token_map.ring
             }
-            # Unknown keyspaces and a second removal are ignored.
+            # Unknown keyspaces and removing a keyspace twice are ignored.
             token_map.rebuild_keyspace("unknown", build_if_absent=True)
             token_map.remove_keyspace("ks")
             token_map.remove_keyspace("ks")

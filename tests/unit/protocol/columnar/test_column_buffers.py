@@ -1,4 +1,4 @@
-"""Column plans decode pages into Arrow columns.
+"""Column plans decode pages of rows into Arrow columns.
 
 The columns are compared with the rows that are decoded from the same bytes.
 """
@@ -34,7 +34,7 @@ from tests.unit.cqltypes.test_parity import TYPES, mutated, typed_values
 from tests.unit.protocol.pages import as_column, column_plan, dumped, page_of, with_plain_types
 from tests.unit.protocol.wire import int32, value
 
-# Messages of errors that only occur for columns, not for rows.
+# Parts of the messages of errors that only columns raise, not rows.
 ONLY_COLUMNS = (
     "a key is null, which a column of maps cannot hold",
     "takes more than",
@@ -45,13 +45,13 @@ ONLY_COLUMNS = (
 def read(
     twins: Any, kind: Any, cells: Sequence[bytes | None], options: ColumnOptions | None = None
 ) -> Any:
-    """Return the only column of a page of `cells`."""
+    """Return the column that is decoded from these cells, which are a page with one column."""
     plan = column_plan(twins, [kind], options or ColumnOptions())
     return plan.read(page_of([[cell] for cell in cells]), 0, len(cells)).children[0]
 
 
 def values_by_pyarrow(column: Any) -> list[Any]:
-    """Let pyarrow validate the column completely, and return the values that it reads."""
+    """Let pyarrow check the column completely, and return the values that it reads from it."""
     pyarrow = pytest.importorskip("pyarrow")
     array = pyarrow.array(ArrowPage(with_plain_types(column)))
     array.validate(full=True)
@@ -73,19 +73,19 @@ def is_bytes_only(kind: Any) -> bool:
     "case", [*SCALARS, *CONTAINERS], ids=lambda case: f"{case[0].__name__}-{case[2][:16]}"
 )
 def test_every_type_with_nulls_and_empty_values(twins: Twins, case: tuple[Any, Any, str]) -> None:
-    """Columns have the same values as rows."""
+    """A column has the same values as rows decoded from the same cells."""
     cql_type, _, body_hex = case
     body = bytes.fromhex(body_hex)
-    # more than eight cells, so that the null bitmap has a second byte
+    # Use more than eight cells, so that the bitmap of nulls has a second byte.
     cells = [body, None, b"", body, *[None] * 7, body]
     items = values_by_pyarrow(read(twins, cql_type, cells))
     rows = rows_of(twins, cql_type, cells)
     layout = layout_of(cql_type)
-    # A type that is read as a blob has the server's bytes in columns.
+    # A type that columns treat as a blob has the server's bytes in columns.
     if layout.kind == "blob":
         rows = [cell if cell or layout.empty_is_value else None for cell in cells]
     if issubclass(cql_type, t.SetType):
-        # In columns, sets have the server's order; in rows, they are sorted.
+        # In columns, a set keeps the server's order; in rows it is sorted. So sort both.
         items = [item if item is None else sorted(item, key=repr) for item in items]
         rows = [
             row
@@ -132,7 +132,9 @@ def test_columns_of_nested_types_equal_the_rows(twins: Twins, data: st.DataObjec
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 64, 1000])
 def test_every_number_of_rows(twins: Twins, count: int) -> None:
-    """Columns of any length, also around multiples of 8, have the same values as rows."""
+    """Columns of any length have the same values as rows; lengths around multiples of 8 matter for
+    the bitmap.
+    """
     cql_types = [
         t.Int32Type,
         t.UTF8Type,
@@ -203,7 +205,7 @@ def test_varints_of_any_length(twins: Twins) -> None:
     assert values_by_pyarrow(read(twins, t.IntegerType, cells)) == [
         str(Decimal(number)) for number in numbers
     ]
-    # cells[:6] are the numbers that fit 64 bits; leading zero bytes do not count.
+    # cells[:6] are the numbers that fit 64 bits. Leading zero bytes do not count.
     column = read(
         twins,
         t.IntegerType,
@@ -217,7 +219,7 @@ def test_varints_of_any_length(twins: Twins) -> None:
 
 @pytest.mark.parametrize("precision", [18, 38, 76])
 def test_decimals_of_a_chosen_scale(twins: Twins, precision: int) -> None:
-    """Decimals have the chosen scale, and those that do not fit are refused."""
+    """With the option, decimals have the chosen scale; those that do not fit are refused."""
     options = ColumnOptions(decimals=(precision, 2))
     encode = t.DecimalType.build_codec(twins.codecs).encode
     exact_texts = ["1.25", "-1.25", "3", "1e3", "0", "0.5000", "-0.01", "9" * (precision - 2)]
@@ -301,9 +303,10 @@ def test_columns_of_types_with_overridden_methods_contain_bytes(twins: Twins) ->
         def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
             return super().deserialize(byts, protocol_version).upper()
 
-    # Columns do not call Python per value, so they have the server's bytes.
+    # Columns never call Python code for a value, so this type's column has the server's bytes.
     assert values_by_pyarrow(read(twins, UpperCaseText, [b"a", None, b""])) == [b"a", None, b""]
-    # The class of an unknown custom type cannot decode values either.
+    # The class of an unknown custom type cannot decode values, so columns have the server's bytes,
+    # too.
     custom = t.lookup_casstype("com.example.Unknown")
     assert values_by_pyarrow(
         read(twins, list_of(custom), [int32(2) + value(b"\x00") + value(None)])
@@ -365,10 +368,11 @@ def test_both_implementations_decode_mutated_values_alike(compiled: Twins) -> No
             page = value(body) + value(mutated(body, rng))
             compiled_outcome = outcome(compiled_plan, page, 2)
             assert compiled_outcome == outcome(python_plan, page, 2), (cql_type, page)
-            # Rows decode such types, while columns have their bytes.
+            # Columns have only the bytes of such a type, while rows decode them, so do not compare.
             if is_bytes_only(cql_type):
                 continue
-            # Rows read the page, too, unless the error is one that only columns raise.
+            # If a column could be read, or its error is one that only columns raise, rows must read
+            # the page without an error.
             if compiled_outcome[0] == "columns" or any(
                 text in compiled_outcome[1] for text in ONLY_COLUMNS
             ):

@@ -1,5 +1,5 @@
-"""Pages as arrays and tables of NumPy, Arrow, Polars and pandas; and errors if a library is not
-installed.
+"""Pages become arrays and tables of NumPy, Arrow, Polars and pandas. If a library is not installed,
+the error says so.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _implementation(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def metadata_of(**columns: Any) -> ResultMetadata:
-    """Return result metadata whose columns have these type classes by name."""
+    """Return result metadata of columns; the argument maps their names to type classes."""
     return ResultMetadata([ColumnMetadata("ks", "t", name, kind) for name, kind in columns.items()])
 
 
@@ -47,7 +47,7 @@ def pack_numbers(form: str, *numbers: Any) -> list[bytes]:
     return [struct.pack(f">{form}", number) for number in numbers]
 
 
-# For each type: the bytes of two values, the values in pandas, and the dtype of NumPy's array.
+# For each type: the bytes of two values, the values in pandas, and the dtype of the NumPy array.
 DATE, TIME, MOMENT = (
     pack_numbers("I", 2**31 + 1)[0],
     pack_numbers("q", 5)[0],
@@ -82,7 +82,7 @@ def test_a_plan_is_created_once_for_each_choice_of_options() -> None:
     array_plan = pages.array_plan(metadata)
     assert pages.array_plan(metadata) is array_plan
     choices = (False, True)
-    # each of the four combinations of `typed` and `matrices` has a plan of its own
+    # Each of the four combinations of `typed` and `matrices` has its own cached plan.
     assert (
         len(
             {
@@ -93,7 +93,7 @@ def test_a_plan_is_created_once_for_each_choice_of_options() -> None:
         )
         == 4
     )
-    # The plans differ in the layouts of their columns.
+    # The two plans differ in the layouts of their columns.
     empty_page = plan.read(b"", 0, 0)
     assert [child.layout.kind for child in empty_page.children] == ["decimal"]
     assert decimal_plan.read(b"", 0, 0).children[0].layout.kind == "decimal_fixed"
@@ -107,9 +107,10 @@ def test_columns_of_numbers_become_buffers(case: Any) -> None:
         page = pages.array_plan(metadata, **choice).read(b"", 0, 0)
         return ["object" if child.layout.kind == "object" else "buffer" for child in page.children]
 
-    # NumPy has matrices of these dtypes only.
+    # Vectors become NumPy matrices only for these dtypes.
     is_matrix = case[3] in ("int32", "int64", "float32", "float64", "datetime64[ms]")
-    # Without `typed`, only the dtypes of cassandra-driver's NumPy handler are used.
+    # Without `typed`, a column is a buffer only if cassandra-driver's NumPy handler uses its dtype,
+    # too.
     expected_number = "buffer" if case[3] in PLAIN else "object"
     expected_matrix = "buffer" if is_matrix else "object"
     assert column_forms() == ["buffer", expected_matrix, "object", "object"]
@@ -140,7 +141,7 @@ def test_duplicate_names_are_refused() -> None:
 
 @pytest.mark.parametrize("case", NUMBERS, ids=KINDS)
 def test_arrays_of_numbers(case: Any) -> None:
-    """Numbers become arrays of the dtype beside them, masked if there are nulls."""
+    """Numbers become arrays of the listed dtype, which are masked if there are nulls."""
     numpy = pytest.importorskip("numpy")
     cqltype, cells, values, dtype = case
     metadata = metadata_of(a=cqltype)
@@ -149,10 +150,10 @@ def test_arrays_of_numbers(case: Any) -> None:
     array = pages.page_arrays(metadata, body, 4, 2, typed=True)["a"]
     assert str(array.dtype) == dtype
     assert not isinstance(array, numpy.ma.MaskedArray)
-    # compare times as their numbers of units
+    # Compare times as integers, in their own units.
     items = array.astype("i8").tolist() if array.dtype.kind in "mM" else array.tolist()
     assert items == [pytest.approx(value) for value in values]
-    # Without `typed`, arrays are masked as in cassandra-driver, also without nulls.
+    # Without `typed`, arrays are masked even if there are no nulls, as in cassandra-driver.
     array = pages.page_arrays(metadata, body, 4, 2)["a"]
     if dtype in PLAIN:
         assert isinstance(array, numpy.ma.MaskedArray)
@@ -168,7 +169,7 @@ def test_arrays_of_numbers(case: Any) -> None:
 
 
 def test_arrays_of_vectors() -> None:
-    """Vectors become arrays with two dimensions, masked if there are nulls."""
+    """Vectors become arrays of two dimensions, which are masked if there are nulls."""
     pytest.importorskip("numpy")
     metadata = metadata_of(v=vector_of(t.FloatType, 2))
     plan = pages.array_plan(metadata)
@@ -178,17 +179,17 @@ def test_arrays_of_vectors() -> None:
     assert (array.shape, str(array.dtype), array.tolist()) == ((2, 2), "float32", [[1, 2], [1, 2]])
     (array,) = pages.arrays_of_page(numpy, read(metadata, [cell], [None], plan=plan)).values()
     assert array.mask.tolist() == [[False, False], [True, True]]
-    # `page_arrays` has lists in an object array, as in cassandra-driver.
+    # `page_arrays` returns vectors as lists in an array of objects, as in cassandra-driver.
     assert pages.page_arrays(metadata, page_of([[cell]]), 0, 1)["v"].dtype == object
 
 
 def test_arrays_of_all_pages() -> None:
-    """Arrays of pages are joined, and masked if one of them is."""
+    """The arrays of several pages are joined. The result is masked if one of them is."""
     numpy = pytest.importorskip("numpy")
     layout = row_layout(["a", "b"], [layout_of(t.Int32Type)] * 2)
     plain_page = {"a": numpy.array([1, 2]), "b": numpy.array([3, 4])}
     masked_page = {"a": numpy.ma.array([5], mask=[True]), "b": numpy.array([6])}
-    # A single page is returned without a copy.
+    # The arrays of a single page are returned without a copy.
     assert pages.joined_arrays(numpy, layout, [plain_page]) is plain_page
     joined = pages.joined_arrays(numpy, layout, [plain_page, masked_page])
     assert joined["a"].tolist() == [1, 2, None]
@@ -223,8 +224,10 @@ SHOWN = [1, [("k", 2)], {"f0": 3, "f1": "x"}, [4, None], [1.0, 2.0], None]
 def test_arrow_tables_are_exported_in_capsules_or_buffers(
     is_safe: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Data is passed to pyarrow in capsules. If capsules may be released too late (RELEASES_SAFELY
-    is False), pyarrow's own buffer objects are used.
+    """Data is passed to pyarrow in capsules; if RELEASES_SAFELY is False, in pyarrow's own buffer
+    objects.
+
+    It is False if Python may release capsules too late.
     """
     pyarrow = pytest.importorskip("pyarrow")
     monkeypatch.setattr(_impl.arrow_capsules, "RELEASES_SAFELY", is_safe)
@@ -274,7 +277,7 @@ def test_frames_of_pandas_through_arrow() -> None:
     assert str(frame.dtypes["i"]) == "Int64"
     assert str(frame["d"].dtype).startswith("datetime64")
     assert str(frame["t"].dtype) == "timedelta64[ns]"
-    # This number would be inexact as a float.
+    # As a float, this number would lose its last digit.
     assert frame["i"].iloc[0] == 2**60 + 1
     assert frame["d"].iloc[0].to_pydatetime() == datetime.datetime(1970, 1, 2)
     assert frame["t"].iloc[0].value == 5
@@ -294,12 +297,12 @@ def test_pandas_options_are_passed_to_pyarrow_or_refused_without_it() -> None:
         types_mapper=lambda arrow_type: None,
         date_as_object=True,
     )
-    # The mapper chose no type, so integers with nulls become floats.
+    # The `types_mapper` chose no type, so a column of integers with nulls consists of floats.
     assert str(frame.dtypes["i"]) == "float64"
     assert frame["t"].iloc[0] == datetime.time(0)
     assert frame["d"].iloc[0] == datetime.date(1970, 1, 2)
     assert isinstance(frame, pandas.DataFrame)
-    # Without pyarrow, options cannot be honoured.
+    # Options of pyarrow are refused if pyarrow is not installed.
     pages.check_no_options({})
     with pytest.raises(DependencyException, match="needs pyarrow for split_blocks, zero: pip"):
         pages.check_no_options({"split_blocks": True, "zero": 1})
@@ -328,7 +331,7 @@ def test_frames_of_pandas_without_pyarrow() -> None:
         return pages.pandas_of_arrays(pandas, pages.arrays_of_page(numpy, page))
 
     with_nulls = frame_of(row, [None] * 5)
-    # columns with nulls have pandas' nullable types
+    # Columns with nulls have pandas' nullable types.
     assert [str(dtype) for dtype in with_nulls.dtypes][:3] == ["Int64", "boolean", "float64"]
     assert with_nulls.isna().iloc[1].all()
     assert not with_nulls.isna().iloc[0].any()
@@ -340,7 +343,7 @@ def test_frames_of_pandas_without_pyarrow() -> None:
         0.5,
     )
     assert with_nulls["d"].iloc[0].to_pydatetime() == datetime.datetime(1970, 1, 2)
-    # columns without nulls have NumPy's types
+    # Columns without nulls have NumPy's types.
     without_nulls = frame_of(row)
     assert [str(dtype) for dtype in without_nulls.dtypes][:3] == ["int64", "bool", "float64"]
     assert without_nulls["v"].iloc[0].tolist() == [1.0, 2.0]

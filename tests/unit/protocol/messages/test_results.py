@@ -1,4 +1,4 @@
-"""Results: rows, prepared statements, keyspaces, schema changes."""
+"""RESULT messages: rows, prepared statements, keyspaces and schema changes."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def result(body: bytes, version: int = 4, **more: Any) -> Any:
 
 
 def test_void_and_set_keyspace() -> None:
-    """A VOID result has no rows, and SET_KEYSPACE has the keyspace."""
+    """A VOID result has no rows; a SET_KEYSPACE result has the name of the new keyspace."""
     assert result(int32(RESULT_KIND_VOID)).kind == RESULT_KIND_VOID
     assert result(int32(RESULT_KIND_VOID)).parsed_rows is None
     assert result(int32(RESULT_KIND_VOID)).decode(tuple_factory) == []
@@ -93,13 +93,13 @@ def test_rows(version: int) -> None:
     assert message.column_metadata[0] == ColumnMetadata("ks", "t", "a", message.column_types[0])
     assert (message.row_count, message.paging_state, message.has_more_pages) == (1, None, False)
     assert message.parsed_rows == [(5, "five")]
-    # Rows are decoded once.
+    # The rows are decoded only once, so the same list is returned each time.
     assert message.parsed_rows is message.parsed_rows
     assert (message.trace_id, message.warnings, message.custom_payload) == (None, None, None)
 
 
 def test_rows_with_a_table_for_each_column() -> None:
-    """Each column has its own keyspace and table."""
+    """If the columns come from several tables, each has its own keyspace and table."""
     specs = string("k1") + string("t1") + SPEC_A + string("k2") + string("t2") + SPEC_B
     message = result(rows(0, b"", specs))
     assert [(c.keyspace_name, c.table_name, c.name) for c in message.metadata.columns] == [
@@ -109,7 +109,7 @@ def test_rows_with_a_table_for_each_column() -> None:
 
 
 def test_rows_with_more_pages() -> None:
-    """The result has the paging state and its rows."""
+    """If there are more pages, the result has a paging state as well as its rows."""
     message = result(rows(ROWS_GLOBAL_TABLES_SPEC | ROWS_HAS_MORE_PAGES, value(b"\x01\x02")))
     assert message.paging_state == b"\x01\x02"
     assert message.has_more_pages
@@ -173,14 +173,14 @@ def test_a_page_is_decoded_once_for_many_threads() -> None:
 
 
 def test_an_error_in_the_rows_is_kept_and_raised_each_time() -> None:
-    # three bytes are no int
+    # Three bytes are not a valid int.
     message = result(rows(ROWS_GLOBAL_TABLES_SPEC, content=int32(1) + value(b"123") + value(b"x")))
     with pytest.raises(DecodeError, match='row 0, column "a"') as first:
         _ = message.parsed_rows
     with pytest.raises(DecodeError) as second:
         message.decode(dict_factory)
     assert first.value is second.value
-    # The same error is raised each time; its traceback must not grow with each access.
+    # The same error object is raised each time. Its traceback must not get longer with each access.
     assert len(traceback.extract_tb(second.value.__traceback__)) <= 4
     for _ in range(20):
         with pytest.raises(DecodeError) as last:
@@ -228,7 +228,7 @@ def test_skipped_metadata_is_taken_from_the_prepared_statement() -> None:
     assert message.parsed_rows == [(5, "five")]
     with pytest.raises(ProtocolError, match="without metadata, and none is remembered"):
         result(rows(ROWS_NO_METADATA, specs=b""), 5)
-    # The cached metadata must have the number of columns that the response names.
+    # The cached metadata must have as many columns as the response says.
     with pytest.raises(ProtocolError, match="3 columns came without metadata, but 2"):
         result(rows(ROWS_NO_METADATA, specs=b"", count=3), 5, cached=cached_metadata)
 
@@ -237,7 +237,7 @@ def test_changed_metadata_is_used_at_once() -> None:
     cached_metadata = result(rows(ROWS_GLOBAL_TABLES_SPEC)).metadata
     three_columns = TWO_COLUMNS + string("c") + short(0x0002)
     content = int32(1) + value(int32(5)) + value(b"five") + value(b"\x00" * 7 + b"\x07")
-    # The server has added a column, and sends the new metadata and its id.
+    # The server has added a column, and sends the new metadata with its id.
     message = result(
         rows(
             ROWS_GLOBAL_TABLES_SPEC | ROWS_METADATA_CHANGED,
@@ -256,8 +256,10 @@ def test_changed_metadata_is_used_at_once() -> None:
 
 
 def test_a_response_that_carries_metadata_is_decoded_by_it() -> None:
-    """On version 5, responses to conditional statements contain metadata without the flag for
-    changed metadata, so metadata in a response is always used.
+    """If a response contains metadata, its rows are decoded by that, not by the cached metadata.
+
+    On version 5, responses to conditional statements contain metadata without the flag for changed
+    metadata.
     """
     cached_metadata = result(rows(ROWS_GLOBAL_TABLES_SPEC)).metadata
     specs = TABLE + string("[applied]") + short(0x0004)
@@ -287,7 +289,7 @@ NO_RESULT = int32(4) + int32(0)
 
 
 def test_prepared_version_3() -> None:
-    """The result has no partition key indexes and no metadata id."""
+    """In version 3, a PREPARED result has no partition key indexes and no metadata id."""
     body = (
         int32(RESULT_KIND_PREPARED)
         + short(2)
@@ -310,7 +312,7 @@ def test_prepared_version_3() -> None:
 
 
 def test_prepared_version_4() -> None:
-    """The result has the partition key indexes."""
+    """From version 4 on, a PREPARED result has the indexes of the partition key's bind markers."""
     body = (
         int32(RESULT_KIND_PREPARED)
         + short(2)
@@ -318,7 +320,7 @@ def test_prepared_version_4() -> None:
         + int32(1)
         + int32(2)
         + int32(2)
-        # the key is bind marker 1, then bind marker 0
+        # The partition key is bind marker 1, then bind marker 0.
         + short(1)
         + short(0)
         + TWO_COLUMNS
@@ -334,7 +336,7 @@ def test_prepared_version_4() -> None:
     ("version", "features"), [(5, None), (4, ProtocolFeatures(use_metadata_id=True))]
 )
 def test_prepared_with_a_metadata_id(version: int, features: Any) -> None:
-    """The result has the metadata id, in version 5 or if it was negotiated."""
+    """A PREPARED result has a metadata id in version 5, or if metadata ids were negotiated."""
     body = (
         int32(RESULT_KIND_PREPARED)
         + short(2)
@@ -356,7 +358,7 @@ def test_prepared_with_a_metadata_id(version: int, features: Any) -> None:
 
 def test_prepared_lightweight_transactions_are_marked() -> None:
     features = ProtocolFeatures(lwt_info=LwtInfo(0x80000000))
-    # the second value has the flag 0x80000000 as a signed number
+    # The second number has the flag 0x80000000, as a signed 32-bit number.
     for flags, expected in ((1, False), (-0x7FFFFFFF, True)):
         body = (
             int32(RESULT_KIND_PREPARED)
@@ -393,13 +395,15 @@ def test_cached_columns_are_read_again_after_a_type_was_registered(
     assert earlier_result.parsed_rows == [(b"x",)]
 
     class ReadLater(cqltypes.UTF8Type):
-        """An application's type class, which is registered by its name."""
+        """An application's type class. Defining it registers it by its name, so results can refer
+        to it.
+        """
 
     assert result(body).metadata.types == [ReadLater]
     assert result(body).parsed_rows == [("x",)]
     monkeypatch.setattr(ReadLater, "deserialize", lambda data, version: "mine")
     assert result(body).parsed_rows == [("mine",)]
-    # A result that arrived earlier keeps the rows it had.
+    # The earlier result has decoded its rows already, and keeps them.
     assert earlier_result.parsed_rows == [(b"x",)]
 
 
