@@ -1,4 +1,4 @@
-"""Applications may subclass, copy, pickle and patch classes whose attributes compiled
+"""Applications may subclass, copy, pickle and patch classes of the driver whose attributes compiled
 code reads.
 """
 
@@ -49,7 +49,7 @@ def statements() -> list[Any]:
 
 
 def attributes(thing: Any) -> set[str]:
-    """Return the names of the slots that have a value."""
+    """Return the names of the slots of `thing` that have a value."""
     slots = {name for base in type(thing).__mro__ for name in base.__dict__.get("__slots__", ())}
     return {name for name in slots if hasattr(thing, name)}
 
@@ -108,7 +108,9 @@ class Tagged(SimpleStatement):
 
 
 def test_statements_with_two_bases_and_with_slots() -> None:
-    """Their attributes are set, and copied with them."""
+    """Statement classes with two bases or with slots have all their attributes, which copies have,
+    too.
+    """
     statement = OwnedStatement("SELECT", fetch_size=7)
     assert (statement.owner, statement.fetch_size, statement.query_string) == (
         "somebody",
@@ -147,14 +149,14 @@ def test_settings_that_a_subclass_overrides_are_bound(twins: Twins) -> None:
         bound_by_default.table,
     ) == (None, "ks", "t")
     assert bound_by_default.fetch_size is not None
-    # The second time, the class is known to override settings.
+    # The second time, the binding code has cached that the class overrides settings.
     for _ in range(2):
         statement = prepared(Counted)
         del statement.fetch_size
         bound = twins.binding.bind(statement, [5])
         assert (bound.consistency_level, bound.fetch_size) == (6, 77)
         assert bound.values == [b"\0\0\0\x05"]
-        # Statements of the base class are bound as before.
+        # The cache must not affect statements of the base class.
         assert twins.binding.bind(prepared(), [5]).consistency_level is None
 
 
@@ -202,11 +204,11 @@ def test_bound_statements_may_have_properties(
     twins.happy_path.resolve(
         body, session, statement, FixedTimeout(ExecutionProfile(), timeout=NOT_SET)
     )
-    # 10 is LOCAL_ONE, the default of profiles.
+    # 10 is the consistency level LOCAL_ONE, the default of profiles.
     assert (body.page_size, body.consistency) == (page_size, 10)
 
 
-# -- hosts, metadata, policies, profiles and the engine's own --------------------------------------
+# -- hosts, metadata, policies, profiles, and classes of the engine -------------------------------
 
 
 class Flapping(Host):
@@ -232,7 +234,7 @@ def test_plans_use_an_overridden_is_up(twins: Twins) -> None:
     assert next(twins.plans.replica_plan(hosts, child, None, None)) is hosts[1]
     with mock.patch.object(hosts[2], "is_up", True):
         assert list(twins.plans.replica_plan(hosts, child, None, None))[:2] == hosts[1:]
-    # The patch is over.
+    # When the patch has ended, the original value is back.
     assert hosts[2].is_up is False
 
 
@@ -251,7 +253,9 @@ class Both(TokenAwarePolicy, DCAwareRoundRobinPolicy):
 
 
 class WithoutPlanner(TokenAwarePolicy):
-    """A policy whose `_planner` (the compiled maker of its plans) is always None."""
+    """A policy whose `_planner` (the object that makes its plans in compiled code) is always
+    None.
+    """
 
     @property
     def _planner(self) -> Any:
@@ -269,13 +273,13 @@ def test_subclasses_of_the_token_aware_policy_make_plans(twins: Twins, policy_cl
     for host in hosts:
         host.set_up()
     policy.populate(SimpleNamespace(metadata=Metadata()), hosts)
-    # The second time, the policy's class is known.
+    # The second time, the class of the policy is cached.
     for _ in range(2):
         assert set(twins.plans.make_query_plan(policy, "ks", None)) == set(hosts)
 
 
 class Counting(EngineSession):
-    """A session that counts reads of its keyspace."""
+    """A session that counts how often its keyspace is read."""
 
     lookups = 0
 
@@ -313,12 +317,14 @@ def test_the_engine_s_sessions_may_have_properties(twins: Twins) -> None:
     request.policy = SimpleNamespace(make_query_plan=make_plan)
     request.start()
     assert calls == ["ks", "exhausted"]
-    # The property was read once.
+    # Starting the request read the property only once.
     assert Counting.lookups == count_before + 1
 
 
 class Deferred(ExecutionProfile):
-    """A profile that overrides a class default, and has both a slot and an instance dictionary."""
+    """A profile class that overrides a default, and whose instances have both a slot and a
+    dictionary.
+    """
 
     __slots__ = ("own",)
 
@@ -332,7 +338,7 @@ def test_copied_profiles_of_a_subclass_keep_slots_and_class_defaults(
 ) -> None:
     profile = Deferred(request_timeout=3.0)
     profile.own = 5
-    # The default of the class is used again.
+    # Without the instance's own value, the class default (6) applies.
     del profile.consistency_level
     duplicated = duplicate(profile)
     assert (duplicated.consistency_level, duplicated.request_timeout, duplicated.own) == (6, 3.0, 5)

@@ -1,4 +1,4 @@
-"""Objects that applications send to other processes can be pickled: errors, rows, values,
+"""Objects that applications send to other processes can be pickled: errors, rows, values and
 statements.
 """
 
@@ -40,14 +40,14 @@ from cassandra.util import (
     uuid_from_time,
 )
 
-PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)  # older protocols do not support slots
+PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)  # protocols 0 and 1 do not support slots
 
 
 def modules() -> Iterator[Any]:
-    """Yield all modules of the package that can be imported."""
+    """Yield all modules of the package that can be imported here."""
     for module in pkgutil.walk_packages(cassandra.__path__, "cassandra."):
-        # Skip modules whose names raise errors at use, and modules whose optional packages are
-        # missing.
+        # Skip modules whose names raise an error when they are used, and modules that need a
+        # package which is not installed.
         if not module.name.startswith(("cassandra._accel", "cassandra._compat", "cassandra.io.")):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -58,7 +58,7 @@ def modules() -> Iterator[Any]:
 
 
 def errors() -> list[type[BaseException]]:
-    """Return all classes of exceptions of the package."""
+    """Return all exception classes of the package."""
     error_classes = {
         value
         for module in modules()
@@ -90,22 +90,22 @@ def test_errors_constructed_from_a_message_can_be_pickled(protocol: int) -> None
         try:
             error = error_class("what went wrong")
         except TypeError:
-            continue  # its constructor takes other arguments
+            continue  # the constructor takes other arguments, so skip the class
         vars(error)["note"] = 5
         unpickled: Any = pickle.loads(pickle.dumps(error, protocol))
         tried_count += 1
         assert type(unpickled) is error_class
         assert (unpickled.args, vars(unpickled)["note"]) == (error.args, 5)
-    # The test would be useless if most classes were skipped.
+    # Check that most classes were tested, not skipped.
     assert tried_count > 30
 
 
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 async def test_errors_of_a_session(cluster_class: Any) -> None:
-    """Unpickled errors have the same text and the same errors of hosts."""
+    """An unpickled error has the same text, and the same errors by host."""
 
     async def connect() -> None:
-        # connect() of the blocking API raises here, that of asyncio when it is awaited.
+        # `connect` of the blocking API raises at the call, that of asyncio only when it is awaited.
         session_or_awaitable = cluster_class(["127.0.0.1"], port=1).connect()
         if cluster_class is aio.Cluster:
             await session_or_awaitable
@@ -122,7 +122,7 @@ async def test_errors_of_a_session(cluster_class: Any) -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_rows(protocol: int) -> None:
-    """Unpickled and copied rows are equal, and have the same class."""
+    """Unpickled and copied rows are equal to the original, and of the same class."""
     row = row_class(("k", "a b", "class", "_x", "k"))._make([1, "x", None, 2.5, 3])
     unpickled = pickle.loads(pickle.dumps([row, row], protocol))
     assert unpickled == [row, row]
@@ -225,7 +225,7 @@ def test_type_classes_are_pickled_by_name() -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_prepared_and_bound(protocol: int) -> None:
-    """An unpickled statement is prepared again if the server does not know it."""
+    """A prepared statement that was unpickled is prepared again if the server does not know it."""
     columns = [("k", "int"), ("v", "list<text>")]
     received_values: list[Any] = []
 
@@ -244,7 +244,8 @@ def test_prepared_and_bound(protocol: int) -> None:
             vars(prepared)["note"] = "of the program"
             bound = prepared.bind((1, ["a"]))
             pickled = pickle.dumps([prepared, bound, bound], protocol)
-        # another cluster object loads them, with and without the server knowing the statement
+        # Load them with another cluster object, once while the server knows the statement, and once
+        # when it has forgotten it.
         for is_known in (True, False):
             if not is_known:
                 node.forget_prepared()
@@ -261,11 +262,11 @@ def test_prepared_and_bound(protocol: int) -> None:
                 assert vars(unpickled)["note"] == "of the program"
                 with pytest.raises(ValueError, match="'x'"):
                     unpickled.bind({"k": 1, "x": 2})
-                # a batch with the statement can be pickled too
+                # A batch with the statement can be pickled, too.
                 batch = BatchStatement()
                 batch.add(bound)
                 assert len(pickle.loads(pickle.dumps(batch, protocol))) == 1
-    # two executions by each of two clusters
+    # Each of two clusters has executed it twice.
     assert len(received_values) == 4
     assert len({tuple(values) for values in received_values}) == 1
 
@@ -289,14 +290,14 @@ def test_clusters_and_sessions_refuse_pickling_with_a_reason(copy_deeply: Any) -
             copy_deeply(session)
         with pytest.raises(TypeError, match="a Cluster cannot be pickled or copied deeply: its"):
             copy_deeply(cluster)
-        # Shallow copies are allowed.
+        # Shallow copies of sessions and clusters are allowed.
         assert copy.copy(session).cluster is cluster
         assert copy.copy(cluster).port == node.port
 
 
 class Recipe(Cluster):
-    """An application's cluster class that supports pickling: its state is the constructor's
-    arguments.
+    """An application's cluster class that supports pickling, with the constructor's arguments as
+    its state.
     """
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A session of the asyncio API: its methods, and its shutdown."""
+"""A session of the asyncio API: its methods, options of a call, and its shutdown."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ async def test_execute_concurrent_returns_all_outcomes(
     assert [outcome.result_or_exc.one() for outcome in results] == [Row(1, "a")] * 5
     if not in_order:
         assert all(isinstance(outcome, PlacedResult) for outcome in results)
-        # The last item is the position of the statement.
+        # The last item of such an outcome is the position of its statement.
         assert sorted(outcome[-1] for outcome in results) == list(range(5))
     wrong: Any = 5
     with pytest.raises(TypeError):
@@ -113,7 +113,7 @@ async def test_after_shutdown_execute_raises(node: FakeNode, cluster: aio.Cluste
     assert repr(session) == "<aio.Session: keyspace=None, shut down>"
     with pytest.raises(ConnectionShutdown):
         await session.execute(READ)
-    # The other sessions of the cluster still work.
+    # Shutting down one session does not affect the others of the cluster.
     assert (await (await cluster.connect()).execute(READ)).one().k == 1
 
 
@@ -262,7 +262,9 @@ async def test_many_executions_call_an_execute_that_was_replaced(session: aio.Se
 
 
 class Calls:
-    """Replaces a function, and records its arguments. Its result can be awaited, too."""
+    """A stand-in for a function. It records the arguments of its calls, and its result can be
+    awaited.
+    """
 
     def __init__(self) -> None:
         self.calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []

@@ -1,4 +1,4 @@
-"""The command line of bulk work: its options, and the arguments that they become."""
+"""The command line of bulk work: how its options become arguments of the session's methods."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from cassandra.errors import NoHostAvailable
 
 
 class Calls:
-    """Fake cluster that records its settings, and the loads, unloads and counts."""
+    """A fake cluster and session. It records the cluster's settings, and the arguments of loads,
+    unloads and counts.
+    """
 
     def __init__(self) -> None:
         self.settings: dict[str, Any] = {}
@@ -95,14 +97,14 @@ def test_all_options(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_options_that_may_be_repeated(calls: Calls) -> None:
-    """Options that are repeated, or separated by commas, become lists."""
+    """If an option is repeated, or has values separated by commas, it becomes a list."""
     command = (
         "load ks.t - --format csv --null NULL --null NA --ignore a,b --encoding latin-1 "
         "--date-format %d/%m/%Y --date-format %Y-%m-%d"
     )
     assert cli.main([*command.split(), "--checkpoint", "point", "--restart"]) == 0
     ((_, source, options),) = calls.loads
-    # "-" is the standard input
+    # "-" stands for the standard input.
     assert source == ["-"]
     assert options["null"] == ["NULL", "NA"]
     assert options["ignore"] == ["a", "b"]
@@ -114,15 +116,16 @@ def test_options_that_may_be_repeated(calls: Calls) -> None:
 def test_a_file_of_options(
     calls: Calls, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Options are read from a TOML file, and the command line overrides them; unknown options and
-    texts that are not TOML are refused.
+    """Options are read from a TOML file, and options on the command line override them.
+
+    Unknown options and texts that are not TOML are refused.
     """
     path = tmp_path / "load.toml"
     path.write_text('hosts = ["10.0.0.1"]\nport = 9999\nmax_errors = 5\ncolumns = ["id", "n"]\n')
     assert cli.main(["load", "ks.t", "a.csv", "--config", str(path), "--port=9043"]) == 0
     assert (calls.settings["contact_points"], calls.settings["port"]) == (["10.0.0.1"], 9043)
     assert calls.loads[0][2]["columns"] == ["id", "n"]
-    # Options on the command line override the file, however they are written.
+    # Options on the command line override the file, in whatever form they are written.
     path.write_text("header = true\nprogress = true\nmax_errors = 5\nport = 9999\n")
     command = ["load", "ks.t", "a.csv", "--config", str(path)]
     assert cli.main([*command, "--no-header", "--no-progress", "--max-err", "7"]) == 0
@@ -169,7 +172,9 @@ def test_wrong_commands_exit_with_status_2(
 
 
 def test_the_unload_command(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
-    """The options become arguments of `unload`, and the report is printed as JSON."""
+    """The options of the command become arguments of `unload`, and the report is printed as
+    JSON.
+    """
     command = "unload ks.t out --format csv --compression gzip --columns a,b --where a>1"
     assert cli.main([*command.split(), "--consistency-level", "one", "--json"]) == 0
     assert calls.loads == [
@@ -190,8 +195,10 @@ def test_the_unload_command(calls: Calls, capsys: pytest.CaptureFixture[str]) ->
 
 @pytest.fixture
 def copies(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Record the arguments of each call of `copy`, with the settings of the cluster that connected
-    last.
+    """Return a list of the calls of `copy`.
+
+    Each call is recorded as the two tables, the settings of the cluster that was connected last,
+    and the options.
     """
     copy_calls: list[Any] = []
 
@@ -211,9 +218,11 @@ def test_the_option_compress_compresses_requests(calls: Calls) -> None:
 
 
 def test_copies_in_one_cluster(copies: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
-    """The options become arguments of `copy`, and the report is printed."""
+    """The options become arguments of `copy`, here within one cluster, and the report is
+    printed.
+    """
     assert cli.main(["copy", "a.t", "b.t", "--keep-ttl", "--columns", "x, y", "--dry-run"]) == 0
-    # a call is the two tables, the settings of the cluster, and the options
+    # A recorded call is the two tables, the settings of the cluster, and the options.
     (call,) = copies
     assert call[:2] == ("a.t", "b.t")
     assert call[2]["contact_points"] == ["127.0.0.1"]
@@ -232,7 +241,7 @@ def test_copies_into_another_cluster(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The options `--to-*` are settings of the other cluster; no password is printed."""
+    """The options `--to-*` become settings of the target cluster, and no password is printed."""
     monkeypatch.setenv("FAR", "secret")
     (tmp_path / "password").write_text("here\n")
     source_options = [
@@ -253,7 +262,7 @@ def test_copies_into_another_cluster(
         "--to-password-env",
     ]
     assert cli.main(["copy", "a.t", "b.t", *source_options, *target_options, "FAR", "--json"]) == 0
-    # the settings of the cluster that was connected last, which is the target
+    # These are the settings of the cluster that was connected last: the target.
     ((_, _, settings, _),) = copies
     assert settings["contact_points"] == ["10.1.0.1"]
     assert settings["port"] == 9142
@@ -283,7 +292,7 @@ def test_exit_codes_and_reports(calls: Calls, capsys: pytest.CaptureFixture[str]
     command = ["load", "ks.t", "a.csv", "--checkpoint", "point"]
     report = LoadReport("ks.t", read=3, written=2, seconds=1.0)
     report.note_failure(RowFailure("a.csv, line 3", ValueError("wrong")))
-    # The fake `load` returns or raises this outcome.
+    # The fake `load` returns this outcome, or raises it if it is an exception.
     calls.outcome = report
     assert cli.main([*command, "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["failures"] == ["a.csv, line 3: wrong"]
@@ -306,7 +315,7 @@ def test_exit_codes_and_reports(calls: Calls, capsys: pytest.CaptureFixture[str]
 
 
 def test_options_of_the_file_format(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
-    """Options of the format are passed on, and refused for other formats."""
+    """Options of a file format are passed on, and refused for other formats."""
     csv_options = ["--no-header", "--delimiter", ";", "--null", "NULL", "--encoding", "latin-1"]
     assert cli.main(["unload", "ks.t", "out", "--format", "csv", *csv_options]) == 0
     assert calls.loads[0][2] == {
@@ -317,7 +326,7 @@ def test_options_of_the_file_format(calls: Calls, capsys: pytest.CaptureFixture[
         "encoding": "latin-1",
     }
     with pytest.raises(SystemExit):
-        # without --format, the format is Parquet
+        # Without --format, the format is Parquet.
         cli.main(["unload", "ks.t", "out", *csv_options])
     assert "delimiter is not an option of the format 'parquet'" in capsys.readouterr().err
 

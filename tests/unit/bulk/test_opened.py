@@ -1,4 +1,4 @@
-"""Files are opened as bytes: compressed files, pipes, encodings, and lines without an end."""
+"""Files are opened as bytes: compressed files, pipes, encodings, and lines that never end."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PACKED: dict[str, Any] = {
 
 
 def whole(file: Any) -> bytes:
-    """Read the file to its end, chunk by chunk."""
+    """Read the file to its end, chunk by chunk, and return all its bytes."""
     parts = []
     while part := file.read1():
         parts.append(part)
@@ -50,16 +50,16 @@ def whole(file: Any) -> bytes:
 
 @pytest.mark.parametrize("ending", PACKED)
 def test_compressed_files(tmp_path: Path, ending: str) -> None:
-    """The ending of a file's name, in any case, selects the decompression."""
+    """The ending of a file's name selects the decompression, in upper or lower case."""
     path = tmp_path / f"a.csv{ending}"
     path.write_bytes(PACKED[ending](TEXT.encode()))
     with opened(str(path)) as text:
-        assert text.read() == TEXT  # line endings are not translated
+        assert text.read() == TEXT  # Line endings are not translated.
     upper_case_path = tmp_path / f"B.CSV{ending.upper()}"
     upper_case_path.write_bytes(path.read_bytes())
     with opened_bytes(str(upper_case_path)) as file:
         assert whole(file) == TEXT.encode()
-    # The decompressor wraps the file itself, which has to be closed.
+    # Closing the decompressor must also close the file that it reads from.
     assert getattr(file._file, "_file", file._file).closed
     if ending:
         path.write_bytes(path.read_bytes()[:-3])
@@ -81,7 +81,7 @@ STREAMS = pytest.mark.parametrize("ending", [".bz2", ".xz"])
 @STREAMS
 def test_each_stream_is_read(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / f"a.csv{ending}"
-    # Random bytes do not get shorter, so the compressed stream is longer than one read step.
+    # Random bytes cannot be compressed, so one of the streams is longer than a read step.
     parts = [b"x" * 300_000, random.Random(1).randbytes(5000), b"", b"end"]
     path.write_bytes(b"".join(map(PACKED[ending], parts)))
     for read_size in (opened_module._STEP, 1, 1000):
@@ -89,7 +89,8 @@ def test_each_stream_is_read(tmp_path: Path, ending: str, monkeypatch: pytest.Mo
         with opened_bytes(str(path)) as file:
             assert whole(file) == b"".join(parts)
     with opened_bytes(str(path)) as file:
-        # Data is unpacked in small parts, since a small file may expand to a huge one.
+        # `read1` returns at most the given number of bytes, since a small file may expand to a huge
+        # one.
         assert max(len(file.read1(1000)) for _ in range(50)) <= 1000
 
 
@@ -111,7 +112,7 @@ def test_a_damaged_stream_is_an_error_wherever_it_is(tmp_path: Path, ending: str
         ),
         (second_stream[:-3], "ended before the end"),
         (second_stream[:3], "ended before the end"),
-        # Files of xz may have zero bytes between streams, but only multiples of four.
+        # In an xz file, zero bytes may follow a stream, but only in multiples of four.
         (bytes(3), "3 zero bytes" if ending == ".xz" else "ended before|is not valid"),
         (bytes(6) + second_stream, "6 zero bytes" if ending == ".xz" else "is not valid"),
     ):
@@ -136,7 +137,7 @@ def test_padding_between_streams_of_xz(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_frames_of_zstd(tmp_path: Path) -> None:
-    """All frames of a zstd file are read, and a truncated file is refused."""
+    """All frames of a zstd file are read; a truncated file is refused."""
     zstandard = pytest.importorskip("zstandard")
     path = tmp_path / "a.csv.zst"
     frames = [zstandard.ZstdCompressor().compress(part) for part in (b"x" * 100_000, b"end")]
@@ -177,7 +178,7 @@ def test_bare_names_have_no_compression_suffix() -> None:
 
 
 def test_encodings() -> None:
-    """Names of encodings are normalized, and unknown ones are refused."""
+    """Names of encodings are brought into their standard form; unknown names are refused."""
     for name in ("utf8", "UTF-8", "utf-8-sig", "ascii"):
         assert check_encoding(name) == "utf-8"
     assert check_encoding("latin1") == "iso8859-1"
@@ -185,14 +186,15 @@ def test_encodings() -> None:
         check_encoding("none")
     with pytest.raises(ValueError, match="must be one that Python knows, but is 5"):
         check_encoding(5)  # type: ignore[arg-type]
-    # base64 is a codec of Python that converts bytes to bytes.
+    # Python has a codec named base64, but it converts bytes to bytes, not to text.
     with pytest.raises(ValueError, match="must be one of texts, but is 'base64'"):
         check_encoding("base64")
 
 
 def test_files_of_another_encoding(tmp_path: Path) -> None:
-    """A file of another encoding is read as text or as UTF-8; bytes that are not in the encoding
-    are refused.
+    """A file of another encoding is read as text, or converted to UTF-8.
+
+    Bytes that are not valid in the encoding are refused.
     """
     path = tmp_path / "a.csv"
     path.write_bytes("é\n".encode("utf-16"))
@@ -201,7 +203,7 @@ def test_files_of_another_encoding(tmp_path: Path) -> None:
     path.write_bytes(b"\xff")
     with opened_bytes(str(path), encoding="cp1252") as file:
         assert whole(file) == "ÿ".encode()
-    # cp1252 has no character with this byte.
+    # This byte stands for no character in cp1252.
     path.write_bytes(b"\x81")
     with (
         opened_bytes(str(path), encoding="cp1252") as file,
@@ -223,7 +225,9 @@ def test_bytes_that_are_not_utf_8_become_surrogates() -> None:
 
 
 class Pieces:
-    """A fake file: each call of `read` returns the next of these pieces."""
+    """A fake file. Each call of `read` returns the next of the given pieces, whatever size is asked
+    for.
+    """
 
     def __init__(self, *pieces: bytes) -> None:
         self.pieces = [*pieces]
@@ -253,7 +257,7 @@ def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "LONGEST_LINE", 100)
     for line_end in (b"\n", b"\r"):
         line = b"x" * 60 + line_end
-        # Only the length of each line counts.
+        # Only the length of each line is limited, not that of the file.
         assert whole(Limited(Pieces(*[line] * 5), "a")) == line * 5
     file = Limited(Pieces(b"\n" + b"x" * 60, b"x" * 60), "a.csv")
     file.read1()
@@ -287,7 +291,7 @@ def test_a_pipe_is_opened_once(tmp_path: Path) -> None:
     pipes = Pipes()
     with opened_bytes(path, pipes) as file:
         data = file.read1()
-        # what was read to find out about the file is read again by the next reader
+        # Give back what was read only to inspect the file, so that the next reader gets it again.
         file.give_back(data)
     with opened_bytes(path, pipes) as same_file:
         assert same_file is file
@@ -310,7 +314,7 @@ def test_files_are_not_pipes(tmp_path: Path) -> None:
 
 
 def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The path "-" is the standard input, which is not closed."""
+    """The path "-" stands for the standard input, which is not closed after reading."""
     path = tmp_path / "a.csv"
     path.write_bytes(b"a\n")
     with open(path, "rb") as stdin:
@@ -321,5 +325,7 @@ def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_message_for_a_missing_column() -> None:
-    """The message names the file, the column, and the columns that the file has."""
+    """If a file lacks a column, the message names the file, the column, and the columns that the
+    file has.
+    """
     assert no_column("a.csv", "id", ["x", "y"]).startswith("a.csv has no column 'id', but x, y;")

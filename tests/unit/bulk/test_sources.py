@@ -1,4 +1,4 @@
-"""Sources yield chunks of rows, with the position of each row."""
+"""Sources of a load yield chunks of rows, together with the position of each row."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def test_csv_fields_are_matched_by_the_names_of_the_header(tmp_path: Path) -> None:
-    # The file begins with a byte order mark and has an empty line, which counts as a line but not
+    # The file begins with a byte order mark, and has an empty line, which counts as a line but not
     # as a row.
     path = write(tmp_path / "a.csv", '\ufeffname,ignored,id\n"Smith, ""J""",x,1\n\n,y,2\n')
     (chunk,) = read(path)
@@ -118,8 +118,9 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_compressed_files_and_globs(tmp_path: Path) -> None:
-    """Several files of different formats are read in order, compressed or not; missing files and
-    unknown formats are refused.
+    """Several files of different formats, compressed or not, are read in order.
+
+    Missing files and unknown formats are refused.
     """
     with gzip.open(tmp_path / "part-1.csv.gz", "wt") as file:
         file.write("id,name\n1,a\n")
@@ -131,11 +132,11 @@ def test_compressed_files_and_globs(tmp_path: Path) -> None:
     read_chunks = read([tmp_path / "part-3.jsonl", str(tmp_path / "part-1.csv.gz")])
     assert rows_of(read_chunks) == [(3, "c"), (1, "a")]
     assert [chunk.position for chunk in read_chunks] == [(0, 1), (1, 1)]
-    # reading continues after any file or row
+    # Reading can continue after any file and any row.
     for number in range(3):
         assert rows_of(read(tmp_path, skip=Position(number, 0))) == all_rows[number:]
         assert rows_of(read(tmp_path, skip=Position(number, 1))) == all_rows[number + 1 :]
-    # the errors suggest what was meant
+    # The errors suggest what the caller may have meant.
     with pytest.raises(ValueError, match="says that 2 rows were read, and there are 1"):
         read(tmp_path, skip=Position(2, 2))
     with pytest.raises(FileNotFoundError, match="no file is named"):
@@ -162,7 +163,7 @@ def test_rows_of_the_application_are_read_in_chunks(monkeypatch: pytest.MonkeyPa
     for skip in range(6):
         remaining_chunks = read(iter(rows), skip=Position(0, skip))
         assert rows_of(remaining_chunks) == rows[skip:]
-        # After skipped rows, locations still count from the source's first row.
+        # When rows were skipped, locations still count from the first row of the source.
         assert all(chunk.location(0).row == chunk.rows[0][0] for chunk in remaining_chunks)
     for wrong_source in ({"id": 1}, b"x", 5):
         with pytest.raises(
@@ -187,21 +188,21 @@ def test_data_frames_and_arrow_tables_are_read_in_chunks(
         "reader": table.to_reader(),
         "batch": table.to_batches()[0],
     }
-    # columns are renamed according to the mapping
+    # The mapping renames the columns.
     for name, source in tables.items():
         read_chunks = read(source, mapping={"id": "number"})
         assert [chunk.size for chunk in read_chunks] == [2, 1], name
         rows = read_chunks[0].rows
         names = list(rows.columns) if name == "frame" else rows.schema.names
         assert names == ["id", "name"]
-    # locations of a Parquet file name the row
+    # The location of a row in a Parquet file is its number.
     read_chunks = read(tmp_path / "a.parquet", mapping={"id": "number"})
     assert [str(chunk.location(0)) for chunk in read_chunks] == [
         f"{tmp_path / 'a.parquet'}, row 1",
         f"{tmp_path / 'a.parquet'}, row 3",
     ]
     assert read_chunks[0].rows.to_pylist() == [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
-    # reading continues after a position
+    # Reading can continue after any position.
     (last,) = read(table, mapping={"id": "number"}, skip=Position(0, 2))
     assert last.rows.to_pylist() == [{"id": 3, "name": "c"}]
     with pytest.raises(ValueError, match="has no column 'id', but number, name"):
@@ -222,12 +223,12 @@ def test_wide_rows_come_in_smaller_chunks(tmp_path: Path) -> None:
     assert [chunk.size for chunk in read(tmp_path / "a.parquet")] == [
         table_chunk.size for table_chunk in read_chunks
     ]
-    # Short rows are limited in number.
+    # A chunk has at most 5000 rows, however short they are.
     assert [chunk.size for chunk in read([(n, "") for n in range(12_000)])] == [5000, 5000, 2000]
 
 
 def test_names_of_fields(tmp_path: Path) -> None:
-    """The names of the fields of each kind of source are known if the source has names."""
+    """The fields have names if the source has names, for each kind of source."""
 
     def names_of(source: object, **changes: Any) -> Any:
         return [fields for _, fields in fields_of_each(source, reading(**changes))]
@@ -255,7 +256,7 @@ def test_a_dict_of_columns_is_read_as_rows() -> None:
     rows = sources.rows_of_columns({"id": (1, 2), "name": ["a", "b"]})
     assert isinstance(rows, sources.RowsOfColumns)
     assert list(rows) == rows[:] == [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
-    # Anything else, also a dict that is no mapping of columns, is returned unchanged.
+    # Anything else is returned unchanged, even a dict that is not a mapping of columns.
     for other in ({}, {"id": 1}, {"id": "abc"}, [1], "a.csv"):
         assert sources.rows_of_columns(other) is other
     with pytest.raises(ValueError, match="different lengths: 'id' has 1, 'name' has 2"):
@@ -267,7 +268,8 @@ def test_a_dict_of_columns_is_read_as_rows() -> None:
 def test_a_dict_of_columns_is_read_by_position() -> None:
     pandas = pytest.importorskip("pandas")
     names = pandas.Series(["x", "y", "z"]).sort_values(ascending=False)
-    # The index of a Series does not count, so the first row has the first date.
+    # A Series is read in the order of its values, not by its index, so the first row has the first
+    # date.
     dates = pandas.Series(pandas.to_datetime(["2020-01-02", "2020-01-01"]), index=[1, 0])
     rows = sources.RowsOfColumns({"id": {5: 0, 6: 0, 7: 0}.values(), "name": names})
     assert [row["name"] for row in rows] == ["z", "y", "x"]

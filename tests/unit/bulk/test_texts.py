@@ -1,4 +1,4 @@
-"""Strings and JSON are converted to CQL values, and back."""
+"""Strings and JSON values are converted to CQL values, and back."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_invalid_texts_are_refused(kind: str, text: str, words: str) -> None:
 
 
 def test_formats_of_dates_and_timestamps() -> None:
-    """Dates and timestamps are read in the formats of the options."""
+    """Dates and timestamps are read in the formats that the options give."""
     formats = Formats(date="%d.%m.%Y", timestamp="%d.%m.%Y %H:%M")
     read_date = text_reader(lookup_casstype("SimpleDateType"), formats)
     assert read_date("23.11.2026") == datetime.date(2026, 11, 23)
@@ -211,8 +211,9 @@ def test_json_keeps_all_digits_and_has_each_name_once() -> None:
 
 
 def test_timestamps_of_digits_are_milliseconds() -> None:
-    """Since Python 3.11, `fromisoformat` reads some numbers as dates, but here they are
-    milliseconds on every Python.
+    """A timestamp of digits only is a number of milliseconds.
+
+    Since Python 3.11, `fromisoformat` would read some of these numbers as dates.
     """
     read_timestamp = text_reader(lookup_casstype("TimestampType"), PLAIN)
     for millis in (1711113022222, 20261123, 17111130222, 171111302222201, -5, 0):
@@ -222,7 +223,8 @@ def test_timestamps_of_digits_are_milliseconds() -> None:
     for _ in range(20_000):
         millis = generator.randrange(10**12, 2 * 10**12)
         assert read_timestamp(str(millis)) == EPOCH + datetime.timedelta(milliseconds=millis)
-    # Times after the year 9999, or far before, are no datetime.
+    # Times after the year 9999, or far before year 1, do not fit a datetime, so they stay numbers
+    # of milliseconds.
     for millis in (253_402_300_800_000, -(2**63), 2**63 - 1):
         timestamp = read_timestamp(str(millis))
         assert (timestamp, type(timestamp)) == (millis, MillisTimestamp)
@@ -235,7 +237,7 @@ def test_dates_of_all_years_survive_a_round_trip(days: int) -> None:
 
 
 def test_dates_beyond_the_years_of_datetime() -> None:
-    """Years beyond 9999 have a plus sign, and years before 0 a minus sign."""
+    """Years beyond 9999 are written with a plus sign, and years before 0 with a minus sign."""
     assert text_of(Date(2_932_897)) == "+10000-01-01"
     assert text_of(Date(-719_163)) == "0000-12-31"
     assert text_of(Date(-719_163 - 366)) == "-0001-12-31"
@@ -256,7 +258,8 @@ def test_values_in_errors_are_short() -> None:
     for _ in range(100_000):
         nested_list = [nested_list]
     assert short_repr(nested_list) == "this list"
-    # The repr of such a number raises an error, as that of a list that is nested too deep.
+    # Python refuses the repr of such a large number, as it does for a list that is nested too
+    # deeply.
     assert short_repr(10**5000) == "this int"
     while (
         nested_list

@@ -1,4 +1,4 @@
-"""Unloads write files of each format, through both APIs."""
+"""Unloads of a table write files of each format, in both APIs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def session(nodes: FakeCluster) -> Iterator[Any]:
 
 
 def test_csv_in_several_files(session: Any, tmp_path: Path) -> None:
-    """With `file_bytes`, the rows are in several files, which the report and the manifest list."""
+    """With `file_bytes`, the rows are spread over several files, which the report and the manifest
+    list.
+    """
     report = session.unload("a.t0", tmp_path / "out", format="csv", file_bytes=2000, page_size=50)
     assert report.rows == len(EXPECTED)
     assert len(report.files) > 2
@@ -53,12 +55,12 @@ def test_csv_in_several_files(session: Any, tmp_path: Path) -> None:
     assert manifest["rows"] == len(EXPECTED)
     assert [file["name"] for file in manifest["files"]] == [path.name for path in report.files]
     assert sum(entry["rows"] for entry in manifest["files"]) == len(EXPECTED)
-    # no temporary files are left
+    # No temporary files may be left.
     assert not list((tmp_path / "out").glob(".*"))
 
 
 def test_json_lines_compressed(session: Any, tmp_path: Path) -> None:
-    """With `compression`, the file of JSON lines is compressed."""
+    """With `compression`, the rows are written to a compressed file of JSON lines."""
     (path,) = session.unload("a.t0", tmp_path, format="jsonl", compression="gzip").files
     with gzip.open(path, "rt") as file:
         rows = [json.loads(line) for line in file]
@@ -76,7 +78,7 @@ def test_parquet(session: Any, tmp_path: Path) -> None:
 
 
 async def test_asyncio(nodes: FakeCluster, tmp_path: Path) -> None:
-    """`await session.unload(...)` writes all rows too."""
+    """In the asyncio API, `await session.unload(...)` writes all rows, too."""
     nodes.prime(QUERY, Table(no_fault))
     async with aio.Cluster(**settings(nodes)) as cluster, await cluster.connect() as session:
         report = await session.unload("a.t0", tmp_path, format="csv")
@@ -133,7 +135,7 @@ def test_wrong_arguments_are_refused(session: Any, tmp_path: Path) -> None:
     ],
 )
 def test_texts(value: Any, text: str) -> None:
-    """Each value has the text beside it."""
+    """The value is written as the given text."""
     assert text_of(value) == text
 
 
@@ -146,11 +148,13 @@ NUMBERS = [("id", "int"), ("c0", "decimal"), ("t", "duration"), ("v", "varint")]
 
 
 def prime_numbers(nodes: FakeCluster) -> None:
-    """Prime the nodes with one row of a decimal, a duration and a large varint."""
+    """Prime the nodes so that the table has one row with a decimal, a duration and a large
+    varint.
+    """
     row = (1, decimal.Decimal("1.10"), (1, 2, 3), 10**30)
 
     def answer_first_range(request: Request) -> Answer:
-        # The first range of the ring has the row, the others have none.
+        # Only the first token range of the ring has the row; the others are empty.
         start = int.from_bytes(request.values[0], "big", signed=True)  # type: ignore[arg-type]
         return rows(NUMBERS, [row] if start == -(1 << 63) else [], keyspace="a", table="t0")
 
@@ -163,7 +167,7 @@ def prime_numbers(nodes: FakeCluster) -> None:
 def test_durations_and_decimals_in_parquet(
     session: Any, nodes: FakeCluster, tmp_path: Path, options: dict[str, Any]
 ) -> None:
-    """Durations are structs, and decimals are texts or, with the option, numbers."""
+    """In Parquet, durations are structs; decimals are texts or, with the option, numbers."""
     parquet = pytest.importorskip("pyarrow.parquet")
     prime_numbers(nodes)
     (path,) = session.unload("a.t0", tmp_path / "out", **options).files
@@ -231,7 +235,7 @@ def test_a_failed_unload_can_be_repeated(
     assert session.unload("a.t0", tmp_path / "out", format=file_format).rows == len(EXPECTED)
     with pytest.raises(FileExistsError, match=r"is not empty$"):
         session.unload("a.t0", tmp_path / "out", format=file_format)
-    # Without a manifest, the folder may be that of an unload that was killed.
+    # Without a manifest, the folder may be left over from an unload that was killed.
     (tmp_path / "out" / "_manifest.json").unlink()
     with pytest.raises(FileExistsError, match=r"is not empty, and has no _manifest\.json"):
         session.unload("a.t0", tmp_path / "out", format=file_format)
@@ -260,7 +264,8 @@ def test_columns_that_change_between_pages_are_refused(
     file_bytes: int,
     later_names: list[str],
 ) -> None:
-    # The header is written once and must be valid for the fields of all rows.
+    # The header is written only once, before the later pages are known, so their columns must fit
+    # it.
     pytest.importorskip("pyarrow")
     query = QUERY.replace('"id", "c0"', "*")
     first_names = ["id", "c0"]
@@ -290,7 +295,7 @@ def test_a_load_skips_the_unfinished_file_of_a_killed_unload(
 ) -> None:
     pytest.importorskip("pyarrow")
     out = tmp_path / "out"
-    # As if the process was killed: no file is finished, and none is removed.
+    # Imitate a killed process: no file is completed, and none is removed.
     monkeypatch.setattr(unload_module._Writer, "_end_file", lambda self: None)
     monkeypatch.setattr(unload_module._Writer, "abandon", lambda self: self._stack.close())
     session.unload("a.t0", out, format=file_format)
@@ -313,7 +318,7 @@ async def test_a_file_is_not_closed_while_it_is_written_to(
     events: list[str] = []
     add, abandon = unload_module._Writer.add, unload_module._Writer.abandon
 
-    # Writing waits until the test lets it continue.
+    # Writing a page waits until the test lets it continue.
     def slow_add(self: Any, result: Any) -> None:
         loop.call_soon_threadsafe(writing_begun.set)
         assert may_continue.wait(30)
@@ -329,7 +334,7 @@ async def test_a_file_is_not_closed_while_it_is_written_to(
     async with aio.Cluster(**settings(nodes)) as cluster, await cluster.connect() as session:
         unloading = asyncio.ensure_future(session.unload("a.t0", tmp_path / "out", format="csv"))
         await writing_begun.wait()
-        # the unload is cancelled while its thread writes
+        # Cancel the unload while its thread is writing.
         unloading.cancel()
         await asyncio.sleep(0)
         may_continue.set()

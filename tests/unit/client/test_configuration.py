@@ -1,4 +1,4 @@
-"""A cluster checks its settings when they are set. Errors name the setting and the value."""
+"""A cluster checks each setting when it is set. The error names the setting and the value."""
 
 from __future__ import annotations
 
@@ -262,7 +262,9 @@ def test_before_connect_and_after_shutdown_calls_raise() -> None:
     ],
 )
 def test_a_cluster_whose_constructor_fails_has_a_repr(cluster_class: Any, settings: Any) -> None:
-    """A cluster whose constructor failed has a repr: debuggers show `self` of each frame."""
+    """A cluster whose constructor failed still has a repr, because debuggers show `self` of each
+    frame in the traceback.
+    """
     with pytest.raises(Exception) as caught:  # noqa: PT011 - of whatever class
         cluster_class(**settings)
     reprs = [
@@ -270,7 +272,7 @@ def test_a_cluster_whose_constructor_fails_has_a_repr(cluster_class: Any, settin
         for frame in caught.traceback
         if isinstance(frame.frame.f_locals.get("self"), ClusterBase)
     ]
-    # Otherwise nothing would be checked.
+    # At least one frame must have the cluster as `self`, or nothing would be checked.
     assert reprs
     assert all(
         description.startswith("<Cluster: ") and "not connected" in description
@@ -308,6 +310,6 @@ def test_a_profile_that_is_only_called_default_is_warned_of(cluster_class: Any) 
     with pytest.warns(RuntimeWarning, match=text) as caught:
         cluster_class(execution_profiles={"default": profile})
     assert caught[0].filename == __file__
-    # Neither of these is warned of.
+    # There is no warning if both profiles are given, or if no profile has this name.
     cluster_class(execution_profiles={"default": profile, EXEC_PROFILE_DEFAULT: profile})
     cluster_class(execution_profiles={"web": profile})

@@ -1,4 +1,4 @@
-"""How results look in a shell and in a notebook, in both APIs. Also `one(strict=True)`."""
+"""How results look in a shell and in a notebook, in both APIs; also `one(strict=True)`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ COLUMNS = [ColumnMetadata("ks", "t", "id", Int32Type), ColumnMetadata("ks", "t",
 
 
 def message(*rows: tuple[int | None, str], damaged: bool = False) -> Any:
-    """Return rows of an int `id` and a text `name`; `damaged` makes the last name invalid UTF-8."""
+    """Return a message with rows of an int `id` and a text `name`; with `damaged`, the last name is
+    invalid UTF-8.
+    """
     body = struct.pack(">i", len(rows))
     for row_id, name in rows:
         body += struct.pack(">i", -1) if row_id is None else struct.pack(">ii", 4, row_id)
@@ -78,12 +80,12 @@ def test_str_of_a_result_is_a_table(make_result: Any) -> None:
 def test_long_results_are_truncated(make_result: Any) -> None:
     result = make_result(message(*[(number, "x" * 1000) for number in range(50)]), more=True)
     lines = str(result).splitlines()
-    # Two lines of the head and a rule, 20 rows, and the last line.
+    # There are two lines for the head and a rule, 20 rows, and a last line.
     assert len(lines) == 3 + 20 + 1
     assert max(map(len, lines)) < 80
     assert lines[-1] == "(the first 20 of 50 rows, more pages)"
     assert repr(result) == "<ResultSet: 50 rows of id, name, more pages>"
-    # The head, and 20 rows.
+    # The table has a row for the head, and 20 rows.
     assert result._repr_html_().count("<tr>") == 21
 
 
@@ -140,9 +142,10 @@ def test_one_with_strict_refuses_several_rows(make_result: Any) -> None:
 
 
 def test_one_with_strict_reads_over_short_pages() -> None:
-    """Servers may return empty or short pages.
+    """`one(strict=True)` reads over empty pages, which servers may return.
 
-    The blocking `one` reads further pages, and the asyncio `one` raises an error.
+    The blocking `one` requests further pages; the asyncio `one` raises an error if it would have
+    to.
     """
     pages = [message(), message((1, "ada")), message()]
 
@@ -179,7 +182,7 @@ def test_rows_of_any_type_can_be_shown() -> None:
     derived.a = 1
     for rows in ([(1, 2), (1,)], [{"a": 1}, {"a": 1, "b": 2}], [derived], ["\x1b[2J"], [()]):
         result: ResultSet[Any] = ResultSet(SimpleNamespace(has_more_pages=False), rows)
-        # Control sequences must not reach the terminal.
+        # Control sequences in a text must not reach the terminal.
         assert "\x1b" not in str(result)
         assert result._repr_html_()
     assert "a" in str(ResultSet[Any](SimpleNamespace(has_more_pages=False), [derived]))
@@ -225,9 +228,9 @@ def test_tables_fit_into_the_terminal(
     for text in (pretty(wide_result), str(wide_result)):
         assert max(map(len, text.splitlines())) <= columns
         assert text.splitlines()[0].split() == ["k", "|", "note", "|", "other"]
-        # The whole table needs some 110 columns.
+        # The whole table needs about 110 columns of the terminal.
         assert ("..." in text) == (columns < 110)
-    # Types have their CQL names.
+    # Types are shown by their CQL names.
     assert "text" in pretty(wide_result)
     assert "varchar" not in pretty(wide_result)
 
@@ -258,7 +261,7 @@ def test_values_are_shown_in_a_readable_form() -> None:
         display._short_text(OrderedMap([("a", 1)])): "{'a': 1}",
         display._short_text(datetime.date(2026, 1, 2)): "datetime.date(2026, 1, 2)",
     }
-    # Each key, the shown text, must equal its value.
+    # The keys are the texts that are shown, and the values are those expected.
     assert list(expected_by_text) == list(expected_by_text.values())
 
 

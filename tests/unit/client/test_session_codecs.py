@@ -1,4 +1,6 @@
-"""Converters of a session, in both APIs: values that are sent and read, and later changes."""
+"""Converters that are registered on a session, in both APIs: values that are sent and read, and
+later changes.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,7 @@ def register(registry: CodecRegistry) -> None:
 
 
 class Table:
-    """A fake table that records inserted values, and always returns the same row."""
+    """A fake table that records the values that are inserted, and always returns the same row."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
@@ -119,7 +121,7 @@ def test_converters_apply_to_prepared_statements_and_query_strings(
     session.execute(INSERT, dict(zip(("k", "c", "price"), ROW, strict=True)))
     assert table.values == [SENT_VALUES] * 3
     prepared = session.prepare(SELECT)
-    for _ in range(2):  # the second time, the answer is decoded with cached columns
+    for _ in range(2):  # the second time, the columns of the answer are cached
         assert session.execute(prepared, ("a",)).all() == [ROW]
         assert session.execute_async(prepared, ("a",)).result().all() == [ROW]
         assert session.execute(READ).all() == [ROW]
@@ -165,7 +167,7 @@ def test_converters_apply_to_batches_and_concurrent_executions(
     batch.add_many(prepared, [ROW, ROW])
     session.execute(batch)
     execute_concurrent_with_args(session, prepared, [ROW] * 3)
-    # 4 rows of the batch, and 3 executions.
+    # There are 4 rows of the batch, and 3 single executions.
     assert table.values == [SENT_VALUES] * 7
 
 
@@ -187,7 +189,7 @@ def test_class_converters_apply_to_parameters_of_query_strings(
     batch = BatchStatement(session=session)
     batch.add(text, (Color.BLUE, [Color.RED]))
     session.execute(batch)
-    session.encoder = Encoder()  # the application replaces the encoder
+    session.encoder = Encoder()  # the converters must work with another encoder, too
     session.execute(text, (Color.BLUE, [Color.RED]))
     assert table.queries == ["INSERT INTO ks.t (k, c) VALUES ('blue', ['red'])"] * 4
 
@@ -211,9 +213,10 @@ def test_a_prepared_statement_uses_converters_registered_later(
         assert session.execute(select, ("A",)).all() == [("A", "RED", ROW[2])]
         assert session.execute(READ).all() == [("A", "RED", ROW[2])]
     session.execute(insert, ("A", "RED", ROW[2]))
-    session.execute(bound)  # its values were converted when they were bound
+    # bound before the change, so its values stay as they were converted then
+    session.execute(bound)
     assert table.values == [SENT_VALUES, SENT_VALUES]
-    # Without a converter, the value is a str again.
+    # Without the converter, the value is read as a plain str.
     session.codecs.unregister_column("ks.t.c")
     assert session.execute(select, ("A",)).all() == [("A", "red", ROW[2])]
 
@@ -226,7 +229,8 @@ def test_converters_belong_to_a_session_or_to_the_cluster(
     (row,) = other.execute(READ)
     assert row[1] == "red"
     assert session.execute(READ).all() == [ROW]
-    # A statement uses the converters of the session that has prepared it.
+    # A statement keeps the converters of the session that prepared it, even if another session
+    # executes it.
     assert other.execute(session.prepare(SELECT), ("a",)).all() == [ROW]
     cluster.codecs.register_column("ks.t.c", Converter(None, str.upper))
     assert other.execute(READ).all()[0][1] == "RED"
@@ -291,7 +295,7 @@ def test_converters_apply_after_a_statement_is_prepared_again(
     prepared = session.prepare(SELECT)
     node.forget_prepared()
     assert session.execute(prepared, ("a",)).all() == [ROW]
-    # Here the columns of the statement have changed, too.
+    # Now the statement's columns have changed on the server, too.
     node.prime_prepare(SELECT, [("k", "blob")], result=COLUMNS, pk_indexes=[0])
     node.forget_prepared()
     session.codecs.register_column("ks.t.k", Converter(str.encode, bytes.decode))

@@ -1,4 +1,4 @@
-"""`ResultSet` on fake futures, and on result messages that a test builds."""
+"""`ResultSet` on fake futures, and on result messages that the tests build."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.waiting import WAIT
 
 
 class FakeFuture:
-    """Fake future whose `result` is the next of `further_pages`."""
+    """A fake future: each call of `result` returns the next of `further_pages`."""
 
     row_factory = staticmethod(named_tuple_factory)
     _col_names = None
@@ -103,7 +103,8 @@ def test_two_iterators_of_one_result_are_independent() -> None:
     rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4]), [1, 2])
     first, second = iter(rows), iter(rows)
     assert [next(first), next(second), next(first)] == [1, 1, 2]
-    # this fetches the second page; `second` also returns its rows, after the rest of the first page
+    # This fetches the second page. `second` first returns the rest of the first page, and then
+    # these rows, too.
     assert next(first) == 3
     assert list(second) == [2, 3, 4]
 
@@ -119,7 +120,7 @@ def test_pages_fetched_by_hand_within_a_loop_are_not_skipped() -> None:
 
 
 def test_the_first_row_by_index_then_all() -> None:
-    """The index 0 needs no further page, and other uses fetch all pages."""
+    """The index 0 needs only the first page; other uses fetch all pages."""
     rows: ResultSet[Any] = ResultSet(FakeFuture([3]), [1, 2])
     assert rows[0] == 1
     assert rows.has_more_pages  # reading the first row fetched no further page
@@ -160,7 +161,7 @@ def test_indexing_reads_all_pages_and_is_refused_once_iteration_has_begun() -> N
 
 
 def test_equality_and_truth() -> None:
-    """A result is equal to the list of its rows, and true if its page has one."""
+    """A result is equal to the list of its rows. It is true if its current page has a row."""
     assert ResultSet(FakeFuture([2]), [1]) == [1, 2]
     assert ResultSet(FakeFuture(), [1])
     assert not ResultSet(FakeFuture([2]), [])
@@ -174,9 +175,9 @@ def test_one() -> None:
 
 
 def rows_message(names: list[str], types: list[Any], body: bytes, count: int) -> ResultMessage:
-    """Return a result with rows that are not decoded yet.
+    """Return a result message with rows that are not decoded yet.
 
-    :param body: the rows, in the form of the protocol.
+    :param body: the encoded rows.
     :param count: the number of rows.
     """
     message = ResultMessage(RESULT_KIND_ROWS)
@@ -218,7 +219,7 @@ def test_was_applied_of_plain_rows() -> None:
 
 
 def test_names_types_and_rows_of_a_message() -> None:
-    """A result has the column names, types and rows of its message."""
+    """A result that has a message takes its column names, types and rows from it."""
     message = rows_message(["v"], [Int32Type], bytes.fromhex("00000004 00000007 ffffffff"), 2)
     rows: ResultSet[Any] = ResultSet(FakeFuture(), message)
     assert rows.column_names == ["v"]
@@ -236,7 +237,7 @@ def test_a_result_without_rows() -> None:
 
 
 class InterruptedFuture(FakeFuture):
-    """Fake future, the first wait for which is interrupted."""
+    """A fake future whose first `result` call is interrupted."""
 
     error = None
     is_interrupted = False
@@ -255,12 +256,12 @@ def test_an_interrupted_wait_loses_no_page(further_pages: Any) -> None:
     with pytest.raises(KeyboardInterrupt):
         next(rows)
     assert rows.has_more_pages
-    # The rows of the pages: 3, and 4 if there are two.
+    # The second page has the row 3; if there is a third one, it has the row 4.
     assert list(rows) == list(range(3, 3 + len(further_pages)))
 
 
 class BlockingFuture(FakeFuture):
-    """Fake future whose `result` waits for `may_go_on`."""
+    """A fake future whose `result` waits for the event `may_go_on`."""
 
     def __init__(self, *further_pages: list[Any]) -> None:
         super().__init__(*further_pages)
@@ -289,7 +290,7 @@ def test_two_threads_share_the_fetch_of_a_page(way: str) -> None:
     first.start()
     assert future.is_awaited.wait(WAIT)
     page_number = rows._pages_before
-    # The second thread needs the page that the first one is waiting for.
+    # The second thread needs the same page that the first thread is waiting for.
     second = threading.Thread(target=rows._fetch_after, args=(page_number,), daemon=True)
     second.start()
     future.may_go_on.set()
@@ -324,8 +325,8 @@ def test_threads_that_iterate_over_one_result_end_and_miss_no_row(thread_count: 
                 thread.join(WAIT)
             assert not any(thread.is_alive() for thread in threads)
             assert set().union(*values_of_threads) == set(range(200))
-            # No thread has got a row twice or out of order.
+            # Each thread got its rows in order and without duplicates.
             for values in values_of_threads:
                 assert values == sorted(set(values))
-        # 10 results of 200 rows in pages of 5; each page was fetched once.
+        # There were 10 results of 200 rows, in pages of 5 rows. Each page was fetched only once.
         assert len(node.queries(statement)) == 10 * 40

@@ -1,4 +1,4 @@
-"""The blocking session: its calls, and its shutdown."""
+"""The blocking session: its methods, options of a call, and its shutdown."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ class Row(NamedTuple):
 
 
 def test_rows_as_instances_of_a_class(blocking_session: Session) -> None:
-    """With `row_type`, rows are instances of the class; other objects are refused."""
+    """With `row_type`, rows become instances of the class. Objects that are no row classes are
+    refused.
+    """
     assert blocking_session.execute(READ, row_type=Row).all() == [Row(1, "a"), Row(2, "b")]
     future = blocking_session.execute_async(READ, row_type=Row)
     assert future.result().all() == [Row(1, "a"), Row(2, "b")]
@@ -60,7 +62,7 @@ def test_set_keyspace_changes_the_keyspace_unless_the_server_refuses(
 
 
 def test_preparing_one_and_many(shop: FakeNode, blocking_session: Session) -> None:
-    """`prepare_all` returns one statement for each text, and refuses a single text."""
+    """`prepare_all` returns one statement for each text; a single text is refused."""
     prepared = blocking_session.prepare(PREPARED)
     others = blocking_session.prepare_all([READ, PREPARED])
     assert [statement.query_string for statement in (prepared, *others)] == [
@@ -68,7 +70,7 @@ def test_preparing_one_and_many(shop: FakeNode, blocking_session: Session) -> No
         READ,
         PREPARED,
     ]
-    # One PREPARE for each of the three.
+    # One PREPARE was sent for each of the three statements.
     assert sum(request.opcode == Opcode.PREPARE for request in shop.requests) == 3
     with pytest.raises(TypeError, match="not a single text"):
         blocking_session.prepare_all(READ)
@@ -90,14 +92,15 @@ def test_a_blocking_call_in_a_callback_is_refused(
             except RuntimeError as refusal:
                 outcomes.append(str(refusal))
 
-    # The response must arrive after the callback was added. Otherwise, this thread and not the
-    # event loop would run the callback.
+    # The response must arrive only after the callback was added; otherwise this thread would run
+    # the callback, not the event loop.
     shop.pause()
     future = blocking_session.execute_async(READ)
     future.add_callback(call_everything)
     shop.resume()
     future.result()
-    # The callback may still be running; it has ended when the next execution ends.
+    # The callback may still be running, but it has ended when the loop has handled one more
+    # execution.
     blocking_session.execute(READ)
     assert len(outcomes) == 3
     assert all("in the driver's own event loop thread" in outcome for outcome in outcomes)
@@ -125,7 +128,7 @@ def test_after_shutdown_a_session_refuses_requests(blocking_cluster: Cluster) ->
     assert session.is_shutdown
     with pytest.raises(ConnectionShutdown):
         session.execute(READ)
-    # Other sessions of the cluster still work.
+    # Shutting down one session does not affect the others of the cluster.
     assert blocking_cluster.connect().execute(READ).one() == (1, "a")
 
 
@@ -244,7 +247,7 @@ def test_agreement_of_one_node(blocking_session: Session) -> None:
 
 
 class Calls:
-    """Replaces a function, and records its arguments."""
+    """A stand-in for a function, which records the arguments of its calls."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []

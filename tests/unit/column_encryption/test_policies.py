@@ -1,5 +1,7 @@
-"""Policies of column encryption: the format shared with other drivers, authenticated encryption,
-key rotation, and errors that name the column but no secret.
+"""Policies of column encryption.
+
+The tests cover the format that other drivers share, authenticated encryption, key rotation, and
+errors, which name the column but no secret.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ OTHER_KEY = bytes(range(100, 132))
 IV = bytes(range(16))
 COLUMN = ColDesc("ks", "t", "c")
 
-# cassandra-driver 3.30, run as a black box, wrote these with KEY and IV: type, value, and the
-# ciphertext after the initialization vector.
+# cassandra-driver 3.30, run as a black box, has written these values with KEY and IV. Each entry is
+# the type, the value, and the ciphertext without the initialization vector before it.
 VECTORS: list[tuple[str, Any, str]] = [
     ("int", 1, "1d549fbe0ac07855d11e4fbe55326f2b"),
     ("int", -1, "7ef6ef8f10839158b9437891c7604e3c"),
@@ -83,7 +85,7 @@ def test_values_have_the_format_of_cassandra_driver(
     policy.add_column(COLUMN, KEY, type_name)
     stored = IV + bytes.fromhex(encrypted)
     assert policy.encode_and_encrypt(COLUMN, value) == stored
-    # The reader's own initialization vector does not matter, because each value contains one.
+    # The reader needs no initialization vector of its own, because each stored value contains one.
     reader = AES256ColumnEncryptionPolicy()
     reader.add_column(COLUMN, KEY, type_name)
     assert reader.decrypt(COLUMN, stored) == policy.decrypt(COLUMN, stored)
@@ -102,10 +104,10 @@ def test_equal_values_have_equal_ciphertexts_in_one_policy_only() -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 31, 32, 100_000])
 def test_values_of_all_sizes(policy: Policy, size: int) -> None:
-    """Values of all sizes are the same after encryption and decryption."""
+    """Values of any size are the same after encryption and decryption."""
     data = bytes(index % 251 for index in range(size))
     assert policy.decrypt(COLUMN, policy.encrypt(COLUMN, data)) == data
-    # Short plaintexts may occur in the ciphertext by chance.
+    # A short plaintext might occur in the ciphertext by chance, so check only longer ones.
     assert size < 15 or data not in policy.encrypt(COLUMN, data)
 
 
@@ -124,7 +126,9 @@ def test_values_of_all_sizes(policy: Policy, size: int) -> None:
     ids=str,
 )
 def test_values_of_each_type_come_back(policy: Policy, cqltype: Any, value: Any) -> None:
-    """The type of a column is given as a CQL name or a class."""
+    """A column's type may be given by its CQL name or as a class. Values of each type come back
+    unchanged.
+    """
     policy.add_column(COLUMN, KEY, cqltype)
     data = policy.decrypt(COLUMN, policy.encode_and_encrypt(COLUMN, value))
     read_value = policy.column_type(COLUMN).from_binary(data, 4)
@@ -134,7 +138,7 @@ def test_values_of_each_type_come_back(policy: Policy, cqltype: Any, value: Any)
 def test_cache_info_counts_uses_of_the_cipher_cache() -> None:
     policy = AES256ColumnEncryptionPolicy()
     policy.add_column(COLUMN, KEY, "int")
-    # The numbers are hits, misses, the greatest and the current size.
+    # The numbers are hits, misses, the largest size and the current size of the cache.
     assert policy.cache_info() == (0, 0, 128, 0)
     policy.decrypt(COLUMN, policy.encrypt(COLUMN, b"x"))
     assert policy.cache_info() == (1, 1, 128, 1)
@@ -145,19 +149,21 @@ def test_cache_info_counts_uses_of_the_cipher_cache() -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 2, 15, 16, 17, 31, 33])
 def test_bytes_that_were_not_encrypted(policy: Policy, size: int) -> None:
-    """Decrypting other bytes raises an error with the column and the number of bytes."""
+    """If the bytes were never encrypted, decrypting raises an error with the column and the number
+    of bytes.
+    """
     with pytest.raises(DecodeError, match=rf"ks\.t\.c cannot be decrypted: {size} bytes are not"):
         policy.decrypt(COLUMN, bytes(size))
 
 
 def test_decrypting_with_a_wrong_key_fails() -> None:
-    """The error gives this reason."""
+    """If the key is wrong, the error says so."""
     for policy_class, reason in (
         (AES256ColumnEncryptionPolicy, "the key is not the one that it was written with"),
         (AESGCMColumnEncryptionPolicy, "the key '1' is not the one that it was written with"),
     ):
-        # The initialization vector is fixed, because with a random one, the padding of the wrong
-        # plaintext may be right by chance.
+        # Use a fixed initialization vector. With a random one, the wrong plaintext could have valid
+        # padding by chance, and no error would be raised.
         arguments: tuple[Any, ...] = () if policy_class is AESGCMColumnEncryptionPolicy else (IV,)
         writer: Policy = policy_class(*arguments)
         reader: Policy = policy_class()
@@ -165,12 +171,12 @@ def test_decrypting_with_a_wrong_key_fails() -> None:
         reader.add_column(COLUMN, OTHER_KEY, "int")
         with pytest.raises(DecodeError, match=rf"ks\.t\.c cannot be decrypted: {reason}") as info:
             reader.decrypt(COLUMN, writer.encrypt(COLUMN, b"\0\0\0\1"))
-        # Applications catch this class.
+        # Applications catch ValueError, so the error must be one.
         assert isinstance(info.value, ValueError)
 
 
 def test_a_wrong_initialization_vector() -> None:
-    """An initialization vector must have 128 bits."""
+    """An initialization vector of any other size than 128 bits is refused."""
     with pytest.raises(ValueError, match="128-bit initialization vector, not one of 40 bits"):
         AES256ColumnEncryptionPolicy(b"short")
 
@@ -209,7 +215,7 @@ def test_each_changed_byte_is_noticed(sealed: AESGCMColumnEncryptionPolicy) -> N
 def test_decrypting_a_value_as_that_of_another_column_fails(
     sealed: AESGCMColumnEncryptionPolicy, other_names: tuple[str, str, str]
 ) -> None:
-    """The error gives this reason."""
+    """If a value was written for another column, the error says so."""
     other_column = ColDesc(*other_names)
     sealed.add_column(other_column, KEY, "int", key_id="2024")
     with pytest.raises(DecodeError, match="it was written for another column"):
@@ -236,7 +242,7 @@ def test_values_stay_readable_until_their_key_is_removed(
 
 
 def test_a_key_id_is_bound_to_its_value(sealed: AESGCMColumnEncryptionPolicy) -> None:
-    """The same key with another id does not decrypt the value."""
+    """A value is bound to the id of its key: the same key under another id does not decrypt it."""
     stored = sealed.encrypt(COLUMN, b"x")
     sealed.add_key(COLUMN, KEY, "2025")
     with pytest.raises(DecodeError, match="the key '2025' is not the one"):
@@ -244,8 +250,8 @@ def test_a_key_id_is_bound_to_its_value(sealed: AESGCMColumnEncryptionPolicy) ->
 
 
 def test_keys_that_cannot_be_added_or_removed(sealed: AESGCMColumnEncryptionPolicy) -> None:
-    """Duplicate, short and unnamed keys are refused, and neither the key in use nor an unknown one
-    can be removed.
+    """Duplicate, short and unnamed keys cannot be added; the key in use and an unknown key cannot
+    be removed.
     """
     with pytest.raises(ValueError, match=r"ks\.t\.c has a key of the id '2024' already"):
         sealed.add_key(COLUMN, OTHER_KEY, "2024")
@@ -272,8 +278,9 @@ def shows_the_key(text: str) -> bool:
 
 
 def locals_of(error: BaseException) -> str:
-    """Return the local variables of the driver's stack frames as text, as some traceback tools show
-    them.
+    """Return the local variables of the driver's stack frames as text.
+
+    Some tools show them with a traceback, so they must not contain a secret.
     """
     frames = traceback.TracebackException.from_exception(error, capture_locals=True)
     return "".join(

@@ -1,4 +1,4 @@
-"""Requests of the mapper run on a blocking session or on one of `cassandra.aio`."""
+"""The requests of the object mapper run on a blocking session or on one of `cassandra.aio`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from tests.unit.cqlengine.conftest import FakePrepared, FakeSession
 
 
 class AwaitedResult:
-    """Fake result of `cassandra.aio`: awaiting it creates its rows with the row factory."""
+    """A fake result of `cassandra.aio`. When it is awaited, it creates its rows with the row
+    factory.
+    """
 
     def __init__(self, session: AioSession) -> None:
         self._session = session
@@ -39,7 +41,7 @@ async def _soon(value: Any) -> Any:
 
 
 class AioSession(FakeSession):
-    """The fake session with the calls of `cassandra.aio`."""
+    """The fake session with the methods of a session of `cassandra.aio`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,8 +63,8 @@ class AioSession(FakeSession):
 
 
 class Face:
-    """One API of the mapper: a connection with a fake session, and methods that perform requests on
-    it.
+    """One of the mapper's two APIs: a connection with a fake session, and methods that run requests
+    on it.
     """
 
     def __init__(self, is_async: bool) -> None:
@@ -105,7 +107,7 @@ async def test_a_request_is_prepared_once_and_executed_with_its_values(face: Fac
     assert [execution.values for execution in face.session.done] == [[0], [1], [2]]
     statement = face.session.done[0].statement
     assert isinstance(statement, FakePrepared)
-    # The session's default timeout applies.
+    # The request has no timeout of its own, so that of the session applies.
     assert face.session.done[0].timeout is NOT_SET
 
 
@@ -122,7 +124,9 @@ async def test_all_pages_returns_the_rows_of_all_pages(face: Face) -> None:
 
 
 async def test_a_request_s_settings_are_those_of_the_sent_statement(face: Face) -> None:
-    """The settings of a request are those of the sent statement."""
+    """A request's settings (such as its consistency level) are passed on with the statement that is
+    sent.
+    """
     await face.perform(
         Request(READ, [1], "here", consistency=ConsistencyLevel.QUORUM, timeout=2.5, fetch_size=10)
     )
@@ -160,8 +164,8 @@ async def test_statements_are_logged_with_their_values(
 
 
 async def test_a_statement_is_used_although_the_cache_was_cleared(face: Face) -> None:
-    """Another thread may clear the cache while the statement is prepared; it is executed all the
-    same.
+    """If another thread clears the cache while a statement is being prepared, the statement is
+    still executed.
     """
     prepare = face.session.prepare
 
@@ -192,7 +196,7 @@ async def test_a_schema_change_clears_the_statement_caches_of_all_connections(fa
         connection._connections.pop("other")
     execution = face.session.done[-1]
     assert (execution.text, execution.timeout) == ("DROP TABLE t", 60.0)
-    # The schema change itself is not prepared.
+    # Only the READ is prepared; the statement that changes the schema is not.
     assert face.session.prepared == [READ]
 
 
@@ -211,14 +215,14 @@ WRITES = [(WRITE, [1]), (READ, [2]), (WRITE, [3])]
 
 @pytest.fixture
 def last_concurrency(face: Face, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int | None]:
-    """Record concurrent writes of the blocking API.
-
-    Returns a function that returns the concurrency of the latest writes on either API.
+    """Record the concurrency of writes, and return a function that returns that of the latest
+    writes, on either API.
     """
     concurrencies: list[int] = []
 
     def execute_concurrent(session: Any, pairs: Any, concurrency: int, raises: bool) -> Any:
-        # Failed writes are returned, so that the others are known.
+        # With False, failed writes are returned as outcomes, so the outcomes of the others are
+        # known, too.
         assert raises is False
         concurrencies.append(concurrency)
         return [(True, session.execute(*pair)) for pair in pairs]
@@ -230,7 +234,7 @@ def last_concurrency(face: Face, monkeypatch: pytest.MonkeyPatch) -> Callable[[]
 async def test_many_writes_are_prepared_once_per_text(
     face: Face, last_concurrency: Callable[[], int | None]
 ) -> None:
-    """Many writes are prepared once per text, and executed with the given concurrency."""
+    """Many writes are prepared once for each text, and are executed with the given concurrency."""
     outcomes = await face.perform(ManyRequests(WRITES, "here", None, 5))
     assert len(outcomes) == 3
     assert all(outcome[0] for outcome in outcomes)
@@ -264,8 +268,8 @@ async def test_many_writes_are_logged_in_one_line(
 
 
 def test_rows_of_blocking_writes_are_dicts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The conflicting row of a conditional write is read by column name, so the row must be
-    a dict.
+    """Writes of the blocking API return rows as dicts, because the conflicting row of a conditional
+    write is read by column name.
     """
     face = Face(is_async=False)
     try:

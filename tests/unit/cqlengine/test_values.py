@@ -1,4 +1,6 @@
-"""The values of an instance: which of them were assigned, and which the database has."""
+"""The values of a model instance: which of them were assigned, and which of them the database
+has.
+"""
 
 from __future__ import annotations
 
@@ -55,12 +57,13 @@ def test_values_of_replaces_the_tuple_of_a_row_once() -> None:
 
 def test_reading_a_collection_copies_it_once() -> None:
     state = values(1, "x", None, stored=(1, "x", None))
-    # 2 is the position of `tags`. Null is read as an empty set.
+    # 2 is the position of `tags`. A null collection is read as an empty set.
     tags = values_read(state, 2, ROW.isolators[2])
     assert tags == set()
     tags.add("a")
     assert values_read(state, 2, ROW.isolators[2]) is tags
-    # The application has the set and may change it.
+    # The application has got the set and may change it, so it must be compared when the instance is
+    # saved.
     assert state.exposed == TAGS
     assert state.stored == (1, "x", None)
 
@@ -123,12 +126,12 @@ def test_after_an_insert_all_values_are_known() -> None:
     state = values(1, None, tags, explicit=ID | TAGS, exposed=TAGS)
     commit(state, ROW, is_insert=True)
     assert (state.stored, state.explicit, state.unknown) == ([1, None, {"a"}], 0, 0)
-    # `stored` has a copy, so a later change of the set is noticed.
+    # `stored` has a copy of the set, so a later change of the set is noticed.
     tags.add("b")
     assert state.stored is not None
     assert state.stored[2] == {"a"}
     assert changed_positions(state, ROW) == [2]
-    # A collection that is null after the insert counts as unknown.
+    # If a collection is null after the insert, its stored value counts as unknown.
     empty = values(1, None, None, explicit=ID)
     commit(empty, ROW, is_insert=True)
     assert empty.unknown == TAGS
@@ -138,7 +141,7 @@ def test_after_an_update_of_a_new_instance_the_rest_is_unknown() -> None:
     state = values(1, "default", None, explicit=ID)
     commit(state, ROW, is_insert=False)
     assert state.unknown == ~ID
-    # Each update makes the values known that it writes, but not nulls of collections.
+    # An update makes the values known that it writes, except nulls of collections.
     state.explicit = NAME
     commit(state, ROW, is_insert=False)
     assert not state.unknown & NAME
@@ -167,7 +170,9 @@ class Address(UserType):
 
 
 class Json(columns.Text):
-    """An application's column class: text in the database, lists and dicts on instances."""
+    """An application's column class for JSON: a text in the database, a list or dict on
+    instances.
+    """
 
     def validate(self, value: Any) -> Any:
         return value
@@ -195,7 +200,7 @@ class Place(Model):
 
 
 def place_values() -> dict[str, Any]:
-    """Return a value for each column of Place except its key."""
+    """Return a value for each column of `Place` except its key."""
     return {
         "home": Address(street="a", tags=["x"], seal=bytearray(b"s")),
         "homes": [Address(street="b")],
@@ -253,14 +258,14 @@ def test_changes_in_place_are_written(
         change_value(place)
         assert place.get_changed_columns() == [column]
         place.save()
-        # The second call has nothing to write.
+        # The second `save` has nothing to write, so it sends nothing.
         place.save()
         request_count += 1
         assert len(session.done) == request_count
         text, _ = session.last
         assert text is not None
         assert text.startswith(f'UPDATE ks.place SET "{column}"')
-    # An assigned equal copy of a changed value is written too.
+    # If a changed value is replaced by an equal copy, it is still written.
     if column in ("home", "data"):
         change_value(place)
         setattr(place, column, copy.deepcopy(getattr(place, column)))
@@ -309,7 +314,7 @@ def test_has_changed_fields_of_a_user_defined_type(session: FakeSession) -> None
         place.save()
         assert not place.home.has_changed_fields()
     place = Place.create(id=1, home=Address(street="a"))
-    # Reading null as an empty list is not a change.
+    # Reading null as an empty list does not count as a change.
     assert place.home.tags == []
     assert not place.home.has_changed_fields()
 
@@ -327,7 +332,7 @@ def test_numpy_arrays_are_compared_by_all_elements(session: FakeSession) -> None
     place.near[0] = 5.0
     assert place.get_changed_columns() == ["near"]
     place.save()
-    # An equal array is not a change.
+    # Assigning an equal array does not count as a change.
     place.near = numpy.array([5.0, 2.0])
     assert place.get_changed_columns() == []
 

@@ -1,6 +1,7 @@
-"""The public class methods of types call compiled code directly (the fast path).
+"""The public class methods of type classes, such as `from_binary`, call compiled code directly (the
+fast path).
 
-Anything that overrides or wraps a method moves its class to the slow path.
+A method that is overridden or wrapped puts its class on the slow path.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ NAMES = ("serialize", "deserialize", "to_binary", "from_binary")
 
 @pytest.fixture(autouse=True)
 def implementation(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Run each test with the codecs of one implementation."""
+    """Run each test with the codecs of each implementation."""
     calls.withdraw()
-    t.Int32Type.support_empty_values = False  # setting this makes all types rebuild their codecs
+    # setting this attribute makes all types build their codecs again
+    t.Int32Type.support_empty_values = False
     monkeypatch.setattr(implementations, "codecs", twins.codecs)
     yield
     calls.withdraw()
@@ -37,7 +39,7 @@ def implementation(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
 
 
 def is_fast(cls: Any) -> bool:
-    """Return True if all four class methods of `cls` call its codec directly."""
+    """Return True if `cls` is on the fast path: all four class methods call its codec directly."""
     return all(
         type(getattr(getattr(cls, name), "__self__", None)) is implementations.codecs.TypeCalls
         and getattr(cls, name).__self__.owner is cls
@@ -62,7 +64,7 @@ def test_the_first_call_puts_a_class_on_the_fast_path() -> None:
     )
     assert t.Int32Type.from_binary(None, 4) is None
     assert t.Int32Type.from_binary(b"", 4) is None
-    # the first call, and then the fast path
+    # The first call takes the slow path, the second one the fast path.
     assert t.UTF8Type.from_binary(b"", 4) == ""
     assert t.UTF8Type.from_binary(b"", 4) == ""
     for wrong_data in (b"", b"123"):
@@ -88,11 +90,11 @@ def test_subclasses_have_calls_of_their_own() -> None:
         t.LongType.serialize(1 << 63, 4)
     assert is_fast(t.CounterColumnType)
     assert is_fast(t.LongType)
-    # TimeUUIDType is a subclass of DateType, which is on the fast path now, but has another
-    # encoding.
+    # TimeUUIDType is a subclass of DateType, but has another encoding. It must not inherit the fast
+    # path that DateType is on now.
     t.DateType.serialize(0, 4)
     assert t.TimeUUIDType.deserialize(bytes(16), 4).int == 0
-    # A class that was not called stays as it is.
+    # Only a class that was called gets on the fast path.
     assert not is_fast(t.TimestampType)
 
 
@@ -118,7 +120,7 @@ class Halved(t.Int32Type):
 
 
 def test_overridden_methods_stay_on_the_slow_path() -> None:
-    # The second time, the base class is on the fast path.
+    # The second time, the base class is on the fast path, which its subclasses must not take.
     for _ in range(2):
         assert Doubled.to_binary(5, 4) == Doubled.serialize(5, 4) == b"\0\0\0\x0a"
         assert Doubled.from_binary(FIVE, 4) == 5
@@ -184,7 +186,7 @@ def test_assigning_the_original_method_restores_the_fast_path() -> None:
         assert t.DateType.from_binary(bytes(8), 4).year == 1970
         assert is_fast(t.DateType)
     t.DateType.deserialize = staticmethod(lambda byts, version: "mine")  # type: ignore[method-assign, assignment]
-    # Deleting an assigned method restores the original, too.
+    # Deleting an assigned method restores the original one.
     del t.DateType.deserialize
     assert t.DateType.deserialize(bytes(8), 4).year == 1970
     with pytest.raises(AttributeError):
@@ -201,10 +203,10 @@ def test_a_counter_keeps_its_name_after_its_method_was_restored() -> None:
 
 
 def test_attributes_that_codecs_depend_on() -> None:
-    """Setting such an attribute has an effect on the next call."""
+    """Changing an attribute on which codecs depend takes effect at the next call."""
     use_fast_path(t.Int32Type, 5)
     t.Int32Type.support_empty_values = True
-    # the first call after the change, and then the fast path
+    # The first call after the change takes the slow path, the second one the fast path.
     assert t.Int32Type.from_binary(b"", 4) is EMPTY
     assert t.Int32Type.from_binary(b"", 4) is EMPTY
     t.Int32Type.support_empty_values = False
@@ -233,7 +235,7 @@ def test_methods_taken_from_another_type_are_used(is_fast_before: bool) -> None:
             assert cls.deserialize(b"x", 4) == cls.from_binary(b"x", 4) == "x"
             assert cls.codec().encode("x") == b"x"
         assert t.BytesType.deserialize(b"x", 4) == b"x"
-        t.Int32Type.support_empty_values = False  # drops all cached codecs
+        t.Int32Type.support_empty_values = False  # this drops all cached codecs
 
 
 def test_methods_of_a_mixin_are_used() -> None:
@@ -246,7 +248,7 @@ def test_methods_of_a_mixin_are_used() -> None:
     for _ in range(2):
         assert mixed.to_binary(5, 4) == b"mixed"
         assert mixed.serialize(5, 4) == FIVE
-        # The second time, the base class is on the fast path.
+        # The second time, the base class is on the fast path, which its subclasses must not take.
         use_fast_path(t.Int32Type, 5)
 
 
@@ -260,7 +262,7 @@ def test_containers() -> None:
     ):
         use_fast_path(cqltype, value)
         assert is_fast(cqltype)
-        # Calls on the fast path have the same results.
+        # On the fast path, calls have the same results as before.
         use_fast_path(cqltype, value)
 
 
@@ -282,7 +284,7 @@ def test_threads_that_call_and_change() -> None:
         thread.start()
     try:
         for turn in range(300):
-            # each change drops all cached codecs
+            # Each change drops all cached codecs.
             t.Int32Type.support_empty_values = turn % 2 == 0
     finally:
         must_stop.set()

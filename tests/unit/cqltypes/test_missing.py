@@ -1,4 +1,4 @@
-"""Missing values, which are NumPy's masked values, NaT and pandas' NA, are bound as null.
+"""Missing values of other libraries (NumPy's masked values, NaT and pandas' NA) are bound as null.
 
 Where null is not allowed, they are refused.
 """
@@ -25,7 +25,7 @@ from tests.unit.cqltypes.samples import list_of, map_of, set_of, tuple_of, vecto
 
 
 class Pairs(dict[Any, Any]):
-    """A mapping with keys that need not be hashable, as missing values are not."""
+    """A mapping whose keys need not be hashable, as missing values are not."""
 
     def __init__(self, pairs: list[tuple[Any, Any]]) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ def test_missing_values_inside_collections_are_null(twins: Twins, cqltype: Any, 
         == struct.pack(">iii", 1, 4, 1) + NULL
     )
     assert (
-        # the last 8 bytes: a list of one element, which is null
+        # The last 8 bytes are the list in the map: one element, which is null.
         encode(twins, map_of(t.Int32Type, list_of(cqltype)), {1: [value]})[-8:]
         == b"\0\0\0\1" + NULL
     )
@@ -113,9 +113,10 @@ def good_value(cqltype: Any) -> Any:
     return {t.UTF8Type: "x", t.BytesType: b"x"}.get(cqltype, 1)
 
 
-# Encoded elements of collections in hexadecimal: 4 bytes of length, then the value.
+# Encoded elements of collections in hexadecimal: the length (4 bytes), then the value.
 ONE, KEY = "0000000400000001", "0000000161"
-# Type, value, and its encoding in hexadecimal, which begins with the number of elements.
+# Each entry is a type, a value, and its encoding in hexadecimal, which begins with the number of
+# elements.
 WITH_NULLS: list[tuple[Any, Any, str]] = [
     (list_of(t.Int32Type), [1, None], "00000002" + ONE + "ffffffff"),
     (list_of(t.Int32Type), (None, 1), "00000002ffffffff" + ONE),
@@ -189,7 +190,7 @@ def test_class_methods_refuse_missing_values(twins: Twins, cqltype: Any, name: s
 def test_masked_elements_are_null(twins: Twins, cqltype: Any, source: str) -> None:
     values = numpy.array([7, 2, 7], "i4").astype(source)
     if values.dtype.kind == "f" and cqltype in (t.Int32Type, t.LongType):
-        # Arrays of floats are refused as integers.
+        # Arrays of floats are refused for integer types.
         return
     array = numpy.ma.array(values, mask=[True, False, True])
     with_none = [None, int(values[1]), None]
@@ -226,7 +227,7 @@ def test_a_vector_with_all_elements_masked_is_null(twins: Twins) -> None:
     ]
     assert encode(twins, list_of(vector_of(t.FloatType, 3)), array)[:8] == b"\0\0\0\2" + NULL
     columns = [ColumnMetadata("k", "t", "v", vector_of(t.FloatType, 3))]
-    # a structured array whose first vector is masked
+    # This is an array of records, in which the first vector is masked.
     table: Any = numpy.ma.zeros(2, dtype=[("v", "f4", 3)])
     table.mask["v"][0] = True
     rows = [tuple(row) for row in rows_of(table, columns)]
@@ -315,7 +316,7 @@ def test_nat_is_null_for_a_type_with_fields_named_like_its_attributes(twins: Twi
 
 
 class ReprType(t.UTF8Type):
-    """An application's type that encodes any value."""
+    """An application's type class that encodes any value."""
 
     @classmethod
     def serialize(cls, val: Any, protocol_version: int) -> bytes:

@@ -1,5 +1,5 @@
-"""Values that applications of cassandra-driver bind: dicts with more keys than markers, and unusual
-objects.
+"""Values that applications of cassandra-driver bind: dicts with more keys than bind markers, and
+unusual objects.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def prepared(*types: Any, has_key: bool = True, version: int = 4) -> PreparedSta
 def with_plan(
     statement: PreparedStatement, twins: Twins, strict_names: bool = False
 ) -> PreparedStatement:
-    """Let `statement` bind with the bind plan of one implementation."""
+    """Make `statement` use a bind plan of one implementation, and return it."""
     statement.bind_plan = twins.bind.BindPlan(
         statement.column_metadata, statement.routing_key_indexes, strict_names
     )
@@ -55,14 +55,14 @@ def with_plan(
 
 
 def values(twins: Twins, kind: Any, *arguments: Any) -> list[Any]:
-    """Bind each of `arguments` for a single column of type `kind`; return their bytes."""
+    """Bind each of `arguments` to a single column of type `kind`, and return the encoded values."""
     column = Column("ks", "t", "a", kind)
     plan = twins.bind.BindPlan([type_of_lane(twins, column)])
     return [plan.bind((value,), 4).values()[0] for value in arguments]
 
 
 def type_of_lane(twins: Twins, column: Any) -> Any:
-    """Return the column with a stand-in for its type, whose codec is that of the implementation
+    """Return the column with a stand-in for its type, which uses the codec of the implementation
     under test.
     """
     codec = column.type.build_codec(twins.codecs)
@@ -121,7 +121,9 @@ def test_strict_names_can_be_set_on_a_statement() -> None:
 
 
 def test_values_that_a_mapping_computes_are_bound(twins: Twins) -> None:
-    """Values that a mapping computes for missing keys are bound."""
+    """If a mapping computes values for keys that it lacks (`__missing__`), these values are
+    bound.
+    """
     defaults: defaultdict[str, Any] = defaultdict(lambda: 7, b="x")
     statement = with_plan(prepared(INT, TEXT), twins)
     for row, expected in [
@@ -134,7 +136,7 @@ def test_values_that_a_mapping_computes_are_bound(twins: Twins) -> None:
         (bound,) = BatchStatement().add_many(statement, [row]).entries
         assert isinstance(bound, BoundStatement)
         assert bound.values == expected
-    # In version 3, all values are needed, so each name is looked up.
+    # In version 3 every column needs a value, so each name is looked up.
     statement_of_version_3 = with_plan(prepared(INT, TEXT, version=3), twins)
     assert twins.binding.bind(statement_of_version_3, Filled()).values == [SEVEN, b"made"]
 
@@ -145,7 +147,7 @@ def test_an_unset_partition_key_is_refused(twins: Twins) -> None:
     for row in ({"a": UNSET_VALUE}, MappingProxyType({"a": UNSET_VALUE})):
         with pytest.raises(ValueError, match="the partition key needs a value for 'a'"):
             twins.binding.bind(statement, row)
-    # Version 3 has no unset values at all.
+    # In version 3 there are no unset values, so this one counts as missing.
     statement_of_version_3 = with_plan(prepared(INT, TEXT, version=3), twins)
     for row in ({"a": 1, "b": UNSET_VALUE}, MappingProxyType({"a": 1, "b": UNSET_VALUE})):
         with pytest.raises(KeyError, match="no value for column 'b'"):
@@ -186,7 +188,7 @@ def test_decimals_may_be_bound_as_tuples(twins: Twins) -> None:
     encoded = values(
         twins, t.DecimalType, number, number.as_tuple(), (1, (1, 2, 3), -2), [1, [1, 2, 3], -2]
     )
-    # All forms of the number have the same bytes.
+    # All forms of the same decimal are encoded to the same bytes.
     assert len(set(encoded)) == 1
     for wrong_tuple in [(1, 2), (0, ("x",), 1), (0, (1,), "F"), (), (2, (1,), 0)]:
         with pytest.raises(ValueError, match="decimal"):
@@ -254,7 +256,7 @@ ROW = {"a": 1, "b": "x", "c": 2}
 
 
 def values_sent(node: FakeNode) -> list[list[Any]]:
-    """Return the values of each EXECUTE request that the node received."""
+    """Return the values of each EXECUTE that the node received."""
     return [list(request.values) for request in node.requests if request.opcode == Opcode.EXECUTE]
 
 

@@ -1,4 +1,4 @@
-"""Executions on the happy path of `aio` have the same results as those on the ordinary path.
+"""In `aio`, executions on the happy path have the same results as those on the ordinary path.
 
 The happy path is the short code for a prepared statement with plain values and no further options.
 """
@@ -52,11 +52,11 @@ class Row:
 
 
 class Handler(ProtocolHandler):
-    """A protocol handler of the application."""
+    """An application's protocol handler, which requests on the happy path cannot use."""
 
 
 class CustomBoundStatement(BoundStatement):
-    """A subclass of the application."""
+    """An application's subclass, which is executed on the ordinary path."""
 
 
 Calls = dict[str, Callable[[aio.Session, Any], Any]]
@@ -126,7 +126,7 @@ async def test_with_listeners_or_handlers_the_ordinary_path_is_used() -> None:
             assert getattr(future, "mark", None) == "of a tracer"
             assert (await future).one().k == 7
             assert len(messages) == 1
-            # Without the listener, the happy path is used again.
+            # After the listener was removed, the happy path is used again.
             session.remove_request_init_listener(add_mark)
             assert type(session.execute(select, (7,))) is happy_path.ResultFuture
             session.client_protocol_handler = Handler
@@ -146,7 +146,7 @@ async def test_changed_session_settings_apply_to_the_next_execution() -> None:
             session.timestamp_generator = None
             session.default_fetch_size = None
             assert (await session.execute(select, (7,))).one().k == 7
-            # The default profile is cached; changes must still take effect.
+            # The default profile is cached, but a change of it must take effect.
             for factory, expected in ((dict_factory, {"k": 7}), (tuple_factory, (7,))):
                 session._default_profile.row_factory = factory
                 assert (await session.execute(select, (7,))).one() == expected
@@ -172,7 +172,7 @@ async def test_damaged_rows_raise_at_each_access() -> None:
         async with connected(node) as (_, session):
             select = await session.prepare(QUERY)
             result = await session.execute(select, (7,))
-            # One row, whose int claims 4 bytes, but only 1 byte follows.
+            # In this body of one row, the int claims a length of 4 bytes, but only 1 byte follows.
             damaged_rows = b"\x00\x00\x00\x01\x00\x00\x00\x04\x00"
             metadata = result._answer.message().metadata
             result._answer = happy_path.RowsAnswer(metadata, damaged_rows, 0)
@@ -182,7 +182,7 @@ async def test_damaged_rows_raise_at_each_access() -> None:
 
 
 async def test_a_request_ends_if_its_future_is_dropped() -> None:
-    """A request ends even if the application has dropped its future."""
+    """If the application drops the future, the request still ends."""
     with node_with_rows() as node:
         async with connected(node) as (_, session):
             select = await session.prepare(QUERY)
@@ -208,14 +208,14 @@ async def test_a_happy_path_result_equals_a_constructed_one() -> None:
                 for name in getattr(cls, "__slots__", ())
                 if not name.startswith("__")
             ]
-            # Otherwise the comparison below would check nothing.
+            # Without slots, the comparison below would check nothing.
             assert slots
             for name in slots:
                 assert getattr(result_set, name) == getattr(constructed, name), name
 
 
 def batch_of(*statements: Any) -> BatchStatement:
-    """Return an unlogged batch.
+    """Return an unlogged batch of these statements.
 
     :param statements: pairs of a statement and its values.
     """
@@ -228,7 +228,7 @@ async def test_a_batch_of_one_prepared_statement_takes_the_happy_path() -> None:
     with node_with_rows() as node:
         node.prime_prepare(INSERT, COLUMNS)
         async with connected(node) as (_, session):
-            # With timestamps, the bodies of the two requests would differ.
+            # Switch timestamps off, because they would make the two requests differ.
             session.use_client_timestamp = False
             insert = await session.prepare(INSERT)
             batch = batch_of((insert, (1,)), (insert, (2,)))
@@ -237,7 +237,7 @@ async def test_a_batch_of_one_prepared_statement_takes_the_happy_path() -> None:
             result = await future
             assert result.current_rows == []
             assert len(result.attempts) == 1
-            # With a listener, the ordinary path is used.
+            # With a listener, the batch takes the ordinary path.
             session.add_request_init_listener(lambda _: None)
             ordinary_future = session.execute(batch)
             assert type(ordinary_future) is ResultFuture
@@ -255,8 +255,9 @@ async def test_other_batches_take_the_ordinary_path() -> None:
         async with connected(node) as (_, session):
             insert = await session.prepare(INSERT)
             for batch in (
-                BatchStatement(),  # empty
-                batch_of((insert, (1,)), ("INSERT INTO t (k) VALUES (7)", None)),  # with a string
+                BatchStatement(),  # an empty batch
+                # a batch with a query string
+                batch_of((insert, (1,)), ("INSERT INTO t (k) VALUES (7)", None)),
                 batch_of((insert.bind((1,)), None)),  # a bound statement
                 batch_of((INSERT, (1,))),  # a string with values
             ):
@@ -271,7 +272,7 @@ async def test_a_batch_that_is_too_large_is_refused() -> None:
         node.prime_prepare("INSERT INTO t (t) VALUES (?)", [("t", "text")])
         async with connected(node) as (_, session):
             insert = await session.prepare("INSERT INTO t (t) VALUES (?)")
-            # Three of these values exceed the 256 MiB that a frame may have.
+            # A frame may have 256 MiB, which three of these values exceed.
             text = "x" * (100 << 20)
             with pytest.raises(ValueError, match="a batch of 3 that begins with 'INSERT"):
                 await session.execute(batch_of(*[(insert, (text,))] * 3))
@@ -287,7 +288,8 @@ def test_results_of_execute_concurrent_create_their_future_on_access() -> None:
         outcomes = execute_concurrent_with_args(session, select, [(7,)] * 20)
         for success, result in outcomes:
             assert success
-            # A future for each result would be expensive, so it is created when it is first read.
+            # The future of each result is created only when it is first read, because creating it
+            # for every result would be expensive.
             assert "response_future" not in vars(result)
             assert [row.k for row in result] == [7, 8]
             future = result.response_future

@@ -1,7 +1,7 @@
-"""A server never answers the n-th request of a call: the call ends within its timeouts.
+"""A server never answers one request of a call. The call must still end within its timeouts.
 
-Each call is made once against servers that answer all requests, and then once for each of its
-requests, which is not answered. Nothing may be left afterwards. The tests use virtual time.
+Each call is made once against servers that answer everything, and then once for each of its
+requests, which stays without an answer. Nothing may be left afterwards. The tests use virtual time.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from tests.unit.engine.faults import AddressOrderPolicy
 from tests.unit.loops import Loops
 from tests.unit.simulated import Simulated
 
-TIMEOUT = 2.0  # seconds, for everything that has a timeout
-PATIENCE = 60.0  # virtual seconds; a call that takes longer never ends
+TIMEOUT = 2.0  # seconds, for every timeout that a cluster has
+PATIENCE = 60.0  # virtual seconds; a call that takes longer is considered to hang
 PAGED = SimpleStatement("SELECT pages", fetch_size=1)
 MARKERS = "SELECT k FROM t WHERE k = ?"
-# The documented errors of calls that get no answer.
+# These are the errors that are documented for calls that get no answer.
 ERRORS = (OperationTimedOut, NoHostAvailable, TraceUnavailable)
 
 Call = Callable[[Any, Any], Any]
@@ -68,11 +68,13 @@ BLOCKING: dict[str, Call] = {**CALLS, "pages": pages_blocking, "trace": trace}
 AWAITED: dict[str, Call] = {**CALLS, "pages": pages}
 
 
-MOST_REQUESTS = 40  # requests of one call
+MOST_REQUESTS = 40  # no call sends more requests than this
 
 
 class Silence:
-    """Makes the nodes leave the n-th request without an answer. They count requests together."""
+    """Makes the nodes leave request number `number` without an answer. Requests are counted over
+    all nodes.
+    """
 
     def __init__(self, nodes: FakeCluster, number: int) -> None:
         self.count = 0
@@ -142,7 +144,7 @@ def settings(nodes: FakeCluster) -> dict[str, Any]:
 
 
 def check(name: str, number: int, silence: Silence, failure: BaseException | None) -> None:
-    """Check the outcome of a call whose request `number` was not answered."""
+    """Check the error (or success) of a call whose request `number` got no answer."""
     description = f"{name}, request {number} of {silence.count}: {failure!r}"
     if failure is None:
         return
@@ -154,7 +156,9 @@ def check(name: str, number: int, silence: Silence, failure: BaseException | Non
 
 
 def raised_error(simulated: Simulated, call: Callable[[], Any]) -> BaseException | None:
-    """Return the error that `call` raises, or None; it must end within `PATIENCE` seconds."""
+    """Return the error that `call` raises; None if it succeeds. It must end within `PATIENCE`
+    seconds.
+    """
     began = simulated.now
     failure: BaseException | None = None
     try:
@@ -173,7 +177,9 @@ def wait_until_disconnected(nodes: FakeCluster) -> None:
 @pytest.mark.parametrize("name", ["connect", *BLOCKING])
 def test_blocking(simulated: Simulated, nodes: FakeCluster, name: str) -> None:
     def call_once(number: int) -> tuple[bool, bool]:
-        """Return whether the call failed, and whether it sent the request that was not answered."""
+        """Return whether the call failed, and whether it sent the request that was to stay without
+        an answer.
+        """
         cluster = Cluster(**settings(nodes))
         if name == "connect":
             silent_request = Silence(nodes, number)
@@ -188,20 +194,20 @@ def test_blocking(simulated: Simulated, nodes: FakeCluster, name: str) -> None:
         assert raised_error(simulated, cluster.shutdown) is None
         wait_until_disconnected(nodes)
         assert simulated.threads is not None
-        # Only the thread that runs this program is left.
+        # Of all threads, only the one that runs this program is left.
         assert simulated.threads.alive == ["program 0"]
         return failure is not None, silent_request.has_matched
 
     def program() -> None:
         failures = 0
-        for number in range(-1, MOST_REQUESTS):  # with -1, every request is answered
+        for number in range(-1, MOST_REQUESTS):  # with -1, every request gets an answer
             has_failed, has_matched = call_once(number)
             failures += has_failed
             if number >= 0 and not has_matched:
                 break
         else:
             raise AssertionError(f"{name} has more than {MOST_REQUESTS} requests")
-        # These calls succeed even if one of their requests gets no answer.
+        # These calls may succeed although one of their requests gets no answer.
         may_succeed = ("connect to all", "connect again", "agreement", "create", "connect")
         assert failures or name in may_succeed
 
@@ -214,7 +220,7 @@ def test_reading_a_trace_has_its_own_timeout(
     nodes: FakeCluster,
     table: str,
 ) -> None:
-    """Reading a trace has its own timeout, not the longer one of the session's requests."""
+    """Reading a trace has a timeout of its own, not the longer one of the session's requests."""
     arguments = settings(nodes)
     arguments["execution_profiles"][EXEC_PROFILE_DEFAULT].request_timeout = None
 
@@ -267,7 +273,9 @@ def test_awaiting(simulated: Simulated, nodes: FakeCluster, name: str) -> None:
 
 
 async def awaited_error(call: Any) -> BaseException | None:
-    """Return the error that `call` raises, or None; it must end within `PATIENCE` seconds."""
+    """Return the error that `call` raises; None if it succeeds. It must end within `PATIENCE`
+    seconds.
+    """
     try:
         await asyncio.wait_for(call, PATIENCE)
     except asyncio.TimeoutError:

@@ -1,4 +1,4 @@
-"""If one caller shuts the cluster down, every other call raises ConnectionShutdown.
+"""If one caller shuts the cluster down, every other call that is waiting raises ConnectionShutdown.
 
 The tests use both APIs, on loops of asyncio and uvloop. A caller that is cancelled still gets
 CancelledError.
@@ -59,7 +59,8 @@ def trace(cluster: Any, session: Any) -> Any:
 
 
 TABLES_QUERY = re.compile(r"system_schema\.tables")
-# For each call that both APIs have: the request that the node does not answer, and the call.
+# For each call that both APIs have: the request that the node leaves without an answer, and the
+# call itself.
 CALLS: dict[str, tuple[Any, Call]] = {
     "connect again": (Opcode.STARTUP, lambda cluster, session: cluster.connect()),
     "connect again to all": (Opcode.STARTUP, lambda cluster, session: cluster.connect(wait_for_all_pools=True)),  # noqa: E501
@@ -97,7 +98,8 @@ FIRST_CONNECT = [
     re.compile("FROM system.local"),
     TABLES_QUERY,
 ]
-del CALLS["connect again to all"]  # with asyncio it differs from "connect again" only in its wait
+# in asyncio, this differs from "connect again" only in how long it waits
+del CALLS["connect again to all"]
 
 
 @pytest.fixture
@@ -129,8 +131,8 @@ def test_blocking(node: FakeNode, loops: Loops, name: str) -> None:
         held.wait()
         try:
             if name.startswith("connect again"):
-                # A connecting thread holds the lock that `shutdown` needs, so close the session's
-                # engine directly.
+                # The thread that connects holds the lock that `shutdown` needs, so close the core
+                # directly instead.
                 core, thread = cluster._core, cluster._loop_thread
                 assert core is not None
                 assert thread is not None
@@ -143,11 +145,13 @@ def test_blocking(node: FakeNode, loops: Loops, name: str) -> None:
             cluster.shutdown()
         with pytest.raises(ConnectionShutdown):
             call(cluster, session)
-    gc.collect()  # would report a coroutine that was never awaited
+    gc.collect()  # this would report a coroutine that was never awaited
 
 
 def test_a_ddl_statement_that_was_executed_succeeds(node: FakeNode, loops: Loops) -> None:
-    """A DDL statement that was executed succeeds; only its wait for agreement ends."""
+    """A DDL statement that was executed succeeds in spite of the shutdown; only its wait for schema
+    agreement ends early.
+    """
     cluster = Cluster(**settings(node))
     with ThreadPoolExecutor(1) as threads:
         session = cluster.connect()
@@ -177,7 +181,7 @@ def test_awaiting(node: FakeNode, loops: Loops, name: str) -> None:
     async def run() -> None:
         cluster = aio.Cluster(**settings(node))
         session = await cluster.connect()
-        # The node does not answer, so the call waits until the shutdown.
+        # The node leaves the request without an answer, so the call waits until the shutdown.
         held = hold()
         node.prime(match, held)
         waiting = asyncio.ensure_future(call(cluster, session))
@@ -191,7 +195,7 @@ def test_awaiting(node: FakeNode, loops: Loops, name: str) -> None:
         assert isinstance(failure, ConnectionShutdown), repr(failure)
         with pytest.raises(ConnectionShutdown):
             await call(cluster, session)
-        # No task of the driver is left.
+        # No task of the driver may be left.
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     loops.run(run())
@@ -220,7 +224,9 @@ def test_shutdown_fails_an_awaited_first_connect(node: FakeNode, loops: Loops, m
 
 
 def test_shutdown_fails_a_delayed_retry(node: FakeNode, loops: Loops) -> None:
-    """A delayed retry is in no pool, but ends with the cluster or with its timeout."""
+    """A request that waits for a delayed retry is in no pool, but it ends with the cluster or with
+    its own timeout.
+    """
     retries: list[int] = []
     both_wait: asyncio.Event
 
@@ -228,7 +234,8 @@ def test_shutdown_fails_a_delayed_retry(node: FakeNode, loops: Loops) -> None:
         def on_request_error(self, query: Any, consistency: int, error: Any, retry_num: int) -> Any:
             retries.append(retry_num)
             if len(retries) == 2:
-                # In the next turn, when the decision has been carried out.
+                # Set the event in the next turn of the loop, when the driver has carried out the
+                # decision.
                 asyncio.get_running_loop().call_soon(both_wait.set)
             return self.RETRY, None, 60.0
 
@@ -242,7 +249,7 @@ def test_shutdown_fails_a_delayed_retry(node: FakeNode, loops: Loops) -> None:
         waiting = session.execute(statement, timeout=None)
         timed_out = session.execute(statement, timeout=0.05)
         await asyncio.wait_for(both_wait.wait(), 10)
-        # Both requests wait for their retries.
+        # Both requests are waiting for their retries.
         assert len(session._engine.delayed) == 2
         await error_of(timed_out)
         assert len(session._engine.delayed) == 1
@@ -257,7 +264,11 @@ def test_shutdown_fails_a_delayed_retry(node: FakeNode, loops: Loops) -> None:
 def test_shutdown_in_the_same_turn_fails_the_call(
     node: FakeNode, loops: Loops, statement: str
 ) -> None:
-    """The call raises, although its task is cancelled before the first step, and runs no code."""
+    """If the shutdown comes in the same turn of the loop as the call, the call still raises
+    ConnectionShutdown.
+
+    Its task is cancelled before its first step, so it runs no code.
+    """
 
     async def run() -> None:
         cluster = aio.Cluster(**settings(node))
@@ -273,7 +284,9 @@ def test_shutdown_in_the_same_turn_fails_the_call(
     "match", [Opcode.OPTIONS, Opcode.REGISTER, re.compile("FROM system.local"), TABLES_QUERY]
 )
 def test_shutdown_fails_a_blocking_first_connect(node: FakeNode, loops: Loops, match: Any) -> None:
-    """`shutdown` does not wait until the connect has ended."""
+    """`shutdown` does not wait until the first connect in another thread has ended, but makes it
+    fail.
+    """
     cluster = Cluster(**settings(node))
     held = hold()
     node.prime(match, held)

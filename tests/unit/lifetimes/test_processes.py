@@ -1,4 +1,6 @@
-"""A `Cluster` in several processes: fork, spawn, and exit while the cluster is open."""
+"""A `Cluster` in programs with several processes: fork, spawn, and exit while the cluster is
+open.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Metrics for Prometheus, written and parsed by its own client library; and the Grafana dashboard
-in the documentation.
+"""Metrics for Prometheus, written and parsed by its own client library.
+
+The Grafana dashboard in the documentation is tested, too.
 """
 
 from __future__ import annotations
@@ -32,12 +33,14 @@ NAME = re.compile(r"\b(cassandra_driver_\w+)(?:\{([^}]*)\})?")
 
 
 def metrics_text(registry: CollectorRegistry) -> str:
-    """Return the page of metrics for Prometheus."""
+    """Return the page of metrics that Prometheus would read."""
     return generate_latest(registry).decode()
 
 
 def parse_samples(text: str) -> dict[str, list[tuple[dict[str, str], float]]]:
-    """Return (labels, value) of each sample of the page, by the name of the sample."""
+    """Parse the page: return for each metric name the list of its samples, each as (labels,
+    value).
+    """
     samples_by_name: dict[str, list[tuple[dict[str, str], float]]] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
@@ -47,7 +50,7 @@ def parse_samples(text: str) -> dict[str, list[tuple[dict[str, str], float]]]:
 
 @pytest.fixture(scope="module")
 def metrics_page() -> str:
-    """Return the metrics page of a cluster with a successful and a failed request."""
+    """Return the metrics page of a cluster with one successful and one failed request."""
     registry = CollectorRegistry()
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         registry.register(ClusterCollector(cluster, name="test"))
@@ -73,7 +76,7 @@ def test_requests_are_on_the_page(metrics_page: str) -> None:
     assert set(labels) == {"cluster", "host", "datacenter", "rack"}
     buckets = samples_by_name["cassandra_driver_request_duration_seconds_bucket"]
     assert buckets[-1][0]["le"] == "+Inf"
-    # The last bucket has all requests.
+    # Each bucket includes the smaller ones, so the last bucket counts all requests.
     assert buckets[-1][1] == 2.0
     assert samples_by_name["cassandra_driver_connections"][0][1] == 1.0
     assert samples_by_name["cassandra_driver_host_up"][0][1] == 1.0
@@ -92,7 +95,8 @@ def test_before_connect_and_after_shutdown_there_is_a_page() -> None:
         cluster.connect().execute("SELECT 1")
         cluster.shutdown()
         text_after_shutdown = metrics_text(registry)
-    # What was counted stays. A state would raise alarms, such as that of the control connection.
+    # Counters stay on the page. States, such as that of the control connection, disappear, because
+    # they would raise alarms.
     assert 'cassandra_driver_requests_total{cluster="' in text_after_shutdown
     assert 'cassandra_driver_attempts_total{cluster="' in text_after_shutdown
     assert "cassandra_driver_control_connection_up{" not in text_after_shutdown
@@ -131,7 +135,7 @@ def test_each_query_of_the_dashboard_names_metrics_of_the_page(metrics_page: str
     queries = [
         target["expr"] for panel in dashboard["panels"] for target in panel.get("targets", ())
     ]
-    # Otherwise the queries were not found.
+    # Fewer queries would mean that they were not found in the dashboard.
     assert len(queries) > 10
     for query in queries:
         names = NAME.findall(query)
@@ -152,12 +156,12 @@ def test_each_metric_of_the_page_is_on_the_dashboard(metrics_page: str) -> None:
 
 
 def families_on(registry: CollectorRegistry) -> dict[str, Any]:
-    """Return the metric families of the registry's page in the OpenMetrics format, whose parser is
+    """Return the metric families on the registry's page in the OpenMetrics format, whose parser is
     strict.
     """
     text = openmetrics.generate_latest(registry).decode()  # type: ignore[no-untyped-call]
     declared = re.findall(r"^# TYPE (\S+)", text, re.MULTILINE)
-    # Each metric is declared only once, in either format.
+    # In both formats, each metric may be declared only once.
     assert sorted(declared) == sorted(set(declared))
     declared_in_text = re.findall(r"^# TYPE (\S+)", metrics_text(registry), re.MULTILINE)
     assert sorted(declared_in_text) == sorted(set(declared_in_text))
@@ -193,7 +197,7 @@ def test_clusters_of_one_registry_share_their_metrics() -> None:
                 session = cluster.connect()
                 for _ in range(index + 1):
                     session.execute("SELECT 1")
-            # Two clusters of the same name get different labels.
+            # Two of the clusters have the same name, so one of them gets a label with a number.
             name = first.metadata.cluster_name
             families = families_on(registry)
             for family in ("requests", "host_up", "sessions", "attempt_duration_seconds"):
@@ -207,13 +211,13 @@ def test_clusters_of_one_registry_share_their_metrics() -> None:
                 for sample in families["cassandra_driver_requests"].samples
                 if sample.name.endswith("_total")
             }
-            # The clusters have executed 1, 2 and 3 requests.
+            # The three clusters have executed 1, 2 and 3 requests.
             assert counts == {name: 1.0, f"{name}-2": 2.0, "third": 3.0}
-            # Each registry shows the clusters whose collectors were registered there.
+            # Each registry shows only the clusters whose collectors were registered with it.
             assert clusters_on(families_on(other_registry)) == {name}
             registry.unregister(collectors[0])
             assert clusters_on(families_on(registry)) == {name, "third"}
-            # A collector that is read without a registry shows only its own cluster.
+            # If a collector is read directly, without a registry, it shows only its own cluster.
             families_by_name = {family.name: family for family in collectors[1].collect()}
             assert clusters_on(families_by_name) == {name}
         assert clusters_on(families_on(registry)) == {name, "third"}
@@ -232,7 +236,9 @@ def test_a_second_collector_of_a_cluster_logs_a_warning(caplog: pytest.LogCaptur
 
 
 def test_ignored_hosts_have_no_host_up() -> None:
-    """An alarm for ``host_up == 0`` does not fire for hosts of other data centres."""
+    """Hosts that policies ignore have no metric ``host_up``, so an alarm for ``host_up == 0`` does
+    not fire for other data centres.
+    """
     registry = CollectorRegistry()
     policy = DCAwareRoundRobinPolicy("east")
     with (
@@ -262,7 +268,8 @@ def test_ignored_hosts_have_no_host_up() -> None:
 
 def all_families() -> dict[str, tuple[str, tuple[str, ...]]]:
     """Return the type and the labels of each metric, by the name that Prometheus shows."""
-    cluster = Cluster(["127.0.0.1"])  # the collector has only a weak reference to it
+    # keep the cluster alive, since the collector refers to it only weakly
+    cluster = Cluster(["127.0.0.1"])
     collector = ClusterCollector(cluster, name="test")
     families = {}
     for family in collector.collect():
@@ -290,7 +297,8 @@ def test_the_rules_for_alarms_use_metrics_and_labels_that_exist() -> None:
     for expression in expressions:
         names = re.findall(r"cassandra_driver_\w+", expression)
         assert names
-        known = {"job", "instance", "le"}  # `job` and `instance` are Prometheus's own
+        # Prometheus itself adds `job` and `instance`; `le` belongs to histograms.
+        known = {"job", "instance", "le"}
         for name in names:
             kind, labels = families[name.removesuffix("_bucket")]
             assert (kind == "histogram") == name.endswith("_bucket"), name

@@ -1,7 +1,7 @@
-"""Many rows are bound at once.
+"""Many rows are bound in one call (`bind_many`).
 
-The bytes are the same as row by row, rows may be objects of many classes, and errors name row and
-column.
+The bytes are the same as row by row, rows may be objects of many classes, and errors name the row
+and the column.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ Pair = collections.namedtuple("Pair", "b a")
 
 
 def plan_of(twins: Twins, key: list[int] | None = None, **kinds: str) -> Any:
-    """Return a bind plan of these columns; `key` has the indexes of the partition key."""
+    """Return a bind plan for columns of these kinds; `key` has the indexes of the partition key's
+    columns.
+    """
     return twins.bind.BindPlan(columns(twins.codecs, **(kinds or {"a": "int32", "b": "text"})), key)
 
 
@@ -62,7 +64,7 @@ def test_bind_many_encodes_the_same_bytes_as_row_by_row(twins: Twins, data: st.D
     ]
     plan = twins.bind.BindPlan(columns, None)
     expected = [plan.bind(row, 4) for row in rows]
-    # rows as tuples, dicts, lists of a generator, and objects with attributes
+    # Bind the rows as tuples, dicts, lists from a generator, and objects with attributes.
     block = plan.bind_many(rows, 4)
     assert block.rows() == expected
     assert (len(block), block.count, block.width) == (len(rows), len(rows), len(typed_columns))
@@ -78,12 +80,12 @@ def test_bind_many_encodes_the_same_bytes_as_row_by_row(twins: Twins, data: st.D
         ).rows()
         == expected
     )
-    # rows that are added one by one to a block
+    # Add the rows one by one to a block.
     growing_block = twins.bind.RowsBlock(len(typed_columns))
     for row in rows:
         plan.bind_into(growing_block, row, 4)
     assert growing_block.rows() == expected
-    # the Python implementation makes the same bytes
+    # The Python implementation must encode the same bytes.
     python_columns = [
         FakeColumn(name, cql_type.build_codec(reference))
         for name, (cql_type, _) in zip(names, typed_columns, strict=True)
@@ -95,7 +97,7 @@ def test_bind_many_encodes_the_same_bytes_as_row_by_row(twins: Twins, data: st.D
 
 
 def test_rows_of_all_forms(twins: Twins) -> None:
-    """Rows of each class are bound to the same bytes."""
+    """Rows of any class are bound to the same bytes."""
     plan = plan_of(twins)
     forms = [
         (1, "x"), [1, "x"], {"b": "x", "a": 1}, MappingProxyType({"a": 1, "b": "x"}), Point(1, "x"),
@@ -135,7 +137,7 @@ def test_fields_of_objects_are_found_by_alias(twins: Twins) -> None:
         ValueError, match="row 0: Longer has the field 'extra', but the bind markers are a, b"
     ):
         plan.bind_many([longer_class(1, "x")], 4)
-    # Columns without a field are unset.
+    # Columns for which the row has no field are unset.
     shorter_class = attrs.make_class("Shorter", ["_b"])
     assert plan.bind_many([shorter_class("x")], 4).rows() == [plan.bind((UNSET_VALUE, "x"), 4)]
 
@@ -144,7 +146,7 @@ def test_the_value_of_a_repeated_name_is_bound_twice(twins: Twins) -> None:
     column = columns(twins.codecs, a="int32")[0]
     plan = twins.bind.BindPlan([column, column], None)
     assert plan.bind_many([{"a": 5}], 4).rows() == [plan.bind((5, 5), 4)]
-    # the third argument: names without a marker are errors
+    # The third argument makes names without a bind marker an error.
     strict = twins.bind.BindPlan([column, column], None, True)
     assert strict.bind_many([{"a": 5}], 4).rows() == [plan.bind((5, 5), 4)]
     with pytest.raises(ValueError, match="row 0: values for 'b'"):
@@ -158,7 +160,7 @@ def test_missing_values_are_unset(twins: Twins) -> None:
         block = plan.bind_many([row], 4)
         assert block.rows() == expected
         assert block.has_unset
-        # protocol version 3 has no unset values
+        # Protocol version 3 has no unset values, so each column needs a value.
         with pytest.raises((KeyError, ValueError), match="row 0: "):
             plan.bind_many([row], 3)
     for row in [(), [], {"b": "x"}, SimpleNamespace(b="x"), MappingProxyType({"b": "x"})]:
@@ -188,7 +190,7 @@ def test_errors_name_the_row(twins: Twins, row: Any, error: type[Exception], mes
     plan = plan_of(twins, [0])
     with pytest.raises(error, match=message):
         plan.bind_many([(1, "x"), (2, "y"), row], 4)
-    # A row that cannot be bound leaves the block as it was.
+    # If a row cannot be bound, the block stays as it was.
     block = plan.bind_many([(1, "x")], 4)
     with pytest.raises(error):
         plan.bind_into(block, row, 4)
@@ -223,7 +225,7 @@ def test_rows_of_a_block_can_be_read_pickled_and_appended(twins: Twins) -> None:
     empty = plan.bind_many([], 4)
     assert (len(empty), empty.rows(), empty.size) == (0, [], 0)
     reserved = twins.bind.RowsBlock(2)
-    # reserving space is only a hint about the number of rows
+    # Reserving space for rows is only a hint; fewer rows may follow.
     reserved.reserve(10_000)
     for i in range(300):
         plan.bind_into(reserved, (i, "x" * i), 4)
@@ -231,7 +233,10 @@ def test_rows_of_a_block_can_be_read_pickled_and_appended(twins: Twins) -> None:
 
 
 def test_a_value_may_add_a_row_to_the_block_while_it_is_bound(twins: Twins) -> None:
-    """Both rows are complete: the inner row is stored before the outer one."""
+    """If binding a value adds a row to the same block, both rows are complete.
+
+    The inner row is stored before the outer one.
+    """
     plan = plan_of(twins)
     block = twins.bind.RowsBlock(2)
 
@@ -254,9 +259,9 @@ def test_rows_that_are_cleared_while_they_are_bound_are_read_safely(twins: Twins
 
     row: Any = {"a": ClearingNumber(), "b": ClearingNumber(), "c": "x" * 50}
     values = list(row.values())
-    # A dict that changes may lose values, but must not crash.
+    # If a dict changes while it is bound, values may get lost, but nothing may crash.
     assert plan.bind_many([row], 4).count == 1
-    # A list is copied before its values are encoded.
+    # A list is copied before its values are encoded, so the change has no effect.
     row = values
     assert plan.bind_many([row], 4).rows() == [plan.bind((1, 1, "x" * 50), 4)]
 
@@ -324,8 +329,8 @@ def test_a_batch_of_a_block_equals_one_of_single_statements(twins: Twins) -> Non
 def test_limits_of_a_batch(twins: Twins) -> None:
     plan = plan_of(twins)
     block = plan.bind_many([(1, "")] * 0xFFFF, 4)
-    # A statement has 19 bytes: kind, id, number of values, and the values 1 and ""; 6 bytes are
-    # for the batch.
+    # Each statement has 19 bytes (kind, id, number of values, and the values 1 and ""), and the
+    # batch itself has 6.
     assert len(twins.bodies.batch_body(0, [(True, b"id", block)], params(), 4)) == 0xFFFF * 19 + 6
     with pytest.raises(ValueError, match="a batch of 65536 statements"):
         twins.bodies.batch_body(0, [(True, b"id", block), (False, "x", None)], params(), 4)

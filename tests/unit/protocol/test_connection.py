@@ -1,5 +1,5 @@
-"""The handshake: the client's state machine against that of a test server, and against wrong
-responses.
+"""The handshake: the client's state machine (`ProtocolConnection`) talks to a test server, or gets
+wrong responses.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ from tests.unit.protocol.wire import int32, string, string_multimap
 
 
 class Client:
-    """Drives a `ProtocolConnection` over frames, and records its actions."""
+    """Drives a `ProtocolConnection` by reading and writing frames, and records the actions that it
+    asks for.
+    """
 
     def __init__(self, twins: Any, version: int, **settings: Any) -> None:
         self.protocol = ProtocolConnection(version, **settings)
@@ -41,7 +43,7 @@ class Client:
         self.answers = [b"first", b"second", b"third"]
 
     def act(self, actions: list[Any]) -> bytes:
-        """Perform the actions of the protocol; return the bytes to send."""
+        """Perform the actions that the protocol asks for, and return the bytes to send."""
         to_send = b""
         for action in actions:
             self.actions.append(action)
@@ -55,12 +57,12 @@ class Client:
                 self.reader.enable_segments()
                 self.writer.enable_segments()
             elif isinstance(action, (AuthenticationWanted, Challenge)):
-                # answer the server with the next token
+                # The server wants a token, so answer with the next one.
                 to_send += self.act(self.protocol.respond(self.answers.pop(0)))
         return to_send
 
     def run(self, server: Server) -> Any:
-        """Return the last action of the handshake."""
+        """Run the handshake with `server`, and return its last action."""
         data = self.act(self.protocol.start())
         while data:
             received = self.reader.feed(server.receive(data))
@@ -86,7 +88,9 @@ SETTINGS: list[tuple[int, Any, str | None]] = [
 def test_back_to_back(
     twins: Twins, version: int, requested: Any, agreed: str | None, challenges: int | None
 ) -> None:
-    """A client and a server agree on version, compression and login, and then exchange messages."""
+    """A client and a server agree on version, compression and login, and can then exchange
+    messages.
+    """
     client = Client(twins, version, compression=requested, startup_options={"DRIVER_NAME": "test"})
     server = Server(twins, challenges=challenges)
     ready = client.run(server)
@@ -96,14 +100,14 @@ def test_back_to_back(
     assert server.startup == {
         "CQL_VERSION": "3.4.7", "DRIVER_NAME": "test", **({"COMPRESSION": agreed} if agreed else {})
     }  # fmt: skip
-    # A login takes one token more than the server sends challenges.
+    # In a login, the client sends one token more than the server sends challenges.
     token_count = 0 if challenges is None else challenges + 1
     assert server.tokens == [b"first", b"second", b"third"][:token_count]
     if challenges is not None:
         assert Authenticated(b"welcome") in client.actions
         assert AuthenticationWanted("org.example.Authenticator") in client.actions
     assert (EnableSegments() in client.actions) is (version >= 5)
-    # Later messages are framed and compressed as negotiated, in both directions.
+    # After the handshake, messages are framed and compressed as negotiated, in both directions.
     client.writer.add(7, 7, 0, b"query " * 200)
     assert client.reader.feed(server.receive(client.writer.take())) == [
         (7, 8, 0, int32(3) + string("ks" * 500), version)
@@ -112,7 +116,9 @@ def test_back_to_back(
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_a_version_that_the_server_does_not_speak(twins: Twins, version: int) -> None:
-    """The client reports the refusal with the version that the server speaks."""
+    """If the server does not speak the version, the client reports the refusal with a version that
+    the server speaks.
+    """
     refused = Client(twins, version).run(Server(twins, versions=(3,)))
     assert isinstance(refused, VersionRefused)
     assert (refused.server_version, refused.offered) == (3, (5, 4, 3))
@@ -120,7 +126,9 @@ def test_a_version_that_the_server_does_not_speak(twins: Twins, version: int) ->
 
 
 def test_a_beta_version_that_is_not_opted_in_to() -> None:
-    """The client reports the refusal; with `allow_beta`, it sends the beta flag."""
+    """A beta version is used only with `allow_beta`, which sets the beta flag. Without it, the
+    client reports the refusal.
+    """
     protocol = ProtocolConnection(6)
     protocol.start()
     body = int32(0x0A) + string(
@@ -211,8 +219,8 @@ def test_scylla_extensions_are_negotiated(twins: Twins) -> None:
     assert {key for key in server.startup if key != "CQL_VERSION"} == {
         "SCYLLA_LWT_ADD_METADATA_MARK", "SCYLLA_RATE_LIMIT_ERROR", "TABLETS_ROUTING_V1"
     }  # fmt: skip
-    # These two extensions change the encoding of EXECUTE, so they are off unless the encoder
-    # supports them.
+    # These two extensions change how EXECUTE is encoded, so they are off unless the settings say
+    # that the encoder supports them.
     assert not features.tablets_routing_v2
     assert not features.use_metadata_id
     server = Server(twins, options=options)
@@ -260,7 +268,7 @@ EXPECTED = {
 
 
 def in_state(state: State) -> ProtocolConnection:
-    """Return a protocol connection in this state of the handshake."""
+    """Return a protocol connection that has got as far as `state` in its handshake."""
     protocol = ProtocolConnection(4)
     protocol.start()
     if state is not State.OPTIONS_SENT:
@@ -314,7 +322,9 @@ def test_calls_in_a_wrong_state_are_runtime_errors() -> None:
 
 
 def test_offered_versions() -> None:
-    """Versions that a server offers are sorted, the newest first, without beta versions."""
+    """The versions that a server offers are sorted, the newest first. Beta versions are left
+    out.
+    """
     assert offered_versions({"PROTOCOL_VERSIONS": ["3/v3", "4/v4", "5/v5", "6/v6-beta"]}) == (
         5,
         4,

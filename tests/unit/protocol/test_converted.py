@@ -1,4 +1,6 @@
-"""Bind plans and row plans of columns with converters, in both implementations."""
+"""Bind plans and row plans of columns with converters that an application has registered, in both
+implementations.
+"""
 
 from __future__ import annotations
 
@@ -43,13 +45,15 @@ UDT = UserType.make_udt_class("ks", "money", ("amount", "currency"), (LongType, 
 
 @pytest.fixture
 def registry(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Iterator[CodecRegistry]:
-    """An empty registry, with the codecs of the implementation under test."""
-    # Types cache their codecs and fast methods (see `calls`), which must all belong to the
-    # implementation under test.
+    """Yield an empty registry of converters, while all types use the codecs of the implementation
+    under test.
+    """
+    # Types cache their codecs and fast methods (see `calls`). Clear these caches, because they
+    # belong to the implementation in use so far.
     withdraw()
     monkeypatch.setattr("cassandra._impl.codecs", twins.codecs)
     monkeypatch.setattr("cassandra._impl.rows", twins.rows)
-    # makes the types build their codecs again
+    # A new number makes all types build their codecs again.
     _CodecCache.current += 1
     yield CodecRegistry()
     withdraw()
@@ -61,7 +65,7 @@ def column(cql_type: Any, name: str = "c", keyspace: str = "ks") -> ColumnMetada
 
 
 class Plans:
-    """The bind plan and the row plan of a column."""
+    """The bind plan and the row plan of some columns, with the converters of a registry."""
 
     def __init__(self, twins: Twins, registry: CodecRegistry, *columns: ColumnMetadata) -> None:
         assert registry.converters is not None
@@ -78,7 +82,9 @@ class Plans:
         return encoded
 
     def read(self, *values: Any) -> tuple[Any, ...]:
-        """Encode plain values as a row; return the converted values that are read from it."""
+        """Encode plain values as a row, and return the values that reading the row gives,
+        converted.
+        """
         body = self.plain.bind(values, 5).data
         (row,) = self.metadata.row_plan.tuples(body, 0, 1)
         result: tuple[Any, ...] = row
@@ -112,7 +118,7 @@ def test_converters_of_types_apply_inside_other_types_too(
     assert column_plans.bind(value) == column_plans.plain_bytes(plain)
     (read,) = column_plans.read(plain)
     assert column_plans.bind(read) == column_plans.plain_bytes(plain)
-    # The values inside are of the class Color, except nulls, which are not converted.
+    # Every value in the result is a Color, except nulls, which are not converted.
     assert "Color" in repr(read) or plain == (None, None)
 
 
@@ -126,7 +132,7 @@ def test_converters_of_types_apply_inside_other_types_too(
 def test_a_user_defined_type(
     registry: CodecRegistry, plans: Any, registered_name: str, cql_type: Any, value: Any, plain: Any
 ) -> None:
-    """A converter that is registered for the type's name converts both ways."""
+    """A converter that is registered by the name of a user-defined type converts both ways."""
     registry.register_type(registered_name, MONEY)
     column_plans = plans(column(cql_type))
     assert column_plans.bind(value) == column_plans.plain_bytes(plain)
@@ -139,7 +145,7 @@ def test_the_converter_of_the_outermost_type_is_used(registry: CodecRegistry, pl
     list_plans = plans(column("ListType(UTF8Type)"))
     assert list_plans.bind("a b") == list_plans.plain_bytes(["a", "b"])
     assert list_plans.read(["a", "b"]) == ("a b",)
-    # The same converter is used for lists inside another list.
+    # The converter also applies to lists that are elements of another list.
     outer = plans(column("ListType(FrozenType(ListType(UTF8Type)))"))
     assert outer.read([["a", "b"], ["c"]]) == (["a b", "c"],)
 
@@ -159,7 +165,7 @@ def test_converters_of_classes_apply_inside_values(registry: CodecRegistry, plan
     registry.register_class(Color, lambda color: color.value)
     many = plans(column("UTF8Type"), column("FrozenType(ListType(UTF8Type))"), column("Int32Type"))
     assert many.bind(Color.RED, [Color.RED, "x"], 5) == many.plain_bytes("red", ["red", "x"], 5)
-    # converters of classes only apply to bound values, so rows are read as before
+    # Converters of classes apply only to bound values, so rows are read without conversion.
     assert type(many.metadata) is ResultMetadata
 
 
@@ -190,12 +196,12 @@ def test_nulls_and_unset_values_are_not_converted(registry: CodecRegistry, plans
 
 
 def test_empty_values(registry: CodecRegistry, plans: Any) -> None:
-    """Empty texts are converted; empty numbers are null and are not."""
+    """An empty text is converted. An empty number is null, so it is not converted."""
     registry.register_type("text", Converter(None, lambda text: f"<{text}>"))
     registry.register_type("int", Converter(None, lambda number: 1 / 0))
     both = plans(column("UTF8Type"), column("Int32Type", "d"))
     assert both.read("", None) == ("<>", None)
-    # An int of zero bytes, which old clients could write, is null and not converted.
+    # An int of zero bytes, which old clients could write, is read as null and not converted.
     assert both.metadata.row_plan.tuples(bytes(8), 0, 1) == [("<>", None)]
 
 
@@ -212,7 +218,8 @@ def test_markers_of_in_are_converted_and_those_without_a_column_are_not(
 ) -> None:
     registry.register_column("ks.t.c", COLOR)
     registry.register_type("bigint", Converter(lambda value: 1 / 0))
-    # Servers describe the marker of `c IN ?` as a list with the name "in(c)".
+    # Servers describe the marker of `c IN ?` as a list with the name "in(c)", and its elements are
+    # converted.
     markers = plans(
         column("ListType(UTF8Type)", "in(c)"),
         column("ListType(UTF8Type)", "IN(d)"),
@@ -230,7 +237,7 @@ def test_values_of_system_tables_are_not_converted(registry: CodecRegistry, plan
         system = plans(column("UTF8Type", keyspace=keyspace))
         assert system.bind("x") == [b"x"]
         assert system.read("x") == ("x",)
-    # A converter that names a system column explicitly is used.
+    # If a converter was registered for a system column by name, it is used.
     assert registry.converters is not None
     local = ResultMetadata([ColumnMetadata("system", "local", "key", UTF8Type)])
     assert is_converted(converting(local, registry.converters).columns[0].type)
@@ -285,7 +292,7 @@ def test_converted_metadata_shows_the_server_s_types(registry: CodecRegistry) ->
     assert isinstance(as_arrays, converted.ConvertedMetadata)
     assert as_arrays.vectors == "array"
     assert as_arrays is result.with_vectors("array")
-    # Converters cannot be pickled in general, so a copy has the server's metadata.
+    # Converters may not be picklable, so the copy has only the server's metadata.
     copied = pickle.loads(pickle.dumps(result))
     assert type(copied) is ResultMetadata
     assert copied.columns == metadata.columns
@@ -311,11 +318,12 @@ def test_encrypted_columns_are_converted_after_decryption(
     columns = bound_columns(encrypted.bound_columns(server_columns, policy), converters)
     block = twins.bind.BindPlan(columns).bind((value,), 5)
     clear = policy.decrypt(ColDesc("ks", "t", "c"), block.values()[0])
-    # Also as a list, the bytes end with those of its last element.
+    # The encoding of a list ends with that of its last element, so this holds for both cases.
     assert clear.endswith(b"red")
     metadata = converting(encrypted.decrypting(ResultMetadata(server_columns), policy), converters)
     assert metadata.row_plan.tuples(block.data, 0, 1) == [(value,)]
-    # Decrypting the metadata again starts with the server's types, not with converted ones.
+    # If metadata is decrypted again, the result is based on the server's types, not on the
+    # converted ones.
     metadata_again = converting(encrypted.decrypting(metadata, policy), converters)
     assert metadata_again.row_plan.tuples(block.data, 0, 1) == [(value,)]
     plan = twins.bind.BindPlan(columns)

@@ -1,4 +1,6 @@
-"""Protocol handlers: applications change encoding and decoding by subclassing them."""
+"""Protocol handlers: applications change the encoding and decoding of messages by subclassing
+them.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ def decode(
 
 
 def test_decode_message() -> None:
-    """The handler returns a result message with its stream id and rows."""
+    """`decode_message` returns a result message with its stream id and rows."""
     message = decode(ProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC))
     assert type(message) is ResultMessage
     assert (message.stream_id, message.parsed_rows) == (9, [(5, "five")])
@@ -57,7 +59,7 @@ def test_result_metadata_may_be_a_list_of_columns() -> None:
         assert decode(ProtocolHandler, without_metadata, metadata=metadata).parsed_rows == [
             (5, "five")
         ]
-    # The metadata is built once for all lists with the same columns.
+    # For equal lists of columns, the metadata is built only once.
     columns = list(with_metadata.column_metadata)
     cached = decode(ProtocolHandler, without_metadata, metadata=columns).metadata
     assert decode(ProtocolHandler, without_metadata, metadata=list(columns)).metadata is cached
@@ -114,12 +116,12 @@ def test_replacing_message_types_of_the_default_handler_has_an_effect(
         {**get_registered_classes(), RESULT: ReplacedResult},
     )
     assert type(decode(ProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC))) is ReplacedResult
-    # Other handlers keep their own classes.
+    # Handlers of other classes still use their own message classes.
     assert type(decode(_ProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC))) is ResultMessage
 
 
 def test_lazy_rows() -> None:
-    """Rows are decoded while they are read, and a damaged row raises an error only when it is
+    """Rows are decoded one at a time while they are read, so a damaged row raises only when it is
     reached.
     """
     content = int32(2) + value(int32(5)) + value(b"five") + value(b"bad") + value(b"x")
@@ -128,7 +130,7 @@ def test_lazy_rows() -> None:
     assert next(lazy_rows) == (5, "five")
     with pytest.raises(ValueError, match="row 1"):
         next(lazy_rows)
-    # Each iteration begins with the first row.
+    # Each new iteration begins with the first row.
     assert next(iter(message.parsed_rows)) == (5, "five")
     lazy = decode(LazyProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC))
     assert lazy.decode(dict_factory) == [{"a": 5, "b": "five"}]
@@ -183,7 +185,7 @@ def test_numpy_arrays_have_the_dtypes_of_other_drivers(type_name: str) -> None:
             ROWS_GLOBAL_TABLES_SPEC, specs=specs, content=int32(1) + value(data), count=1
         )
         full_column = decode(NumpyProtocolHandler, without_nulls).parsed_rows["c"]
-        # masked also without nulls
+        # The array is masked even if there are no nulls.
         assert isinstance(full_column, numpy.ma.MaskedArray)
         assert full_column.mask.tolist() == [False]
     else:
@@ -202,7 +204,7 @@ def test_a_row_factory_gets_names_and_arrays() -> None:
 
 @pytest.mark.parametrize("type_name", KINDS)
 def test_numpy_arrays(type_name: str) -> None:
-    """A column of each type without nulls becomes an array that is writable and not masked."""
+    """A column without nulls becomes an array that is writable and not masked, for each type."""
     code, data, dtype, expected = KINDS[type_name]
     specs = TABLE + string("c") + short(code)
     message = decode(
@@ -237,12 +239,12 @@ def test_numpy_nulls_are_masked() -> None:
     arrays = decode(Typed, rows(ROWS_GLOBAL_TABLES_SPEC, content=content)).parsed_rows
     assert arrays["a"].mask.tolist() == [False, True, False]
     assert arrays["a"].compressed().tolist() == [1, 3]
-    # Texts are objects, which need no mask.
+    # A column of texts is an array of objects, in which None needs no mask.
     assert arrays["b"].tolist() == ["x", None, ""]
 
 
 def test_numpy_of_an_empty_page_and_of_another_result() -> None:
-    """An empty page has empty arrays, and a result without rows has none."""
+    """An empty page has arrays of length 0; the result of another kind has no arrays."""
     arrays = decode(Typed, rows(ROWS_GLOBAL_TABLES_SPEC, content=int32(0))).parsed_rows
     assert [len(array) for array in arrays.values()] == [0, 0]
     assert decode(NumpyProtocolHandler, int32(1)).parsed_rows is None

@@ -1,4 +1,4 @@
-"""Row plans decode pages of bytes to rows."""
+"""Row plans, which decode the bytes of a page to rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def plan(twins: Twins, names: tuple[str, ...] = NAMES) -> Any:
 
 
 def test_tuples(twins: Twins) -> None:
-    """Rows are decoded from any position, and bytes after the last row are ignored."""
+    """Rows can be decoded from any position in the page. Bytes after the last row are ignored."""
     assert plan(twins).tuples(PAGE, 0, 3) == ROWS
     assert plan(twins).tuples(b"head" + PAGE, 4, 3) == ROWS
     assert plan(twins).tuples(PAGE, 0, 0) == []
@@ -53,7 +53,7 @@ def test_dicts_of_any_width_have_their_own_keys_and_values(twins: Twins, width: 
     assert list(second.items()) == list(zip(names, range(width, 2 * width), strict=True))
     first["more"] = 1
     second.clear()
-    # Changes to earlier dicts do not affect later ones.
+    # The changes to the earlier dicts have no effect on those that are decoded later.
     assert ints.dicts(page, 0, 1) == [dict(zip(names, range(width), strict=True))]
 
 
@@ -67,7 +67,7 @@ def test_a_name_that_comes_twice_keeps_the_last_value(twins: Twins) -> None:
 
 
 class Name(str):
-    """A name of a subclass of str."""
+    """A column name of a subclass of str."""
 
 
 def test_names_may_be_of_a_class_derived_from_str(twins: Twins) -> None:
@@ -79,10 +79,10 @@ def test_names_may_be_of_a_class_derived_from_str(twins: Twins) -> None:
     "rows", [[(1, 2), (3, 4)], [[1, 2], (3, 4)], (iter(row) for row in [(1, 2), (3, 4)]), []]
 )
 def test_rows_of_any_kind_as_dicts(twins: Twins, rows: Any) -> None:
-    """Rows that are tuples, lists or iterators become dicts."""
+    """Rows that are tuples, lists or iterators can become dicts."""
     row_list = list(rows)
     expected = [{"a": 1, "b": 2}, {"a": 3, "b": 4}] if row_list else []
-    # an iterator of iterators, which can be read only once
+    # The rows are an iterator of iterators, each of which can be read only once.
     unread = iter([iter([*row]) for row in [(1, 2), (3, 4)]]) if row_list else row_list
     assert twins.rows.dicts_of(["a", "b"], unread) == expected
     if row_list and not hasattr(row_list[0], "__next__"):
@@ -90,7 +90,7 @@ def test_rows_of_any_kind_as_dicts(twins: Twins, rows: Any) -> None:
 
 
 def test_no_rows_need_no_names(twins: Twins) -> None:
-    """A result without columns may have None in place of names."""
+    """For a result without columns, the names may be None."""
     assert twins.rows.dicts_of(None, []) == []
     assert twins.rows.dicts_of(iter("ab"), [(1, 2), (3, 4)]) == [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
 
@@ -103,7 +103,9 @@ def test_rows_of_another_length_are_refused(twins: Twins, row: Any) -> None:
 
 @pytest.mark.parametrize("size", range(40))
 def test_texts_of_any_length_and_with_any_character_anywhere(twins: Twins, size: int) -> None:
-    """Texts are decoded, and the error for a wrong byte names its position."""
+    """Texts of any length are decoded. The error for an invalid byte names its position in the
+    text.
+    """
     codec = twins.codecs.text()
     plain = "abcdefghijklmnopqrstuvwxyz0123456789ABCD"[:size]
     texts = [plain, plain + "\x7f"]
@@ -116,7 +118,8 @@ def test_texts_of_any_length_and_with_any_character_anywhere(twins: Twins, size:
         assert codec.decode(text.encode()) == text
     page = b"".join(value(text.encode()) for text in texts)
     assert twins.rows.RowPlan(("a",), [codec]).columns(page, 0, len(texts)) == [texts]
-    # a stray continuation byte, a byte that UTF-8 never has, and a cut sequence of two bytes
+    # Invalid are: a continuation byte alone, a byte that UTF-8 never has, and a sequence of two
+    # bytes without the second.
     for position in range(size + 1):
         for bad in (b"\x80", b"\xff", b"\xc3"):
             with pytest.raises(DecodeError, match=f"byte {position} is not valid UTF-8"):
@@ -137,13 +140,13 @@ def test_named_tuples_share_one_class(twins: Twins) -> None:
 
 
 def test_columns(twins: Twins) -> None:
-    """Pages can be decoded to lists of columns, also without rows."""
+    """A page can be decoded to one list for each column; without rows, the lists are empty."""
     assert plan(twins).columns(PAGE, 0, 3) == [list(column) for column in zip(*ROWS, strict=True)]
     assert plan(twins).columns(PAGE, 0, 0) == [[], [], []]
 
 
 def test_iterate(twins: Twins) -> None:
-    """An iterator decodes row by row."""
+    """`iterate` decodes one row at a time."""
     rows = plan(twins).iterate(PAGE, 0, 3)
     assert next(rows) == ROWS[0]
     assert list(rows) == ROWS[1:]
@@ -191,7 +194,7 @@ def test_a_claimed_count_is_checked_first(
 def test_a_length_past_the_end(twins: Twins, size: int) -> None:
     numbers = twins.rows.RowPlan(("a",), [twins.codecs.blob()])
     body = int32(size) + b"abc"
-    # Each negative length is a null.
+    # Any negative length means null.
     if size < 0:
         assert numbers.tuples(body, 0, 1) == [(None,)]
     else:
@@ -243,7 +246,7 @@ def test_values_equal_to_the_previous_row_are_not_decoded_again(twins: Twins) ->
 
 
 def test_shared_columns_of_no_rows(twins: Twins) -> None:
-    """There is an empty list for each column."""
+    """Without rows, there is an empty list for each column."""
     assert twins.rows.shared_columns([bytes, bytes], b"", 0, 0) == [[], []]
     assert twins.rows.shared_columns([], b"", 0, 0) == []
 
@@ -265,7 +268,7 @@ def test_every_cut_of_shared_columns_is_an_error(twins: Twins) -> None:
 
 
 def specs(*type_options: bytes, is_global: bool = True) -> bytes:
-    """Return the beginning of a RESULT of rows, up to its columns."""
+    """Return the beginning of a RESULT of rows, up to the end of its column specs."""
     table = string("ks") + string("t")
     columns = [string(f"c{index}") + type_option for index, type_option in enumerate(type_options)]
     return b"".join(
@@ -305,8 +308,8 @@ def test_columns_end_is_0_unless_the_bytes_alone_decide_the_columns(twins: Twins
     columns_end = twins.rows.columns_end
     body = specs(INT, TEXT)
     user_type = short(0x30) + string("ks") + string("u") + short(1) + string("f") + INT
-    # other kinds of result, user types (which may be registered for a class), unknown types,
-    # other flags, and a column count that the bytes do not have
+    # `columns_end` gives up for other kinds of result, user-defined types (for which a class may be
+    # registered), unknown types, other flags, and a wrong number of columns.
     for other_body in (
         int32(1),
         b"",

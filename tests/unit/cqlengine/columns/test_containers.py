@@ -1,4 +1,4 @@
-"""Columns of lists, sets, maps, tuples and user-defined types."""
+"""Columns of the object mapper for lists, sets, maps, tuples and user-defined types."""
 
 from __future__ import annotations
 
@@ -30,13 +30,15 @@ TYPES = [
 
 @pytest.mark.parametrize(("column", "text"), TYPES, ids=lambda value: repr(value)[:40])
 def test_types(column: c.Column[Any], text: str) -> None:
-    """Each column has the expected CQL type, alone and in the column's definition."""
+    """Each column has the expected CQL type, as an attribute and in the definition of the
+    column.
+    """
     assert named(column).db_type == column.cql_type == text
     assert column.get_column_def() == f'"column" {text}'
 
 
 def test_inner_user_defined_types_are_listed_first() -> None:
-    """User-defined types are listed before the types that contain them."""
+    """`resolve_udts` lists a user-defined type before the types that contain it."""
 
     class Outer(UserType):
         inner = c.List(c.UserDefinedType(Address))
@@ -262,7 +264,7 @@ def test_values_of_rows_that_are_no_collections_are_refused() -> None:
 
 
 class Shouting(c.Text):
-    """A column whose values are in upper case in the database."""
+    """A text column whose values are converted to upper case for the database."""
 
     def to_database(self, value: Any) -> Any:
         return None if value is None else value.upper()

@@ -1,5 +1,7 @@
-"""Arrays of numbers: values that support the buffer protocol are encoded, and vectors are decoded
-into arrays and buffers.
+"""Arrays of numbers.
+
+Values that support the buffer protocol can be encoded, and vectors can be decoded into arrays and
+buffers.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ KINDS = {
 
 
 def list_body(code: str, values: list[Any]) -> bytes:
-    """Return the encoded list, built with struct according to native_protocol_v5.spec."""
+    """Return the encoding of a list, built with `struct` as native_protocol_v5.spec describes
+    it.
+    """
     width = KINDS[code][1]
     return struct.pack(">i", len(values)) + b"".join(
         struct.pack(f">i{code}", width, value) for value in values
@@ -65,11 +69,11 @@ def list_body(code: str, values: list[Any]) -> bytes:
 def test_numpy_of_any_kind_order_and_stride(
     twins: Twins, code: str, source: str, layout: str
 ) -> None:
-    # "b1" would be a bool for NumPy
+    # The code "b1" would mean a bool to NumPy.
     dtype = numpy.dtype("i1" if source == "b1" else source)
     values = [1, 0, 1, 1, 0] if source == "?" else [1, 2, 3, 100, 0]
     flat = numpy.array(values, dtype)
-    # the same values in different memory layouts
+    # Put the same values into different memory layouts.
     if layout == "strided":
         wide = numpy.zeros(10, dtype)
         wide[::2] = flat
@@ -87,7 +91,7 @@ def test_numpy_of_any_kind_order_and_stride(
         flat = raw.view(dtype)
     cqltype = KINDS[code][0]
     list_codec = list_of(cqltype).build_codec(twins.codecs)
-    # an array of floats is no array of integers, even if all numbers are integral
+    # An array of floats is refused as a list of integers, even if all its numbers are whole.
     if dtype.kind == "f" and code not in "fd":
         with pytest.raises(TypeError, match=r"^element 0 of list<.*is not an integer$"):
             list_codec.encode(flat)
@@ -109,11 +113,13 @@ def test_numpy_of_any_kind_order_and_stride(
     ],
 )
 def test_other_objects_with_a_buffer(twins: Twins, exporter: Any) -> None:
-    """Arrays, bytearrays and memoryviews of numbers are encoded like NumPy's arrays."""
+    """Arrays, bytearrays and memoryviews of numbers are encoded in the same way as NumPy's
+    arrays.
+    """
     assert vector_of(t.DoubleType, 3).build_codec(twins.codecs).encode(exporter) == struct.pack(
         ">3d", 1, 2, 255
     )
-    # an array of floats is no list of integers
+    # An array of floats is refused as a list of integers.
     if not (isinstance(exporter, array.array) and exporter.typecode == "d"):
         assert list_of(t.LongType).build_codec(twins.codecs).encode(exporter) == list_body(
             "q", [1, 2, 255]
@@ -137,18 +143,18 @@ def test_elements_out_of_range_are_named(
 
 
 def test_wrong_shapes(twins: Twins) -> None:
-    """Arrays of the wrong length, number of dimensions or type are refused."""
+    """Arrays of a wrong length, number of dimensions or type are refused."""
     vector = vector_of(t.FloatType, 3).build_codec(twins.codecs)
     with pytest.raises(ValueError, match="has 2 elements, vector<float, 3> takes 3"):
         vector.encode(numpy.zeros(2, "f4"))
     with pytest.raises(TypeError, match="element 0 of vector<float, 3>"):
-        # The elements of an array with two dimensions are arrays.
+        # In an array with two dimensions, the elements are themselves arrays.
         vector.encode(numpy.zeros((3, 2), "f4"))
     with pytest.raises(TypeError, match="is not a collection"):
         vector.encode(numpy.float32(1))
     with pytest.raises(TypeError, match="element 0 of vector<float, 3>"):
         vector.encode(numpy.array(["a", "b", "c"]))
-    # An array of objects is encoded like a list.
+    # An array of Python objects is encoded like a list.
     assert vector.encode(numpy.array([1.5, 2, 3], object)) == struct.pack(">3f", 1.5, 2, 3)
     assert list_of(t.Int32Type).build_codec(twins.codecs).encode(numpy.array([], "i4")) == bytes(4)
 
@@ -175,7 +181,7 @@ def test_vectors_read_as_arrays(twins: Twins, code: str) -> None:
     assert as_numpy.dtype.isnative
     assert as_numpy.flags.writeable
     assert as_numpy.tolist() == [1, -2, 3]
-    # Vectors inside other types become arrays, too; vectors of other elements stay lists.
+    # Vectors of numbers become arrays inside other types, too. Vectors of other types stay lists.
     list_codec = list_of(cqltype).build_codec(twins.codecs, 5, "numpy")
     assert isinstance(list_codec.decode(struct.pack(">ii", 1, len(body)) + body)[0], numpy.ndarray)
     assert vector_of(t.UTF8Type, 1).build_codec(twins.codecs, 5, "numpy").decode(b"\x01a") == ["a"]
@@ -188,8 +194,9 @@ def test_an_unknown_vector_type_is_refused(twins: Twins) -> None:
 
 @pytest.mark.parametrize("code", KINDS)
 def test_deserialize_into_a_buffer_of_the_caller(twins: Twins, code: str) -> None:
-    """Elements are written into the buffer, the number of elements is returned, and the rest
-    stays.
+    """`deserialize_into` writes the elements into the caller's buffer, and returns their number.
+
+    The rest of the buffer does not change.
     """
     cqltype, _ = KINDS[code]
     values = [1, -2, 3]
@@ -199,7 +206,7 @@ def test_deserialize_into_a_buffer_of_the_caller(twins: Twins, code: str) -> Non
         target = array.array(code, [9] * 5)
         assert codec.deserialize_into(body, target) == 3
         assert list(target) == [1, -2, 3, 9, 9]
-        # an array whose numbers have the other byte order
+        # This array has its numbers in the other byte order.
         swapped_array = numpy.zeros(3, numpy.dtype(code).newbyteorder())
         assert codec.deserialize_into(memoryview(body), swapped_array) == 3
         assert swapped_array.tolist() == values
@@ -215,7 +222,7 @@ def test_unsuitable_buffers_are_refused(twins: Twins) -> None:
     body = list_body("i", [1, 2])
     read_only = numpy.zeros(2, "i4")
     read_only.flags.writeable = False
-    # read-only, of other types, not contiguous, with two dimensions, or of bytes
+    # These buffers are read-only, of another type, not contiguous, of two dimensions, or of bytes.
     unsuitable: list[Any] = [
         read_only,
         numpy.zeros(2, "f4"),
@@ -229,17 +236,17 @@ def test_unsuitable_buffers_are_refused(twins: Twins) -> None:
     for buffer in unsuitable:
         with pytest.raises(TypeError, match="the buffer to decode into must be writable"):
             codec.deserialize_into(body, buffer)
-    # too small, and not a buffer
+    # This one is too small, and this one is not a buffer.
     with pytest.raises(ValueError, match="2 elements do not fit a buffer of 1"):
         codec.deserialize_into(body, array.array("i", [0]))
     with pytest.raises(TypeError):
         codec.deserialize_into(body, [0, 0])
-    # bodies that cannot be decoded into a buffer
+    # These bodies cannot be decoded into a buffer.
     with pytest.raises(DecodeError, match="null or empty elements"):
         codec.deserialize_into(bytes.fromhex("00000001" + "ffffffff"), array.array("i", [0]))
     with pytest.raises(DecodeError, match="truncated"):
         codec.deserialize_into(body[:-1], array.array("i", [0, 0]))
-    # a list of a type that is no number
+    # The list's elements are not numbers.
     with pytest.raises(TypeError, match="is not a list, set or vector of numbers"):
         list_of(t.UTF8Type).build_codec(twins.codecs).deserialize_into(
             body, array.array("i", [0, 0])
@@ -254,8 +261,8 @@ def test_decoding_a_vector_into_the_memory_it_is_read_from(twins: Twins, shift: 
     body = struct.pack(">8f", *range(8))
     memory = bytearray(48)
     memory[8:40] = body
-    # The target overlaps the source (bytes 8 to 40), from 8 bytes before it to 4 bytes behind its
-    # start.
+    # The target overlaps the source, which is bytes 8 to 40. It begins between 8 bytes before the
+    # source and 4 bytes after the source's start.
     target = memoryview(memory)[shift : shift + 32].cast("f")
     assert (
         vector_of(t.FloatType, 8)
@@ -269,7 +276,7 @@ def test_decoding_a_vector_into_the_memory_it_is_read_from(twins: Twins, shift: 
 def test_decoding_a_list_into_the_memory_it_is_read_from(twins: Twins) -> None:
     body = list_body("i", list(range(8)))
     memory = bytearray(body)
-    # The target overlaps the source, whose elements have 8 bytes: the length and the number.
+    # The target overlaps the source, in which an element has 8 bytes: the length and the number.
     target = memoryview(memory)[4:36].cast("i")
     assert (
         list_of(t.Int32Type).build_codec(twins.codecs).deserialize_into(memoryview(memory), target)
@@ -291,10 +298,11 @@ def test_floats_that_are_read_are_ordinary_floats(twins: Twins, code: str) -> No
         values = codec.decode(body)
         assert list(map(repr, values)) == list(map(repr, FLOATS))
         assert {type(value) for value in values} == {float}
-        # Compiled code creates the floats itself, so they must have the same reference counts.
+        # Compiled code creates these floats without Python's constructor, so check that their
+        # reference counts are right.
         ordinary_floats = [float(text) for text in map(repr, FLOATS)]
         assert list(map(sys.getrefcount, values)) == list(map(sys.getrefcount, ordinary_floats))
-        # Each is an object of its own.
+        # No two floats are the same object.
         assert len({id(value) for value in values}) == 32
         assert gc.is_tracked(values)
 
@@ -306,7 +314,7 @@ def test_memory_of_decoded_floats_is_freed(twins: Twins) -> None:
     count_before = sys.getallocatedblocks()
     for _ in range(20):
         codec.decode(body)
-    # 20 turns of 500 floats would be 10,000 blocks.
+    # If the 500 floats of each of the 20 turns leaked, there would be 10,000 blocks more.
     assert sys.getallocatedblocks() - count_before < 500
 
 
@@ -314,7 +322,9 @@ def test_memory_of_decoded_floats_is_freed(twins: Twins) -> None:
 @pytest.mark.parametrize("length", [-1, 0, 3, 9])
 @pytest.mark.parametrize("position", [0, 10, 19])
 def test_an_odd_length_among_floats(twins: Twins, code: str, length: int, position: int) -> None:
-    """An element without bytes is None, and one of another length is an error with its position."""
+    """Among floats, an element of zero or negative length is None. One of another length is an
+    error with its position.
+    """
     codec = list_of(KINDS[code][0]).build_codec(twins.codecs)
     valid_body = list_body(code, [float(n) for n in range(20)])
     float_size = KINDS[code][1]
@@ -329,6 +339,6 @@ def test_an_odd_length_among_floats(twins: Twins, code: str, length: int, positi
         values = [float(n) for n in range(20)]
         assert codec.decode(body) == [*values[:position], None, *values[position + 1 :]]
     else:
-        # The name of a list begins with "list<", the type of its elements is named in the error.
+        # `cql_name[5:]` is the name of the element type, without the "list<" before it.
         with pytest.raises(DecodeError, match=f"element {position} of list<{codec.cql_name[5:]}"):
             codec.decode(body)

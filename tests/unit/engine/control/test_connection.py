@@ -1,4 +1,4 @@
-"""The steps of the control connection and their order, on fakes without a socket."""
+"""The steps of the control connection and their order, with fakes in place of sockets."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ A, B = DefaultEndPoint("10.0.0.1"), DefaultEndPoint("10.0.0.2")
 
 
 class NoDelay:
-    """A reconnection policy whose attempts are due at once."""
+    """A reconnection policy without any delay."""
 
     def new_schedule(self) -> Iterator[float]:
         while True:
@@ -50,7 +50,7 @@ class ControlParts:
 
     def __init__(self, *endpoints: EndPoint, **changed: Any) -> None:
         self.happened: list[Any] = []
-        self.enabled = True  # schema metadata
+        self.enabled = True  # schema metadata is enabled
         self.errors: dict[str, list[Exception]] = {}
         self.opened: list[Any] = []
         self.metadata = Metadata()
@@ -77,7 +77,7 @@ class ControlParts:
         self.control.on_adopted = lambda connection: self.happened.append("adopted")
 
     def fail(self, step: str, *errors: Exception) -> None:
-        """Make the next calls of a step raise these errors, one each."""
+        """Make the next calls of a step fail: each raises the next of these errors."""
         self.errors[step] = list(errors)
 
     def step(self, name: str) -> None:
@@ -160,7 +160,7 @@ async def test_refused_credentials_are_not_tried_at_the_next_contact_point() -> 
         parts.fail(f"open {endpoint.address}", AuthenticationFailed("bad password"))
     with pytest.raises(LoginRefused):
         await parts.control.connect()
-    # Only one contact point was tried.
+    # After the refused login, no other contact point was tried.
     assert len(parts.happened) == 1
 
 
@@ -196,7 +196,7 @@ async def test_attempts_continue_until_a_host_answers() -> None:
     while parts.control.connection is None:
         parts.control.on_host_up()
         await run_loop_turns(1)
-    # The first connect, three failures, and a success.
+    # It was opened at the first connect, in three attempts that failed, and in a successful one.
     assert parts.happened.count("open 10.0.0.1") == 5
 
 
@@ -285,7 +285,7 @@ async def test_a_connection_that_opens_during_close_is_closed() -> None:
     async def shut_down(connection: Any, local: Host) -> None:
         parts.control.close()
 
-    # The last step before the connection is adopted.
+    # `on_connected` is called as the last step before the connection is adopted.
     parts.on_connected = shut_down  # type: ignore[method-assign]
     await parts.control.connect()
     assert parts.opened[0].closed

@@ -1,4 +1,6 @@
-"""The control connection on fake nodes moves to other hosts, comes back, and misses no event."""
+"""The control connection on fake nodes: it moves to other hosts, comes back, and misses no
+event.
+"""
 
 from __future__ import annotations
 
@@ -55,14 +57,14 @@ async def test_the_control_connection_moves_on(nodes: FakeCluster, ending: str) 
         await until_on_loop(
             lambda: sum(node.count(Opcode.REGISTER) for node in nodes.nodes) > registrations_before
         )
-        # The new control connection receives events from now on.
+        # From here on, the new control connection receives events.
         added = await call_in_thread(nodes.add_node)
         await events.expect("add", added.address)
         assert (await session.execute(IDEMPOTENT_READ)).all() != []
 
 
 async def test_a_control_connection_that_does_not_answer_is_left(nodes: FakeCluster) -> None:
-    """If the node list cannot be read over a control connection, the next host is used."""
+    """If the list of nodes cannot be read over a control connection, another host is used."""
     async with connected(nodes, control_connection_timeout=0.1) as (cluster, _):
         events = HostEvents()
         cluster.register_listener(events)
@@ -82,7 +84,8 @@ async def test_a_node_added_while_all_nodes_were_down_is_found(
         cluster.register_listener(events)
         for node in nodes.nodes:
             await call_in_thread(node.stop)
-        added = await call_in_thread(nodes.add_node)  # no control connection hears of it
+        # no event is sent, since there is no control connection
+        added = await call_in_thread(nodes.add_node)
         for node in nodes.nodes[:3]:
             await call_in_thread(node.start)
         await events.expect("add", added.address)
@@ -106,7 +109,9 @@ async def test_the_control_connection_does_not_use_ignored_hosts(
 async def test_a_host_that_came_back_while_the_control_connection_moved_is_used(
     two_datacenters: FakeCluster,
 ) -> None:
-    """When the control connection is back, a host that came back in the meantime is used again."""
+    """If a host comes back while the control connection moves, no event tells so, but the host is
+    used again afterwards.
+    """
     policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=2)
     async with connected(two_datacenters, {"load_balancing_policy": policy}) as (cluster, _):
         core = cluster._core
@@ -146,7 +151,7 @@ async def test_hosts_are_tried_at_once_when_the_control_connection_is_back() -> 
 
 
 def wait_an_hour_between_attempts(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
-    """Make each wait for the next attempt of the control connection an hour long.
+    """Make the control connection wait an hour for each further attempt.
 
     :returns: an event that is set when the first attempt has failed.
     """
@@ -163,7 +168,9 @@ def wait_an_hour_between_attempts(monkeypatch: pytest.MonkeyPatch) -> asyncio.Ev
 async def test_the_control_connection_comes_back_with_the_first_host(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A host that comes up ends the wait of the control connection, here of an hour."""
+    """When a host comes up, the control connection does not wait any longer (here an hour), but
+    connects to it.
+    """
     attempt_failed = wait_an_hour_between_attempts(monkeypatch)
     with FakeNode() as node:
         async with connected(node) as (cluster, _):
@@ -180,7 +187,8 @@ async def test_the_control_connection_comes_back_with_the_first_host(
 async def test_the_control_connection_comes_back_with_any_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A new pool connection ends the wait of the control connection, here of an hour.
+    """When a pool opens a connection, the control connection does not wait any longer (here an
+    hour), but connects.
 
     A lost control connection alone does not mark the host as down, so there may be no "up" event.
     """
@@ -199,9 +207,12 @@ async def test_the_control_connection_comes_back_with_any_connection(
             await until_on_loop(lambda: cluster.get_control_connection_host() is not None)
 
 
-@pytest.mark.simulated(False)  # the translator waits in a thread
+# the translator blocks in a real thread, which a simulated clock cannot wait for
+@pytest.mark.simulated(False)
 async def test_a_control_connection_lost_during_address_translation_is_reopened() -> None:
-    """A control connection that is lost during a slow address translation is opened again."""
+    """If the new control connection is lost during a slow address translation, another one is
+    opened.
+    """
     with FakeCluster(2) as nodes:
         shall_lose, is_lost = threading.Event(), threading.Event()
 
@@ -211,7 +222,7 @@ async def test_a_control_connection_lost_during_address_translation_is_reopened(
                     shall_lose.clear()
                     for node in nodes.nodes:
                         node.drop_connections()
-                    # Return only after the driver has noticed that the new connection is lost.
+                    # Return only when the driver has noticed that the new connection is lost.
                     is_lost.wait(WAIT)
                 return addr
 
@@ -224,7 +235,8 @@ async def test_a_control_connection_lost_during_address_translation_is_reopened(
                 endpoint: Any, target: Any = None, is_control: bool = False
             ) -> Any:
                 connection = await open_connection(endpoint, target, is_control)
-                # The pool or the control connection that owns it replaces this callback later.
+                # The owner of the connection (a pool or the control connection) sets its own
+                # callback later.
                 connection.on_closed = lambda *_: is_lost.set()
                 return connection
 
@@ -239,7 +251,8 @@ async def test_a_control_connection_lost_during_address_translation_is_reopened(
 
 
 async def test_an_event_during_a_move_causes_a_second_reading() -> None:
-    """After an event that arrives while the control connection moves, the nodes are read again.
+    """If an event arrives while the control connection moves, the nodes are read once more
+    afterwards.
 
     The rows that are read during the move may be older than the event.
     """
@@ -256,9 +269,9 @@ async def test_an_event_during_a_move_causes_a_second_reading() -> None:
             before = readings(node)
             assert control.connection is not None
             control.connection.close(ConnectionException("lost"))
-            # As an event does.
+            # An event starts a refresh in the same way.
             control._start_refresh()
-            # One reading of the move, and one because of the event.
+            # One reading is part of the move, and one follows because of the event.
             await node.wait_until(lambda node: readings(node) == before + 2)
 
 
@@ -283,7 +296,8 @@ async def test_a_control_connection_that_is_often_lost_follows_the_policy(
                 assert control.connection is not None
                 control.connection.close(ConnectionException("lost"))
             await until_on_loop(lambda: control.connection is not None)
-            # The first three are reopened at once; for the other seven, the policy gives the delay.
+            # The first three connections are reopened at once. For the other seven, the
+            # reconnection policy gives the delay.
             assert len(delays) == 7
 
 
@@ -295,7 +309,8 @@ async def test_a_node_added_during_a_move_is_read_afterwards() -> None:
             control = core.control
             events = HostEvents()
             cluster.register_listener(events)
-            connection, control.connection = control.connection, None  # as during a move
+            # there is no control connection during a move
+            connection, control.connection = control.connection, None
             added = await call_in_thread(nodes.add_node)
             await until_on_loop(lambda: control._debouncer.due is not None)
             await until_on_loop(

@@ -1,4 +1,4 @@
-"""Hosts on fake nodes follow the events of servers and the rows of the node list."""
+"""Hosts on fake nodes follow the servers' events and the rows of the node list."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ pytestmark = pytest.mark.simulated
 
 @pytest.mark.parametrize("sends_new_node", [True, False])
 async def test_a_node_that_was_replaced_is_another_host(sends_new_node: bool) -> None:
-    """A node with the address of a lost node, but another host id, becomes another host.
+    """If a node has the address of a lost node but another host id, it becomes another host.
 
-    Some servers send only DOWN and UP, and no NEW_NODE.
+    Some servers send only DOWN and UP in this case, and no NEW_NODE.
     """
     with FakeCluster(2) as nodes:
         settings: Any = {
@@ -73,7 +73,9 @@ async def test_a_node_that_was_replaced_is_another_host(sends_new_node: bool) ->
 
 
 async def test_rows_without_tokens_are_ignored(nodes: FakeCluster) -> None:
-    """Rows without tokens are ignored. Nodes that join or have left leave such rows behind."""
+    """Rows without tokens are ignored, since nodes that are joining or have left leave such rows
+    behind.
+    """
     for node in nodes.nodes:
         node.peers = [*node.peers, FakeNode("127.0.0.99", nodes.port, tokens=())]
     async with connected(nodes) as (cluster, session):
@@ -155,7 +157,7 @@ async def test_unused_hosts_follow_events_without_a_connection(
         assert core is not None
         events = HostEvents()
         cluster.register_listener(events)
-        # The control connection may use any host, so choose a node without it.
+        # Choose a node that does not have the control connection, which may use any host.
         victim = next(
             node
             for node in two_datacenters.nodes[1:]
@@ -164,7 +166,7 @@ async def test_unused_hosts_follow_events_without_a_connection(
         opened = victim.count(Opcode.STARTUP)
         await call_in_thread(two_datacenters.tell, "STATUS_CHANGE", "DOWN", victim)
         await events.expect("down", victim.address)
-        # The driver does not try to connect to an unused host.
+        # The host is not used, so the driver does not try to connect to it.
         assert core.hosts._tries == {}
         await call_in_thread(two_datacenters.tell, "STATUS_CHANGE", "UP", victim)
         await events.expect("up", victim.address)
@@ -189,7 +191,7 @@ async def test_another_node_under_the_same_address_is_another_host() -> None:
             assert new_host is not None
             assert new_host is not host_before
             await until_on_loop(lambda: new_host.is_up is True)
-            # Listeners get each event once, in this order.
+            # Listeners get each event only once, in this order.
             assert events.seen == [(event, replaced.address) for event in ("remove", "add", "up")]
             assert any(host is new_host for host in session.get_pool_state())
             assert host_before is not None
@@ -199,7 +201,7 @@ async def test_another_node_under_the_same_address_is_another_host() -> None:
 async def test_a_node_found_under_a_new_address_has_moved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If a node is found under a new address through a contact point, its host gets this address.
+    """If a contact point leads to a known node under a new address, its host gets this address.
 
     This happens if all pods of a Kubernetes cluster get new addresses.
     """
@@ -225,9 +227,9 @@ async def test_a_node_found_under_a_new_address_has_moved(
 
 
 async def test_a_node_reached_by_another_address_stays_the_same_host() -> None:
-    """A node that is reached by another of its addresses stays the same host.
+    """If the driver reaches a known node by another of its addresses, the host stays the same.
 
-    The row of the node itself has the address that the driver knows.
+    The node's own row still has the address that the driver knows.
     """
     with FakeNode() as node:
         async with connected(node) as (cluster, _):
@@ -269,7 +271,7 @@ async def test_policies_follow_a_node_to_another_data_centre(
         await cluster.refresh_nodes()
         assert host not in set(policy.make_query_plan())
         await until_on_loop(lambda: len(pooled_addresses(session)) == 1)
-        # No host was added or removed, so listeners get no event.
+        # No host was added or removed, so listeners got no event.
         assert events.seen == []
 
 

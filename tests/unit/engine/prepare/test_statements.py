@@ -1,4 +1,7 @@
-"""Callers that prepare the same statement share one PREPARE, without a socket."""
+"""Callers that prepare the same statement at the same time share one PREPARE.
+
+The tests use no socket.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ NO_POLICIES: tuple[Any, Any] = (None, None)
 
 
 class Pool:
-    """A fake pool of one connection."""
+    """A fake pool that has one connection."""
 
     def __init__(self, host: Host) -> None:
         self.connection = fake_connection(host.address)
@@ -49,8 +52,8 @@ class Pool:
 class PreparerParts:
     """A `Preparer` with fakes of everything that it uses: one session with pools to two hosts.
 
-    `planned_bodies` has the bodies of requests that follow a query plan. `direct_addresses` has the
-    addresses of the hosts that the preparer sends to directly.
+    `planned_bodies` lists the bodies of requests that follow a query plan. `direct_addresses` lists
+    the addresses of the hosts to which the preparer sends directly.
     """
 
     protocol_version = 5
@@ -142,13 +145,13 @@ async def test_callers_with_the_same_query_share_a_prepare() -> None:
     other = asyncio.ensure_future(parts.prepare("SELECT 1"))
     with_payload = asyncio.ensure_future(parts.prepare(payload={"k": b"v"}))
     await run_loop_turns()
-    # One PREPARE for the five callers, and one each for another query and for another payload.
+    # The five callers share one PREPARE. The other query, and the other payload, need one each.
     assert sorted(body.query for body in parts.planned_bodies) == sorted([READ, "SELECT 1", READ])
     parts.gate.set()
     prepared = await asyncio.gather(*callers, other, with_payload)
     assert (
         len({id(statement) for statement in prepared}) == 7
-    )  # 5 + 2 callers, each with its own statement
+    )  # each of the 5 + 2 callers gets its own statement object
 
 
 async def test_a_cancelled_caller_does_not_affect_the_others() -> None:
@@ -197,7 +200,7 @@ async def test_each_caller_has_its_own_deadline() -> None:
     hurried: Any
     patient: Any
     endless: Any
-    # With `prepare_text`, which caches, and with `prepare`.
+    # Test `prepare_text`, which caches its statements, and `prepare`, which does not.
     for is_query_string in (True, False):
         outcomes: list[Any] = await asyncio.gather(
             *(prepare(is_query_string, timeout) for timeout in (0.1, 10.0, None, 0.05)),
@@ -206,7 +209,7 @@ async def test_each_caller_has_its_own_deadline() -> None:
         hurried, patient, endless, late = outcomes
         assert [type(error) for error in (hurried, late)] == [OperationTimedOut] * 2
         assert (patient.query_id, endless.query_id) == (b"id", b"id")
-        assert len(timeouts) == 2  # the callers with more time share a second PREPARE
+        assert len(timeouts) == 2  # the two callers with more time share a second PREPARE
         assert timeouts[1] is None or 9 < timeouts[1] < 10
         timeouts.clear()
     concurrent_calls = [prepare(False, 10.0), prepare(True, 0.2)]
@@ -251,10 +254,10 @@ async def test_a_host_that_comes_back_gets_the_statements_in_use() -> None:
     parts.query_id = b"other"
     other = await parts.prepare("SELECT 1")
     await parts.preparer.prepare_all_on(SECOND)
-    assert parts.direct_addresses == ["10.0.0.2"] * 2  # one PREPARE for each id
+    assert parts.direct_addresses == ["10.0.0.2"] * 2  # one PREPARE is sent for each id
     assert parts.preparer.prepared_by_id(b"id") in (first, second)
     assert parts.preparer.prepared_by_id(b"other") is other
-    # Statements that nobody uses any more are forgotten.
+    # When the program has dropped its statements, the preparer forgets them.
     del first, second, other
     assert parts.preparer.prepared_by_id(b"other") is None
     await parts.preparer.prepare_all_on(SECOND)
@@ -283,7 +286,7 @@ async def test_a_host_that_comes_back_is_prepared_by_few_tasks() -> None:
     tasks_before = len(asyncio.all_tasks())
     preparing = asyncio.ensure_future(parts.preparer.prepare_all_on(SECOND))
     await run_loop_turns()
-    # The tasks that prepare, and `preparing` itself.
+    # The new tasks are those that send PREPAREs, and `preparing` itself.
     assert len(asyncio.all_tasks()) - tasks_before == PARALLEL_PREPARES + 1
     gate.set()
     await preparing
@@ -296,7 +299,7 @@ async def test_statements_of_another_keyspace_are_left_out() -> None:
     for number in range(3 * LEFT_OUT_AT_ONCE):
         parts.query_id = b"id %d" % number
         statements.append(await parts.prepare(f"SELECT {number}"))
-    # Before version 5, a PREPARE runs in the keyspace of the connection.
+    # Before version 5, a PREPARE cannot name a keyspace, so it runs in that of the connection.
     parts.session.pools[SECOND].connection.version = 4
     parts.session.pools[SECOND].connection.keyspace = "another"
     await parts.preparer.prepare_all_on(SECOND)

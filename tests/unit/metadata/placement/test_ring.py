@@ -1,5 +1,5 @@
-"""The token ring and its replicas, compared with results worked out by hand and with a simple
-implementation.
+"""The token ring and the replicas on it, compared with results that were worked out by hand, and
+with a simple implementation.
 """
 
 from __future__ import annotations
@@ -69,13 +69,16 @@ def test_an_empty_ring_has_no_replicas(twins: Twins) -> None:
     ):
         assert replica_map.of_key(b"key") == ()
         assert replica_map.sets() == 0
-        # A router returns the replicas and how many of them are in the nearest tier.
+        # A router returns the replicas, and how many of them are in the nearest tier (with the
+        # smallest distance).
         assert twins.plans.Router(replica_map, [], 1).route(b"key", True) == ((), 0)
 
 
 @pytest.mark.parametrize("key", [3, "key", None, [1, 2]])
 def test_a_key_must_be_bytes(twins: Twins, key: Any) -> None:
-    """A number is refused, too, although ``bytes(3)`` is three zeros."""
+    """A key must be bytes; a number is refused as well, although ``bytes(3)`` would be three
+    zeros.
+    """
     ring = twins.ring.TokenRing([["1"]])
     replica_map = twins.ring.simple_map(ring, ["host"], 1, 1)
     for method in (ring.position_of, replica_map.position_of, replica_map.of_key):
@@ -97,8 +100,8 @@ def test_tokens_have_64_bits(twins: Twins, bad: str) -> None:
 
 
 def test_tokens_of_keys(twins: Twins) -> None:
-    """Each key has the token that the server computes."""
-    # The expected values are from SELECT token(...) on Cassandra 5.0.
+    """The token of each key is the one that the server computes."""
+    # The expected tokens were read with SELECT token(...) from Cassandra 5.0.
     assert twins.ring.token_of(b"\x00\x00\x00\x01") == -4069959284402364209
     assert twins.ring.token_of(b"") == 0
     assert twins.ring.token_of(bytearray(b"\x00\x00\x00\x01")) == -4069959284402364209
@@ -131,7 +134,7 @@ def test_transient_replicas_are_left_out(twins: Twins) -> None:
         (1, 2),
         (2, 0),
     ]
-    # If there are too few hosts for the transient replica, both hosts are full replicas.
+    # There are only two hosts for two full replicas and a transient one, so both are full replicas.
     pair = ring_of(twins, [0, 1], 2)
     assert rows(twins.ring.network_map(pair, "ab", [0] * 2, [0] * 2, [(2, 3)]), 2) == [
         (0, 1),
@@ -140,8 +143,8 @@ def test_transient_replicas_are_left_out(twins: Twins) -> None:
 
 
 def test_network_topology_prefers_hosts_of_other_racks(twins: Twins) -> None:
-    # Hosts a and b are in rack 0, c is in rack 1. Therefore c follows a, although b is nearer on
-    # the ring. With three replicas, a second host of rack 0 is needed.
+    # Hosts a and b are in rack 0, and c is in rack 1. So c follows a, although b is nearer on the
+    # ring. A third replica has to be in rack 0 again.
     ring = ring_of(twins, [0, 1, 2], 3)
     racks = [0, 0, 1]
     assert rows(twins.ring.network_map(ring, "abc", [0] * 3, racks, [(2, 2)]), 3) == [
@@ -162,14 +165,14 @@ def test_network_topology_prefers_hosts_of_other_racks(twins: Twins) -> None:
 
 
 def test_network_topology_counts_in_each_data_centre(twins: Twins) -> None:
-    # Data centre 0 has the hosts a and b in racks 0 and 1. Data centre 1 has c and d in rack 2.
-    # Data centre 2 has e, and no replicas.
+    # Data centre 0 has hosts a and b in racks 0 and 1, and data centre 1 has c and d, both in rack
+    # 2. Data centre 2 has host e, but a replication factor of 0.
     ring = ring_of(twins, [0, 2, 4, 1, 3], 5)
     replica_map = twins.ring.network_map(
         ring, "abcde", [0, 0, 1, 1, 2], [0, 1, 2, 2, 3], [(2, 2), (1, 1), (0, 0)]
     )
     assert rows(replica_map, 5) == [(0, 2, 1), (2, 1, 0), (1, 3, 0), (1, 3, 0), (3, 0, 1)]
-    # Two of the five tokens have the same replicas.
+    # Two of the five tokens have the same replicas, so there are four different sets.
     assert replica_map.sets() == 4
 
 
@@ -195,7 +198,9 @@ def test_equal_rows_are_kept_once(twins: Twins) -> None:
 def naive_network(
     owners: list[int], datacenters: list[int], racks: list[int], factors: list[tuple[int, int]]
 ) -> list[tuple[int, ...]]:
-    """Compute NetworkTopologyStrategy as its documentation describes it, without optimizations."""
+    """Compute replicas as the documentation of NetworkTopologyStrategy describes, without any
+    optimization.
+    """
     replicas = []
     hosts_on_ring = set(owners)
     for position in range(len(owners)):
@@ -227,12 +232,14 @@ def naive_network(
 
 @st.composite
 def clusters(draw: Any) -> tuple[list[int], list[int], list[int], list[tuple[int, int]]]:
-    """Draw the owners of tokens, the data centre and rack of each host, and replication factors."""
+    """Return a random ring: the owners of the tokens, the data centre and rack of each host, and
+    the replication factors.
+    """
     host_count = draw(st.integers(1, 9))
     owners = draw(st.lists(st.integers(0, host_count - 1), min_size=1, max_size=40))
     datacenters = draw(st.lists(st.integers(-1, 2), min_size=host_count, max_size=host_count))
     racks = [max(datacenter, 0) * 4 + draw(st.integers(0, 3)) for datacenter in datacenters]
-    # Pairs of the numbers of full replicas and of all replicas for each data centre.
+    # For each data centre: the number of full replicas, and that of all replicas.
     factors = []
     for _ in range(3):
         total = draw(st.integers(0, 6))

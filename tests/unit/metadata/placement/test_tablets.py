@@ -1,5 +1,6 @@
-"""Tablets that servers report are added, cut, looked up and removed alike in both
-implementations.
+"""The map of tablets that servers have reported.
+
+In both implementations, tablets are added, cut, found and removed in the same way.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def tablet_map(twins: Any, **options: Any) -> Any:
 
 
 def ranges_of(tablets: Any, keyspace: str = "ks", table: str = "t") -> list[tuple[int, int]]:
-    """Return the ranges of a table's tablets between the tokens -20 and 119, found by look-ups."""
+    """Look up each token from -20 to 119, and return the ranges of the tablets that were found."""
     ranges = []
     for token in range(-20, 120):
         tablet = tablets.find(keyspace, table, token)
@@ -55,11 +56,11 @@ def test_a_reported_tablet_is_found(twins: Any) -> None:
     assert tablets.find("ks", "t", 5) == (
         0, 10, ((IDS[1], 3), (IDS[2], 0)), version,
     )  # fmt: skip
-    # A range excludes its first token and includes its last.
+    # The first token of a range does not belong to it, the last one does.
     assert tablets.find("ks", "t", 0) is None
     assert tablets.find("ks", "t", 10) is not None
     assert tablets.find("ks", "t", 11) is None
-    # Other tables and keyspaces have no tablet.
+    # Other tables and keyspaces have no tablets.
     assert tablets.find("ks", "u", 5) is None
     assert tablets.find("other", "t", 5) is None
     assert tablets.count == 1
@@ -79,7 +80,7 @@ def test_the_whole_ring(twins: Any) -> None:
     tablets = tablet_map(twins)
     tablets.learn("ks", "t", payload(MIN, MAX, (0, 0)))
     assert all(tablets.find("ks", "t", token) is not None for token in (MIN + 1, 0, MAX))
-    assert tablets.find("ks", "t", MIN) is None  # no key has this token
+    assert tablets.find("ks", "t", MIN) is None  # no key has the smallest token
 
 
 @pytest.mark.parametrize(
@@ -113,12 +114,12 @@ def test_random_tablets_agree_with_a_plain_model(twins: Any) -> None:
     model: list[tuple[int, int, int]] = []
     for _ in range(3000):
         first = chooser.randrange(20_000)
-        # A few tablets are large, and replace many others.
+        # A few of the tablets are large, so each of them replaces many others.
         last = first + chooser.choice((1, 5, 30, 2000) if chooser.random() < 0.02 else (1, 5, 9))
         shard = chooser.randrange(100)
         replicas = [(chooser.randrange(5), shard)] * chooser.randrange(1, 4)
         tablets.learn("ks", "t", payload(first, last, *replicas))
-        # A new tablet replaces those that it overlaps.
+        # A new tablet replaces all those that it overlaps.
         model = [tablet for tablet in model if tablet[1] <= first or last <= tablet[0]]
         model.append((first, last, shard))
     assert tablets.count == len(model)
@@ -164,7 +165,7 @@ def test_both_implementations_read_damaged_payloads_alike(twins: Any) -> None:
         # Change some bytes to values that are likely in lengths and types.
         for _ in range(chooser.randrange(1, 4)):
             data[chooser.randrange(len(data))] = chooser.choice((0, 1, 4, 8, 16, 28, 127, 255))
-        # Cut off the end, or nothing.
+        # Cut off the end of the payload, or nothing.
         del data[chooser.randrange(len(data) - 8, len(data) + 8) :]
         tablets, reference_tablets = tablet_map(twins), reference.TabletMap()
         is_accepted = tablets.learn("ks", "t", bytes(data))
@@ -200,13 +201,14 @@ def test_tablets_refer_to_new_host_objects_and_drop_removed_hosts(twins: Any) ->
         tablets.learn("ks", "t", payload(first, first + 1, (first % 2, 0), (2, 0)))
     tablets.learn("ks", "only", payload(0, 1, (1, 0)))
     new_host = SimpleNamespace(host_id=IDS[2], name="the same node at another address")
-    # Host 1 is gone, and with it the half of the tablets that it had.
+    # Host 1 is gone, so the tablets that had a replica on it (half of them) are forgotten.
     tablets.take_hosts([HOSTS[0], new_host])
     assert tablets.tables() == [("ks", "t", 500)]
     assert tablets.count == 500
     assert tablets.shard_on(new_host, "ks", "t", 1) == 0
     assert tablets.shard_on(HOSTS[2], "ks", "t", 1) is None
-    # With the same hosts, the tuple stays the same object, so cached results stay valid.
+    # If the hosts are the same, the tuple of hosts stays the same object, so what was cached for it
+    # stays valid.
     hosts = tablets.hosts
     tablets.take_hosts([HOSTS[0], new_host])
     assert tablets.hosts is hosts
@@ -225,17 +227,19 @@ def test_a_full_map_drops_tablets(twins: Any) -> None:
     tablets.learn("ks", "old", payload(0, 1, (0, 0)))
     for first in range(10):
         tablets.learn("ks", "t", payload(first, first + 1, (0, 0)))
-    # The table that was added first was dropped.
+    # The limit was exceeded, so the table that was added first was dropped.
     assert tablets.tables() == [("ks", "t", 10)]
     tablets.learn("ks", "t", payload(10, 11, (0, 0)))
-    # A single table that is full starts anew.
+    # If a single table exceeds the limit, all its tablets are dropped before the new one is added.
     assert tablets.count == 1
     with pytest.raises(ValueError, match="0"):
         twins.tablets.TabletMap(limit=0)
 
 
 def test_keyspaces_with_tablets_and_leaders(twins: Any) -> None:
-    """Keyspaces have tablets and leaders if the schema or a tablet says so."""
+    """The map knows which keyspaces have tablets, and which have leaders, from the schema or from a
+    tablet.
+    """
     tablets = tablet_map(twins)
     tablets.use_keyspaces(["a", "b"], ["b"])
     assert [tablets.has_keyspace(name) for name in ("a", "b", "c", None)] == [
@@ -255,10 +259,10 @@ def test_keyspaces_with_tablets_and_leaders(twins: Any) -> None:
 
 
 def test_tokens_in_known_tablets_are_hits(twins: Any) -> None:
-    """Tokens inside and outside of known tablets are counted."""
+    """`tally` counts tokens in known tablets as hits, and others as misses."""
     tablets = tablet_map(twins)
     tablets.tally("ks", "t", 5)
-    # Requests for a keyspace without tablets are not counted.
+    # In a keyspace without tablets, nothing is counted.
     assert (tablets.hits, tablets.misses) == (0, 0)
     tablets.learn("ks", "t", GOOD)
     for token in (5, 6, 11):
@@ -267,10 +271,10 @@ def test_tokens_in_known_tablets_are_hits(twins: Any) -> None:
 
 
 def test_version_blocks_have_number_and_value(twins: Any) -> None:
-    """The byte of a version block has the block's number in its upper and its value in its lower 4
-    bits.
+    """In the byte of a version block, the upper 4 bits are the number of the block, and the lower 4
+    bits its value.
     """
-    # The example of the specification: block 0xA has the value 3.
+    # This is the example of the specification: block 0xA has the value 3.
     assert twins.tablets.version_block(0x3 << 40, 0xA) == 0xA3
     assert [twins.tablets.version_block(0xFEDC_BA98_7654_3210, i) for i in range(16)] == [
         i << 4 | i for i in range(16)
@@ -288,16 +292,16 @@ def test_routing_payloads_are_split_from_the_body(twins: Any) -> None:
     assert split(body(b"tablets-routing-v2", b"")) == (b"", b"rest")
     assert split(body(b"tablets-routing-v3", b"abc")) is None
     assert split(body(b"tablets-routing", b"abc")) is None
-    # A payload of two entries is left in the body.
+    # If the payload has two entries, it is left in the body.
     assert split(b"\0\2" + body(b"tablets-routing-v1", b"abc")[2:]) is None
     assert split(b"") is None
     message = body(b"tablets-routing-v1", b"abc")
-    # The entry has 29 bytes; without all of them, nothing is split.
+    # The entry has 29 bytes. If any of them is missing, nothing is split off.
     assert all(split(message[:end]) is None for end in range(29))
 
 
 def test_a_statement_s_token_is_that_of_its_routing_key(twins: Any) -> None:
-    """A statement's token is that of its routing key, or None."""
+    """The token of a statement is that of its routing key; without a key, it is None."""
     from cassandra.murmur3 import murmur3
 
     token_of = twins.tablets.token_of_statement
@@ -320,7 +324,7 @@ def test_a_tenth_of_a_million_tablets_takes_less_than_10_megabytes() -> None:
     if _impl.implementation != "c":
         pytest.skip("the Python twin holds objects")
     tablets = _impl.tablets.TabletMap()
-    # The resident memory is in KiB.
+    # `ru_maxrss` is in KiB.
     memory_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     count = 100_000
     step = (1 << 64) // count
@@ -329,6 +333,6 @@ def test_a_tenth_of_a_million_tablets_takes_less_than_10_megabytes() -> None:
         tablets.learn("ks", "t", payload(first, first + step, (0, 3), (1, 4), (2, 5)))
     grown_bytes = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory_before) * 1024
     assert tablets.count == count
-    # A tenth of a million tablets must take less than a tenth of 100 MB; `benchmarks.shards`
+    # This is a tenth of a million tablets, for which the limit is 100 MB. `benchmarks.shards`
     # measures a million.
     assert grown_bytes < 10_000_000

@@ -1,4 +1,6 @@
-"""Schema objects that an application holds show later changes; their mappings are dicts."""
+"""Schema objects that an application keeps show later changes. Their mappings are live, but still
+dicts.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +37,13 @@ AGGREGATE = {
 
 
 def create(node: FakeNode, kind: str, name: str, arguments: list[str] | None = None) -> None:
-    """Let the node answer the next CREATE with a schema change event for `name`."""
+    """Let the node answer the next CREATE with the response that `name` was created."""
     node.prime(re.compile("CREATE"), schema_change("CREATED", kind, "a", name, arguments))
 
 
 def check_live_mappings(node: FakeNode, metadata: Metadata, execute: Any) -> None:
-    """Keep all mappings of a keyspace, create one object of each kind, and check that the mappings
-    contain it.
+    """Keep all mappings of a keyspace, then create one object of each kind, and check that the kept
+    mappings contain it.
     """
     keyspaces = metadata.keyspaces
     kept_keyspace = keyspaces["a"]
@@ -59,7 +61,8 @@ def check_live_mappings(node: FakeNode, metadata: Metadata, execute: Any) -> Non
     ):
         assert isinstance(part, dict)
     assert "new" not in parts["tables"]
-    # Create one object of each kind, on the node and then with an event.
+    # For each kind, add an object to the node's schema, and then execute the statement that
+    # announces it.
     add_table(node.schema, "a", "new")
     create(node, "TABLE", "new")
     execute("CREATE TABLE")
@@ -76,7 +79,7 @@ def check_live_mappings(node: FakeNode, metadata: Metadata, execute: Any) -> Non
     node.schema["system_schema.columns"].append(column("a", "v", "id", "partition_key", 0))
     create(node, "TABLE", "v")
     execute("CREATE MATERIALIZED VIEW")
-    # The mappings are the same objects, with the new content.
+    # The mappings are still the same objects, and have the new content.
     assert metadata.keyspaces is keyspaces
     assert keyspaces["a"] is kept_keyspace
     assert list(parts["tables"]) == ["new", "t0", "t1"]
@@ -111,12 +114,12 @@ async def test_objects_of_the_asyncio_api_are_live() -> None:
             node.schema["system_schema.keyspaces"] = [keyspace("a", 3), keyspace("c")]
             await cluster.refresh_schema_metadata()
             assert list(keyspaces) == ["a", "c"]
-            # An altered keyspace is a new object, so that applications can compare it with the old
-            # one.
+            # A keyspace that was altered is a new object, so that applications can compare it with
+            # the old one.
             assert keyspaces["a"].replication_strategy.replication_factor == 3
             assert kept_keyspace.replication_strategy.replication_factor == 1
             assert keyspaces["a"].tables is tables
-            # A removed object keeps its last state.
+            # The keyspace that was removed keeps its last state.
             assert list(removed_keyspace.tables) == ["t0", "t1"]
 
 
@@ -129,7 +132,8 @@ def test_an_earlier_source_returns_the_live_object() -> None:
     metadata, first, second, third = Metadata(), source(), source(durable_writes=False), source()
     metadata._replace_schema(Schema({"ks": first}))
     metadata._replace_schema(Schema({"ks": second}))
-    # A thread that had found `first` requests its object only now.
+    # A thread may have found `first` before the schema was replaced, and ask for its object only
+    # now.
     kept_keyspace = first.object()
     assert kept_keyspace is metadata.keyspaces["ks"]
     assert not kept_keyspace.durable_writes
@@ -138,14 +142,14 @@ def test_an_earlier_source_returns_the_live_object() -> None:
     assert (kept_keyspace.durable_writes, altered.durable_writes) == (False, True)
     assert third.object() is altered
     assert altered.tables is kept_keyspace.tables
-    # An application's own attribute is kept.
+    # An attribute that the application has set on the object is kept.
     altered.note = "the program's own"
     metadata._replace_schema(Schema({"ks": source()}))
     assert metadata.keyspaces["ks"].note == "the program's own"
 
 
 def test_a_failed_renewal_of_a_keyspace_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """A later renewal succeeds."""
+    """If a keyspace cannot be renewed, this is logged, and a later renewal succeeds."""
     metadata = Metadata()
     metadata._replace_schema(Schema({"ks": source()}))
     kept_keyspace = metadata.keyspaces["ks"]
@@ -162,7 +166,7 @@ def number_mapping(**names: int) -> LazyMapping[int]:
 
 
 def test_a_live_mapping_reads_like_a_dict() -> None:
-    # This mapping creates its values, ten times these numbers, at their first access.
+    # This mapping creates a value at its first access: ten times the number given here.
     mapping = number_mapping(a=1, b=2)
     plain = {"a": 10, "b": 20}
     assert isinstance(mapping, dict)
@@ -255,7 +259,7 @@ def test_threads_read_one_object_while_the_schema_changes() -> None:
         for thread in threads:
             thread.join(WAIT)
     assert failures == []
-    # The object is always the same, whichever thread created it.
+    # Whichever thread created the object, all threads have got the same one.
     assert seen_ids == {id(metadata.keyspaces["ks"])}
 
 
@@ -269,7 +273,7 @@ def test_an_object_is_created_once_for_several_threads(
     def build_slowly(built_source: Any) -> Any:
         if not other_thread.ident:
             other_thread.start()
-            # The other thread waits until this one has created the object.
+            # The other thread has to wait until this thread has created the object.
             other_thread.join(0.05)
         return object()
 

@@ -1,4 +1,4 @@
-"""Columns are exported through Arrow's C data interface.
+"""Columns are exported through Arrow's C data interface (in PyCapsules).
 
 Nothing is copied or leaked, and consumers may release the exported structs in any order.
 """
@@ -44,7 +44,7 @@ ROW: list[bytes | None] = [
 
 @pytest.fixture(autouse=True)
 def _nothing_stays(twins: Twins) -> Iterator[None]:
-    """Check that each test releases all objects that it exported."""
+    """Check after each test that everything it exported was released."""
     gc.collect()
     before = twins.arrow_capsules.held_count()
     yield
@@ -53,7 +53,7 @@ def _nothing_stays(twins: Twins) -> Iterator[None]:
 
 
 def column(twins: Twins, rows: int = 2) -> ColumnArray:
-    """Return a struct column of `rows` rows (an even number): every second row has only nulls."""
+    """Return a struct column of `rows` rows (an even number). Every second row has only nulls."""
     array: ColumnArray = column_plan(twins, KINDS).read(
         page_of([ROW, [None] * len(ROW)] * (rows // 2)), 0, rows
     )
@@ -61,7 +61,7 @@ def column(twins: Twins, rows: int = 2) -> ColumnArray:
 
 
 def column_and_reference(twins: Twins) -> tuple[ColumnArray, weakref.ref[Any]]:
-    """Return a column, and a weak reference to its buffer."""
+    """Return a column, and a weak reference to one of its buffers."""
     data = array("i", range(100))
     child = column_plan(twins, [t.Int32Type]).layout.children[0]
     inner = ColumnArray(child, 100, 0, (None, data), ())
@@ -69,7 +69,7 @@ def column_and_reference(twins: Twins) -> tuple[ColumnArray, weakref.ref[Any]]:
 
 
 class Exported:
-    """An object that exports `columns` like a record batch of Arrow."""
+    """An object that exports `columns` as a record batch of Arrow does."""
 
     def __init__(self, twins: Twins, columns: ColumnArray) -> None:
         self.capsules = twins.arrow_capsules
@@ -82,7 +82,9 @@ class Exported:
 
 
 class Streamed:
-    """An object that exports the columns that `following` returns like a stream of Arrow."""
+    """An object that exports columns as a stream of Arrow does. `following` returns the next
+    ones.
+    """
 
     def __init__(self, twins: Twins, layout: Any, following: Callable[[], Any]) -> None:
         self.capsules = twins.arrow_capsules
@@ -102,7 +104,7 @@ def test_capsules_have_their_names_and_free_unread_exports(twins: Twins) -> None
         twins.arrow_capsules.stream_capsule(array.layout, lambda: None),
     ]
     assert twins.arrow_capsules.held_count() > count_before
-    # The repr of a capsule is `<capsule object "NAME" at ADDRESS>`.
+    # A capsule's repr is `<capsule object "NAME" at ADDRESS>`, so this checks its name.
     assert [repr(capsule).split('"')[1] for capsule in capsules] == [
         "arrow_schema",
         "arrow_array",
@@ -111,25 +113,28 @@ def test_capsules_have_their_names_and_free_unread_exports(twins: Twins) -> None
 
 
 def test_release_from_another_thread_and_twice(twins: Twins) -> None:
-    """The first release marks the array as released, and a second one has no effect."""
+    """Any thread may release an array. The first release marks it as released, and a second one has
+    no effect.
+    """
     array = column(twins)
     capsule = twins.arrow_capsules.array_capsule(array)
     address = _capsule_pointer(id(capsule), b"arrow_array")
     exported = _Array.from_address(address)
     release = _Release(exported.release)
-    # While ctypes calls such a function, it releases the GIL.
+    # ctypes releases the GIL while it calls the function, so `release` must take it.
     thread = threading.Thread(target=release, args=(address,))
     thread.start()
     thread.join(WAIT)
-    # Arrow's C interface marks a released struct with a null `release` callback.
+    # In Arrow's C interface, a null `release` callback marks a released struct.
     assert not exported.release
     release(address)
     assert not exported.release
 
 
 def test_moved_structs(twins: Twins) -> None:
-    """A consumer may move a struct: it copies the struct, even a child's, and sets the release
-    callback of the original to NULL.
+    """A consumer may move a struct, or a child of it.
+
+    To move it, the consumer copies the struct, and sets the original's release callback to NULL.
     """
     array = column(twins)
     cases: list[tuple[bytes, Any, Callable[[], Any]]] = [
@@ -140,7 +145,7 @@ def test_moved_structs(twins: Twins) -> None:
         capsule = make_capsule()
         original = struct_class.from_address(_capsule_pointer(id(capsule), capsule_name))
         children = (ctypes.c_void_p * original.n_children).from_address(original.children)
-        # the fifth child is the list<int> column, which has a child and buffers of its own
+        # The fifth child is the list<int> column, which has a child and buffers itself.
         child = struct_class.from_address(children[4])
         moved_child, moved = struct_class(), struct_class()
         for target, source in ((moved_child, child), (moved, original)):
@@ -151,10 +156,11 @@ def test_moved_structs(twins: Twins) -> None:
         _Release(moved.release)(ctypes.addressof(moved))
         del capsule, original
         gc.collect()
-        # A child that was moved outlives its parent.
+        # The moved child is still valid, although its parent was released.
         assert moved_child.release
         if struct_class is _Array:
-            # The second buffer of a list has the offsets: its first row has one element.
+            # A list's second buffer has the offsets. The first row has one element, so the second
+            # offset is 1.
             buffers = (ctypes.c_void_p * 2).from_address(moved_child.buffers)
             assert ctypes.c_int32.from_address((buffers[1] or 0) + 4).value == 1
         _Release(moved_child.release)(ctypes.addressof(moved_child))
@@ -168,11 +174,11 @@ def test_pyarrow_reads_without_copies_and_releases_the_buffers(twins: Twins) -> 
     assert batch.num_rows == 2
     assert batch.column(0).to_pylist() == [7, None]
     assert batch.column(3).to_pylist() == [None, None]
-    # These are the same bytes, although pyarrow may see padding behind them.
+    # Compare the bytes only up to our length, because pyarrow may see padding behind them.
     view = memoryview(array.children[0].buffers[1]).cast("B")
     assert bytes(view) == bytes(batch.column(0).buffers()[1])[: len(view)]
     text_column = batch.column(1)
-    # A column of the batch keeps the exported memory alive.
+    # Drop everything else: the column alone keeps the exported memory alive.
     del batch, array
     gc.collect()
     assert text_column.to_pylist() == ["text", None]
@@ -191,7 +197,7 @@ def test_buffers_live_as_long_as_a_consumer_holds_them(twins: Twins) -> None:
 
 
 def test_pyarrow_reads_all_pages_of_a_stream(twins: Twins) -> None:
-    """PyArrow reads all pages of a stream, also if it has no page."""
+    """PyArrow reads all pages of a stream, and accepts a stream without any page."""
     pyarrow = pytest.importorskip("pyarrow")
     pages = [column(twins), column(twins, 4), column(twins, 0)]
     next_page_of = iter(pages)
@@ -213,7 +219,7 @@ def test_an_error_in_a_stream_is_the_consumers_error(twins: Twins) -> None:
     )
     with pytest.raises(Exception, match="the third page is lost"):
         reader.read_next_batch()
-    # The fixture checks that nothing stays exported.
+    # The fixture then checks that nothing stays exported.
     del reader
 
 
@@ -232,12 +238,12 @@ def test_streams_are_read_by_other_threads(twins: Twins) -> None:
         thread.start()
     for thread in threads:
         thread.join(30)
-    # 50 pages of 2 rows in each of 4 threads
+    # Each of the 4 threads reads 50 pages of 2 rows.
     assert counts == [100] * 4
 
 
 def test_the_uuid_extension(twins: Twins) -> None:
-    """A column of UUIDs is exported with Arrow's extension type."""
+    """A column of UUIDs is exported with Arrow's extension type for UUIDs."""
     pyarrow = pytest.importorskip("pyarrow")
     batch = pyarrow.record_batch(Exported(twins, column(twins)))
     assert batch.schema.field("c2").type == pyarrow.uuid()
@@ -261,7 +267,7 @@ def test_an_invalid_column_is_an_error_and_leaks_nothing(twins: Twins) -> None:
         (None,),
         (*array.children[:-1], ColumnArray(array.children[-1].layout, 2, 0, (3,), ())),
     )
-    # The last child has the number 3 in place of a buffer.
+    # The last child has the number 3 where a buffer should be.
     with pytest.raises(TypeError):
         twins.arrow_capsules.array_capsule(column_with_bad_buffer)
 
@@ -272,7 +278,8 @@ def test_batches_may_be_released_while_an_exception_is_raised(twins: Twins) -> N
         pytest.skip("ctypes cannot do this: see the module")
     array = column(twins)
     with pytest.raises(ZeroDivisionError):
-        # The exception drops the unfinished list, and with it the batches.
+        # The exception drops the unfinished list and the batches in it, while the exception is
+        # being raised.
         _ = [
             pyarrow.record_batch(Exported(twins, array)) if number < 2 else 1 / 0
             for number in range(3)

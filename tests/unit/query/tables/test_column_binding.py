@@ -1,7 +1,7 @@
 """Tables are bound as rows.
 
-The fast path, which reads the table's memory, is compared with the path that creates Python
-objects.
+The fast path, which reads the memory of the table's columns, is compared with the slow path, which
+creates Python objects.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UTC = datetime.timezone.utc
 
 
 class Column(NamedTuple):
-    """A bind marker."""
+    """A stand-in for a bind marker: its name and type."""
 
     name: str
     type: Any
@@ -51,14 +51,14 @@ def plan_of(twins: Twins, *types: str) -> Any:
 
 
 def bound(twins: Twins, table: Any, *types: str) -> list[bytes]:
-    """Bind the table on the fast path; return the bytes of each row."""
+    """Bind the table on the fast path, and return the bytes of each row."""
     plan = plan_of(twins, *types)
     rows = rows_of(table, plan.columns)
     return [row.data for row in twins.column_binding.bind_table(plan, rows, 5).rows()]
 
 
 def by_objects(twins: Twins, table: Any, *types: str) -> list[bytes]:
-    """Bind the same rows as Python objects; return the bytes of each row."""
+    """Bind the table's rows as Python objects (the slow path), and return the bytes of each row."""
     plan = plan_of(twins, *types)
     rows = list(rows_of(table, plan.columns))
     return [row.data for row in twins.bind.BindPlan(plan.columns).bind_many(rows, 5).rows()]
@@ -73,7 +73,8 @@ DAYS = [datetime.date(1, 1, 1), None, datetime.date(9999, 12, 31)]
 KEYS = [uuid.UUID(int=7).bytes, None, uuid.UUID(int=2**127).bytes]
 VECTORS = [[1.5, -2.0], [3.0, 4.0], [0.1, float("inf")]]
 
-# (a name, an array of Arrow, CQL types that accept it).
+# Each entry is a name, a function that makes an Arrow array, and the CQL types to which it can be
+# bound.
 ARRAYS: list[tuple[str, Callable[[], Any], tuple[str, ...]]] = [
     *[
         (kind, lambda kind=kind: pa.array([1, None, 100], kind), ("tinyint", "smallint", "int", "bigint", "counter", "varint"))  # noqa: E501
@@ -128,15 +129,15 @@ CASES = [(name, make, kind) for name, make, kinds in ARRAYS for kind in kinds]
 def test_arrow_columns_are_bound_like_python_objects(
     twins: Twins, name: str, make_array: Callable[[], Any], cqltype: str
 ) -> None:
-    """The fast path makes the same bytes as Python objects, for tables, record batches and
-    slices.
+    """For tables, record batches and slices of Arrow, the fast path encodes the same bytes as the
+    slow path.
     """
     array = make_array()
     expected = by_objects(twins, pa.table({"c0": array}), cqltype)
     assert len(expected) == len(array)
     assert bound(twins, pa.table({"c0": array}), cqltype) == expected
     assert bound(twins, pa.record_batch({"c0": array}), cqltype) == expected
-    # Slices begin in the middle of the array's memory; a column may have several chunks.
+    # A slice begins within the memory of its array, and a column may have several chunks.
     assert bound(twins, pa.table({"c0": array}).slice(1), cqltype) == expected[1:]
     chunks_in_other_order = pa.chunked_array([array.slice(2), array.slice(0, 2)])
     reordered = bound(twins, pa.table({"c0": chunks_in_other_order}), cqltype)
@@ -166,21 +167,21 @@ NUMPY: list[tuple[Callable[[], Any], str]] = [
 
 @pytest.mark.parametrize("index", range(len(NUMPY)))
 def test_numpy_arrays_and_frames_are_bound_like_python_objects(twins: Twins, index: int) -> None:
-    """NumPy arrays and data frames are bound to the same bytes on both paths."""
+    """For NumPy arrays and data frames, the fast path encodes the same bytes as the slow path."""
     pandas = pytest.importorskip("pandas")
     make_array, cqltype = NUMPY[index]
     array = make_array()
     one_column = array.reshape(-1, 1)
     expected = by_objects(twins, one_column, cqltype)
     assert bound(twins, one_column, cqltype) == expected
-    # Masked arrays are not tested as records and frames.
+    # Only plain arrays are also tested as records and frames, not masked ones.
     if type(array) is not np.ndarray:
         return
-    # In records, there are other bytes between the values of a field.
+    # In an array of records, other fields lie between the values of one field.
     records = np.zeros(len(array), [("other", "u1"), ("c0", array.dtype)])
     records["c0"] = array
     assert bound(twins, records[["c0"]], cqltype) == expected
-    # pandas may convert arrays of other types.
+    # Leave out types that pandas may convert.
     if array.dtype.isnative and array.dtype.str[1:] not in ("M8[D]", "M8[h]", "f2"):
         frame = pandas.DataFrame({"c0": array, "other": 1})[["c0"]]
         assert bound(twins, frame, cqltype) == by_objects(twins, frame, cqltype)
@@ -235,7 +236,9 @@ def test_bytes_that_are_not_utf_8_are_refused(twins: Twins) -> None:
 
 
 def test_overridden_serialize_methods_are_called(twins: Twins) -> None:
-    """An application's type class converts each value itself, so the fast path must not be used."""
+    """If an application's type class overrides `serialize`, each value is converted by it, not on
+    the fast path.
+    """
     from cassandra.cqltypes import Int32Type
 
     class Doubled(Int32Type):
@@ -246,7 +249,7 @@ def test_overridden_serialize_methods_are_called(twins: Twins) -> None:
     plan = twins.bind.BindPlan([Column("c0", Doubled)])
     rows = rows_of(pa.table({"c0": pa.array([21], "int32")}), plan.columns)
     (row,) = twins.column_binding.bind_table(plan, rows, 5).rows()
-    # 0x2A is 42, twice the 21 of the table.
+    # The value is 0x2A = 42, twice the 21 in the table.
     assert row.values() == [b"\0\0\0\x2a"]
 
 
@@ -280,7 +283,7 @@ def test_ordinary_columns_are_read_from_memory(compiled: Twins, case: str) -> No
     )
     array = make_array()
     if case == "large lists-vector<float, 2>":
-        # The last value is null, and lists with nulls are not read from memory.
+        # Leave out the last value, which is null: lists with nulls are not read from memory.
         array = array.slice(0, 3)
 
     def refuse_conversion(source: Any, cqltype: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The fake ScyllaDB node on the wire: shards, ports, tablets, bind markers and ids."""
+"""The fake ScyllaDB node on the wire: shards, ports, tablets, bind markers and metadata ids."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def supported(client: RawClient) -> dict[str, list[str]]:
 
 
 def prepare(client: RawClient, text: str) -> tuple[bytes, bytes]:
-    """Prepare a statement; return its id and the bytes after it. No metadata ids are negotiated."""
+    """Prepare a statement without metadata ids, and return its id and the rest of the response."""
     body = client.ask(
         envelope(4, Opcode.PREPARE, len(text).to_bytes(4, "big") + text.encode())
     ).body
@@ -50,10 +50,12 @@ def execute(query_id: bytes, key: bytes, block: int | None = None) -> bytes:
 
 
 class FromPort(RawClient):
-    """A client whose local port makes the node assign the connection to `shard`."""
+    """A client that connects from a local port by which the node assigns the connection to
+    `shard`.
+    """
 
     def __init__(self, node: ScyllaNode, shard: int) -> None:
-        # ScyllaDB assigns a connection to the shard `port % shards`.
+        # ScyllaDB assigns a connection to shard `port % shards`, where `port` is the client's.
         for port in range(50_000 + (shard - 50_000) % node.shards, 65_536, node.shards):
             try:
                 self._socket = socket.create_connection(
@@ -83,18 +85,18 @@ def nodes() -> Iterator[FakeCluster]:
 
 @pytest.mark.parametrize(
     ("key", "token"),
-    # Known tokens of Cassandra's variant of the Murmur3 hash.
+    # Tokens that are known from Cassandra's variant of the Murmur3 hash.
     [(b"", 0), (b"123", -7468325962851647638), (b"\x00\xff\x10\xfa\x99" * 10, 5837342703291459765)],
 )
 def test_tokens(key: bytes, token: int) -> None:
-    """Each key has the known token."""
+    """The token of each key is the known one."""
     assert token_of(key) == token
 
 
 def test_shards_of_tokens() -> None:
     """The ring is divided evenly among the shards."""
     assert [shard_of(token, 4, 0) for token in (-(1 << 63), -1, 0, (1 << 63) - 1)] == [0, 1, 2, 3]
-    # The 12 highest bits are ignored, so the shards repeat many times around the ring.
+    # With the 12 highest bits ignored, the shards repeat many times around the ring.
     assert shard_of(-(1 << 63) + (1 << 51), 4, 12) == 2
     assert shard_of(-(1 << 63) + (1 << 52), 4, 12) == 0
 
@@ -106,7 +108,7 @@ def test_supported_contains_the_shards(nodes: FakeCluster) -> None:
             options = supported(client)
             assert options["SCYLLA_NR_SHARDS"] == [str(shards)]
             assert options["SCYLLA_SHARD_AWARE_PORT"] == [str(node.shard_aware_port)]
-            # On the ordinary port, the node assigns connections to its shards in turn.
+            # On the ordinary port, the node assigns new connections to its shards in turn.
             assert options["SCYLLA_SHARD"] != supported(second_client)["SCYLLA_SHARD"]
 
 
@@ -114,7 +116,7 @@ def test_the_source_port_chooses_the_shard(nodes: FakeCluster) -> None:
     for shard in (0, 3, 6):
         with FromPort(first(nodes), shard) as client:
             assert supported(client)["SCYLLA_SHARD"] == [str(shard)]
-    # as behind a NAT gateway, which changes the source port
+    # Imitate a NAT gateway, which changes the client's port.
     nodes.scylla.rewrites_ports = True
     seen_shards = set()
     for _ in range(12):
@@ -139,7 +141,7 @@ def test_arrivals_are_judged(nodes: FakeCluster) -> None:
     (owner,) = nodes.scylla.placement.replicas_of("vn", "t", token_of(key)) or ()
     for node in nodes.nodes:
         assert isinstance(node, ScyllaNode)
-        # on each node, once at the owner's shard and once at another one
+        # Send the request twice to each node: to the shard that the owner has, and to another one.
         for shard in (owner.shard, (owner.shard + 1) % node.shards):
             if shard < node.shards:
                 with FromPort(node, shard) as client:
@@ -148,7 +150,7 @@ def test_arrivals_are_judged(nodes: FakeCluster) -> None:
                     assert client.ask(execute(query_id, key)).opcode == Opcode.RESULT
     arrivals = nodes.scylla.arrivals
     assert (arrivals.right, arrivals.wrong_shard) == (1, 1)
-    # The other requests came to nodes that are no replicas.
+    # All other requests came to nodes that are not replicas.
     assert arrivals.wrong_node == arrivals.counted - 2 > 0
     nodes.scylla.forget_arrivals()
     assert nodes.scylla.arrivals.counted == 0
@@ -190,8 +192,8 @@ def test_v2_sends_the_tablet_to_clients_with_another_version(nodes: FakeCluster)
         assert V2 in supported(client)
         client.ask(startup(V2))
         query_id, _ = prepare(client, "SELECT v FROM tb.t WHERE k = ?")
-        # A client sends one of the 16 blocks of four bits of the version that it knows, and the
-        # block's index.
+        # The client knows a version of the tablet. With each request it sends one of the version's
+        # 16 blocks of four bits, and the index of that block.
         for index in range(16):
             version_block = tablet.version >> 4 * index & 0xF
             assert payload_of(client, execute(query_id, key, index << 4 | version_block)) == {}
@@ -201,7 +203,7 @@ def test_v2_sends_the_tablet_to_clients_with_another_version(nodes: FakeCluster)
         moved_tablet = nodes.scylla.placement.tablet_of("tb", "t", token_of(key))
         assert moved_tablet is not None
         assert moved_tablet != tablet
-    # Without the version byte that was negotiated, the body is malformed.
+    # If the negotiated version byte is missing, the body is malformed.
     with RawClient(first(nodes)) as client:
         client.ask(startup(V2))
         query_id, _ = prepare(client, "SELECT v FROM tb.t WHERE k = ?")
@@ -209,10 +211,12 @@ def test_v2_sends_the_tablet_to_clients_with_another_version(nodes: FakeCluster)
 
 
 def test_the_payloads_bytes() -> None:
-    """The payload has the bytes of the tablet, and in version 2 its version."""
+    """The payload contains the bytes of the tablet; from version 2 on, also the tablet's
+    version.
+    """
     first_id = b"\x11" * 16
     tablet = Tablet(-2, 5, (Replica(uuid.UUID(bytes=first_id), 3),), 258)
-    # the length of a value of 8 bytes
+    # This is the length of a value of 8 bytes.
     length_8 = "00000008"
     expected = bytes.fromhex(
         f"{length_8} fffffffffffffffe {length_8} 0000000000000005"
@@ -230,7 +234,7 @@ def test_prepared_marks_transactions_if_negotiated(nodes: FakeCluster) -> None:
         with RawClient(first(nodes)) as client:
             client.ask(startup(*options))
             are_marked += [
-                # The highest bit of the flags of the result marks a lightweight transaction.
+                # In the flags of the result, the highest bit marks a lightweight transaction.
                 bool(prepare(client, text)[1][0] & 0x80)
                 for text in (insert, f"{insert} IF NOT EXISTS")
             ]
@@ -247,7 +251,7 @@ def test_statements_are_described_by_the_tables(nodes: FakeCluster) -> None:
 
 
 def test_rate_limits(nodes: FakeCluster) -> None:
-    """The rate limit error has its own code only if that was negotiated."""
+    """The rate limit error has a code of its own only if the client has negotiated it."""
     nodes.prime("SELECT 1", rate_limited(op_type=1, rejected_by_coordinator=True))
     codes = []
     for options in ([], ["SCYLLA_RATE_LIMIT_ERROR"]):
@@ -255,9 +259,10 @@ def test_rate_limits(nodes: FakeCluster) -> None:
             client.ask(startup(*options))
             body = client.ask(query("SELECT 1", 4)).body
             codes.append(int.from_bytes(body[:4], "big"))
-    # OVERLOADED if nothing was negotiated, otherwise the code that the node announced
+    # The first code is OVERLOADED, since nothing was negotiated. The second one is the code that
+    # the node announced.
     assert codes == [0x2300, 0x4321]
-    # op_type and rejected_by_coordinator
+    # These bytes are op_type and rejected_by_coordinator.
     assert body.endswith(b"\x01\x01")
 
 
@@ -286,7 +291,7 @@ def test_client_routes_are_selected_by_values_and_reported_by_events(nodes: Fake
         assert row == {"host_id": host_id.bytes, "port": (9001).to_bytes(4, "big")}
         register = (1).to_bytes(2, "big") + short("CLIENT_ROUTES_CHANGE")
         assert client.ask(envelope(4, Opcode.REGISTER, register)).opcode == Opcode.READY
-        # without ports, the route is removed
+        # Without ports, the route is removed.
         nodes.scylla.route("a", other_id)
         reader = BodyReader(client.envelope().body)
         assert (reader.string(), reader.string()) == ("CLIENT_ROUTES_CHANGE", "UPDATE_NODES")
@@ -306,7 +311,7 @@ def test_replicas_wrap_around_the_ring() -> None:
     members = [Member(uuid.UUID(int=number), 2, 0, [number * 100]) for number in range(3)]
     placement = Placement(lambda: members)
     placement.add_keyspace("ks", 2)
-    # The tokens of the three members are 0, 100 and 200, and each token has two replicas.
+    # The three members have the tokens 0, 100 and 200. Each token has two replicas.
     hosts = [
         [replica.host_id.int for replica in placement.replicas_of("ks", "t", token) or ()]
         for token in (-5, 0, 1, 100, 199, 201)
