@@ -30,7 +30,7 @@ WARNINGS = (
     "-Wall -Werror -Werror=incompatible-pointer-types -Werror=int-conversion -Wno-unreachable-code"
 )
 
-# Import every compiled module, and bind and read one row with them.
+# This program imports every compiled module, and binds and reads one row with them.
 SMOKE_TEST = """
 import sys
 from cassandra import _impl, implementation
@@ -53,17 +53,18 @@ def gcc_major_version(version: str) -> int | None:
     return int(match[1]) if match is not None and "clang" not in version else None
 
 
-# For each kind of compiler: does the first line of ``--version`` belong to it?
+# Maps each kind of compiler to a test whether the first line of its ``--version`` belongs to that
+# kind.
 KINDS: dict[str, Callable[[str], bool]] = {
     "GCC before 14": lambda version: (gcc_major_version(version) or 14) < 14,
-    # From version 14 on, GCC rejects incompatible pointer types.
+    # GCC rejects incompatible pointer types only from version 14 on.
     "GCC 14 or newer": lambda version: (gcc_major_version(version) or 0) >= 14,
     "Clang": lambda version: "clang" in version,
 }
 
 
 def compilers() -> dict[str, str]:
-    """Return the commands of the installed compilers, by the names for the command line."""
+    """Return the commands of the installed compilers, by the names that the command line uses."""
     names = ["cc", *(f"gcc-{version}" for version in range(12, 20)), "clang"]
     commands = {name: path for name in names if (path := shutil.which(name)) is not None}
     if importlib.util.find_spec("ziglang") is not None:
@@ -102,10 +103,10 @@ def version_of(command: str) -> str:
 
 
 def compiles_without_warnings(name: str, command: str, sources: list[Path]) -> bool:
-    """Compile the C files with one compiler; return True if it reports no error or warning."""
+    """Compile the C files with one compiler, and return True if it reports no error or warning."""
     print(f"{name}: {version_of(command)}", flush=True)
     include = sysconfig.get_path("include")
-    # Compile to object files (-c) instead of using -fsyntax-only, because zig ignores the latter.
+    # Compile to object files (-c). The option -fsyntax-only would be quicker, but zig ignores it.
     flags = [*WARNINGS.split(), "-O0", "-c", "-DNDEBUG", f"-I{include}"]
 
     def compiles(source: Path) -> bool:
@@ -121,7 +122,8 @@ def compiles_without_warnings(name: str, command: str, sources: list[Path]) -> b
         return subprocess.run(compile_command, check=False).returncode == 0
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        # Compile all files, so that every warning is shown: `all` alone would stop at the first.
+        # Put all results into a list first: `all` alone would stop at the first failure, and not
+        # show the warnings of later files.
         return all(list(pool.map(compiles, sources)))
 
 
@@ -141,7 +143,7 @@ def compile_without_building(chosen: dict[str, str]) -> list[bool]:
 def builds_and_works(name: str, command: str) -> bool:
     """Build the driver with one compiler, and use its modules in a new process.
 
-    :returns: True if both succeeded, False if one failed.
+    :returns: True if both succeeded; False if one of them failed.
     """
     print(f"{name}: {version_of(command)}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -161,7 +163,9 @@ def builds_and_works(name: str, command: str) -> bool:
 
 
 def main() -> None:
-    """Check the compilers that the command line names, or else all installed ones."""
+    """Check the compilers that the command line names; without names, check all that are
+    installed.
+    """
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", help="cc, gcc-14, clang, ziglang; all by default")
     parser.add_argument("--all", action="store_true", help="fail if a kind is not here")

@@ -19,8 +19,8 @@ import pytest
 from cassandra import _build_stamp, _impl
 from tests import elsewhere
 
-# What the tests run on: "c" means both implementations, and the compiled modules must exist;
-# "python" means only the Python implementation.
+# The implementations to test: "c" means both, and the compiled modules must exist; "python" means
+# only the Python implementation.
 LANE = os.environ.get("TURBOCQL_LANE", "c")
 
 
@@ -28,14 +28,14 @@ if importlib.util.find_spec("hypothesis") is not None:  # `tox -e shims` does no
     from hypothesis import HealthCheck, settings
 
     # Turn off Hypothesis's time limits (200 ms for an example, a second for generating ten),
-    # because they assume an idle machine.
+    # because they assume that the machine is idle.
     settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("busy")
 
 
 def pytest_report_header() -> list[str]:
     lines = [f"turbocql: implementation={_impl.implementation}, lane={LANE}"]
-    # Say if the compiled modules are older than their sources.
+    # Warn at the start if the compiled modules are older than their sources.
     changed_files = _build_stamp.changed_files(thorough=True) if LANE == "c" else None
     if changed_files:
         lines.append(f"turbocql: {_impl.other_sources(changed_files)}")
@@ -43,10 +43,10 @@ def pytest_report_header() -> list[str]:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude long-lived objects, such as 14,000 tests, from garbage collection.
+    """Exclude objects that live until the end, such as 14,000 tests, from garbage collection.
 
-    Hundreds of tests run the collector. Without these objects, a run takes some 20 ms instead of
-    300.
+    Hundreds of tests run the collector. Without these objects, a collection takes about 20 ms
+    instead of 300.
     """
     gc.collect()
     if hasattr(gc, "freeze"):  # PyPy lacks it
@@ -54,7 +54,7 @@ def pytest_collection_finish() -> None:
 
 
 def _encodable(data: Any) -> Any:
-    """Return `data` with surrogates escaped, because UTF-8 cannot encode them."""
+    """Return `data` with surrogates escaped in all its texts, because UTF-8 cannot encode them."""
     if isinstance(data, str):
         return data if data.isascii() else data.encode("utf-8", "backslashreplace").decode()
     if isinstance(data, dict):
@@ -75,13 +75,14 @@ def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_report_to_serializable() -> Generator[None, Any, Any]:
-    """Escape surrogates in reports: pytest-xdist sends reports as UTF-8, which has none."""
+    """Escape surrogates in reports, which pytest-xdist sends as UTF-8."""
     return _encodable((yield))
 
 
-# Errors of tests that fail on an interpreter other than CPython because a package or a function is
-# missing there. The packages have no wheels for such interpreters, or do not support them; such
-# tests are skipped. On CPython, `turbocql[test]` installs the packages, so these errors count.
+# On interpreters other than CPython, tests that fail with one of these errors are skipped: a
+# package or function is missing there, since the packages have no wheels for such interpreters or
+# do not support them. On CPython, `turbocql[test]` installs the packages, so there the errors
+# count.
 LACKING_ELSEWHERE = re.compile(
     r"No module named '(numpy|lz4|snappy|cramjam|pyarrow|pandas|polars|duckdb|msgspec|cryptography)"
     r"|requires? (numpy|lz4|pyarrow|cryptography)|'ctypes' has no attribute 'pythonapi'"
@@ -98,7 +99,9 @@ collect_ignore = (
 
 
 def _skipped_if_lacking(report: Any) -> Any:
-    """Return the report; turn a failure into a skip if LACKING_ELSEWHERE matches its text."""
+    """If the failure in the report is one of LACKING_ELSEWHERE, turn it into a skip. Return the
+    report.
+    """
     if sys.implementation.name != "cpython" and report.outcome == "failed":
         match = LACKING_ELSEWHERE.search(str(report.longrepr))
         if match is not None:
@@ -129,7 +132,8 @@ def pytest_runtest_makereport() -> Generator[None, Any, Any]:
 
 
 class Twins:
-    """The modules of one implementation as attributes, named as in `cassandra._impl.TWINS`.
+    """The modules of one implementation, as attributes that are named as in
+    `cassandra._impl.TWINS`.
 
     :param impl: "python", or "c" for the compiled modules.
     """
@@ -146,13 +150,15 @@ class Twins:
 
 @pytest.fixture(scope="session", params=["python", "c"] if LANE == "c" else ["python"])
 def twins(request: pytest.FixtureRequest) -> Twins:
-    """The modules of one implementation, such as ``twins.codecs``; a test runs once with each."""
+    """Run the test once with each implementation. The fixture has the modules as attributes, such
+    as ``twins.codecs``.
+    """
     return Twins(request.param)
 
 
 @pytest.fixture(scope="session")
 def compiled() -> Twins:
-    """The modules of the compiled implementation; the test is skipped if they are not built."""
+    """Return the modules of the compiled implementation; skip the test if they are not built."""
     if LANE != "c":
         pytest.skip("no compiled modules in the pure Python lane")
     importlib.import_module("cassandra._accel.codecs")

@@ -25,28 +25,30 @@ import pytest
 
 __all__ = ["nothing_is_left_open", "watch"]
 
-PATIENCE = 60.0  # seconds that other threads get after a test, to close what they have open
+# seconds for which a test waits until other threads have closed what they have open
+PATIENCE = 60.0
 HOME = str(Path(__file__).resolve().parents[1])
 OPEN_FILES = "/proc/self/fd"
 TASKS = Path("/proc/self/task")
 
-# For sockets and threads: the lines of code that created them.
+# For each socket and thread: where in the project's code it was created.
 _origins: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 _processes_started = 0
-_reported: set[str] = set()  # ids of child processes that failed an earlier test already
+_reported: set[str] = set()  # ids of child processes for which an earlier test has already failed
 
 
 def _creation_site() -> str:
-    """Return up to four frames of this project that lead to the caller's caller, as `file:line`.
+    """Return where a resource is being created: up to four frames of this project, as `file:line`.
 
     The innermost frame comes first.
     """
     locations: list[str] = []
-    # Leave out this function and the audit hook that calls it.
+    # Leave out the frames of this function and of the audit hook.
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and len(locations) < 4:
         name = frame.f_code.co_filename
-        # Leave out the frames of installed packages and of the standard library.
+        # Keep only frames of this project, not those of installed packages and the standard
+        # library.
         if name.startswith(HOME) and "site-packages" not in name:
             locations.append(f"{name[len(HOME) + 1 :]}:{frame.f_lineno}")
         frame = frame.f_back
@@ -54,11 +56,14 @@ def _creation_site() -> str:
 
 
 def _audit_hook(event: str, args: tuple[Any, ...]) -> None:
-    """Record a new socket, thread or process. The interpreter calls this for each audit event."""
+    """Record a new socket, thread or process.
+
+    The interpreter calls this function for each audit event.
+    """
     global _processes_started
     if event == "socket.__new__":
-        # Instances of the base class `_socket.socket` are not recorded: they have no weak
-        # references.
+        # Instances of the base class `_socket.socket` cannot be recorded, because they support no
+        # weak references.
         if isinstance(args[0], socket.socket):
             _origins[args[0]] = _creation_site()
     elif event in ("_thread.start_new_thread", "_thread.start_joinable_thread"):
@@ -86,10 +91,11 @@ def watch() -> None:
 
 
 def _open_permanent_resources() -> None:
-    """Open the resources that a process opens once and never closes, before a test does.
+    """Open the resources that a process opens once and never closes, so that no test is blamed for
+    them.
 
-    Otherwise the first test that uses them would fail. They are a pipe of libuv and, from Python
-    3.14 on, the pipe of multiprocessing's resource tracker, which the locks of multiprocessing use.
+    They are a pipe of libuv and, from Python 3.14 on, the pipe of multiprocessing's resource
+    tracker, which the locks of multiprocessing use.
     """
     if sys.version_info >= (3, 14):
         from multiprocessing import resource_tracker
@@ -104,13 +110,13 @@ def _open_permanent_resources() -> None:
 
 
 def _open_files() -> set[tuple[str, str]]:
-    """Return (descriptor, kind) of each open file and socket.
+    """Return (descriptor, kind) of each open file and socket of this process.
 
     On Linux, the kind is the path, or a text such as "socket:[...]".
     """
     try:
         descriptors = os.listdir(OPEN_FILES)
-    except OSError:  # not on Linux: only the sockets that Python code created are known
+    except OSError:  # This is not Linux, so only the sockets that Python code created are known.
         sockets = [resource for resource in list(_origins) if isinstance(resource, socket.socket)]
         return {
             (str(open_socket.fileno()), "socket")
@@ -119,23 +125,24 @@ def _open_files() -> set[tuple[str, str]]:
         }
     files = set()
     for descriptor in descriptors:
-        # `listdir` had the directory itself open, whose descriptor is closed again now.
+        # Skip the descriptor of the directory itself, which `listdir` had open and has closed.
         with contextlib.suppress(OSError):
             files.add((descriptor, os.readlink(f"{OPEN_FILES}/{descriptor}")))
     return files
 
 
 def _live_threads() -> set[threading.Thread]:
-    # Leave out dummy threads, which stand for threads that Python did not start, such as Arrow's.
+    # Leave out dummy threads. They stand for threads that Python did not start, such as Arrow's.
     return {
         thread for thread in threading.enumerate() if not isinstance(thread, threading._DummyThread)
     }
 
 
 def _child_process_ids() -> set[str]:
-    """Return the process ids of the child processes; nothing if this is not Linux."""
+    """Return the process ids of this process's children; none on systems other than Linux."""
     children: set[str] = set()
-    with contextlib.suppress(OSError):  # the system has no such files, or a thread has ended
+    # the system has no such files, or a thread has ended in between
+    with contextlib.suppress(OSError):
         for task in os.listdir(TASKS):
             children.update((TASKS / task / "children").read_text().split())
     return children
@@ -152,9 +159,9 @@ def _describe_process(pid: str) -> str:
 
 
 class _OpenResources:
-    """The open files, sockets and threads at the moment of creation.
+    """The open files, sockets and threads at the moment when the object is created.
 
-    `started` is the number of processes started so far.
+    `started` is the number of processes that had been started by then.
     """
 
     def __init__(self) -> None:
@@ -163,7 +170,9 @@ class _OpenResources:
         self.started = _processes_started
 
     def added(self, before: _OpenResources) -> list[str]:
-        """Describe the resources that are open here and were not open before."""
+        """Describe each resource that is open in this snapshot but was not open in the earlier
+        one.
+        """
         descriptions = [
             _describe_file(number, kind) for number, kind in sorted(self.files - before.files)
         ]
@@ -177,7 +186,7 @@ def _describe_file(descriptor: str, kind: str) -> str:
     """Describe an open file or socket.
 
     :param descriptor: its number.
-    :param kind: the kind from `_files`.
+    :param kind: its kind, as `_open_files` returns it.
     """
     for resource in list(_origins):
         if isinstance(resource, socket.socket) and resource.fileno() == int(descriptor):
@@ -187,8 +196,8 @@ def _describe_file(descriptor: str, kind: str) -> str:
             contextlib.suppress(OSError),
             socket.socket(fileno=os.dup(int(descriptor))) as duplicate,
         ):
-            # No Python code created this socket, but C code such as uvloop: only its addresses are
-            # known.
+            # Only addresses are known of a socket that C code such as uvloop created, not Python
+            # code.
             addresses = f"{duplicate.getsockname()!r} to {_peer_address(duplicate)}"
             return f"{kind}, {duplicate.family.name}, {addresses}"
     return f"{kind} (file number {descriptor})"
@@ -202,9 +211,9 @@ def _peer_address(sock: socket.socket) -> str:
 
 
 def _wait_for_leftovers(before: _OpenResources) -> list[str]:
-    """Describe the resources that are open now and were not open before.
+    """Describe each resource that is open now but was not open before.
 
-    Other threads may still be closing some: wait for that, at most PATIENCE seconds.
+    Other threads may still be closing some, so wait up to PATIENCE seconds until none is left.
     """
     deadline = time.monotonic() + PATIENCE
     pause = 0.001
@@ -224,14 +233,15 @@ def _wait_for_leftovers(before: _OpenResources) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def nothing_is_left_open() -> Iterator[None]:
-    """Fail the test if a resource is open after it that was not open before it."""
+    """Fail the test if it leaves a resource open that was not open before it."""
     before = _OpenResources()
     yield
     descriptions = _wait_for_leftovers(before)
     if not descriptions:
         return
     _reported.update(_child_process_ids())
-    # Collect garbage now: it warns of unclosed resources, and the warnings belong to this test.
+    # Collect garbage now, so that warnings about unclosed resources appear in the test that caused
+    # them.
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         gc.collect()

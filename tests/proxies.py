@@ -19,19 +19,20 @@ Address = tuple[str, int]
 
 
 class Relay:
-    """Accepts connections, and relays the bytes of each to a node and back.
+    """Accepts connections, and relays the bytes of each connection to a node and back.
 
-    It belongs to the event loop that starts it. `opened` counts all accepted connections, `now`
-    those that are connected to a node at the moment. `fault` is None, or one of:
+    It belongs to the event loop on which it is started. `opened` counts all connections that were
+    accepted, and `now` those that are connected to a node at the moment. `fault` is None, or one
+    of:
 
     - "drop": bytes get lost in both directions;
     - "deaf": bytes from the client get lost;
     - "mute": bytes from the node get lost;
-    - "slow": each piece of at most 64 KiB waits for 50 ms;
+    - "slow": each piece of at most 64 KiB is delayed by 50 ms;
     - "refuse": new connections are closed at once.
 
-    :param target: the address of the node, or a function that returns it for a new connection; if
-        the function returns None, the connection is closed.
+    :param target: the address of the node, or a function that returns it for each new connection;
+        if the function returns None, the connection is closed.
     """
 
     def __init__(self, target: Address | Callable[[asyncio.StreamWriter], Address | None]) -> None:
@@ -49,18 +50,19 @@ class Relay:
     async def start(
         self, address: str = "127.0.0.1", context: ssl.SSLContext | None = None
     ) -> None:
-        """Listen at a free port of `address`; use TLS if there is a `context`."""
+        """Listen on a free port of `address`; if a `context` is given, use TLS."""
         server = await asyncio.start_server(self._accept, address, 0, ssl=context)
         self._server = server
         self.address, self.port = server.sockets[0].getsockname()[:2]
 
     async def start_at_path(self, path: str) -> None:
-        """Listen at a Unix socket in the file system."""
+        """Listen on a Unix socket at a path in the file system."""
         self._server = await asyncio.start_unix_server(self._accept, path)
         self.address = path
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # `reset` aborts these writers, and `stop` cancels these tasks.
+        # `reset` aborts these writers, and `stop` cancels these tasks. They belong to the open
+        # connections.
         self._writers.add(writer)
         task = asyncio.current_task()
         assert task is not None
@@ -68,7 +70,8 @@ class Relay:
         self.opened += 1
         try:
             target = self.target(writer) if callable(self.target) else self.target
-            # The loop may have accepted this connection just before the listener was closed.
+            # If the listener was closed meanwhile, the loop may still have accepted this connection
+            # just before.
             if target is not None and self.fault != "refuse" and not self._closed:
                 await self._connect(reader, writer, target)
         except (OSError, asyncio.CancelledError):
@@ -97,15 +100,15 @@ class Relay:
     async def _carry(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, losing_faults: set[str]
     ) -> None:
-        """Relay the bytes in one direction, until the stream ends.
+        """Relay the bytes in one direction until the sender ends its stream.
 
         :param losing_faults: the faults in which the bytes of this direction get lost.
         """
         is_silent = False
         try:
             while data := await reader.read(CHUNK):
-                # After lost bytes, later ones would make no sense to the receiver. So this
-                # direction stays silent, even if the fault is cleared.
+                # If bytes were lost, the receiver could not make sense of later ones. So this
+                # direction stays silent, even after the fault was cleared.
                 is_silent = is_silent or self.fault in losing_faults
                 if is_silent:
                     continue
@@ -116,7 +119,7 @@ class Relay:
         except OSError:
             writer.transport.abort()
         else:
-            # The sender has ended its stream; close the other side, too.
+            # The sender has ended its stream, so close the other side, too.
             writer.close()
 
     async def _wait_until_closed(self, writer: asyncio.StreamWriter) -> None:
@@ -135,7 +138,8 @@ class Relay:
         self._closed = True
         if self._server is not None:
             self._server.close()
-        await asyncio.sleep(0)  # if a connection was just accepted, its task starts in this turn
+        # if a connection was accepted just now, its task starts in this turn
+        await asyncio.sleep(0)
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -143,18 +147,20 @@ class Relay:
         self.reset()
         while self._writers:
             await self._wait_until_closed(next(iter(self._writers)))
-        # A transport calls `connection_lost` some turns before it closes its socket.
+        # A transport closes its socket only some turns of the loop after it has called
+        # `connection_lost`.
         for _ in range(3):
             await asyncio.sleep(0)
 
 
 class Proxy(Relay):
-    """A relay to a fake node, on the node's event loop. The constructor makes it listen.
+    """A relay to a fake node, which runs on the node's event loop. It listens as soon as it is
+    created.
 
     :param node: the fake node.
-    :param address: the address to listen at.
+    :param address: the address to listen on.
     :param port: the port of the node, if it is not `node.port`.
-    :param path: the path of a Unix socket to listen at instead of `address`.
+    :param path: the path of a Unix socket to listen on instead of `address`.
     """
 
     def __init__(
@@ -189,7 +195,7 @@ Proxies = dict[uuid.UUID, Proxy]
 
 
 def put_proxies_before(nodes: FakeCluster, connection_id: str = "c1") -> Proxies:
-    """Create a proxy for each node, and write the proxies' addresses into the client routes.
+    """Put a proxy before each node, and write the proxies' addresses into the nodes' client routes.
 
     :param connection_id: the connection id of the routes.
     :returns: the proxies by the host ids of the nodes.

@@ -57,7 +57,7 @@ TESTS = [
     )
 ]
 
-# Whole packages of tests/unit, and the modules of TESTS that are in no package.
+# These are whole packages of tests/unit, and the modules of TESTS that belong to none of them.
 WEEKLY = [
     *(
         f"tests/unit/{package}"
@@ -97,7 +97,7 @@ def sanitizer_libraries(compiler: str) -> list[str]:
             [compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=False
         )
         path = result.stdout.strip()
-        # The compiler prints the bare name of a library that it does not have.
+        # For a library that it lacks, the compiler prints only its bare name.
         if result.returncode or not os.path.isabs(path):
             sys.exit(
                 f"no sanitizer here: {compiler} has no {name}; nothing was tested. GCC on Linux has both."  # noqa: E501
@@ -107,7 +107,7 @@ def sanitizer_libraries(compiler: str) -> list[str]:
 
 
 def sanitizer_environment(preloaded: list[str]) -> dict[str, str]:
-    """Return the environment variables for tests with sanitized modules.
+    """Return the environment variables for running tests with sanitized modules.
 
     :param preloaded: the paths of the sanitizer libraries.
     """
@@ -123,7 +123,7 @@ def sanitizer_environment(preloaded: list[str]) -> dict[str, str]:
 
 
 def main() -> int:
-    """Build the modules, and run the tests; return the exit status of the tests."""
+    """Build the modules and run the tests, and return the tests' exit status."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,6 +1,6 @@
 """The private base classes whose attributes compiled code reads.
 
-The attributes of the Python bases and of the compiled ones behave like ``__slots__``.
+The attributes of the Python bases and of the compiled bases both behave like ``__slots__``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NAMES = python_bases.__all__
 
 
 def names_of(kind: type[Any]) -> list[str]:
-    """Return the names of a base's slots, including those of its own base."""
+    """Return the names of a base's slots, including those that it inherits."""
     return [name for base in kind.__mro__ for name in base.__dict__.get("__slots__", ())]
 
 
@@ -119,7 +119,7 @@ def test_copies_and_pickles_have_the_same_attributes(
     for attribute in names[1:]:
         assert getattr(duplicated, attribute) == [attribute]
         is_shared = getattr(duplicated, attribute) is getattr(original, attribute)
-        # Only shallow copies share the values.
+        # Only a shallow copy refers to the same values.
         assert is_shared == (duplicate is copy.copy)
 
 
@@ -128,7 +128,8 @@ def test_the_garbage_collector_frees_a_reference_cycle(
     subclasses: SubclassesOfBases, name: str
 ) -> None:
     cls = subclasses.kind(name, "__weakref__")
-    gc.freeze()  # keeps each collection short: it skips the objects that exist now
+    # Freezing the objects that exist now keeps them out of each collection, which makes it short.
+    gc.freeze()
     try:
         for attribute in names_of(cls.__base__):
             instance = cls()
@@ -138,7 +139,8 @@ def test_the_garbage_collector_frees_a_reference_cycle(
             del instance
             gc.collect()
             assert reference() is None
-            # Without the GIL, references to classes are counted by thread, and added up later.
+            # Without the GIL, each thread counts references to classes itself, and the counts are
+            # added up later.
             assert sys.getrefcount(cls) < count_before or sysconfig.get_config_var(
                 "Py_GIL_DISABLED"
             )

@@ -1,7 +1,8 @@
-"""If another driver with the package name `cassandra` is installed too, imports say so, whichever
-was installed last.
+"""If another driver with the package name `cassandra` is installed, too, importing the package
+reports it.
 
-Imports also report files of this package that were removed with the other driver.
+It does not matter which driver was installed last. Imports also report files of this package that
+were removed together with the other driver.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ OURS = Path(cassandra.__file__).parent
 UPGRADING = Path(__file__).parents[2] / "docs" / "upgrading.rst"
 PUT_BACK = "pip install --force-reinstall --no-deps dist/turbocql-*.whl"
 
-# Files that the wheels of cassandra-driver 3.29.3 and 3.30.1 or of scylla-driver 3.29.12 contain
-# too. Uninstalling one of these removes them.
+# Files that are also in the wheels of cassandra-driver 3.29.3 and 3.30.1 or of scylla-driver
+# 3.29.12, so uninstalling one of these removes them.
 COMMON = """
 __init__.py application_info.py auth.py client_routes.py column_encryption/policies.py concurrent.py
 connection.py cqlengine/__init__.py cqlengine/connection.py cqlengine/functions.py
@@ -38,7 +39,8 @@ io/libevreactor.py io/twistedreactor.py marshal.py metrics.py murmur3.py pool.py
 protocol_features.py segment.py shard_info.py ssl_session_cache.py tablets.py timestamps.py
 type_codes.py
 """
-# Import statements that raise an ImportError with an explanation, after COMMON has been removed.
+# When the files of COMMON are missing, these import statements raise an ImportError that explains
+# why.
 EXPLAINED = [
     "from cassandra.cluster import Cluster",
     "from cassandra.query import SimpleStatement",
@@ -58,7 +60,8 @@ EXPLAINED = [
     "import cassandra.doctor.__main__",
     "import cassandra.migrate.__main__",
 ]
-# For these statements all files that could explain are missing, so Python itself raises the error.
+# For these statements, all files that could explain the reason are missing as well, so Python's own
+# error is raised.
 UNEXPLAINED = {
     "import cassandra; cassandra.__version__": (
         "AttributeError: module 'cassandra' has no attribute '__version__'"
@@ -88,7 +91,9 @@ def install_ours(site: Path) -> None:
 
 
 def install_other(site_packages: Path, modules: list[str]) -> None:
-    """Install the files of another distribution over this package, with its RECORD file."""
+    """Copy the files of another distribution over this package, with a RECORD file that lists
+    them.
+    """
     package = site_packages / "cassandra"
     package.mkdir(exist_ok=True)
     names = ["cassandra/__init__.py", *(f"cassandra/{module}" for module in modules)]
@@ -103,7 +108,7 @@ def install_other(site_packages: Path, modules: list[str]) -> None:
 def run(
     site_packages: Path, code: str, implementation: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    """Run code in a child process that finds only the packages in `site_packages`."""
+    """Run code in a child process whose only installed packages are those in `site_packages`."""
     environment = {
         "PYTHONPATH": str(site_packages),
         "PATH": "/usr/bin:/bin",
@@ -123,7 +128,8 @@ def check_refused(done: subprocess.CompletedProcess[str]) -> None:
     assert done.returncode != 0
     assert "ImportError" in done.stderr
     assert "other-driver" in done.stderr
-    # The command does not uninstall anything unless the wheel that restores the package exists.
+    # The command uninstalls the other driver only if the wheel exists from which the package is
+    # restored.
     assert f"ls dist/turbocql-*.whl && pip uninstall -y other-driver && {PUT_BACK}" in done.stderr
 
 
@@ -184,7 +190,7 @@ def test_the_tests_installation_has_no_foreign_files() -> None:
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An installation whose files another driver's uninstallation has partly removed."""
+    """Return an installation from which uninstalling another driver has removed some files."""
     site = tmp_path_factory.mktemp("broken")
     install_ours(site)
     for name in COMMON.split():
@@ -206,7 +212,7 @@ def test_imports_explain_missing_files(broken: Path, statement: str, twins: Twin
 def test_the_documentation_quotes_the_errors_that_python_itself_raises(
     broken: Path, statement: str, message: str
 ) -> None:
-    # Python 3.15 and later append a sentence to the message, so only its beginning is compared.
+    # From Python 3.15 on, the message has one more sentence, so compare only its beginning.
     assert run(broken, statement).stderr.splitlines()[-1].startswith(message)
     assert message in " ".join(UPGRADING.read_text().split())
 

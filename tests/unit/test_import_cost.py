@@ -1,4 +1,4 @@
-"""Importing the package and its APIs imports only what applications need at once.
+"""Importing the package or one of its APIs imports only what applications need at once.
 
 benchmarks/import_time.py measures how long it takes.
 """
@@ -24,12 +24,14 @@ UNWANTED = {
     "email", "sqlite3", "xml", "csv", "tkinter", "ctypes", "http", "cProfile", "pstats",
     "setuptools", "multiprocessing", "unittest", "cassandra.cqlengine", "cassandra.testing",
     "cassandra.aio", "doctest", "pydoc",
-    # Names for compatibility with other drivers are imported at their first use.
+    # These modules have names for compatibility with other drivers, and are imported when such a
+    # name is first used.
     "cassandra._compat", "cassandra.datastax", "cassandra.driver_config", "cassandra.graph",
     "cassandra.io", "cassandra.metrics", "cassandra.protocol.parsers", "cassandra.stats",
     "cassandra.client.cloud", "cassandra.client_routes", "cassandra.client.routes",
     "cassandra.engine.control.client_routes",
-    # Modules for connecting and executing are imported with the first cluster.
+    # These modules are for connecting and executing, and are imported when the first cluster is
+    # created.
     "asyncio", "ssl", "concurrent.futures", "subprocess", "inspect", "platform",
     "datetime", "decimal", "uuid", "urllib.parse", "ipaddress",
     "cassandra.clock", "cassandra.cqltypes", "cassandra.encoder", "cassandra.observers",
@@ -39,7 +41,7 @@ UNWANTED = {
     "cassandra.query.trace", "cassandra.util",
 }  # fmt: skip
 
-# The modules of the engine that define settings of applications; `import cassandra.cluster` may
+# These modules of the engine define settings of applications, so `import cassandra.cluster` may
 # load them.
 ENGINE = {
     "cassandra.engine", "cassandra.engine.call_options", "cassandra.engine.control",
@@ -63,8 +65,8 @@ from cassandra.auth import PlainTextAuthProvider
 @pytest.mark.parametrize("imports", IMPORTS)
 def test_import_pulls_in_nothing_optional(imports: str) -> None:
     code = (
-        # These modules import different parts of the standard library in different versions of
-        # Python, so they are imported before the count begins.
+        # Import these modules before the count begins, because what they import from the standard
+        # library depends on the version of Python.
         "import importlib.util, logging, random, socket, sys, typing\n"
         f"before = set(sys.modules)\n{IMPORTS[imports]}\n"
         "print(*sorted(set(sys.modules) - before))"
@@ -73,7 +75,7 @@ def test_import_pulls_in_nothing_optional(imports: str) -> None:
     assert process.returncode == 0, process.stderr
     loaded = set(process.stdout.split())
     assert "cassandra.cluster.cluster" in loaded
-    # Compression modules are imported with the first connection.
+    # Modules for compression are imported when the first connection is opened.
     assert not loaded & UNWANTED
     assert {name for name in loaded if name.startswith("cassandra.engine")} <= ENGINE
     assert {name for name in loaded if name.startswith("cassandra._accel.")} <= {
@@ -104,8 +106,8 @@ def test_the_python_twins_of_codecs_and_rows_are_not_imported_beside_the_compile
 
 @pytest.mark.slow
 def test_creating_a_cluster_imports_the_engine() -> None:
-    # The caller's thread imports the engine before it connects; the engine's own thread imports
-    # nothing.
+    # The thread that creates the cluster imports the engine, so that the engine's own thread has to
+    # import nothing.
     for api_module in ("cluster", "aio"):
         process = run_python(
             f"import sys; from cassandra.{api_module} import Cluster; Cluster(['127.0.0.1']); "
@@ -114,7 +116,8 @@ def test_creating_a_cluster_imports_the_engine() -> None:
         assert process.stdout.strip() == "True", process.stderr
 
 
-# The fake node runs in the test's own process, because it imports more modules than the driver.
+# Keep the fake node in the test's own process, because it imports more modules than the driver
+# does.
 EXECUTING = {
     "cluster": """
 def execute():
@@ -149,8 +152,8 @@ def test_executing_imports_nothing_after_a_cluster_is_created(api_module: str) -
             "print(*set(sys.modules) - before)"
         )
     assert process.returncode == 0, process.stderr
-    # Optional packages, such as uvloop, are imported with the loop or with a connection. The codecs
-    # of the Python twin are imported when the first codec of their kind is needed.
+    # Ignore optional packages such as uvloop, which are imported with the loop or a connection. The
+    # codecs of the Python twin are imported when a codec of their kind is first needed.
     imported_late = {
         name
         for name in process.stdout.split()
@@ -159,7 +162,7 @@ def test_executing_imports_nothing_after_a_cluster_is_created(api_module: str) -
     assert not {
         name for name in imported_late if not name.startswith("cassandra.cqltypes.codecs.")
     } - {
-        "gc"  # imported by uvloop
+        "gc"  # uvloop imports it
     }
 
 
@@ -204,7 +207,7 @@ def test_importing_one_api_does_not_import_the_other() -> None:
 
 def test_importing_only_the_package_loads_little() -> None:
     code = (
-        # logging is imported before the count begins: from Python 3.14 on, it imports inspect.
+        # Import logging before the count begins, because from Python 3.14 on it imports inspect.
         "import logging, sys; before = set(sys.modules); import cassandra; "
         "print(*sorted(set(sys.modules) - before))"
     )

@@ -1,4 +1,4 @@
-"""Names that are imported when the first `Cluster` object is created."""
+"""Names that modules import only when the first `Cluster` object is created."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_lazy_attributes_of_classes_are_imported_by_import_all(module: ModuleTyp
         _imports.import_all()
         assert vars(ClassWithLazyAttributes)["hello"] is Home.hello
         assert vars(ClassWithLazyAttributes)["loads"] is importlib.import_module("json").dumps
-        # A patched attribute is left alone.
+        # An attribute that the application has patched is not replaced.
         assert ClassWithLazyAttributes.patched == 5
 
 
@@ -102,7 +102,7 @@ def test_no_import_is_pending_after_a_cluster_is_created(face: str) -> None:
     assert (done.stdout, done.stderr) == ("", "")
 
 
-# Code that uses the driver without a cluster, for example in an application's tests.
+# Programs that use the driver without a cluster, for example in an application's tests.
 WITHOUT = {
     "policies": """
         from unittest.mock import Mock

@@ -1,4 +1,4 @@
-"""Limits on what a small response can cost: nulls that stand for many cells, a huge number of
+"""Limits on the cost of a small response: nulls that stand for many cells, a huge number of
 columns, names that fill caches.
 """
 
@@ -42,8 +42,8 @@ def low_cell_limit() -> Iterator[None]:
     limits.null_cells = before
 
 
-# A type, a cell of it that is or contains nulls, and the number of such cells that stand for 10,000
-# nulls.
+# For each entry: a type, a cell of it that is or contains nulls, and how many such cells count as
+# 10,000 nulls.
 COSTLY: list[tuple[Any, bytes | None, int]] = [
     (vector_of(t.FloatType, 4000), None, 20),
     (vector_of(t.UUIDType, 1000), None, 10),
@@ -63,7 +63,8 @@ def test_nulls_of_a_column_are_limited_for_each_page(
     twins: Twins, cqltype: Any, cell: bytes | None, null_limit: int
 ) -> None:
     page_reader = column_plan(twins, [cqltype])
-    for count in (null_limit // 2, null_limit // 2, null_limit // 2):  # each page has its own limit
+    # the limit applies to each page separately
+    for count in (null_limit // 2, null_limit // 2, null_limit // 2):
         assert page_reader.read(value(cell) * count, 0, count).length == count
     with pytest.raises(
         DecodeError,
@@ -86,15 +87,16 @@ def test_missing_fields_in_rows_are_limited(twins: Twins, method: str) -> None:
     def page_of_short_values(count: int) -> bytes:
         return value(count.to_bytes(4, "big") + value(value(bytes(4))) * count)
 
-    # each page has its own limit
+    # The limit applies to each page separately.
     for _ in range(3):
         assert len(list(getattr(plan, method)(page_of_short_values(10), 0, 1))) == 1
     with pytest.raises(DecodeError, match=r'^row 0, column "c0" .*limits.null_cells \(10000\)'):
-        # Each value lacks 999 fields, so ten of them are just below the limit of 10,000.
+        # Each value lacks 999 fields. Ten of them stay just below the limit of 10,000, and eleven
+        # exceed it.
         list(getattr(plan, method)(page_of_short_values(11), 0, 1))
     for _ in range(3):
         assert (
-            # without the length of the cell
+            # Leave out the length of the cell.
             len(list_type.deserialize(page_of_short_values(10)[4:], 5))
             == len(list_type.from_binary(page_of_short_values(10)[4:], 5))
             == 10
@@ -106,7 +108,7 @@ def test_missing_fields_in_rows_are_limited(twins: Twins, method: str) -> None:
 @pytest.mark.usefixtures("low_cell_limit")
 def test_threads_count_nulls_separately(twins: Twins) -> None:
     wide_codec = WIDE.build_codec(twins.codecs)
-    short_value = value(bytes(4))  # lacks 999 fields
+    short_value = value(bytes(4))  # this value lacks 999 fields
 
     def decode_in_two_threads(data: bytes) -> Any:
         other_thread = threading.Thread(target=wide_codec.decode, args=(short_value,))
@@ -117,7 +119,8 @@ def test_threads_count_nulls_separately(twins: Twins) -> None:
     nested_codec = twins.codecs.from_functions("inner", bytes, decode_in_two_threads)
     plan = twins.rows.RowPlan(["w", "f"], [wide_codec, nested_codec])
     row = value(short_value) + value(b"x")
-    # Each row lacks 999 fields that count; those that are decoded in the meantime do not count.
+    # Each row lacks 999 fields, which count. Values that are decoded elsewhere meanwhile do not
+    # count for this page.
     assert len(plan.tuples(row * 10, 0, 10)) == 10
     with pytest.raises(DecodeError, match=r'^row 10, column "w" .*limits.null_cells'):
         plan.tuples(row * 11, 0, 11)
@@ -125,8 +128,9 @@ def test_threads_count_nulls_separately(twins: Twins) -> None:
 
 @pytest.mark.slow
 def test_too_many_nulls_are_refused_without_decoding_each_row(twins: Twins) -> None:
-    """The number of nulls is enough to refuse the page; decoding each row with all its fields would
-    take minutes.
+    """A page with too many nulls is refused because of their number, before any row is decoded.
+
+    Decoding each row with all its fields would take minutes.
     """
     count = 5_000
     very_wide = t.UserType.make_udt_class(
@@ -137,10 +141,9 @@ def test_too_many_nulls_are_refused_without_decoding_each_row(twins: Twins) -> N
         plan.read(value(None) * count, 0, count)
 
 
-# Nulls of vector types that stand for hundreds of megabytes of zeros or more: in one column, and in
-# nested vectors.
-# Each case has a type, the number of nulls, and the length of the decoded column; None if the page
-# is refused.
+# Nulls of vector types, in one column and in nested vectors, that stand for hundreds of megabytes
+# of zeros or more. Each case has a type, the number of nulls, and the length of the decoded column,
+# or None if the page is refused.
 HUGE = [
     ("vector_of(t.FloatType, 10_000_000)", 13, 13),
     ("vector_of(vector_of(t.FloatType, 16_000), 8_000)", 1, 1),
@@ -153,7 +156,7 @@ HUGE = [
 def test_null_vectors_cost_no_memory(
     twins: Twins, cqltype: str, nulls: int, length: int | None
 ) -> None:
-    # In a process of its own, since the peak of a process never falls.
+    # Use another process, since the peak memory of a process never falls.
     code = f"""if True:
         import resource
         from cassandra import cqltypes as t
@@ -184,7 +187,7 @@ def test_columns_and_fields_of_a_result_are_limited() -> None:
     with pytest.raises(ProtocolError, match=r"65537 columns, more than limits.columns \(65536\)"):
         read_columns(Cursor(body), limits.columns + 1, True, None)
     assert len(read_columns(Cursor(body), 100, True, None)) == 100
-    # a tuple (0x31) of 40,000 ints (9)
+    # The type is a tuple (0x31) of 40,000 ints (9).
     large_tuple = short(0x31) + short(40_000) + short(9) * 40_000
     with pytest.raises(ProtocolError, match=r"more fields than limits.columns"):
         TypeReader(Cursor(short(0x31) + short(2) + large_tuple * 2), None).read()
@@ -192,10 +195,10 @@ def test_columns_and_fields_of_a_result_are_limited() -> None:
 
 def test_a_cache_is_bounded_in_bytes() -> None:
     cache: Bounded[str, int] = Bounded(4, 800)
-    # four entries of at most an eighth of 800 bytes; "a" comes twice and is kept
+    # An entry may take up to an eighth of 800 bytes. "a" is kept twice, and the first number stays.
     assert [cache.keep(name, number, 90) for number, name in enumerate("abca")] == [0, 1, 2, 0]
     assert (len(cache), cache.get("c"), cache.get("x")) == (3, 2, None)
-    # An entry above the eighth of the limit is returned, but not kept.
+    # An entry of more than an eighth of the limit is returned, but not kept in the cache.
     assert cache.keep("large", 5, 101) == 5
     assert cache.get("large") is None
     for number in range(20):
@@ -204,7 +207,7 @@ def test_a_cache_is_bounded_in_bytes() -> None:
         assert cache.held <= 800
     cache.discard(lambda key: key.startswith("n"))
     assert [*cache.values()] == []
-    # the texts and bytes, at any depth
+    # The size counts texts and bytes at any depth of nested tuples.
     assert text_size(("ab", (b"c", None, ("d",)), 5)) == 4
 
 
@@ -227,10 +230,10 @@ def test_recently_used_statements_are_bounded_in_bytes() -> None:
     recent: RecentlyUsed[tuple[str | None, str], int] = RecentlyUsed(1000, 10_000)
     for number in range(100):
         recent.put(("k", f"{number:03}" + "x" * 996), number)
-        # An entry that is put again counts once.
+        # An entry that is put a second time is counted only once.
         recent.put(("k", f"{number:03}" + "x" * 996), number)
     assert (len(recent), recent.held) == (10, 10_000)
     assert recent.get(("k", "099" + "x" * 996)) == 99
-    # The newest entry stays, however large it is.
+    # The newest entry always stays, however large it is.
     recent.put((None, "y" * 50_000), 1)
     assert (len(recent), recent.held) == (1, 50_000)

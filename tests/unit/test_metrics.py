@@ -1,4 +1,4 @@
-"""`Cluster.metrics`: its counters, their names, and no counters if metrics are off."""
+"""`Cluster.metrics`: its counters and their names, and no counters if metrics are switched off."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ WRITE_TIMEOUT: dict[str, Any] = {
 def test_counters_of_requests_and_errors(
     answer: Answerable, policy: RetryPolicy, expected_counts: dict[str, int]
 ) -> None:
-    """Each response and decision counts as beside it."""
-    # a short timeout, for the answer that never comes
+    """Each response and retry decision is counted as expected."""
+    # This timeout is short, because one of the answers never comes.
     profile = ExecutionProfile(retry_policy=policy, request_timeout=0.3)
     with (
         FakeNode() as node,
@@ -109,7 +109,7 @@ def test_counters_of_requests_and_errors(
         try:
             session.execute(QUERY)
         except DriverException:
-            # A request that fails is counted.
+            # Only a request that fails has expected counts.
             assert expected_counts
         assert cluster.metrics is not None
         stats = cluster.metrics.get_stats()
@@ -126,7 +126,7 @@ def test_counters_of_requests_and_errors(
 
 
 def test_hosts_and_times() -> None:
-    """The metrics count hosts, connections and requests, and measure their times."""
+    """The metrics count hosts, connections and requests, and measure the requests' times."""
     with (
         FakeNode() as node,
         Cluster([node.address], port=node.port, metrics_enabled=True) as cluster,
@@ -155,12 +155,12 @@ async def test_requests_of_the_asyncio_api_are_counted() -> None:
 
 
 def test_names() -> None:
-    """The names of metrics are unique, and free again after shutdown."""
+    """The name of a cluster's metrics is unique, and can be used again after shutdown."""
     first_cluster, second_cluster = Cluster(metrics_enabled=True), Cluster(metrics_enabled=True)
     assert isinstance(first_cluster.metrics, Metrics)
     assert isinstance(second_cluster.metrics, Metrics)
     first_cluster.metrics.set_stats_name("mine")
-    # The name that a cluster has may be set again.
+    # A cluster may set the name that it already has.
     first_cluster.metrics.set_stats_name("mine")
     assert getStats()["mine"]["retries"] == 0
     with pytest.raises(ValueError, match="mine"):
@@ -170,19 +170,19 @@ def test_names() -> None:
     metrics = second_cluster.metrics
     del second_cluster
     gc.collect()
-    # Metrics hold no reference to their cluster, so they have nothing to report without it.
+    # Metrics do not keep their cluster alive. Without it, they have nothing to report.
     assert metrics.get_stats()["known_hosts"] == 0
 
 
 def test_statistics_of_the_request_timer() -> None:
-    """The statistics of known times are right within 7 %."""
+    """Statistics of times that are known are right to within 7 %."""
     timer = RequestTimer()
     assert dict(timer)["mean"] == timer["median"] == timer["min"] == 0.0
     for milliseconds in range(1, 1001):
         timer.record(None, milliseconds / 1000)
     assert timer["count"] == 1000
     assert timer["mean"] == pytest.approx(0.5005)
-    # the standard deviation of an even distribution over one second: 1 / sqrt(12)
+    # The standard deviation of times spread evenly over one second is 1 / sqrt(12).
     assert timer["stddev"] == pytest.approx(0.2887, rel=0.01)
     for key, value in {
         "median": 0.5,
@@ -209,6 +209,6 @@ def test_methods_of_metrics_increase_their_counters() -> None:
     ):  # fmt: skip
         getattr(metrics, f"on_{name}")()
     numbers = metrics.get_stats()
-    # each of the seven methods has increased one counter
+    # Each of the seven methods has increased one counter.
     assert [value for value in numbers.values() if value == 1] == [1] * 7
     assert (metrics.stats.retries, metrics.stats.ignores) == (1, 1)

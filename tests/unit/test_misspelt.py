@@ -1,4 +1,4 @@
-"""Misspelt settings of clusters, sessions and profiles: an error names the nearest setting."""
+"""If a setting of a cluster, session or profile is misspelt, an error names the nearest setting."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_an_application_s_attributes_of_a_cluster_are_kept() -> None:
     cluster: Any = ClusterWithOwnAttribute()
     cluster.tenant = "shop"
     cluster._conect_timeout = 1
-    # The class has this attribute, so it is no misspelt setting.
+    # The class has an attribute of this name, so it is not a misspelt setting.
     cluster.conect_timeout = 4
     assert (cluster.tenant, cluster._conect_timeout, cluster.conect_timeout) == ("shop", 1, 4)
 
@@ -61,7 +61,7 @@ SESSIONS = {Session: {*BOTH_SESSIONS, "write_head_start"}, aio.Session: BOTH_SES
 
 @pytest.mark.parametrize("session_class", SESSIONS)
 def test_the_settings_of_a_session(session_class: Any) -> None:
-    """The settings are those of the session's class, also for subclasses."""
+    """The settings of a session are those of its class, also for subclasses of the application."""
     assert session_class._setting_names == SESSIONS[session_class]
 
     class Subclass(session_class):  # type: ignore[misc]
@@ -74,7 +74,7 @@ def test_the_settings_of_a_session(session_class: Any) -> None:
     ("face", "right"), [(face, name) for face in SESSIONS for name in sorted(SESSIONS[face])]
 )
 def test_misspelt_settings_of_a_session(face: Any, right: str) -> None:
-    """The error suggests the right name."""
+    """Assigning a misspelt setting of a session raises an error that suggests the right name."""
     session = face.__new__(face)
     for wrong in (right[:-1], right + right[-1], right[:2] + right[3] + right[2] + right[4:]):
         with pytest.raises(AttributeError, match=f"no setting '{wrong}'; did you mean '{right}'"):
@@ -82,7 +82,9 @@ def test_misspelt_settings_of_a_session(face: Any, right: str) -> None:
 
 
 async def test_misspelt_settings_of_a_connected_session() -> None:
-    """The error suggests the right name, and other attributes can be set."""
+    """On a connected session, a misspelt setting raises an error that suggests the right name,
+    while other attributes can be set.
+    """
 
     def check_session(session: Any) -> None:
         with pytest.raises(AttributeError, match="no setting 'encoderr'; did you mean 'encoder'"):
@@ -90,7 +92,7 @@ async def test_misspelt_settings_of_a_connected_session() -> None:
         session.tenant = "shop"
         session.execute = None
         assert (session.tenant, session.execute) == ("shop", None)
-        # connect() creates all other public attributes of a session.
+        # All other public attributes of a session are created when it connects.
         other_attributes = {"cluster", "hosts", "is_shutdown", "loop_ident", "wake_queue", "tenant"}
         attributes = {name for name in vars(session) if not name.startswith("_")}
         assert attributes - other_attributes - {"execute"} <= type(session)._setting_names
@@ -111,7 +113,7 @@ async def test_misspelt_settings_of_a_connected_session() -> None:
     ],
 )  # fmt: skip
 def test_misspelt_settings_of_a_profile(right: str) -> None:
-    """The error suggests the right name."""
+    """A misspelt setting of a profile raises an error that suggests the right name."""
     profile: Any = ExecutionProfile()
     for wrong in (right[:-1], right + right[-1]):
         with pytest.raises(AttributeError, match=f"no setting '{wrong}'; did you mean '{right}'"):
@@ -145,7 +147,7 @@ def test_a_subclass_s_attribute_resembling_a_setting_warns_once(
         setattr(instance, name, [1])
         setattr(instance, name, [2])
         assert getattr(instance, name) == [2]
-    # There is one warning for the class, however many objects it has.
+    # The warning comes only once for the class, however many objects it has.
     assert [record.getMessage() for record in caplog.records] == [
         f"Ours.{name} is an attribute of the program's own, not a setting; "
         f"the nearest setting is {near!r}"

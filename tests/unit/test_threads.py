@@ -1,4 +1,4 @@
-"""Waiting in greenlets, which is faked with threads here.
+"""Waiting in greenlets. Here threads stand in for greenlets.
 
 ``engine/test_green.py`` uses real greenlets, if gevent or eventlet is installed.
 """
@@ -28,7 +28,9 @@ from tests.waiting import WAIT, until
 
 
 class WaitPoint:
-    """A point at which one thread waits; `parked` is set when the thread begins to wait."""
+    """A point at which one thread waits until it is woken. `parked` is set when the thread begins
+    to wait.
+    """
 
     instances: list[WaitPoint]
 
@@ -62,7 +64,7 @@ def started(target: Callable[[], object]) -> threading.Thread:
 
 
 def parked(count: int) -> None:
-    """Wait until `count` threads are parked."""
+    """Wait until `count` wait points exist and a thread is waiting at each of them."""
     until(lambda: len(WaitPoint.instances) == count)
     assert all(waiter.parked.wait(WAIT) for waiter in WaitPoint.instances[:count])
 
@@ -105,7 +107,7 @@ def test_a_waiter_that_times_out_leaves_the_queue(waiter: Any) -> None:
 def test_a_release_during_a_timeout_is_not_lost(waiter: Any) -> None:
     class WaitPointWithLateRelease(WaitPoint):
         def wait(self, seconds: float | None) -> bool:
-            # the timeout expires, but meanwhile another thread calls release
+            # The timeout expires, but another thread has just called `release`.
             if seconds is not None:
                 waiter.release()
                 return False
@@ -129,7 +131,7 @@ def test_a_release_for_a_killed_waiter_wakes_the_next(waiter: Any) -> None:
     waiter._new_wait_point = KilledWaitPoint
     with pytest.raises(SystemExit):
         waiter.acquire()
-    # The release was meant for the killed waiter, and is still there.
+    # The killed waiter did not use up the release that was meant for it, so it is still there.
     assert waiter.acquire(timeout=0) is True
 
 
@@ -149,7 +151,7 @@ def test_a_green_event_wakes_all_waiters_and_stays_set() -> None:
 def test_without_a_library_waiters_are_locks_and_threads_are_threads() -> None:
     assert green_library() is None
     lock = new_waiter()
-    # A waiter begins as a lock that is held.
+    # A new waiter is a lock that is already held.
     assert lock.acquire(blocking=False) is False
     lock.release()
     assert lock.acquire(timeout=1) is True
@@ -191,7 +193,7 @@ def test_real_threads_are_registered_while_they_run() -> None:
     thread.start()
     assert running.wait(WAIT)
     alive_states.append(thread.is_alive())
-    # a join that ends with its timeout
+    # This join ends with its timeout.
     thread.join(0.001)
     may_end.set()
     thread.join(WAIT)
@@ -221,10 +223,10 @@ def test_log_records_of_real_threads_are_written_by_a_greenlet() -> None:
     record = logging.LogRecord("cassandra", logging.INFO, "", 1, "hello", None, None)
     assert log_filter.filter(record) is True
     ident = _threads.get_ident()
-    # as if this was a real thread, which passes calls to the greenlets' thread
+    # Pretend that this is a real thread, which passes calls on to the greenlets' thread.
     _threads._real_threads[ident] = lambda function, *args: calls.append((function, args))
     try:
-        # The record is passed on instead of being written here.
+        # The filter refuses the record here, because it passes it on to the other thread.
         assert log_filter.filter(record) is False
     finally:
         del _threads._real_threads[ident]

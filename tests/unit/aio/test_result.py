@@ -1,4 +1,6 @@
-"""Results of the asyncio API: plain methods for the current page, and facts about the execution."""
+"""Results of the asyncio API: plain methods for the current page, and information about the
+execution.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ async def result(session: aio.Session) -> Any:
 
 async def test_plain_methods_return_the_rows_of_the_page(result: Any) -> None:
     assert [tuple(row) for row in result.current_rows] == [(1, "a"), (2, "b")]
-    # The page is decoded only once.
+    # The page is decoded only once, so the rows are the same objects.
     assert result.current_rows is result.current_rows
     assert result.all() == list(result.current_rows)
     assert result.all_tuples() == [(1, "a"), (2, "b")]
@@ -58,7 +60,7 @@ async def test_plain_methods_refuse_results_with_further_pages(
     with pytest.raises(RuntimeError, match="whether there are more rows is not known"):
         result.one(strict=True)
     assert [row.k for row in await result.fetch_all()] == [0, 1, 2, 3, 4]
-    assert len(result.attempts) == 5  # one for each page
+    assert len(result.attempts) == 5  # one attempt for each page
     later: Any = await session.execute(statement)
     resumed = await session.execute(statement, paging_state=later.paging_state)
     assert [row.k async for row in resumed] == [1, 2, 3, 4]
@@ -98,9 +100,10 @@ SINGLE_ROWS = SimpleStatement(PAGED, fetch_size=1)
 
 
 def prime_pages(node: FakeNode, special_page: int, answer: Any) -> None:
-    """Let PAGED return four pages of one row, but give `answer` to one of the requests.
+    """Let PAGED return four pages of one row each, but give `answer` to one of the requests
+    instead.
 
-    :param special_page: the number of this request, from 1 on.
+    :param special_page: the number of that request, counted from 1.
     """
     pages = paged([("k", "int")], [(k,) for k in range(4)])
     request_count = [0]

@@ -1,4 +1,4 @@
-"""The checkpoint of a load or scan is a file that records its progress."""
+"""The checkpoint of a load or a scan: a file that records how far it has got."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def test_a_saved_checkpoint_can_be_read_restarted_and_removed(tmp_path: Path) ->
     checkpoint.save(row=20, failed=1)
     assert Checkpoint(path, SUBJECT).state == {"row": 20, "failed": 1}
     assert Checkpoint(path, SUBJECT, restart=True).state == {}
-    # Saving leaves no temporary files.
+    # Saving a checkpoint leaves no temporary files.
     assert [file.name for file in tmp_path.iterdir()] == ["point"]
     checkpoint.remove()
-    # Removing it again is allowed.
+    # Removing the checkpoint a second time is allowed.
     checkpoint.remove()
     assert not path.exists()
 
@@ -77,7 +77,7 @@ def test_a_checkpoint_of_another_cluster_is_refused(tmp_path: Path, name: str) -
     role = name.replace("_", " ")
     with pytest.raises(ValueError, match=f"its {role} is 'staging', and not 'production'"):
         Checkpoint(path, {**SUBJECT, name: "production"})
-    # Checkpoints that do not record a cluster can still be used.
+    # A checkpoint that does not name a cluster can still be used.
     path.unlink()
     Checkpoint(path, SUBJECT).save(row=20)
     checkpoint = Checkpoint(path, {**SUBJECT, name: "production"})
@@ -101,7 +101,7 @@ def test_clusters_with_the_same_name_are_distinguished_by_host_ids(
 ) -> None:
     path = tmp_path / "point"
     Checkpoint(path, {**SUBJECT, "cluster": recorded}).save(row=10)
-    # One common host is enough, since the others may have been replaced.
+    # One host in common is enough, since the others may have been replaced.
     subject = {**SUBJECT, "cluster": {"name": "Test Cluster", "host_ids": ["a", "b"]}}
     if is_same:
         assert Checkpoint(path, subject).state == {"row": 10}
@@ -129,7 +129,8 @@ def test_files_with_other_content_are_refused(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=message):
             checkpoint_of(paths)
     stat = second.stat()
-    second.write_text("id\n3\n")  # the size is the same, and the next line restores the time
+    # The file has the same size, and the next line restores its time, so only its content differs.
+    second.write_text("id\n3\n")
     os.utime(second, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     with pytest.raises(ValueError, match=r"the file '.*2\.csv' has another content since"):
         checkpoint_of(both_paths)
@@ -161,6 +162,6 @@ def test_a_file_that_is_not_a_checkpoint_is_refused(tmp_path: Path) -> None:
         if not text:
             assert Checkpoint(path, SUBJECT, restart=True).state == {}
             continue
-        # Even restart=True does not overwrite a file that is not a checkpoint.
+        # Even with restart=True, a file that is not a checkpoint is not overwritten.
         with pytest.raises(ValueError, match="is not a checkpoint"):
             Checkpoint(path, SUBJECT, restart=True)

@@ -44,7 +44,7 @@ def test_fields_missing_in_the_target_s_user_type_are_refused() -> None:
     }
     column_types = ["int", 'list<frozen<"A b">>']
     reordered = UserType("b", "A b", ["y", "more", "x"], ["frozen<inner>", "int", "int"])
-    # Another order, and additional fields, are allowed.
+    # The target may have the columns in another order, and more of them.
     _check_fields(source_types, {**source_types, "A b": reordered}, column_types)
     for target_types, message in (
         ({}, "field 'x' of the type 'A b' is int here and missing there"),
@@ -87,7 +87,7 @@ COPIERS = pytest.mark.parametrize("copier", [by_copy, by_acopy], ids=["blocking"
 
 
 def prime(node: FakeNode, row: tuple[Any, ...], column_kinds: dict[str, str]) -> None:
-    """Prime a table ``t`` that contains `row`, and a table ``u`` whose columns have these kinds.
+    """Prime a table ``t`` that contains `row`, and a table ``u`` whose columns are of these kinds.
 
     :param column_kinds: for each column of ``u``: "partition_key", "clustering", "regular" or
         "static".
@@ -106,20 +106,20 @@ def prime(node: FakeNode, row: tuple[Any, ...], column_kinds: dict[str, str]) ->
     select.keyspace, select.table = "ks", "t"
     for query, columns in ((INSERT, COLUMNS), (STATIC, [COLUMNS[0], COLUMNS[2]])):
         insert = node.prime_prepare(query, columns, pk_indexes=[0])
-        # The load learns the table from the prepared statement.
+        # The load learns from the prepared statement which table it writes to.
         insert.keyspace, insert.table = "ks", "u"
 
     def answer_scan(request: Request) -> Answer:
         token_bounds: Any = request.values
         start, end = (int.from_bytes(value, "big", signed=True) for value in token_bounds)
-        # The row has token 0, so only one range of the ring has it.
+        # The row's token is 0, so it is in only one range of the ring.
         return paged(COLUMNS, [row] if start < 0 <= end else [], keyspace="ks", table="t")
 
     node.prime(SELECT, answer_scan)
 
 
 def values_written(node: FakeNode) -> list[Any]:
-    """Return the values of each request that wrote the row."""
+    """Return the values of each request by which a row was written."""
     return [
         request.values
         for request in node.requests
@@ -136,16 +136,17 @@ def test_converters_are_not_applied_to_copied_values(copier: Any) -> None:
     with FakeNode() as node:
         prime(node, (1, "Ada", "Lovelace"), {"id": "partition_key"})
         assert copier(node, register).written == 1
-        # Converters would have changed the letter case, and appended "00".
+        # If converters had been used, they would have changed the letter case, and appended "00".
         assert values_written(node) == [[b"\0\0\0\1", b"Ada", b"Lovelace"]]
 
 
 @COPIERS
 @pytest.mark.parametrize("kind_of_v", ["regular", "static"])
 def test_rows_without_a_clustering_column_are_not_lost(copier: Any, kind_of_v: str) -> None:
-    """The source may have nulls in a column that is a clustering column of the target.
+    """If the source has a null in a column that is a clustering column of the target, the row fails
+    and is reported.
 
-    Only rows of static columns need no value for it, so all other rows fail.
+    Only rows with nothing but static columns need no value for it.
     """
     column_kinds = {"id": "partition_key", "c": "clustering", "v": kind_of_v}
     with FakeNode() as node:

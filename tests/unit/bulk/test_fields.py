@@ -30,15 +30,15 @@ def reading(**changes: Any) -> Reading:
 
 
 def test_names_of_notes_on_failed_rows() -> None:
-    """Only the names that are added to failed rows are notes."""
+    """`is_note` is true only for the names of the fields that a load adds to failed rows."""
     assert all(map(is_note, ("_source", "_row", "_line", "_error", "___error")))
     assert not any(map(is_note, ("_id", "row", "_rows", "_text", "_fields", "_")))
 
 
 def test_unknown_and_duplicate_names_are_refused() -> None:
-    # The notes in a file of failed rows are not columns.
+    # The fields that a load has added to failed rows need not be columns of the table.
     check_names(["name", "id", "_row", "_error"], "a.csv", (), None, TABLE)
-    # Only the selected columns count, and ignored columns may be duplicates.
+    # Only selected columns are checked, and ignored columns may occur twice.
     check_names(["name", "name", "other"], "a.csv", (), ["id"], TABLE)
     check_names(["id", "extra", "extra"], "a.csv", ["extra"], None, TABLE)
     with pytest.raises(ValueError, match=r"the source has a column 'extra', and table ks.t has.*a\.csv.*ignore="):  # noqa: E501  # fmt: skip
@@ -48,8 +48,8 @@ def test_unknown_and_duplicate_names_are_refused() -> None:
 
 
 def test_positions_of_columns() -> None:
-    """Columns are found by name or by `mapping`; missing columns, and with `is_closed` further
-    fields, are refused.
+    """Columns are found by name or by `mapping`. Missing columns are refused and, with `is_closed`,
+    further fields, too.
     """
     assert positions_of(["name", "x", "id"], "a.csv", reading()) == [2, 0]
     assert positions_of(["n", "name"], "a.csv", reading(mapping={"id": "n"})) == [0, 1]
@@ -66,7 +66,7 @@ def test_positions_of_columns() -> None:
 
 
 def test_names_of_rows() -> None:
-    """Mappings and named tuples have names, and other sequences have none."""
+    """Mappings and named tuples have names for their values; other sequences have none."""
     Point = collections.namedtuple("Point", "y x")
     assert values_by_name({"id": 1, 2: 3}) == {"id": 1, "2": 3}
     assert values_by_name(Point(1, 2)) == {"y": 1, "x": 2}
@@ -76,7 +76,9 @@ def test_names_of_rows() -> None:
 
 
 def tables(columns: dict[str, list[Any]]) -> dict[str, Any]:
-    """Return the same columns as a data frame, an Arrow table and batch, and a NumPy array."""
+    """Return the same columns as a data frame, an Arrow table, an Arrow batch, and a NumPy
+    array.
+    """
     pandas = pytest.importorskip("pandas")
     pyarrow = pytest.importorskip("pyarrow")
     numpy = pytest.importorskip("numpy")
@@ -128,7 +130,7 @@ def test_a_duplicate_column_is_refused_if_it_is_read() -> None:
     for source in (frame, table):
         with pytest.raises(ValueError, match="two columns with the name 'id'"):
             select_columns(source, reading())
-        # Only "name" is read, which is there once.
+        # Only "name" is read, and this name occurs once.
         assert len(select_columns(source, reading(columns=COLUMNS[1:]))) == 1
 
 
@@ -175,19 +177,25 @@ def test_integers_and_booleans_are_refused_as_dates() -> None:
     ],
 )
 def test_suggestions_for_names_that_the_table_lacks(name: str, meant: str) -> None:
-    """The error suggests another delimiter, a mapping or a similar name."""
+    """If the table lacks a name, the error suggests another delimiter, a mapping or a similar
+    name.
+    """
     with pytest.raises(ValueError, match=meant):
         check_names([name], "a.csv", (), None, TABLE)
 
 
 def test_the_suggested_mapping_has_all_fields() -> None:
-    """A mapping writes only the fields that it names."""
+    """The suggested mapping names every field that is to be written, because a mapping writes no
+    others.
+    """
     with pytest.raises(ValueError, match=r"write columns={'ID': 'id', 'name': 'name'} if it is"):
         check_names(["ID", "name", "other"], "a.csv", (), None, TABLE)
 
 
 def test_fields_that_a_mapping_leaves_out() -> None:
-    """Other fields than columns, ignored fields, and columns of another field do not count."""
+    """Only columns count that a mapping leaves out: not ignored fields, nor fields that are no
+    columns, nor columns that another field fills.
+    """
     assert unmapped_fields(["id", "name", "x"], {"id": "id"}, (), TABLE) == ["name"]
     assert unmapped_fields(["id", "name"], {"id": "id"}, ["name"], TABLE) == []
     assert unmapped_fields(["id", "name", "n"], {"id": "id", "n": "name"}, (), TABLE) == []

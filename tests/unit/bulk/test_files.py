@@ -1,4 +1,6 @@
-"""JSON lines and Parquet files are read in parts; the names of their fields are read first."""
+"""JSON lines and Parquet files are read in parts. Before that, the names of their fields are
+read.
+"""
 
 from __future__ import annotations
 
@@ -92,16 +94,16 @@ def test_errors_do_not_show_values_of_hidden_columns(tmp_path: Path) -> None:
 
 
 def test_chunks_of_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chunks of JSON lines are limited in number of rows and bytes."""
+    """A chunk of JSON lines has a limited number of rows and bytes."""
     path = json_lines(tmp_path, *(f'{{"id": {n}}}' for n in range(10)))
     monkeypatch.setattr(chunks, "TEXT_ROWS", 4)
     read_chunks = read(path)
     assert [chunk.size for chunk in read_chunks] == [4, 4, 2]
     assert [chunk.first for chunk in read_chunks] == [1, 5, 9]
-    # A line has 10 bytes; a chunk ends with the line that passes 25 bytes.
+    # Each line has 10 bytes, and a chunk ends with the line that exceeds 25 bytes.
     monkeypatch.setattr(chunks, "CHUNK_BYTES", 25)
     assert [chunk.size for chunk in read(path)] == [3, 3, 3, 1]
-    # A chunk may begin at the second row of its part.
+    # After a resumed load, a chunk may begin at the second row of its part.
     part = next(iter(READERS["jsonl"](str(path), reading())))
     chunk = part.make_chunk(1, 10)
     assert (chunk.size, chunk.first, chunk.lines) == (2, 11, [2, 3])
@@ -109,7 +111,8 @@ def test_chunks_of_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_rows_before_the_damage_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "LONGEST_LINE", 1000)
-    # The file is longer than the reader's buffer, so rows before the error are returned.
+    # The file is longer than the reader's buffer, so the rows before the error are returned before
+    # the error is found.
     path = json_lines(tmp_path, *['{"id": 1}'] * 20_000, "x" * 100_000)
     parts = READERS["jsonl"](str(path), reading())
     assert next(parts).size > 1000
@@ -136,7 +139,7 @@ def parquet(tmp_path: Path) -> Any:
 
 
 def test_rows_of_a_parquet_file(parquet: Any) -> None:
-    """A Parquet file is read as a table, whose rows have locations."""
+    """A Parquet file is read as tables, each of whose rows has a location."""
     path = parquet()
     (chunk,) = read(path)
     assert chunk.rows.to_pylist() == [{"id": n, "name": str(n)} for n in range(3)]
@@ -148,7 +151,7 @@ def test_rows_of_a_parquet_file(parquet: Any) -> None:
 
 
 def test_columns_that_a_parquet_file_lacks(parquet: Any) -> None:
-    """A missing column is unset, and an error if it belongs to the key."""
+    """A column that the file lacks is unset. If it belongs to the key, this is an error."""
     assert read(parquet(id=[1, 2]))[0].rows == [(1, UNSET_VALUE), (2, UNSET_VALUE)]
     with pytest.raises(ValueError, match=r"a\.parquet has no column 'id', but name, other"):
         read(parquet(name=["a"], other=[1]))
@@ -157,7 +160,7 @@ def test_columns_that_a_parquet_file_lacks(parquet: Any) -> None:
 
 
 def test_chunks_of_tables(parquet: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chunks of tables are limited in number of rows and bytes."""
+    """A chunk of a table has a limited number of rows and bytes."""
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 40)
     read_chunks = read(parquet(100))
     assert [chunk.size for chunk in read_chunks] == [40, 40, 20]
@@ -184,7 +187,7 @@ def test_int96_timestamps_keep_their_years(tmp_path: Path) -> None:
     array = pyarrow.array(timestamps, pyarrow.timestamp("us"))
     lists = pyarrow.array([[timestamp] for timestamp in timestamps])
     for cql_type, column in ((DateType, array), (ListType.apply_parameters([DateType]), lists)):
-        # Readers usually convert INT96 to nanoseconds, which have only the years 1677 to 2262.
+        # Readers usually convert INT96 to nanoseconds, which only reach from the year 1677 to 2262.
         pyarrow_parquet.write_table(
             pyarrow.table({"id": column}), path, use_deprecated_int96_timestamps=True
         )
@@ -231,7 +234,7 @@ def test_parquet_cannot_be_read_from_a_pipe(tmp_path: Path) -> None:
 
 
 def test_names_of_fields(tmp_path: Path, parquet: Any) -> None:
-    """The names of a file's fields are known for Parquet and CSV, but not for JSON lines."""
+    """Parquet and CSV files tell the names of their fields; JSON lines do not."""
     assert fields_of_file(str(parquet()), "parquet", reading()) == ["id", "name"]
     assert fields_of_file(str(tmp_path / "none.jsonl"), "jsonl", reading()) is None
     path = tmp_path / "a.csv"

@@ -1,4 +1,4 @@
-"""Rows are grouped into requests, and the requests into waves.
+"""A load groups its rows into requests (batches), and the requests into waves.
 
 The requests of a wave may be sent at the same time, because no key occurs in two of them.
 """
@@ -19,9 +19,9 @@ KEYS = Keys((0,), (1,))
 
 
 def block_of(twins: Twins, rows: list[tuple[int, ...]], last_value_size: int = 4) -> Any:
-    """Return a block of rows of integers.
+    """Return a block of rows whose values are integers.
 
-    :param last_value_size: the bytes of each row's last value.
+    :param last_value_size: the size in bytes of each row's last value.
     """
     packed_rows = []
     for row in rows:
@@ -33,8 +33,8 @@ def block_of(twins: Twins, rows: list[tuple[int, ...]], last_value_size: int = 4
 
 
 class Owners:
-    """A token map that computes the only replica with a function of the key, and records the
-    keys.
+    """A token map in which a function of the key gives the only replica. It records the keys that
+    were looked up.
     """
 
     def __init__(self, owner_of: Any) -> None:
@@ -59,12 +59,16 @@ def rows_of(
 
 
 def test_a_key_occurs_once_in_a_wave(twins: Twins) -> None:
-    """Writes of one key must keep their order, so each goes into a later wave."""
+    """Writes of one key must keep their order, so each of them goes into a later wave than the one
+    before.
+    """
     rows = block_of(twins, [(1, 1, 0), (1, 2, 1), (1, 1, 2), (2, 1, 3), (1, 1, 4)])
-    # waves, their groups, and the numbers of the rows in each group
+    # Each expected list has the waves; a wave is a list of groups, and a group a list of row
+    # numbers.
     assert rows_of(twins, rows) == [[[0, 1], [3]], [[2]], [[4]]]
     assert rows_of(twins, rows, by=None) == [[[0], [1], [3]], [[2]], [[4]]]
-    # Without a known clustering key, no rows are known to be different.
+    # If the clustering key is unknown, any two rows of a partition may have the same key, so they
+    # stay in order in one group.
     assert rows_of(twins, rows, Keys((0,), None)) == [[[0], [1], [2], [3], [4]]]
     assert rows_of(twins, rows, Keys((0,), ())) == [[[0], [3]], [[1]], [[2]], [[4]]]
     assert rows_of(twins, block_of(twins, [])) == []
@@ -75,7 +79,7 @@ def test_rows_of_a_partition_or_replica_are_one_group(twins: Twins) -> None:
     rows = block_of(twins, [(1, 1, 0), (2, 1, 0), (1, 2, 0), (3, 1, 0)])
     (groups_of_wave,) = twins.grouping.request_waves(rows, KEYS, "partition", None)
     assert [group.rows for group in groups_of_wave] == [[0, 2], [1], [3]]
-    # a row has three values of 4 bytes, each after a length of 4 bytes
+    # Each row has three values of 4 bytes, each after a length of 4 bytes.
     assert [group.size for group in groups_of_wave] == [48, 24, 24]
     assert [group.tries for group in groups_of_wave] == [0, 0, 0]
     by_last_bit = Owners(lambda key: (ONE, TWO)[key[-1] % 2])
@@ -88,7 +92,7 @@ def test_rows_of_a_partition_or_replica_are_one_group(twins: Twins) -> None:
         (Keys((), ()), "replica"),
     ):
         assert rows_of(twins, rows, keys, by, by_last_bit) == [[[0], [1], [2], [3]]]
-    # If the owners are unknown, rows are grouped by partition.
+    # If the owner of a key is unknown, its rows are grouped by partition.
     for owners in (None, Owners(lambda key: None)):
         assert rows_of(twins, rows, owners=owners) == [[[0, 2], [1], [3]]]
 
@@ -97,7 +101,7 @@ def test_groups_stay_below_the_servers_warnings(twins: Twins) -> None:
     one_owner = Owners(lambda key: ONE)
     small_rows = block_of(twins, [(n, 0, 0) for n in range(25)])
     (wave,) = rows_of(twins, small_rows, owners=one_owner)
-    # Servers warn about batches of more than 10 partitions.
+    # Servers warn about batches with more than 10 partitions.
     assert [len(rows) for rows in wave] == [10, 10, 5]
     large_rows = block_of(twins, [(n % 2, n, 0) for n in range(12)], last_value_size=1000)
     (wave,) = twins.grouping.request_waves(large_rows, KEYS, "replica", one_owner)
@@ -108,7 +112,7 @@ def test_groups_stay_below_the_servers_warnings(twins: Twins) -> None:
 
 
 def test_a_repeated_key_has_a_wave_for_each_row(twins: Twins) -> None:
-    # A quadratic algorithm would take minutes here.
+    # An algorithm whose time is quadratic would take minutes here.
     count = 20_000
     rows = block_of(twins, [(1, 1, n) for n in range(count)])
     waves = rows_of(twins, rows, by="partition")
@@ -122,9 +126,11 @@ def test_a_large_partition_is_split_in_the_order_of_its_rows(twins: Twins) -> No
 
 @pytest.mark.parametrize("host_count", [3, 60])
 def test_both_implementations_make_the_same_requests(compiled: Twins, host_count: int) -> None:
-    """The rows are grouped with and without a ring, and with keys of one or more columns."""
+    """Both implementations make the same requests, with and without a ring, and for keys of one or
+    more columns.
+    """
     python = Twins("python")
-    # 60 tokens, evenly spread over the ring and assigned to the hosts in turn
+    # There are 60 tokens, spread evenly over the ring and given to the hosts in turn.
     tokens_of_hosts = [
         [str(step * 1000) for step in range(host, 60, host_count)] for host in range(host_count)
     ]
@@ -138,7 +144,7 @@ def test_both_implementations_make_the_same_requests(compiled: Twins, host_count
     ]
     generator = random.Random(7)
     for number in range(60):
-        # few or many different keys, and narrow or wide rows
+        # There are few or many different keys, and narrow or wide rows.
         key_count = generator.choice((1, 3, 40, 10_000))
         value_size = generator.choice((8, 60, 900))
         rows = []
@@ -153,7 +159,7 @@ def test_both_implementations_make_the_same_requests(compiled: Twins, host_count
                 )
                 for _ in range(4)
             ]
-            # about 3 % of the key columns are null
+            # About 3 % of the values of key columns are null.
             packed = b"".join(
                 struct.pack(">i", -1)
                 if generator.random() < 0.03
@@ -161,7 +167,7 @@ def test_both_implementations_make_the_same_requests(compiled: Twins, host_count
                 for cell in values
             )
             rows.append(packed + struct.pack(">i", value_size) + bytes(value_size))
-        # partition keys and clustering keys of different columns, none, or unknown
+        # The partition key and the clustering key have different columns or none, or are unknown.
         keys = generator.choice(
             (
                 Keys((0,), (1,)),
@@ -171,7 +177,7 @@ def test_both_implementations_make_the_same_requests(compiled: Twins, host_count
                 Keys((), None),
             )
         )
-        # every third time, no ring is known
+        # In every third case, no ring is known (see `owners` below).
         group_by = generator.choice(("replica", "replica", "partition", None))
         requests = []
         for twins, ring in zip((python, compiled), rings, strict=True):
@@ -209,9 +215,9 @@ def test_a_row_without_a_partition_key_is_not_routed(twins: Twins) -> None:
     rows = twins.bind.RowsBlock(2, [null + null, struct.pack(">ii", 4, 1) + null])
     owners = Owners(lambda key: None)
     assert rows_of(twins, rows, owners=owners) == [[[0], [1]]]
-    # Only the key of the second row was looked up.
+    # The first row's key is null, so only the key of the second row was looked up.
     assert owners.keys == [struct.pack(">i", 1)]
-    # Servers refuse a composite key with a column this long, so no replica is looked up.
+    # Servers refuse a composite key with a value this long, so its replica is not looked up.
     long_value = struct.pack(">i", 70_000) + bytes(70_000)
     rows = twins.bind.RowsBlock(3, [long_value + struct.pack(">ii", 4, 1) + null])
     assert rows_of(twins, rows, Keys((0, 1), (2,)), owners=owners) == [[[0]]]

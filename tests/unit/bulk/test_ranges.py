@@ -1,4 +1,4 @@
-"""The token ranges of a scan cover the ring exactly once."""
+"""The token ranges of a scan cover the ring, each token exactly once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Host:
 
 
 class Ring:
-    """A token map of SimpleStrategy with two replicas."""
+    """A fake token map with SimpleStrategy and two replicas."""
 
     token_class: type[Any] = Murmur3Token
 
@@ -56,8 +56,9 @@ class Metadata:
 
 
 def check_cover(ranges: list[TokenRange]) -> None:
-    """Check that each token is in exactly one range. FIRST is in none, because no key has this
-    token.
+    """Check that the ranges contain each token exactly once.
+
+    The token FIRST is in none of them, because no key has it.
     """
     assert ranges[0].start == FIRST
     assert ranges[-1].end == LAST
@@ -90,9 +91,10 @@ def test_ranges_and_their_splits_cover_any_ring_once(seed: int) -> None:
         weights = [rng.choice([0.0, 1.0, rng.random() * 1000]) for _ in ranges]
         split = split_ranges(ranges, weights, part_count)
         check_cover(split)
-        # Ranges are cut at even weights and at the borders of the ring's ranges.
+        # Ranges are cut where the weights are even, and at the borders of the ring's own ranges, so
+        # there cannot be more pieces than this.
         assert len(split) <= part_count * 2 + len(ranges)
-        # The replicas of a piece must be replicas of each range that it overlaps.
+        # A piece may only name replicas that every range it overlaps has.
         for piece in split:
             for token_range in ranges:
                 if max(piece.start, token_range.start) < min(piece.end, token_range.end):
@@ -113,17 +115,17 @@ def test_no_range_crosses_the_border_of_a_tablet(splits: int, tablets: int) -> N
     ranges = split_ranges(ring_ranges(metadata, "ks"), [1.0], part_count)
     check_cover(ranges)
     assert len(ranges) == part_count
-    # The last tokens of tablets, as ScyllaDB computes them.
+    # These are the last tokens of the tablets, as ScyllaDB computes them.
     tablet_ends = {-(2**63) + (number + 1) * 2**64 // tablets - 1 for number in range(tablets)}
     for token_range in ranges:
         borders_inside = [end for end in tablet_ends if token_range.start < end < token_range.end]
-        # The numbers of ranges and tablets are powers of two, so the larger one divides the
-        # other's ranges evenly.
+        # Both numbers are powers of two. If there are more ranges than tablets, no tablet's border
+        # lies inside a range; otherwise, each range ends at one.
         if part_count >= tablets:
             assert borders_inside == []
         else:
             assert token_range.end in tablet_ends
-    # Without tablets, the number of splits stays as it is.
+    # Without tablets, the number of splits is not changed.
     assert at_tablets(Metadata(None), "ks", splits) == splits  # type: ignore[arg-type]
 
 
@@ -159,7 +161,7 @@ def test_key_of_token_returns_a_key_with_this_token(token: int) -> None:
 
 
 def test_keys_of_random_tokens() -> None:
-    """`key_of_token` returns a key that has the token."""
+    """`key_of_token` returns a partition key that has the given token."""
     rng = random.Random(5)
     for token in (rng.randint(FIRST + 1, LAST) for _ in range(500)):
         assert Murmur3Token.hash_fn(key_of_token(token)) == token
@@ -177,7 +179,7 @@ def test_weights_equal_a_simple_sum_over_overlaps() -> None:
             estimates.append(Estimate(start, end, generator.randrange(1, 1000)))
         sizes = {(estimate.start, estimate.end): 0 for estimate in estimates}
         for estimate in estimates:
-            # Of several estimates for one range, the largest counts.
+            # If several estimates are given for one range, the largest one counts.
             sizes[estimate.start, estimate.end] = max(
                 sizes[estimate.start, estimate.end], estimate.bytes
             )
@@ -194,7 +196,7 @@ def test_weights_equal_a_simple_sum_over_overlaps() -> None:
 
 
 def test_many_ranges_are_weighed_and_split_in_linear_time() -> None:
-    # An algorithm that compares all pairs would take minutes here.
+    # An algorithm that compares all pairs of ranges would take minutes here.
     count = 20_000
     step = (LAST - FIRST) // count
     borders = [FIRST + number * step for number in range(count)] + [LAST]

@@ -1,6 +1,7 @@
-"""Profiles that are passed to a call without a name: their policies know the hosts.
+"""Execution profiles that are passed to a call as objects, without a name: their policies are told
+the hosts.
 
-A policy is forgotten when its profile is garbage collected. Percentile policies get the latencies.
+A policy is dropped when its profile is garbage collected. Percentile policies get the latencies.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ both_apis = pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 
 
 async def result_of(result: Any) -> Any:
-    """Return the result of a call of either API."""
+    """Return the outcome of a call of either API; an awaitable is awaited."""
     return await result if isawaitable(result) else result
 
 
@@ -46,7 +47,7 @@ def profile_of_node(nodes: FakeCluster, index: int) -> ExecutionProfile:
 
 @contextmanager
 def two_nodes() -> Iterator[FakeCluster]:
-    """Yield two nodes, each of which answers `READ` with its index."""
+    """Yield two nodes, each of which answers `READ` with its own index."""
     with FakeCluster(2) as nodes:
         for index, node in enumerate(nodes.nodes):
             node.prime(READ, int_row(index))
@@ -59,12 +60,12 @@ def policy_count(cluster: Any) -> int:
 
 @pytest.fixture(autouse=True)
 def hold_only_one_profile(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a cluster hold only the last unnamed profile for requests in flight."""
+    """Make a cluster keep only one unnamed profile for requests in flight: the last one."""
     monkeypatch.setattr("cassandra.engine.profile.HELD_PROFILES", 1)
 
 
 def release_held_profiles(cluster: Any) -> None:
-    """Release the profile that the cluster holds for requests in flight."""
+    """Drop the unnamed profiles that the cluster keeps for requests in flight."""
     cluster.profile_manager._last_unnamed.clear()
     gc.collect()
 
@@ -75,7 +76,7 @@ def test_a_blocking_call_uses_the_policy_until_the_profile_is_gone() -> None:
         profile = profile_of_node(nodes, 1)
         for _ in range(3):
             assert session.execute(READ, execution_profile=profile).one().k == 1
-        # The policy of the default profile, and this one.
+        # There are the policy of the default profile and that of this profile.
         assert policy_count(cluster) == 2
         clone = session.execution_profile_clone_update(profile, request_timeout=3)
         assert session.execute(READ, execution_profile=clone).one().k == 1
@@ -172,7 +173,7 @@ async def connected(cluster_class: Any, **settings: Any) -> AsyncIterator[tuple[
 
 
 class Latencies:
-    """A percentile policy, and the number of latencies that its tracker has got."""
+    """A percentile policy, and how many latencies its tracker has got."""
 
     def __init__(self) -> None:
         self.policy = PercentileSpeculativeExecutionPolicy()
@@ -187,7 +188,7 @@ async def test_a_policy_of_a_clone_gets_the_latencies(cluster_class: Any) -> Non
     async with connected(cluster_class) as (cluster, session):
         for _ in range(2):
             latencies, later_latencies = Latencies(), Latencies()
-            # The clone has the load balancing policy of the default profile.
+            # The clone shares its load balancing policy with the default profile.
             clone = session.execution_profile_clone_update(
                 EXEC_PROFILE_DEFAULT, speculative_execution_policy=latencies.policy
             )
@@ -222,5 +223,5 @@ async def test_a_policy_that_is_set_on_a_profile_in_use_gets_the_latencies(
             session._default_profile.speculative_execution_policy = own.policy
             await result_of(session.execute(READ))
             assert (latencies.count, own.count) == (2, 1)
-    # The cluster is shut down, so nothing is adopted.
+    # The cluster was shut down, so the new policy is not attached to anything.
     default.speculative_execution_policy = PercentileSpeculativeExecutionPolicy()

@@ -1,4 +1,4 @@
-"""Custom payloads reach the server, and invalid payloads are refused by the call, in both APIs.
+"""Custom payloads reach the server in both APIs; an invalid payload is refused by the call itself.
 
 Another test covers the flag for beta versions of the protocol.
 """
@@ -34,7 +34,9 @@ def node() -> Iterator[FakeNode]:
 def statement_with_payload(
     prepared: Any, kind: str, payload: Any
 ) -> tuple[Any, Any, dict[str, Any]]:
-    """Return a statement of this kind, its parameters, and keyword arguments for `execute`."""
+    """Return a statement of this kind that has a payload, its parameters, and keyword arguments for
+    `execute`.
+    """
     batch = BatchStatement()
     batch.add("INSERT INTO t (k) VALUES (1)")
     simple = SimpleStatement("SELECT 1")
@@ -64,7 +66,7 @@ async def test_asyncio_sends_payloads_and_refuses_wrong_ones(node: FakeNode, kin
         for payload, error, text in WRONG:
             statement, parameters, keywords = statement_with_payload(prepared, kind, payload)
             with pytest.raises(error, match=text):
-                # the call itself raises, so there is nothing to await
+                # The call itself raises, so there is nothing to await.
                 session.execute(statement, parameters, **keywords)
             with pytest.raises(error, match=text):
                 await session.prepare("SELECT 2", custom_payload=payload)
@@ -115,7 +117,7 @@ async def test_the_payload_of_a_call_is_added_to_that_of_the_statement(
                 statement.add("INSERT INTO t (k) VALUES (1)")
             statement.custom_payload = {"proxy": b"user", "trace": b"1"}
         values = (1,) if kind == "bound" else None
-        # The payload of the call must not change that of the statement.
+        # A payload that is passed to the call must not change that of the statement.
         for _ in range(2):
             await session.execute(statement, values, custom_payload={"trace": b"7"})
             assert node.queries()[-1].custom_payload == {"proxy": b"user", "trace": b"7"}

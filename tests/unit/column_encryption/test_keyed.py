@@ -1,4 +1,4 @@
-"""What the encryption policies have in common: their columns and types, and errors without values
+"""What all encryption policies have in common: their columns and types, and errors without values
 or keys.
 """
 
@@ -41,7 +41,7 @@ def test_a_policy_contains_the_columns_that_were_added(policy: Policy) -> None:
     assert policy.contains_column(COLUMN)
     assert not policy.contains_column(other_column)
     assert policy.column_type(COLUMN) is Int32Type
-    # Applications may pass plain tuples.
+    # Applications may pass a plain tuple instead of a ColDesc.
     column_tuple = ("ks", "t", "c")
     assert policy.decrypt(column_tuple, policy.encrypt(column_tuple, b"x")) == b"x"  # type: ignore[arg-type]
 
@@ -147,7 +147,7 @@ TYPES = {
 
 @pytest.mark.parametrize("name", TYPES)
 def test_types_by_their_names(policy: Policy, name: str) -> None:
-    """A column's type can be given as its CQL name."""
+    """A column's type can be given by its CQL name."""
     policy.add_column(COLUMN, KEY, name)
     type_name = policy.column_type(COLUMN).cql_parameterized_type().replace("frozen<", "")
     assert type_name.replace(">", "") == TYPES[name].replace(">", "")
@@ -174,8 +174,8 @@ def test_statements_are_renewed_when_columns_are_added(policy: Policy) -> None:
         def column_type(self, coldesc: ColDesc) -> Any:
             return Int32Type
 
-    # These policies override a method, which may return something else at any time, so statements
-    # call it each time.
+    # These policies override a method that may return something else at any time. So `follow`
+    # returns False, and statements call the method each time.
     for custom in (WithOwnColumns(), WithOwnTypes()):
         assert not keyed.KeyedPolicy.follow(custom, prepared)
 
@@ -183,9 +183,10 @@ def test_statements_are_renewed_when_columns_are_added(policy: Policy) -> None:
 def test_a_fork_leaves_no_lock_held(policy: Policy) -> None:
     lock = policy._lock
     with lock:
-        # This runs in the child process, whose copy of the lock is held for ever.
+        # This is what a child process does after a fork. Its copy of the lock would be held for
+        # ever.
         policy._renew_locks()
-        # With the held lock, this would block.
+        # If the lock had not been replaced, this call would block.
         policy.add_column(ColDesc("ks", "t", "d"), KEY, "int")
     assert policy._lock is not lock
 

@@ -1,4 +1,4 @@
-"""Clauses of statements: changes of collections and counters."""
+"""Clauses of the mapper's statements, especially those that change collections and counters."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ CHANGES: list[tuple[s.AssignmentClause, str, list[Any]]] = [
     (s.CounterUpdateClause("c", 5, previous=9), '"c" = "c" - ?', [4]),
     (s.CounterUpdateClause("c", 5), '"c" = "c" + ?', [5]),
     (s.SetUpdateClause("s{}", {1}), '"s{}" = ?', [{1}]),
-    # equal collections need no assignment, and an empty one is assigned as a whole
+    # If the collection is equal to the previous one, there is nothing to assign. An empty one is
+    # assigned as a whole.
     (s.SetUpdateClause("s", {1}, previous={1}), "", []),
     (s.SetUpdateClause("s", {1}, previous={1, 2}), '"s" = "s" - ?', [{2}]),
     (s.SetUpdateClause("s", set(), previous={1}), '"s" = ?', [set()]),
@@ -70,8 +71,8 @@ def test_changes_of_collections_and_counters(
 
 
 def test_texts_and_values_of_clauses() -> None:
-    """Each clause has its text, its prepared text and its bound values."""
-    # The clause has no number for its placeholder yet.
+    """Each clause has the expected text, text to prepare, and bound values."""
+    # The clause was given no context id, so its placeholder has no number.
     assert str(OTHER) == '"b" IN %(None)s'
     assert str(s.IsNotNull("q")) == '"q" IS NOT NULL'
     time = datetime.datetime(2020, 1, 1)
@@ -91,7 +92,11 @@ def test_texts_and_values_of_clauses() -> None:
 
 
 def documented(clause: s.BaseClause, first: int) -> tuple[str, dict[str, Any]]:
-    """Return the clause's text with numbered markers, and its values by the markers' numbers."""
+    """Return the clause's text with numbered placeholders, and a dict of its values by these
+    numbers.
+
+    :param first: the number of its first placeholder.
+    """
     context: dict[str, Any] = {}
     clause.set_context_id(first)
     clause.update_context(context)
@@ -197,7 +202,7 @@ def test_statements_of_different_cql_have_different_shapes() -> None:
         s.WhereClause("a", equals, functions.Token(1, 2, 3)),
     ]
     assert len({clause.shape() for clause in different}) == len(different)
-    # Only the values differ, so the CQL is the same.
+    # Only the values of these clauses differ, so their CQL and their shape are the same.
     assert s.WhereClause("a", equals, 1).shape() == s.WhereClause("a", equals, 2).shape()
     in_operator = operators.InOperator()
     shapes = {s.WhereClause("a", in_operator, [1] * size).shape() for size in (1, 2)}

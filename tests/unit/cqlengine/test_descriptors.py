@@ -1,4 +1,6 @@
-"""Descriptors of models: values, partition keys, and options on classes and instances."""
+"""Descriptors of models: values, partition keys, and options that can be set on classes and
+instances.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ class Cat(Pet):
 
 
 def read(model: Any, *row: Any) -> Any:
-    """Return an instance as a query creates it: it holds the row's tuple."""
+    """Return an instance as a query creates it, which refers to the tuple of the row."""
     instance = model.__new__(model)
     instance._row = row
     return instance
@@ -71,7 +73,7 @@ def test_an_instance_holds_the_row_s_tuple_until_a_value_is_assigned() -> None:
     assert type(row_as_read) is tuple
     row.name = None
     assert row.name is None
-    # The bits of `explicit` are the assigned columns by position; `name` has position 1.
+    # `explicit` has a bit for each assigned column, by its position. `name` has position 1.
     assert row._row.explicit == 1 << 1
     assert row.get_changed_columns() == ["name"]
 
@@ -99,7 +101,7 @@ def test_columns_of_a_class_build_filters() -> None:
 def test_deleting_a_column_makes_it_null() -> None:
     row = read(Row, 1, "x", None)
     del row.tags
-    # The column is null already, so nothing changes.
+    # The column is already null, so this is no change.
     assert type(row._row) is tuple
     del row.name
     assert (row.name, row.get_changed_columns()) == (None, ["name"])
@@ -108,13 +110,16 @@ def test_deleting_a_column_makes_it_null() -> None:
 
 
 def test_pk_is_the_value_or_tuple_of_the_partition_key() -> None:
-    """`pk` is the partition key's value or a tuple; only a key of one column can be set by it."""
+    """`pk` is the value of the partition key, or a tuple of its values; assigning to it works only
+    for a key of one column.
+    """
     row, wide = read(Row, 1, "x", None), read(Wide, 1, 2)
     assert (row.pk, wide.pk) == (1, (1, 2))
     row.pk = 5
     assert row.id == 5
     assert Row.pk is Row.id
-    # The key has two columns, so `pk` is no column, whose comparisons would become filters.
+    # The key has two columns, so `pk` is not a column that could be compared in order to make a
+    # filter.
     assert isinstance(Wide.pk, PartitionKeyDescriptor)
     with pytest.raises(AttributeError, match=r"of Wide has 2 columns \(a, b\): set each of them"):
         wide.pk = 5
@@ -122,12 +127,12 @@ def test_pk_is_the_value_or_tuple_of_the_partition_key() -> None:
 
 def test_objects_returns_a_new_queryset_and_is_not_of_abstract_models() -> None:
     assert Row.objects is not Row.objects
-    # A model with a discriminator value reads only its own rows.
+    # A model with a discriminator value reads only the rows that have this value.
     assert str(Cat.objects).count('WHERE "kind"') == 1
     assert "WHERE" not in str(Pet.objects)
     with pytest.raises(AbstractModelException, match="against abstract models"):
         _ = Base.objects
-    # `hasattr(Base, "objects")` is False therefore.
+    # The error is an AttributeError, so `hasattr(Base, "objects")` is False.
     assert issubclass(AbstractModelException, AttributeError)
     with pytest.raises(CQLEngineException):
         Base.ttl(5)
@@ -174,7 +179,9 @@ def test_an_instance_in_a_batch_cannot_change_its_connection() -> None:
 
 
 def test_methods_of_classes_and_instances() -> None:
-    """A hybrid method calls one function on the class and another on instances."""
+    """A hybrid method calls one function when it is called on the class, and another one on an
+    instance.
+    """
 
     class Example:
         method = hybrid_classmethod(lambda cls: cls, lambda self: self)

@@ -1,4 +1,6 @@
-"""Applications can observe the mapper's statements, and replace the classes that send them."""
+"""Applications can observe the statements of the object mapper, and replace the classes that send
+them.
+"""
 
 from __future__ import annotations
 
@@ -103,11 +105,11 @@ def test_writes_use_the_model_s_dml_query_class(session: FakeSession) -> None:
     hooked.save()
     hooked.update(a=3)
     hooked.delete()
-    # `create` calls `save` too.
+    # `create` also calls `save`.
     assert RecordingDML.calls == ["save", "save", "update", "delete"]
     with pytest.raises(ValidationError, match="no column named: b"):
         hooked.update(b=1)
-    # A model without the setting uses the class of this package.
+    # A model that does not set the class uses that of this package.
     assert Seen.__dmlquery__ is DMLQuery
 
 
@@ -156,5 +158,5 @@ def test_a_percent_sign_in_a_name_is_not_a_marker() -> None:
     select = SelectStatement("ks.t", ["a%sb"], where=[WhereClause('%(0)s"', EqualsOperator(), 5)])
     text = text_of(select, select.get_context())
     assert text % {"0": 5} == 'SELECT "a%sb" FROM ks.t WHERE "%(0)s""" = 5'
-    # Without values, the text is not formatted.
+    # Without values, the text is not formatted, so a % in it stays.
     assert text_of(SelectStatement("ks.t", ["a%sb"]), {}) == 'SELECT "a%sb" FROM ks.t'

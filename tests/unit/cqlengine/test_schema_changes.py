@@ -1,4 +1,6 @@
-"""CREATE and ALTER statements from models and from a server's schema."""
+"""CREATE and ALTER statements are made from models and from what the server's schema already
+has.
+"""
 
 from __future__ import annotations
 
@@ -44,9 +46,9 @@ class Visit(Model):
 
 
 def server_columns(**changes: Any) -> dict[str, ServerColumn]:
-    """Return the columns of Visit's table as a server reports them.
+    """Return the columns of `Visit`'s table as a server reports them.
 
-    :param changes: columns to replace by name; None removes a column.
+    :param changes: columns to replace, by name; None removes a column.
     """
     columns_by_name = {
         "guest": ServerColumn("guest", "int", "partition_key", 0, "none"),
@@ -138,14 +140,15 @@ def test_another_primary_key_is_an_error(changed: dict[str, Any], message: str) 
 
 
 def test_only_options_that_differ_are_altered() -> None:
-    """Only options that differ from the server's are altered."""
+    """Only options that differ from those of the server are altered."""
     server_options = {
         "comment": "10",
         "gc_grace_seconds": "5.0",
         "default_time_to_live": 60,
         "compaction": {"class": "org.apache.cassandra.db.compaction.X", "on": "true", "more": "1"},
     }
-    # The server adds the package of the class and the options that were not said.
+    # The server reports the compaction class with its package, and adds options that the model does
+    # not set. These are no differences.
     assert option_changes(Visit, "ks.visit", server_options) == []
     assert option_changes(Visit, "ks.visit", {**server_options, "gc_grace_seconds": 6}) == [
         "ALTER TABLE ks.visit WITH gc_grace_seconds = 5"
@@ -175,7 +178,7 @@ def test_an_index_on_a_column_with_quotes_in_its_name(field: str) -> None:
         {"__module__": __name__, "id": columns.Integer(primary_key=True), "c": column},
     )
     target = maybe_escape_name(field)
-    # The server reports the target of an index in one of these ways.
+    # A server may report the target of an index in either of these forms.
     for reported in (target, f"values({target})"):
         assert missing_indexes(model, "ks.odd", "odd", [reported]) == []
     assert len(missing_indexes(model, "ks.odd", "odd", ["x"])) == 1
@@ -192,8 +195,8 @@ def test_names_of_indexes_contain_only_ascii_letters() -> None:
 
 
 def test_indexes_of_vectors() -> None:
-    """Vectors get a storage-attached index with their similarity function; unknown ones are
-    refused.
+    """A vector column gets a storage-attached index with its similarity function. An unknown
+    function is refused.
     """
 
     class Odd(Model):

@@ -1,4 +1,4 @@
-"""User-defined types as classes of the mapper."""
+"""User-defined types that are declared as classes of the mapper."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Address(UserType):
 
 
 def test_user_types_give_access_to_fields_and_notice_changes() -> None:
-    """Instances of user-defined types give access to their fields and notice changes."""
+    """The fields of an instance can be read in several ways, and changes of them are noticed."""
     address = Address(street="a", no=1)
     assert (address.street, address["number"], address.keys(), address.values(), len(address)) == (
         "a",
@@ -30,7 +30,7 @@ def test_user_types_give_access_to_fields_and_notice_changes() -> None:
     assert dict(address.items()) == {"street": "a", "number": 1}
     assert repr(address) == "Address(street='a', number=1)"
     assert str(address) == "{'street': a, 'number': 1}"
-    # A new instance has changed, a saved one has not until a field is assigned.
+    # A new instance counts as changed. One that was saved does not, until a field is assigned.
     has_changed = [address.has_changed_fields()]
     address.reset_changed_fields()
     has_changed.append(address.has_changed_fields())
@@ -52,7 +52,8 @@ def test_fields_whose_db_names_are_not_identifiers_are_read_from_rows() -> None:
         zip_code = c.Text(db_field="Zip Code")
         category = c.Text(db_field="class")
 
-    # Rows have the order of the type in the database, which may differ from that of the class.
+    # The values of a row are in the order of the type in the database, which may differ from that
+    # of the class.
     row_type = make_named_tuple("parcel", ("class", "street", "Zip Code"))
     parcel = Parcel.from_value(row_type("k", "s", "z"))
     assert parcel == Parcel(street="s", zip_code="z", category="k")
@@ -88,7 +89,7 @@ def test_fields_are_inherited_and_keep_the_order_of_their_declaration() -> None:
     assert list(Profile.fields()) == Profile().keys()
     assert list(Profile()) == Profile().keys()
     assert list(Address.fields()) == ["street", "number"]
-    # A subclass may declare an inherited field anew, which does not change the base.
+    # A subclass may declare an inherited field again, which does not change its base.
     renamed: Any = type("Renamed", (Address,), {"street": c.Text(db_field="st")})
     assert renamed.street.db_field_name == "st"
     assert Address.fields()["street"].db_field_name == "street"
@@ -196,7 +197,8 @@ def test_a_type_without_fields_is_made_from_mappings_only() -> None:
 def test_a_change_in_place_is_a_change_and_an_empty_collection_is_null() -> None:
     profile = Profile(street="a")
     profile.reset_changed_fields()
-    assert profile.tags == []  # stores an empty list, which the database does not tell from null
+    # reading stores an empty list, which the database does not distinguish from null
+    assert profile.tags == []
     assert not profile.has_changed_fields()
     profile.tags.append("x")
     assert profile.has_changed_fields()
@@ -215,7 +217,8 @@ def test_a_copy_and_its_original_change_independently() -> None:
     duplicate.tags.append("y")
     assert original.tags == ["x"]
     assert duplicate.has_changed_fields()
-    assert original.has_changed_fields()  # compared with its copy
+    # the original's list is compared with the copy of it that was made when it was saved
+    assert original.has_changed_fields()
 
 
 def test_only_instances_of_the_same_class_are_equal() -> None:

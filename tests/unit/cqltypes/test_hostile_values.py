@@ -1,7 +1,7 @@
-"""Values that applications pass by mistake, for every type.
+"""Values that applications might pass by mistake, for every type.
 
-Both implementations either encode the same bytes, or refuse the value with an error of the same
-class that names the column.
+Both implementations must encode the same bytes, or refuse the value with an error of the same class
+that names the column.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ class WrongConversions:
         return "1"  # type: ignore[return-value]  # noqa: PLE0305
 
     def __float__(self) -> float:
-        return 1  # an int, although Python requires a float
+        return 1  # This is an int, although Python requires a float.
 
     def __len__(self) -> int:
         return -1  # noqa: PLE0303
 
 
 def python_values() -> Iterator[Any]:
-    """Yield values of built-in types."""
+    """Yield values of Python's own types."""
     # numbers and strings
     yield from (True, 0, 1, -1, 1 << 31, -(1 << 63), 1 << 70, 1 << 3000, 1.5, -0.0, 1e300)
     yield from (float("nan"), float("inf"), 1j, "", "x", "\ud800", "\u20ac", "1", "a\0b")
@@ -83,7 +83,7 @@ def python_values() -> Iterator[Any]:
         memoryview(b"ab"),
         memoryview(b"abcd")[::2],
     )
-    # buffers of other items, and with two dimensions
+    # These are buffers of other items, or with two dimensions.
     yield from (memoryview(array.array("d", [1, 2])), memoryview(bytes(8)).cast("B", (2, 4)))
     yield from (memoryview(bytes(4)).cast("c"), memoryview(bytes(2)).cast("?"), memoryview(b""))
     yield from (array.array(code, [1, 2]) for code in "bBhHiIlLqQfd")
@@ -128,7 +128,7 @@ def python_values() -> Iterator[Any]:
         WrongConversions(),
         [WrongConversions(), WrongConversions()],
     )
-    # values whose methods raise errors
+    # These are values whose methods raise errors.
     for error in (TypeError("own"), ValueError("own"), OverflowError("own"), KeyError("own")):
         yield from (Raises(error), [Raises(error), 1], {1: Raises(error)})
 
@@ -158,7 +158,9 @@ def numpy_values() -> Iterator[Any]:
 
 
 def bind_outcome(plan: Any, value: Any) -> tuple[str, object]:
-    """Return ("bytes", data), or the error's class and what its text says about the column."""
+    """Bind `value`: return ("bytes", data), or the name of the error's class and what its text says
+    about the column.
+    """
     try:
         return "bytes", plan.bind((value,), 4).data
     except (EncodeTypeError, EncodeValueError, DecodeError) as error:
@@ -169,7 +171,7 @@ def bind_outcome(plan: Any, value: Any) -> tuple[str, object]:
 
 
 def plan_of(impl: str, cqltype: Any) -> Any:
-    """Return the bind plan of an implementation for one column of the type."""
+    """Return a bind plan of one implementation for a single column of the type."""
     codec = cqltype.build_codec(_impl.twin("codecs", impl))
 
     class Column:
@@ -193,7 +195,7 @@ def test_both_implementations_encode_or_refuse_alike(
             bind_outcome(python_plan, value),
             bind_outcome(compiled_plan, value),
         )
-        # An error has to name the column.
+        # If the value is refused, the error must name the column.
         names_column = (
             python_outcome[0] == "bytes"
             or python_outcome[1] is True
@@ -204,7 +206,7 @@ def test_both_implementations_encode_or_refuse_alike(
     assert different == []
 
 
-# The type blob is left out, because it accepts an array as its bytes.
+# Leave out the type blob, which accepts an array as its bytes.
 @pytest.mark.parametrize("cqltype", [cqltype for cqltype in SCALARS if cqltype is not t.BytesType])
 def test_an_array_for_a_scalar_is_an_encode_error(twins: Twins, cqltype: Any) -> None:
     numpy = pytest.importorskip("numpy")

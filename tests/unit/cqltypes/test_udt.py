@@ -1,4 +1,4 @@
-"""Classes of user-defined types: their names and fields."""
+"""Classes of user-defined types: their names, their fields, and when they are shared."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def test_the_name_of_a_type_is_quoted_if_it_is_reserved_or_unusual(name: str) ->
 
 
 def test_user_type_classes() -> None:
-    """Equal definitions share a class until they change or are evicted."""
+    """Equal definitions of a type share one class, until the definition changes or the class is
+    evicted.
+    """
     user_type = t.UserType.make_udt_class("ks", "odd name", ["a", "b c", "class", "_x"], [INT] * 4)
     same_type = t.UserType.make_udt_class("ks", "odd name", ("a", "b c", "class", "_x"), (INT,) * 4)
     assert user_type is same_type
@@ -65,7 +67,7 @@ class Mapped:
         self.fields = fields
 
 
-# Two fields of four bytes: the ints 1 and 2.
+# The body has two fields of four bytes each: the ints 1 and 2.
 ONE_AND_TWO = bytes.fromhex("00000004 00000001 00000004 00000002")
 
 
@@ -93,7 +95,7 @@ def test_classes_differ_by_each_part_of_the_definition() -> None:
     classes = [t.UserType.make_udt_class(*definition) for definition in definitions]
     assert len(set(classes)) == len(classes)
     assert [t.UserType.make_udt_class(*definition) for definition in definitions] == classes
-    # Only the classes of this type are evicted.
+    # Evicting a type removes only the classes of that type.
     t.UserType.evict_udt_class("ks", "u")
     again = [t.UserType.make_udt_class(*definition) for definition in definitions]
     kept = [new is old for new, old in zip(again, classes, strict=True)]

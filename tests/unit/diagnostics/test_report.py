@@ -1,4 +1,4 @@
-"""`Cluster.report()` in both APIs."""
+"""`Cluster.report()`, which describes the cluster, in both APIs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FACES = [Cluster, aio.Cluster]
 
 
 async def result_of(outcome: Any) -> Any:
-    """Return the result of a call of either API."""
+    """Return the outcome of a call of either API; an awaitable is awaited."""
     return await outcome if inspect.isawaitable(outcome) else outcome
 
 
@@ -159,7 +159,7 @@ def test_a_report_can_be_converted_to_json() -> None:
 
 
 class Tags(HTMLParser):
-    """Checks that each opened tag is closed in the right order."""
+    """An HTML parser that checks that tags are closed in the right order."""
 
     def __init__(self) -> None:
         super().__init__()

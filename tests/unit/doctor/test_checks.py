@@ -42,12 +42,12 @@ def levels(findings: Any) -> list[str]:
 
 
 def test_hosts_that_are_up(session: Session) -> None:
-    """There is a finding of level OK for each host."""
+    """If all hosts are up, there is a finding of level OK for each of them."""
     assert levels(checks.hosts(session, 2)) == [OK, OK]
 
 
 def test_an_unreachable_host_is_a_problem_with_advice() -> None:
-    """The finding is about the host's address."""
+    """If a host cannot be reached, there is a finding with advice about its address."""
     with FakeCluster(2) as nodes:
         nodes[1].refuse_connections()
         with connected(nodes) as cluster:
@@ -82,7 +82,7 @@ def test_a_host_that_does_not_tell_its_schema_is_not_counted_as_agreeing(
 
 
 def test_mixed_releases_are_a_warning(nodes: FakeCluster, session: Session) -> None:
-    """The warning says how many nodes have which release."""
+    """If nodes have different releases, a warning says how many nodes have which."""
     hosts = session.cluster.metadata.all_hosts()
     assert levels(checks.versions(session, 2)) == [OK]
     hosts[0].release_version = "9.9"
@@ -92,7 +92,7 @@ def test_mixed_releases_are_a_warning(nodes: FakeCluster, session: Session) -> N
 
 
 def test_schemas_that_differ_are_a_problem(nodes: FakeCluster, session: Session) -> None:
-    """The problem names the hosts."""
+    """If hosts have different schema versions, the problem names them."""
     assert levels(checks.schema(session, 2)) == [OK]
     nodes[1].prime(
         "SELECT schema_version FROM system.local",
@@ -122,7 +122,7 @@ def test_a_clock_that_is_wrong_is_a_finding(nodes: FakeCluster, session: Session
 
 
 def test_latency_of_each_host(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each host's median latency is OK, or a warning if it is high."""
+    """The median latency of each host is reported as OK, or as a warning if it is high."""
     findings = list(checks.latency(session, 2))
     assert levels(findings) == [OK, OK]
     assert "median of 10" in findings[0].text
@@ -139,14 +139,14 @@ def test_a_host_that_stalls_is_a_warning(session: Session, monkeypatch: pytest.M
 
 
 def test_a_silent_host_is_a_problem(nodes: FakeCluster, session: Session) -> None:
-    """The finding is a problem, and the host is asked only once."""
+    """A host that does not answer is a problem."""
     nodes[1].prime("SELECT key FROM system.local", silence())
     findings = {finding.subject: finding for finding in checks.latency(session, 0.05)}
     assert findings[f"{nodes[0].address}:{nodes.port}"].level == OK
     silent = findings[f"{nodes[1].address}:{nodes.port}"]
     assert silent.level == PROBLEM
     assert "does not answer: OperationTimedOut" in silent.text
-    # A silent host is asked only once, not for each of the 10 measurements.
+    # It was asked only once; a host that answers is measured 10 times.
     assert len(nodes[1].queries("SELECT key FROM system.local")) == 1
 
 
@@ -180,7 +180,7 @@ NODES = Counter({"east": 3, "west": 1})
     ],
 )
 def test_replication(name: str, strategy: Any, expected: list[tuple[str, str]]) -> None:
-    """Each keyspace whose replication is risky for its data centres is a finding."""
+    """There is a finding for each keyspace whose replication is risky in its data centres."""
     findings: list[Finding] = list(checks._replication_faults(name, strategy, NODES))
     assert levels(findings) == [level for level, _ in expected]
     for finding, (_, text) in zip(findings, expected, strict=True):
@@ -189,13 +189,13 @@ def test_replication(name: str, strategy: Any, expected: list[tuple[str, str]]) 
 
 
 def test_replication_and_ring_of_the_cluster(session: Session) -> None:
-    """A healthy cluster has no problem."""
+    """For a healthy cluster, no finding is a problem."""
     assert PROBLEM not in levels(checks.replication(session, 2))
     assert list(checks.ring(session, 2))
 
 
 def test_shards_are_a_finding_for_scylladb_only() -> None:
-    """There is a finding about shards for ScyllaDB, and none for Cassandra."""
+    """There is a finding about shards for ScyllaDB, but none for Cassandra."""
     with FakeCluster(1, scylla=Scylla(2)) as nodes, connected(nodes) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
         (finding,) = checks.shards(session, 2)

@@ -37,7 +37,7 @@ def test_the_implementation_in_use_is_reported(monkeypatch: pytest.MonkeyPatch) 
     (finding,) = network.installation()
     assert finding.level == NOTE
     assert "as on every" in finding.text
-    # The compiled modules exist, but cannot be imported.
+    # Pretend that the compiled modules exist, but cannot be imported.
     monkeypatch.setattr(_impl, "fallback_reason", "no module named x")
     (finding,) = network.installation()
     assert finding.level == WARNING
@@ -65,7 +65,7 @@ def test_a_build_from_other_sources_is_the_first_finding(
     )
     assert message in build_finding.text
     assert "python setup.py build_ext --inplace" in build_finding.do
-    # A build from the same sources has no finding.
+    # If the build comes from the present sources, there is no finding about it.
     monkeypatch.setattr(_build_stamp, "changed_files", lambda *, thorough: [])
     assert [finding.subject for finding in network.installation()] == ["driver"]
 
@@ -85,14 +85,14 @@ def test_a_name_lookup_that_hangs_does_not_keep_the_process_running() -> None:
         "socket.getaddrinfo = lambda *a, **k: time.sleep(600);"
         "print(next(network.reach('slow.example', 9042, 0.05, None)).text)"
     )
-    # `run_python` fails if the program does not end in time.
+    # `run_python` raises if the program does not end in time.
     process = run_python(program)
     assert process.returncode == 0, process.stderr
     assert "no answer in time" in process.stdout
 
 
 def test_a_port_without_tls() -> None:
-    """The failed handshake is a problem."""
+    """If the node speaks no TLS, the failed handshake is reported as a problem."""
     with FakeNode() as node:
         context = ssl.create_default_context()
         findings = list(network.reach(node.address, node.port, 0.2, context))
@@ -110,7 +110,7 @@ def tls_node(tmp_path: Path) -> Iterator[tuple[FakeNode, tls.TlsMaterial]]:
     """Yield a node that speaks TLS, and its certificates."""
     pytest.importorskip("cryptography")
     material = tls.TlsMaterial.make(str(tmp_path / "tls"), "required")
-    # This creates the node's certificate.
+    # Connecting makes the node create its certificate.
     material.server_options("127.0.0.1")
     ssl_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     folder = tmp_path / "tls"
@@ -122,7 +122,9 @@ def tls_node(tmp_path: Path) -> Iterator[tuple[FakeNode, tls.TlsMaterial]]:
 def test_findings_name_the_tls_version_and_the_certificate(
     tls_node: tuple[FakeNode, tls.TlsMaterial],
 ) -> None:
-    """The certificate's authority is known."""
+    """If the certificate's authority is known, the findings name the TLS version and the
+    certificate, and none is a problem.
+    """
     node, material = tls_node
     context = ssl.create_default_context(cafile=material.ca_certificate)
     findings = list(network.reach(node.address, node.port, 5, context))
@@ -134,7 +136,9 @@ def test_findings_name_the_tls_version_and_the_certificate(
 def test_a_certificate_of_an_unknown_authority_is_a_problem(
     tls_node: tuple[FakeNode, tls.TlsMaterial],
 ) -> None:
-    """The advice names `--cafile`."""
+    """If the certificate's authority is unknown, the finding is a problem whose advice names
+    `--cafile`.
+    """
     node, _ = tls_node
     findings = list(network.reach(node.address, node.port, 5, ssl.create_default_context()))
     assert [finding.level for finding in findings] == [OK, PROBLEM]
@@ -146,7 +150,7 @@ def test_a_certificate_of_an_unknown_authority_is_a_problem(
 
 
 def test_a_node_that_hangs_is_a_problem() -> None:
-    """The node accepts connections, but never answers a request."""
+    """A node that accepts connections but never answers a request is a problem."""
     with FakeNode() as node:
         node.pause()
         findings = list(network.reach(node.address, node.port, 0.2, None))

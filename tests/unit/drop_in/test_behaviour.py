@@ -1,4 +1,6 @@
-"""Compatible behaviour that no other test module covers: constants, compressions, settings."""
+"""Compatibility with cassandra-driver that no other test module covers: constants, compressions,
+settings.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from tests.waiting import WAIT
 
 
 def test_constants_of_the_wire() -> None:
-    """The constants that tools read have their values."""
+    """The protocol constants that tools read have the right values."""
     assert connection.HEADER_DIRECTION_TO_CLIENT == connection.HEADER_DIRECTION_MASK == 0x80
     assert connection.PROTOCOL_VERSION_MASK == 0x7F
     assert connection.CrcMismatchException is CrcException
@@ -33,7 +35,9 @@ def test_compressed_bytes_can_be_decompressed() -> None:
 
 
 def test_the_row_factory_for_many_columns() -> None:
-    """Rows can be read by attribute, index and iteration."""
+    """For a result with many columns, rows can still be read by attribute, by index and in a
+    loop.
+    """
     (row,) = pseudo_namedtuple_factory(["a", "b"], [(1, 2)])
     assert isinstance(row, PseudoNamedTupleRow)
     assert (row.a, row[1], list(row)) == (1, 2, [1, 2])
@@ -66,14 +70,14 @@ def test_scylladb_gets_the_session_id_and_the_driver_config() -> None:
         ):
             cluster.connect(wait_for_all_pools=True)
             assert isinstance(cluster.session_id, uuid.UUID)
-            # The first connection is the control connection.
+            # The first connection that is opened is the control connection.
             first_options, *other_options = [
                 request.options for request in nodes.requests if request.opcode == Opcode.STARTUP
             ]
             assert other_options
             for options in (first_options, *other_options):
                 assert options["SESSION_ID"] == str(cluster.session_id)
-            # Only the control connection sends the settings.
+            # Only the control connection sends the settings of the cluster.
             assert ("DRIVER_CONFIG" in first_options) is enabled
             assert not any("DRIVER_CONFIG" in options for options in other_options)
 
@@ -86,7 +90,7 @@ def test_cassandra_gets_neither_session_id_nor_driver_config() -> None:
 
 
 def test_a_future_has_all_outcomes_in_order_or_the_first_error() -> None:
-    """The future is that of `execute_concurrent_async`."""
+    """The future of `execute_concurrent_async` has all outcomes in order, or the first error."""
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         node.prime("SELECT 7", error(ErrorCode.INVALID))
         session = cluster.connect()
@@ -103,8 +107,8 @@ def test_a_future_has_all_outcomes_in_order_or_the_first_error() -> None:
 
 
 class Future:
-    """Fake future that finishes when its callback is added if `session.at_once` is set; otherwise
-    when `finish` is called.
+    """A fake future. It is done as soon as a callback is added if `session.at_once` is set;
+    otherwise when `finish` is called.
     """
 
     def __init__(self, session: Session) -> None:
@@ -131,7 +135,7 @@ class Future:
 
 
 class Session:
-    """A fake session whose futures are done at once or later; it refuses the statement "bad"."""
+    """A fake session, whose futures are done at once or later. It refuses the statement "bad"."""
 
     def __init__(self, at_once: bool) -> None:
         self.at_once = at_once
@@ -153,7 +157,8 @@ def test_callbacks_that_run_at_once_do_not_recurse() -> None:
     pairs[10] = ("bad", None)
     outcomes = execute_concurrent_async(session, pairs, concurrency=3).result(timeout=WAIT)
     assert len(outcomes) == 5000
-    # The greatest number of calls of `execute_async` inside of another one.
+    # `deepest` is the greatest number of nested calls of `execute_async`; 0 means that none was
+    # nested.
     assert session.deepest == 0
     assert [index for index, outcome in enumerate(outcomes) if not outcome.success] == [10]
 
@@ -166,11 +171,11 @@ def test_requests_are_limited_by_the_concurrency_and_stop_after_cancelling() -> 
     assert len(session.futures) == 5
     assert future.cancel()
     for pending in session.futures[1:]:
-        # Each response arrives in another thread.
+        # Let each response arrive in another thread.
         thread = threading.Thread(target=pending.finish)
         thread.start()
         thread.join()
-    # No further request was sent.
+    # After the cancellation, no further request was sent.
     assert len(session.futures) == 5
     assert future.cancelled()
 
@@ -206,7 +211,7 @@ def test_an_import_hook_of_a_tracer_can_patch_a_module() -> None:
 
 
 def test_the_class_of_a_timestamp_column_is_named_date_type() -> None:
-    # The SQL client Harlequin labels columns with the names of their type classes.
+    # The SQL client Harlequin shows the names of the type classes above its columns.
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         node.prime("SELECT at FROM t", rows([("at", "timestamp"), ("all_", "list<timestamp>")]))
         types = cluster.connect().execute("SELECT at FROM t").column_types

@@ -1,4 +1,4 @@
-"""Each name of cassandra-driver and scylla-driver exists, with its documented parameters.
+"""Each name of cassandra-driver and scylla-driver exists here, with its documented parameters.
 
 ``names.txt`` lists their API: a section is a module, ``Class.member`` is a member of a class or its
 instances, and ``x=`` is a parameter with a default. The last word of a line says which driver
@@ -22,8 +22,8 @@ from cassandra.client.settings.table import ClusterSettings
 HERE = Path(__file__).parent
 LINE = re.compile(r"(?P<name>[\w.]+)(\((?P<parameters>.*)\))? (?P<whose>\w+)")
 
-# The least fraction of each driver's documented names, and of their parameters, that must exist
-# here.
+# For each driver: the smallest fraction of its documented names, and of their parameters, that must
+# exist here.
 LEAST_NAMES, LEAST_PARAMETERS = 0.98, 0.95
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -60,7 +60,7 @@ MODULES = sorted({one.module for one in NAMES})
 
 
 def is_member(cls: Any, name: str) -> bool:
-    """Return True if the class has the member, or its methods set it on instances."""
+    """Return True if the class has the member, or if one of its methods sets it on instances."""
     if hasattr(cls, name):
         return True
     for base in getattr(cls, "__mro__", ()):
@@ -74,13 +74,13 @@ def is_member(cls: Any, name: str) -> bool:
 
 @cache
 def exists(module: str, name: str) -> bool:
-    """Return True if the module, or a class in it, has the name."""
+    """Return True if the module, or the class in it that the name begins with, has the name."""
     try:
         namespace: Any = importlib.import_module(module)
     except ImportError:
         return False
     cls, _, member = name.partition(".")
-    # The name may be a submodule that was not imported yet.
+    # The name may be a submodule that has not been imported yet.
     if (
         not hasattr(namespace, cls)
         and hasattr(namespace, "__path__")
@@ -96,7 +96,7 @@ def signature_of(entry: Name) -> inspect.Signature | None:
         importlib.import_module(entry.module) if exists(entry.module, entry.name) else None
     )
     try:
-        # `owner` is the class or module of the last part.
+        # `owner` is the class or module that has the last part of the name.
         for part in entry.name.split("."):
             owner, member = member, getattr(member, part)
         signature = inspect.signature(member)
@@ -105,7 +105,7 @@ def signature_of(entry: Name) -> inspect.Signature | None:
     is_method = inspect.isclass(owner) and not isinstance(
         inspect.getattr_static(owner, entry.name.rpartition(".")[2]), (classmethod, staticmethod)
     )
-    # Callers do not pass `self`.
+    # Callers do not pass `self`, so leave it out.
     if is_method and "." in entry.name:
         return signature.replace(parameters=list(signature.parameters.values())[1:])
     return signature
@@ -152,7 +152,7 @@ def test_each_name_is_there(module: str) -> None:
 @pytest.mark.parametrize("driver", ["scylla", "apache"])
 def test_most_of_the_documented_api_is_there(driver: str) -> None:
     documented = [entry for entry in NAMES if entry.whose in ("both", driver)]
-    # The list was read.
+    # Check that the list was not empty.
     assert len(documented) > 600
     absent = [str(entry) for entry in documented if not exists(entry.module, entry.name)]
     assert len(absent) <= (1 - LEAST_NAMES) * len(documented), absent

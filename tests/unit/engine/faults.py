@@ -1,4 +1,6 @@
-"""Helpers for tests with faults: sessions on fake nodes, a fixed order of hosts, host events."""
+"""Helpers for tests with faults: sessions on fake nodes, plans in a fixed order of hosts, and host
+events.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from cassandra.policies.reconnection import ConstantReconnectionPolicy
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import FakeCluster, FakeNode, Hold, Message, rows
 from cassandra.testing.simulation import SimulatedLoop
-from tests.waiting import WAIT as WAIT, until_on_loop  # the tests of faults import it from here
+from tests.waiting import WAIT as WAIT, until_on_loop  # the tests of faults import these from here
 
 READ = "SELECT k FROM t"
 READ_OTHER = "SELECT k FROM other"
@@ -25,7 +27,7 @@ IDEMPOTENT_READ = SimpleStatement(READ, is_idempotent=True)
 
 
 class AddressOrderPolicy(RoundRobinPolicy):
-    """A policy whose plans are the live hosts in the order of their addresses."""
+    """A policy whose query plans have the live hosts in the order of their addresses."""
 
     def make_query_plan(
         self, working_keyspace: str | None = None, query: Any = None
@@ -38,7 +40,9 @@ class AddressOrderPolicy(RoundRobinPolicy):
 
 
 class HostEvents(HostStateListener):
-    """Records host events such as ("up", address). `expect` waits for one of them."""
+    """A listener that records host events such as ("up", address). `expect` waits for one of
+    them.
+    """
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, str]] = []
@@ -61,7 +65,7 @@ class HostEvents(HostStateListener):
         self._record("remove", host)
 
     async def expect(self, event: str, address: str) -> None:
-        """Wait until an event has come; then forget it and all earlier events."""
+        """Wait until an event has come. Then forget it and all events before it."""
 
         async def wait_until_seen() -> None:
             while (event, address) not in self.seen:
@@ -73,7 +77,9 @@ class HostEvents(HostStateListener):
 
 
 def profile(**settings: Any) -> dict[Any, ExecutionProfile]:
-    """Return a default profile with `settings`. It tries hosts in the order of addresses."""
+    """Return a default profile with these settings, which tries hosts in the order of their
+    addresses.
+    """
     return {
         EXEC_PROFILE_DEFAULT: ExecutionProfile(
             **{"load_balancing_policy": AddressOrderPolicy(), **settings}
@@ -83,12 +89,12 @@ def profile(**settings: Any) -> dict[Any, ExecutionProfile]:
 
 @contextmanager
 def three_nodes() -> Iterator[FakeCluster]:
-    """Yield three nodes, each of which answers `READ` with its index."""
+    """Yield three nodes, each of which answers `READ` with its own index."""
     with FakeCluster(3) as cluster:
         for index, node in enumerate(cluster.nodes):
             node.prime(READ, int_row(index))
         yield cluster
-        # The driver must have sent only messages that the nodes could decode.
+        # The nodes must have been able to decode every message from the driver.
         assert [node.malformed for node in cluster.nodes] == [[]] * len(cluster)
 
 
@@ -96,9 +102,9 @@ def three_nodes() -> Iterator[FakeCluster]:
 async def connected(
     nodes: FakeNode | FakeCluster, profile_settings: dict[str, Any] | None = None, **settings: Any
 ) -> AsyncIterator[tuple[aio.Cluster, aio.Session]]:
-    """Yield a cluster and a session with a pool to each node.
+    """Yield a cluster and a session that has a pool to each node.
 
-    The driver tries hosts that are down every 10 ms, without end.
+    A host that is down is tried again every 10 ms, without end.
 
     :param profile_settings: settings of the default profile.
     :param settings: settings of the cluster.
@@ -115,46 +121,51 @@ async def connected(
 
 
 def int_row(value: int) -> Message:
-    """Return a result of one row with one int."""
+    """Return a result with one row that has one int."""
     return rows([("k", "int")], [(value,)])
 
 
 @pytest.fixture(params=[3, 4, 5], ids=["v3", "v4", "v5"])
 async def node(request: pytest.FixtureRequest) -> AsyncIterator[FakeNode]:
-    """Yield a node for each protocol version. Its clients must send only valid messages."""
+    """Yield a node for each protocol version, and check afterwards that its clients sent only valid
+    messages.
+    """
     with FakeNode(max_version=request.param) as running:
         running.prime(READ_OTHER, int_row(1))
         yield running
-        # The driver must have sent only messages that the node could decode.
+        # The node must have been able to decode every message from the driver.
         assert running.malformed == []
 
 
 def local_address(connection: Any) -> Any:
-    """Return the address of the client's end; on the node, it is the connection's `peer`."""
+    """Return the address of the client's end of a connection, which the node knows as the
+    connection's `peer`.
+    """
     return connection._transport.get_extra_info("sockname")
 
 
 def only_connection(session: aio.Session) -> Any:
-    """Return the connection of a session that has one pool with one connection."""
+    """Return the only connection of a session, which has one pool with one connection."""
     (pool,) = session._engine.pools.values()
     (connection,) = pool.connections
     return connection
 
 
 async def call_in_thread(function: Any, *args: Any) -> Any:
-    """Call a blocking function of a fake node in a thread, so that the loop goes on."""
+    """Call a blocking function of a fake node in a thread, so that the event loop runs on."""
     owner = getattr(function, "__self__", None)
     if isinstance(owner, FakeNode) and function.__name__ == "wait_for":
-        return await owner.wait_until(*args)  # works in virtual time, too
+        # this waits on the loop, so it works in virtual time, too
+        return await owner.wait_until(*args)
     if isinstance(owner, Hold) and isinstance(asyncio.get_running_loop(), SimulatedLoop):
-        # In virtual time, no thread can wait while the loop runs. So let the loop run until enough
-        # answers (1 by default) are held; then the call in the thread returns at once.
+        # In virtual time, no thread can wait while the loop runs. So first let the loop run until
+        # enough answers (1 by default) are held. Then the call in the thread returns at once.
         await until_on_loop(lambda: len(owner.held) >= (args[0] if args else 1))
     return await asyncio.wait_for(asyncio.to_thread(function, *args), WAIT + 1)
 
 
 async def exception_of(awaitable: Any) -> BaseException:
-    """Return the exception that `awaitable` raises. It must do so within `WAIT` seconds."""
+    """Return the exception that `awaitable` raises, which it must do within `WAIT` seconds."""
     try:
         result = await asyncio.wait_for(awaitable, WAIT)
     except asyncio.TimeoutError:
@@ -165,7 +176,9 @@ async def exception_of(awaitable: Any) -> BaseException:
 
 
 def control_node(nodes: FakeCluster) -> FakeNode | None:
-    """Return the node that has the control connection: its connection registers for events."""
+    """Return the node that has the control connection, which is the one that registers for
+    events.
+    """
     for node in nodes.nodes:
         if any(connection.event_types for connection in node.connections):
             return node

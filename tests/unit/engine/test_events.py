@@ -1,4 +1,6 @@
-"""`Event`, which threads wait for, and `WakeQueue`, with which the loop sets several events."""
+"""`Event`, which a thread waits for, and `WakeQueue`, with which the loop sets several events at
+once.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,7 @@ def test_signal_handlers_run_during_a_wait(twins: Twins, seconds: float | None) 
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous_handler)
-    # The wait has gone on after the first two signals.
+    # There were at least three calls, so the wait went on after the first two signals.
     assert len(calls) >= 3
     event.set()
     assert event.wait()
@@ -86,7 +88,7 @@ def test_gathered_events_are_set_by_wake(twins: Twins) -> None:
     wake_queue.set(first)
     assert first.wait(0)
     wake_queue.is_gathering = True
-    # A second call for the same event must do no harm.
+    # Calling it again for the same event must have no effect.
     wake_queue.set(second)
     wake_queue.set(second)
     assert not second.wait(0)
@@ -95,7 +97,7 @@ def test_gathered_events_are_set_by_wake(twins: Twins) -> None:
     assert not wake_queue.is_gathering
     wake_queue.set(third)
     assert third.wait(0)
-    wake_queue.wake()  # with an empty queue, this does nothing
+    wake_queue.wake()  # With an empty queue, this call does nothing.
 
 
 def test_other_threads_may_add_events_during_wake(twins: Twins) -> None:
@@ -111,7 +113,7 @@ def test_other_threads_may_add_events_during_wake(twins: Twins) -> None:
 
     thread = threading.Thread(target=add_events)
     previous_interval = sys.getswitchinterval()
-    # Switch threads as often as possible, so that they interrupt `wake` at every step.
+    # Let Python switch threads as often as possible, so that they interrupt `wake` at every step.
     sys.setswitchinterval(1e-6)
     try:
         thread.start()
@@ -130,7 +132,7 @@ def test_an_event_added_during_wake_is_set_at_once(twins: Twins) -> None:
         pytest.skip("nothing can come in between there")
 
     class InterruptedQueue(twins.happy_path.WakeQueue):  # type: ignore[name-defined,misc]
-        # `set` reads the flag twice: `wake` of another thread clears it in between.
+        # `set` reads the flag twice. Between the two, `wake` in another thread clears it.
         flag_values = iter((True, False))
         is_gathering = property(lambda self: next(self.flag_values), lambda self, value: None)
 
@@ -155,13 +157,14 @@ def test_an_event_that_is_never_set_can_be_dropped(twins: Twins) -> None:
 
 
 def test_an_event_can_be_set_by_two_threads() -> None:
-    """In the Python twin, two threads may set an event at once, as without the GIL.
+    """In the Python twin, two threads may set an event at the same time, as happens without the
+    GIL.
 
-    The second thread finds the lock released.
+    The second thread finds the lock already released.
     """
     event: Any = PythonEvent()
     event.set()
-    # Pretend that the second thread has not seen the first one set the event.
+    # Pretend that the second thread has not yet seen that the first one set the event.
     event._is_set = False
     event.set()
     assert event.wait(0)

@@ -1,4 +1,6 @@
-"""Which connections get heartbeats, and what missing answers cause, without a socket."""
+"""Heartbeats: which connections get them, and what happens if they are not answered. No sockets are
+used.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from tests.waiting import until_on_loop
 
 pytestmark = pytest.mark.simulated
 
-NO_OPTIONS = b"\0\0"  # an empty [string multimap]
+NO_OPTIONS = b"\0\0"  # This is an empty [string multimap].
 LONG_AGO = float("-inf")
 
 
@@ -25,7 +27,7 @@ HOST, OTHER = new_host("10.0.0.1"), new_host("10.0.0.2")
 class Peer:
     """A fake connection whose requests have the given outcome.
 
-    A float is a number of seconds after which the request times out.
+    If the outcome is a float, the request times out after this number of seconds.
     """
 
     def __init__(
@@ -55,7 +57,7 @@ ANSWER = (SUPPORTED, 0, NO_OPTIONS)
 
 
 class Beating:
-    """Heartbeats on the connections of two hosts; `stop` ends them."""
+    """The heartbeats of the connections to two hosts. `stop` ends them."""
 
     def __init__(
         self, *peers: Peer, others: tuple[Peer, ...] = (), interval: float | None = 1000.0
@@ -75,7 +77,7 @@ class Beating:
         return self.tasks[-1]
 
     async def idle(self) -> None:
-        """Wait until no check runs."""
+        """Wait until no check of a connection is running."""
         await until_on_loop(lambda: not self.heartbeats._checked)
 
     async def stop(self) -> None:
@@ -86,7 +88,7 @@ class Beating:
 
 
 async def run_heartbeats(*peers: Peer, until: Peer) -> None:
-    """Run heartbeats until the outcome of one peer's request has been processed."""
+    """Run heartbeats until the request to the connection `until` has had its outcome."""
     beating = Beating(*peers, interval=0.001)
     beating.heartbeats.start()
     await asyncio.wait_for(until.asked.wait(), 50)
@@ -133,7 +135,8 @@ async def test_a_lost_connection_is_closed_with_its_error() -> None:
 
 
 async def test_a_connection_without_a_free_stream_may_still_answer() -> None:
-    """A connection without a free stream stays open if an answer arrives within the timeout.
+    """A connection without a free stream for a heartbeat stays open if any answer arrives within
+    the timeout.
 
     Many requests may have been sent just before the heartbeat.
     """
@@ -172,7 +175,10 @@ async def test_a_silent_host_does_not_delay_the_heartbeats_of_others() -> None:
 async def test_a_late_heartbeat_checks_all_connections_of_the_host(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A host that hangs loses all its connections at about the same time, with one warning."""
+    """If one heartbeat of a host is late, all its connections are checked at once.
+
+    So a host that hangs loses all of them at about the same time, with one warning.
+    """
     now = asyncio.get_running_loop().time
     first = Peer(7.5, is_control=True)
     busy = [Peer(7.5, last_activity=now()) for _ in range(2)]

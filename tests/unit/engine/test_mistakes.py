@@ -90,7 +90,7 @@ def test_using_a_session_on_another_loop_raises(node: FakeNode) -> None:
     finally:
         first.close()
         second.close()
-    # The loop of the session is closed now.
+    # The loop on which the session was created is closed by now.
     with pytest.raises(RuntimeError, match="is closed"):
         asyncio.run(execute_read(session))
 
@@ -102,7 +102,7 @@ async def execute_read(session: Any) -> None:
 def test_a_blocking_call_on_a_running_loop_is_logged_once(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # An earlier test may have caused the warning.
+    # The warning is logged once in a process, and an earlier test may have caused it.
     monkeypatch.setattr(mistakes, "_is_warned", False)
 
     def warnings() -> list[str]:
@@ -140,7 +140,7 @@ async def test_the_report_of_an_unretrieved_error_has_the_statement(
     )
     for execution in (session.execute(READ), session.execute(prepared, (1,))):
         await asyncio.wait([execution])
-    # Free the futures, which report their errors then.
+    # The futures report their errors when they are freed.
     del execution
     gc.collect()
     assert sorted(report.partition(" of ")[2] for report in reports) == [
@@ -186,7 +186,7 @@ def test_wrong_values_are_refused_where_they_are_set(node: FakeNode) -> None:
 
 
 def compiled_frames(error: BaseException) -> int:
-    """Return the number of frames of compiled code in the error's traceback."""
+    """Return how many frames of compiled code the error's traceback has."""
     filenames = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
     return len([name for name in filenames if name.endswith((".pyx", ".pxi"))])
 
@@ -202,7 +202,7 @@ async def test_the_traceback_of_a_wrong_value_has_few_compiled_frames(
     assert compiled_frames(awaited.value) <= 1
     with pytest.raises(TypeError, match='column "k"') as bound:
         prepared.bind(values)
-    # One more frame is allowed here, since `bind` itself may be compiled.
+    # Allow one more frame here, since `bind` itself may be compiled.
     assert compiled_frames(bound.value) <= 2
     with Cluster([node.address], port=node.port) as cluster, cluster.connect() as blocking:
         prepared = blocking.prepare(text)

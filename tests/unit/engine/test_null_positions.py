@@ -1,4 +1,6 @@
-"""If a server refuses a request, a note on the error names the nulls inside collections."""
+"""If a server refuses a request, a note on the error says where the request has nulls inside
+collections.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ REFUSAL = ServerError(0, "java.lang.NullPointerException")
 
 
 class OwnListType(t.ListType):
-    """A list type of the application with an encoding of its own."""
+    """An application's list type, which encodes its values in another way."""
 
     @classmethod
     def serialize(cls, val: Any, protocol_version: int) -> bytes:
@@ -47,7 +49,7 @@ def statement(*columns: tuple[str, Any]) -> PreparedStatement:
 
 
 def body_with(cql_type: Any, value: Any) -> ExecuteBody:
-    """Return the body of an EXECUTE with one column of this type, and this value."""
+    """Return the body of an EXECUTE with one value of this type."""
     prepared = statement(("c", cql_type))
     return ExecuteBody(prepared, prepared.bind_plan.bind([value], 4))
 
@@ -116,7 +118,7 @@ def test_in_a_batch_the_note_has_the_number_of_the_statement() -> None:
     prepared = statement(("l", LIST))
     three_rows = prepared.bind_plan.bind_many([([1],), ([None],), ([1, None],)], 4)
     one_row = prepared.bind_plan.bind([[2, 3, None]], 4)
-    # Statement 0 is a string; 1 to 3 are the rows; 4 is a string; 5 is the single row.
+    # The statements are: 0 a string, 1 to 3 the three rows, 4 a string, 5 the single row.
     request_body = BatchBody(
         0, [(None, "INSERT"), (prepared, three_rows), (None, "x"), (prepared, one_row)]
     )
@@ -127,7 +129,7 @@ def test_in_a_batch_the_note_has_the_number_of_the_statement() -> None:
     many_rows = prepared.bind_plan.bind_many([([None],)] * 100, 4)
     note = null_positions(REFUSAL, BatchBody(0, [(prepared, many_rows)]))
     assert note is not None
-    # The note has at most five statements.
+    # The note names at most five statements.
     assert note.count("element 0") == 5
 
 
@@ -146,9 +148,9 @@ def test_the_search_ends_after_a_number_of_items(monkeypatch: pytest.MonkeyPatch
 def test_bytes_that_are_no_value_raise_nothing() -> None:
     prepared = statement(("l", LIST))
     for data in (b"\xff" * 4, b"\xff" * 9, b"\0\0\0\1\0\0\0\x09\xff\xff\xff\xff"):
-        # Bind arbitrary bytes as a blob, and let the driver read them as a list.
+        # Bind arbitrary bytes as a blob, which the driver then tries to read as a list.
         block = statement(("l", t.BytesType)).bind_plan.bind([data], 4)
-        null_positions(REFUSAL, ExecuteBody(prepared, block))  # raises nothing
+        null_positions(REFUSAL, ExecuteBody(prepared, block))  # this must not raise
 
 
 @pytest.fixture
@@ -210,7 +212,7 @@ def test_on_every_api_the_error_has_the_note(
                 failures.append(caught.value)
 
     asyncio.run(collect_aio_failures())
-    # Two of the blocking API, and two of the asyncio API.
+    # There are two errors of the blocking API, and two of the asyncio API.
     assert len(failures) == 4
     for failure in failures:
         assert failure.__notes__[0].startswith("(from ")

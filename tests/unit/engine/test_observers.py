@@ -1,4 +1,6 @@
-"""`Observers` calls the observers of latencies and requests, and contains their errors."""
+"""`Observers` calls the observers of latencies and requests, and keeps their errors from doing
+harm.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ def test_several_observers_are_called_in_order() -> None:
     assert observers.on_latency is not None
     observers.on_latency(HOST, 0.5)
     assert seen == [("first", HOST, 0.5), ("second", HOST, 0.5)]
-    # Forgetting an observer twice does no harm.
+    # Forgetting an observer a second time has no effect.
     for _ in range(2):
         observers.forget_latencies(first)
     on_latency: Any = observers.on_latency
@@ -49,7 +51,7 @@ def test_several_observers_are_called_in_order() -> None:
 
 
 class RecordingObserver(RequestObserver):
-    """Records refusals and failures."""
+    """An observer that records refusals and failures, but overrides no other method."""
 
     def __init__(self, seen: list[Any]) -> None:
         self.seen = seen
@@ -72,7 +74,8 @@ def test_an_observer_gets_refusals_and_failures(is_trusted: bool) -> None:
     observers.on_refusal(HOST, 1.0)
     observers.on_failure(HOST, OSError(), 2)
     assert seen == [("refusal", 1.0), ("failure", 2)]
-    assert observers.hooks_of(()) is None  # no hooks are created for a request
+    # no observer overrides the methods for single requests, so no hooks are created for a request
+    assert observers.hooks_of(()) is None
 
 
 def test_a_forgotten_observer_is_not_called() -> None:
@@ -92,7 +95,7 @@ def test_a_forgotten_observer_is_not_called() -> None:
 def test_a_slow_observer_is_called_in_a_thread_in_order(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(observers_module, "SLOW", 0.0)  # each call counts as slow
+    monkeypatch.setattr(observers_module, "SLOW", 0.0)  # with 0 seconds, each call counts as slow
     monkeypatch.setattr(observers_module, "_IDLE", 0.05)
     observers = Observers()
     threads: list[int] = []
@@ -112,8 +115,8 @@ def test_a_slow_observer_is_called_in_a_thread_in_order(
     observers.observe_requests(Waiting())
     assert observers.on_refusal is not None
     for seconds in (1.0, 2.0, 3.0, 4.0, 5.0):
-        observers.on_refusal(HOST, seconds)  # does not wait
-    # The first call was in this thread; the others wait in the observer's own thread.
+        observers.on_refusal(HOST, seconds)  # this must not wait for the observer
+    # The first call was made in this thread. The others are queued for the observer's own thread.
     assert reported_seconds == [1.0]
     release.set()
     assert done.wait(WAIT)
@@ -148,7 +151,8 @@ def test_a_slow_observer_loses_events_beyond_the_limit_which_is_logged(
     assert observers.on_refusal is not None
     observers.on_refusal(HOST, 0.0)
     observers.on_refusal(HOST, 1.0)
-    assert entered.wait(WAIT)  # the thread is busy with this event, and three more may wait
+    # the thread is busy with this event, and three more fit into its queue
+    assert entered.wait(WAIT)
     for seconds in (2.0, 3.0, 4.0, 5.0, 6.0):
         observers.on_refusal(HOST, seconds)
     release.set()
@@ -161,7 +165,7 @@ def test_the_thread_of_a_slow_observer_ends_and_is_started_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(observers_module, "SLOW", 0.0)
-    # The thread ends as soon as no event is waiting.
+    # With 0 seconds, the thread ends as soon as no event is waiting.
     monkeypatch.setattr(observers_module, "_IDLE", 0.0)
     observers = Observers()
     threads: list[threading.Thread] = []

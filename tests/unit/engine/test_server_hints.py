@@ -1,4 +1,4 @@
-"""Advice in the notes of errors with which a server refuses a statement."""
+"""If a server refuses a statement, notes on the error give advice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that wait: for shared work, for several awaitables, or with a time limit."""
+"""Functions that wait for shared work, for several awaitables, or with a time limit."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def test_pools_opened_raises_if_pools_are_not_open_in_time() -> None:
 
 
 async def wait_and_raise(may_raise: asyncio.Event, message: str) -> None:
-    """Wait, and then raise an error, even if the wait is cancelled."""
+    """Wait for a moment, and then raise an error, even if the wait was cancelled."""
     try:
         await may_raise.wait()
     finally:
@@ -87,7 +87,7 @@ async def test_together_cancels_the_others_after_an_error() -> None:
 
 @pytest.mark.parametrize("ending", ["timeout", "cancelled"])
 async def test_no_error_is_reported_as_never_retrieved(ending: str) -> None:
-    """If waiting is cancelled, errors of the awaitables are not reported as never retrieved.
+    """If waiting is cancelled, no error of the awaitables is reported as "never retrieved".
 
     asyncio's `gather` would log "exception was never retrieved".
     """
@@ -137,7 +137,8 @@ async def test_within_cancels_work_after_the_timeout(seconds: float) -> None:
 
     with pytest.raises(asyncio.TimeoutError):
         await within(seconds, work())
-    assert cancelled_work in (["work"], [])  # with no time, the work does not even begin
+    # if there is no time left, the work need not even begin
+    assert cancelled_work in (["work"], [])
 
 
 async def test_within_returns_a_result_that_comes_at_the_cancellation() -> None:
@@ -152,7 +153,8 @@ async def test_within_returns_a_result_that_comes_at_the_cancellation() -> None:
 
 
 async def test_a_cancelled_caller_of_within_is_always_cancelled() -> None:
-    # Cancel the caller 0, 1, 2, ... turns after the answer, until it has ended before that.
+    # Cancel the caller 0, 1, 2, ... turns after the answer, until it has ended before the
+    # cancellation.
     for turn in range(8):
         answer = future()
         results: list[Any] = []
@@ -167,7 +169,8 @@ async def test_a_cancelled_caller_of_within_is_always_cancelled() -> None:
 
         waiting = spawn(caller())
         await run_loop_turns(3)
-        answer.set_result("come")  # some turns before the cancellation, or in the same turn
+        # the answer comes some turns before the cancellation, or in the same turn
+        answer.set_result("come")
         for _ in range(turn):
             await asyncio.sleep(0)
         if waiting.done():
@@ -175,7 +178,7 @@ async def test_a_cancelled_caller_of_within_is_always_cancelled() -> None:
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        # The caller must not go on with the answer.
+        # A cancelled caller must not go on with the answer.
         assert results == []
     else:
         raise AssertionError("the answer never arrived")

@@ -42,8 +42,8 @@ REQUESTS = int(os.environ.get("CASS_DRIVER_INTERLEAVINGS", "50000"))
 CLIENTS = 200
 QUERY = "SELECT k FROM t WHERE k = ?"
 COLUMNS = [("k", "int")]
-# A RESULT of Rows (native_protocol_v5.spec, section 4.2.5.2) with one row of one int: with its
-# column, and with the flag No_metadata.
+# Parts of a RESULT of Rows (native_protocol_v5.spec, section 4.2.5.2) with one row of one int: with
+# the column's description, and with the flag No_metadata in place of it.
 _WITH_METADATA = bytes.fromhex(
     "00000002 00000001 00000001 0002 6b73 0001 74 0001 6b 0009 00000001 00000004"
 )
@@ -51,14 +51,14 @@ _WITHOUT_METADATA = bytes.fromhex("00000002 00000004 00000001 00000001 00000004"
 
 
 def echo(request: Request) -> bytes:
-    """Return the body of a result with one row, which has the requested value."""
+    """Return the body of a result with one row, which has the value that was requested."""
     value = request.values[0]
     assert isinstance(value, bytes)
     return (_WITHOUT_METADATA if request.skip_metadata else _WITH_METADATA) + value
 
 
 class Chaos(Answer):
-    """The random behaviour of one node, decided by a seed."""
+    """The random behaviour of one node. A seed decides it."""
 
     def __init__(self, seed: int, break_every: int) -> None:
         self._random = random.Random(seed)
@@ -76,14 +76,14 @@ class Chaos(Answer):
         self.counts["requests"] += 1
         number = struct.unpack(">i", request.values[0])[0]  # type: ignore[arg-type]
         if number % 97 == 0:
-            self._late.append(request)  # the client sets a short timeout for these
+            self._late.append(request)  # For these requests, the client sets a short timeout.
         elif draw() < 0.4:
             self._waiting.append(request)
         elif draw() < 0.02:
             self._refusal.perform(request)
         else:
             self._echo.perform(request)
-        # Answer some of the waiting requests, in random order.
+        # Answer some of the waiting requests in random order.
         if len(self._waiting) > 30 or (len(self._waiting) > 3 and draw() < 0.2):
             self._answer_some(self._waiting)
         if len(self._late) > 20:
@@ -92,8 +92,9 @@ class Chaos(Answer):
             self.counts["broken"] += 1
             request.connection.end(reset=draw() < 0.5)
         if self._waiting and not self._has_timer:
-            # Each client waits for its answer before it sends another request. So all requests may
-            # be held here, and a timer must answer them.
+            # Each client waits for its answer before it sends another request. If all their
+            # requests were held here, no request would come to release them, so set a timer that
+            # does.
             self._has_timer = True
             request.connection.loop.call_later(0.02, self._answer_all)
 
@@ -112,7 +113,7 @@ class Chaos(Answer):
 
 
 class Client:
-    """Sends a range of numbers, one after the other, and counts the outcomes."""
+    """Requests a range of numbers, one after the other, and counts the outcomes by kind."""
 
     def __init__(self, session: aio.Session, statement: Any, seed: int) -> None:
         self._session = session
@@ -124,12 +125,12 @@ class Client:
             outcomes[await self._request(number)] += 1
 
     async def _request(self, number: int) -> str:
-        # For these numbers, the nodes answer too late.
+        # For these numbers, the nodes answer only after the short timeout.
         is_late = number % 97 == 0
         future = self._session.execute(
             self._statement, (number,), timeout=0.02 if is_late else WAIT
         )
-        # Cancel one request of a hundred in the next turn of the loop.
+        # Cancel one of a hundred requests in the next turn of the loop.
         if self._random.random() < 0.01:
             asyncio.get_running_loop().call_soon(asyncio.ensure_future(future).cancel)
         try:
@@ -185,8 +186,8 @@ async def test_each_request_gets_its_own_answer_or_an_error(version: int) -> Non
             pools = list(session._engine.pools.values())
             for pool in pools:
                 for connection in pool.connections:
-                    # The streams that are in use belong to abandoned requests that have no answer
-                    # yet.
+                    # The only streams in use are those of abandoned requests, whose answers have
+                    # not come yet.
                     assert connection.in_flight == connection.orphans
         assert sum(outcomes.values()) == total
         assert set(outcomes) <= ALLOWED, outcomes

@@ -1,4 +1,4 @@
-"""`shutdown` may be called in any state and several times, and leaves nothing behind.
+"""`shutdown` may be called in any state and several times, and leaves nothing open.
 
 Other tests use several event loops in one process.
 """
@@ -88,14 +88,15 @@ def test_shutdown_in_another_thread_fails_a_blocking_call(node: FakeNode) -> Non
 
 @pytest.mark.slow
 def test_successful_and_failed_connects_leave_no_threads_or_descriptors(node: FakeNode) -> None:
-    connect(node)[0].shutdown()  # the first use in a process creates objects that stay
+    # The first use in a process creates objects that stay, so do it before the count.
+    connect(node)[0].shutdown()
     with FakeNode() as silent_node:
         silent_node.prime(Opcode.STARTUP, silence())
         with pytest.raises(NoHostAvailable):
             Cluster([silent_node.address], port=silent_node.port, connect_timeout=0.1).connect()
         node.wait_for(lambda node: not node.connections)
         silent_node.wait_for(lambda node: not node.connections)
-        gc.collect()  # remove objects of other tests
+        gc.collect()  # Free the objects of other tests before the count.
         threads_before, descriptors_before = set(threading.enumerate()), descriptor_count()
         for _ in range(10):
             with pytest.raises(NoHostAvailable):
@@ -155,11 +156,13 @@ def test_a_cluster_of_another_loop_is_refused(node: FakeNode) -> None:
 
 
 class ClusterOwner:
-    """Shuts its cluster down when the garbage collector finalizes it, in a reference cycle."""
+    """Shuts its cluster down when the garbage collector finalizes it. It is part of a reference
+    cycle.
+    """
 
     def __init__(self, node: FakeNode, outcomes: list[Any]) -> None:
-        # The cluster has two places in the cycle, since the collector may finalize the owner or the
-        # cluster first.
+        # The cluster is referred to from two places in the cycle, so that the collector may
+        # finalize either the owner or the cluster first.
         self.cluster = Cluster([node.address], port=node.port)
         self.session = self.cluster.connect()
         self.outcomes = outcomes
@@ -179,7 +182,8 @@ class ClusterOwner:
 def test_the_owner_of_a_collected_cluster_may_shut_it_down(
     is_late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if is_late:  # the cluster's own finalizer is done before the owner's
+    # With this setting, the cluster's own finalizer has finished when the owner's finalizer runs.
+    if is_late:
         monkeypatch.setattr("cassandra.cluster.cluster.DROPPED_WAIT", 0)
     outcomes: list[Any] = []
     with FakeNode() as node, warnings.catch_warnings(record=True) as warned:

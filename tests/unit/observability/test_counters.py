@@ -1,4 +1,4 @@
-"""Counts by host, and the state of a cluster."""
+"""Counters by host, and gauges of the state of a cluster."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_histogram_counts_durations_up_to_each_bound() -> None:
     histogram = Histogram((0.1, 1.0))
     for seconds in (0.05, 0.1, 0.5, 3.0):
         histogram.record(seconds)
-    # A value that equals a bound counts below it.
+    # A value that is equal to a bound is counted in the bucket below it.
     assert histogram.cumulated() == [(0.1, 2), (1.0, 3), (float("inf"), 4)]
     assert histogram.count == 4
     assert histogram.sum == pytest.approx(3.65)
@@ -89,14 +89,16 @@ def test_failures_are_counted_by_host_and_kind() -> None:
             first, second = counters_by_host[nodes[0].address], counters_by_host[nodes[1].address]
             assert first.errors == {"ReadTimeout": 1, "OperationTimedOut": 1}
             assert second.errors == {"ReadTimeout": 1}
-            # Node 0 got both requests; only the first of them was retried, on node 1.
+            # Both requests went to node 0. Only the first of them was retried, on node 1.
             assert (first.retries, second.retries) == (1, 0)
             assert (first.attempts, second.attempts) == (2, 1)
             assert counters.requests == {"success": 0, "ReadTimeout": 1, "OperationTimedOut": 1}
 
 
 def test_gauges_before_during_and_after_a_session() -> None:
-    """The gauges count hosts, sessions, connections and statements while there are any."""
+    """The gauges count hosts, sessions, connections and statements, and are 0 before and after a
+    session.
+    """
     with FakeNode() as node:
         held_answer = hold(rows(COLUMNS, []))
         node.prime(QUERY, held_answer)
@@ -126,7 +128,7 @@ def test_gauges_before_during_and_after_a_session() -> None:
         assert (gauges.sessions, gauges.prepared_statements, gauges.is_connected) == (1, 1, True)
         held_answer.open()
         waiting.result()
-        # Keep the statement alive until here, because the gauge counts live statements.
+        # The gauge counts statements that are alive, so keep a reference until here.
         assert prepared is not None
         cluster.shutdown()
         gauges_after = ClusterGauges.of(cluster)
@@ -150,7 +152,8 @@ def test_reconnections_and_reads_of_the_schema_are_counted() -> None:
     class SignallingPolicy(ReconnectionPolicy):
         def new_schedule(self) -> Iterator[float]:
             for delay in repeat(0.005):
-                tried.set()  # set when the host, its pool or the control connection reconnects
+                # The event is set when the host, its pool or the control connection reconnects.
+                tried.set()
                 yield delay
 
     policy = SignallingPolicy()

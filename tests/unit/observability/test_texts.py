@@ -1,5 +1,5 @@
-"""Query texts without values, and their operation, keyspace and table, as they appear in logs and
-metrics.
+"""Query texts as they appear in logs and metrics: without values, and with their operation,
+keyspace and table.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def test_long_texts_are_cut() -> None:
     text = without_values("SELECT " + "a, " * 10000 + "'secret' FROM t")
     assert text.endswith("...")
     assert "secret" not in text
-    # At most 16 KiB, and the three dots.
+    # The text is cut to 16 KiB, and followed by three dots.
     assert len(text) <= (1 << 14) + 3
 
 
@@ -98,7 +98,7 @@ def test_a_literal_that_reaches_beyond_the_limit_is_replaced() -> None:
 def test_the_operation_keyspace_and_table_of_a_text(
     text: str, operation: str, keyspace: str | None, table: str | None
 ) -> None:
-    """Each text has the operation, keyspace and table beside it."""
+    """From each text, the expected operation, keyspace and table are read."""
     shape = shape_of(text)
     assert (shape.operation, shape.keyspace, shape.table) == (operation, keyspace, table)
 
@@ -171,7 +171,7 @@ def test_errors_are_described_without_values(error: Any, text: str) -> None:
 
 
 def test_codes() -> None:
-    """Only errors with a code of the protocol have a code."""
+    """`code_of` returns the protocol's error code as a text, and None for errors that have none."""
     assert code_of(ServerError(0, "")) == "0x0000"
     assert code_of(errors.RateLimitReached(1)) is None
     assert code_of(KeyError()) is None

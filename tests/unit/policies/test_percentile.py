@@ -1,5 +1,5 @@
-"""Speculative execution after a percentile of the latencies: the histogram of latencies, and the
-plans.
+"""Speculative execution after a percentile of the latencies: how latencies are counted, and the
+plans that follow.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def test_percentiles_are_at_most_one_sixteenth_too_high(seed: int, percent: floa
     exact_percentile = sorted(latencies)[max(-int(-len(latencies) * percent // 100) - 1, 0)]
     estimate = tracker.percentile(percent)
     assert estimate is not None
-    # 1e-9 allows for rounding.
+    # The 1e-9 allows for rounding.
     assert exact_percentile <= estimate * (1 + 1e-9)
     assert estimate <= exact_percentile * 17 / 16 * (1 + 1e-9)
 
@@ -53,7 +53,7 @@ def test_there_is_no_percentile_of_fewer_than_100_latencies() -> None:
     for _ in range(99):
         tracker.record(None, 0.01)
     assert tracker.percentile(99) is None
-    # Unless the caller accepts fewer.
+    # The caller may accept fewer latencies.
     assert tracker.percentile(50, at_least=99) is not None
 
 
@@ -75,13 +75,13 @@ def test_old_latencies_are_forgotten_after_two_windows() -> None:
             tracker.record(None, seconds)
 
     record_many(1.0)
-    # In the second window, the slow latencies of the first one still count.
+    # In the second window, the slow latencies of the first window still count.
     clock.now = 11.0
     record_many(0.001)
     estimate_of_both = tracker.percentile(99)
     assert estimate_of_both is not None
     assert estimate_of_both > 0.9
-    # Two windows later, only fast latencies are left.
+    # Two windows later, only the fast latencies count.
     clock.now = 22.0
     record_many(0.001)
     clock.now = 33.0
@@ -106,14 +106,15 @@ def test_all_latencies_are_forgotten_after_a_long_silence() -> None:
 
 def test_the_policy_waits_for_the_percentile_and_limits_its_attempts() -> None:
     policy = PercentileSpeculativeExecutionPolicy(90, max_attempts=2)
-    # Without enough latencies, there is no speculative execution.
+    # As long as there are too few latencies, there is no speculative execution.
     assert policy.new_plan(None, SimpleStatement("")).next_execution(None) == -1
     random_source = random.Random(3)
     for _ in range(640):
         policy.tracker.record(None, random_source.uniform(0.0, 1.0))
     plan = policy.new_plan("ks", SimpleStatement(""))
     delays = [plan.next_execution(None) for _ in range(3)]
-    # The 90th percentile of latencies between 0 and 1 s, at most one sixteenth too high.
+    # This is the 90th percentile of latencies spread over 0 to 1 s. It may be up to one sixteenth
+    # too high.
     assert 0.85 < delays[0] < 1.0
     assert delays[0] == delays[1]
     assert delays[2] == -1
@@ -146,7 +147,7 @@ def test_the_policy_s_own_tracker_uses_the_cluster_s_clock() -> None:
     clock = Clock()
     policy.attach(SimpleNamespace(observe_latencies=lambda observer: None, time=clock))
     assert policy.tracker.percentile(99) is not None
-    # After a silence of more than a window the old counts no longer apply.
+    # If there were no latencies for more than a window, the old counts do not apply any more.
     clock.now = 61.0
     for _ in range(1000):
         policy.tracker.record(None, 0.5)

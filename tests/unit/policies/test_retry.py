@@ -1,4 +1,4 @@
-"""Retry policies: the decision for each kind of failure, and the end of attempts."""
+"""Retry policies: their decision for each kind of failure, and when they give up."""
 
 from __future__ import annotations
 
@@ -88,12 +88,12 @@ def test_fallthrough_never_retries() -> None:
 
 def test_downgrading_retries_at_a_level_that_live_replicas_can_serve() -> None:
     policy = DowngradingConsistencyRetryPolicy()
-    # Two replicas have answered, so level TWO can be served.
+    # Two replicas have answered, so a retry at level TWO can succeed.
     assert policy.on_read_timeout(SAFE, QUORUM, 3, 2, False, 0) == (RetryPolicy.RETRY, TWO)
     assert policy.on_read_timeout(SAFE, QUORUM, 3, 0, False, 0) == (RetryPolicy.RETHROW, None)
     assert policy.on_read_timeout(SAFE, SERIAL, 3, 2, False, 0) == (RetryPolicy.RETHROW, None)
     assert policy.on_read_timeout(SAFE, QUORUM, 3, 2, False, 1) == (RetryPolicy.RETHROW, None)
-    # One replica has the write, so it will reach the others.
+    # One replica has the write and will pass it on to the others, so the error is ignored.
     assert policy.on_write_timeout(SAFE, QUORUM, WriteType.SIMPLE, 2, 1, 0)[0] == RetryPolicy.IGNORE
     assert (
         policy.on_write_timeout(SAFE, QUORUM, WriteType.SIMPLE, 2, 0, 0)[0] == RetryPolicy.RETHROW
@@ -113,7 +113,7 @@ def test_exponential_backoff_waits_longer_and_gives_up() -> None:
         decision = policy.on_unavailable(SAFE, ONE, 2, 1, attempt)
         assert decision[0] == RetryPolicy.RETRY_NEXT_HOST
         delays.append(decision[2])  # type: ignore[misc]
-    # 0.1 s, then 0.2 s, then the maximum of 0.3 s, each up to 15 % shorter or longer.
+    # The delays are 0.1 s, 0.2 s and then the maximum of 0.3 s, each up to 15 % shorter or longer.
     assert 0.085 <= delays[0] <= 0.115
     assert 0.17 <= delays[1] <= 0.23
     assert 0.255 <= delays[2] <= 0.345
@@ -122,7 +122,9 @@ def test_exponential_backoff_waits_longer_and_gives_up() -> None:
 
 
 def parts_of(decision: Any) -> tuple[int, int | None, float]:
-    """Return the decision, its consistency level, and its delay in seconds."""
+    """Split a decision of a policy into the decision itself, its consistency level, and its delay
+    in seconds.
+    """
     decision_code, level, delay = decision
     return decision_code, level, delay
 
@@ -133,7 +135,8 @@ def test_transactions_are_tried_again_on_the_same_host() -> None:
         answer = policy.on_write_timeout(UNSAFE, SERIAL, WriteType.CAS, 2, 1, retry_num)
         decision, level, delay = parts_of(answer)
         assert (decision, level) == (RetryPolicy.RETRY, None)
-        # The interval doubles; the delay is up to 15 % shorter or longer.
+        # The interval doubles with each retry, and the delay is up to 15 % shorter or longer than
+        # it.
         assert 0.85 * 2**retry_num <= delay <= 1.15 * 2**retry_num
     rethrow = (RetryPolicy.RETHROW, None)
     assert policy.on_write_timeout(UNSAFE, SERIAL, WriteType.CAS, 2, 1, 2) == rethrow
@@ -159,7 +162,7 @@ def test_the_retry_waits_as_long_as_the_service_demands(milliseconds: str, secon
     decided = RateLimitRetryPolicy().on_request_error(UNSAFE, ONE, error, 8)
     decision, level, delay = parts_of(decided)
     assert (decision, level) == (RetryPolicy.RETRY, None)
-    # At most 15 % longer, and never longer than 10 s.
+    # The delay is at most 15 % longer, and never longer than 10 s.
     assert seconds <= delay <= min(1.15 * seconds, 10)
 
 
@@ -177,7 +180,7 @@ def test_an_overload_without_a_time_is_retried_only_if_idempotent() -> None:
     assert policy.on_request_error(UNSAFE, ONE, error, 0) == (RetryPolicy.RETHROW, None)
     decision, level, delay = parts_of(policy.on_request_error(SAFE, ONE, error, 1))
     assert (decision, level) == (RetryPolicy.RETRY, None)
-    # The second retry waits 2 s, up to 15 % shorter or longer.
+    # The second retry is delayed by 2 s, up to 15 % shorter or longer.
     assert 1.7 <= delay <= 2.3
 
 

@@ -1,4 +1,4 @@
-"""Descriptions of columns in responses, with user-defined types and custom types."""
+"""Descriptions of columns (column specs) in responses, with user-defined types and custom types."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_responses_use_the_user_types_registered_when_they_arrive() -> None:
         )
         is Pair
     )
-    # A registration applies to one session only.
+    # The class is registered for one session only, so other results do not use it.
     assert type(result(body).parsed_rows[0][0]) is type(unmapped.parsed_rows[0][0])
     assert type(result(body, cached=mapped.metadata).parsed_rows[0][0]) is not Pair
 
@@ -128,7 +128,7 @@ def test_user_types_inside_a_custom_type_get_their_classes(
         == unmapped.column_types[0].cql_parameterized_type()
     )
     assert result(body, user_types=user_types, cached=mapped.metadata).metadata is mapped.metadata
-    # A registration applies to one session only.
+    # The class is registered for one session only, so other results do not use it.
     assert pair_of(result(body).parsed_rows[0][0]) == (1, "one")
 
 
@@ -175,12 +175,12 @@ def test_an_error_shows_the_beginning_of_a_long_type_name() -> None:
     )
     with pytest.raises(ProtocolError, match=r"ListType\(\.*") as caught:
         result(body)
-    # The name has 63,000 characters.
+    # The error must shorten the type's name, which has 63,000 characters.
     assert len(str(caught.value)) < 1000
 
 
 def test_every_type_code() -> None:
-    """Each code is decoded to the type of the specification."""
+    """Each type code is decoded to the type that the specification names."""
     name_by_code = {
         0x0001: "ascii", 0x0002: "bigint", 0x0003: "blob", 0x0004: "boolean", 0x0005: "counter",
         0x0006: "decimal",
@@ -211,7 +211,7 @@ def test_every_type_code() -> None:
     message = result(
         rows(ROWS_GLOBAL_TABLES_SPEC, specs=specs, content=int32(0), count=len(name_by_option))
     )
-    # Compare without "frozen<>", which only some of the types have.
+    # Compare without "frozen<>", which not all types have on both sides.
     names = [kind.cql_parameterized_type().replace("frozen<", "") for kind in message.column_types]
     assert [name.replace(">", "") for name in names] == [
         name.replace(">", "") for name in name_by_option.values()

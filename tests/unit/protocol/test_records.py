@@ -1,4 +1,6 @@
-"""Rows by name: mappings, dataclasses, other objects, and objects that are not rows."""
+"""Rows whose values are found by name: mappings, dataclasses and other objects. Other objects are
+refused.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ class Other:
 
 @attrs.define
 class Named:
-    """A class whose fields are found by their aliases."""
+    """A class with aliases, by which its fields are found."""
 
     a: int
     number: int = attrs.field(alias="b")
@@ -64,19 +66,19 @@ class Plain:
     ],
 )
 def test_values_of_rows(row: Any, expected: Any) -> None:
-    """Rows of each class have the values beside them."""
+    """A row of each class gives the expected values."""
     assert values_of(row, NAMES, 5) == expected
 
 
 @pytest.mark.parametrize("row", [5, uuid.UUID(int=1), "ab", b"ab", bytearray(b"ab"), Plain(c=1)])
 def test_objects_that_are_not_rows(row: Any) -> None:
-    """Objects that are no rows are refused."""
+    """Objects that cannot be rows are refused."""
     with pytest.raises(TypeError, match="they have to be a sequence"):
         values_of(row, NAMES, 5)
 
 
 def test_a_text_of_one_character_is_a_value_for_one_marker() -> None:
-    # A longer text is an error elsewhere, since its characters would be the values.
+    # A longer text is refused elsewhere, since its characters would be taken for the values.
     assert values_of("x", ["a"], 5) == ("x",)
     assert [
         is_lone_text(*arguments) for arguments in (("x", 1), ("xy", 1), ("x", 2), (b"x", 1))
@@ -96,14 +98,14 @@ def test_fields_without_a_marker_are_mistakes() -> None:
 
 
 def test_strict_mappings() -> None:
-    """With `strict`, keys without a bind marker are refused, while missing values are unset."""
+    """With `strict`, a key without a bind marker is refused, but a missing value is still unset."""
     with pytest.raises(ValueError, match="values for 'c', but the bind markers are a, b"):
         values_of({"a": 1, "b": 2, "c": 3}, NAMES, 5, strict=True)
     assert values_of({"a": 1}, NAMES, 5, strict=True) == (1, UNSET_VALUE)
 
 
 def test_values_that_must_not_be_missing() -> None:
-    """Values of the partition key, and before version 4 all values, must be there."""
+    """Values of the partition key must not be missing; before version 4, no value may."""
     with pytest.raises(ValueError, match="the partition key needs a value for 'b'"):
         values_of({"a": 1}, NAMES, 5, key=[1])
     assert values_of({"a": 1}, NAMES, 5, key=[0]) == (1, UNSET_VALUE)
@@ -112,7 +114,7 @@ def test_values_that_must_not_be_missing() -> None:
 
 
 def test_records_and_their_fields() -> None:
-    """Objects with named fields are records, and the declared fields are known."""
+    """Objects with named fields count as records, and the fields they declare are known."""
     assert declared_fields(Row) == declared_fields(Other) == ("a", "b")
     assert declared_fields(Plain) is None
     values: list[Any] = [Row(1), Plain(), [], {}, 5, uuid.UUID(int=1), Plain]
@@ -121,7 +123,9 @@ def test_records_and_their_fields() -> None:
 
 
 def test_the_row_of_an_error() -> None:
-    """Errors of the driver get the row's number, and others stay as they are."""
+    """If the driver refuses a row, the error gets the row's number. Other errors are not
+    changed.
+    """
     driver_error, other_error = ValueError("bad value"), RuntimeError("their own")
     locate_row(driver_error, 7)
     locate_row(other_error, 7)
@@ -132,7 +136,7 @@ def test_the_row_of_an_error() -> None:
 def test_names_without_a_marker_are_logged_once_per_statement(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # A statement is recognised by its markers, so they must not be those of another test.
+    # The driver recognises a statement by its markers, so use markers that no other test has.
     markers = [f"id_{uuid.uuid4().hex}", "name"]
     for _ in range(3):
         bound = values_of({markers[0]: 1, "nmae": "x"}, markers, 4)
@@ -141,7 +145,8 @@ def test_names_without_a_marker_are_logged_once_per_statement(
     assert (record.name, record.levelname) == ("cassandra.query", "WARNING")
     assert "'nmae'" in record.getMessage()
     assert "Did you mean 'name' by 'nmae'?" in record.getMessage()
-    # Each statement logs, even if no value is missing; mappings that fit never do.
+    # There is one log line for each statement, even if no value is missing, and none for mappings
+    # that fit.
     caplog.clear()
     others = [f"id_{uuid.uuid4().hex}", "name"]
     values_of({others[0]: 1}, others, 4)

@@ -19,7 +19,7 @@ from tests.unit.protocol.wire import envelope
 
 
 def crc24_by_the_book(data: bytes) -> int:
-    """Compute the CRC24 bit by bit with the parameters of native_protocol_v5.spec: initial value
+    """Compute the CRC24 bit by bit, with the parameters of native_protocol_v5.spec: initial value
     0x875060, polynomial 0x1974F0B.
     """
     crc = 0x875060
@@ -37,15 +37,17 @@ def crc32_by_the_book(payload: bytes) -> int:
 
 
 def by_hand(payload: bytes, self_contained: bool) -> bytes:
-    """Return the bytes of an uncompressed segment."""
+    """Return the bytes of an uncompressed segment, built without the code under test."""
     head = (len(payload) | (self_contained << 17)).to_bytes(3, "little")
     crc24 = crc24_by_the_book(head).to_bytes(3, "little")
     return head + crc24 + payload + crc32_by_the_book(payload).to_bytes(4, "little")
 
 
 def lz4_by_hand(stored: bytes, plain_size: int, self_contained: bool) -> bytes:
-    """Return the bytes of a segment of a connection with LZ4.
+    """Return the bytes of a segment on a connection that uses LZ4, built without the code under
+    test.
 
+    :param stored: the payload as it is stored.
     :param plain_size: the size before compression; 0 if `stored` is not compressed.
     """
     header = (len(stored) | (plain_size << 17) | (self_contained << 34)).to_bytes(5, "little")
@@ -58,12 +60,12 @@ def lz4_by_hand(stored: bytes, plain_size: int, self_contained: bool) -> bytes:
     [(0, 3), (1, 3), (0x1FFFF, 3), (0x20000, 3), (0x7FFFFFFFF, 5), (0x123456789, 5)],
 )
 def test_crc24(value: int, length: int) -> None:
-    """The CRC24 is the same as that computed bit by bit."""
+    """The CRC24 of the code under test equals the one computed bit by bit."""
     assert segment.crc24(value, length) == crc24_by_the_book(value.to_bytes(length, "little"))
 
 
 def test_crc32() -> None:
-    """The CRC32 is the same as that computed by the specification's definition."""
+    """The CRC32 of the code under test equals the one computed as the specification defines it."""
     assert segment.crc32(b"payload") == crc32_by_the_book(b"payload")
     assert segment.crc32(b"") == crc32_by_the_book(b"")
 
@@ -71,14 +73,14 @@ def test_crc32() -> None:
 @pytest.mark.parametrize("payload", [b"", b"x", b"y" * 131071])
 @pytest.mark.parametrize("self_contained", [True, False])
 def test_uncompressed_segment(payload: bytes, self_contained: bool) -> None:
-    """A segment is encoded to the bytes written by hand, and its header is decoded."""
+    """A segment is encoded to the expected bytes, and its header can be decoded."""
     encoded = segment.encode_segment(payload, self_contained)
     assert encoded == by_hand(payload, self_contained)
     assert segment.decode_header(encoded, 0, False) == (len(payload), 0, self_contained)
 
 
 def test_lz4_segments() -> None:
-    """Small payloads are stored uncompressed, and large ones are compressed."""
+    """With LZ4, small payloads are stored uncompressed, and large ones are compressed."""
     lz4 = compression("lz4")
     small, large = b"small", b"ab" * 5000
     assert segment.encode_lz4_segment(small, True, lz4) == lz4_by_hand(small, 0, True)
@@ -144,7 +146,9 @@ def message(size: int) -> bytes:
 
 @pytest.mark.parametrize("size", [0, 1, 5, 255, 256, 511, 512, 65535, 131061, 131062])
 def test_frames_in_one_segment(twins: Twins, size: int) -> None:
-    """A frame that fits is one segment, compressed or not, and is read again."""
+    """A frame that fits into one segment is written as one, compressed or not, and can be read from
+    it.
+    """
     frame = message(size)
     for algorithm in (None, "lz4"):
         writer = writer_of(twins, algorithm)
@@ -170,7 +174,7 @@ def test_large_frames_are_split_into_segments_of_their_own(
     expected = expected_segment(small, True, algorithm) + b"".join(large_segments)
     expected += expected_segment(small + small, True, algorithm)
     assert writer.take() == expected
-    # the sizes of the bodies
+    # These are the sizes of the bodies.
     assert [len(received[3]) for received in reader_of(twins, algorithm).feed(expected)] == [
         3,
         size,
@@ -194,9 +198,9 @@ def test_frames_that_do_not_shrink_are_stored_uncompressed(twins: Twins) -> None
 
 
 def expected_segment(payload: bytes, self_contained: bool, algorithm: str | None) -> bytes:
-    """Return one segment as the specification describes it.
+    """Return the bytes of one segment as the specification describes it.
 
-    A payload is compressed from 512 bytes on, if that makes it shorter.
+    With LZ4, a payload of 512 bytes or more is compressed if that makes it shorter.
     """
     if algorithm is None:
         return by_hand(payload, self_contained)
@@ -211,7 +215,7 @@ def test_every_flipped_bit_of_a_header_is_detected_by_the_reader(
     twins: Twins, algorithm: str | None
 ) -> None:
     encoded = expected_segment(message(4), True, algorithm)
-    # The header has 8 bytes with LZ4, else 6, including its CRC24.
+    # The header, including its CRC24, has 8 bytes with LZ4, and 6 without.
     for bit in range((8 if algorithm else 6) * 8):
         damaged = bytearray(encoded)
         damaged[bit // 8] ^= 1 << (bit % 8)

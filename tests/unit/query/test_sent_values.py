@@ -1,4 +1,4 @@
-"""Values that an application assigns to a bound statement are sent."""
+"""If an application assigns values to a bound statement, these values are sent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def bound() -> BoundStatement:
 
 
 def test_assigning_to_an_item_of_values_changes_the_bound_value() -> None:
-    """The values, the raw values and the routing key, which is item 0, have the assigned item."""
+    """Assigning an item of `values` changes the bound value, the raw value and, as item 0 is the
+    key, the routing key.
+    """
     statement = bound()
     statement.values[1] = b"eve"
     assert statement.values == [ONE, b"eve", None]
@@ -38,7 +40,9 @@ def test_assigning_to_an_item_of_values_changes_the_bound_value() -> None:
 
 
 def test_assigning_a_list_to_values_replaces_them_and_the_computed_key() -> None:
-    """The list replaces the values and the computed routing key, but not one that was set."""
+    """Assigning a list to `values` replaces all values and the computed routing key, but not a key
+    that was set.
+    """
     statement = bound()
     assert statement.routing_key == ONE
     statement.values = [TWO, bytearray(b"eve"), memoryview(b"")]
@@ -101,7 +105,7 @@ def test_copies_of_values_are_plain_lists() -> None:
         list(statement.values),
         statement.values[:],
     ):
-        # Changing a copy does not change the statement.
+        # A copy has its own values, so changing it does not change the statement.
         values[0] = b"x"
         assert type(values) is list
     assert statement.values == [ONE, b"ada", None]
@@ -126,7 +130,7 @@ def node() -> Iterator[FakeNode]:
 
 
 def values_sent(node: FakeNode) -> list[Any]:
-    """Return the values of all EXECUTE and BATCH requests that the node received."""
+    """Return the values of all EXECUTE and BATCH requests that the node received, in order."""
     sent: list[Any] = []
     for request in node.requests:
         if request.opcode == Opcode.EXECUTE:
@@ -136,7 +140,7 @@ def values_sent(node: FakeNode) -> list[Any]:
 
 
 def bind_and_replace(statement: Any) -> Any:
-    """Bind a row, and replace its second value."""
+    """Bind a row, and replace the second value of the bound statement."""
     bound_statement = statement.bind((1, b"one"))
     bound_statement.values[1] = b"two"
     return bound_statement
@@ -159,14 +163,14 @@ def send_with_blocking_api(session: Session) -> None:
 
 
 def test_blocking(node: FakeNode) -> None:
-    """Each call of the blocking API sends the assigned values."""
+    """Each call of the blocking API sends the values that were assigned."""
     with Cluster([node.address], port=node.port) as cluster:
         send_with_blocking_api(cluster.connect())
     assert values_sent(node) == [[ONE, b"two"]] * 5 + [[TWO, NOT_SET]]
 
 
 async def test_the_asyncio_api_sends_assigned_values(node: FakeNode) -> None:
-    """The asyncio API sends the assigned values, also in batches."""
+    """The asyncio API sends the values that were assigned, in batches, too."""
     async with aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
         statement = await session.prepare(TEXT)

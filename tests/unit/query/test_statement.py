@@ -1,4 +1,4 @@
-"""Simple statements, routing keys and client-side parameters."""
+"""Simple statements, routing keys, and parameters that the client formats into the text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.unit.query.test_bound import prepared
 
 
 def pickled(statement: Any) -> Any:
-    """Return a copy of `statement` by way of pickle."""
+    """Return the copy of `statement` that pickling and unpickling makes."""
     return pickle.loads(pickle.dumps(statement))
 
 
@@ -48,7 +48,8 @@ class TestSimpleStatement:
             (bytearray(b"ab"), b"ab"),
             (memoryview(b"ab"), b"ab"),
             (["é"], "é".encode()),
-            # The parts of a list get their lengths before them and a zero after them.
+            # If the routing key is a list, each part is written after its length and followed by a
+            # zero byte.
             (["ab", b"c"], b"\x00\x02ab\x00\x00\x01c\x00"),
             ((b"ab", bytearray(b"c")), b"\x00\x02ab\x00\x00\x01c\x00"),
             ([], None),
@@ -88,7 +89,7 @@ class TestSimpleStatement:
             statement.serial_consistency_level = ConsistencyLevel.QUORUM
 
     def test_wrong_arguments(self) -> None:
-        """Arguments of the wrong type are refused."""
+        """Arguments of wrong types are refused."""
         with pytest.raises(TypeError, match="int: 5"):
             SimpleStatement(5)  # type: ignore[arg-type]
         with pytest.raises(ValueError, match="retry_policy"):

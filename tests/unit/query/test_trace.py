@@ -1,4 +1,4 @@
-"""Traces are read until they are complete or the time limit is over, in both APIs."""
+"""Traces are read until they are complete or the time limit has passed, in both APIs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ EARLY = [("Parsing", uuid_from_time(MOMENT), "10.0.0.1", 30, "thread-1")]
 
 
 class Session:
-    """Fake session that answers reads of traces in order, and repeats the last answer."""
+    """A fake session that answers reads of traces with the given answers in order, and repeats the
+    last one.
+    """
 
     def __init__(self, *sessions: Any, events: Any = (EVENTS,)) -> None:
         self.session_rows = list(sessions)
@@ -31,7 +33,7 @@ class Session:
         self.reads: list[tuple[Any, dict[str, Any]]] = []
 
     def _answer(self, statement: Any, parameters: Any, options: dict[str, Any]) -> Any:
-        """Return the next rows of sessions or events, and record the read."""
+        """Return the next rows of the table of sessions or events, and record the read."""
         assert parameters == (ID,)
         self.reads.append((statement, options))
         if "system_traces.events" in statement.query_string:
@@ -59,7 +61,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_a_complete_trace(waits: list[float]) -> None:
-    """A trace has the values of its row, and its events."""
+    """A complete trace has the values of its session row, and its events."""
     session = Session([], [UNFINISHED], [SESSION])
     trace = QueryTrace(ID, session)
     trace.populate()
@@ -77,10 +79,10 @@ def test_a_complete_trace(waits: list[float]) -> None:
     assert (event.datetime, event.source_elapsed) == (MOMENT, datetime.timedelta(microseconds=1400))
     assert str(event) == "Parsing on 10.0.0.1[thread-1] at 2026-01-02 00:00:00"
     assert "coordinator: 10.0.0.1" in str(trace)
-    # The waits between reads of the session's row grow; the last wait precedes a second read of
-    # the events.
+    # The waits between the reads of the session row grow. The last wait is for a second read of the
+    # events.
     assert waits == [0.003, 0.006, 0.003]
-    # The reads themselves are not traced.
+    # The requests that read the trace are not traced themselves.
     assert all(options["trace"] is False for _, options in session.reads)
     assert {statement.consistency_level for statement, _ in session.reads} == {
         ConsistencyLevel.LOCAL_ONE
@@ -88,7 +90,9 @@ def test_a_complete_trace(waits: list[float]) -> None:
 
 
 def test_events_that_arrive_after_the_duration_are_read_again(waits: list[float]) -> None:
-    """They are read again until they are complete."""
+    """If events arrive only after the duration, the events are read again until they are
+    complete.
+    """
     complete = [*EARLY, *EVENTS]
     session = Session([SESSION], events=([], [], EARLY, EARLY, EARLY, complete))
     trace = QueryTrace(ID, session)
@@ -100,7 +104,7 @@ def test_events_that_arrive_after_the_duration_are_read_again(waits: list[float]
 
 def test_incomplete_events_are_read_again_for_a_limited_time(waits: list[float]) -> None:
     from_another_node = [("Parsing", uuid_from_time(MOMENT), "10.0.0.2", 1490, "thread-1")]
-    # Each of these lists lacks the coordinator's last event.
+    # Each of these lists lacks the last event of the coordinator.
     for events in (EARLY, from_another_node, [(*EARLY[0][:3], None, "thread-1")]):
         waits.clear()
         trace = QueryTrace(ID, Session([SESSION], events=(events,)))
@@ -127,12 +131,14 @@ async def test_a_trace_is_read_with_asyncio() -> None:
     assert trace._session.reads[0][0].consistency_level == ConsistencyLevel.QUORUM
 
 
-# the row has the duration already, but not the values of the beginning
+# the row already has the duration, but not the values from the beginning of the request
 DURATION_ONLY = (1500, None, None, None, None, None)
 
 
 def test_a_duration_that_arrives_before_the_rest(waits: list[float]) -> None:
-    """The row is read again until it is complete."""
+    """If the duration arrives before the other values, the row is read again until it is
+    complete.
+    """
     trace = QueryTrace(ID, Session([DURATION_ONLY], [DURATION_ONLY], [SESSION]))
     trace.populate()
     assert (trace.coordinator, trace.started_at, len(waits)) == ("10.0.0.1", MOMENT, 3)
@@ -153,12 +159,12 @@ def test_an_incomplete_trace_can_be_read(waits: list[float]) -> None:
 
 
 def test_a_trace_that_is_not_complete_in_time_is_unavailable(waits: list[float]) -> None:
-    """Reading raises TraceUnavailable after the time limit."""
+    """If the trace is not complete within the time limit, reading it raises TraceUnavailable."""
     session = Session([UNFINISHED])
     with pytest.raises(TraceUnavailable, match=r"was not complete within 0\.1 seconds"):
         QueryTrace(ID, session).populate(0.1)
     assert 0 < sum(waits) <= 0.1
-    # Even the last read before the limit has a timeout of at least 0.09 s.
+    # The last read comes just before the limit, but still has a timeout of at least 0.09 s.
     assert min(options["timeout"] for _, options in session.reads) >= 0.09
 
 

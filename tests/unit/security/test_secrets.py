@@ -42,7 +42,7 @@ TESTS = str(Path(__file__).parents[2])
 
 
 def causes_of(failure: BaseException) -> Iterator[BaseException]:
-    """Yield `failure` and all its causes and contexts, and the errors of each host."""
+    """Yield `failure`, all its causes and contexts, and the errors by host that it has."""
     pending: list[BaseException | None] = [failure]
     seen_ids: set[int] = set()
     while pending:
@@ -60,14 +60,14 @@ def causes_of(failure: BaseException) -> Iterator[BaseException]:
 def reprs_of(value: object, depth: int = 3) -> Iterator[str]:
     """Yield the reprs of a value and, down to `depth` levels, of its items and attributes.
 
-    The repr of a type, module, frame or text is shown, but we do not look inside of it, or inside
-    of objects that the tests define.
+    Of a type, module, frame or text, only the repr is yielded. We do not look inside them, nor
+    inside objects that the tests define.
     """
     yield repr(value)
     if not depth or isinstance(value, (type, ModuleType, FrameType, str, bytes)):
         return
     if type(value).__module__.startswith("tests."):
-        return  # an object of the application, which the driver cannot hide
+        return  # This is an object of the application, whose contents the driver cannot hide.
     inner_values: list[object] = list(getattr(value, "__dict__", {}).values())
     for cls in type(value).__mro__:
         inner_values += [getattr(value, name, None) for name in vars(cls).get("__slots__", ())]
@@ -80,9 +80,9 @@ def reprs_of(value: object, depth: int = 3) -> Iterator[str]:
 
 
 def report_of(failure: BaseException) -> str:
-    """Return all that an error report with local variables would show of an error.
+    """Return everything that an error report with local variables would show of an error.
 
-    The variables of frames of the tests and of other packages are left out.
+    Leave out the variables in frames of the tests and of other packages.
     """
     texts: list[str] = []
     for exception in causes_of(failure):
@@ -91,7 +91,7 @@ def report_of(failure: BaseException) -> str:
         while traceback is not None:
             frame = traceback.tb_frame
             path = frame.f_code.co_filename
-            # The frames of the driver, and those of the standard library.
+            # Keep only frames of the driver and of the standard library.
             if path.startswith(LIBRARY) or not ("site-packages" in path or TESTS in path):
                 texts += [
                     f"{frame.f_code.co_name} {name}={text}"
@@ -115,9 +115,9 @@ def test_reprs_of_looks_into_slots_and_containers() -> None:
 
 
 class Answers(AuthProvider, Authenticator):
-    """A provider, and its own authenticator.
+    """An auth provider that is its own authenticator.
 
-    :param answers: its first response, and its answer to a challenge.
+    :param answers: the initial response, and the answer to a challenge.
     """
 
     def __init__(self, *answers: Any) -> None:
@@ -188,7 +188,7 @@ def test_reprs_and_type_errors_show_no_password() -> None:
 
 
 def text_of(error: BaseException) -> str:
-    """Return the message of an error and its notes."""
+    """Return the message of an error, followed by its notes."""
     return "\n".join((str(error), *getattr(error, "__notes__", ())))
 
 

@@ -1,4 +1,6 @@
-"""Each cluster gets its own loopback addresses, across processes."""
+"""Each local cluster gets its own loopback addresses, even if other processes start clusters,
+too.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from cassandra.testing import addresses
 from cassandra.testing.errors import LocalClusterError, MissingRequirement
 from cassandra.testing.locks import FileLock
 
-# Ports that clusters on this machine do not use.
+# Ports that no cluster on this machine uses.
 PORTS = (31, 32)
 
 
@@ -29,7 +31,7 @@ def own_lock_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def ports() -> tuple[int, int]:
-    """Return two ports that are free on any address at this moment."""
+    """Return two ports that are free on every address at this moment."""
     free_ports = []
     for _ in range(2):
         with socket.create_server(("", 0)) as probe:
@@ -39,14 +41,14 @@ def ports() -> tuple[int, int]:
 
 @pytest.fixture
 def other_process(tmp_path: Path, ports: tuple[int, int]) -> Iterator[int]:
-    """Yield the number of a subnet that another process holds."""
+    """Yield the number of a subnet that another process has claimed."""
     program = (
         "import sys, tempfile\n"
         "from cassandra.testing import addresses\n"
         f"tempfile.tempdir = {str(tmp_path)!r}\n"
         "addresses._JMX_BASE = 19100\n"
         f"print(addresses.claim_subnet(1, {ports!r}).number, flush=True)\n"
-        # keep the subnet until the test closes the input
+        # The child keeps the subnet until the test closes its input.
         "sys.stdin.read()\n"
     )
     with subprocess.Popen(
@@ -69,7 +71,7 @@ def test_another_process_gets_other_addresses(other_process: int, ports: tuple[i
     assert other_process == 0
     subnet = addresses.claim_subnet(1, ports)
     assert subnet.address(1) == "127.0.1.1"
-    # Each subnet has a block of 100 JMX ports from 19100 on.
+    # Each subnet has its own 100 JMX ports, the first of them from 19100 on.
     assert subnet.jmx_port(1) == 19201
     subnet.lock.release()
     with pytest.raises(LocalClusterError, match=r"127\.0\.0\.\* belong to another local cluster"):
@@ -85,7 +87,7 @@ def test_lock_lives_on_in_a_child_that_holds_its_descriptor(ports: tuple[int, in
         subnet.lock.release()
         with pytest.raises(LocalClusterError, match="belong to another"):
             addresses.claim_subnet(1, ports, required_number=0)
-        # lets the child end, which releases the lock
+        # Closing its input ends the child, which releases the lock.
         child.communicate(b"\n")
     addresses.claim_subnet(1, ports, required_number=0).lock.release()
 
@@ -95,7 +97,7 @@ def test_a_subnet_with_a_port_in_use_is_skipped(ports: tuple[int, int]) -> None:
         subnet = addresses.claim_subnet(2, ports)
         assert subnet.number == 1
         subnet.lock.release()
-        # One node does not need the address 127.0.0.2.
+        # A cluster of one node does not need the address 127.0.0.2.
         subnet = addresses.claim_subnet(1, ports)
         assert subnet.number == 0
         assert "127.0.0.2" in str(subnet.taken(2, ports))
@@ -119,7 +121,7 @@ def test_too_many_nodes() -> None:
 
 
 def test_platforms() -> None:
-    """Local clusters run on Linux; the error on Windows suggests WSL 2."""
+    """Local clusters run on Linux. On Windows, the error suggests WSL 2."""
     addresses.check_platform("linux")
     with pytest.raises(MissingRequirement, match="WSL 2"):
         addresses.check_platform("win32")
@@ -128,7 +130,7 @@ def test_platforms() -> None:
 def test_missing_loopback_address_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch, ports: tuple[int, int]
 ) -> None:
-    # macOS has only 127.0.0.1 as long as no alias is added.
+    # macOS has only 127.0.0.1 unless an alias is added.
     monkeypatch.setattr(sys, "platform", "darwin")
     error = OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
     monkeypatch.setattr(
@@ -146,7 +148,7 @@ def test_a_lock_directory_created_by_others_is_refused(tmp_path: Path) -> None:
     directory.unlink()
     directory.mkdir(mode=0o755)
     assert addresses._lock_directory() == str(directory)
-    # Only root can give a directory to another user.
+    # Only root can give a directory to another user, so the test needs it.
     if os.getuid() != 0:
         return
     os.chown(directory, 12345, 12345)

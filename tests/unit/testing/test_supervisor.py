@@ -1,4 +1,6 @@
-"""The supervisor, with dummy processes instead of Cassandra: no process outlives its parent."""
+"""The supervisor of processes, with dummy processes instead of Cassandra. No process outlives the
+supervisor's parent.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ import pytest
 from cassandra.testing.errors import CommandFailed, LocalClusterError
 from cassandra.testing.processes import Supervisor
 
-# A dummy program that starts a sleeping process, prints its id, and sleeps.
+# A dummy program that starts a process which sleeps, prints that process's id, and sleeps itself.
 DUMMY = (
     "import subprocess, time; print(subprocess.Popen(['sleep', '600']).pid, flush=True); "
     "time.sleep(600)"
@@ -48,8 +50,8 @@ sys.stdin.read()
 
 
 def has_ended(pid: int) -> bool:
-    """Wait up to 20 seconds for a process that need not be our child; return True if it has
-    ended.
+    """Wait up to 20 seconds for a process to end, and return True if it has. It need not be our
+    child.
     """
     try:
         descriptor = os.pidfd_open(pid)
@@ -83,7 +85,8 @@ def test_everything_ends_when_the_parent_is_killed(tmp_path: Path, start_method:
         assert has_ended(supervisor)
         assert has_ended(child)
         assert has_ended(grandchild)
-        # A fork of the parent is no child of the supervisor, so the test ends it.
+        # A process that the parent has forked is no child of the supervisor, so the test has to end
+        # it.
         for pid in forked:
             os.kill(pid, signal.SIGKILL)
     assert not directory.exists()
@@ -110,7 +113,7 @@ def test_close_ends_all_and_removes_the_directories(tmp_path: Path) -> None:
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     assert not directory.exists()
-    supervisor.close()  # a second call has no effect
+    supervisor.close()  # A second call has no effect.
 
 
 def test_stopped_process_can_be_ended(tmp_path: Path) -> None:
@@ -122,11 +125,13 @@ def test_stopped_process_can_be_ended(tmp_path: Path) -> None:
 
 
 def test_exit_status_and_signal(supervisor: Supervisor, tmp_path: Path) -> None:
-    """`wait` returns the exit status, the negative signal, or None after the timeout."""
+    """`wait` returns the exit status, or the negative number of the signal; None if the timeout
+    expires.
+    """
     out = str(tmp_path / "out")
     pid = supervisor.spawn(["sh", "-c", "exit 3"], cwd="/", output=out)
     assert supervisor.wait(pid, 20) == 3
-    # The process has ended already.
+    # The process has already ended.
     assert supervisor.signal(pid, signal.SIGTERM) is False
     pid = supervisor.spawn(["sleep", "600"], cwd="/", output=out)
     assert supervisor.wait(pid, 0) is None
@@ -137,7 +142,7 @@ def test_exit_status_and_signal(supervisor: Supervisor, tmp_path: Path) -> None:
 def test_run_returns_the_output_or_raises_with_it(
     supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Java programs print a line about this variable, so `run` removes it.
+    # Java programs print a line about this variable, so `run` removes it from the environment.
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xmx1M")
     script = "echo $GIVEN-$JAVA_TOOL_OPTIONS-; echo error >&2"
     out = str(tmp_path / "one")
@@ -159,7 +164,7 @@ def test_run_ends_the_command_when_the_watch_raises(supervisor: Supervisor, tmp_
     pid_file = tmp_path / "pid"
 
     def watch() -> None:
-        # The shell has written its process id.
+        # By now the shell has written its process id.
         if pid_file.exists() and pid_file.read_text().endswith("\n"):
             raise KeyboardInterrupt
 

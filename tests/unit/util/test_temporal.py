@@ -1,4 +1,4 @@
-"""Dates, times and durations."""
+"""`Date`, `Time` and `Duration` of `cassandra.util`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ UTC = datetime.timezone.utc
 
 
 def test_a_time_is_parsed_compared_and_shown() -> None:
-    """It is compared with numbers and `datetime.time`, and shown with nanoseconds."""
+    """A `Time` can be parsed, is compared with numbers and `datetime.time`, and is shown with
+    nanoseconds.
+    """
     time = util.Time("01:02:03.000000004")
     assert (time.hour, time.minute, time.second, time.nanosecond) == (1, 2, 3, 4)
     assert time.nanosecond_time == 3723000000004
@@ -25,7 +27,7 @@ def test_a_time_is_parsed_compared_and_shown() -> None:
     assert util.Time(datetime.time(1, 2, 3, 4)).time() == datetime.time(1, 2, 3, 4)
     assert util.Time(5) == 5
     assert util.Time(5000) == datetime.time(0, 0, 0, 5)
-    # `datetime.time` has no nanoseconds.
+    # `datetime.time` cannot represent nanoseconds.
     assert util.Time(5001) != datetime.time(0, 0, 0, 5)
     assert util.Time(1) < util.Time(2) <= util.Time(2) > util.Time(1) >= util.Time(0)
     assert len({util.Time(1), util.Time(1)}) == 1
@@ -33,7 +35,7 @@ def test_a_time_is_parsed_compared_and_shown() -> None:
 
 
 class _Count(int):
-    """An integer of an application's class."""
+    """An application's own kind of integer."""
 
 
 @pytest.mark.parametrize(
@@ -53,7 +55,7 @@ class _Count(int):
     ],
 )
 def test_each_form_of_a_time(value: int | str | datetime.time, nanoseconds: int) -> None:
-    """Each form is the number of nanoseconds beside it."""
+    """A time that is given in any of these forms has the expected number of nanoseconds."""
     moment = util.Time(value)
     assert moment.nanosecond_time == nanoseconds
     assert type(moment.nanosecond_time) is int
@@ -73,7 +75,7 @@ def test_each_form_of_a_time(value: int | str | datetime.time, nanoseconds: int)
     ],
 )
 def test_each_form_of_a_date(value: int | str | datetime.date, days: int) -> None:
-    """Each form is the number of days beside it."""
+    """A date that is given in any of these forms has the expected number of days."""
     day = util.Date(value)
     assert day.days_from_epoch == days
     assert type(day.days_from_epoch) is int
@@ -89,7 +91,7 @@ def test_the_parts_of_a_time_match_its_text(nanoseconds: int) -> None:
 
 
 def test_the_units_of_a_time() -> None:
-    """The units are numbers of nanoseconds."""
+    """The constants for units of time are numbers of nanoseconds."""
     units = (util.Time.MICRO, util.Time.MILLI, util.Time.SECOND)
     assert units == (1_000, 1_000_000, 1_000_000_000)
     longer = (util.Time.MINUTE, util.Time.HOUR, util.Time.DAY)
@@ -97,7 +99,7 @@ def test_the_units_of_a_time() -> None:
 
 
 def test_times_and_dates_are_equal_to_plain_ones() -> None:
-    """They are equal to numbers too, but not to texts or to each other."""
+    """Times and dates are equal to plain ones and to numbers, but not to texts or to each other."""
 
     class Later(util.Time):
         """An application's subclass of Time."""
@@ -144,7 +146,7 @@ def test_a_date_is_parsed_compared_and_shown() -> None:
     assert util.Date(datetime.datetime(1970, 1, 2, 3)) == 1
     assert util.Date(1) < util.Date(2) <= util.Date(2) > util.Date(1) >= util.Date(1)
     far_date = util.Date(2**31 - 1)
-    # A date beyond the year 9999 is shown as the number of days.
+    # A date beyond the year 9999 is shown as its number of days.
     assert str(far_date) == "2147483647"
     with pytest.raises(ValueError, match="outside the years"):
         far_date.date()
@@ -162,7 +164,7 @@ def test_wrong_types() -> None:
 
 
 def test_duration() -> None:
-    """Durations are equal if all parts are, and are shown with a sign."""
+    """Durations are equal if all their parts are equal, and are shown with a sign."""
     assert util.Duration(1, 2, 3) == util.Duration(1, 2, 3)
     assert util.Duration(1, 2, 3) != util.Duration(1, 2, 4)
     assert str(util.Duration(-1, -2, -3)) == "-1mo2d3ns"
@@ -173,13 +175,13 @@ def test_duration() -> None:
     "value", [util.Date(3), util.Time(3), util.Duration(1, 2, 3), util.MillisTimestamp(1 << 60)]
 )
 def test_pickles(value: object) -> None:
-    """An unpickled value is equal, and its class names the public module."""
+    """An unpickled value is equal to the original, and its class names the public module."""
     assert pickle.loads(pickle.dumps(value)) == value
     assert type(value).__module__ == "cassandra.util"
 
 
 def test_timestamps_are_converted_both_ways() -> None:
-    """They may be before 1970 and up to the year 9999."""
+    """Timestamps are converted both ways, even before 1970 and up to the year 9999."""
     assert util.datetime_from_ms_timestamp(-1) == datetime.datetime(
         1969, 12, 31, 23, 59, 59, 999000
     )
@@ -189,7 +191,7 @@ def test_timestamps_are_converted_both_ways() -> None:
         util.ms_timestamp_from_datetime(datetime.datetime(9999, 12, 31, 23, 59, 59, 999999))
         == 253402300799999
     )
-    # The microsecond of the zone makes the time less than 3 hours, which is rounded down.
+    # Because of the zone's microsecond, the offset is less than 3 hours, and is rounded down.
     time_zone = datetime.timezone(datetime.timedelta(hours=-3, microseconds=1))
     assert (
         util.ms_timestamp_from_datetime(datetime.datetime(1970, 1, 1, tzinfo=time_zone))

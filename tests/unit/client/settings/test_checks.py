@@ -77,7 +77,7 @@ def test_rows_accepts_positive_integers() -> None:
 def test_names_or_all_copies_the_list() -> None:
     names = ["a", "b"]
     keyspaces = checks.names_or_all("keyspaces", names)
-    # A later change of the list has no effect.
+    # The setting is a copy, so a later change of the list has no effect.
     names.clear()
     assert keyspaces == ("a", "b")
     assert checks.names_or_all("keyspaces", None) is None
@@ -192,6 +192,6 @@ def test_values_that_cassandra_driver_accepts_are_accepted(name: str, value: Any
 def test_milliseconds_are_warned_of() -> None:
     with pytest.warns(RuntimeWarning, match="write connect_timeout=5 for 5000 milli"):
         assert checks.seconds("connect_timeout", 5000) == 5000
-    # Whole hours are round numbers of seconds, so these are not warned of.
+    # Whole hours in seconds are plausible values, so there is no warning about these.
     for seconds in (7200, 86_400):
         assert checks.seconds("schema_read_timeout", seconds) == seconds

@@ -1,4 +1,6 @@
-"""A table of `Setting` objects creates a class's constructor, attributes and checks."""
+"""From a table of `Setting` objects, a class gets its constructor, its attributes and their
+checks.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ class Holder(Table):
         self.arguments = arguments
         self._live: dict[str, Any] = {}
         self.changed_names: list[Any] = []
-        # As the clusters do: store the arguments, and the defaults of the other settings.
+        # As the clusters do, store the arguments, and the defaults of all other settings.
         for name, setting in Table._table.items():  # type: ignore[attr-defined]
             if not isinstance(setting, ConstructorOnly):
                 if name in arguments:
@@ -60,7 +62,8 @@ def test_the_constructor_has_a_parameter_for_each_setting() -> None:
     ]
     assert [parameter.default for parameter in parameters.values()][:2] == [9042, 2]
     assert parameters["colour"].default == "red"
-    # The signature shows the defaults, but the function itself must see which arguments were given.
+    # The signature shows the defaults, but the function itself must know which arguments were
+    # passed.
     real_parameters = inspect.signature(Holder.__init__).parameters.values()
     assert {parameter.default for parameter in real_parameters} == {
         NOT_SET,
@@ -78,7 +81,8 @@ def test_the_constructor_has_a_parameter_for_each_setting() -> None:
 def test_only_given_arguments_are_passed_on() -> None:
     assert Holder().arguments == {}
     assert Holder("9043", colour=None).arguments == {"port": "9043", "colour": None}
-    # The class handles unknown settings. Their values may be secrets, so they are not passed on.
+    # The class itself handles unknown settings. It gets their names, but not their values, which
+    # may be secrets.
     assert Holder(pass_word="secret").arguments == {"pass_word": None}  # type: ignore[call-arg]
 
 
@@ -140,7 +144,7 @@ def test_a_secret_setting_is_not_shown() -> None:
     assert setting("password").secret_of(Holder()).reveal() is None
     with pytest.raises(ValueError, match="port") as caught:
         Holder(port=0, password=["hidden"])
-    # The first frame is this test, which has the secret itself.
+    # The first frame is that of this test, which has the secret itself, so leave it out.
     for frame in caught.traceback[1:]:
         assert "hidden" not in repr(frame.frame.f_locals)
 
@@ -163,7 +167,7 @@ def test_a_subclass_may_have_its_own_default() -> None:
 def test_an_attribute_of_the_class_may_be_patched(monkeypatch: pytest.MonkeyPatch) -> None:
     existing = Holder()
     monkeypatch.setattr(Holder, "port", 9999)
-    # The patch also holds for existing objects, but not for arguments.
+    # The patched default applies to existing objects, too, but not to settings that were passed.
     assert (existing.port, Holder().port, Holder(port=7).port) == (9999, 9999, 7)
     monkeypatch.undo()
     assert (existing.port, Holder().port) == (9042, 9042)

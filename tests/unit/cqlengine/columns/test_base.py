@@ -1,4 +1,4 @@
-"""What all columns of the mapper do: they accept and refuse values, and have defaults."""
+"""What all columns of the object mapper do: they accept or refuse values, and have defaults."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ ACCEPTED: list[tuple[c.Column[Any], Any, Any]] = [
     ("column", "argument", "expected"), ACCEPTED, ids=lambda value: repr(value)[:40]
 )
 def test_accepted_values(column: c.Column[Any], argument: Any, expected: Any) -> None:
-    """`validate` returns the value of the type that is stored; None is accepted."""
+    """`validate` returns the value as the type that is stored; None is accepted, too."""
     result = named(column).validate(argument)
     assert result == expected
     assert type(result) is type(expected)
@@ -111,10 +111,10 @@ REFUSED: list[tuple[c.Column[Any], Any]] = [
 
 @pytest.mark.parametrize(("column", "argument"), REFUSED, ids=lambda value: repr(value)[:40])
 def test_refused_values(column: c.Column[Any], argument: Any) -> None:
-    """The error for a value that does not fit names the model and the column."""
+    """If a value does not fit, the error names the model and the column."""
     with pytest.raises(ValidationError) as refused:
         named(column).validate(argument)
-    # Address is a user-defined type; for its fields, the error names the type.
+    # `Address` is a user-defined type. For its fields, the error names the type instead of a model.
     assert "Model.column" in str(refused.value) or "Address." in str(refused.value)
 
 
@@ -123,16 +123,14 @@ def test_refused_values(column: c.Column[Any], argument: Any) -> None:
 )
 def test_attributes_that_applications_set_do_not_change_a_column_s_type(column: Any) -> None:
     before = column.db_type
-    # django-cassandra-engine gives columns the attributes of Django's fields.
+    # django-cassandra-engine adds the attributes of Django's fields to columns.
     for name in ("name", "attname", "verbose_name", "model", "field", "validators", "serialize"):
         setattr(column, name, "something")
     assert column.db_type == before
 
 
 def test_defaults() -> None:
-    """Defaults may be values or functions, and each instance gets its own copy of a mutable
-    default.
-    """
+    """A default may be a value or a function. If it is mutable, each instance gets its own copy."""
     assert c.Integer(default=5).get_default() == 5
     assert c.UUID(default=uuid.uuid4).get_default() != c.UUID(default=uuid.uuid4).get_default()
     column = c.List(c.Integer, default=[1])
@@ -147,7 +145,9 @@ def test_values_are_converted_for_the_database() -> None:
 
 
 def test_value_managers_notice_changes_and_deletion() -> None:
-    """A value manager notices changes and deletion; a counter starts at 0."""
+    """A value manager notices changes and deletion of its column's value. That of a counter starts
+    at 0.
+    """
     manager = c.BaseValueManager(None, c.Text(), "a")
     changed_before_reset = manager.changed
     manager.reset_previous_value()
@@ -170,16 +170,16 @@ def test_value_managers_notice_changes_and_deletion() -> None:
     ],
 )
 def test_misspelt_options(column_class: Any, option: str, message: str) -> None:
-    """The error for a misspelt option suggests the right one."""
+    """If an option is misspelt, the error suggests the right one."""
     with pytest.raises(TypeError) as refused:
         column_class(**{option: True})
     assert str(refused.value) == message
     with pytest.raises(
-        # No option is similar to this one, so all are listed.
+        # No option is similar to this name, so the error lists all of them.
         TypeError,
         match=r"has no option 'zzz'; it has .*primary_key, partition_key,",
     ):
         column_class(zzz=1)
-    # A container has the option `frozen` besides.
+    # A container column also has the option `frozen`.
     with pytest.raises(TypeError, match="List has no option 'frozn'; did you mean 'frozen'"):
         c.List(c.Text, frozn=True)

@@ -1,4 +1,4 @@
-"""`create_many` of the mapper: the requests that it would send, and rows that it refuses."""
+"""`create_many` of the object mapper: the requests that it would send, and rows that it refuses."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Refused:
 
 
 def sent_requests(model: Any, rows: list[Any], outcome: Any = None) -> list[ManyRequests]:
-    """Return the requests that `create_many` yields; each of their writes gets `outcome` as its
+    """Return the requests that `create_many` yields. Each of their writes gets `outcome` as its
     result.
     """
     operation = creations(model, DEFAULTS, rows, 10)

@@ -1,4 +1,4 @@
-"""Querysets on a fake session: their CQL, indexing, and mistakes."""
+"""Querysets on a fake session: their CQL, indexing, and errors for mistakes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ TEXTS = [
 
 @pytest.mark.parametrize(("build", "text"), TEXTS, ids=[text for _, text in TEXTS])
 def test_the_cql_of_querysets(build: Any, text: str) -> None:
-    """Each query has the expected text."""
+    """Each query has the expected CQL text."""
     assert str(build()) == text
 
 
@@ -105,7 +105,7 @@ def test_a_queryset_is_executed_once(session: FakeSession) -> None:
     assert len(session.done) == 1
     with pytest.raises(IndexError, match="5 rows"):
         queryset[9]
-    # `all` returns an equal queryset that is executed again.
+    # `all` returns an equal queryset, which is executed anew.
     assert queryset.all() == queryset
     assert len(list(queryset.all())) == 5
     assert len(session.done) == 2
@@ -126,7 +126,9 @@ class Document(Model):
 
 
 def test_queries_are_ordered_by_distance_to_a_vector(session: FakeSession) -> None:
-    """Queries are ordered by the distance to a vector, and vector and limit are bound values."""
+    """A query can be ordered by the distance to a vector; the vector and the limit are bound as
+    values.
+    """
     nearest = Document.objects.filter(kind="a").order_by(Document.near.ann_of([1, 2]))
     assert str(nearest.limit(3)) == (
         'SELECT "id", "v" FROM ks.document WHERE "kind" = %(0)s ORDER BY "v" ANN OF %(1)s LIMIT 3'
@@ -139,7 +141,7 @@ def test_queries_are_ordered_by_distance_to_a_vector(session: FakeSession) -> No
         assert values == ["a", [1.0, 2.0], limit]
     nearest.first()
     assert session.last[1] == ["a", [1.0, 2.0], 1]
-    # `order_by` without columns removes the order.
+    # `order_by` without arguments removes the order.
     assert str(nearest.order_by().limit(2)).endswith('"kind" = %(0)s LIMIT 2')
     assert nearest.limit(3) == nearest.limit(3)
     assert nearest.limit(3) != Document.objects.filter(kind="a").limit(3)
@@ -163,7 +165,7 @@ def test_order_by_distance_needs_a_limit_and_a_vector() -> None:
 
 
 class PagedResult:
-    """Fake result with several pages."""
+    """A fake result that has several pages."""
 
     def __init__(self, *pages: list[Any]) -> None:
         self.pages = list(pages)
@@ -184,10 +186,10 @@ class PagedResult:
 
 
 def outcome_of(operation: Any, result: PagedResult) -> Any:
-    """Run a read operation and return its outcome.
+    """Run a read operation (a generator of requests), and return its outcome.
 
-    Its first request is answered with `result`; its further requests call a function that fetches
-    the next pages.
+    Its first request is answered with `result`. Its further requests are calls of a function that
+    fetches the next pages.
     """
     try:
         next(operation)
@@ -200,14 +202,14 @@ def outcome_of(operation: Any, result: PagedResult) -> Any:
 
 @pytest.mark.parametrize("queryset", [Car.objects, NamedTable("ks", "t").objects])
 def test_get_and_first_follow_the_pages(queryset: Any) -> None:
-    # Pages without rows may come before or after the only row.
+    # There may be empty pages before or after the only row.
     for pages, row in ([[], [], [1]], 1), ([[1], []], 1), ([[], [1], []], 1):
         assert outcome_of(queryset._get(), PagedResult(*pages)) == row
         assert outcome_of(queryset._first(), PagedResult(*pages)) == row
     assert outcome_of(queryset._first(), PagedResult([], [])) is None
     with pytest.raises(queryset.model.DoesNotExist):
         outcome_of(queryset._get(), PagedResult([], []))
-    # With two rows, `get` fails even if the second row is on a later page.
+    # If there are two rows, `get` fails, even if the second one is on a later page.
     for pages in ([[1], [2]], [[1], [], [2]]):
         assert outcome_of(queryset._first(), PagedResult(*pages)) == 1
         with pytest.raises(queryset.model.MultipleObjectsReturned):

@@ -1,4 +1,4 @@
-"""Requests over the control connection when no pool can send them."""
+"""If no pool can send a request, it may be sent over the control connection."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def node() -> Iterator[FakeNode]:
 
 
 class EmptyPlans(RoundRobinPolicy):
-    """A policy with empty query plans: requests find no host, as if all pools were closed."""
+    """A policy whose query plans are empty, so that requests find no host, as if all pools were
+    closed.
+    """
 
     def make_query_plan(self, working_keyspace: Any = None, query: Any = None) -> Any:
         return iter(())
@@ -67,7 +69,7 @@ def test_fallback_serves_what_no_pool_can_take(node: FakeNode) -> None:
         assert result.one() == (1,)
         prepared = session.prepare("SELECT 1 FROM t WHERE k = ?")
         session.execute(prepared, (1,))
-        # Only the control connection registers for events.
+        # Only the control connection is registered for events.
         assert all(request.connection.event_types for request in node.queries())
 
 
@@ -76,7 +78,7 @@ def test_fallback_prefers_pools(node: FakeNode) -> None:
         node, Mode.Fallback, load_balancing_policy=RoundRobinPolicy()
     ) as cluster:
         cluster.connect().execute("SELECT 1")
-        # The connection is not registered for events, so it belongs to a pool.
+        # This connection is not registered for events, so it belongs to a pool.
         assert not node.queries("SELECT 1")[0].connection.event_types
 
 
@@ -86,7 +88,7 @@ def test_with_skip_pool_creation_one_connection_serves_all(node: FakeNode) -> No
         session = cluster.connect("ks")
         for _ in range(3):
             assert session.execute("SELECT 1").one() == (1,)
-        # The control connection alone.
+        # Only the control connection is open.
         assert node.opened == 1
         assert [request.query for request in node.queries()].count('USE "ks"') == 1
 
@@ -96,7 +98,8 @@ def test_connect_succeeds_without_a_pool(node: FakeNode) -> None:
         node, Mode.Fallback, load_balancing_policy=RoundRobinPolicy()
     ) as cluster:
         cluster.connect().shutdown()
-        # The control connection stays open, but the node accepts no further connection.
+        # The node keeps the control connection, but accepts no further connection, so there can be
+        # no pool.
         node.refuse_connections()
         session = cluster.connect("ks")
         assert not session._engine.pools
@@ -123,13 +126,13 @@ def test_sessions_on_the_control_connection_must_share_a_keyspace(node: FakeNode
         same.execute("SELECT 1")
         with pytest.raises(InvalidRequest, match=r"'ks'.*'else'"):
             other.execute("SELECT 1")
-        # Without other sessions, the connection may switch to another keyspace.
+        # There is no other session, so the control connection may switch to another keyspace.
         first.shutdown()
         same.shutdown()
         other.execute("SELECT 1")
         assert node.queries("SELECT 1")[-1].connection.keyspace == "else"
         other.shutdown()
-        # A session without a keyspace cannot use a connection that has one.
+        # The connection already has a keyspace, so a session without one cannot use it.
         with pytest.raises(InvalidRequest, match="no way back"):
             cluster.connect().execute("SELECT 1")
 

@@ -1,4 +1,6 @@
-"""A `Reconnector`: the schedule, end and reports of its attempts, without a host."""
+"""`Reconnector`, which tries to reach a host again: its schedule, its end, and its reports. No host
+is needed.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ class Delays(ReconnectionPolicy):
 
 
 class Watch:
-    """Fake of the host watch: records what a `Reconnector` calls.
+    """A fake of the host watch, which records the calls of a `Reconnector`.
 
     :param outcomes: the outcomes of the attempts, in order: an exception to raise, or a result.
     """
@@ -73,7 +75,7 @@ async def test_attempts_continue_until_one_succeeds() -> None:
     watch = Watch(DOWN, OSError("no route"), True)
     reconnector_for(watch, 0, 0, 0, 0)
     calls = await calls_at_end(watch)
-    # Each failed attempt is reported with its error.
+    # Each failed attempt is reported together with its error.
     assert calls[:2] == ["try", DOWN]
     assert isinstance(calls[3], OSError)
     assert calls[4:] == ["try", "forgotten"]
@@ -116,7 +118,7 @@ async def test_each_hurry_causes_one_attempt() -> None:
     await run_loop_turns()
     assert watch.calls == ["try", DOWN]
     reconnector.stop()
-    # No further attempt follows within the hour.
+    # The schedule says an hour, so there is no further attempt.
     with pytest.raises(asyncio.CancelledError):
         await calls_at_end(watch)
     assert watch.calls[-1] == "forgotten"
@@ -134,7 +136,9 @@ async def test_an_exception_of_the_policy_is_logged(caplog: pytest.LogCaptureFix
 
 
 async def test_hurry_begins_a_new_schedule() -> None:
-    """After an "up" event the schedule begins again, as the port may listen a moment later."""
+    """After an "up" event the schedule begins again, because the node may listen on its port only a
+    moment later.
+    """
     watch = Watch(DOWN, DOWN, True)
     reconnector = Reconnector(watch, HOST, Delays(0, 0, 3600, 3600))
     await run_loop_turns(6)
@@ -147,7 +151,7 @@ async def test_after_a_failed_attempt_of_hurry_the_new_schedule_goes_on() -> Non
     watch = Watch(DOWN, DOWN, True)
     reconnector = Reconnector(watch, HOST, OnceSlow())
     await run_loop_turns(6)
-    reconnector.hurry()  # the attempt that follows at once fails, too
+    reconnector.hurry()  # the attempt that `hurry` makes at once fails, too
     assert await calls_at_end(watch) == ["try", DOWN, "try", DOWN, "try", "forgotten"]
 
 
@@ -161,7 +165,7 @@ async def test_restart_schedule_begins_a_new_schedule() -> None:
 
 
 class OnceSlow(ReconnectionPolicy):
-    """A policy whose first schedule waits for an hour, while later schedules do not wait."""
+    """A policy whose first schedule waits for an hour. Its later schedules do not wait."""
 
     def __init__(self) -> None:
         self.schedules = 0

@@ -1,4 +1,7 @@
-"""Choosing a connection by shard, and payloads with tablets, in both implementations."""
+"""A connection is chosen by the shard of a request, and payloads with tablets are read.
+
+The tests cover both implementations.
+"""
 
 from __future__ import annotations
 
@@ -55,10 +58,10 @@ def test_connections_come_and_go(twins: Any) -> None:
     shards.add(1, other)
     assert shards.counts() == [0, 2, 0, 0]
     connection.streams.send(object(), QUERY, 0, b"")
-    # The other connection of the shard has fewer requests in flight.
+    # The other connection of this shard has fewer requests in flight.
     assert shards.pick(1) is other
     assert shards.pick(0) is None
-    # Removing a connection twice does no harm.
+    # Removing a connection a second time has no effect.
     shards.remove(other)
     shards.remove(other)
     assert shards.pick(1) is connection
@@ -84,7 +87,7 @@ def statement_of(key: bytes | None, table: str = "t") -> SimpleStatement:
 
 
 def routing_bytes(host: Any, shard: int, version: int = 0) -> bytes:
-    """Return the value of a routing payload with one tablet, which covers all tokens.
+    """Return the value of a routing payload that describes one tablet with all tokens.
 
     :param version: the version of the tablet.
     """
@@ -114,27 +117,29 @@ def test_the_shard_comes_from_the_token_or_the_tablet(twins: Any) -> None:
 
     expected = shard_of(murmur3(b"key"), 4, 0)
     assert chosen_shard(b"key") == expected
-    # If neither shard nor tablet is known, the least busy connection is chosen.
+    # Without a key, neither shard nor tablet is known, so the least busy connection is chosen.
     for connection in connections[:2]:
         connection.streams.send(object(), QUERY, 0, b"")
     assert chosen_shard(None) == 2
     tablets.learn("ks", "t", routing_bytes(HOST, 1))
     assert chosen_shard(b"key") == 1
     assert (tablets.hits, tablets.misses) == (1, 0)
-    # For another table of the keyspace, or a host without a replica, the least busy is chosen.
+    # For a table without a known tablet, or a host that has no replica, the least busy connection
+    # is chosen.
     assert chosen_shard(b"key", table="unknown") == 2
     assert tablets.misses == 1
     assert chosen_shard(b"key", host=SimpleNamespace(host_id=None)) == 2
-    # If the connection of the shard is busy, the request goes to another shard at once.
+    # If the connection to the right shard is busy, the request is sent to another shard without
+    # waiting.
     connections[1].streams.paused = True
     assert chosen_shard(b"key") == 2
-    # A pool without shards uses the least busy connection.
+    # In a pool without shards, the least busy connection is chosen.
     pool.shards = None
     assert chosen_shard(b"key") == 2
 
 
 def test_a_tablet_with_a_shard_that_the_node_does_not_have(twins: Any) -> None:
-    """If a tablet names a shard that the node no longer has, another connection is chosen.
+    """If a tablet names a shard that the node does not have any more, another connection is chosen.
 
     A node may come back with fewer shards.
     """
@@ -157,17 +162,18 @@ def test_requests_send_the_parts_of_the_version_in_turn(twins: Any) -> None:
     tablets.learn("ks", "t", routing_bytes(HOST, 0, version))
     request = twins.happy_path.RequestBase(session, statement_of(b"key"), None, print)
     blocks = {request.version_block() for _ in range(16)}
-    # Byte n has the index n and the nth digit of the version, which are equal here.
+    # Byte n has the index n in its upper 4 bits and the nth digit of the version in its lower 4
+    # bits. In this version, the two are equal.
     assert blocks == {index << 4 | index for index in range(16)}
-    # Without a routing key, no tablet is known.
+    # Without a routing key, the tablet is unknown, so the lower 4 bits are 0.
     request_without_key = twins.happy_path.RequestBase(session, statement_of(None), None, print)
     assert {request_without_key.version_block() & 0xF for _ in range(16)} == {0}
 
 
 def test_the_version_block_is_an_attribute_of_the_message(twins: Any) -> None:
-    """The version block of a tablet is an attribute of the message before it is encoded.
+    """The version block of the tablet is set on the message before the message is encoded.
 
-    Listeners and handlers may encode changed messages.
+    Listeners and handlers may change the message and encode it themselves.
     """
     session = session_of(twins)
     message = SimpleNamespace(tablet_version_block=None)
@@ -191,7 +197,7 @@ def test_the_version_block_is_an_attribute_of_the_message(twins: Any) -> None:
     for wire_format in (4, 4 | twins.happy_path.TABLET_VERSIONS):
         request = twins.happy_path.RequestBase(session, statement_of(b"key"), Body(), print)
         request.send_to(HOST, Connection(twins, wire_format))
-    # The first connection has not negotiated tablet versions.
+    # On the first connection, tablet versions were not negotiated.
     assert rendered_blocks[0] is None
     assert isinstance(rendered_blocks[1], int)
 
@@ -207,7 +213,7 @@ def test_an_answer_with_a_tablet_finishes_the_request(twins: Any, flags: int) ->
     attempt = twins.happy_path.Attempt(request, HOST, connection, 0.0)
     tablet = routing_bytes(HOST, 3)
     void = b"\0\0\0\1"
-    # A [bytes map] with one entry, which comes before the body if the flag 4 is set.
+    # This is a [bytes map] with one entry. It comes before the body if the flag 4 is set.
     payload_map = b"\0\1\0\x12tablets-routing-v2" + len(tablet).to_bytes(4, "big") + tablet
     request.on_answer(attempt, connection, RESULT, flags, payload_map + void if flags else void)
     assert done == [request]

@@ -1,4 +1,6 @@
-"""The first execution of a statement with bind markers prepares the statement."""
+"""The first execution of a query string with bind markers prepares the statement before it executes
+it.
+"""
 
 from __future__ import annotations
 
@@ -49,9 +51,10 @@ def new_batch() -> BatchStatement:
 def test_the_timestamp_is_taken_when_execute_is_called(
     node: FakeNode, session: Session, kind: str
 ) -> None:
-    """The timestamp is taken when `execute` is called, not after the PREPARE.
+    """The client's timestamp is taken when `execute` is called, not when the PREPARE has been
+    answered.
 
-    Otherwise an earlier write could win over a later write.
+    Otherwise an earlier write could overwrite a later one.
     """
     statement: Any = {"text": WRITE, "statement": SimpleStatement(WRITE), "batch": new_batch()}[
         kind
@@ -61,7 +64,7 @@ def test_the_timestamp_is_taken_when_execute_is_called(
     (write,) = executions(node)
     assert write.timestamp == 1000
     assert session.timestamp_generator is not None
-    # The generator was called only once, so the next value is 1001.
+    # The generator was called only once for the request, so its next value is 1001.
     assert session.timestamp_generator() == 1001
 
 
@@ -88,11 +91,12 @@ def test_later_changes_of_the_values_have_no_effect(
         [request.values for request in sent_executions],
         [bound.values for bound in sent_batch.statements],
     ):
-        # The last byte of each value: of the key, and of the only element of the list.
+        # Compare only the last byte of each value: that of the key, and that of the only element of
+        # the list.
         assert [[value[-1] for value in values] for values in rows] == expected
 
 
-# The fields of an EXECUTE or BATCH that `change_settings` changes, and their values.
+# The fields that `change_settings` changes in an EXECUTE or BATCH, and their new values.
 CHANGED_SETTINGS = {
     "consistency": ConsistencyLevel.ALL,
     "serial_consistency": ConsistencyLevel.LOCAL_SERIAL,
@@ -104,7 +108,7 @@ CHANGED_PAGE_SETTINGS = {"page_size": 7, "paging_state": b"page"}
 
 
 def change_settings(future: Any) -> None:
-    """A request-init listener of an application."""
+    """A request-init listener of an application, which changes the settings of the message."""
     message = future.message
     message.consistency_level = ConsistencyLevel.ALL
     message.serial_consistency_level = ConsistencyLevel.LOCAL_SERIAL
@@ -116,7 +120,7 @@ def change_settings(future: Any) -> None:
 
 
 class OwnHandler(ProtocolHandler):
-    """A handler of the application, which encodes the messages whose settings were changed."""
+    """An application's handler, which records the messages that it encodes."""
 
     encoded: ClassVar[list[Any]] = []
 
@@ -127,7 +131,9 @@ class OwnHandler(ProtocolHandler):
 
 
 def settings_sent(node: FakeNode) -> list[dict[str, Any]]:
-    """Return the settings of each execution that a listener may change."""
+    """Return, for each execution that the node received, the settings that `change_settings` may
+    change.
+    """
     return [
         {
             name: getattr(request, name)
@@ -142,7 +148,7 @@ def settings_sent(node: FakeNode) -> list[dict[str, Any]]:
 
 
 def statement_and_parameters(kind: str) -> tuple[Any, Any]:
-    """Return a statement with CQL that is not prepared yet, and its parameters."""
+    """Return a statement of this kind, whose CQL was never prepared, and its parameters."""
     return {"text": (WRITE, (1,)), "statement": (SimpleStatement(WRITE), (1,))}.get(
         kind, (new_batch(), None)
     )
@@ -168,8 +174,10 @@ def versioned_node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
 def test_what_a_listener_changes_is_sent(
     versioned_node: FakeNode, kind: str, own_handler: bool
 ) -> None:
-    """The statement is executed three times: for the first time, prepared, and after the session
-    has dropped the prepared statement.
+    """What a listener changes is sent in every execution.
+
+    There are three: the first one, one of the prepared statement, and one after the session has
+    dropped that.
     """
     node = versioned_node
     with Cluster([node.address], port=node.port) as cluster:
@@ -214,7 +222,9 @@ def test_changes_are_sent_if_the_listener_is_removed_before_the_answer(
 def test_attributes_of_the_application_reach_its_handler(
     node: FakeNode, session: Session, kind: str
 ) -> None:
-    """A listener may pass something to the application's protocol handler."""
+    """An attribute that a listener sets on the message reaches the application's protocol
+    handler.
+    """
     session.client_protocol_handler = OwnHandler
     session.add_request_init_listener(lambda future: setattr(future.message, "label", "mine"))
     OwnHandler.encoded.clear()

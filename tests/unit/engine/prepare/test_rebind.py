@@ -1,6 +1,6 @@
-"""If the types of a statement's columns have changed, its values are bound again.
+"""If the types of a statement's columns have changed on the server, its values are bound again.
 
-The first tests check `take_over` alone, the others use a fake node.
+The first tests check `take_over` alone; the others use a fake node.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def test_other_names_or_numbers_of_columns_are_an_error(columns: Any, change: st
     statement = prepared()
     with pytest.raises(BindColumnsChanged, match=rf"since it was prepared \({change}\)"):
         take_over(statement, answer_with(*columns))
-    # The id of the statement is also that of the new columns, so the statement must not use it.
+    # The server uses the same id for the new columns, so the old statement must not be executed by
+    # it any more.
     assert statement.query_id != b"old"
 
 
@@ -59,7 +60,7 @@ def test_with_other_types_the_values_are_bound_again() -> None:
     renewed = take_over(statement, answer_with(("k", LongType)))
     assert renewed is not None
     assert (renewed.statement.query_id, changes) == (b"old", [True])
-    # The id stands for the new columns, so only the renewed statement may use it.
+    # The id now stands for the new columns, so only the renewed statement may use it.
     assert statement.query_id != b"old"
     block = statement.bind([5]).block
     assert renewed.values(block).values() == [LongType.serialize(5, 4)]
@@ -97,7 +98,7 @@ def test_values_are_bound_by_field_name_if_a_user_type_has_another_order() -> No
     assert renewed is not None
     block = statement.bind([[(1, 2)]]).block
     assert renewed.values(block).values() == [reordered.serialize([(2, 1)], 4)]
-    # Fields with other names cannot be matched.
+    # If a user-defined type has fields of other names, its values cannot be converted.
     renamed = ListType.apply_parameters([udt(("a", Int32Type), ("c", LongType))])
     renewed = take_over(statement, answer_with(("k", renamed)))
     assert renewed is not None
@@ -136,7 +137,7 @@ def change_type(node: FakeNode, cql_type: str) -> None:
 
 
 def last_values(node: FakeNode) -> list[Any]:
-    """Return the values of the last EXECUTE, or of the first statement of the last BATCH."""
+    """Return the values of the last EXECUTE, or of the first statement in the last BATCH."""
     request = [received for received in node.requests if received.opcode in (EXECUTE, BATCH)][-1]
     statement = request if request.opcode == EXECUTE else request.statements[0]
     return list(statement.values)

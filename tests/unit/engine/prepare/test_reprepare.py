@@ -1,4 +1,4 @@
-"""A statement that a host has forgotten is prepared again, without a socket."""
+"""If a host has forgotten a statement, the statement is prepared again. The tests use no socket."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def prepared() -> PreparedStatement:
 
 
 def prepare_answer(column_name: str = "k", type_code: int = 9) -> bytes:
-    """Return the answer to a PREPARE, with one bind column.
+    """Return the answer to a PREPARE of a statement with one bind column.
 
     See native_protocol_v4.spec, section 4.2.5.4.
     """
     bind_metadata = int32(1) + int32(1) + int32(1) + short(0) + string("ks") + string("t")
-    # Kind "prepared", the id, the metadata, one column, and no result columns.
+    # These are the kind "prepared", the id, the metadata with one column, and no result columns.
     return (
         int32(4)
         + short(3)
@@ -48,7 +48,7 @@ def prepare_answer(column_name: str = "k", type_code: int = 9) -> bytes:
 
 
 class RecordingRequest:
-    """A fake request that records which of its methods are called."""
+    """A fake request that records which of its methods were called."""
 
     done = False
     _retry_handle: Any = None
@@ -73,7 +73,8 @@ class RecordingRequest:
 
 
 def reprepare_step(**attributes: Any) -> tuple[RecordingRequest, PreparedStatement, Reprepare, Any]:
-    """Return a request, its statement, the step that prepares it again, and the connection.
+    """Return a request, its statement, the step that prepares the statement again, and the
+    connection.
 
     :param attributes: attributes of the fake connection.
     """
@@ -133,7 +134,7 @@ WRITE = "INSERT INTO t (k, v) VALUES (?, ?)"
 
 
 def recreate_table(node: FakeNode, cql_type: str) -> None:
-    """Make the node prepare `WRITE` with this type of `v`, and forget earlier statements.
+    """Make the node forget its statements, and prepare `WRITE` with another type of column `v`.
 
     It is as if the table had been dropped, and created again with another type.
     """
@@ -144,7 +145,7 @@ def recreate_table(node: FakeNode, cql_type: str) -> None:
 @pytest.mark.simulated
 @pytest.mark.parametrize("prepares_again", [False, True], ids=["executed", "prepared again"])
 async def test_all_statements_with_the_same_id_are_bound_again(prepares_again: bool) -> None:
-    """If the types change, all statements with the id are bound again, or raise an error.
+    """If the column types change, every statement with the id is bound again, or raises an error.
 
     The server gives the statements the same id, and would accept bytes of the old types.
     """
@@ -158,7 +159,7 @@ async def test_all_statements_with_the_same_id_are_bound_again(prepares_again: b
                 for _ in range(2):
                     await session.execute(prepared, (1, 7))
                     values: Any = node.queries()[-1].values
-                    # A bigint has 8 bytes, an int has 4.
+                    # The encoded value shows its type: a bigint has 8 bytes, an int has 4.
                     assert len(values[1]) == 8
             recreate_table(node, "uuid")
             if renewed is not None:
@@ -180,5 +181,5 @@ async def test_a_batch_of_statements_with_the_same_id_is_bound_again() -> None:
             for _ in range(2):
                 await session.execute(batch)
                 sent: list[Any] = [statement.values for statement in node.queries()[-1].statements]
-                # Each key, and a bigint of 8 bytes.
+                # The values are the keys, and a bigint of 8 bytes for each.
                 assert [(key[-1], len(value)) for key, value in sent] == [(1, 8), (2, 8), (3, 8)]

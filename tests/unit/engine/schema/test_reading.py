@@ -1,4 +1,4 @@
-"""Which schema tables the reader queries, on a fake node that is not started."""
+"""Which schema tables the reader queries. It reads them from a fake node that is not started."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.unit.metadata.schema.rows import add_table, keyspace, schema
 
 
 class ReaderParts:
-    """A schema reader, with the tables that it reads and the metadata that it fills."""
+    """A `SchemaReader` with the tables that it reads and the metadata that it fills."""
 
     def __init__(self, *keyspaces: str, **changed: Any) -> None:
         self.node = FakeNode()
@@ -38,13 +38,13 @@ class ReaderParts:
         )
 
     def take_tables_read(self) -> list[str]:
-        """Return the names of the tables that were queried, and forget them."""
+        """Return the sorted names of the tables that were queried, and forget the queries."""
         tables = sorted(query.split(" FROM ")[1].split()[0] for _, query in self.tables.queries)
         self.tables.queries.clear()
         return tables
 
     def names(self) -> dict[str, list[str]]:
-        """Return the names of the tables in the metadata, by keyspace."""
+        """Return the names of the tables in the metadata, as a dict by keyspace."""
         return {name: sorted(keyspace.tables) for name, keyspace in self.metadata.keyspaces.items()}
 
 
@@ -80,10 +80,10 @@ async def test_a_table_target_reads_only_this_table() -> None:
     add_table(read.node.schema, "a", "other")
     read.take_tables_read()
     await read.reader.read(Target("TABLE", "a", "new"), fake_connection())
-    # The other new table was not read.
+    # Only the table of the target was read, not the other new table.
     assert read.names()["a"] == ["new", "t0", "t1"]
     assert "system_schema.keyspaces" not in read.take_tables_read()
-    # A single table was read, so the version of the whole schema is unknown.
+    # Only one table was read, so it is unknown which version the whole schema has.
     assert read.metadata.schema.version is None
 
 
@@ -119,7 +119,10 @@ async def test_a_missing_schema_table_is_queried_only_once() -> None:
 
 
 async def test_a_missing_schema_table_is_queried_again_on_another_connection() -> None:
-    """The node may have been upgraded before the driver connected to it again."""
+    """A schema table that was missing is queried again on another connection.
+
+    The node may have been upgraded before the driver connected again.
+    """
     read = ReaderParts("a")
     read.node.has_peers_v2 = False
     await read.reader.read(Target(), fake_connection())
@@ -150,7 +153,7 @@ async def test_an_error_for_a_required_table_is_raised() -> None:
     read = ReaderParts("a")
 
     async def refused_page(*_: object) -> Any:
-        # The node refuses a table that it does not have.
+        # The node answers queries of a table that it lacks with an error.
         yield read.tables._page("SELECT * FROM system.nothing_of_that_name")
 
     reader = SchemaReader(engine_settings(), read.metadata, read.tables.rows, refused_page)
@@ -216,7 +219,7 @@ async def test_a_cancelled_reading_on_a_broken_connection_reports_no_error(
     for _ in range(10):
         await asyncio.sleep(0)
     broken.set()
-    # The cancellation comes some turns after the error, at any stage of its handling.
+    # Cancel some turns of the loop after the error, so that each stage of handling it is met.
     for _ in range(turns):
         await asyncio.sleep(0)
     reading.cancel()

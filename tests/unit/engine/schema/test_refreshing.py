@@ -1,4 +1,7 @@
-"""Refreshes of the schema: rounds, bursts of events and retries, with a fake reader."""
+"""Refreshes of the schema, with a fake reader.
+
+The tests cover rounds of refreshes, bursts of events, and retries.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,9 @@ TABLE = {"target_type": "TABLE", "change_type": "UPDATED", "keyspace": "a", "tab
 
 
 class Reader:
-    """A fake reader that records the targets and connections of its calls, and raises `error`."""
+    """A fake reader. It records the targets and connections of its calls, and raises `error` if
+    that is set.
+    """
 
     def __init__(self) -> None:
         self.readings: list[tuple[Target, Any]] = []
@@ -87,7 +92,7 @@ async def test_a_move_reads_the_schema_only_if_its_version_differs() -> None:
     parts.refresher.on_moved(local)
     await run_loop_turns()
     assert parts.reader.targets == []
-    # Forget the version that was read.
+    # Pretend that it is unknown which schema version was read.
     parts.metadata._replace_schema(parts.metadata.schema.at(None))
     parts.refresher.on_moved(local)
     await run_loop_turns()
@@ -119,7 +124,7 @@ async def test_after_ddl_the_connection_of_the_statement_is_used() -> None:
     ddl_connection = fake_connection("10.0.0.2")
     await parts.refresher.after_ddl(TABLE, ddl_connection)
     assert parts.reader.readings == [(Target("TABLE", "a", "t"), ddl_connection)]
-    # Without this connection, the control connection is used.
+    # If the connection of the DDL is closed, the control connection is used.
     ddl_connection.closed = True
     await parts.refresher.after_ddl(TABLE, ddl_connection)
     assert parts.reader.readings[1][1] is parts.control
@@ -146,7 +151,8 @@ async def test_refreshes_during_a_round_form_the_next_round() -> None:
     assert len(parts.reader.readings) == 1
     parts.reader.gate.set()
     await asyncio.gather(first, *others)
-    # One reading of the first round, and one for all three others.
+    # The first refresh caused one reading, and the three others, which waited meanwhile, shared
+    # another one.
     assert len(parts.reader.readings) == 2
 
 
@@ -165,7 +171,7 @@ async def test_if_nodes_do_not_agree_refresh_raises() -> None:
     with pytest.raises(DriverException, match="did not agree"):
         await parts.refresher.refresh(Target(), 1)
     assert parts.reader.readings == []
-    await parts.refresher.refresh(Target(), 0)  # does not wait
+    await parts.refresher.refresh(Target(), 0)  # with 0 seconds, it does not wait
     assert parts.reader.targets == [Target(forced=True)]
 
 
@@ -177,11 +183,12 @@ async def test_a_refresh_after_an_event_is_retried_a_few_times(
     parts.metadata._replace_schema(Schema({}, ("one", "4.0")))
     parts.reader.error = ConnectionException("lost")
     parts.refresher.on_event(TABLE)
-    # The first attempt, and MOST_TRIES retries.
+    # Expected are the first attempt and MOST_TRIES retries.
     await until_on_loop(lambda: len(parts.reader.readings) == MOST_TRIES + 1)
     await run_loop_turns(50)  # no further attempt may follow
     assert len(parts.reader.readings) == MOST_TRIES + 1
-    assert parts.metadata.schema.version is None  # so the next move reads the schema again
+    # the version stays unknown, so the next move of the control connection reads the schema again
+    assert parts.metadata.schema.version is None
 
 
 async def test_close_fails_all_waiting_refreshes() -> None:

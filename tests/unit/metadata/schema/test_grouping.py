@@ -1,4 +1,4 @@
-"""Rows of the schema tables, in any order, are grouped by keyspace and table."""
+"""Rows of the schema tables, in whatever order they come, are grouped by keyspace and table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _implementation(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def rows(columns: dict[str, Any], *values: Any) -> Any:
-    """Return a page of rows, whose values are encoded unless they are bytes."""
+    """Return a page of rows. Values that are not bytes are encoded."""
     types = list(columns.values())
     cells = [
         [
@@ -88,14 +88,14 @@ def test_views_belong_to_their_table() -> None:
     )
     source = grouping.sources()["a"]
     assert set(source.views) == {"v", "w", "o", "n"}
-    # The table of `o` is gone, and `n` has none.
+    # The base table of view `o` does not exist, and view `n` names none.
     assert set(source.tables["t"].views) == {"v", "w"}
     assert [source.views[name].base for name in "von"] == ["t", "gone", ""]
     assert (source.views["v"].builder, source.tables["t"].builder) == ("view", "table")
 
 
 def test_each_table_gets_its_own_rows() -> None:
-    """Rows of missing tables are ignored."""
+    """Each table gets its own rows; rows of tables that do not exist are ignored."""
     table_key = ("keyspace_name", "table_name")
     grouping = grouped(
         keyspaces=rows(KEYSPACES, ("a",)),
@@ -150,7 +150,10 @@ def test_a_damaged_value_is_the_error_of_its_table() -> None:
 
 
 def test_each_keyspace_gets_its_types_functions_and_aggregates() -> None:
-    """ScyllaDB's own table adds its cells to the aggregates of the same signature."""
+    """Each keyspace gets its types, functions and aggregates.
+
+    Cells of ScyllaDB's own table are added to the aggregate with the same signature.
+    """
     signature_columns: dict[str, Any] = {
         "keyspace_name": TEXT,
         "aggregate_name": TEXT,
@@ -180,8 +183,8 @@ SCYLLA = {"keyspace_name": TEXT, "initial_tablets": t.Int32Type, "consistency": 
 
 
 def test_keyspaces_with_tablets_and_consistency() -> None:
-    """ScyllaDB's table says which keyspaces have tablets, and which of them have a consistency that
-    is not eventual.
+    """ScyllaDB's table says which keyspaces have tablets, and which of these have another
+    consistency than eventual.
     """
     grouping = grouped(
         keyspaces=rows(KEYSPACES, ("a",), ("b",), ("c",), ("d",)),
@@ -201,7 +204,7 @@ def test_keyspaces_with_tablets_and_consistency() -> None:
 
 
 def test_servers_without_tablets() -> None:
-    """Without ScyllaDB's table, no keyspace has tablets."""
+    """If a server lacks ScyllaDB's table, no keyspace has tablets."""
     grouping = grouped(keyspaces=rows(KEYSPACES, ("a",)))
     assert grouping.sources()["a"].scylla is None
     assert grouping.tablet_keyspaces() == (set(), set())

@@ -1,6 +1,6 @@
-"""Ordinary tables are built in one step, and equal tables built step by step.
+"""Ordinary tables are built in one step, and are equal to tables that are built step by step.
 
-Compiled code builds a table in one step only if it has nothing unusual.
+Compiled code builds a table in one step only if the table has nothing unusual.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ ROWS = [
 
 
 def source(twins: Any, rows: Any = ROWS, names: RowNames = NAMES, **changes: Any) -> TableSource:
-    """Return the source of the table ks.t from rows of columns.
+    """Return a table source for ks.t, whose columns are `rows`.
 
-    :param changes: extensions and flags of the table's row, and attributes of the source.
+    :param changes: extensions and flags of the table's row, and other attributes of the source.
     """
     columns = ColumnPages()
     columns.texts = twins.column_rows.Texts()
@@ -56,7 +56,7 @@ def source(twins: Any, rows: Any = ROWS, names: RowNames = NAMES, **changes: Any
 
 
 def described(table_metadata: TableMetadataV3) -> dict[str, Any]:
-    """Return all attributes of a table, with names or texts instead of columns."""
+    """Return all attributes of a table for comparison, with names or texts in place of columns."""
     slots = {
         name for base in type(table_metadata).__mro__ for name in base.__dict__.get("__slots__", ())
     }
@@ -77,7 +77,7 @@ def test_a_plain_table_equals_a_table_built_step_by_step(
     step_by_step_table = build._special_table(source(twins))
     assert described(plain_table) == described(step_by_step_table)
     assert plain_table.export_as_string() == step_by_step_table.export_as_string()
-    # The plain table can be changed like others.
+    # A table that was built in one step can be changed like any other.
     plain_table.is_compact_storage, plain_table.options["comment"], plain_table.triggers = (
         True,
         "changed",
@@ -109,7 +109,9 @@ def test_a_plain_table_equals_a_table_built_step_by_step(
         {"rows": []},
         {"names": RowNames(("keyspace_name", "table_name"))},
     ],
-    ids=" ".join,  # only the names of the changes, since some values have an address in their repr
+    # Use only the names of the changes as test ids, since some values have an address in their
+    # repr.
+    ids=" ".join,
 )
 def test_unusual_tables_are_left_to_the_step_by_step_code(
     changes: dict[str, Any], twins: Twins
@@ -121,7 +123,7 @@ def test_unusual_tables_are_left_to_the_step_by_step_code(
 
     rows_before = rows_of_source()
     assert twins.column_rows.plain_table(table_source) is None
-    # The source keeps its rows, since the step-by-step code reads them.
+    # The source still has its rows, which the step-by-step code will read.
     assert rows_of_source() == rows_before
 
 
@@ -151,13 +153,13 @@ def table(**settings: Any) -> TableMetadata:
 
 
 def test_a_table_is_written_as_cql() -> None:
-    """The text may be formatted, and follows changes of the keys."""
+    """A table can be written as CQL, formatted or not, and the text follows changes of its keys."""
     metadata = table()
     assert metadata.as_cql_query() == (
         'CREATE TABLE ks.t (id int, "C" text, "select" frozen<list<int>>, PRIMARY KEY (id, "C")) '
         "WITH CLUSTERING ORDER BY (\"C\" DESC) AND comment = 'it''s'"
     )
-    # Without its line breaks, the formatted text is the same.
+    # Without line breaks, the formatted text is equal to the other one.
     assert metadata.as_cql_query(formatted=True).replace("\n    ", " ").replace("\n", " ").replace(
         "( ", "("
     ).replace(" )", ")") == (metadata.as_cql_query())
@@ -197,8 +199,8 @@ def test_indexes_and_triggers_are_exported_after_their_table() -> None:
 @pytest.mark.parametrize(
     ("options", "beginning"),
     [
-        # Columns of system_schema.tables in Cassandra 6.0-alpha2, in a release with all columns,
-        # and in Cassandra 5.
+        # These are the columns of system_schema.tables in Cassandra 6.0-alpha2, in a release that
+        # has all columns, and in Cassandra 5.
         ({"fast_path": {"kind": "SIMPLE"}}, "-- CHECK constraints and transactional_mode"),
         ({"fast_path": {"kind": "SIMPLE"}, "transactional_mode": "full"}, "CREATE TABLE"),
         ({}, "CREATE TABLE"),

@@ -1,4 +1,6 @@
-"""Request messages: the classes of cassandra-driver encode to the bytes that the engine sends."""
+"""Request messages: the message classes of cassandra-driver encode to the bytes that the engine
+sends.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ class CountingFile(BytesIO):
 
 
 def body_of(message: MessageType, version: int, *features: Any) -> bytes:
-    """Return the body of a message, which must be written in one piece."""
+    """Return the encoded body of a message, which must be written with a single call of `write`."""
     target = CountingFile()
     message.send_body(target, version, *features)
     assert target.calls == 1
@@ -49,7 +51,7 @@ def body_of(message: MessageType, version: int, *features: Any) -> bytes:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_startup(version: int) -> None:
-    """STARTUP contains the CQL version besides the options."""
+    """STARTUP contains the CQL version in addition to its options."""
     message = StartupMessage("3.0.0", {"COMPRESSION": "lz4"})
     assert (
         body_of(message, version)
@@ -59,7 +61,7 @@ def test_startup(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_small_requests(version: int) -> None:
-    """OPTIONS, REGISTER and AUTH_RESPONSE encode to the expected bytes."""
+    """OPTIONS, REGISTER and AUTH_RESPONSE are encoded to the expected bytes."""
     assert body_of(OptionsMessage(), version) == b""
     assert (
         body_of(RegisterMessage(["STATUS_CHANGE", "X"]), version)
@@ -69,7 +71,7 @@ def test_small_requests(version: int) -> None:
         body_of(AuthResponseMessage(b"\x00user\x00pw"), version)
         == b"\x00\x00\x00\x08\x00user\x00pw"
     )
-    # A token may be a string, and None is a null token.
+    # A token may be a string; None is encoded as null.
     assert body_of(AuthResponseMessage("text"), version) == b"\x00\x00\x00\x04text"
     assert body_of(AuthResponseMessage(b""), version) == b"\x00\x00\x00\x00"
     assert body_of(AuthResponseMessage(None), version) == b"\xff\xff\xff\xff"
@@ -83,7 +85,7 @@ def test_credentials_can_only_be_sent_in_version_1() -> None:
 
 
 def test_query() -> None:
-    """QUERY encodes to the expected bytes, with flags of one byte in version 4 and of four in
+    """QUERY is encoded to the expected bytes; its flags have one byte in version 4, and four in
     version 5.
     """
     message = QueryMessage("Q", 1, 8, 50, b"\x07", 9, query_params=[b"v"])
@@ -104,7 +106,7 @@ def test_query() -> None:
 
 
 def test_prepare() -> None:
-    """PREPARE contains a keyspace in version 5."""
+    """From version 5 on, PREPARE contains a keyspace."""
     assert body_of(PrepareMessage("Q"), 4) == b"\x00\x00\x00\x01Q"
     assert body_of(PrepareMessage("Q", "ks"), 5) == b"\x00\x00\x00\x01Q\x00\x00\x00\x01\x00\x02ks"
 
@@ -127,7 +129,7 @@ def test_execute_ends_with_the_tablet_version_under_tablets_routing_v2() -> None
         body_of(ExecuteMessage(b"i", [], 1, tablet_version_block=0xA3), 4, features)
         == b"\x00\x01i\x00\x01\x00\xa3"
     )
-    # the byte is 0 without a known tablet version
+    # If no tablet version is known, the byte is 0.
     assert body_of(ExecuteMessage(b"i", [], 1), 4, features) == b"\x00\x01i\x00\x01\x00\x00"
     assert (
         body_of(ExecuteMessage(b"i", [], 1, tablet_version_block=0xA3), 4)
@@ -136,9 +138,11 @@ def test_execute_ends_with_the_tablet_version_under_tablets_routing_v2() -> None
 
 
 def test_batch() -> None:
-    """BATCH contains prepared ids and texts, and its flags have four bytes in version 5."""
+    """BATCH contains ids of prepared statements and texts. Its flags have four bytes in version
+    5.
+    """
 
-    # stands for cassandra.query.BatchType, an object with a number
+    # This stands for cassandra.query.BatchType, whose objects have a number in `value`.
     class BatchKind:
         value = 2
 
@@ -185,14 +189,16 @@ def test_an_overridden_write_query_params_is_called(base: Any) -> None:
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_encode_message(version: int) -> None:
-    """The handler returns a whole frame, with the flags for tracing and payload."""
+    """The handler's `encode_message` returns a whole frame, whose flags show tracing and a
+    payload.
+    """
     message = QueryMessage("Q", 1)
     flags = b"\x00" if version == 4 else b"\x00\x00\x00\x00"
     body = b"\x00\x00\x00\x01Q\x00\x01" + flags
     size = bytes((0, 0, 0, len(body)))
     encode = ProtocolHandler.encode_message
     assert (
-        # stream 258 is b"\\x01\\x02", and 7 is the opcode of QUERY
+        # Stream 258 is b"\x01\x02" in the header, and 7 is the opcode of QUERY.
         encode(message, 258, version, None, False)
         == bytes((version,)) + b"\x00\x01\x02\x07" + size + body
     )
@@ -213,12 +219,15 @@ def test_encode_message_compresses_before_version_5() -> None:
         encode(message, 0, 4, lambda data: b"small", False)
         == b"\x04\x01\x00\x00\x07\x00\x00\x00\x05small"
     )
-    # From version 5 on, segments are compressed, not the bodies of messages.
+    # From version 5 on, the bodies of messages are not compressed, since the segments around them
+    # are.
     assert encode(message, 0, 5, lambda data: b"small", False)[:2] == b"\x05\x00"
 
 
 def test_the_beta_flag() -> None:
-    """The flag is set only for a beta version, and only if beta versions are allowed."""
+    """The beta flag is set only for a beta version of the protocol, and only if beta versions are
+    allowed.
+    """
     encode = ProtocolHandler.encode_message
     assert encode(OptionsMessage(), 0, 6, None, True) == b"\x06\x10\x00\x00\x05\x00\x00\x00\x00"
     assert encode(OptionsMessage(), 0, 6, None, False) == b"\x06\x00\x00\x00\x05\x00\x00\x00\x00"

@@ -1,4 +1,4 @@
-"""FakeCluster: addresses, what the nodes know of each other, and events when nodes join or
+"""`FakeCluster`: its addresses, what its nodes know of each other, and events when nodes join or
 leave.
 """
 
@@ -40,7 +40,7 @@ def test_the_public_names() -> None:
 
 
 def test_addresses_and_one_port(nodes: FakeCluster) -> None:
-    """The nodes have addresses of one subnet and the same port."""
+    """The nodes have addresses in one subnet, and all the same port."""
     prefixes = {address.rpartition(".")[0] for address in nodes.contact_points}
     assert len(prefixes) == 1
     assert [address.rpartition(".")[2] for address in nodes.contact_points] == ["1", "2", "3"]
@@ -73,7 +73,7 @@ def test_datacenters_and_racks() -> None:
 
 
 def test_two_clusters_side_by_side(nodes: FakeCluster) -> None:
-    """They have no address in common."""
+    """Two clusters that run at the same time have no address in common."""
     with FakeCluster(3) as others:
         first = {(node.address, node.port) for node in nodes.nodes}
         assert not first & {(node.address, node.port) for node in others.nodes}
@@ -86,7 +86,7 @@ def test_statements_and_answers_are_primed_on_all_nodes_also_later_ones(
     nodes.prime_prepare(query, [("k", "int")], [("v", "int")], pk_indexes=[0])
     nodes.prime(query, rows([("v", "int")], [(7,)]))
     nodes.add_node()
-    # This policy does not know tokens, so each host can be asked directly.
+    # This policy does not use tokens, so the test decides which host is asked.
     profile = ExecutionProfile(RoundRobinPolicy())
     with Cluster(
         nodes.contact_points, port=nodes.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
@@ -104,7 +104,7 @@ def test_events_and_rows_when_nodes_come_and_go(nodes: FakeCluster) -> None:
 
         def next_event() -> tuple[str, str, bytes]:
             reader = wire.Reader(client.envelope().body)
-            # an address is one byte with its length, and its bytes
+            # An address is one byte with its length, followed by its bytes.
             return reader.string(), reader.string(), reader.take(reader.take(1)[0])
 
         added = nodes.add_node()
@@ -116,7 +116,7 @@ def test_events_and_rows_when_nodes_come_and_go(nodes: FakeCluster) -> None:
         assert len(peers(nodes[0])) == 3
         nodes.stop_node(added)
         assert next_event() == ("STATUS_CHANGE", "DOWN", address)
-        # A stopped node is still a member of the cluster.
+        # A node that was stopped is still a member of the cluster.
         assert len(peers(nodes[0])) == 3
         with pytest.raises(ConnectionRefusedError):
             RawClient(added)
@@ -139,7 +139,7 @@ def test_primes_of_a_cluster_apply_to_all_nodes(nodes: FakeCluster) -> None:
         added,
         nodes[0],
     ]
-    # STARTUP and QUERY of three clients
+    # Three clients have each sent STARTUP and QUERY.
     assert len(nodes.requests) == 6
 
 
@@ -147,7 +147,7 @@ async def test_clusters_and_nodes_on_a_loop_leave_no_thread() -> None:
     threads_before = set(threading.enumerate())
     async with FakeCluster(5) as nodes:
         assert len(nodes) == 5
-        # All nodes run in one thread.
+        # One thread runs all nodes.
         assert len(set(threading.enumerate()) - threads_before) == 1
     async with FakeNode() as node:
         assert node.is_running
@@ -155,7 +155,7 @@ async def test_clusters_and_nodes_on_a_loop_leave_no_thread() -> None:
 
 
 def test_a_cluster_that_is_not_started() -> None:
-    """The error says how to start it."""
+    """If the cluster is not started, the error says how to start it."""
     cluster = FakeCluster()
     for read in (lambda: cluster.port, lambda: cluster.contact_points):
         with pytest.raises(RuntimeError, match=r"not running: write `with FakeCluster\(\.\.\.\)"):
@@ -172,14 +172,14 @@ def test_a_cluster_that_is_not_started() -> None:
     ],
 )
 def test_arguments_of_another_type(arguments: dict[str, Any], message: str) -> None:
-    """The error says what the argument may be."""
+    """If an argument has the wrong type, the error says what it may be."""
     with pytest.raises(TypeError, match=message):
         FakeCluster(**arguments)
 
 
 @pytest.mark.parametrize("method", ["stop_node", "start_node", "remove_node"])
 def test_a_number_instead_of_a_node(method: str) -> None:
-    """The error says which argument the method takes."""
+    """If a method gets a number instead of a node, the error says which argument it takes."""
     with pytest.raises(TypeError) as raised:
         getattr(FakeCluster(), method)(7)
     assert str(raised.value) == f"{method} takes a node, such as cluster[0], not 7 (int)"

@@ -1,4 +1,4 @@
-"""Fake nodes of managed services (Amazon Keyspaces, Azure Cosmos DB), and the driver's handling of
+"""Fake nodes of managed services (Amazon Keyspaces, Azure Cosmos DB), and how the driver handles
 their peculiarities.
 """
 
@@ -42,7 +42,7 @@ def test_an_unknown_partitioner_is_logged_once(
         Cluster([keyspaces.address], port=keyspaces.port) as cluster,
     ):
         cluster.connect().execute("SELECT v FROM ks.t")
-        # reads the partitioner again
+        # This reads the partitioner again.
         cluster.refresh_nodes()
         assert cluster.metadata.token_map is None
         assert cluster.metadata.get_replicas("ks", b"key") == []
@@ -86,7 +86,7 @@ def test_unsupported_consistency_levels_are_refused(
     ],
 )
 def test_batches(session: Session, batch_type: BatchType, count: int, message: str | None) -> None:
-    """Keyspaces refuses logged batches and batches of more than 30 statements."""
+    """Amazon Keyspaces refuses logged batches, and batches of more than 30 statements."""
     batch = BatchStatement(batch_type)
     for number in range(count):
         batch.add("INSERT INTO ks.t (id) VALUES (%s)", (number,))
@@ -99,7 +99,7 @@ def test_batches(session: Session, batch_type: BatchType, count: int, message: s
 
 def test_a_new_table_can_be_used_when_its_status_is_active(session: Session) -> None:
     session.execute("CREATE TABLE ks.t (id int PRIMARY KEY)")
-    # The table is still being created, so its schema is not read yet.
+    # The service still reports the table as being created, so its schema is not read yet.
     assert "ks" not in session.cluster.metadata.keyspaces
     select_status = "SELECT status FROM system_schema_mcs.tables WHERE keyspace_name = 'ks'"
     assert [session.execute(select_status).one().status for _ in range(3)] == [
@@ -119,7 +119,9 @@ def test_a_load_and_a_scan_need_no_ring(keyspaces: KeyspacesNode, session: Sessi
 
 
 class Signer(Authenticator):
-    """Answers challenges like AWS's SigV4 plugin, with a dummy signature."""
+    """An authenticator that answers challenges like AWS's SigV4 plugin, but with a dummy
+    signature.
+    """
 
     def __init__(self, signed: str) -> None:
         self._signed = signed
@@ -142,7 +144,7 @@ class SignerProvider(AuthProvider):
 
 
 def test_a_login_by_signature() -> None:
-    """The node accepts a well-formed signature and refuses a malformed one."""
+    """The node accepts a signature of the right form, and refuses another one."""
     with KeyspacesNode(sigv4=True) as node:
         right_signer = SignerProvider("signature=00,access_key=K,amzdate=2026-01-01T00:00:00.000Z")
         with Cluster([node.address], port=node.port, auth_provider=right_signer) as cluster:
@@ -171,9 +173,9 @@ def test_a_policy_waits_as_long_as_cosmos_asks(cosmos: CosmosNode) -> None:
         insert = session.prepare("INSERT INTO t (v) VALUES (?)")  # not idempotent
         cosmos.exceed_throughput(3, retry_after_ms=1)
         session.execute(insert, (1,))
-        # three refusals and the last attempt
+        # Expected are three refusals and the last attempt.
         assert len(cosmos.queries()) == 4
-        # one refusal more than the policy's retries
+        # Prime one refusal more than the policy has retries.
         cosmos.exceed_throughput(4, retry_after_ms=1)
         with pytest.raises(OverloadedErrorMessage, match="RetryAfterMs=1"):
             session.execute(insert, (1,))
@@ -188,5 +190,5 @@ async def test_a_policy_waits_as_long_as_cosmos_asks_with_asyncio(cosmos: Cosmos
         batch = BatchStatement().add("INSERT INTO t (v) VALUES (1)")
         cosmos.exceed_throughput(2, retry_after_ms=1)
         await session.execute(batch)
-    # two refusals and the last attempt
+    # Expected are two refusals and the last attempt.
     assert len(cosmos.queries()) == 3

@@ -1,4 +1,6 @@
-"""A run is recorded with a node, and replayed without it, in the blocking and the asyncio API."""
+"""A program's run is recorded with a node, and replayed without it, in the blocking and the asyncio
+API.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ def by_key(request: Request) -> Answer:
 
 @pytest.fixture(params=[3, 4, 5])
 def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
-    """A node of each protocol version, with responses of each kind."""
+    """Yield a node for each protocol version, primed with responses of each kind."""
     with FakeNode(max_version=request.param) as node:
         node.prime_prepare(BY_KEY, COLUMNS[:1], COLUMNS, [0])
         node.prime_prepare(INSERT, COLUMNS, pk_indexes=[0])
@@ -53,7 +55,7 @@ def settings(server: Any) -> dict[str, Any]:
 
 
 def run_program(server: Any, **further: Any) -> list[Any]:
-    """Run an application against the server; return everything that it sees."""
+    """Run a sample application against the server, and return everything that it gets."""
     results: list[Any] = []
     with Cluster(**settings(server), **further) as cluster:
         session = cluster.connect()
@@ -66,7 +68,8 @@ def run_program(server: Any, **further: Any) -> list[Any]:
         batch.add(session.prepare(INSERT), (1, "x"))
         batch.add("INSERT INTO ks.t (k) VALUES (%s)", (5,))
         session.execute(batch)
-        # one more than the node's sequence has, so the last answer comes twice
+        # This is one call more than the node's sequence has answers, so the last answer comes
+        # twice.
         results += [session.execute(COUNT).one() for _ in range(4)]
         with pytest.raises(InvalidRequest, match="Undefined column name"):
             session.execute(WRONG)
@@ -95,9 +98,9 @@ def test_a_recorded_run_is_replayed_without_the_node(node: FakeNode, tmp_path: P
         with ReplayNode(path) as replayed:
             assert replayed.is_replay
             assert run_program(replayed) == results
-            # after the recorded responses, later queries get the last one again
+            # When all recorded responses of a query are used up, the last one is repeated.
             assert run_program(replayed)[:5] == results[:5]
-            # raises if a request was not recorded
+            # `check` raises if a request was made that is not in the recording.
             replayed.check()
 
 
@@ -121,7 +124,7 @@ def test_requests_that_were_not_recorded_are_refused(node: FakeNode, tmp_path: P
             session.execute("SELECT x FROM ks.other")
         prepared = session.prepare(BY_KEY)
         with pytest.raises(InvalidRequest) as other_value:
-            # 99 is 0x63
+            # 99 is 0x63, which the error must show.
             session.execute(prepared, (99,))
         with pytest.raises(AssertionError, match="0x00000063"):
             replayed.check()
@@ -173,14 +176,14 @@ def test_events_are_replayed_after_the_same_response(node: FakeNode, tmp_path: P
         session = cluster.connect()
         session.execute(READ)
         assert node.send_event("STATUS_CHANGE", "UP", "10.9.9.9", 9042) == 1
-        # The event comes before the answer to a later request.
+        # The event was sent before the answer to this request, so it is recorded before it.
         cluster.refresh_nodes()
     events = [exchange for exchange in Recording.load(path).exchanges if exchange.request is None]
     assert len(events) == 1
     with ReplayNode(path) as replayed, Cluster(**settings(replayed)) as cluster:
         cluster.connect().execute(READ)
         cluster.refresh_nodes()
-        # No event is left to be sent.
+        # All recorded events have been sent.
         replayed.wait_for(lambda _: not replayed._events)
 
 
@@ -199,7 +202,7 @@ def test_a_run_that_fails_leaves_the_old_recording(node: FakeNode, tmp_path: Pat
 
 
 def test_recording_from_a_stopped_node_fails_to_connect(tmp_path: Path) -> None:
-    # find a port that refuses connections
+    # Find a port on which connections are refused.
     with FakeNode() as stopped_node:
         port = stopped_node.port
     with (
@@ -211,13 +214,13 @@ def test_recording_from_a_stopped_node_fails_to_connect(tmp_path: Path) -> None:
 
 
 def test_a_node_to_record_that_refuses_connections(tmp_path: Path) -> None:
-    """The error names the node to record."""
+    """If the node to record refuses connections, the error names it."""
     node = FakeNode()
     with node:
         port = node.port
     recorder = Recorder(tmp_path / "run", port=port)
     with pytest.raises(RuntimeError, match="this Recorder is not running"):
-        # any use of the attribute
+        # any use of the attribute raises
         print(recorder.port)
     recorder.start()
     try:

@@ -1,4 +1,4 @@
-"""The simulated network, which is in memory, behaves like TCP with asyncio's sockets."""
+"""The simulated network, which exists only in memory, behaves like TCP with asyncio's sockets."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Client(Server):
 
 
 async def connected_pair(loop: SimulatedLoop, **tls: Any) -> tuple[Client, Server]:
-    """Return a connected client and its server."""
+    """Return a client and a server protocol that are connected with each other."""
     servers: list[Server] = []
 
     def make_server() -> Server:
@@ -56,7 +56,7 @@ async def connected_pair(loop: SimulatedLoop, **tls: Any) -> tuple[Client, Serve
     listener = loop.network.bind(SERVER, 80)
     listener.listen(make_server, tls.pop("server_tls", None))
     _, client = await loop.create_connection(Client, SERVER, 80, **tls)
-    # let the server accept the connection
+    # Let the server accept the connection.
     await asyncio.sleep(0.1)
     assert isinstance(client, Client)
     return client, servers[0]
@@ -71,7 +71,7 @@ def world(seed: int = 0, **settings: Any) -> SimulatedLoop:
 @pytest.mark.parametrize("seed", range(20))
 def test_bytes_arrive_in_order_and_a_slow_reader_pauses_the_writer(seed: int) -> None:
     loop = world(seed, fragments=0.5)
-    data = bytes(range(256)) * 8192  # 2 MiB
+    data = bytes(range(256)) * 8192  # 2 MiB, more than the buffers hold
 
     async def main() -> None:
         client, server = await connected_pair(loop)
@@ -82,7 +82,7 @@ def test_bytes_arrive_in_order_and_a_slow_reader_pauses_the_writer(seed: int) ->
         assert client.events == ["pause"]
         assert client.transport.get_write_buffer_size() > 1 << 20
         server.transport.resume_reading()
-        # seconds of the simulated clock
+        # These are seconds of the simulated clock.
         await asyncio.sleep(600)
         assert server.data == data
         assert client.events == ["pause", "resume"]
@@ -109,7 +109,7 @@ def test_a_reset_overtakes_the_data() -> None:
             return bytes(client.data), *client.events
 
         outcomes.add(loop.run(main(loop)))
-    # Depending on the seed, the data arrives before the reset or is lost.
+    # The seed decides whether the data arrives before the reset or is lost.
     assert outcomes == {
         (b"last words", "ConnectionResetError"),
         (b"", "ConnectionResetError"),
@@ -121,7 +121,7 @@ def test_bytes_on_a_cut_path_arrive_after_it_is_mended() -> None:
 
     async def main() -> None:
         client, server = await connected_pair(loop)
-        # Only bytes from the client to the server are lost.
+        # Bytes from the client to the server are lost, but not those in the other direction.
         loop.network.cut("10.1.0.1", SERVER, both_ways=False)
         client.transport.write(b"question")
         server.transport.write(b"news")
@@ -145,12 +145,13 @@ def test_a_host_without_power_is_silent_until_it_is_back() -> None:
         loop.network.lose_power(SERVER)
         client.transport.write(b"hello?")
         await asyncio.sleep(60)
-        # The client does not learn that its peer is gone.
+        # Nothing tells the client that its peer is gone.
         assert client.events == []
         assert server.events == ["ConnectionResetError"]
         loop.network.regain_power(SERVER)
         await asyncio.sleep(1)
-        # The host does not know the connection any more, and resets it.
+        # When the host has power again, it does not know the connection, and answers the client's
+        # data with a reset.
         assert client.events == ["ConnectionResetError"]
         assert not loop.network.links
 
@@ -180,12 +181,12 @@ def test_a_client_that_gives_up_leaves_nothing() -> None:
         async def main(loop: SimulatedLoop) -> None:
             loop.network.bind(SERVER, 80).listen(Server)
             task = asyncio.ensure_future(loop.create_connection(Client, SERVER, 80))
-            # a random time before, while or after the connection is established
+            # Cancel at a random time, before, during or after the connection is established.
             await asyncio.sleep(loop.random.random() * 0.002)
             if not task.cancel():
                 (await task)[0].close()
             await asyncio.sleep(1)
-            # The cancellation may have come too late.
+            # If the cancellation came too late, the connection was made, so close it.
             if task.done() and not task.cancelled():
                 task.result()[0].close()
                 await asyncio.sleep(1)

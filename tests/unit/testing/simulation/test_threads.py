@@ -1,4 +1,4 @@
-"""Threads that take turns in virtual time, and the blocking API in them."""
+"""Threads that take turns in virtual time, and programs with the blocking API in them."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class SimulatedWorld:
 
 
 def run_with_seed(seed: int) -> tuple[float, int, list[Any]]:
-    """Run three threads with one session; return the time, the number of turns, and what the
-    threads saw.
+    """Run three threads with one session, and return the virtual time, the number of turns, and
+    what the threads read.
     """
     world = SimulatedWorld(seed)
     reads: list[Any] = []
@@ -70,7 +70,7 @@ def run_with_seed(seed: int) -> tuple[float, int, list[Any]]:
             user(session, "c")
             for thread in threads:
                 thread.join()
-        # let the connections close
+        # Let the connections close first.
         world.threads.sleep(1.0)
         return "done"
 
@@ -86,7 +86,7 @@ def test_the_same_seed_gives_the_same_run() -> None:
 
 
 def test_results_callbacks_and_errors_of_futures() -> None:
-    """Futures have results, callbacks and timeouts in virtual time."""
+    """In virtual time, futures have their results, callbacks and timeouts."""
     world = SimulatedWorld(4)
     outcomes: list[Any] = []
 
@@ -105,7 +105,7 @@ def test_results_callbacks_and_errors_of_futures() -> None:
             assert 3.0 <= world.loop.time() - start < 3.5
 
     world.run(program)
-    # 20 results and one error
+    # There are 20 results and one error.
     assert len(outcomes) == 21
     assert isinstance(outcomes[-1], OperationTimedOut)
 
@@ -116,7 +116,7 @@ def read_for_ever(session: Any) -> None:
 
 
 def test_a_thread_that_waits_while_another_one_shuts_down() -> None:
-    """The waiting thread gets ConnectionShutdown."""
+    """If one thread shuts the cluster down, a thread that waits gets ConnectionShutdown."""
     for seed in range(10):
         world = SimulatedWorld(seed)
 
@@ -140,7 +140,8 @@ def test_locks_are_held_while_threads_wait() -> None:
             threads = [world.threads.start(cluster.connect) for _ in range(5)]
             for thread in threads:
                 thread.join()
-            # The first thread holds the cluster's lock until it is connected.
+            # The first thread holds the cluster's lock until it is connected; then the others get
+            # their sessions, too.
             assert {thread.result for thread in threads} == set(cluster.sessions)
             assert len(cluster.sessions) == 5
 
@@ -158,7 +159,7 @@ def test_nodes_are_waited_for_in_virtual_time() -> None:
             assert node.wait_for(lambda node: node.queries(NEVER), timeout=60.0)
             with pytest.raises(AssertionError, match=r"within 60\.0 s"):
                 node.wait_for(lambda node: False, timeout=60.0)
-            # Its timeout of one second passed while the node was waited for.
+            # While the thread waited for the node, the request's timeout of one second has passed.
             assert future.is_over
 
     world.run(program)
@@ -166,12 +167,12 @@ def test_nodes_are_waited_for_in_virtual_time() -> None:
 
 def test_threads_that_wait_for_each_other_are_stalled() -> None:
     loop = SimulatedLoop(7)
-    # attaches itself to the loop
+    # The network attaches itself to the loop.
     Network(loop)
     threads = SimulatedThreads(loop)
 
     with pytest.raises(Stalled):
-        # A waiter that nobody notifies.
+        # Nobody will ever notify this waiter.
         threads.run(threads.new_waiter().acquire)
     assert threads.alive == ["program 0"]
 
@@ -190,7 +191,7 @@ def test_a_cluster_that_is_not_shut_down_ends_with_the_simulation() -> None:
 
 def test_an_error_of_a_program_is_raised() -> None:
     loop = SimulatedLoop(9)
-    # attaches itself to the loop
+    # The network attaches itself to the loop.
     Network(loop)
 
     def program() -> None:
