@@ -11,7 +11,7 @@ from pathlib import Path
 __all__ = ["HOME", "copy_checkout", "translate_sources"]
 
 HOME = Path(__file__).resolve().parent.parent
-# The files and folders that a build of the driver and its tests need.
+# The files and folders of the checkout that a build of the driver and its tests need.
 PARTS = (
     "cassandra", "tests", "benchmarks", "setup.py", "pyproject.toml", "README.rst", "LICENSE",
     "turbocql_pytest.py",
@@ -19,7 +19,9 @@ PARTS = (
 
 
 def copy_checkout(folder: Path) -> None:
-    """Copy PARTS from the checkout into `folder`, without build products."""
+    """Copy the files and folders in PARTS from the checkout into `folder`, without the products of
+    builds.
+    """
     for part in PARTS:
         source = HOME / part
         if source.is_dir():
@@ -38,7 +40,7 @@ def translate_sources(folder: Path) -> list[Path]:
         interpreters and compilers.
     """
     copy_checkout(folder)
-    # `setup.extensions` calls Cython, which writes the C files; it compiles nothing.
+    # Calling `setup.extensions` makes Cython write the C files; nothing is compiled.
     subprocess.run(
         [sys.executable, "-c", "import setup; setup.extensions()"],
         cwd=folder,

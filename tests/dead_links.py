@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-# Other sites that pages may link to.
+# Other sites to which pages may link.
 ELSEWHERE = {
     "cassandra.apache.org",
     "docs.python.org",
@@ -23,7 +23,9 @@ ELSEWHERE = {
 
 
 class Page(HTMLParser):
-    """Collects the links of a page, and its anchors: the ids and names that links may lead to."""
+    """Collects the links of a page, and its anchors, which are the ids and names that links may
+    lead to.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,9 +43,9 @@ class Page(HTMLParser):
 
 
 def read(folder: Path) -> dict[Path, Page]:
-    """Parse the pages in `folder` and its subfolders, except Sphinx's pages of source code.
+    """Parse the pages in `folder` and its subfolders, but not Sphinx's pages of source code.
 
-    :returns: the parsed pages by their resolved paths.
+    :returns: the parsed pages, by their resolved paths.
     """
     pages = {}
     for path in sorted(folder.rglob("*.html")):
@@ -55,7 +57,7 @@ def read(folder: Path) -> dict[Path, Page]:
 
 
 def fault_of(link: str, path: Path, pages: dict[Path, Page]) -> str | None:
-    """Return what is wrong with a link in the page at `path`; None if nothing is."""
+    """Return what is wrong with a link of the page at `path`; None if nothing is."""
     url = urlsplit(link)
     if url.scheme in ("http", "https"):
         if url.scheme == "http":
@@ -63,7 +65,7 @@ def fault_of(link: str, path: Path, pages: dict[Path, Page]) -> str | None:
         return None if url.hostname in ELSEWHERE else "a site that is not in ELSEWHERE"
     if url.scheme:
         return None if url.scheme in ("mailto", "data") else f"scheme {url.scheme}"
-    # What remains is a link within the documentation: to a page, or to an anchor of this page.
+    # The link stays within the documentation: it leads to a page, or to an anchor of this page.
     target = (path.parent / unquote(url.path)).resolve() if url.path else path
     if target.is_dir():
         target = target / "index.html"
@@ -75,7 +77,7 @@ def fault_of(link: str, path: Path, pages: dict[Path, Page]) -> str | None:
 
 
 def dead_links(folder: Path) -> list[str]:
-    """Return "page: link: what is wrong" for each dead link of the pages in `folder`."""
+    """Return a line "page: link: what is wrong" for each dead link of the pages in `folder`."""
     pages = read(folder)
     faults = []
     for path, page in pages.items():

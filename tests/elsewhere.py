@@ -12,7 +12,8 @@ DIGITS = "decimals go through texts there, under sys.set_int_max_str_digits"
 BUILD = "extensions are for CPython"
 MESSAGE = "the interpreter's own message"
 
-# A test is skipped if its "path::name", relative to tests/unit, begins with one of these keys.
+# A test is skipped if its id, "path::name" relative to tests/unit, begins with one of these keys.
+# The values are the reasons.
 REASONS = {
     "aio/test_concurrent.py::test_an_error_is_not_held": COUNTS,
     "client/test_configuration.py::test_bad_settings_of_tls": MESSAGE,
@@ -48,6 +49,6 @@ REASONS = {
 
 
 def reason_of(node_id: str) -> str | None:
-    """Return why interpreters other than CPython skip a test; None if they run it."""
+    """Return the reason why interpreters other than CPython skip a test; None if they run it."""
     name = node_id.partition("tests/unit/")[2]
     return next((reason for prefix, reason in REASONS.items() if name.startswith(prefix)), None)

@@ -12,8 +12,8 @@ from pathlib import Path
 import cassandra
 
 HOME = str(Path(cassandra.__file__).parents[1])
-# For code that also imports from `tests`. HOME comes first, because the checkout that contains
-# `tests` may have another `cassandra`.
+# The import path for code that also imports from `tests`. HOME comes first, because the checkout
+# that contains `tests` may have another `cassandra`.
 WITH_TESTS = {"PYTHONPATH": os.pathsep.join((HOME, str(Path(__file__).resolve().parents[1])))}
 
 

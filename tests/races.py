@@ -28,7 +28,7 @@ FLAGS = ("-fsanitize=thread", "-shared", "-fPIC", "-O1", "-g", "-fno-omit-frame-
 
 
 def sanitized_interpreter() -> str:
-    """Return the path of the interpreter with ThreadSanitizer; build it if it does not exist."""
+    """Return the path of the interpreter with ThreadSanitizer. If it does not exist, build it."""
     completed = subprocess.run(
         [str(HOME / "tools" / "build_python"), VERSION],
         stdout=subprocess.PIPE,
@@ -41,9 +41,9 @@ def sanitized_interpreter() -> str:
 
 
 def without_address_randomization() -> list[str]:
-    """Return the command prefix that turns address space layout randomization off.
+    """Return the beginning of a command that switches address space layout randomization off.
 
-    ThreadSanitizer needs fixed addresses. The prefix is empty if there is no ``setarch``.
+    ThreadSanitizer needs fixed addresses. The list is empty if there is no ``setarch``.
     """
     command = shutil.which("setarch")
     return [command, "-R"] if command is not None else []
@@ -52,7 +52,7 @@ def without_address_randomization() -> list[str]:
 def build_modules(python: str, folder: Path) -> None:
     """Build the compiled modules with ThreadSanitizer.
 
-    :param python: the path of the interpreter that they are for.
+    :param python: the path of the interpreter that will use them.
     :param folder: a folder for the copy of the checkout, which then contains the modules.
     """
     sources = translate_sources(folder)
@@ -79,7 +79,9 @@ def build_modules(python: str, folder: Path) -> None:
 
 
 def main() -> int:
-    """Build the modules, and run the threads; return their exit status: 66 for a race."""
+    """Build the modules and run the threads, and return their exit status, which is 66 if there was
+    a race.
+    """
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""Makes prepared statements without a server, with plans of either implementation."""
+"""Prepared statements that are made without a server, with bind plans of either implementation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.conftest import Twins
 def prepared_insert(
     twins: Twins, columns: Sequence[Column], routing_key_indexes: Sequence[int]
 ) -> PreparedStatement:
-    """Return a real `PreparedStatement` of an INSERT whose parameters are `columns`.
+    """Return a real `PreparedStatement` of an INSERT whose bind markers are `columns`.
 
     :param twins: the implementation that binds its values.
     :param routing_key_indexes: the positions of the partition key's columns.

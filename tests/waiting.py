@@ -1,4 +1,4 @@
-"""Functions that wait for a condition which other threads or tasks make true."""
+"""Functions that wait until other threads or tasks have made a condition true."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 __all__ = ["WAIT", "cancelled_after", "until", "until_on_loop"]
 
-# Seconds after which a wait fails. A test that passes never waits that long, even on a slow machine
-# under load.
+# Seconds after which a wait counts as failed. A test that passes never waits that long, even on a
+# slow machine under load.
 WAIT = 60.0
 _PAUSE = 0.001
 
@@ -22,7 +22,7 @@ def until(
     pause: float = _PAUSE,
     reason: Callable[[], str] = lambda: "",
 ) -> Any:
-    """Wait until `condition` returns a true value, and return this value.
+    """Wait until `condition` returns a true value, and return that value.
 
     :param seconds: after this time, the function raises an AssertionError.
     :param pause: seconds between two calls of `condition`. Increase it if a call is expensive, for
@@ -50,7 +50,7 @@ async def until_on_loop(condition: Callable[[], Any], seconds: float = WAIT) -> 
 async def cancelled_after(turns: int, begin: Callable[[], Awaitable[Any]]) -> bool:
     """Await the result of `begin` in a task, and cancel the task after `turns` turns of the loop.
 
-    Wait until the task has ended. If it raised an error, raise this error.
+    Wait until the task has ended. If it raised an error, raise that error.
 
     :returns: True if the task had ended before it was cancelled.
     """
@@ -65,7 +65,7 @@ async def cancelled_after(turns: int, begin: Callable[[], Awaitable[Any]]) -> bo
     task.cancel()
     done, _ = await asyncio.wait({task}, timeout=WAIT)
     assert done
-    # Raises the error of the task, if it has one.
+    # If the task raised an error, this raises it.
     if not task.cancelled():
         task.result()
     return had_ended

@@ -1,4 +1,4 @@
-"""Fixtures of all unit tests: a check for open resources, event loops, and virtual time."""
+"""Fixtures of all unit tests: a check for resources left open, event loops, and virtual time."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ watch()
 
 @pytest.fixture(params=LOOPS)
 def loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Loops:
-    """Each kind of loop; the driver's own threads use the same kind."""
+    """Run the test with each kind of event loop. The driver's own threads use the same kind."""
     if request.param == "asyncio":
-        monkeypatch.setitem(sys.modules, "uvloop", None)  # makes its import fail
+        monkeypatch.setitem(sys.modules, "uvloop", None)  # this makes importing uvloop fail
     return Loops(request.param)
 
 
@@ -36,7 +36,7 @@ def simulated(monkeypatch: pytest.MonkeyPatch) -> Iterator[Simulated]:
     threads.
     """
     simulation = Simulated()
-    # Fake nodes would start their own thread with a loop; run them on the simulated loop instead.
+    # By default, fake nodes start a thread with a loop. Run them on the simulated loop instead.
     for module in ("node", "cluster"):
         monkeypatch.setattr(
             f"cassandra.testing.fake.{module}.NodeThread", lambda _: simulation.thread
@@ -55,14 +55,14 @@ def _is_simulated(item: Any) -> bool:
 
 @pytest.fixture(autouse=True)
 def _virtual_time(request: pytest.FixtureRequest) -> None:
-    # This must come before all other fixtures of the test, which may start nodes.
+    # Put this fixture before all others of the test, because they may start nodes.
     if _is_simulated(request.node):
         request.getfixturevalue("simulated")
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Any]:
-    """Run coroutines of tests that are marked ``simulated`` in virtual time."""
+    """Run coroutines in virtual time if their test is marked ``simulated``."""
     if _is_simulated(item):
         return {"simulated": current_loop}
     return {"asyncio": asyncio.new_event_loop}

@@ -1,5 +1,5 @@
-"""The loops for tests of shutdowns, forks and timeouts: uvloop's if it is installed, and asyncio's
-own.
+"""The kinds of event loops for tests of shutdowns, forks and timeouts: asyncio's own and, if it is
+installed, uvloop's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LOOPS = ["asyncio", "uvloop"] if importlib.util.find_spec("uvloop") is not None 
 
 
 class Loops:
-    """One kind of loop for both APIs; `name` is "asyncio" or "uvloop"."""
+    """One kind of loop, which both APIs use. `name` is "asyncio" or "uvloop"."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -31,7 +31,7 @@ class Loops:
 
 
 def run_on(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run `coroutine`, then close `loop`."""
+    """Run `coroutine` on `loop`, and then close `loop`."""
     try:
         return loop.run_until_complete(coroutine)
     finally:

@@ -1,4 +1,6 @@
-"""Virtual time for tests that wait: the fixture and the marker `simulated`."""
+"""Virtual time for tests that wait: the class `Simulated` behind the fixture and the marker
+`simulated`.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,14 @@ __all__ = ["APIS", "LONGEST", "Simulated", "current_loop"]
 T = TypeVar("T")
 
 APIS = ("blocking", "aio")
-# virtual seconds; a call of a test that takes longer is treated as one that never ends
+# virtual seconds; a call that takes longer is considered to hang
 LONGEST = 100_000.0
 
 
 class Simulated:
-    """A simulated loop with a network, on which nodes and the driver run.
+    """A simulated loop with a simulated network, on which the nodes and the driver run.
 
-    :param seed: decides all latencies and orders.
+    :param seed: decides all latencies and the order of events.
     """
 
     def __init__(self, seed: int = 1) -> None:
@@ -33,7 +35,7 @@ class Simulated:
 
     @property
     def now(self) -> float:
-        """The virtual time, in seconds."""
+        """Return the virtual time, in seconds."""
         return self.loop.time()
 
     def nodes(self, count: Any, **settings: Any) -> FakeCluster:
@@ -45,16 +47,16 @@ class Simulated:
         return FakeNode(address="10.0.0.1", thread=self.thread, **settings)
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine, with the asyncio API."""
+        """Run a coroutine, which may use the asyncio API."""
         return self.loop.run(coroutine, LONGEST)
 
     def run_threads(self, *programs: Callable[[], Any]) -> list[Any]:
-        """Run each program in its own thread, with the blocking API."""
+        """Run each program in its own simulated thread, where it may use the blocking API."""
         self.threads = SimulatedThreads(self.loop)
         return self.threads.run(*programs, timeout=LONGEST)
 
     def connect(self, api: str, **settings: Any) -> None:
-        """Connect a cluster, and shut it down.
+        """Connect a cluster with one of the APIs, and shut it down.
 
         :param api: one of `APIS`.
         """
@@ -73,7 +75,9 @@ class Simulated:
             self.run(connect_on_the_loop())
 
     def check(self) -> None:
-        """Close the loop; check that no callback failed and all simulated threads have ended."""
+        """Close the loop, and check that no callback has failed and that all simulated threads have
+        ended.
+        """
         self.loop.close()
         assert self.loop.faults == []
         assert self.threads is None or self.threads.alive == []
@@ -84,6 +88,6 @@ current: Simulated | None = None
 
 
 def current_loop() -> SimulatedLoop:
-    """Return the loop of the running test."""
+    """Return the loop on which the current test runs."""
     assert current is not None
     return current.loop

@@ -30,7 +30,7 @@ def test_startup_messages_have_the_applications_name_version_and_id() -> None:
         {"application_info": ApplicationInfo("shop", "1.2", str(client_id))},
     ):
         options = startups(**settings)
-        # the control connection, and the connection of the pool
+        # These are from the control connection and the connection of the pool.
         assert len(options) == 2
         for startup_options in options:
             assert names.items() <= startup_options.items()

@@ -1,5 +1,5 @@
-"""The package warns at import if its compiled modules were built from other sources than those
-beside them.
+"""The package warns at import if its compiled modules were built from other sources than those next
+to them.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def test_an_import_warns_of_changed_sources_and_names_the_build_command(tmp_path
     ignored = shutil.ignore_patterns("*.c", "__pycache__")
     shutil.copytree(PACKAGE, tmp_path / "cassandra", ignore=ignored)
     directory = tmp_path / "cassandra" / "_accel"
-    (directory / "codecs.pyx").touch()  # an installed wheel has no sources
-    # as after a build
+    (directory / "codecs.pyx").touch()  # an installed wheel has no sources, so create one
+    # Write the stamp, as a build does.
     stamped(directory)
     environment = {"CASS_DRIVER_IMPL": "", "PYTHONPATH": os.fspath(tmp_path)}
     code = "import cassandra; print(cassandra.implementation, cassandra.__file__)"
@@ -99,7 +99,7 @@ def test_an_import_warns_of_changed_sources_and_names_the_build_command(tmp_path
     assert process.stdout.split()[0] == "c"
     assert "cassandra._accel was built from other sources (codecs.pyx" in process.stderr
     assert REBUILD in process.stderr
-    # The Python implementation loads no compiled modules, so it does not warn.
+    # The Python implementation loads no compiled modules, so there is nothing to warn of.
     assert run_python(code, {**environment, "CASS_DRIVER_IMPL": "python"}).stderr == ""
 
 

@@ -1,5 +1,5 @@
-"""No misuse of the public API crashes the process: overwritten attributes, wrong arguments, values
-that change the object being read.
+"""No misuse of the public API crashes the process: overwritten attributes, wrong arguments, or
+values that change the object being read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.processes import WITH_TESTS, run_python
     ],
 )
 def test_the_process_lives(part: str) -> None:
-    """Each part of `abuse` ends without a crash."""
+    """Each part of the program `abuse` ends without a crash of its process."""
     code = f"import sys; sys.argv[1:] = [{part!r}]\nfrom tests.unit import abuse\nabuse.main()"
     done = run_python(code, {**WITH_TESTS, "CASS_DRIVER_IMPL": "c"}, timeout=300)
     assert (done.returncode, done.stdout.split()) == (0, [part]), done.stderr[-3000:]

@@ -1,4 +1,4 @@
-"""The clock of timestamps never repeats a value, and reports drift."""
+"""The clock of client-side timestamps never returns a value twice, and reports drift."""
 
 from __future__ import annotations
 
@@ -67,10 +67,13 @@ def test_threads_never_get_the_same_value(twins: Twins) -> None:
 
 
 def test_a_lock_that_an_interrupt_left_held_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the Python twin is tested: no signal handler can raise inside the compiled one."""
+    """If an interrupt has left the clock's lock held, it is replaced.
+
+    Only the Python twin is tested: no signal handler can raise inside the compiled one.
+    """
     monkeypatch.setattr("cassandra.clock._LOST_AFTER", 0.01)
     clock = MicrosecondClock(10**6, lambda now, last: None)
-    # An interrupt may leave the lock held by nobody.
+    # Hold the lock as an interrupt may leave it: nobody will release it.
     clock._lock.acquire()
     first = clock.next()
     assert clock.next() > first

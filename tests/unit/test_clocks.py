@@ -1,4 +1,4 @@
-"""`cassandra._clocks` reads the system's clocks, or virtual ones in a simulation."""
+"""`cassandra._clocks` reads the clocks of the system or, in a simulation, virtual ones."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ def test_on_a_simulated_loop_the_clocks_are_virtual() -> None:
         assert (wall, monotonic) == (loop.wall_time_ns(), loop.time())
         loop.step_wall_clock(-7200)
         assert _clocks.wall_time_ns() == wall - 7200 * SECOND
-        # A step of the wall clock does not change this clock.
+        # Changing the wall clock does not affect this clock.
         assert _clocks.monotonic() == monotonic
 
     loop.run(main())
-    # After the simulation, the clock is that of the system.
+    # After the simulation, the system's clock is in use again.
     assert _clocks.wall_time_ns() >= time.time_ns() - 60 * SECOND
 
 
 def test_in_a_simulated_thread_the_clocks_are_virtual() -> None:
     loop = SimulatedLoop(1)
-    # attaches itself to the loop
+    # The network attaches itself to the loop.
     Network(loop)
     times: list[tuple[Any, ...]] = []
 
@@ -81,12 +81,13 @@ def test_the_mappers_relative_timestamps_use_the_virtual_clock() -> None:
 def timestamp_in_simulation(
     generator: MonotonicTimestampGenerator | None, seed: int
 ) -> tuple[int, int]:
-    """Execute a statement in a simulation; return its timestamp and the virtual time.
+    """Execute a statement in a simulation, and return its client-side timestamp and the virtual
+    time.
 
     Both are in microseconds.
     """
     loop = SimulatedLoop(seed)
-    # attaches itself to the loop
+    # The network attaches itself to the loop.
     Network(loop)
 
     async def main() -> tuple[int, int]:
@@ -95,7 +96,7 @@ def timestamp_in_simulation(
                 fake.contact_points, port=fake.port, timestamp_generator=generator
             )
             session = await cluster.connect()
-            # Each run's clock is ahead of that of the previous run.
+            # The clock of each run is ahead of that of the run before it.
             loop.step_wall_clock(seed * 3600)
             await session.execute("SELECT 1 FROM t")
             await cluster.shutdown()
@@ -126,7 +127,7 @@ def test_a_generator_used_in_a_simulation_reads_the_systems_clock_outside() -> N
 
 def test_a_blocking_cluster_takes_timestamps_from_the_virtual_clock() -> None:
     loop = SimulatedLoop(1)
-    # attaches itself to the loop
+    # The network attaches itself to the loop.
     Network(loop)
 
     def program() -> None:

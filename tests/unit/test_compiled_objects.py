@@ -17,7 +17,7 @@ ENV = {**WITH_TESTS, "CASS_DRIVER_IMPL": "c"}
 has_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
 
-# pytest's worker processes check a quarter of the classes each, at the same time.
+# Each of pytest's worker processes checks a quarter of the classes, at the same time as the others.
 QUARTERS = 4
 
 

@@ -44,7 +44,7 @@ def check(results: Any) -> None:
 
 
 def test_blocking(node: FakeNode) -> None:
-    """Each blocking function returns rows of the given class."""
+    """Each blocking function returns rows that are instances of the given class."""
     with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
         check(execute_concurrent(session, STATEMENTS, row_type=Item))
         check(
@@ -67,7 +67,7 @@ def test_blocking(node: FakeNode) -> None:
 
 
 async def test_awaited(node: FakeNode) -> None:
-    """The methods of `cassandra.aio` return rows of the given class."""
+    """The methods of `cassandra.aio` return rows that are instances of the given class."""
     async with aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
         outcomes = [
@@ -97,7 +97,7 @@ def test_an_error_that_the_retry_policy_ignores_is_an_empty_result() -> None:
             session = cluster.connect()
             prepared = session.prepare(WRITE)
             outcomes = list(execute_concurrent_with_args(session, prepared, [(1,), (2,)]))
-            # one result of execute(), and those of the two outcomes
+            # There are one result of execute(), and the results of two outcomes.
             results = [session.execute(prepared, (0,)), *(result for _, result in outcomes)]
     assert [success for success, _ in outcomes] == [True, True]
     for result in results:

@@ -1,4 +1,4 @@
-"""The error of a statement in `execute_concurrent` names its row, which is its index."""
+"""If a statement of `execute_concurrent` fails, the error names its row, which is its index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of commands that connect, and the settings that they become."""
+"""Options of the commands that connect to a cluster, and the settings that they become."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_without_options() -> None:
 
 
 def test_options_of_a_second_cluster() -> None:
-    """Options with a prefix become settings of their own."""
+    """Options with a prefix become the settings of a second cluster."""
     settings = settings_of("--to-port", "5", "--to-hosts", "a", "b", prefix="to-")
     assert (settings["port"], settings["contact_points"]) == (5, ["a", "b"])
 
@@ -43,8 +43,8 @@ def test_the_help_tells_the_clusters_apart(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_tls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each option of TLS sets up the context: authority, certificate, and check of the host
-    name.
+    """Each option about TLS affects the context: its authority, its certificate, and whether host
+    names are checked.
     """
     contexts: list[Any] = []
 
@@ -78,7 +78,7 @@ def password(**settings: Any) -> Any:
 
 
 def test_ways_to_give_a_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is read from a file, from the environment or from the terminal."""
+    """A password can be read from a file, from the environment or from the terminal."""
     path = tmp_path / "password"
     path.write_text("of file\n")
     monkeypatch.setenv("SECRET", "of environment")
@@ -87,7 +87,7 @@ def test_ways_to_give_a_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(KeyError) as missing:
         settings_of("--user", "u", "--password-env", "NOTHING")
     assert reason_of(missing.value) == "the environment has no variable 'NOTHING'"
-    # Without a terminal, nobody can be asked.
+    # Without a terminal, nobody can be asked for a password.
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: False))
     with pytest.raises(ValueError, match="user 'u' needs a password: give --password-env") as error:
         settings_of("--user", "u")

@@ -1,4 +1,4 @@
-"""Consistency levels: native_protocol_v5.spec, section 3, [consistency]."""
+"""Consistency levels, as native_protocol_v5.spec describes them in section 3, [consistency]."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAMES = [
 
 
 def test_numbers_and_names() -> None:
-    """Each level has the number of the specification."""
+    """Each level has the number that the specification gives it."""
     assert ConsistencyLevel.name_to_value == {name: number for number, name in enumerate(NAMES)}
     assert ConsistencyLevel.value_to_name == dict(enumerate(NAMES))
     assert [getattr(ConsistencyLevel, name) for name in NAMES] == list(range(len(NAMES)))
@@ -28,7 +28,7 @@ def test_serial_levels() -> None:
 
 
 def test_names_for_messages() -> None:
-    """Levels that are not set or unknown have a text too."""
+    """Levels that are unknown or not set have a text for messages, too."""
     assert [consistency_value_to_name(value) for value in (4, None, 99)] == [
         "QUORUM",
         "Not Set",

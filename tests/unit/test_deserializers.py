@@ -1,4 +1,4 @@
-"""Deserializers by the names that applications use."""
+"""Deserializers can be found by the names that applications use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from cassandra import cqltypes, deserializers
 
 
 def test_deserializers() -> None:
-    """Deserializers are found by type and decode values; null and empty numbers are None."""
+    """A deserializer is found by its type and decodes values; for null and empty numbers it returns
+    None.
+    """
     deserializer = deserializers.find_deserializer(cqltypes.Int32Type)
     assert deserializer.deserialize_bytes(bytes.fromhex("00000005"), 4) == 5
     assert deserializer.from_binary(None) is None
@@ -30,14 +32,14 @@ def test_deserializers() -> None:
     "name", ["DesInt32Type", "DesBytesTypeByteArray", "DesMapType", "TimeUUIDType", "TimestampType"]
 )
 def test_older_names_of_deserializers(name: str) -> None:
-    """Each name is a class of deserializers, and unknown names are errors."""
+    """Each older name is a class of deserializers; an unknown name is an error."""
     assert issubclass(getattr(deserializers, name), deserializers.Deserializer)
     with pytest.raises(AttributeError):
         deserializers.DesNothing  # noqa: B018
 
 
 def test_arrays_of_objects() -> None:
-    """`obj_array` returns an array with the list's objects."""
+    """`obj_array` returns an array that contains the list's objects."""
     array: Any = deserializers.obj_array([[1], None])
     assert array.dtype == object
     assert list(array) == [[1], None]

@@ -1,4 +1,4 @@
-"""The encoder turns Python values into CQL literals."""
+"""The encoder, which turns Python values into CQL literals."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ LITERALS: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("value", "literal"), LITERALS)
 def test_literals(value: Any, literal: str) -> None:
-    """Each value becomes the literal beside it, also with `as_text_type`."""
+    """Each value becomes the expected literal, by `as_text_type`, too."""
     assert Encoder().cql_encode_all_types(value) == literal
     assert Encoder().cql_encode_all_types(value, as_text_type=True) == literal
 
@@ -107,7 +107,7 @@ def test_entries_of_an_encoders_mapping_can_be_replaced() -> None:
 
 
 def test_quoting() -> None:
-    """Strings are quoted, with doubled apostrophes; other values are not."""
+    """Strings are quoted and their apostrophes doubled. Other values are not quoted."""
     assert cql_quote("a'b") == "'a''b'"
     assert (cql_quote(0), cql_quote(1.5), cql_quote(None)) == ("0", "1.5", "None")
     assert Encoder().cql_encode_all_types(Point(1, 2)) == "'POINT (1 2)'"
@@ -122,7 +122,7 @@ def test_an_application_can_map_its_enum_classes() -> None:
         "'word'",
     )
     encoder.mapping[enum.Enum] = lambda member: "member"
-    # An entry for a base class applies to its subclasses.
+    # An entry for a base class is also used for its subclasses.
     assert encoder.cql_encode_all_types(Plain.WORD) == "member"
 
 

@@ -41,7 +41,7 @@ MESSAGES: list[tuple[BaseException, str]] = [
     ("error", "text"), MESSAGES, ids=[type(error).__name__ for error, _ in MESSAGES]
 )
 def test_the_message_of_each_error(error: BaseException, text: str) -> None:
-    """Each error has the text beside it."""
+    """Each error has the expected message."""
     assert str(error) == text
 
 
@@ -66,7 +66,7 @@ def test_errors_of_the_server_have_its_fields() -> None:
     assert (unavailable.consistency, unavailable.required_replicas) == (4, 2)
     assert unavailable.alive_replicas == 1
     assert "consistency" in str(unavailable)
-    # 4 is the number of QUORUM.
+    # In the message, 4 is the number of QUORUM.
     assert "QUORUM" in str(unavailable)
     read_timeout: Any = errors.ReadTimeout("late", data_retrieved=True, required_responses=2)
     assert (read_timeout.data_retrieved, read_timeout.required_responses) == (True, 2)
@@ -75,7 +75,7 @@ def test_errors_of_the_server_have_its_fields() -> None:
 
 
 def test_base_classes_of_errors() -> None:
-    """Each error has the documented base classes."""
+    """Each error has the base classes that the documentation names."""
     assert issubclass(errors.LoginRefused, errors.NoHostAvailable)
     assert issubclass(errors.LoginRefused, errors.AuthenticationFailed)
     assert issubclass(errors.DecodeError, ValueError)

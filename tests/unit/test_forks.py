@@ -1,4 +1,4 @@
-"""Every lock that outlives a call is replaced in a forked child."""
+"""Every lock that lives longer than one call is replaced in a forked child."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import cassandra
 
 ROOT = Path(cassandra.__file__).parent
 
-# Files whose locks a forked child never needs, because they live for one call, or belong to objects
-# that only the parent uses. The comment after each file says which.
+# A forked child never needs the locks of these files, because they live for one call only, or
+# belong to objects that only the parent uses. A comment at each file says which.
 NOT_NEEDED_IN_CHILDREN = {
-    # a lock for one prefetched page, which comes through the parent's connections
+    # a lock for one page that is requested ahead, through the parent's connections
     "client/paging.py",
     "concurrent.py",  # a lock for one call of execute_concurrent
     "engine/events.py",  # a lock for one execution
@@ -27,7 +27,10 @@ LOCK = re.compile(r"= (?:threading\.)?(?:R?Lock|Condition)\(")
 
 
 def test_nobody_uses_cached_property() -> None:
-    """Before Python 3.12, cached_property has a lock, which a forked child cannot replace."""
+    """No code uses cached_property.
+
+    Before Python 3.12 it contains a lock, which a forked child cannot replace.
+    """
     assert [
         path for path in ROOT.rglob("*.py") if "import cached_property" in path.read_text()
     ] == []

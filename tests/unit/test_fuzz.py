@@ -1,4 +1,5 @@
-"""The fuzzers run briefly: on the whole corpus, and on mutations made from one random seed.
+"""The fuzzers run for a short time: on the whole corpus, and on mutations that are made from one
+random seed.
 
 ``python tests/fuzz`` runs them for minutes.
 """
@@ -22,13 +23,15 @@ def test_both_implementations_agree_on_the_corpus() -> None:
 
 
 def test_mutations_of_values_and_pages() -> None:
-    """Both implementations agree on mutated input, some of which raises errors."""
+    """For mutated values and pages, both implementations return the same results or raise the same
+    errors.
+    """
     assert fuzz_codecs.fuzz(2000, 1, True)["error"] > 0
     assert fuzz_columns.fuzz(500, 1, True)["error"] > 0
 
 
 def test_mutations_of_frames_messages_and_rows() -> None:
-    """Both implementations agree on mutated input."""
+    """For mutated frames, messages and rows, both implementations agree."""
     source = random.Random(1)
     assert fuzz_frames.run_frames([twin("frame", impl) for impl in IMPLS], 300, source) == 300
     assert fuzz_frames.run_messages(1000, source) == 1000

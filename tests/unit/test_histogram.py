@@ -24,7 +24,7 @@ def test_percentiles_are_at_most_seven_percent_too_high(percent: float) -> None:
 
 
 def test_the_first_and_last_buckets() -> None:
-    """Times below and above the range are in them."""
+    """Times below the range are counted in the first bucket, and times above it in the last."""
     assert (bucket_of(0.0), bucket_of(1e-9)) == (0, 0)
     assert bucket_of(1e12) == BUCKETS - 1
     assert percentile_of([0] * BUCKETS, 99) == 0.0

@@ -1,4 +1,4 @@
-"""Modules can be imported at run time while another thread forks."""
+"""A module can be imported at run time even while another thread forks."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ def fork(in_child):
 
 
 def test_a_fork_waits_for_an_import(tmp_path: Path) -> None:
-    """Otherwise the child would find the module's import lock held by a thread that it does not
-    have.
+    """A fork waits until an import in another thread has ended.
+
+    Otherwise the child would find the module's import lock held by a thread that does not exist
+    there.
     """
     (tmp_path / "slow.py").write_text(
         "import threading, time, __main__\n__main__.begun.set()\ntime.sleep(0.2)\ndone = True\n"
@@ -67,7 +69,7 @@ print(_imports.import_module("forks").status, _imports._importers)
 """
     )
     process = run_python(code)
-    # the exit status of the child, and no import under way
+    # The program prints the exit status of the child, and that no import is under way.
     assert process.stdout.split() == ["0", "[]"], process.stderr
 
 
@@ -89,7 +91,7 @@ os._exit(0)
 """
     )
     process = run_python(code)
-    # the exit status of the child, and the import that never ends
+    # The program prints the exit status of the child, and the import that never ends.
     assert process.stdout.split() == ["0", "1"], process.stderr
 
 

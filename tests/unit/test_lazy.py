@@ -1,4 +1,4 @@
-"""Names that are imported at their first use."""
+"""Names that modules import only when they are first used."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_compatible_reexports_are_lazy_names(
 
 
 class Home:
-    """The class whose attributes `lazy_base` copies at the first use."""
+    """The class whose attributes `lazy_base` copies to a base when that is first used."""
 
     number = 5
 
@@ -119,7 +119,7 @@ def test_attributes_set_on_an_instance_are_kept(base: Any, is_loaded: bool) -> N
     del first.hello
     assert first.hello("you") == "Derived you"
     with pytest.raises(AttributeError):
-        # The instance has no attribute of its own any more.
+        # Without its own attribute, the instance has that of its class again.
         del first.hello
     with pytest.raises(AttributeError):
         first.read_only = 8

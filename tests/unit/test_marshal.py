@@ -1,4 +1,4 @@
-"""Packing and unpacking of numbers, compared with bytes written by hand."""
+"""How numbers are packed and unpacked, compared with bytes written by hand."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from hypothesis import given, strategies as st
 
 from cassandra import marshal
 
-# native_protocol_v5.spec, section 3, [unsigned vint]: the number of leading 1 bits in the first
-# byte is the number of bytes that follow it.
+# An [unsigned vint] as native_protocol_v5.spec, section 3, describes it: the number of leading 1
+# bits in the first byte says how many bytes follow it.
 UVINTS = [
     (0, "00"),
     (127, "7f"),
@@ -27,7 +27,7 @@ UVINTS = [
 
 @pytest.mark.parametrize(("value", "expected"), UVINTS)
 def test_unsigned_vints(value: int, expected: str) -> None:
-    """Each number is packed to the bytes beside it; truncated bytes are refused."""
+    """Each number is packed to the expected bytes. Truncated bytes are refused."""
     assert marshal.uvint_pack(value).hex() == expected
     assert marshal.uvint_unpack(bytes.fromhex(expected) + b"rest") == (value, len(expected) // 2)
     for size in range(len(expected) // 2):
@@ -37,13 +37,13 @@ def test_unsigned_vints(value: int, expected: str) -> None:
 
 @pytest.mark.parametrize("value", [-1, 1 << 64])
 def test_unsigned_vints_out_of_range(value: int) -> None:
-    """The error names the number."""
+    """If a number is out of range, the error names it."""
     with pytest.raises(ValueError, match=str(value)):
         marshal.uvint_pack(value)
 
 
 def test_zig_zag() -> None:
-    """Small negative numbers become small unsigned ones."""
+    """Zigzag encoding turns small negative numbers into small unsigned ones."""
     assert [marshal.encode_zig_zag(n) for n in (0, -1, 1, -2, 2)] == [0, 1, 2, 3, 4]
     assert marshal.encode_zig_zag(-(1 << 63)) == (1 << 64) - 1
     assert marshal.decode_zig_zag((1 << 64) - 1) == -(1 << 63)
@@ -68,14 +68,14 @@ def test_vints_there_and_back(values: list[int]) -> None:
     ],
 )
 def test_varints(value: int, expected: str) -> None:
-    """Each number is packed to the bytes beside it, and unpacked from them."""
+    """Each number is packed to the expected bytes, and unpacked from them."""
     assert marshal.varint_pack(value).hex() == expected
     assert marshal.varint_unpack(bytes.fromhex(expected)) == value
 
 
 def test_fixed_widths() -> None:
-    """Numbers of fixed width are packed and unpacked in big-endian order, if the name does not say
-    otherwise.
+    """Numbers of a fixed width are packed and unpacked in big-endian order, unless the function's
+    name says otherwise.
     """
     assert marshal.int64_pack(-2).hex() == "fffffffffffffffe"
     assert marshal.int32_pack(1).hex() == "00000001"

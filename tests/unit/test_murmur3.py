@@ -15,14 +15,14 @@ from hypothesis import given, strategies as st
 from cassandra import _impl, murmur3
 from tests.conftest import Twins
 
-# The first half of MurmurHash3 x64 128, which is the token of a text partition key.
+# This is the first half of MurmurHash3 x64 128, which is the token of a partition key of one text.
 KNOWN = [(b"", 0), (b"123", -7468325962851647638)]
 
 
 @pytest.mark.parametrize("hash_of", [murmur3.murmur3, murmur3.python_murmur3])
 @pytest.mark.parametrize(("data", "token"), KNOWN)
 def test_known_hashes(hash_of: Any, data: bytes, token: int) -> None:
-    """Bytes, bytearrays and memoryviews have the known hash."""
+    """Bytes, bytearrays and memoryviews have the hash that is known for them."""
     assert hash_of(data) == token
     assert hash_of(bytearray(data)) == token
     assert hash_of(memoryview(data)) == token
@@ -30,7 +30,7 @@ def test_known_hashes(hash_of: Any, data: bytes, token: int) -> None:
 
 @pytest.mark.parametrize(("data", "token"), KNOWN)
 def test_known_tokens(twins: Twins, data: bytes, token: int) -> None:
-    """Partition keys have the known token."""
+    """Partition keys have the token that is known for them."""
     assert twins.ring.token_of(data) == token
 
 
@@ -53,7 +53,7 @@ def test_the_public_function_is_the_compiled_one_if_in_use() -> None:
 
 
 def test_helpers_of_the_python_hash() -> None:
-    """The helpers return signed 64-bit numbers."""
+    """The helper functions of the Python hash return signed 64-bit numbers."""
     assert murmur3.body_and_tail(b"\x01" + bytes(15) + b"\xff") == ((1, 0), (-1,), 17)
     assert murmur3.rotl64(1, 63) == -(1 << 63)
     assert murmur3.truncate_int64(1 << 63) == -(1 << 63)

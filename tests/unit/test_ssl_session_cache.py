@@ -1,4 +1,4 @@
-"""The cache keeps TLS sessions that can be resumed."""
+"""The cache keeps TLS sessions as long as they can be resumed."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def test_a_session_is_returned_for_its_context_until_it_expires() -> None:
     assert cache.get("a", CONTEXT) is fresh_session
     assert cache.get("b", CONTEXT) is None
     assert cache.get("a", OTHER) is None
-    assert len(cache) == 0  # the session was made with another context, so the cache has dropped it
-    # older than the session's timeout
+    assert len(cache) == 0  # the session belongs to another context, so the cache has dropped it
+    # The session is older than its own timeout.
     cache.put("a", CONTEXT, session(age=101))
     assert cache.get("a", CONTEXT) is None
     assert len(cache) == 0
@@ -45,7 +45,7 @@ def test_a_full_cache_drops_the_least_recently_used_session() -> None:
     cache = SSLSessionCache(2)
     for key in "ab":
         cache.put(key, CONTEXT, session())
-    # "a" was used after "b" now.
+    # Now "a" was used later than "b".
     cache.get("a", CONTEXT)
     cache.put("c", CONTEXT, session())
     assert [cache.get(key, CONTEXT) is not None for key in "abc"] == [True, False, True]
@@ -65,6 +65,6 @@ def test_an_empty_cache_is_true() -> None:
 
 @pytest.mark.parametrize(("size", "error"), [(0, ValueError), (True, TypeError), ("5", TypeError)])
 def test_sizes(size: Any, error: type[Exception]) -> None:
-    """The size must be a positive integer."""
+    """The size of the cache must be a positive integer."""
     with pytest.raises(error, match="max_size"):
         SSLSessionCache(size)

@@ -1,5 +1,6 @@
-"""Work that is written as a generator of steps: `drive` performs the steps in blocking code, and
-`adrive` awaits them.
+"""Work that is written as a generator of steps.
+
+`drive` performs the steps in blocking code, and `adrive` awaits them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ Drive = Callable[..., Any]
 
 
 def on_asyncio(steps: Generator[Any, Any, Any], perform: Callable[[Any], Any]) -> Any:
-    """Run the generator with `adrive` on a new loop; each step is performed after a switch to the
+    """Run the generator with `adrive` on a new loop. Each step is performed in a later turn of the
     loop.
     """
 
@@ -55,7 +56,7 @@ def test_errors_of_steps_are_thrown_into_the_generator(driven: Drive) -> None:
         try:
             yield "bad"
         except ValueError as error:
-            # the result of the second step is part of the generator's result
+            # The generator's result contains the result of its second step.
             return f"{error}, {(yield 'good')}"
         return "not reached"
 
@@ -80,7 +81,7 @@ def test_errors_of_the_generator_itself_are_raised(driven: Drive) -> None:
 
     with pytest.raises(KeyError, match="own"):
         driven(steps(), lambda step: step)
-    # The generator's own error is not thrown back into it.
+    # An error that the generator itself raises is not thrown back into it.
     assert thrown_errors == []
 
 

@@ -1,4 +1,4 @@
-"""The public classes of tablets, for applications that inspect the ranges of a table."""
+"""The public classes for tablets, with which applications inspect the token ranges of a table."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def range_of(tablets: Tablets, token: int) -> Any:
 
 
 def test_a_tablet() -> None:
-    """A tablet has its leader and replicas; a row without replicas is no tablet."""
+    """A tablet has its leader and its replicas. A row without replicas is not a tablet."""
     tablet_without_version = tablet(0, 10)
     assert tablet_without_version.leader == FIRST
     assert tablet_without_version.replica_contains_host_id(SECOND)
@@ -50,7 +50,7 @@ def test_a_tablet() -> None:
 def test_ranges_end_with_their_last_token() -> None:
     tablets = Tablets({("ks", "t"): [tablet(0, 10), tablet(20, 30)]})
     tokens = (0, 1, 10, 11, 20, 21, 30, 31)
-    # The first token of a tablet is not part of it.
+    # The first token of a tablet's range does not belong to it.
     assert [range_of(tablets, token) for token in tokens] == [
         None, (0, 10), (0, 10), None, None, (20, 30), (20, 30), None,
     ]  # fmt: skip
@@ -77,14 +77,14 @@ def test_a_new_tablet_replaces_all_tablets_that_it_overlaps(new: Any, left: Any)
 def test_tablets_are_dropped_by_host_table_and_keyspace() -> None:
     tablets = Tablets({("ks", "t"): [tablet(0, 10), Tablet(10, 20, [(SECOND, 0)])]})
     tablets.add_tablet("ks", "other", tablet(0, 10))
-    # has no effect
+    # This call has no effect.
     tablets.drop_tablets_by_host_id(None)
     tablets.drop_tablets_by_host_id(FIRST)
     assert (ranges(tablets), ranges(tablets, "other")) == ([(10, 20)], [])
     tablets.drop_tablets("ks", "t")
     assert not tablets.table_has_tablets("ks", "t")
     tablets.add_tablet("ks", "t", tablet(0, 10))
-    # Another keyspace's tablets are not affected.
+    # The tablets of other keyspaces stay.
     tablets.drop_tablets("elsewhere")
     assert ranges(tablets) == [(0, 10)]
     tablets.drop_tablets("ks")
@@ -93,10 +93,10 @@ def test_tablets_are_dropped_by_host_table_and_keyspace() -> None:
 
 def test_the_tablet_version_block_of_an_execute_request() -> None:
     version = 0x123456789ABCDEF0
-    # the block is chosen at random
+    # Which block is sent is chosen at random.
     for _ in range(50):
         assert 0 <= random_tablet_version_block() <= 255
-        # The upper four bits of the byte are the index of a four-bit block; the lower ones are that
-        # block of the version.
+        # The upper four bits of the byte are the index of a block of four bits, and the lower four
+        # bits are that block of the version.
         block = choose_tablet_version_block(version)
         assert block & 15 == version >> (block >> 4) * 4 & 15

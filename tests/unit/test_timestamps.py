@@ -12,7 +12,7 @@ from cassandra.timestamps import MonotonicTimestampGenerator
 
 def test_the_generator_warns_once_in_an_interval(caplog: pytest.LogCaptureFixture) -> None:
     generator = MonotonicTimestampGenerator(warning_threshold=1, warning_interval=3600)
-    # a minute ahead of the clock
+    # This is a minute ahead of the clock.
     generator.last = time.time_ns() // 1000 + 60_000_000
     with caplog.at_level(logging.WARNING, "cassandra.timestamps"):
         first, second = generator(), generator()
@@ -38,7 +38,7 @@ def test_settings_of_the_generator_may_be_changed() -> None:
     )
     generator.warning_threshold = 2.5
     assert generator.warning_threshold == 2.5
-    # the arguments are the clock and the last timestamp
+    # The arguments are the clock and the last timestamp.
     assert generator._next_timestamp(10, 5) == 10
     assert generator._next_timestamp(10, 10) == 11
     assert generator.last == 11

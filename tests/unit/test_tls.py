@@ -1,4 +1,4 @@
-"""A TLS context is rebuilt if its files have changed."""
+"""A TLS context is built again if its files have changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cassandra.tls import ReloadingContext
 
 
 class CountingFactory:
-    """Returns the number of its calls, or raises `error` if it is set."""
+    """A context factory that returns the number of its calls, or raises `error` if that is set."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -28,8 +28,8 @@ class CountingFactory:
 
 def change(path: Path, text: str) -> None:
     path.write_text(text)
-    # Move the modification time by a second: the file system's clock may be too coarse to show the
-    # change.
+    # Move the modification time by a second, because the file system's clock may be too coarse to
+    # show the change.
     stat = path.stat()
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns + 10**9))
 
@@ -39,7 +39,7 @@ def test_the_context_is_rebuilt_only_if_a_file_changed(tmp_path: Path) -> None:
     for path in (certificate_path, key_path):
         path.write_text("old")
     context: Any = ReloadingContext(factory, certificate_path, str(key_path))
-    # The factory returns the number of its calls.
+    # The factory's results are numbers of calls, which show how often it was called.
     assert [context(), context()] == [1, 1]
     change(key_path, "new")
     assert [context(), context()] == [2, 2]

@@ -9,7 +9,7 @@ from cassandra.cqltypes.scalars import OPTIONS
 
 
 def test_type_codes() -> None:
-    """native_protocol_v5.spec, section 4.2.5.2."""
+    """The codes are those of native_protocol_v5.spec, section 4.2.5.2."""
     codes = {name: value for name, value in vars(type_codes).items() if name[0].isupper()}
     assert len(codes) == 27
     assert (

@@ -1,4 +1,4 @@
-"""The error for an unknown option of a call says where the value belongs instead."""
+"""If a call gets an unknown option, the error says where the value belongs instead."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def test_execute_on_asyncio(name: str) -> None:
     ],
 )
 def test_unknown_options_of_prepare(session: Session, name: str, text: str) -> None:
-    """The error suggests where the value belongs."""
+    """For an unknown option of `prepare`, the error says where the value belongs."""
     options: Any = {name: 1}
     with pytest.raises(TypeError, match=rf"Session\.prepare\(\) has no option '{name}'.*{text}"):
         session.prepare(QUERY, **options)
@@ -95,7 +95,7 @@ def test_unknown_options_of_prepare(session: Session, name: str, text: str) -> N
     ],
 )
 def test_unknown_options_of_concurrent_execution(session: Session, name: str, text: str) -> None:
-    """The error suggests where the value belongs."""
+    """For an unknown option of concurrent execution, the error says where the value belongs."""
     options: Any = {name: 1}
     with pytest.raises(TypeError, match=rf"execute_concurrent\(\) has no option '{name}'.*{text}"):
         execute_concurrent(session, [(QUERY, None)], **options)
@@ -114,7 +114,7 @@ def test_unknown_options_of_concurrent_execution(session: Session, name: str, te
     ],
 )
 def test_statements(name: str, text: str) -> None:
-    """The error for an unknown option of a statement suggests another place or name."""
+    """For an unknown option of a statement, the error suggests another place or name."""
     options: Any = {name: 1}
     with pytest.raises(TypeError, match=f"SimpleStatement.*'{name}'.*{text}|{text}"):
         SimpleStatement(QUERY, **options)

@@ -1,4 +1,6 @@
-"""For write timestamps in seconds or milliseconds, a warning names the factor."""
+"""If write timestamps are in seconds or milliseconds, not in microseconds, a warning names the
+factor.
+"""
 
 from __future__ import annotations
 

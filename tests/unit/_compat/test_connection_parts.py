@@ -1,4 +1,6 @@
-"""Classes of connections that applications of cassandra-driver use: timers, compressed bodies."""
+"""Classes about connections that applications of cassandra-driver use: timers, and compressed
+bodies.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ def test_due_timers_are_called_in_order(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("time.time", lambda: now[0])
     called: list[str] = []
     timers = TimerManager()
-    # Without timers, there is no time to wait for.
+    # Without any timer, there is no time to return.
     assert timers.service_timeouts() is None
     late_timer = Timer(10, lambda: called.append("late"))
     cancelled_timer = Timer(1, lambda: called.append("cancelled"))

@@ -1,5 +1,5 @@
-"""The connection classes that cassandra-driver has for event loops are accepted as aliases of this
-driver's own.
+"""The connection classes that cassandra-driver has for different event loops are accepted as
+aliases of this driver's own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def test_connection_classes_of_event_loops_are_accepted(reactor: Any) -> None:
         node.prime("SELECT v", rows([("v", "int")], [(5,)]))
         with Cluster([node.address], port=node.port, connection_class=reactor) as cluster:
             assert cluster.connect().execute("SELECT v").one() == (5,)
-    # Applications call these methods; they do nothing here.
+    # Applications call these methods, which do nothing in this driver.
     EventletConnection.service_timeouts()
     reactor.initialize_reactor()
     reactor.handle_fork()

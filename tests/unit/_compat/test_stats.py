@@ -8,7 +8,9 @@ from cassandra import metrics
 
 
 def test_a_collection_of_a_program_s_own() -> None:
-    """A collection of an application counts and measures, and is listed as long as it exists."""
+    """An application can make its own collection, which counts and measures, and is listed as long
+    as it exists.
+    """
     stats = metrics.collection(
         "/web", metrics.IntStat("errors"), metrics.PmfStat("latency"),
         metrics.Stat("double", lambda: 2 * 21),

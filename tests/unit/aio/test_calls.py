@@ -1,4 +1,6 @@
-"""`Call`, which `connect`, `load` and `unload` return: it can be awaited, or entered."""
+"""`Call`, the object that `connect`, `load` and `unload` return: it can be awaited, or used with
+`async with`.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,7 @@ async def test_methods_that_return_a_call_count_as_coroutine_functions() -> None
     calls = (aio.Cluster.connect, aio.Session.load, aio.Session.unload)
     for call in calls:
         assert inspect.iscoroutinefunction(call) or asyncio.iscoroutinefunction(call)
-    # So mock makes awaitable mocks of them.
+    # For this reason, mock replaces them with mocks that can be awaited.
     cluster = mock.create_autospec(aio.Cluster)
     cluster.connect.return_value = "session"
     assert await cluster.connect(cluster) == "session"
@@ -74,7 +76,7 @@ async def test_throw_raises_the_error_in_the_coroutine() -> None:
         return 1
 
     call = Call(answer(), "answer")
-    # Run the coroutine up to its first await.
+    # Run the coroutine until it awaits for the first time.
     call.send(None)
     with pytest.raises(StopIteration) as stopped:
         call.throw(KeyError())

@@ -32,7 +32,7 @@ async def test_concurrent_connects_share_the_control_connection(
 ) -> None:
     first, second = await asyncio.gather(cluster.connect(), cluster.connect())
     assert first is not second
-    # One control connection, and one pool connection for each session.
+    # There are one control connection, and one pool connection for each session.
     assert startup_count(node) == 3
     for session in (first, second):
         assert (await session.execute(READ)).one().k == 1
@@ -145,7 +145,7 @@ async def test_a_session_is_not_kept_after_its_shutdown_or_last_use(cluster: aio
     async with cluster.connect():
         assert len(cluster._sessions) == 1
     assert list(cluster._sessions) == []
-    # Nobody refers to this session, so the collector frees it.
+    # Nothing refers to this session, so the garbage collector frees it.
     await cluster.connect()
     gc.collect()
     assert list(cluster._sessions) == []

@@ -1,4 +1,4 @@
-"""Pages of rows are written as lines of CSV."""
+"""The rows of a page are written as lines of CSV."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ def page(rows: list[list[bytes | None]]) -> bytes:
 def csv_lines_of(
     twins: Twins, type_names: list[str], rows: list[list[bytes | None]], bytes_before: bytes = b""
 ) -> bytes:
-    """Return the CSV lines of a page of rows.
+    """Return the CSV lines of a page that has these rows of encoded cells.
 
     :param type_names: the types of the columns, as in `CELLS`.
-    :param bytes_before: bytes before the page, which are skipped.
+    :param bytes_before: bytes before the page, which must be skipped.
     """
     column_names = [f"c{number}" for number in range(len(type_names))]
     text: bytes = twins.csv_texts.csv_lines(
@@ -85,13 +85,15 @@ def csv_lines_of(
 def test_each_value_is_written_as_its_text(twins: Twins, type_name: str) -> None:
     cells: list[bytes | None] = [*CELLS[type_name], None]
     if type_name not in ("text", "ascii", "blob"):
-        # legacy: values of other types may be empty, which are written as empty texts
+        # For historical reasons, values of other types may be empty, too. They are written as empty
+        # texts.
         cells.append(b"")
     text = csv_lines_of(twins, ["int", type_name], [[b"\0\0\0\7", cell] for cell in cells]).decode()
     codec = codec_of(type_name)
     records = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     assert records == [["7", text_of(codec.decode_nullable(cell))] for cell in cells]
-    # The csv module writes the same lines, except that it does not quote a lone carriage return.
+    # Compare with the csv module, which writes the same lines except that it does not quote a lone
+    # carriage return.
     expected = io.StringIO(newline="")
     csv.writer(expected, lineterminator="\n").writerows(
         row for row in records if "\r" not in row[1]
@@ -114,7 +116,10 @@ def test_both_implementations_write_the_same_lines_for_random_pages(compiled: Tw
 
 
 def test_the_only_field_of_a_row_is_quoted_if_empty(twins: Twins) -> None:
-    """Without the quotes, the line would be empty, and readers skip empty lines."""
+    """If the only field of a row is empty, it is quoted.
+
+    Without the quotes the line would be empty, and readers skip empty lines.
+    """
     assert csv_lines_of(twins, ["text"], [[b""], [None], [b"a"]]) == b'""\n""\na\n'
 
 
@@ -137,7 +142,9 @@ def test_both_implementations_write_the_same_dates(compiled: Twins) -> None:
 def test_damaged_pages(
     twins: Twins, kinds: list[str], body: bytes, count: int, message: str
 ) -> None:
-    """The error for a damaged page names the row and the column, or what is wrong with the page."""
+    """If a page is damaged, the error names the row and the column, or says what is wrong with the
+    page.
+    """
     names = [f"c{number}" for number in range(len(kinds))]
     with pytest.raises(DecodeError, match=message):
         twins.csv_texts.csv_lines(names, list(map(codec_of, kinds)), body, 0, count)

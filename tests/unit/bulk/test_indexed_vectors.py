@@ -1,4 +1,4 @@
-"""Vectors that the index of their column cannot hold are refused before they are sent."""
+"""If the index of a column cannot hold a vector, the vector is refused before it is sent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.unit.metadata.schema.rows import schema
 COSINE, EUCLIDEAN = IndexedVector(1, "v", True), IndexedVector(1, "v", False)
 SAI = {"class_name": "StorageAttachedIndex", "target": "v"}
 INSERT = "INSERT INTO a.t0 (id, c0) VALUES (?, ?)"
-LARGE = 3.0e38  # its first byte is that of an infinity
+LARGE = 3.0e38  # its first byte is the same as that of an infinity
 
 
 def packed(*numbers: float) -> bytes:

@@ -1,4 +1,6 @@
-"""In bulk work, converters apply to rows of the application, while files contain CQL values."""
+"""In bulk work, converters apply to rows that an application passes, while files contain plain CQL
+values.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ LOUD: Converter[str, str] = Converter(str.lower, str.upper)
 
 @pytest.fixture
 def inserted_names(node: FakeNode) -> list[Any]:
-    """Record and return the value of the column "name" of each row that is inserted."""
+    """Return a list that receives the value of the column "name" of each row that is inserted."""
     names: list[Any] = []
 
     def record_name(request: Request) -> Answer:
@@ -46,7 +48,7 @@ def load(node: FakeNode, source: Any) -> None:
 
 
 def test_rows_of_the_application(node: FakeNode, inserted_names: list[Any]) -> None:
-    """Converters apply to rows of the application."""
+    """For rows that an application passes, converters apply."""
     load(node, [(1, "ADA"), {"id": 2, "name": "BOB"}])
     assert sorted(inserted_names) == [b"ada", b"bob"]
 
@@ -58,14 +60,14 @@ def test_rows_of_the_application(node: FakeNode, inserted_names: list[Any]) -> N
 def test_files(
     node: FakeNode, inserted_names: list[Any], tmp_path: Path, name: str, text: str
 ) -> None:
-    """Texts of files are CQL values, so no converter changes them."""
+    """Texts in files stand for CQL values, so no converter changes them."""
     (tmp_path / name).write_text(text)
     load(node, tmp_path / name)
     assert inserted_names == [b"ADA"]
 
 
 def test_tables(node: FakeNode, inserted_names: list[Any]) -> None:
-    """Columns of tables are CQL values too."""
+    """Columns of tables contain CQL values, so no converter changes them."""
     pyarrow = pytest.importorskip("pyarrow")
     load(node, pyarrow.table({"id": [1], "name": ["ADA"]}))
     assert inserted_names == [b"ADA"]
@@ -80,7 +82,7 @@ def prime(nodes: FakeCluster) -> None:
 
 
 def register(cluster: Any) -> None:
-    # The bounds of token ranges have this type, too; its converter must not be called for them.
+    # The bounds of token ranges are bigints, too, and this converter must not be called for them.
     cluster.codecs.register_type("bigint", Converter(lambda value: 1 // 0))
     cluster.codecs.register_type("int", Converter(None, str))
 
@@ -88,7 +90,7 @@ def register(cluster: Any) -> None:
 def test_scans_return_converted_values_and_unloads_write_cql_values(
     nodes: FakeCluster, tmp_path: Path
 ) -> None:
-    """Scans return converted values, while unloaded files contain CQL values."""
+    """A scan returns converted values, while an unload writes CQL values to its files."""
     prime(nodes)
     with Cluster(**settings(nodes)) as cluster:
         register(cluster)
@@ -103,7 +105,7 @@ def test_scans_return_converted_values_and_unloads_write_cql_values(
 
 
 async def test_scans_by_asyncio(nodes: FakeCluster) -> None:
-    """Scans of `cassandra.aio` return converted values."""
+    """A scan of `cassandra.aio` returns converted values."""
     prime(nodes)
     async with aio.Cluster(**settings(nodes)) as cluster:
         register(cluster)

@@ -1,4 +1,4 @@
-"""Only rows before the first row without an outcome are done for a checkpoint."""
+"""For a checkpoint, rows are done only up to the first row without an outcome."""
 
 from __future__ import annotations
 
@@ -11,11 +11,16 @@ def outcomes(size: int) -> Outcomes:
 
 
 def test_rows_are_done_up_to_the_first_gap() -> None:
-    """Row 0 could not be bound, so the rows of the wave have other numbers."""
+    """Only rows before the first gap are done.
+
+    Row 0 of the chunk could not be bound, so the rows of the wave have other numbers.
+    """
     rows = outcomes(8)
-    # the done rows before the first gap, and how many of them failed or were not applied
+    # Expected are the number of done rows before the first gap, and how many of them failed or were
+    # not applied.
     assert rows.first_rows() == (0, 0, 0)
-    # the row numbers of the wave: its row 0 is row 1 of the chunk, and so on
+    # This maps the rows of the wave to those of the chunk: its row 0 is row 1 of the chunk, and so
+    # on.
     numbers = range(1, 8)
     rows.note_group(numbers, [5, 6], True)
     rows.note_group(numbers, [0], True)

@@ -17,9 +17,9 @@ def test_the_limit_falls_if_servers_cannot_keep_up() -> None:
     pace = Pace(100, first=64)
     pace.note(pace.slice, 0.1, is_overloaded=True)
     assert pace.limit == 32
-    pace.note(pace.slice, 0.08, is_overloaded=False)  # 8 requests in 0.08 s: 10 ms each
+    pace.note(pace.slice, 0.08, is_overloaded=False)  # 8 requests in 0.08 s, so 10 ms for each
     limit_before = pace.limit
-    # ten times as slow as before
+    # This is ten times as slow as before.
     pace.note(pace.slice, 0.8, is_overloaded=False)
     assert pace.limit < limit_before
     for _ in range(20):
@@ -29,7 +29,7 @@ def test_the_limit_falls_if_servers_cannot_keep_up() -> None:
 
 def test_the_limit_rises_slowly_after_the_throttler_was_full() -> None:
     pace = Pace(1000, first=64)
-    # The throttler was full, so the limit is halved.
+    # The throttler was full, so the limit of requests in flight is halved.
     pace.give_way()
     assert pace.limit == 32
     for number in range(1, 6):

@@ -14,7 +14,7 @@ def test_without_tqdm_progress_is_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "tqdm", None)
-    # show each change at once
+    # With 0 seconds between updates, each change is shown at once.
     monkeypatch.setattr(progress, "_INTERVAL", 0.0)
     with Progress(True, "ks.t") as bar:
         bar.add(1500)
@@ -28,6 +28,6 @@ def test_without_tqdm_progress_is_one_line(
 def test_no_progress_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     with Progress(False) as hidden:
         hidden.add(10)
-    with Progress() as unknown:  # standard error is captured here, so it is not a terminal
+    with Progress() as unknown:  # standard error is captured here, so it is no terminal
         unknown.add(10)
     assert capsys.readouterr().err == ""

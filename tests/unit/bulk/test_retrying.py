@@ -1,4 +1,4 @@
-"""The decision which errors of loads and scans are retried."""
+"""Whether a load or a scan retries after an error."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from cassandra.protocol.messages.errors import OverloadedErrorMessage, ServerErr
 
 
 def test_the_delay_before_a_retry_is_none_for_permanent_errors() -> None:
-    # seconds, which grow with each retry
+    # These are seconds, which grow with each retry.
     assert delay_before_retry(OperationTimedOut(), 1) == 0.04
     assert delay_before_retry(NoHostAvailable("none", {}), RETRIES) == 5.0
     assert delay_before_retry(NoHostAvailable("none", {}), RETRIES + 1) is None
@@ -77,13 +77,15 @@ def test_overload_may_pass_and_refusals_do_not(error: BaseException, is_temporar
     ],
 )
 def test_texts_of_servers_that_reject_a_value(text: str) -> None:
-    """The text counts in the error itself, and in the errors of all hosts that were tried."""
+    """If a server rejects a value, its text decides, in the error itself or in those of all hosts
+    that were tried.
+    """
     refusal = ServerError(0, text)
     assert is_data_error(refusal)
     assert is_data_error(WriteFailure(text))
     assert is_data_error(refused_everywhere("no host is left", {"a": refusal}, refusal))
     assert is_data_error(NoHostAvailable("no host is left", {"a": OSError(), "b": refusal}))
-    # An overloaded server may accept the value later, whatever the text says.
+    # An overloaded server may accept the value later, whatever its text says.
     assert not is_data_error(OverloadedErrorMessage(0x1001, text, None))
     assert delay_before_retry(refusal, 1) is None
 

@@ -1,5 +1,5 @@
-"""The queue of a scan decides the order of its page requests; a checkpoint records the pages
-used.
+"""The queue of a scan decides in which order pages are requested, and a checkpoint records which
+pages were used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ RANGES = [TokenRange(number, number + 1) for number in range(4)]
 
 
 def test_a_started_range_continues_before_others_begin() -> None:
-    # two requests at once, 1000 bytes of buffered pages, in any order
+    # The arguments allow two requests at once and 1000 bytes of buffered pages; pages may come in
+    # any order.
     queue = PageQueue(RANGES, 2, 1000, False)
     first, second = queue.to_send()
     assert (first.number, second.number) == (0, 1)
@@ -41,7 +42,8 @@ def test_in_order_the_next_page_is_requested_even_above_the_limits() -> None:
     queue = PageQueue(RANGES, 2, 100, True)
     first, second = queue.to_send()
     queue.arrived(first, b"1", 90)
-    # The queue is full, but this page is returned before those of the second range.
+    # The buffer is full. But rows must be in order, so the next page of the first range is needed
+    # before those of the second.
     (next_page,) = queue.to_send()
     assert (next_page.number, next_page.state) == (0, b"1")
     assert queue.oldest() is next_page
@@ -56,7 +58,7 @@ def test_in_order_pages_are_returned_in_the_order_of_their_ranges() -> None:
     generator = random.Random(3)
     for _ in range(300):
         count = generator.randrange(1, 9)
-        # the number of further pages of each range
+        # Each number says how many further pages the range has.
         pages_left = [generator.randrange(5) for _ in range(count)]
         queue = PageQueue(
             [TokenRange(number, number + 1) for number in range(count)],
@@ -86,7 +88,7 @@ def test_a_large_page_reduces_the_number_of_requests_at_once() -> None:
         fetch = queue.oldest()
         assert fetch is not None
         queue.arrived(fetch, None, 10)
-    # Eight are allowed at once, and one has just arrived.
+    # Eight requests were allowed at once, and one of them has just been answered.
     assert len(queue.rest()) == 7
     while len(queue.rest()) > 1:
         fetch = queue.oldest()
@@ -99,7 +101,7 @@ def test_the_byte_limit_always_allows_one_page() -> None:
     queue = PageQueue(RANGES, 2, 100, False)
     first, second = queue.to_send()
     queue.arrived(first, None, 90)
-    # A second page of 90 bytes would be above the limit of 100.
+    # Another page of about 90 bytes would exceed the limit of 100, so nothing is requested.
     assert list(queue.to_send()) == []
     queue.arrived(second, None, 500)
     (third,) = queue.to_send()
@@ -116,12 +118,12 @@ def test_a_checkpoint_records_the_pages_that_were_used(tmp_path: Path) -> None:
         return Checkpoint(path, {"work": "scan", "table": table})
 
     queue = PageQueue(RANGES, 4, 1000, False)
-    queue.resume(checkpoint_of("it"))  # there is no checkpoint, so it begins anew
+    queue.resume(checkpoint_of("it"))  # there is no checkpoint, so the scan begins anew
     pages = list(queue.to_send())
     queue.used(pages[0], None)
     queue.used(pages[1], b"\x01\xff")
     queue.save(checkpoint_of("it"))
-    # The checkpoint's ranges are used, not those of the new scan.
+    # The resumed scan uses the ranges of the checkpoint, not those it was created with.
     resumed = PageQueue(RANGES[:1], 4, 1000, False)
     resumed.resume(checkpoint_of("it"))
     assert resumed.ranges == RANGES
@@ -129,7 +131,7 @@ def test_a_checkpoint_records_the_pages_that_were_used(tmp_path: Path) -> None:
     assert fetches == [(1, b"\x01\xff"), (2, None), (3, None)]
     with pytest.raises(ValueError, match="its table is 'it', and not 'that'"):
         resumed.resume(checkpoint_of("that"))
-    # a wrong type for each part of the state
+    # Replace each part of the state by a value of a wrong type.
     damaged = checkpoint_of("it")
     for name, value in (("finished", 5), ("places", {"x": "01"}), ("ranges", [[1]])):
         damaged.state = {**checkpoint_of("it").state, name: value}

@@ -47,7 +47,7 @@ def test_rows_with_only_static_columns_have_a_statement_of_their_own() -> None:
         == f"{insert} USING TTL 5 AND TIMESTAMP ?"
     )
     assert statement_for("customer", "placed", "total") is None
-    # the plan's statement needs no clustering column already
+    # No other statement is needed, since the plan's own one needs no clustering column.
     assert statement_for("customer", "all_names") is None
 
 
@@ -112,14 +112,14 @@ def test_counters_are_added_with_the_option_counters() -> None:
 
 
 def test_counters_of_a_table_without_counters() -> None:
-    """The option `counters` warns if the table has none."""
+    """If the table has no counters, the option `counters` causes a warning."""
     with pytest.warns(RuntimeWarning, match=r"counters=True has no effect: .* ks\.Orders"):
         assert text(ORDERS, "customer", "placed", "total", counters=True).startswith("INSERT")
 
 
 def test_positions_of_bind_markers_in_rows_without_names() -> None:
     assert positions_in(["b", "a"], ["a", "b"]) == [1, 0]
-    # A row has two values for a column that the statement binds twice, or one value that is used
+    # For a column that the statement binds twice, a row has either two values, or one that is used
     # twice.
     assert positions_in(["a", "id", "a"], ["a", "id", "a"]) == [0, 1, 2]
     assert positions_in(["id", "a"], ["a", "id", "a"]) == [1, 0, 1]

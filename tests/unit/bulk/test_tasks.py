@@ -1,4 +1,4 @@
-"""A scan can be divided into tasks, which other processes execute."""
+"""A scan can be divided into tasks, which other processes may execute."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_pickled_tasks_return_each_row_once(nodes: FakeCluster) -> None:
     assert len(tasks) == 12
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         task_rows = [tuple(row) for task in tasks for row in task.rows(session)]
-        # A retried task reads the same rows again.
+        # If a task is retried, it reads the same rows again.
         assert list(tasks[3].rows(session)) == list(tasks[3].rows(session))
         pytest.importorskip("pyarrow")
         batches = [batch for task in tasks for batch in task.arrow_batches(session)]

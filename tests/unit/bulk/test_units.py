@@ -1,4 +1,4 @@
-"""Loads warn if timestamps seem to count seconds, microseconds or nanoseconds instead of
+"""A load warns if timestamps seem to be in seconds, microseconds or nanoseconds, and not in
 milliseconds.
 """
 
@@ -36,7 +36,7 @@ def warnings_of_load(node: FakeNode, source: Any, **options: Any) -> list[str]:
 
 def test_seconds_in_a_csv_file_warn_once_with_their_line(node: FakeNode, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    # Row 1 has no number in "at", so row 2 is the first with seconds.
+    # In row 1, "at" is not a number, so row 2 is the first one with seconds.
     path.write_text(
         "id,at,till\n1,,2026-11-26 10:00:00\n2,1700000000,1700000000\n"
         + "".join(f"{n},{1700000000 + n},\n" for n in range(3, 300))
@@ -70,7 +70,9 @@ def test_plausible_timestamps_do_not_warn(node: FakeNode, tmp_path: Path, line: 
 
 
 def test_a_file_without_a_header_and_a_format(node: FakeNode, tmp_path: Path) -> None:
-    """The warning names the line and column; with a format for timestamps there is none."""
+    """For a file without a header, the warning names the line and the column. With a format for
+    timestamps there is no warning.
+    """
     path = tmp_path / "a.csv"
     path.write_text("1;1700000000;-\n")
     (text,) = warnings_of_load(node, path, header=False, delimiter=";", null="-")
@@ -80,7 +82,7 @@ def test_a_file_without_a_header_and_a_format(node: FakeNode, tmp_path: Path) ->
 
 
 def test_json_lines(node: FakeNode, tmp_path: Path) -> None:
-    """The warnings for JSON lines name the line, the column and the probable unit."""
+    """For JSON lines, the warning names the line, the column and the probable unit."""
     path = tmp_path / "a.jsonl"
     path.write_text(
         '{"id": 1, "at": null}\n{"id": 2, "at": 1700000000, "till": "1700000000000000000"}\n'
@@ -92,13 +94,13 @@ def test_json_lines(node: FakeNode, tmp_path: Path) -> None:
 
 
 def test_integer_columns_of_tables(node: FakeNode, tmp_path: Path) -> None:
-    """The warning for each kind of table names the row and the column."""
+    """For each kind of table, the warning names the row and the column."""
     pandas = pytest.importorskip("pandas")
     pyarrow = pytest.importorskip("pyarrow")
     numpy = pytest.importorskip("numpy")
     parquet = pytest.importorskip("pyarrow.parquet")
     columns = {"id": [1, 2], "at": [1700000000, 1700000001], "till": [None, None]}
-    # `at` is a number of seconds, but the column is a timestamp, which is in milliseconds
+    # `at` has numbers of seconds, but its column is a timestamp, which needs milliseconds.
     table = pyarrow.table(
         columns,
         schema=pyarrow.schema(

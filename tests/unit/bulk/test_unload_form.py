@@ -1,4 +1,4 @@
-"""The options of unloaded files: a load with the same options reads the same values."""
+"""The options of unloaded files. A load with the same options reads the same values."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def line(values: list[Any], **options: Any) -> str:
 
 
 def test_options_of_csv_lines() -> None:
-    """Each option of the format affects the written line."""
+    """Each option of the format has its effect on the line that is written."""
     assert line([None, 'x;"'], delimiter=";", null="NULL") == 'NULL;"x;"""\n'
     assert line(["it's", ""], quote="'", null="-") == "'it''s',\n"
-    # The encoding applies to the file, not to the line.
+    # The encoding is applied when the file is written, so it does not change the line.
     assert line(["é", 1], encoding="latin-1") == "é,1\n"
     timestamp = datetime.datetime(2026, 1, 2, 3, 4)
     options = {"date_format": "%d/%m/%Y", "timestamp_format": "%Y%m%d %H%M"}
@@ -64,13 +64,13 @@ def test_a_first_value_that_begins_with_a_byte_order_mark_is_kept(
     nodes: FakeCluster, session: Any, tmp_path: Path, encoding: str, header: bool, value: str
 ) -> None:
     columns = [("id", "text"), ("c0", "text")]
-    # number of requests so far, which is the number of rows of the page, plus one
+    # The number of requests so far. Each page has one row less than this number.
     request_count = 0
 
     def answer_page(_: Request) -> Answer:
         nonlocal request_count
         request_count += 1
-        # The first page is empty.
+        # The first page has no rows.
         return rows(columns, [(value, value)] * (request_count - 1), keyspace="a", table="t0")
 
     for node in nodes.nodes:

@@ -1,4 +1,4 @@
-"""Functions that check the arguments of an application's call."""
+"""Functions that check the arguments of calls that an application makes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_parameters_must_be_a_sequence_or_a_mapping() -> None:
     for refused in ("ab", b"ab", 5):
         with pytest.raises(TypeError, match=r"must be a sequence or a mapping.*written \(value,\)"):
             checks.check_parameters(refused)
-    # Values by name, or by attribute, need markers with names.
+    # Values that are given by name or as attributes need bind markers that have names.
     for by_name in ("a", Point()):
         with pytest.raises(TypeError, match="must be a sequence or a mapping"):
             checks.check_parameters(by_name, named=False)
@@ -89,7 +89,7 @@ def test_vectors_need_a_known_type_and_its_package(monkeypatch: pytest.MonkeyPat
         checks.check_vectors(request_with_vectors(valid))
     with pytest.raises(ValueError, match="not as 'tensor'"):
         checks.check_vectors(request_with_vectors("tensor"))
-    # Pretend that no further package is installed.
+    # Pretend that no optional package is installed.
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     checks.check_vectors(request_with_vectors("array"))
     with pytest.raises(DependencyException, match=r"turbocql\[numpy\]"):

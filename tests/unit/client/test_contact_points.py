@@ -1,4 +1,6 @@
-"""If some contact points cannot be used, the others are tried, and the error has each cause."""
+"""If some contact points cannot be used, the others are tried. The error has the cause for each of
+them.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ def good() -> Iterator[FakeNode]:
 
 @pytest.fixture(autouse=True)
 def do_not_shuffle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the driver try the contact points in their order."""
+    """Make the driver try the contact points in the order in which they are given."""
     monkeypatch.setattr("random.shuffle", lambda items: None)
 
 

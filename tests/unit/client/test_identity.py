@@ -1,4 +1,4 @@
-"""The identity of an application, and the options about a cluster that ScyllaDB gets."""
+"""The identity of an application, and the options about the cluster that ScyllaDB gets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_invalid_values_are_refused_at_once() -> None:
 def test_scylladb_gets_the_session_id_and_the_configuration() -> None:
     cluster = Cluster(["127.0.0.1"])
     session = {"SESSION_ID": str(cluster.session_id)}
-    # Only the control connection (True) sends the configuration.
+    # Only the control connection (for which the argument is True) sends the configuration.
     assert scylla_options(cluster, False) == session
     options = scylla_options(cluster, True)
     assert options.items() >= session.items()

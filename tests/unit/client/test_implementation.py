@@ -1,4 +1,4 @@
-"""A process that uses pure Python by accident gets one warning."""
+"""If a process uses pure Python by accident, it gets one warning."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_fallback_to_python_is_logged_at_the_first_connect(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(_impl, "fallback_reason", "it lacks any")
-    # An earlier test may have caused the message.
+    # The message is logged once, and an earlier test may have caused it.
     monkeypatch.setattr(implementation, "_has_warned", False)
     with FakeNode() as node:
         for _ in range(2):
@@ -51,7 +51,7 @@ assert (cassandra.implementation, cassandra.fallback_reason) == ("python", None)
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """Return a source tree that has not been built."""
+    """Return a copy of the source tree that has not been built."""
     ignored = shutil.ignore_patterns("*.so", "*.pyd", "*.c", "__pycache__")
     shutil.copytree(PACKAGE, tmp_path / "tree" / "cassandra", ignore=ignored)
     (tmp_path / "tree" / "setup.py").touch()
@@ -76,7 +76,7 @@ def test_a_tree_in_front_of_a_compiled_installation_warns(tree: Path, tmp_path: 
     assert process.stdout.strip() == "python", process.stderr
     assert f"the source tree in {tree} is imported, which is not built" in process.stderr
     assert str(installed) in process.stderr
-    # Without setup.py, the folder is no source tree, so nothing is warned of.
+    # Without setup.py, the folder is not a source tree, so there is no warning.
     (tree / "setup.py").unlink()
     assert run_python(code, environment).stderr == ""
 
@@ -84,7 +84,7 @@ def test_a_tree_in_front_of_a_compiled_installation_warns(tree: Path, tmp_path: 
 def test_a_missing_file_of_the_package_is_named(tree: Path) -> None:
     (tree / "cassandra" / "marshal.py").unlink()
     (tree / "cassandra" / "_accel" / "codecs.py").write_text("import cassandra.marshal")
-    # Without this, the finder of an editable installation would find another file.
+    # Otherwise the import finder of an editable installation would find another file.
     code = """
 import sys
 sys.meta_path[:] = [finder for finder in sys.meta_path if "editable" not in repr(finder)]

@@ -1,4 +1,4 @@
-"""`message_of` turns request bodies into messages for listeners and handlers."""
+"""`message_of` turns a request body into a message, for listeners and protocol handlers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PREPARED = PreparedStatement(
 
 
 def with_options(body: Any) -> Any:
-    """Set the same options on each body, and return it."""
+    """Set some options on a body, the same for every kind of body, and return it."""
     body.consistency = ConsistencyLevel.QUORUM
     body.serial_consistency = ConsistencyLevel.LOCAL_SERIAL
     body.page_size, body.paging_state, body.timestamp = 7, b"state", 123456789
@@ -69,7 +69,8 @@ def test_metadata_is_skipped_only_if_it_is_known() -> None:
     for metadata, metadata_id, skipped in ((object(), b"x", True), (None, b"x", False)):
         PREPARED.result_metadata_and_id = (metadata, metadata_id)
         body = body_of("execute")
-        # The answer is decoded with the columns that the body had at this time.
+        # The columns change after the body was made. The answer is decoded with those that the body
+        # had then.
         PREPARED.result_metadata_and_id = (object(), b"later")
         message = message_of(body)
         assert (message.skip_meta, message.result_metadata_id) == (skipped, metadata_id)
@@ -77,7 +78,7 @@ def test_metadata_is_skipped_only_if_it_is_known() -> None:
 
 
 class OwnHandler(ProtocolHandler):
-    """A handler of the application, which decodes answers like the driver."""
+    """An application's handler that decodes answers like the driver."""
 
 
 @pytest.mark.simulated
@@ -85,7 +86,8 @@ class OwnHandler(ProtocolHandler):
 async def test_after_preparing_again_rows_have_the_changed_columns(
     own_handler: bool,
 ) -> None:
-    """If columns change, rows are decoded with the columns whose id the server got.
+    """If a statement's columns have changed, its rows are decoded with the columns whose id was
+    sent to the server.
 
     The server leaves the columns out of its answer if the request has their id. After preparing
     again, these are not those of the first PREPARE.
@@ -93,7 +95,7 @@ async def test_after_preparing_again_rows_have_the_changed_columns(
     old_columns, new_columns = [("k", "int"), ("name", "text")], [("k", "int"), ("email", "text")]
 
     def answer(request: Any) -> Any:
-        # `current_names` has the column that the table has at the moment.
+        # `current_names` has the name of the second column that the table has now.
         columns = [new_columns, old_columns]["name" in current_names]
         return rows(columns, [(1, "a")], paging_state=None if request.paging_state else b"2")
 
@@ -115,7 +117,7 @@ async def test_after_preparing_again_rows_have_the_changed_columns(
             node.prime_prepare(SELECT, [("k", "int")], new_columns, [0])
             node.forget_prepared()
             fields = [row._fields async for row in result]
-            # The first page came before the change, the second one after it.
+            # The first page was requested before the change, and the second one after it.
             assert fields == [("k", "name"), ("k", "email")]
             node.forget_prepared()
             for _ in range(2):

@@ -1,4 +1,4 @@
-"""Switches for metadata are stored before connect. After connect they apply at once."""
+"""Switches for metadata. Before connect they are only stored; after connect they apply at once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_settings_of_the_engine_follow_the_switches() -> None:
 
 
 def test_schema_reading_can_be_switched_off() -> None:
-    # Without the constructor, which would make a whole cluster.
+    # Leave out the constructor, which would make a whole cluster.
     switches: Any = MetadataSwitches.__new__(MetadataSwitches)
     switches._core = SimpleNamespace(schema=SimpleNamespace(enabled=True))
     switches.set_meta_refresh_enabled(False)

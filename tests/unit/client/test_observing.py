@@ -1,4 +1,4 @@
-"""Observers of a cluster and of a session can be added before and after the engine exists."""
+"""Observers of a cluster or session can be added both before and after the engine exists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Observer(RequestObserver):
         pass
 
     def __eq__(self, other: object) -> bool:
-        return True  # observers are compared by identity
+        return True  # so only identity tells two observers apart
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -51,7 +51,7 @@ def test_observers_of_a_cluster_can_be_added_and_removed() -> None:
     cluster: Any = Cluster(request_observers=[first])
     cluster.add_request_observer(second)
     assert ids(cluster.request_observers) == ids([first, second])
-    # The cluster passes its observers to the engine at connect.
+    # When the cluster connects, it passes its observers on to the engine.
     engine = cluster._core = FakeEngine()
     cluster._observe(engine)
     assert ids(engine.observers) == ids([first, second])

@@ -1,4 +1,4 @@
-"""The number of connections per host, by distance, before and after connect."""
+"""The number of connections for each host, by its distance, before and after connecting."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def test_the_default_is_one_connection_and_sizes_have_limits() -> None:
     assert cluster.get_max_connections_per_host(HostDistance.LOCAL) == 8
     assert cluster.get_max_connections_per_host(HostDistance.REMOTE) == 2
     cluster.set_core_connections_per_host(HostDistance.LOCAL, 10)
-    # Hosts of the local rack count as local; a larger size raises the maximum, too.
+    # Hosts in the local rack count as local. A size above the maximum raises the maximum, too.
     assert cluster.get_core_connections_per_host(HostDistance.LOCAL_RACK) == 10
     assert cluster.get_max_connections_per_host(HostDistance.LOCAL) == 10
     assert cluster.get_core_connections_per_host(HostDistance.REMOTE) == 1
     cluster.set_max_connections_per_host(HostDistance.LOCAL, 3)
-    # A smaller maximum reduces the size.
+    # A maximum below the size lowers the size.
     assert cluster.get_core_connections_per_host(HostDistance.LOCAL) == 3
     cluster.set_min_requests_per_connection(HostDistance.LOCAL, 7)
     cluster.set_max_requests_per_connection(HostDistance.LOCAL, 70)
@@ -64,7 +64,8 @@ def test_open_pools_grow_and_shrink() -> None:
         Cluster([node.address], port=node.port, connections_per_host=2) as cluster,
     ):
         session = cluster.connect(wait_for_all_pools=True)
-        node.wait_for(lambda node: len(node.connections) == 3)  # including the control connection
+        # two of the pool and the control connection
+        node.wait_for(lambda node: len(node.connections) == 3)
         cluster.set_core_connections_per_host(HostDistance.LOCAL, 5)
         node.wait_for(lambda node: len(node.connections) == 6)
         cluster.set_core_connections_per_host(HostDistance.LOCAL, 1)

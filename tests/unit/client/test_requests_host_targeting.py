@@ -1,4 +1,4 @@
-"""A HostTargetingStatement is executed like the statement inside it, on a given host."""
+"""A HostTargetingStatement is executed like the statement inside it, but on a given host."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def session(nodes: FakeCluster) -> Iterator[Session]:
 def execute(
     nodes: FakeCluster, session: Session, statement: Any, host: Host, parameters: Any = None
 ) -> Any:
-    """Execute `statement` on `host`, and return the request that the host received."""
+    """Execute `statement` on `host`, and return the request that the host's node received."""
     counts_before = {node.address: len(node.requests) for node in nodes.nodes}
     target_address: Any = host.address
     targeting = HostTargetingStatement(statement, target_address)
     session.execute(targeting, parameters, execution_profile="targeting")
-    # Exactly one request has arrived at any of the nodes.
+    # Only one request may have arrived, on whatever node.
     ((address, request),) = [
         (node.address, request)
         for node in nodes.nodes

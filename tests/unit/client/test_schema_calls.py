@@ -1,4 +1,4 @@
-"""Each method that refreshes a part of the schema has the right target."""
+"""Each method that refreshes a part of the schema passes on the right target."""
 
 from __future__ import annotations
 

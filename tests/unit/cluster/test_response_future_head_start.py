@@ -1,6 +1,6 @@
-"""A blocking read waits a moment for earlier writes that its thread has sent asynchronously.
+"""A blocking read waits for a moment if its thread has just sent writes asynchronously.
 
-`Session.write_head_start` is the longest wait.
+`Session.write_head_start` is the longest time it waits.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def session(node: FakeNode) -> Iterator[Session]:
 
 
 def write_statements() -> list[Any]:
-    """Return a write in each form that the driver recognises as one."""
+    """Return a write in each form in which the driver recognises one."""
     return [
         WRITE,
         f"  {WRITE.lower()}",
@@ -66,10 +66,10 @@ def test_a_read_is_sent_after_the_earlier_write_of_its_thread(
     node.prime(READ, answer_read)
     session.execute_async(statement)
     held_answer.wait()
-    # A read that did not wait would arrive within this pause.
+    # During this pause, a read that did not wait would reach the node.
     threading.Timer(0.05, held_answer.release).start()
     assert session.execute(READ).one().v == 2
-    # When the read arrived, the write was no longer waiting for its answer.
+    # When the read reached the node, the write had already been answered.
     assert writes_held_at_read == [0]
 
 
@@ -100,7 +100,7 @@ def test_a_read_does_not_wait_for_reads_or_other_threads_or_if_disabled(
     else:
         session.execute_async(earlier_query)
     assert session.execute(READ, timeout=10).one().v == 2
-    # The earlier request has no answer yet.
+    # The earlier request still has no answer, so the read has not waited for it.
     assert len(held_answer.wait()) == 1
     held_answer.release()
 
@@ -113,7 +113,10 @@ def test_results_are_not_kept(session: Session) -> None:
 
 
 def test_nothing_is_kept_of_a_thread_that_has_ended(session: Session) -> None:
-    """The threads keep their futures, so only the session's references can be freed."""
+    """When a thread has ended, the session keeps nothing of it.
+
+    The test itself keeps the futures, so only the session's references can be freed.
+    """
     futures: list[Any] = []
     may_end = threading.Event()
 

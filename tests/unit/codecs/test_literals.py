@@ -1,5 +1,5 @@
-"""Values of classes with a registered converter are converted before they become literals in simple
-statements.
+"""If a converter is registered for a value's class, the value is converted before it becomes a
+literal in a simple statement.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Color(enum.Enum):
 
 
 class Moment(datetime.datetime):
-    """A library's subclass of datetime."""
+    """A subclass of datetime, as libraries have them."""
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_a_new_converter_replaces_the_old_one(registry: CodecRegistry) -> None:
 
 def test_an_encoder_without_a_mapping_is_not_changed(registry: CodecRegistry) -> None:
     class Own:
-        """An application's replacement for the encoder."""
+        """An application's own encoder, which replaces the driver's."""
 
     custom: Any = Own()
     registry.serve(custom)

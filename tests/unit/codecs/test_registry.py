@@ -1,4 +1,6 @@
-"""The registry checks registrations, passes them to sessions, and reports changes."""
+"""The registry of converters: it checks registrations, passes them to sessions, and reports
+changes.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ B: Converter[Any, Any] = Converter(repr)
 
 
 class Statement:
-    """Fake statement that counts the calls of `renew_codecs`."""
+    """A fake statement that counts the calls of `renew_codecs`."""
 
     def __init__(self) -> None:
         self.renewed = 0
@@ -81,7 +83,7 @@ def test_statements_are_renewed_after_changes_in_session_and_cluster() -> None:
     assert (statement.renewed, other_statement.renewed) == (1, 0)
     cluster.register_column("ks.t.c", A)
     assert (statement.renewed, other_statement.renewed) == (2, 1)
-    # The registry refers to its statements weakly.
+    # The registry does not keep its statements alive.
     del statement
     gc.collect()
     cluster.register_class(int, str)
@@ -128,7 +130,8 @@ def test_unregistering_a_missing_converter_is_an_error() -> None:
     cluster.register_column("ks.t.c", A)
     cluster.register_class(int, str)
     session = CodecRegistry(cluster)
-    # The session only inherits its converters, and the cluster has none the second time.
+    # The session only inherits its converters, so it has none to remove. The cluster has none left
+    # the second time.
     for registry, is_registered in ((session, False), (cluster, True), (cluster, False)):
         for unregister, key in (
             (registry.unregister_type, "text"),
@@ -144,7 +147,7 @@ def test_unregistering_a_missing_converter_is_an_error() -> None:
 
 
 def test_a_registry_lists_its_converters() -> None:
-    """They are listed by type, column and class, also in the repr."""
+    """A registry lists its converters by type, column and class, and its repr names them."""
     registry = CodecRegistry()
     assert repr(registry) == "<CodecRegistry of no converters>"
     registry.register_type("list<text>", A)

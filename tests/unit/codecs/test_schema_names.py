@@ -1,4 +1,6 @@
-"""A warning is given for converters of types and columns that are not in the schema."""
+"""If a converter is registered for a type or column that is not in the schema, there is a
+warning.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,7 @@ def test_a_registry_warns_of_unknown_names_when_the_schema_is_known() -> None:
     assert caught[0].filename == __file__
     with pytest.warns(RuntimeWarning, match="no column 'x' in table shop"):
         session.register_column("shop.carts.x", A)
-    # The warnings were given once, and known names have none.
+    # Each warning was given only once, and there is none for known names.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         cluster.check_names()

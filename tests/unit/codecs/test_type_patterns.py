@@ -1,5 +1,5 @@
-"""Types for which converters are registered: how their names are parsed, and which column types
-they match.
+"""The types for which a converter is registered: how their names are parsed, and which columns'
+types they match.
 """
 
 from __future__ import annotations
@@ -105,7 +105,9 @@ def test_a_pattern_with_a_keyspace_is_more_precise() -> None:
 
 
 def test_names_of_columns() -> None:
-    """Names are lower-case unless they are quoted, or given as a tuple."""
+    """The parts of a column's name are changed to lower case unless they are quoted, or given as a
+    tuple.
+    """
     assert column_key("Shop.Orders.State") == ("shop", "orders", "state")
     assert column_key('shop."Orders"."a.""b"') == ("shop", "Orders", 'a."b')
     assert column_key(("shop", "Orders", "a b")) == ("shop", "Orders", "a b")

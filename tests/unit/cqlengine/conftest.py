@@ -1,4 +1,4 @@
-"""A fake session that records executions; the fixture `session` makes it the mapper's default
+"""A fake session that records its executions. The fixture `session` makes it the mapper's default
 connection.
 """
 
@@ -15,7 +15,7 @@ from cassandra.cqlengine import connection
 
 
 class Recorded:
-    """One recorded execution: the statement's text, values and settings."""
+    """One execution as it was recorded: the statement's text, its values and its settings."""
 
     def __init__(self, statement: Any, values: Any, timeout: Any) -> None:
         self.text = getattr(statement, "text", None) or getattr(statement, "query_string", None)
@@ -37,7 +37,7 @@ class FakePrepared:
 
 
 class FakeResult:
-    """A result with the rows that the session had when it executed."""
+    """A fake result with the rows that the session had when it executed the statement."""
 
     has_more_pages = False
 
@@ -69,7 +69,7 @@ class FakeResult:
 
 
 class FakeSession:
-    """Fake session; each execution returns `rows`, whose columns have the names `names`.
+    """A fake session. Each execution returns `rows`, whose columns are named by `names`.
 
     Executions are recorded in `done`. If `error` is set, each execution raises it.
     """
@@ -85,7 +85,9 @@ class FakeSession:
         self.cluster = SimpleNamespace(register_user_type=lambda *args: None)
 
     def give(self, **row: Any) -> None:
-        """Make all following executions return the row whose values by column are the keywords."""
+        """From now on, make every execution return one row; the keywords are its values by
+        column.
+        """
         self.names, self.rows = list(row), [list(row.values())]
 
     def prepare(self, text: str) -> FakePrepared:
@@ -100,13 +102,13 @@ class FakeSession:
 
     @property
     def last(self) -> tuple[str | None, Any]:
-        """Return statement and values of the last execution."""
+        """Return the statement and the values of the last execution."""
         return self.done[-1].text, self.done[-1].values
 
 
 @pytest.fixture(autouse=True)
 def _no_default_keyspace() -> None:
-    """Clear the default keyspace, which an earlier test may have set."""
+    """Clear the default keyspace, in case an earlier test has set it."""
     connection.set_default_keyspace(None)
 
 

@@ -1,4 +1,6 @@
-"""NumPy arrays as values of vector columns: created, changed, compared, inside collections."""
+"""NumPy arrays as values of vector columns: when they are created, changed, compared, and inside
+collections.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ def test_an_instance_is_created_and_not_written_again(session: FakeSession) -> N
     assert bound[1].tolist() == [1, 2, 3]
     assert document.get_changed_columns() == []
     document.save()
-    # Only the INSERT was sent.
+    # No further statement was sent after the INSERT.
     assert len(session.done) == 1
 
 
@@ -71,7 +73,7 @@ def test_a_change_is_written_once(session: FakeSession, change_name: str) -> Non
     assert document.get_changed_columns() == [column]
     document.save()
     document.save()
-    # The INSERT and one UPDATE: the second `save` had nothing to write.
+    # Only the INSERT and one UPDATE were sent, since the second `save` had nothing to write.
     assert len(session.done) == 2
     text, _ = session.last
     assert text is not None
@@ -90,7 +92,7 @@ def test_a_batch_has_the_array_as_it_was_when_it_was_saved(session: FakeSession)
     document = Document(id=1, **values())
     batch = BatchQuery()
     document.batch(batch).save()
-    # Change each array in place after it was added to the batch.
+    # Change each array in place after the instance was added to the batch.
     document.vector[0] = 9
     document.chunks[0][0] = 9
     document.by_name["a"][0] = 9

@@ -1,4 +1,6 @@
-"""Values that the server computes: their CQL and their bound values."""
+"""Values that the server computes by a function: their CQL and the values that are bound for
+them.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ def test_a_query_value_is_a_placeholder_with_one_value() -> None:
 
 @pytest.mark.parametrize("function", [MinTimeUUID, MaxTimeUUID])
 def test_time_uuid_functions_bind_milliseconds(function: Any) -> None:
-    """The bounds are bound as milliseconds since 1970, also for times with a time zone and before
+    """The bounds are bound as milliseconds since 1970, even for times with a time zone and before
     1970.
     """
     bound_function = function(MOMENT)
@@ -54,8 +56,8 @@ def test_time_uuid_functions_bind_milliseconds(function: Any) -> None:
 
 
 def test_a_token_binds_each_of_its_values() -> None:
-    """A token of several values has a placeholder for each, and its values are bound as those of
-    the columns.
+    """A token of several values has one placeholder for each, and its values are converted like
+    those of the columns.
     """
     token = Token(1, "a")
     token.set_context_id(2)
@@ -68,5 +70,5 @@ def test_a_token_binds_each_of_its_values() -> None:
 
 
 def test_total_seconds_of_a_timedelta() -> None:
-    """The number of seconds includes days and fractions."""
+    """The number of seconds of a timedelta includes its days and fractions of a second."""
     assert get_total_seconds(datetime.timedelta(days=1, seconds=0.5)) == 86400.5

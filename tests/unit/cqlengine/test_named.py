@@ -1,4 +1,4 @@
-"""Tables that are used by name, without a model: their names in CQL, their keys, their rows."""
+"""Tables that are used by name, without a model: their names in CQL, their keys, and their rows."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tests.unit.cqlengine.conftest import FakeSession
 
 
 def add_tables(session: FakeSession, **keyspaces: Any) -> None:
-    """Add tables to the cluster's metadata.
+    """Add tables to the metadata of the cluster.
 
-    :param keyspaces: for each keyspace, the names of the partition key's columns by table. The name
-        "v" is a view.
+    :param keyspaces: for each keyspace, a dict of table names to the names of the partition key's
+        columns. The name "v" stands for a view.
     """
 
     def table_metadata(column_names: list[str]) -> Any:
@@ -57,9 +57,7 @@ def add_tables(session: FakeSession, **keyspaces: Any) -> None:
 def test_names_are_quoted_if_necessary(
     session: FakeSession, keyspace: str, name: str, text: str
 ) -> None:
-    """Names are quoted if they are reserved or contain other characters, or if the schema has the
-    name with capitals.
-    """
+    """A name is quoted if it is reserved, has unusual characters, or has capitals in the schema."""
     add_tables(session, ks={"Known": ["k"], "t": ["k"]})
     table = NamedTable(keyspace, name)
     assert table.column_family_name() == table.__name__ == text
@@ -90,7 +88,9 @@ def test_columns_are_quoted_and_take_any_value() -> None:
 
 
 def test_named_tables_return_rows_with_attributes(session: FakeSession) -> None:
-    """Queries of a named table return rows with attributes; `get` expects exactly one row."""
+    """Queries of a named table return rows whose columns are attributes; `get` expects exactly one
+    row.
+    """
     table = NamedTable("ks", "t")
     session.give(a=1, b="x")
     assert table.get(a=1).b == "x"
@@ -103,7 +103,7 @@ def test_named_tables_return_rows_with_attributes(session: FakeSession) -> None:
     session.rows = [[1, "x"], [2, "y"]]
     with pytest.raises(NamedTable.MultipleObjectsReturned):
         table.get(a=1)
-    # The class itself has no table.
+    # The class itself has no table, only its subclasses do.
     with pytest.raises(CQLEngineException, match="objects is of named tables, not of their class"):
         _ = NamedTable.objects
 

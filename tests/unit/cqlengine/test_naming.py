@@ -1,4 +1,4 @@
-"""Names of tables are derived from names of models."""
+"""The name of a table is derived from the name of its model."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from cassandra.cqlengine.naming import snake_case
         ("Person", "person"),
         ("ExampleModel", "example_model"),
         ("HTTPLog", "httplog"),
-        # As in cassandra-driver, a digit counts neither as a lower case nor as an upper case
-        # letter.
+        # As in cassandra-driver, a digit counts as neither a lower-case nor an upper-case letter.
         ("Level2Cache", "level2cache"),
         ("OAuth2Token", "oauth2token"),
         ("S3Object", "s3object"),
@@ -25,5 +24,7 @@ from cassandra.cqlengine.naming import snake_case
     ],
 )
 def test_names(name: str, expected: str) -> None:
-    """Names become lower case with underscores; of long names, the last 48 characters are kept."""
+    """A name is changed to lower case with underscores. Of a long name, the last 48 characters are
+    kept.
+    """
     assert snake_case(name) == expected

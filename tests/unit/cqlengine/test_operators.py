@@ -1,4 +1,4 @@
-"""Operators of filters are looked up by name."""
+"""The operators of filters are found by their names."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_operators_of_another_base_class_are_not_found() -> None:
     assert operator is OwnOperator
     with pytest.raises(QueryOperatorException):
         BaseWhereOperator.get_operator("own")
-    # "EQ" belongs to `BaseWhereOperator`.
+    # "EQ" is an operator of `BaseWhereOperator`, not of this class.
     with pytest.raises(QueryOperatorException):
         OtherOperators.get_operator("eq")
 

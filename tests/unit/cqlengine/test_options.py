@@ -1,4 +1,4 @@
-"""Options of an operation are copied, never changed."""
+"""The options of an operation are copied when one is set, never changed in place."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def test_for_later_drops_the_options_of_a_single_write() -> None:
     batch: Any = object()
     once = {"batch": batch, "if_exists": True, "if_not_exists": True, "timestamp": 5}
     later = DEFAULTS.with_changes(**once, conditionals=(1,), ttl=7, consistency=4).for_later()
-    # The batch is kept: later writes must join it, so that they are not executed before those in
-    # it.
+    # The batch is kept, because later writes must join it, or else they would be executed before
+    # those that are in it.
     assert values(later) == {**values(DEFAULTS), "ttl": 7, "consistency": 4, "batch": batch}
 
 
@@ -40,5 +40,5 @@ def test_for_later_drops_the_options_of_a_single_write() -> None:
     ],
 )
 def test_lightweight_transactions(changes: dict[str, Any], expected: bool) -> None:
-    """Options with a condition make an operation a lightweight transaction."""
+    """With an option that is a condition, an operation is a lightweight transaction."""
     assert DEFAULTS.with_changes(**changes).is_conditional is expected

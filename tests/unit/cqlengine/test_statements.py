@@ -1,4 +1,4 @@
-"""Statements have two texts: the documented one with named placeholders, and the one that is
+"""Each statement has two texts: the documented one, with named placeholders, and the one that is
 prepared.
 """
 
@@ -76,7 +76,7 @@ TEXTS: list[tuple[s.BaseCQLStatement, str, str, list[Any]]] = [
 def test_texts_and_values_of_statements(
     statement: s.BaseCQLStatement, text: str, prepared: str, bound: list[Any]
 ) -> None:
-    """Each statement has both texts, its bound values and its context."""
+    """Each statement has both expected texts, its bound values and its context."""
     assert str(statement) == text
     assert statement.prepared() == prepared
     assert statement.bound() == bound
@@ -91,7 +91,7 @@ def test_placeholders_can_be_renumbered() -> None:
 
 
 def test_statements_refuse_clauses_of_the_wrong_kind() -> None:
-    """Statements refuse clauses and operators of the wrong kind."""
+    """A statement refuses clauses and operators of the wrong kind."""
     with pytest.raises(s.StatementException, match="operator must be of type"):
         s.WhereClause("a", "=", 1)  # type: ignore[arg-type]
     with pytest.raises(s.StatementException, match="WhereClause"):
@@ -152,7 +152,7 @@ def test_timestamps_in_seconds_or_milliseconds_warn(
 
 @pytest.mark.parametrize("timestamp", [None, 0, 7, 10**11, 1795684460_000000])
 def test_timestamps_without_a_warning(timestamp: int | None) -> None:
-    """Timestamps in microseconds, small numbers and None do not warn."""
+    """Timestamps in microseconds, small numbers and None cause no warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Person.timestamp(timestamp)

@@ -1,4 +1,4 @@
-"""Aliases of fields, which attrs and pydantic classes declare."""
+"""Aliases of fields, as attrs and pydantic classes declare them."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ class WrongModelFields:
 
 
 def test_attrs() -> None:
-    """An attrs class declares an alias of a field with `alias`."""
+    """An attrs class declares the alias of a field with `alias`."""
     assert attributes_by_alias(Attrs) == {"other": "named"}
 
 
 def test_pydantic() -> None:
-    """A pydantic model declares aliases of fields in several ways."""
-    # An AliasPath is not an alias. If two fields have the same alias, the first field wins.
+    """A pydantic model can declare aliases of its fields in several ways."""
+    # An AliasPath is not used as an alias. If two fields have the same alias, it stands for the
+    # first one.
     assert attributes_by_alias(Pydantic) == {"other": "named", "one": "several", "two": "several"}
 
 
 def test_other_classes() -> None:
-    """Classes without such declarations have no aliases."""
+    """A class without such declarations has no aliases."""
     assert attributes_by_alias(WrongModelFields) == attributes_by_alias(int) == {}

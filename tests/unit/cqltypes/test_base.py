@@ -1,4 +1,6 @@
-"""Type classes: methods that an application overrides are used, and codecs are built once."""
+"""Type classes: methods that an application overrides are used, and each codec is built only
+once.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from tests.unit.cqltypes.samples import INT, list_of, map_of, tuple_of, vector_o
 
 
 class Upper(t.UTF8Type):
-    """A user's subclass: the text is upper case on the server."""
+    """An application's subclass, for texts that are in upper case on the server."""
 
     typename = "upper"
 
@@ -26,7 +28,7 @@ class Upper(t.UTF8Type):
 
 
 class Plain(t.CassandraType):
-    """A type without a built-in base."""
+    """A type class without any of the built-in types as its base."""
 
     typename = "plain"
 
@@ -40,7 +42,7 @@ class Plain(t.CassandraType):
 
 
 class OverridesFromBinary(t.Int32Type):
-    """Overrides from_binary only."""
+    """A type class that overrides only `from_binary`."""
 
     @classmethod
     def from_binary(cls, byts: bytes | None, protocol_version: int) -> Any:
@@ -101,7 +103,7 @@ def test_codecs_are_built_once() -> None:
 
 
 def test_nulls_in_the_class_methods() -> None:
-    """Null and empty numbers are None, and None is encoded as no bytes."""
+    """Null and empty numbers are decoded to None, and None is encoded as no bytes."""
     assert t.Int32Type.from_binary(None, 4) is None
     assert t.Int32Type.from_binary(b"", 4) is None
     assert t.UTF8Type.from_binary(b"", 4) == ""

@@ -64,8 +64,8 @@ def test_bytes_that_are_refused(twins: Twins, data: str, message: str) -> None:
 
 
 def test_parts_that_name_their_type(twins: Twins) -> None:
-    """Parts name their type by alias or class; unknown aliases stay bytes, and wrong values are
-    refused.
+    """A part may name its type by an alias or by its class. With an unknown alias it stays bytes;
+    wrong values are refused.
     """
     codec = NAMED.build_codec(twins.codecs)
     data = bytes.fromhex("8073 0001 61 00  8069 0004 00000001 00")
@@ -75,7 +75,7 @@ def test_parts_that_name_their_type(twins: Twins) -> None:
     name = f"{PACKAGE}Int32Type".encode()
     by_class = len(name).to_bytes(2, "big") + name + bytes.fromhex("0004 00000001 00")
     assert codec.decode(by_class) == (1,)
-    # A part whose alias is not declared stays bytes.
+    # The alias of this part was not declared, so the part stays bytes.
     assert codec.decode(bytes.fromhex("8078 0001 61 00")) == (b"a",)
     for wrong_value in ([("x", 1)], ["s"], [("s",)]):
         with pytest.raises(TypeError, match=r"a pair of an alias \(s, i\) and a value"):
@@ -83,7 +83,7 @@ def test_parts_that_name_their_type(twins: Twins) -> None:
 
 
 def test_names() -> None:
-    """The names of composite types contain their components, quoted in CQL."""
+    """The name of a composite type contains the names of its components; in CQL it is quoted."""
     assert PAIR.cql_parameterized_type() == (
         f"'{PACKAGE}CompositeType({PACKAGE}UTF8Type, {PACKAGE}Int32Type)'"
     )

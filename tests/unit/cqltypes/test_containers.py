@@ -20,7 +20,7 @@ def wrong_parameters() -> list[Callable[[], Any]]:
 
 
 def test_parameters() -> None:
-    """The same parameters make the same class, whose attributes are the parameters."""
+    """The same parameters lead to the same class, which has the parameters as attributes."""
     assert list_of(INT) is list_of(INT)
     assert list_of(INT) is not list_of(TEXT)
     assert list_of(INT).subtypes == (INT,)

@@ -21,11 +21,11 @@ from cassandra.util import (
 
 
 def little_endian(shape_code: int, *parts: Any) -> bytes:
-    """Return well-known binary.
+    """Return the bytes of a shape in well-known binary, in little-endian order.
 
-    :param parts: an int is a 32-bit count; a tuple is a point.
+    :param parts: an int stands for a 32-bit count, and a tuple for a point.
     """
-    # 1 is the code for little-endian numbers
+    # The first byte, 1, says that the numbers are little-endian.
     data = struct.pack("<BI", 1, shape_code)
     for part in parts:
         data += struct.pack("<I", part) if isinstance(part, int) else struct.pack("<2d", *part)
@@ -81,7 +81,7 @@ def test_shapes_are_encoded_and_decoded(cqltype: Any, shape: Any, text: str, par
     ],
 )
 def test_damaged_bytes(cqltype: Any, data: bytes, message: str) -> None:
-    """Each kind of damage is refused with an error that names it."""
+    """Damaged bytes of each kind are refused with an error that says what is wrong."""
     with pytest.raises(DecodeError, match=message):
         cqltype.from_binary(data, 4)
 
@@ -100,7 +100,7 @@ RANGES = [
 
 @pytest.mark.parametrize(("value", "data"), RANGES, ids=[data[:1].hex() for _, data in RANGES])
 def test_date_ranges(value: Any, data: bytes) -> None:
-    """Each kind of range is encoded to the bytes beside it, and decoded from them."""
+    """A range of each kind is encoded to the expected bytes, and decoded from them."""
     assert t.DateRangeType.to_binary(value, 4) == data
     assert t.DateRangeType.from_binary(data, 4) == value
 
@@ -118,7 +118,7 @@ def test_other_values_are_refused(cqltype: Any, expected: str) -> None:
     for wrong_value in (5, [A]):
         with pytest.raises(TypeError, match=expected):
             cqltype.to_binary(wrong_value, 4)
-    # The other types can be given as well-known text.
+    # Values of the other types can also be given as well-known text.
     if cqltype is not t.DateRangeType:
         with pytest.raises(ValueError, match="nonsense"):
             cqltype.to_binary("nonsense", 4)

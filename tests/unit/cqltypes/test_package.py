@@ -17,7 +17,7 @@ def test_classes_name_the_public_module() -> None:
 
 def test_the_import_stays_cheap() -> None:
     code = (
-        # logging is imported before the count begins: from Python 3.14 on, it imports inspect and
+        # Import logging before the count begins: from Python 3.14 on, it imports inspect and
         # dataclasses.
         "import sys, logging; before = set(sys.modules)\n"
         "import cassandra.cqltypes, cassandra.util\n"
@@ -29,6 +29,6 @@ def test_the_import_stays_cheap() -> None:
 
 
 def test_names_that_tools_print() -> None:
-    """Classes have the names that tools print for them."""
+    """The type classes have the names that tools expect to print."""
     assert t.DateRangeType.typename == "daterange"
     assert repr(t.Int32Type) == "<class 'cassandra.cqltypes.Int32Type'>"

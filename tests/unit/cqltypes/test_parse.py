@@ -1,4 +1,4 @@
-"""Type strings of servers are parsed to classes and written back."""
+"""The type strings of servers are parsed to type classes, and written back as text."""
 
 from __future__ import annotations
 
@@ -58,12 +58,14 @@ def test_type_names_survive_a_round_trip(server_name: str, cql_name: str) -> Non
     full_name = cqltype.cass_parameterized_type(full=True)
     assert full_name.startswith(PREFIX)
     assert t.lookup_casstype(full_name) is cqltype
-    # A class is returned as it is.
+    # A type class is returned as it is.
     assert t.lookup_casstype(cqltype) is cqltype
 
 
 def test_user_types_whose_hex_is_all_digits() -> None:
-    """The type name `addr` is 61646472 in hexadecimal, which must not be read as a number."""
+    """A user-defined type's name in hexadecimal may consist of digits only (61646472 is `addr`),
+    and must not be read as a number.
+    """
     user_type = t.lookup_casstype(
         f"{PREFIX}UserType(ks,61646472,61:{PREFIX}Int32Type,6262:{PREFIX}UTF8Type)"
     )
@@ -73,14 +75,14 @@ def test_user_types_whose_hex_is_all_digits() -> None:
     assert user_type.subtypes == (t.Int32Type, t.UTF8Type)
     assert user_type.cql_parameterized_type() == "frozen<addr>"
     assert t.lookup_casstype(user_type.cass_parameterized_type(full=True)) is user_type
-    # 41 is "A"
+    # In hexadecimal, 41 is "A".
     nested = t.lookup_casstype("ListType(FrozenType(UserType(ks, 41, 61:Int32Type)))")
     assert nested.subtypes[0].subtypes[0].typename == "A"
     assert nested.cql_parameterized_type() == 'list<frozen<frozen<"A">>>'
 
 
 def test_names_of_collections_by_column() -> None:
-    """Such types keep the names of their columns and aliases."""
+    """Types of collections by column keep the names of their columns and aliases."""
     cqltype = t.lookup_casstype("ColumnToCollectionType(6162:ListType(Int32Type))")
     assert cqltype.fieldnames == ("6162",)
     assert cqltype.subtypes == (list_of(INT),)
@@ -116,13 +118,13 @@ def test_names_of_collections_by_column() -> None:
     ],
 )
 def test_type_strings_that_cannot_be_parsed(text: str) -> None:
-    """Malformed and too deeply nested texts are refused."""
+    """Type strings that are malformed or nested too deeply are refused."""
     with pytest.raises(ValueError, match="cannot be parsed"):
         t.lookup_casstype(text)
 
 
 def test_counters_and_reversals() -> None:
-    """Counters and reversed types are recognized by class or name."""
+    """Counters and reversed types are recognised by their class or by name."""
     assert t.is_counter_type(t.CounterColumnType)
     assert t.is_counter_type(PREFIX + "CounterColumnType")
     assert t.is_counter_type("ReversedType(CounterColumnType)")
@@ -132,7 +134,7 @@ def test_counters_and_reversals() -> None:
 
 
 def test_cql_type_strings() -> None:
-    """CQL types are split into nested lists and joined again; unbalanced brackets are refused."""
+    """CQL types are split into nested lists, and joined again. Unbalanced brackets are refused."""
     nested = ["map", ["text", "frozen", ["list", ["int"]]]]
     assert t.cqltype_to_python("map<text, frozen<list<int>>>") == nested
     assert t.python_to_cqltype(nested) == "map<text, frozen<list<int>>>"

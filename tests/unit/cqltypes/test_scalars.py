@@ -1,4 +1,4 @@
-"""Classes of the scalar types: their names in CQL and on the server, and their bases."""
+"""The classes of the scalar types: their names in CQL and on the server, and their base classes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cassandra import cqltypes as t
 from cassandra.cqltypes.scalars import SCALARS
 
 # For each class: its name in CQL, the function that creates its codec, and whether zero bytes are a
-# value.
+# value of it.
 NAMES: dict[Any, tuple[str, str, bool]] = {
     t.BytesType: ("blob", "blob", True),
     t.DecimalType: ("decimal", "decimal_number", False),
@@ -41,9 +41,7 @@ NAMES: dict[Any, tuple[str, str, bool]] = {
 
 @pytest.mark.parametrize("cqltype", SCALARS, ids=lambda cqltype: str(cqltype.__name__))
 def test_names(cqltype: Any) -> None:
-    """Each type has the CQL name that it should have, and can be looked up by its name on the
-    server.
-    """
+    """Each type has the expected CQL name, and can be found by its name on the server."""
     name, factory, takes_empty = NAMES[cqltype]
     assert (cqltype.typename, cqltype._factory, cqltype.empty_binary_ok) == (
         name,
@@ -64,7 +62,7 @@ def test_classes_are_found_by_their_cql_names() -> None:
 
 
 def test_literals_of_timestamps() -> None:
-    """Literals are read as milliseconds, and other texts are refused."""
+    """Literals of timestamps are read as milliseconds; other texts are refused."""
     assert t.DateType.interpret_datestring("1970-01-01 00:00:01.5+0000") == 1500
     with pytest.raises(ValueError, match="soon"):
         t.DateType.interpret_datestring("soon")

@@ -27,7 +27,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: Any) -> tuple[int, str]:
 def test_a_healthy_cluster_has_no_problem(
     node: FakeNode, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command prints the findings and exits with 0."""
+    """For a healthy cluster, the command prints its findings and exits with 0."""
     code, out = run(capsys, node.address, "--port", node.port)
     assert code == 0, out
     lines = out.splitlines()
@@ -40,7 +40,7 @@ def test_a_healthy_cluster_has_no_problem(
 
 
 def test_findings_as_json(node: FakeNode, capsys: pytest.CaptureFixture[str]) -> None:
-    """With `--json`, the report is JSON."""
+    """With `--json`, the report is printed as JSON."""
     code, out = run(capsys, node.address, "--port", node.port, "--json")
     report = json.loads(out)
     assert code == 0
@@ -49,7 +49,7 @@ def test_findings_as_json(node: FakeNode, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_closed_port_is_two_problems_with_advice(capsys: pytest.CaptureFixture[str]) -> None:
-    # At the end of the block, the node is stopped, and its port is closed.
+    # When the block ends, the node is stopped and its port closed.
     with FakeNode() as node:
         address, port = node.address, node.port
     code, out = run(capsys, address, "--port", port, "--timeout", 2)
@@ -57,7 +57,7 @@ def test_a_closed_port_is_two_problems_with_advice(capsys: pytest.CaptureFixture
     assert f"PROBLEM  {address}:{port}: {address} cannot be connected to" in out
     assert "-> is the node running" in out
     assert "PROBLEM  connect: Unable to connect" in out
-    # The port, and connecting the cluster.
+    # The two problems are the port, and connecting the cluster.
     assert "2 problems" in out
 
 
@@ -120,7 +120,7 @@ def test_wrong_arguments_are_explained(
 def test_without_a_terminal_a_password_cannot_be_asked_for(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error says how to give the password."""
+    """Without a terminal, a password cannot be asked for; the error says how to give it."""
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     with pytest.raises(SystemExit):
         main(["127.0.0.1", "--user", "ada"])
@@ -129,7 +129,7 @@ def test_without_a_terminal_a_password_cannot_be_asked_for(
 
 def test_warnings_change_the_exit_code_with_strict(capsys: pytest.CaptureFixture[str]) -> None:
     with FakeCluster(2) as nodes:
-        # The clock of this node is in 1970.
+        # The clock of this node shows the year 1970.
         nodes[1].prime(
             "SELECT toTimestamp(now()) AS now FROM system.local",
             rows([("now", "timestamp")], [(3_600_000,)]),

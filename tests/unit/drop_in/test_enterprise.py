@@ -1,4 +1,4 @@
-"""Names for DataStax Enterprise can be imported and constructed, but their use raises
+"""Names for DataStax Enterprise can be imported and constructed, but using them raises
 NotImplementedError.
 """
 
@@ -80,7 +80,7 @@ def test_insights_are_never_reported() -> None:
 
 
 def test_options_of_graphs_are_set_copied_and_shown() -> None:
-    """Unknown options are refused."""
+    """Options of graphs can be set, copied and shown. Unknown options are refused."""
     options = graph.GraphOptions(graph_name="g1", graph_read_consistency_level=1)
     assert options.is_graph_source
     options.set_source_analytics()
@@ -100,7 +100,9 @@ def test_options_of_graphs_are_set_copied_and_shown() -> None:
 
 
 def test_elements_of_graphs_have_the_attributes_of_cassandra_driver() -> None:
-    """Elements are compared and have the attributes of cassandra-driver."""
+    """Elements of graphs can be compared, and have the attributes that cassandra-driver gives
+    them.
+    """
     vertex = graph.Vertex({"id": 1}, "person", "vertex", {})
     assert vertex == graph.Vertex({"id": 1}, "person", "vertex", {})
     assert vertex != graph.Edge(1, "knows", "edge", {}, 1, "person", 2, "person")
@@ -109,7 +111,7 @@ def test_elements_of_graphs_have_the_attributes_of_cassandra_driver() -> None:
     assert graph.Result({"a": 1}).value == {"a": 1}
     assert graph.single_object_row_factory(["x"], [(1,), (2,)]) == [1, 2]
     assert (graph.T.id, graph.T.value, graph.to_bigint(5)) == ("id", "value", 5)
-    # No public name is ours only, apart from these modules.
+    # Apart from these modules, every public name also exists in cassandra-driver.
     public = {name for name in dir(graph) if not name.startswith("_")} - {
         "graphson", "query", "types", "fluent",
     }  # fmt: skip
@@ -139,7 +141,7 @@ def test_profiles_of_graphs_are_accepted_and_graph_queries_refused() -> None:
             session.execute_graph_async("g.V()")
         with pytest.raises(NotImplementedError, match="graph statement"):
             session.execute(graph.SimpleGraphStatement("g.V()"))
-        # Nothing was sent.
+        # No request was sent.
         assert len(node.requests) == request_count
 
 

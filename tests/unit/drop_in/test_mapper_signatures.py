@@ -1,4 +1,4 @@
-"""Each documented name of the mapper accepts the parameters that applications pass."""
+"""Each documented name of the object mapper accepts the parameters that applications pass."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def listed_signatures() -> list[tuple[str, str, str]]:
     return signatures
 
 
-# Classes whose constructors are not checked: the mapper or a metaclass creates their instances, not
-# applications.
+# The constructors of these classes are not checked, because the mapper or a metaclass creates their
+# instances, and not applications.
 MADE_BY_PYTHON = re.compile(
     r"Operator$|^ContainerUpdateTypeMapMeta|MetaClass$|^OpMapMeta|Descriptor$|^ResultObject"
 )
@@ -36,8 +36,8 @@ MADE_BY_PYTHON = re.compile(
 def test_parameters_of_cassandra_driver_are_accepted(
     module: str, name: str, parameters: str
 ) -> None:
-    """The parameters of cassandra-driver exist in the same order, with defaults where it has
-    them.
+    """The parameters of cassandra-driver exist in the same order, with defaults where that driver
+    has them.
     """
     member: Any = importlib.import_module(module)
     for part in name.split("."):
@@ -46,7 +46,7 @@ def test_parameters_of_cassandra_driver_are_accepted(
             if isinstance(member, type)
             else getattr(member, part)
         )
-    # A class or static method is a descriptor; its function has the signature.
+    # A class method or static method is a descriptor; take the signature from its function.
     if isinstance(member, (classmethod, staticmethod)):
         member = member.__func__
     # Methods that Python generates have no signature to compare.
@@ -62,7 +62,7 @@ def test_parameters_of_cassandra_driver_are_accepted(
     accepts_any_keyword = any(
         parameter.kind is parameter.VAR_KEYWORD for parameter in own_parameters
     )
-    # The documented parameters come first and in the same order.
+    # Our own parameters may only follow the documented ones, which come in the same order.
     position = 0
     for text in parameters.split(", "):
         if text.startswith("**"):

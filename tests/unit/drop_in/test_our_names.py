@@ -1,4 +1,4 @@
-"""Public names that cassandra-driver and scylla-driver do not document must be in a list here.
+"""Public names that neither cassandra-driver nor scylla-driver documents must be listed here.
 
 They are meant for applications. Names that only the engine uses begin with an underscore.
 """
@@ -15,7 +15,7 @@ from cassandra.client.settings.table import ClusterSettings
 from cassandra.metadata import Metadata
 from tests.unit.drop_in.test_names import NAMES
 
-# Names of clusters in both APIs.
+# Names of the cluster classes of both APIs.
 CLUSTERS = {
     "add_request_observer", "codecs", "is_shard_aware", "refresh_materialized_view_metadata",
     "remove_request_observer", "report", "shard_aware_stats",
@@ -31,7 +31,7 @@ RESULTS = {
 }  # fmt: skip
 
 OURS: dict[Any, set[str]] = {
-    # Some of these are undocumented names of cassandra-driver (see `cassandra._compat`).
+    # Some of these are undocumented names of cassandra-driver; see `cassandra._compat`.
     cluster.Cluster: CLUSTERS | {
         "connection_factory", "control_connection", "executor", "get_connection_holders", "on_add",
         "on_down", "on_remove", "on_up",
@@ -73,7 +73,7 @@ def test_no_other_name_is_public(cls: Any) -> None:
         for base in cls.__mro__
         if base.__module__.startswith("cassandra")
         for name, value in vars(base).items()
-        # Names that only raise an error with advice do not count.
+        # Names whose only purpose is to raise an error with advice do not count.
         if not name.startswith("_") and not isinstance(value, Habit)
     }
     settings = set(ClusterSettings._table) if issubclass(cls, ClusterSettings) else set()

@@ -22,7 +22,7 @@ from cassandra.metadata import (
 
 
 def test_various_names_can_be_imported_and_used() -> None:
-    """Each of these names exists in cassandra-driver."""
+    """Each of these names of cassandra-driver can be imported and used."""
     assert NullHandler.__module__ == "logging"
     assert policies.WT is WriteType
     assert murmur3(b"123") == -7468325962851647638

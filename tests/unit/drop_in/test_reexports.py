@@ -1,6 +1,6 @@
-"""Names can be imported from each module in which cassandra-driver has them.
+"""Each name can be imported from every module in which cassandra-driver has it.
 
-They are the same objects as in the module that defines them (their home).
+It must be the same object as in the module that defines it (its home).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ROWS = [
     for name in names.split()
 ]
 
-# Names whose objects have another name in their home module.
+# Names under which the object is not known in its home module.
 RENAMED = {
     "CBatchType": "BatchType",
     "DefaultConnection": "LibevConnection",
@@ -29,8 +29,8 @@ RENAMED = {
     "conn_class": "LibevConnection",
 }
 
-# The names that modules of cassandra-driver and scylla-driver have: module, name, and its home
-# module in those drivers.
+# The names that modules of cassandra-driver and scylla-driver have. Each entry is a module, a name,
+# and the name's home module in those drivers.
 LISTED = [
     tuple(line.split())
     for line in (Path(__file__).parent / "reexports.txt").read_text().splitlines()
@@ -55,7 +55,9 @@ def test_each_listed_name_can_be_imported() -> None:
 def test_a_listed_name_is_the_same_object_as_in_the_other_driver_s_home_module(
     module: str, name: str, home: str
 ) -> None:
-    """The home module of the other driver is compared only if it exists here."""
+    """A listed name is the same object as in the other driver's home module, if that module exists
+    here.
+    """
     if importlib.util.find_spec(home) is None:
         return
     home_module = importlib.import_module(home)
@@ -68,7 +70,7 @@ def test_a_reexported_name_is_the_same_object_as_in_its_home_module(
     module: str, name: str, home: str
 ) -> None:
     namespace: dict[str, object] = {}
-    exec(f"from {module} import {name}", namespace)  # as applications do
+    exec(f"from {module} import {name}", namespace)  # import the name as applications do
     assert namespace[name] is getattr(importlib.import_module(home), name)
 
 
@@ -90,7 +92,7 @@ def test_importing_a_module_does_not_load_the_table() -> None:
 
 
 def test_modules_are_attributes_of_the_package() -> None:
-    """Each module is imported when the attribute of the package is first used."""
+    """A module is imported when it is first used as an attribute of the package."""
     program = (
         "import cassandra, sys\n"
         "from cassandra.cluster import Cluster\n"

@@ -15,7 +15,7 @@ __all__ = ["authority", "connect_and_read", "nodes", "two_datacenters"]
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
-    """Yield three nodes: see `three_nodes`."""
+    """Yield three nodes, as `three_nodes` makes them."""
     with three_nodes() as cluster:
         yield cluster
 

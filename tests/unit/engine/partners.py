@@ -1,4 +1,4 @@
-"""Fakes of connections and rows, for tests of parts of the engine without I/O."""
+"""Fakes of connections and rows, with which parts of the engine are tested without any I/O."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ T = TypeVar("T")
 
 VERSION = 5
 
-# Engine settings that are not in the table of cluster settings. There are no contact points.
+# Settings of the engine that do not come from the table of cluster settings. There are no contact
+# points.
 ENGINE_ONLY_SETTINGS: dict[str, Any] = {
     "endpoints": [],
     "named_endpoints": [],
@@ -41,7 +42,7 @@ ENGINE_ONLY_SETTINGS: dict[str, Any] = {
 
 
 def new_host(address: str, is_up: bool | None = True) -> Host:
-    """Return a host that is up or down; if `is_up` is None, its state is unknown."""
+    """Return a host that is up or down; with None for `is_up`, its state is unknown."""
     host = Host(DefaultEndPoint(address), SimpleConvictionPolicy)
     if is_up is not None:
         (host.set_up if is_up else host.set_down)()
@@ -62,7 +63,8 @@ def engine_settings(**changed: Any) -> Settings:
 
 
 def fake_connection(address: str = "10.0.0.1", **attributes: Any) -> Any:
-    """Return a fake connection that cannot send. Tests also fake the functions that send on it.
+    """Return a fake connection that cannot send anything. A test that needs to send fakes these
+    functions, too.
 
     :param attributes: further attributes, or other values for those that it has by default.
     """
@@ -95,8 +97,8 @@ def fake_connection(address: str = "10.0.0.1", **attributes: Any) -> Any:
 class Tables:
     """Answers queries from the system tables of a fake node that is not started.
 
-    :param answers: replace an answer, by a part of the query: an error to raise, a list of rows, or
-        a function that returns one of them.
+    :param answers: other answers to queries: maps a part of a query's text to an error to raise, a
+        list of rows, or a function that returns one of them.
     """
 
     def __init__(self, node: FakeNode | None = None, **answers: Any) -> None:
@@ -143,6 +145,6 @@ def spawn(coroutine: Coroutine[Any, Any, T], /) -> asyncio.Task[T]:
 
 
 async def run_loop_turns(count: int = 20) -> None:
-    """Let the event loop run `count` times, so that callbacks and tasks go on."""
+    """Let the event loop run `count` turns, in which callbacks and tasks can go on."""
     for _ in range(count):
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""`Background` runs tasks of the engine that nobody awaits."""
+"""`Background`, which runs tasks of the engine that no caller awaits."""
 
 from __future__ import annotations
 

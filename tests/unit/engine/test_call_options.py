@@ -1,4 +1,4 @@
-"""`CallOptions` has the profile, and a default for each other option of a call."""
+"""`CallOptions` has the profile of a call, and a default for each of its other options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`current_caller` tells callers apart, so that the throttler can serve them in turn."""
+"""`current_caller` returns who makes a call, so that the throttler can serve callers in turn."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ async def test_each_task_is_one_caller() -> None:
         assert current_caller() == first
         return first
 
-    # These tasks run one after another, so a task may have the address of an earlier one.
+    # The tasks run one after another, so a task may have the memory address of an earlier one, and
+    # must still be another caller.
     callers = [await asyncio.ensure_future(caller_of_task()) for _ in range(50)]
     assert len(set(callers)) == 50
 
@@ -25,6 +26,6 @@ def test_each_thread_is_one_caller() -> None:
     thread = threading.Thread(target=lambda: callers.append(current_caller()))
     thread.start()
     thread.join(10)
-    # The other thread is another caller than this thread, which is always the same.
+    # Another thread is another caller than this thread, which stays the same.
     assert callers != [current_caller()]
     assert current_caller() == current_caller()

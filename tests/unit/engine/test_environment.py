@@ -1,4 +1,4 @@
-"""The environment of a loop gives the engine its clock, random numbers and connections."""
+"""A loop's environment gives the engine its clock, its random numbers and its connections."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def test_a_loop_may_have_its_own_environment() -> None:
 
 
 class RecordingEnvironment(Environment):
-    """An environment that records how connections are opened, and has a clock of its own."""
+    """An environment that records how connections are opened, and has its own clock."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
@@ -55,7 +55,7 @@ async def test_connections_and_times_come_from_the_environment() -> None:
             assert cluster._core.random is environment.random
             assert cluster._core.timers.clock is environment.clock
         assert environment.connected == [node.port] * node.opened
-    # The clock of the environment stands still.
+    # The environment's clock never moves, so the time is always the same.
     assert started == [1e6]
 
 
@@ -74,11 +74,11 @@ def test_deadlines_of_one_slot_expire_in_the_order_of_adding(twins: Any) -> None
 
         items = [Item(number) for number in range(200)]
         for item in items:
-            # All deadlines are in the same slot of the wheel.
+            # All items have deadlines in the same slot of the wheel.
             wheel.add(0.0, item)
 
         def all_expired() -> bool:
-            wheel._expire()  # on a busy machine, the last deadlines are in later slots
+            wheel._expire()  # on a busy machine, the last items are in later slots, so try again
             return len(expired) == len(items)
 
         until(all_expired)
@@ -93,14 +93,15 @@ def test_insertion_ordered_keeps_the_order_of_adding() -> None:
         items.add(item)
     items.discard(1)
     items.discard(7)
-    # The set may change during an iteration, which goes over the items at its beginning.
+    # Items may be added and removed during an iteration, which visits those that were there when it
+    # began.
     for item in items:
         items.discard(item)
         items.add(item + 10)
     assert list(items) == [13, 12]
 
 
-# In these modules blocking callers wait in threads, for which the loop has no clock.
+# In these modules, blocking callers wait in real threads, for which the loop has no clock.
 MODULES_WITH_THREADS = {"environment.py", "loop.py"}
 
 

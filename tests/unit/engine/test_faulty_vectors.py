@@ -1,4 +1,6 @@
-"""Notes about vectors with NaN or infinities, which no index of the server can hold."""
+"""If a vector has NaN or infinities, which no index of the server can hold, a note on the error
+says so.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ COLUMNS = [("id", "int"), ("embedding", "vector<float, 3>")]
 
 
 def failure_of(node: FakeNode, refusal: Answer, execute: Any) -> Any:
-    """Return the error of `execute(session)` if the node answers with `refusal`."""
+    """Return the error that `execute(session)` raises if the node answers with `refusal`."""
     node.prime_prepare(INSERT, COLUMNS, pk_indexes=[0])
     node.prime_prepare(SEARCH, COLUMNS[1:])
     node.prime(Opcode.EXECUTE, refusal)
@@ -37,7 +39,7 @@ def notes_of(failure: Any) -> list[str]:
 
 
 def insert(vector: list[float]) -> Any:
-    """Return a function that inserts a row with `vector`."""
+    """Return a function that inserts a row with `vector` through a session."""
 
     def execute(session: Session) -> None:
         session.execute(session.prepare(INSERT), (1, vector))

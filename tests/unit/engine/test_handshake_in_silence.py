@@ -1,4 +1,4 @@
-"""Servers that stop answering while a cluster connects: each step has a timeout.
+"""A server stops answering while a cluster connects: each step of connecting has a timeout.
 
 The tests use virtual time. Each case runs with the blocking and the asyncio API.
 """
@@ -24,16 +24,17 @@ Connect = Callable[..., NoHostAvailable]
 
 @pytest.fixture(params=APIS)
 def connect(request: pytest.FixtureRequest, simulated: Simulated, node: FakeNode) -> Connect:
-    """Return a function that connects, which must fail in time, and returns the error."""
+    """Return a function that tries to connect, which must fail in time, and returns the error."""
 
     def connect_in_vain(**settings: Any) -> NoHostAvailable:
         settings = {"connect_timeout": TIMEOUT, **settings}
         began = simulated.now
         with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
             simulated.connect(request.param, contact_points=[node.address], **settings)
-        # The driver may try again with an older version of the protocol.
+        # It may take longer than one timeout, because the driver may try again with an older
+        # protocol version.
         assert TIMEOUT <= simulated.now - began < 3 * TIMEOUT
-        # The driver has closed its end of each connection.
+        # The driver has closed its end of every connection.
         assert all(link.ends[0].is_over for link in simulated.network.links)
         return caught.value
 
@@ -74,7 +75,8 @@ def test_a_server_that_does_not_answer_the_tls_handshake_times_out(
 
 
 def test_a_server_without_tls(connect: Connect, authority: Authority) -> None:
-    # The node has no TLS, takes the bytes of the handshake for a frame, and waits for the rest.
+    # The node speaks no TLS. It takes the bytes of the handshake for the beginning of a frame, and
+    # waits for the rest.
     raised = connect(ssl_context=authority.client())
     assert "does it expect TLS on this port" in str(raised)
 
@@ -101,6 +103,6 @@ def test_a_server_that_does_not_answer_system_queries_times_out(
 def test_a_network_that_drops_packets_times_out(
     connect: Connect, node: FakeNode, simulated: Simulated
 ) -> None:
-    # The SYN gets no answer. A kernel would give up only after two minutes.
+    # The first packet (SYN) gets no answer. A kernel would give up only after two minutes.
     simulated.network.drop_syns(node.address)
     assert isinstance(only_error(connect()), OperationTimedOut)

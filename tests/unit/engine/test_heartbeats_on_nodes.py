@@ -1,4 +1,7 @@
-"""How soon a node that hangs is noticed, from different signs, on fake nodes in virtual time."""
+"""How soon the driver notices that a node hangs, depending on the first sign of it.
+
+The nodes are fakes that run in virtual time.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,10 @@ from tests.waiting import until_on_loop
 
 pytestmark = pytest.mark.simulated
 
-# Idle connections get no heartbeat in these tests: each check has another cause.
+# Idle connections get no heartbeats in these tests, so each check must have another cause.
 HEARTBEATS: dict[str, Any] = {"idle_heartbeat_interval": 1000.0, "idle_heartbeat_timeout": 5.0}
-# The request or the delay that is the sign, the heartbeat's timeout, a late heartbeat, and the
-# attempt to connect again.
+# The time adds up from the request or delay that is the first sign, the heartbeat's timeout, a late
+# heartbeat, and the attempt to connect again.
 SOON = 2.0 + 5.0 + 1.0 + 2.0
 
 
@@ -82,13 +85,13 @@ async def test_a_hung_node_is_down_soon_after_the_first_sign(
         control = nodes.node_at(cluster.get_control_connection_host().address)
         hung = nodes[0] if sign is a_request_times_out else control
         await call_in_thread(hung.pause)
-        await asyncio.sleep(3.0)  # all connections are silent
+        await asyncio.sleep(3.0)  # after this time, all connections are silent
         clock = asyncio.get_running_loop().time
         began = clock()
         await sign(cluster, session, hung)
         await asyncio.wait_for(events.expect("down", hung.address), 100)
         assert clock() - began <= SOON
-        # One line names the host and what was silent.
+        # One log line names the host and says what was silent.
         (text,) = (
             text for text in map(_message, caplog.records) if "does not answer: no response" in text
         )
@@ -104,7 +107,7 @@ def _message(record: Any) -> str:
 
 
 async def test_a_slow_request_harms_no_connection(nodes: FakeCluster) -> None:
-    """A node that answers heartbeats stays up, although a request on it timed out."""
+    """If a node answers heartbeats, it stays up, although a request on it has timed out."""
     nodes.prime("SELECT slow", silence())
     async with connected(nodes, **HEARTBEATS) as (cluster, session):
         connections = [

@@ -1,4 +1,4 @@
-"""`Listeners` notifies policies first, and then listeners of the application."""
+"""`Listeners`, which notifies policies first, and then the application's listeners."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UP, DOWN, UNKNOWN = new_host("10.0.0.1"), new_host("10.0.0.2", False), new_host(
 
 
 class RecordingListener:
-    """A fake policy or listener that records its events. It raises an error if `fails` is True."""
+    """A fake policy or listener that records its events. With `fails`, it also raises an error."""
 
     def __init__(self, name: str, log: list[Any], fails: bool = False) -> None:
         self.name, self.log, self.fails = name, log, fails

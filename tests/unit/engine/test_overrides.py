@@ -1,4 +1,6 @@
-"""`refuse_overrides` raises if a subclass overrides methods that compiled code does not look up."""
+"""`refuse_overrides` raises if a subclass overrides a method that compiled code calls without
+looking it up.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`Policies` tells policies the hosts, attaches the engine to them, and opens pools for them."""
+"""`Policies` tells load balancing policies the hosts, attaches the engine to them, and opens pools
+for them.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,7 @@ async def test_for_a_policy_that_is_added_later_pools_are_opened() -> None:
     parts, policy = PolicyParts(), RecordingPolicy()
     tasks = parts.policies.adopt(policy, object())  # type: ignore[arg-type]
     assert await asyncio.gather(*tasks) == [True, True]
-    # A host that is down is tried by its reconnector.
+    # A host that is down gets no pool here, since its reconnector tries it.
     assert parts.brought_up == [UP, UNKNOWN]
     assert policy.seen[0][0] == "populate"
 
@@ -80,7 +82,7 @@ async def test_a_policy_is_adopted_once_and_forgotten() -> None:
     assert parts.listeners.policies == [policy]
     parts.policies.forget(policy)
     assert parts.listeners.policies == []
-    # Without the policy, the distances of hosts may change.
+    # Without the policy, hosts may have other distances, so these are updated.
     assert parts.distance_updates == [1]
 
 
@@ -95,7 +97,7 @@ async def test_a_speculative_execution_policy_is_attached_once_until_it_is_forgo
         parts.policies.attach_once(other)
     for other in (policy, without_detach):
         parts.policies.forget(other)
-    # One attach of each policy, and a detach of the one that has this method.
+    # Each policy was attached once, and the one that has a `detach` method was detached.
     assert calls == ["attach", "attach", "detach"]
-    # Such a policy has no influence on distances.
+    # A policy of this kind does not influence the distances of hosts.
     assert parts.distance_updates == []

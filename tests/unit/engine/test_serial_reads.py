@@ -1,6 +1,6 @@
-"""`in_order` shows policies that a read is serial.
+"""`in_order` tells policies that a read has a serial consistency level.
 
-Then the clients can try the replicas in the same order.
+Then all clients can try the replicas in the same order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Server warnings are logged, but each text at most once in an interval."""
+"""Warnings of servers are logged, but each text only once in an interval."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_each_warning_is_logged_once_in_an_interval(
     log_warnings([repeated])
     log_warnings([repeated])
     assert logged_messages(caplog) == [f"Server warning: {repeated}", f"Server warning: {other}"]
-    limiters[0]._next = 0.0  # the interval is over
+    limiters[0]._next = 0.0  # pretend that the interval has passed
     log_warnings([repeated])
     assert logged_messages(caplog) == [
         f"Server warning: {repeated} (2 more since it was logged last)"

@@ -1,4 +1,4 @@
-"""Sessions on fake nodes: shutdown, and their keyspace on each connection."""
+"""Sessions on fake nodes: their shutdown, and their keyspace on each connection."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ async def test_a_keyspace_is_used_on_every_connection(nodes: FakeCluster) -> Non
             for connection in node.connections
             if not connection.event_types
         ]
-        # One connection to each of the three nodes.
+        # There is one connection to each of the three nodes.
         assert keyspaces == ["ks"] * 3
-        # A new connection switches to the keyspace, too.
+        # A connection that is opened later switches to the keyspace, too.
         await call_in_thread(nodes[0].drop_connections)
         await until_on_loop(
             lambda: any(not connection.event_types for connection in nodes[0].connections)
@@ -103,7 +103,7 @@ async def test_a_connection_that_cannot_use_the_keyspace_is_not_used(nodes: Fake
 
 
 class ReversedOrder(AddressOrderPolicy):
-    """A policy that puts the last host first."""
+    """A policy whose plans begin with the last host."""
 
     def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Any:
         return iter(list(super().make_query_plan(working_keyspace, query))[::-1])

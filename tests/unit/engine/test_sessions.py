@@ -1,4 +1,4 @@
-"""`Sessions`, the open sessions of a cluster, with fake sessions."""
+"""`Sessions`, which holds the open sessions of a cluster, with fake sessions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ NEAR, FAR = new_host("10.0.0.1"), new_host("10.0.0.2")
 
 
 class Session:
-    """A fake session with pools to some hosts. It needs connections to the `wanted_hosts`."""
+    """A fake session with pools to the hosts `pools`. Its policies want connections to the
+    `wanted_hosts`.
+    """
 
     def __init__(self, *pools: Host, wanted_hosts: tuple[Host, ...] = (NEAR, FAR)) -> None:
         self.pools = {pool_host: Pool(pool_host) for pool_host in pools}
@@ -38,7 +40,7 @@ class Session:
 
 
 class Pool:
-    """A fake pool with a connection in use, and a retired connection that is not yet closed."""
+    """A fake pool with one connection in use, and a retired one that is not closed yet."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -62,21 +64,23 @@ def test_a_host_is_served_if_every_session_that_needs_it_has_a_pool() -> None:
     assert all_sessions.have_pool(NEAR)
     assert all_sessions.have_pool(FAR)
     assert all_sessions.are_served(NEAR)
-    assert not all_sessions.are_served(FAR)  # the first session needs a pool to it, but has none
+    # the first session should have a pool to this host, but has none
+    assert not all_sessions.are_served(FAR)
     assert new_sessions(Session(NEAR, wanted_hosts=(NEAR,)), Session(NEAR, FAR)).are_served(FAR)
 
 
 def test_a_host_is_ignored_if_no_session_needs_it() -> None:
     assert new_sessions(Session(wanted_hosts=(NEAR,))).ignore(FAR)
     assert not new_sessions(Session(wanted_hosts=(NEAR,)), Session()).ignore(FAR)
-    assert not new_sessions().ignore(FAR)  # no session has a distance for it
+    assert not new_sessions().ignore(FAR)  # there is no session that could ignore the host
 
 
 def test_connections_include_retired_ones() -> None:
     all_sessions = new_sessions(Session(NEAR), Session(NEAR, FAR))
     by_host = all_sessions.connections()
     assert list(by_host) == [NEAR, FAR]
-    # Retired connections need heartbeats, too: each pool has one in use and one retired.
+    # Each pool has one connection in use and one retired connection. Retired ones need heartbeats,
+    # too.
     assert [len(connections) for connections in by_host.values()] == [4, 2]
 
 
@@ -126,7 +130,7 @@ async def test_distances_are_not_followed_after_close() -> None:
     all_sessions.stop_following()
     assert all_sessions._following is not None
     assert all_sessions._following.cancelled()
-    # A later call starts no new task, either.
+    # After `stop_following`, a later call does not start a task, either.
     all_sessions._following = None
     all_sessions.follow_distances_soon()
     assert all_sessions._following is None

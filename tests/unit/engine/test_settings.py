@@ -1,4 +1,4 @@
-"""`Settings` of the engine: fixed values, and values that follow the cluster's settings."""
+"""`Settings` of the engine: some values are fixed, others follow the cluster's settings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_all_engine_settings_but_one_come_from_the_cluster(cluster_class: Any) -
     engine_names = set(Settings.__annotations__)
     settings = cluster_class()._settings()
     cluster_values = {*vars(settings), *vars(settings)["_live"]}
-    # The clusters have no setting with this name.
+    # No cluster has a setting of this name.
     assert engine_names - cluster_values == {"max_simultaneous_opens"}
     # It is the only setting with a default in the class.
     assert engine_names & set(vars(Settings)) == {"max_simultaneous_opens"}

@@ -34,7 +34,7 @@ def cluster_of(nodes: FakeCluster, **settings: Any) -> aio.Cluster:
 
 
 async def check_leftovers(nodes: FakeCluster) -> None:
-    """Check that no task is left, and that the nodes see no connection any more."""
+    """Check that no task is left, and that no connection to the nodes is open any more."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     assert not others, others
     await until_on_loop(lambda: not any(node.connections for node in nodes.nodes))
@@ -53,7 +53,7 @@ async def test_connect_leaves_nothing(nodes: FakeCluster) -> None:
 
 async def test_after_a_cancelled_connect_the_cluster_can_be_used(nodes: FakeCluster) -> None:
     """After a cancelled `connect`, the next caller gets a working session."""
-    # Every third turn, to save time.
+    # To save time, cancel only at every third turn.
     for turns in range(0, MOST_TURNS, 3):
         async with cluster_of(nodes) as cluster:
             has_ended = await cancelled_after(turns, cluster.connect)
@@ -66,7 +66,10 @@ async def test_after_a_cancelled_connect_the_cluster_can_be_used(nodes: FakeClus
 
 
 def operations(session: aio.Session) -> dict[str, Callable[[int], Awaitable[Any]]]:
-    """Return the operations by name. They use the number of turns to differ from earlier calls."""
+    """Return the operations by name.
+
+    Some use the number of turns in their text, so that each call differs from earlier ones.
+    """
     return {
         "execute": lambda turns: session.execute(READ),
         "prepare": lambda turns: session.prepare(f"SELECT {turns} WHERE k = ?"),

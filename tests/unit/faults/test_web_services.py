@@ -1,4 +1,6 @@
-"""Web services in examples/ turn the driver's errors into HTTP statuses, as in the run book."""
+"""The web services in examples/ turn the driver's errors into the HTTP statuses that the run book
+gives.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +104,7 @@ def test_the_example_of_a_tested_application_passes(tmp_path: Path) -> None:
 
 
 def recipe() -> str:
-    """Return the code of the cookbook's recipe for readiness, up to its first call."""
+    """Return the code of the cookbook's recipe for readiness, up to the first call of it."""
     text = (ROOT / "docs" / "cookbook.rst").read_text()
     block = text[text.index("Health and readiness") :]
     block = block[block.index(".. code-block:: python") :].partition("\n\n")[2]
@@ -111,7 +113,9 @@ def recipe() -> str:
 
 @pytest.mark.parametrize("fault", ["pause", "stop"])
 def test_the_readiness_recipe_does_not_flap(fault: str) -> None:
-    """It stays ready while one of three nodes is down, until no request can be served."""
+    """The readiness recipe does not flap: it says "ready" while one of three nodes is down, until
+    no request can be served.
+    """
     probe = "SELECT id FROM notes WHERE owner = 'nobody' LIMIT 1"
     with FakeCluster(3) as nodes:
         nodes.prime(probe, rows(NOTES[:1], []))
@@ -125,7 +129,7 @@ def test_the_readiness_recipe_does_not_flap(fault: str) -> None:
             assert is_ready()
             getattr(nodes[0], fault)()
             assert [is_ready() for _ in range(9)] == [True] * 9
-            # Of three replicas, one is left: the coordinator says so.
+            # Only one of three replicas is left, and the coordinator says so in its error.
             nodes.prime(probe, error(ErrorCode.UNAVAILABLE))
             assert not is_ready()
             if fault == "pause":

@@ -1,4 +1,6 @@
-"""Short runs of the stress programs in ``tests/stress``, and the package's locks after a fork."""
+"""Short runs of the stress programs in ``tests/stress``, and a check of the package's locks after a
+fork.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,7 @@ go_on.set()
 @pytest.mark.slow
 def test_every_lock_is_free_in_a_forked_child() -> None:
     process = run_python(LOCKS_PROGRAM, {"PYTHONWARNINGS": "ignore"})
-    # Locks were found, and none of them is held in the child.
+    # The child has found locks, and none of them was held.
     assert process.stdout.splitlines() == ["True", "[]"], process.stderr
 
 

@@ -33,7 +33,7 @@ def test_is_ip_address_is_false_for_names(text: str, expected: bool) -> None:
 
 
 def test_an_end_point_is_compared_by_address_and_port() -> None:
-    """It can be shown and resolved."""
+    """An end point is compared by its address and port, and can be shown and resolved."""
     end_point = DefaultEndPoint("10.0.0.1", 9142)
     assert (end_point.address, end_point.port) == end_point.resolve() == ("10.0.0.1", 9142)
     assert str(end_point) == "10.0.0.1:9142"
@@ -58,7 +58,7 @@ def test_nodes_behind_one_proxy_differ_by_name() -> None:
 
 
 def test_a_socket_in_the_file_system() -> None:
-    """A Unix socket has its path and the port 0."""
+    """The end point of a Unix socket has the socket's path, and the port 0."""
     end_point = UnixSocketEndPoint("/run/cassandra.sock")
     assert (end_point.address, end_point.port) == ("/run/cassandra.sock", 0)
     assert end_point.resolve() == ("/run/cassandra.sock", 0)

@@ -11,7 +11,7 @@ from cassandra.metadata.host import Host
 
 
 class Counting:
-    """A conviction policy that marks a host down at its second failure."""
+    """A conviction policy that marks a host down after its second failure."""
 
     def __init__(self, host: Host) -> None:
         self.failures = 0
@@ -25,7 +25,9 @@ class Counting:
 
 
 def test_a_forced_down_host_stays_so_until_it_is_up() -> None:
-    """Each change of a host's state is followed by its `state` and `is_up`."""
+    """A host that is forced down stays so until it is marked up. `state` and `is_up` follow each
+    change.
+    """
     host = Host("10.0.0.1")
     states = [(host.state, host.is_up)]
     for change in (host.set_up, host.set_down, host.force_down, host.set_down, host.set_up):
@@ -74,7 +76,7 @@ def test_hosts_have_an_order() -> None:
 
 
 def test_str_and_repr_of_hosts() -> None:
-    """The text has the endpoint, and the repr also the data centre."""
+    """The text of a host is its end point; the repr also shows the data centre."""
     host = Host("10.0.0.1", datacenter="dc1", rack="r1")
     assert (host.address, host.datacenter, host.rack) == ("10.0.0.1", "dc1", "r1")
     assert (str(host), repr(host)) == ("10.0.0.1:9042", "<Host: 10.0.0.1:9042 dc1>")

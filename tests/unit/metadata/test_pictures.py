@@ -1,5 +1,5 @@
-"""The HTML of hosts, keyspaces and tables in notebooks: complete, escaped, and at most a
-page long.
+"""The HTML that notebooks show for hosts, keyspaces and tables: it is complete, escaped, and at
+most a page long.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ VOID = {"br"}
 
 
 class Page(HTMLParser):
-    """Parses HTML, collects its texts, and checks that tags are closed in order."""
+    """An HTML parser that collects the texts and checks that tags are closed in the right order."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

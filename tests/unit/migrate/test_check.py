@@ -1,4 +1,6 @@
-"""The check of an application's files: its findings, their order, and unreadable files."""
+"""The check of an application's files: its findings and their order, and files that cannot be
+read.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,7 @@ def test_an_application_s_own_package_named_cassandra_is_not_reported(tmp_path: 
     (tmp_path / "a.py").write_text(
         "import cassandra.mine.own\nfrom cassandra import mine, nothing\nimport cassandra.other"
     )
-    # The application has all names but `nothing`.
+    # The application itself defines all these names except `nothing`.
     assert [code for *_, code in findings_in(tmp_path)] == ["cassandra.nothing"]
 
 

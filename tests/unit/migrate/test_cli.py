@@ -24,7 +24,7 @@ def test_without_a_path_the_error_shows_an_example(capsys: pytest.CaptureFixture
 
 
 def test_wrong_arguments_exit_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The error says why."""
+    """Wrong arguments make the command exit with 2 and say what is wrong."""
     for arguments, message in (
         (["check", str(tmp_path / "gone")], "there is no file or folder"),
         (["check", str(tmp_path)], "there are no Python files"),
@@ -54,7 +54,9 @@ def test_without_the_subcommand_the_error_shows_the_full_command(
 def test_the_command_prints_findings_and_exits_with_0_1_or_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The exit code is 1 if a finding breaks the program, and 2 if a file was not read."""
+    """The command prints its findings. It exits with 1 if one of them breaks the program, and with
+    2 if a file was not read.
+    """
     path = tmp_path / "a.py"
     path.write_text(CLEAN)
     assert main(["check", str(path)]) == 0
@@ -88,7 +90,9 @@ def test_a_difference_is_explained_once(tmp_path: Path, capsys: pytest.CaptureFi
 def test_the_json_report_contains_findings_and_unreadable_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The exit code is 2 because of the unreadable file."""
+    """The JSON report contains the findings and the unreadable files; because of one of these, the
+    exit code is 2.
+    """
     path = tmp_path / "a.py"
     path.write_text("import cassandra.nothing")
     (tmp_path / "b.py").write_text("import cassandra (")
@@ -98,7 +102,7 @@ def test_the_json_report_contains_findings_and_unreadable_files(
     assert [finding[name] for name in ("path", "line", "column", "severity", "difference")] == [
         str(path), 1, 8, "breaks", "missing-names",
     ]  # fmt: skip
-    # The texts are without the markup of the documentation.
+    # The texts must not contain the markup of the documentation.
     assert "`" not in finding["what"] + finding["why"] + finding["do"]
     assert report["counts"] == {"breaks": 1, "differs": 0, "note": 0}
     assert (report["files"], report["not_read"][0]["line"]) == (2, 1)
@@ -112,7 +116,7 @@ def test_the_checked_files_are_not_executed(tmp_path: Path) -> None:
         "runpy.run_module('cassandra.migrate', run_name='__main__')"
     )
     assert process.returncode == 0, process
-    # The program has not created its file.
+    # The file that the checked program would create does not exist, so the program was not run.
     assert [path.name for path in tmp_path.iterdir()] == ["a.py"]
 
 
@@ -120,7 +124,8 @@ def test_the_documentation_quotes_the_command_s_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = UPGRADING.read_text()
-    # The page quotes a program and then the output of the command for it, both indented.
+    # The page of the documentation quotes a program and the output of the command for it, both
+    # indented.
     program_text, quoted_output = (
         re.sub(r"^   ", "", match, flags=re.M).strip("\n")
         for match in re.search(

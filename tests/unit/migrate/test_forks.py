@@ -1,4 +1,4 @@
-"""Code that seems to use a cluster or session in a forked process, but does not, or does no
+"""Code that seems to use a cluster or session in a forked process, but does not, or does it without
 harm.
 """
 
@@ -73,7 +73,7 @@ QUIET = {
 
 @pytest.mark.parametrize("text", QUIET.values(), ids=QUIET)
 def test_no_finding_for(text: str, tmp_path: Path) -> None:
-    """These texts are checked without a finding."""
+    """Each of these texts is checked without any finding."""
     report = checked(tmp_path, text)
     assert [finding.code for finding in report.findings] == []
     assert not report.unread

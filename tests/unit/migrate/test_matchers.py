@@ -1,4 +1,4 @@
-"""Code for which no matcher may report a finding; `test_table` has code with findings."""
+"""Code about which no matcher may report a finding. `test_table` has the code with findings."""
 
 from __future__ import annotations
 
@@ -76,6 +76,6 @@ QUIET = {
 
 @pytest.mark.parametrize("text", QUIET.values(), ids=QUIET)
 def test_no_finding_for(text: str, tmp_path: Path) -> None:
-    """These texts are checked without a finding."""
+    """Each of these texts is checked without any finding."""
     report = checked(tmp_path, text)
     assert [finding.code for finding in report.findings + report.unread] == []  # type: ignore[union-attr]

@@ -1,5 +1,6 @@
-"""The driver's names, as the check looks them up: whether they exist, in which module, and what
-attributes their objects have.
+"""The driver's names, as the check looks them up.
+
+It finds whether they exist, in which module, and which attributes their objects have.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from tests.processes import run_python
     [
         ("cassandra", True),
         ("cassandra.cluster.Cluster.connect", True),
-        ("cassandra.cluster.ConsistencyLevel", True),  # defined in another module
+        ("cassandra.cluster.ConsistencyLevel", True),  # this name is defined in another module
         ("cassandra.cqlengine.columns.Integer", True),
-        ("cassandra.util.sortedset.SortedSet", True),  # the class sortedset hides the module
+        # the class sortedset hides the module of the same name
+        ("cassandra.util.sortedset.SortedSet", True),
         ("cassandra.nothing", False),
         ("cassandra.nothing.more", False),
         ("cassandra.cluster.Nothing", False),
@@ -37,15 +39,15 @@ def test_is_there_finds_existing_names(name: str, expected: bool) -> None:
 def test_a_module_that_cannot_be_imported_is_not_called_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Look up the package before `importlib` is replaced, because the result is cached for other
-    # tests.
+    # Look up the package before `importlib` is replaced, because the result is cached, and must be
+    # right for other tests.
     names.find(names.PACKAGE)
 
     def raise_missing_dependency(name: str) -> None:
         raise ModuleNotFoundError("no module numpy", name="numpy")
 
     monkeypatch.setattr(names, "importlib", SimpleNamespace(import_module=raise_missing_dependency))
-    # `__wrapped__` is the function without its cache.
+    # `__wrapped__` is the function without its cache, so calling it leaves no result behind.
     assert names.find.__wrapped__("cassandra.needs_numpy") is names.UNKNOWN
 
     def raise_other_error(name: str) -> None:
@@ -71,12 +73,12 @@ def test_home_returns_the_module_that_defines_a_name() -> None:
         ("cassandra.cluster.Cluster", "_pools", False),  # its constructor is generated
         ("cassandra.query.PreparedStatement", "_set_x", False),  # its base is compiled
         ("cassandra.nothing.More", "a", None),
-        # reading it on the class raises an error
+        # Reading this attribute on the class raises an error.
         ("cassandra.cqlengine.named.NamedTable", "objects", True),
     ],
 )
 def test_attributes_of_objects(owner: str, name: str, expected: bool | None) -> None:
-    """`has_attribute` is True or False, or None if it cannot be known."""
+    """`has_attribute` is True or False; if it cannot be known, None."""
     assert names.has_attribute(owner, name) is expected
 
 
@@ -90,13 +92,13 @@ def test_parameters_of_functions() -> None:
     setup = names.parameters("cassandra.cqlengine.connection.setup")
     assert setup is not None
     assert {"default_keyspace", "contact_points", "execution_profiles"} <= setup
-    # A model takes any parameters.
+    # A model accepts any parameters.
     assert names.parameters("cassandra.cqlengine.models.Model") is None
     assert names.parameters("cassandra.nothing") is None
 
 
 def test_position_is_the_index_of_a_positional_argument() -> None:
-    """It is None for other arguments."""
+    """`position` is the index of a positional argument, and None for other arguments."""
     assert names.position("cassandra.cluster.Cluster", "protocol_version") == 13
     assert names.position("cassandra.cluster.Session.execute", "execute_as") == 8
     assert names.position("cassandra.cluster.Session.execute", "query") == 0
@@ -135,12 +137,12 @@ def test_attributes_documented_by_other_drivers_exist() -> None:
         elif (match := re.match(r"(\w+)\.(\w+)", line)) and f"{module}.{match[1]}" in OBJECTS:
             count += 1
             assert names.has_attribute(f"{module}.{match[1]}", match[2]), line
-    # The list was read.
+    # The list must not be empty.
     assert count > 150
 
 
 def test_public_names_of_a_module() -> None:
-    """`public` lists the public names of the driver's modules only."""
+    """`public` lists the public names of a module, but only of the driver's own modules."""
     assert "Cluster" in names.public("cassandra.cluster")
     assert names.public("os") == names.public("cassandra.nothing") == []
 

@@ -1,5 +1,5 @@
-"""The findings in a program are the same with the Python and with the compiled implementation of
-the driver.
+"""The check reports the same findings, whether the driver's Python or compiled implementation is in
+use.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tests.conftest import Twins
 from tests.processes import run_python
 from tests.unit.migrate.programs import CASES, CLEAN, source_of
 
-# Classes with compiled bases or methods.
+# These classes have compiled bases or compiled methods.
 CLASSES = {
     "cassandra.cluster": ("Cluster", "Session", "ResponseFuture", "ResultSet", "ExecutionProfile"),
     "cassandra.metadata": ("Metadata", "TableMetadata"),
@@ -40,14 +40,14 @@ print(json.dumps([cassandra.implementation, found, [str(one) for one in report.u
 
 @pytest.mark.slow
 def test_both_implementations_have_the_same_findings(compiled: Twins, tmp_path: Path) -> None:
-    # The code objects of Cython name source files like this one, which a clone of the repository
+    # Code objects of Cython name source files such as this one, which a clone of the repository
     # contains.
     cython_source = tmp_path / "cassandra" / "_accel" / "plans.pyx"
     cython_source.parent.mkdir(parents=True)
     cython_source.write_text("cimport cython\n")
     for number, text in enumerate([*(text for _, text, _ in CASES), CLEAN]):
         (tmp_path / f"program_{number}.py").write_text(source_of(text))
-    # For each class, a function that reads all attributes of an instance.
+    # Maps each class to a function that reads all attributes of an instance.
     for module, names in CLASSES.items():
         lines = [f"from {module} import {', '.join(names)}"]
         for name in names:
@@ -66,5 +66,5 @@ def test_both_implementations_have_the_same_findings(compiled: Twins, tmp_path: 
     assert reports["c"] == reports["python"]
     findings, unread = reports["c"]
     assert not unread
-    # The attributes of the generated functions were reported.
+    # The attributes that the generated functions read were reported.
     assert [line for *_, line in findings if line.endswith("._set_x")]

@@ -1,4 +1,4 @@
-"""Existing attributes of the driver's objects are never reported as missing."""
+"""Attributes that the driver's objects really have are never reported as missing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_each_attribute_in_dir_is_found() -> None:
         for instance in objects:
             owner = f"{type(instance).__module__}.{type(instance).__qualname__}"
             missing = [name for name in dir(instance) if names.has_attribute(owner, name) is False]
-            # Cython adds its own special names.
+            # Cython adds special names of its own, so leave these out.
             assert [name for name in missing if not name.startswith("__")] == [], owner
-            # The object has attributes to look for.
+            # Check that the object has attributes to look up.
             assert len(dir(instance)) > 20, owner

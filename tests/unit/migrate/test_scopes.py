@@ -1,4 +1,4 @@
-"""Expressions and attributes are resolved through assignments in a program."""
+"""The values of expressions and attributes in a program are found through its assignments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cassandra.migrate.scopes import (
 
 
 def value_of_last(program_text: str) -> Value:
-    """Return the value of a program's last expression."""
+    """Return the value that the last expression of a program has."""
     tree = ast.parse(textwrap.dedent(program_text))
     scopes = Scopes(tree)
     expressions = [node for node in ast.walk(tree) if isinstance(node, ast.Expr)]
@@ -52,7 +52,7 @@ def value_of_last(program_text: str) -> Value:
          "def f(s: Optional[Session] = None):\n    s", Instance(SESSION)),
         ("from cassandra.cluster import Cluster\na, b = 1, Cluster()\nb", Instance(CLUSTER)),
         ("from cassandra.cluster import Cluster\nif (c := Cluster()):\n    c", Instance(CLUSTER)),
-        # An earlier assignment of None to the name is ignored.
+        # If None was assigned to the name before, that is ignored.
         ("from cassandra.cluster import Cluster\nc = None\ndef f():\n    global c\n"
          "    c = Cluster()\nc", Instance(CLUSTER)),
         ("try:\n    from cassandra.cluster import Cluster\nexcept ImportError:\n    Cluster = None\n"  # noqa: E501
@@ -74,7 +74,8 @@ def value_of_last(program_text: str) -> Value:
          "    def connect(self):\n        return 1\nclass B(A): ...\nB().connect()", None),
         ("from cassandra.cluster import Cluster\nfrom a import M\nclass A(M, Cluster): ...\n"
          "A().connect()", None),
-        # The value is unknown: assignments disagree, or one of their values is unknown.
+        # The value is unknown, because assignments disagree or one of the assigned values is
+        # unknown.
         ("from cassandra.cluster import Cluster\nc = Cluster()\nc = f()\nc", None),
         ("from cassandra.cluster import Cluster\nc = Cluster()\nfor c in d: pass\nc", None),
         ("from cassandra.cluster import Cluster\nc = Cluster()\nc += 1\nc", None),
@@ -94,12 +95,15 @@ def value_of_last(program_text: str) -> Value:
     ],
 )  # fmt: skip
 def test_values_of_expressions(text: str, expected: Value) -> None:
-    """Each expression has the value beside it, or None if it is unknown."""
+    """Each expression has the expected value; None means that it is unknown."""
     assert value_of_last(text) == expected
 
 
 def test_an_attribute_of_self_is_known_if_it_has_one_assignment() -> None:
-    """`cluster` alone is a name of the class, which methods do not see."""
+    """`self.cluster` is known if it has exactly one assignment.
+
+    `cluster` alone is a name in the class body, which methods do not see.
+    """
     program = """
         from cassandra.cluster import Cluster
 

@@ -1,5 +1,5 @@
-"""Each difference of the table that source code can show is found in its programs, and in no
-others.
+"""Each difference in the table that source code can show is found in its example programs, and in
+no others.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def test_no_name_that_other_drivers_document_is_reported(tmp_path: Path) -> None
         elif match := re.match(r"[A-Za-z]\w*", line):
             imports.append(f"from {module} import {match[0]}\n")
     report = checked(tmp_path, "".join(imports))
-    # The list was read.
+    # The list must not be empty.
     assert len(imports) > 900
     assert {(finding.severity, finding.difference.key) for finding in report.findings} <= {
         ("note", "enterprise")

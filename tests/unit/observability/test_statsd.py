@@ -1,4 +1,4 @@
-"""`StatsReporter` sends metrics to a StatsD client."""
+"""`StatsReporter`, which sends metrics to a StatsD client."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.waiting import WAIT
 
 
 class FakeClient:
-    """Fake client that records its calls."""
+    """A fake StatsD client that records its calls."""
 
     def __init__(self, fault: Callable[[], None] | None = None) -> None:
         self.counters: dict[str, list[int]] = {}
@@ -32,7 +32,7 @@ class FakeClient:
         if self._fault is not None:
             self._fault()
         self.gauges[stat] = value
-        if stat.endswith(".tablets"):  # the metric that a report sends last
+        if stat.endswith(".tablets"):  # this metric is the last one of a report
             self.reported.set()
 
     def timing(self, stat: str, delta: float) -> None:
@@ -53,7 +53,7 @@ def test_a_report_contains_what_happened_since_the_last_one() -> None:
             session.execute("SELECT wrong")
         reporter.report()
         prefix = f"shop.hosts.{node.address.replace('.', '_')}_{node.port}"
-        # The second report had nothing to send.
+        # Nothing had changed, so the second report had nothing to send.
         assert client.counters["shop.requests.success"] == [1, 1]
         assert client.counters["shop.requests.InvalidRequest"] == [1]
         assert client.counters[f"{prefix}.attempts"] == [1, 2]
@@ -90,7 +90,7 @@ def test_an_error_of_the_client_is_logged_and_reports_continue(
         reporter = StatsReporter(cluster, client)
         cluster.connect()
         reporter.start(interval=0.01)
-        # A later report was complete.
+        # A later report had all metrics again.
         assert client.reported.wait(WAIT)
         reporter.stop()
     assert "a report to StatsD failed" in caplog.text
@@ -103,7 +103,7 @@ def test_reports_end_with_the_cluster() -> None:
     del cluster
     gc.collect()
     reporter.report()
-    # The reporter has found its cluster gone.
+    # The reporter has noticed that its cluster is gone.
     assert reporter._stopped is None
 
 

@@ -34,7 +34,7 @@ def test_an_application_s_policy_decides_for_its_host() -> None:
     first, other = Host("10.0.0.1", ConvictsThirdFailure), Host("10.0.0.2", ConvictsThirdFailure)
     assert [first.signal_connection_failure(OSError()) for _ in range(2)] == [False, False]
     assert other.signal_connection_failure(OSError()) is False
-    # A host that is up again begins from zero.
+    # When a host is up again, its failures are counted from zero.
     first.set_up()
     assert [first.signal_connection_failure(OSError()) for _ in range(3)] == [False, False, True]
 

@@ -15,7 +15,7 @@ from cassandra.policies.reconnection import (
 
 
 def test_constant_reconnection() -> None:
-    """The schedule repeats the delay `max_attempts` times, or without end."""
+    """The schedule contains the delay `max_attempts` times, or without end."""
     assert list(ConstantReconnectionPolicy(2, 3).new_schedule()) == [2, 2, 2]
     forever = ConstantReconnectionPolicy(2, None).new_schedule()
     assert list(itertools.islice(forever, 100)) == [2] * 100
@@ -27,7 +27,8 @@ def test_exponential_reconnection_grows_to_its_limit() -> None:
     delays = list(ExponentialReconnectionPolicy(1, 60, 100).new_schedule())
     assert len(delays) == 100
     assert all(1 <= delay <= 60 for delay in delays)
-    # Each delay is up to 15 % shorter or longer than the exact one: 1 s at first, 60 s in the end.
+    # Each delay differs by up to 15 % from the exact one, which is 1 s at first and 60 s in the
+    # end.
     assert delays[0] <= 1.15
     assert min(delays[10:]) >= 51
     with pytest.raises(ValueError, match="less than base_delay"):

@@ -1,4 +1,4 @@
-"""Functions for tests that build pages of rows of any types, and that make columns comparable."""
+"""Functions for tests: they build pages of rows of any types, and make columns comparable."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def page_of(rows: Sequence[Sequence[Cell]]) -> bytes:
 def message_of(
     columns: dict[str, Any], rows: Sequence[Sequence[Cell]], paging_state: bytes | None = None
 ) -> ResultMessage:
-    """Return a result message with rows.
+    """Return a result message with these rows.
 
     :param columns: type classes of `cassandra.cqltypes` by column name.
     """
@@ -41,7 +41,9 @@ def message_of(
 def message_with(
     metadata: ResultMetadata, body: bytes, row_count: int, paging_state: bytes | None = None
 ) -> ResultMessage:
-    """Return a result message with the rows in `body`, as a session would receive it."""
+    """Return a result message whose rows are in `body`, in the state in which a session receives
+    it.
+    """
     message = ResultMessage(RESULT_KIND_ROWS)
     message.metadata = metadata
     message.row_count = row_count
@@ -53,9 +55,7 @@ def message_with(
 def column_plan(
     twins: Any, cql_types: Sequence[Any], options: ColumnOptions = DEFAULT_OPTIONS
 ) -> Any:
-    """Return a column plan of one implementation; `cql_types` are the types of its columns c0,
-    c1, ...
-    """
+    """Return a column plan of one implementation for columns c0, c1 and so on of these types."""
     codecs: ModuleType = twins.codecs
     names = [f"c{index}" for index in range(len(cql_types))]
     return twins.column_buffers.ColumnPlan(
@@ -66,7 +66,7 @@ def column_plan(
 
 
 def dumped(column: ColumnArray) -> Any:
-    """Return everything in `column` as plain objects, for comparisons."""
+    """Return everything that `column` contains as plain objects, for comparisons."""
     buffers = [
         None if buffer is None else bytes(memoryview(buffer).cast("B")) for buffer in column.buffers
     ]
@@ -79,8 +79,8 @@ def dumped(column: ColumnArray) -> Any:
     )
 
 
-# Arrow formats of types whose values Python's datetime cannot always represent, and the formats of
-# numbers that tests use instead.
+# Maps Arrow formats of types whose values Python's datetime cannot always represent to the formats
+# of numbers that tests use instead.
 _PLAIN = {"tdD": "i", "tsm:UTC": "l", "ttn": "l"}
 
 
@@ -100,7 +100,7 @@ def with_plain_types(column: ColumnArray) -> ColumnArray:
 
 
 def as_column(layout: Layout, item: Any) -> Any:
-    """Return the value that a reader of Arrow returns for `item`, a value of a decoded row.
+    """Return what a reader of Arrow returns for `item`, which is a value of a decoded row.
 
     The reader gets the column as `with_plain_types` returns it.
     """
@@ -113,10 +113,12 @@ def as_column(layout: Layout, item: Any) -> Any:
 
 
 def _millis(layout: Layout, item: Any) -> Any:
-    """Return milliseconds since 1970 for a datetime in a timestamp column, else `item` as it is."""
+    """In a timestamp column, return a datetime as milliseconds since 1970; return anything else as
+    it is.
+    """
     if not layout.format.startswith("ts") or isinstance(item, int):
         return item
-    # 719163 is the ordinal of 1970-01-01
+    # 719163 is the ordinal number of 1970-01-01.
     days_since_1970 = item.toordinal() - 719163
     return (
         ((days_since_1970 * 24 + item.hour) * 60 + item.minute) * 60_000

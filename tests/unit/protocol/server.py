@@ -1,6 +1,6 @@
-"""The server's side of a handshake, for tests.
+"""The server's side of the protocol's handshake, for tests.
 
-A second state machine, which is connected to the client's.
+It is a second state machine, which exchanges bytes with that of the client.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ OPTIONS = {
 }
 
 
-# error codes (native_protocol_v5.spec, section 9)
+# These are error codes (native_protocol_v5.spec, section 9).
 PROTOCOL_ERROR = 0x000A
 BAD_CREDENTIALS = 0x0100
 
-# long enough for a client and a server that agreed on a compression to compress it
+# This name is so long that a client and a server that have agreed on a compression do compress it.
 LONG_NAME = string("ks" * 500)
 
 
 class Server:
-    """A server that speaks `versions` of the protocol.
+    """A server that speaks the protocol versions in `versions`.
 
     :param challenges: the number of challenges during a login; None if no login is required.
     """
@@ -44,12 +44,12 @@ class Server:
         self.options = {**OPTIONS, **(options or {})}
         self.tokens: list[bytes] = []
         self.startup: dict[str, str] = {}
-        # version 0: reads requests of any version
+        # With version 0, the reader reads requests of any version.
         self.reader = twins.frame.FrameReader(0, requests=True)
         self.writer = twins.frame.FrameWriter(max(versions), responses=True)
 
     def receive(self, data: bytes) -> bytes:
-        """Read the bytes of requests; return the bytes of the responses."""
+        """Read the bytes of requests, and return the bytes of the responses."""
         out = b""
         for stream, opcode, _flags, body, version in self.reader.feed(data):
             if version not in self.versions:
@@ -60,7 +60,8 @@ class Server:
                 self.writer.add(stream, opcodes.ERROR, 0, int32(PROTOCOL_ERROR) + string(refusal))
                 out += self.writer.take()
                 continue
-            # The first request of a version that the server speaks: answer in the same version.
+            # The server speaks the version of this first request, so it answers in the same
+            # version.
             if opcode == opcodes.OPTIONS:
                 self.writer = self._frame.FrameWriter(version, responses=True)
             out += self._answer(stream, opcode, body, version)
@@ -74,14 +75,16 @@ class Server:
             return self._on_startup(stream, body, version)
         if opcode == opcodes.AUTH_RESPONSE:
             return self._on_token(stream, body)
-        # the response to any other request
+        # Any other request gets this response.
         self.writer.add(
             stream, opcodes.RESULT, 0, int32(opcodes.RESULT_KIND_SET_KEYSPACE) + LONG_NAME
         )
         return bytes(self.writer.take())
 
     def _on_startup(self, stream: int, body: bytes, version: int) -> bytes:
-        """Answer STARTUP, and use what it negotiates from then on."""
+        """Answer STARTUP, and from then on use the compression and segments that it has
+        negotiated.
+        """
         self.startup = read_map(body)
         compression = self.startup.get("COMPRESSION")
         for codec in (self.reader, self.writer):
@@ -97,8 +100,8 @@ class Server:
         return answer
 
     def _on_token(self, stream: int, body: bytes) -> bytes:
-        """Answer a token with an error, a challenge or success."""
-        # skip the length before the token
+        """Answer a token with an error, with another challenge, or with success."""
+        # Skip the length before the token.
         self.tokens.append(body[4:])
         if body[4:] == b"wrong":
             self.writer.add(
@@ -116,7 +119,7 @@ class Server:
 
 
 def read_map(body: bytes) -> dict[str, str]:
-    """Return the dict that a [string map] contains (native_protocol_v5.spec, section 3)."""
+    """Return the contents of a [string map] as a dict (native_protocol_v5.spec, section 3)."""
     items: list[str] = []
     pos = 2
     while pos < len(body):

@@ -1,4 +1,4 @@
-"""Bind plans encode values as the bytes of an EXECUTE request."""
+"""Bind plans, which encode values as the bytes of an EXECUTE request."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_missing_values_are_unset(twins: Twins) -> None:
         block.data
         == b"\x00\x00\x00\x04\x00\x00\x00\x01\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff\xfe"
     )
-    # UNSET_VALUE is written as the length -2, and null as -1.
+    # The length of a null is written as -1, and that of UNSET_VALUE as -2.
     assert block.values() == [b"\x00\x00\x00\x01", None, UNSET_VALUE, UNSET_VALUE]
     assert block.count == 4
     assert block.has_unset
@@ -45,7 +45,7 @@ def test_version_3_has_no_unset(twins: Twins) -> None:
 
 
 def test_too_many_values(twins: Twins) -> None:
-    """The error names both numbers of values."""
+    """If there are too many values, the error says how many there are and how many are needed."""
     plan = twins.bind.BindPlan(columns(twins.codecs, a="int32"), None)
     with pytest.raises(ValueError, match=r"Too many .* 2 given, 1 wanted"):
         plan.bind([1, 2], 4)
@@ -79,16 +79,18 @@ def test_the_value_of_a_repeated_name_is_bound_twice(twins: Twins) -> None:
 
 
 def test_routing_key(twins: Twins) -> None:
-    """The routing key of one column is its value, and that of several is a composite."""
+    """With one key column, the routing key is its value; with several, it is a composite of their
+    values.
+    """
     plan = twins.bind.BindPlan(columns(twins.codecs, a="int32", b="text", c="text"), [2, 0])
     block = plan.bind([1, "b", "cc"], 4)
     assert block.routing_key([0]) == b"\x00\x00\x00\x01"
     assert block.routing_key([1]) == b"b"
-    # A key of several columns is a composite of their values, in the order of the indexes
-    # (native_protocol_v5.spec, section 4.2.5.4).
+    # The composite has the values in the order of the indexes (native_protocol_v5.spec, section
+    # 4.2.5.4).
     assert block.routing_key([2, 0]) == b"\x00\x02cc\x00\x00\x04\x00\x00\x00\x01\x00"
     assert plan.routing_key_indexes == (2, 0)
-    # A partition key with a null or missing column has no routing key.
+    # If a column of the partition key is null or missing, there is no routing key.
     assert plan.bind([None, "b", "cc"], 4).routing_key([2, 0]) is None
     assert plan.bind([1], 4).routing_key([1]) is None
     assert block.routing_key([]) is None
@@ -136,7 +138,7 @@ def test_a_value_may_use_the_plan_while_it_is_bound(twins: Twins) -> None:
 
     class BindingNumber:
         def __index__(self) -> int:
-            # the number of values, 2
+            # The first two bytes are the number of values, 2.
             return int(plan.bind([40, 2], 4).count)
 
     assert plan.bind([BindingNumber(), 9], 4).values() == [b"\x00\x00\x00\x02", b"\x00\x00\x00\x09"]

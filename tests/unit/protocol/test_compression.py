@@ -1,4 +1,4 @@
-"""Compressed bodies can be decompressed, and bodies with forged lengths are refused."""
+"""Compressed bodies can be decompressed. Bodies with forged lengths are refused."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_limit_applies_to_the_decompressed_size(algorithm: module.BodyCompre
 
 @pytest.mark.parametrize("size", range(1, 12))
 def test_damaged_bodies(algorithm: module.BodyCompression, size: int) -> None:
-    """A compressed body that is cut raises a ProtocolError."""
+    """If a compressed body was cut, decompressing it raises a ProtocolError."""
     with pytest.raises(ProtocolError):
         algorithm.decompress_body(algorithm.compress_body(PLAIN)[:-size], LIMIT)
 
@@ -51,7 +51,7 @@ def test_damaged_bodies(algorithm: module.BodyCompression, size: int) -> None:
 def test_a_length_that_the_bytes_cannot_hold() -> None:
     pytest.importorskip("lz4.block")
     lz4 = compression("lz4")
-    # without the length that precedes the compressed bytes
+    # Leave out the length before the compressed bytes.
     body = lz4.compress_body(b"x" * 10)[4:]
     with pytest.raises(ProtocolError, match="more than it can hold"):
         lz4.decompress_body((1 << 19).to_bytes(4, "big") + body, LIMIT)
@@ -80,15 +80,15 @@ def test_only_lz4_compresses_segments(algorithm: module.BodyCompression) -> None
 def test_errors_for_unknown_and_missing_algorithms_give_advice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The errors for an unknown algorithm, and for one that is not installed, say which there are
-    and what to install.
+    """If an algorithm is unknown or not installed, the error says which there are and what to
+    install.
     """
     with pytest.raises(ValueError, match="'zstd' is not known; there are lz4, snappy"):
         compression("zstd")
     no_module: Any = None
-    # Forget the algorithms that were imported before.
+    # Forget the algorithms that were already imported.
     monkeypatch.setattr(module, "_instances", {})
-    # None in `sys.modules` makes the import fail.
+    # None in `sys.modules` makes importing the module fail.
     monkeypatch.setitem(sys.modules, "snappy", no_module)
     with pytest.raises(DependencyException, match=r"pip install turbocql\[snappy\]") as raised:
         compression("snappy")

@@ -48,12 +48,14 @@ def test_an_error_is_allowed_for_each_request(request_opcode: int) -> None:
 )
 @pytest.mark.parametrize("opcode", [opcodes.QUERY, opcodes.EXECUTE])
 def test_statements(opcode: int, text: str, expected: set[tuple[int, int]]) -> None:
-    """The first keyword of a statement, after comments, decides which results it may have."""
+    """The first keyword of a statement, after any comments, decides which kinds of result it may
+    have.
+    """
     assert allowed(opcode, text) == expected
 
 
 def test_responses_allowed_for_other_requests() -> None:
-    """Each request allows only the responses of the specification."""
+    """Other requests allow only the responses that the specification names."""
     assert allowed(opcodes.BATCH) == {VOID, ROWS}
     assert allowed(opcodes.PREPARE) == {PREPARED}
     assert allowed(opcodes.REGISTER) == {(opcodes.READY, None)}

@@ -1,4 +1,7 @@
-"""Flags and custom payloads of requests: message objects and the engine encode them alike."""
+"""Flags and custom payloads of requests.
+
+Message objects and the engine must encode them in the same way.
+"""
 
 from __future__ import annotations
 
@@ -75,13 +78,14 @@ def test_messages_have_the_same_flags_and_payload() -> None:
 
 @pytest.mark.parametrize("version", [3, 4, 5, 6])
 def test_each_envelope_opts_in_to_a_beta_version(twins: Twins, version: int) -> None:
-    """Each request of a beta version has the flag 0x10, "Use beta" (native_protocol_v5.spec,
-    section 2.4.1.2).
+    """Each request of a beta version has the flag 0x10, "Use beta".
+
+    See native_protocol_v5.spec, section 2.4.1.2.
     """
     writer = twins.frame.FrameWriter(version)
     writer.add(1, QUERY, TRACING_FLAG, b"")
     assert writer.take()[1] == TRACING_FLAG | standing_flags(version)
-    # Responses have no flag of the reader's choice.
+    # The writer sets this flag only in requests, not in responses.
     writer = twins.frame.FrameWriter(version, responses=True)
     writer.add(1, QUERY, 0, b"")
     assert writer.take()[1] == 0

@@ -1,5 +1,5 @@
-"""ScyllaDB's protocol extensions in SUPPORTED and STARTUP messages, as in its document
-protocol-extensions.
+"""ScyllaDB's protocol extensions in SUPPORTED and STARTUP messages, as its document
+protocol-extensions describes them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def parsed(**changed: Any) -> ProtocolFeatures:
 
 
 def test_all_that_a_server_offers() -> None:
-    """All features are read from the server's options."""
+    """Every feature that a server offers is read from its options."""
     features = parsed()
     assert features.shard_id == 3
     assert features.sharding_info == ShardingInfo(
@@ -56,7 +56,7 @@ def test_negotiated_options_go_into_startup() -> None:
     parsed().add_startup_options(options)
     assert options == {
         "SCYLLA_RATE_LIMIT_ERROR": "",
-        # the client chooses this version, although the server offers another one, too
+        # the client chooses this version, although the server also offers the other one
         "TABLETS_ROUTING_V2_EXPERIMENTAL_V2": "",
         "SCYLLA_USE_METADATA_ID": "",
         "SCYLLA_LWT_ADD_METADATA_MARK": "2147483648",
@@ -101,15 +101,15 @@ def test_a_mask_is_unsigned_and_all_of_its_bits_count() -> None:
 
 
 def test_shards_of_tokens() -> None:
-    """A token's shard is computed as on the server."""
+    """The shard of a token is computed as the server does it."""
     info = ShardingInfo(4, "", "biased-token-round-robin", 0, None, None)
     quarter_ring = 1 << 62
-    # the first token, the beginnings of the other shards but one, and the last token
+    # These are the first token, the tokens at which other shards begin, and the last token.
     tokens = [-(1 << 63), -(1 << 63) + quarter_ring, 0, quarter_ring, (1 << 63) - 1]
     assert [info.shard_id_from_token(token) for token in tokens] == [0, 1, 2, 3, 3]
     assert info.shard_id_from_token(Murmur3Token(0)) == 2
-    # The highest bits are ignored, so the shards repeat 4096 times around the ring.
-    # `1 << 50` is a quarter of the 2**52 tokens after which the shards repeat.
+    # The highest bits are ignored, so the shards repeat 4096 times around the ring. One round has
+    # 2**52 tokens, and `1 << 50` is a quarter of that.
     repeated = info._replace(sharding_ignore_msb=12)
     assert [repeated.shard_id_from_token(-(1 << 63) + (n << 50)) for n in range(5)] == [
         0,
@@ -121,7 +121,7 @@ def test_shards_of_tokens() -> None:
 
 
 def test_the_repr_of_features() -> None:
-    """The repr has only the features that are set."""
+    """The repr shows only features that are set."""
     assert (
         repr(ProtocolFeatures(tablets_routing_v1=True))
         == "ProtocolFeatures(tablets_routing_v1=True)"

@@ -1,4 +1,6 @@
-"""The functions read_* and write_*, which use files: native_protocol_v5.spec, section 3."""
+"""The functions read_* and write_*, which work on files, as in native_protocol_v5.spec, section
+3.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ def test_values_are_written_and_read(name: str, plain_value: Any, data: bytes) -
     function(f"write_{name}")(target, plain_value)
     assert target.getvalue() == data
     assert function(f"read_{name}")(BytesIO(data + b"more")) == plain_value
-    # Each cut of the data is an error.
+    # Wherever the data is cut, reading it is an error.
     for size in range(len(data)):
         with pytest.raises(ProtocolError):
             function(f"read_{name}")(BytesIO(data[:size]))
@@ -83,7 +85,7 @@ def test_values_that_do_not_fit_are_refused(name: str, item: Any) -> None:
 
 
 def test_malformed() -> None:
-    """Malformed values raise a ProtocolError that says what is wrong."""
+    """A malformed value raises a ProtocolError that says what is wrong."""
     with pytest.raises(ProtocolError, match="UTF-8"):
         protocol.read_string(BytesIO(b"\x00\x01\xff"))
     with pytest.raises(ProtocolError, match="address of 5 bytes"):

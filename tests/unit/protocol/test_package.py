@@ -10,7 +10,8 @@ import cassandra.protocol
 from tests.conftest import LANE
 from tests.processes import run_python
 
-# Names that cassandra-driver documents, or that can be imported there and are used.
+# These are names that cassandra-driver documents, or that are used by applications and can be
+# imported there.
 DOCUMENTED = [
     "AlreadyExistsException",
     "AuthChallengeMessage",

@@ -21,9 +21,11 @@ def test_options_that_are_not_set_are_left_out() -> None:
 
 @pytest.mark.parametrize("cls", [QueryMessage, ExecuteMessage])
 def test_parameters_of_a_message(cls: Any) -> None:
-    """Each attribute of a message becomes a parameter; continuous paging is refused."""
+    """Each attribute of a message becomes a parameter of the request. Continuous paging is
+    refused.
+    """
     message = cls("SELECT 1" if cls is QueryMessage else b"id", [b"x"], 4)
-    # different numbers show which attribute each parameter comes from
+    # The numbers are all different, so that they show which attribute each parameter comes from.
     for number, name in enumerate(
         ("consistency_level", "fetch_size", "serial_consistency_level", "timestamp"), 5
     ):

@@ -1,4 +1,4 @@
-"""The row parsers, by the names that applications use."""
+"""The row parsers can be found by the names that applications use."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def session() -> Any:
     "parser", [ListParser(), LazyParser(), NumpyParser()], ids=lambda parser: type(parser).__name__
 )
 def test_parsers_of_rows(session: Session, parser: Any) -> None:
-    """A handler of each parser returns the page's rows in its form."""
+    """A handler with each parser returns the rows of a page in the parser's form."""
     session.client_protocol_handler = cython_protocol_handler(parser)
     session.row_factory = tuple_factory
     page_rows = list(session.execute("SELECT v").current_rows)

@@ -1,4 +1,4 @@
-"""The classes of named tuples."""
+"""The classes of named tuples that rows are."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def test_all_functions_that_create_named_tuples_use_the_same_class(twins: Twins)
     cls = row_class(names)
     body = b"\0\0\0\1x" * 3
     columns = [ColumnMetadata("ks", "t", name, UTF8Type) for name in names]
-    for _ in range(2):  # as two pages, two statements and two sessions have their own plans
+    # two pages, statements or sessions have their own plans, but must share the class
+    for _ in range(2):
         plan = twins.rows.RowPlan(names, [twins.codecs.text()] * 3)
         message = rows_result(ResultMetadata(columns), b"\0\0\0\1" + body, 0)
         for rows in (
@@ -81,7 +82,9 @@ def test_names_become_attributes() -> None:
     ],
 )
 def test_names_that_other_drivers_give(names: list[str], expected: list[str]) -> None:
-    """Fields have the same names as in other drivers."""
+    """Fields have the same names as in other drivers, even where a column's name is no
+    identifier.
+    """
     assert list(row_class(names)._fields) == expected
     (row,) = named_tuple_factory(names, [range(len(names))])
     assert row == tuple(range(len(names)))
@@ -97,7 +100,7 @@ def test_many_classes_do_not_pile_up() -> None:
 
 
 def test_factories() -> None:
-    """Each factory returns rows of its form."""
+    """Each row factory returns rows of its form."""
     names, rows = ["a", "b"], [(1, 2), (3, 4)]
     assert tuple_factory(names, rows) == rows
     assert [row.b for row in named_tuple_factory(names, rows)] == [2, 4]
@@ -106,7 +109,7 @@ def test_factories() -> None:
 
 
 def test_pseudo_named_tuples() -> None:
-    """Rows can be read by attribute, index and iteration."""
+    """Pseudo named tuples can be read by attribute, by index and in a loop."""
     (row,) = pseudo_namedtuple_factory(["a", "b"], [(1, 2)])
     assert (row.a, row[1], len(row), list(row)) == (1, 2, 2, [1, 2])
     assert row == pseudo_namedtuple_factory(["a", "b"], [(1, 2)])[0]
@@ -128,7 +131,7 @@ def test_an_index_that_is_a_name_raises_an_error_with_advice(twins: Twins) -> No
         row[1.0]
     with pytest.raises(TypeError) as caught:
         row["name"]
-    if twins.rows is _impl.twin("rows", "python"):  # tuple's own message
+    if twins.rows is _impl.twin("rows", "python"):  # this is the message of tuple itself
         assert "not str" in str(caught.value)
         return
     assert "write row.name, or have rows as dicts" in str(caught.value)
@@ -143,7 +146,7 @@ def test_rows_behave_like_named_tuples() -> None:
     assert row == (1, [2]) == copy.deepcopy(row) == row._replace(a=1)
     assert repr(row) == "Row(a=1, b=[2])"
     assert not hasattr(row, "__dict__")
-    # Rows can be matched like tuples.
+    # Rows can be matched by patterns, as tuples can.
     match row:
         case (a, [b]):
             assert (a, b) == (1, 2)

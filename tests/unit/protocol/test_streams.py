@@ -1,4 +1,4 @@
-"""Stream ids are assigned lowest first, and never twice."""
+"""Stream ids are assigned with the lowest first, and no id is used twice at a time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ def test_all_32768_ids_can_be_taken() -> None:
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 50)), max_size=200))
 def test_no_id_is_taken_twice(returned_indexes: list[int | None]) -> None:
-    """None takes an id; a number gives back the taken id of this index."""
+    """No id is taken twice at a time.
+
+    Of the steps, None takes an id, and a number gives back the id that was taken at this index.
+    """
     ids = StreamIds(16)
     taken: list[int] = []
     for returned_index in returned_indexes:

@@ -1,4 +1,4 @@
-"""Functions for tests that encode the notations of native_protocol_v5.spec, section 3.
+"""Functions that encode the notations of native_protocol_v5.spec, section 3, for tests.
 
 They are independent of the code under test.
 """
@@ -50,7 +50,7 @@ def envelope(version: int, flags: int, stream: int, opcode: int, body: bytes) ->
 
 
 class FakeType:
-    """A fake column type whose codec is that of one implementation."""
+    """A fake column type, whose codec belongs to one implementation."""
 
     def __init__(self, codec: Any) -> None:
         self._codec = codec
@@ -66,5 +66,7 @@ class FakeColumn:
 
 
 def columns(codecs: ModuleType, **kinds: str) -> list[FakeColumn]:
-    """Return columns by name, with codecs that the named factories of `codecs` create."""
+    """Return columns with these names; the values name the functions of `codecs` that create their
+    codecs.
+    """
     return [FakeColumn(name, getattr(codecs, kind)()) for name, kind in kinds.items()]

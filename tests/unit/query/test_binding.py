@@ -19,7 +19,7 @@ COLUMNS = [Column("ks", "t", "id", Int32Type), Column("ks", "t", "name", UTF8Typ
 
 
 def prepared(statement_class: Any = PreparedStatement, key_indexes: Any = (0,)) -> Any:
-    """Return a prepared statement of this class.
+    """Return a prepared statement of the given class.
 
     :param key_indexes: the positions of the partition key's columns.
     """
@@ -54,8 +54,8 @@ def test_a_bound_statement_has_the_settings_of_its_prepared_one(values: Any, twi
     assert {name: getattr(bound, name) for name in settings} == settings
     assert (bound.prepared_statement, bound.keyspace, bound.table) == (statement, "ks", "t")
     assert (bound.values, bound.routing_key) == ([b"\0\0\0\7", b"seven"], b"\0\0\0\7")
-    # From here on, the settings belong to the bound statement: changing them does not affect the
-    # prepared one.
+    # The bound statement has its own settings, so changing them does not affect the prepared
+    # statement.
     bound.consistency_level = ConsistencyLevel.ONE
     vars(bound)["note"] = "anything"
     assert statement.consistency_level == ConsistencyLevel.QUORUM
@@ -82,7 +82,7 @@ def test_a_bound_statement_has_default_settings(twins: Twins) -> None:
 
 
 class ComputedSettings(PreparedStatement):
-    """An application's subclass with a computed setting."""
+    """An application's subclass in which one setting is computed."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Conditional statements (lightweight transactions) are recognized by their text."""
+"""Conditional statements (lightweight transactions) are recognised by their text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cassandra.query.conditional import is_conditional
     ],
 )
 def test_statements_with_a_condition(text: str) -> None:
-    """They are conditional, also in batches and with comments."""
+    """A statement with a condition is recognised, even in a batch or with comments."""
     assert is_conditional(text) is True
 
 

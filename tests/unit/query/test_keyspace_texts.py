@@ -1,5 +1,5 @@
-"""Functions that decide from a statement's text whether it changes, or depends on, the connection's
-keyspace.
+"""Functions that decide by a statement's text whether it changes the connection's keyspace, or
+depends on it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def test_texts_of_use_statements(text: str) -> None:
     ["", "u", "UPDATE t SET v = 1", "used", "USER", "-- USE a", "/* USE a */ SELECT", "SELECT use"],
 )
 def test_texts_of_other_statements(text: str) -> None:
-    """They are not USE statements."""
+    """Texts of other statements are not taken for USE statements."""
     assert not is_use(text)
 
 
@@ -41,7 +41,7 @@ def test_texts_of_other_statements(text: str) -> None:
     ],
 )  # fmt: skip
 def test_texts_that_name_their_keyspace(text: str) -> None:
-    """They do not depend on the connection's keyspace."""
+    """Statements that name their keyspace do not depend on that of the connection."""
     assert names_its_keyspace(text)
 
 
@@ -77,8 +77,9 @@ def test_texts_that_may_depend_on_the_keyspace(text: str) -> None:
     ids=range(8),
 )  # fmt: skip
 def test_long_and_hostile_texts_are_read_once(text: str) -> None:
-    """Each text is scanned once; a regular expression that backtracks would practically
-    never end.
+    """Each text is read only once, in linear time.
+
+    A regular expression that backtracks would practically never end.
     """
     is_use(text)
     names_its_keyspace(text)

@@ -1,5 +1,5 @@
-"""The kind of a statement's parameters decides whether its text is prepared (bind markers) or
-formatted (placeholders).
+"""Whether a statement's text has bind markers, and is prepared, or placeholders, and is
+formatted.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MARKERS, PLACEHOLDERS, NONE = Parameters.MARKERS, Parameters.PLACEHOLDERS, Param
     ],
 )
 def test_the_kind_of_parameters(query: str, expected: Parameters) -> None:
-    """Bind markers and placeholders are found outside of strings and comments."""
+    """Bind markers and placeholders are not searched in strings and comments."""
     assert parameters_of(query) is expected
 
 
@@ -73,9 +73,10 @@ def test_a_negative_literal_behind_a_minus_begins_no_comment(
 
 def test_bind_params_separates_minus_signs() -> None:
     text = bind_params("UPDATE t SET b = -%s WHERE a = %s", (-1, -2))
-    # "--" would begin a comment in CQL.
+    # In CQL, "--" would begin a comment, so a negative number must not follow a minus sign
+    # directly.
     assert text == "UPDATE t SET b = - -1 WHERE a = -2"
-    # The text keeps its template, which logs show without the values.
+    # The text remembers its template, which logs show because it has no values.
     assert text.template == "UPDATE t SET b = -%s WHERE a = %s"  # type: ignore[attr-defined]
     with pytest.raises(TypeError, match="not enough arguments"):
         bind_params("-%s -%s", (-1,))

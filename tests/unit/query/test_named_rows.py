@@ -1,4 +1,4 @@
-"""Batch entries that name their prepared statement by its id."""
+"""Batch entries that refer to their prepared statement by its id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prepared statements: how they are built, and changes while threads use them."""
+"""Prepared statements: how they are built, copied, and changed while threads use them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def prepared(*kinds: Any, routing: Any = (0,), **more: Any) -> PreparedStatement
 
 
 def test_attributes_of_a_prepared_statement() -> None:
-    """The attributes come from the constructor's arguments and the columns."""
+    """A prepared statement has its attributes from the constructor's arguments and from its
+    columns.
+    """
     statement = prepared(routing=[1])
     assert (statement.table_keyspace, statement.table, statement.keyspace) == ("ks", "t", "own")
     assert (statement.needed_values, statement.query_id) == (2, b"id")
@@ -69,7 +71,7 @@ def test_is_lwt_returns_the_constructor_s_argument() -> None:
 
 
 def test_repr_of_a_prepared_statement() -> None:
-    """The repr has the text and the consistency level."""
+    """The repr shows the text and the consistency level."""
     statement = prepared()
     assert repr(statement) == '<PreparedStatement query="SELECT 1", consistency=Not Set>'
     statement.consistency_level = ConsistencyLevel.QUORUM
@@ -94,19 +96,19 @@ def test_a_copy_uses_and_follows_the_converters(duplicate: Callable[[Any], Any])
     statement = with_codecs(codecs)
     statement.strict_names = True
     statement.consistency_level = ConsistencyLevel.QUORUM
-    # An attribute of the application that refers to the statement itself.
+    # This attribute of the application refers to the statement itself.
     statement.__dict__["mark"] = [statement]
     copied = duplicate(statement)
     assert copied is not statement
     assert type(copied) is PreparedStatement
     assert copied.codecs is codecs
     assert (copied.strict_names, copied.consistency_level) == (True, ConsistencyLevel.QUORUM)
-    # A deep copy refers to itself.
+    # In a deep copy, the attribute refers to the copy.
     assert copied.__dict__["mark"] == [statement if duplicate is copy.copy else copied]
     assert copied.bind((1, "a")).values[1] == b"A"
     assert isinstance(copied.result_metadata, ConvertedMetadata)
     assert copied.result_metadata_id == b"second"
-    # The copy follows later changes of the registry.
+    # The copy, too, follows later changes of the registry.
     codecs.unregister_type("text")
     assert copied.bind((1, "a")).values[1] == b"a"
     assert type(copied.result_metadata) is ResultMetadata

@@ -1,4 +1,4 @@
-"""A prepared USE statement changes the session's keyspace like one that was not prepared."""
+"""A USE statement that was prepared changes the session's keyspace like one that was not."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ async def test_a_prepared_use_changes_the_keyspace() -> None:
             assert session.keyspace == "b"
             await session.set_keyspace("a")
             await session.execute(statement.bind(()))
-            # Six requests use all connections of the session.
+            # Six requests are enough to use every connection of the session.
             assert {ran_in(await session.execute("SELECT ks()")) for _ in range(6)} == {"b"}

@@ -1,4 +1,6 @@
-"""The bounded mapping of prepared texts drops its least recently used entry."""
+"""The mapping of prepared texts has a maximum size, and drops the entry that was used least
+recently.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ def test_the_least_recently_used_entry_is_dropped() -> None:
     cache: RecentlyUsed[str, int] = RecentlyUsed(3)
     for i, key in enumerate("abc"):
         cache.put(key, i)
-    # After this, "b" is the entry that was used least recently.
+    # Now "b" is the entry that was used least recently.
     assert cache.get("a") == 0
     cache.put("d", 3)
     assert cache.get("b") is None

@@ -1,4 +1,4 @@
-"""Row factories: the rows that they return, and which factories the decoder replaces by its own
+"""Row factories: the rows that they return, and which of them the decoder replaces by its own
 code.
 """
 
@@ -39,7 +39,7 @@ def test_rows_of_each_factory() -> None:
 
 
 def test_column_names_that_are_not_identifiers() -> None:
-    """They are changed to unique identifiers."""
+    """Column names that are not identifiers are changed to unique identifiers."""
     (row,) = named_tuple_factory(["count(*)", "a", "a", "1"], [(1, 2, 3, 4)])
     assert row._fields == ("count", "a", "a_", "field_3_")
 
@@ -61,21 +61,24 @@ def test_the_decoder_replaces_a_factory_and_not_its_wrapper(factory_name: str, m
         return factory(names, rows)
 
     assert factory.row_plan_method == (method, factory)
-    # `wraps` copies the attribute; the decoder sees that it belongs to another function.
+    # `wraps` copies the attribute to the wrapper. The decoder must see that it belongs to another
+    # function.
     assert wrapper.row_plan_method[1] is not wrapper  # type: ignore[attr-defined]
-    # The public module, from which applications import the factories.
+    # Applications import the factories from this public module.
     assert factory.__module__ == "cassandra.query"
 
 
 def test_rows_with_many_columns() -> None:
-    """Rows can be read by attribute, index and iteration, compared, copied and pickled."""
+    """For a result with many columns, rows can be read by attribute, index and in a loop, compared,
+    copied and pickled.
+    """
     first, second = pseudo_namedtuple_factory(NAMES, ROWS)
     assert first.a == 1
     assert (first[1], first[-1], first[:1]) == (2, 2, (1,))
     assert (len(first), list(first)) == (2, [1, 2])
     assert first == PseudoNamedTupleRow(OrderedDict(a=1, b=2))
     assert first != second
-    # A row is not equal to a tuple, although both have the same hash.
+    # A row is not equal to a plain tuple of the same values, although both have the same hash.
     assert first != (1, 2)
     assert hash(first) == hash((1, 2))
     assert repr(first) == "Row(a=1, b=2)"

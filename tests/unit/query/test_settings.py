@@ -1,5 +1,6 @@
-"""All settings of a statement are copied, and the marks for values that are not set stay single
-objects.
+"""The settings of a statement.
+
+All are copied with it, and the marks for values that are not set stay single objects.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ class Statement(StatementSettings):
 
 
 def test_defaults_of_all_settings() -> None:
-    """`reset_settings` sets each setting to its default."""
+    """`reset_settings` sets every setting to its default."""
     statement = Statement()
     statement.reset_settings()
     assert {name: getattr(statement, name) for name in SETTINGS} == {

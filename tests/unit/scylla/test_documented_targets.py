@@ -15,7 +15,7 @@ GUIDE = Path(__file__).parents[3] / "docs" / "scylladb.rst"
 
 
 def example() -> str:
-    """Return the code of the example, which looks up replicas."""
+    """Return the code of the example in the documentation that looks up replicas."""
     blocks = re.findall(r"code-block:: python\n\n((?:   .*\n|\n)+)", GUIDE.read_text("utf-8"))
     (block,) = [block for block in blocks if "get_replica_shards(" in block]
     return textwrap.dedent(block)
@@ -27,7 +27,7 @@ def test_each_row_of_the_example_goes_to_its_shard() -> None:
         nodes.scylla.table("ks", "t", {"k": "int", "v": "text"})
         with Cluster(nodes.contact_points, port=nodes.port) as cluster:
             session = cluster.connect(wait_for_all_pools=True)
-            # 7 + 5 + 8 shards.
+            # Wait until there is a connection to each of the 7 + 5 + 8 shards.
             until(
                 lambda: (
                     sum(stats["connected"] for stats in cluster.shard_aware_stats().values()) == 20

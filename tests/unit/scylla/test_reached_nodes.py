@@ -1,4 +1,6 @@
-"""The host id in SUPPORTED shows whether a connection has reached the right node."""
+"""The host id in SUPPORTED shows whether a connection has reached the node that it was meant
+for.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ def nodes() -> Iterator[FakeCluster]:
 
 
 class MisleadingFactory(DefaultEndPointFactory):
-    """An end point factory that directs connections for one node to a proxy of another node."""
+    """An end point factory that sends connections for one node to the proxy of another node."""
 
     def __init__(self, misled_address: str, proxy: Proxy) -> None:
         super().__init__()
@@ -47,7 +49,9 @@ def connected(nodes: FakeCluster, **settings: Any) -> Cluster:
 
 
 def nodes_that_answer(session: Session) -> set[str]:
-    """Send enough requests to reach each host, and return the host ids of the nodes that answer."""
+    """Send so many requests that each host gets some, and return the host ids of the nodes that
+    answered.
+    """
     return {str(session.execute("SELECT host_id FROM system.local").one()[0]) for _ in range(9)}
 
 
@@ -75,7 +79,7 @@ def test_nodes_that_swap_their_addresses_are_found(nodes: FakeCluster) -> None:
     with connected(nodes) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
         assert len(nodes_that_answer(session)) == 3
-        # As if the nodes had got each other's address.
+        # Pretend that the nodes have exchanged their addresses.
         second.host_id, third.host_id = third.host_id, second.host_id
         for node in (second, third):
             node.drop_connections()

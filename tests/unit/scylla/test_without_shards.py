@@ -32,7 +32,8 @@ async def test_schema_queries_are_for_scylladb_even_without_shards(shard_aware: 
             (control,) = (
                 connection for connection in nodes[0].connections if connection.event_types
             )
-            assert "DRIVER_CONFIG" in control.options  # only ScyllaDB gets this option
+            # only ScyllaDB gets this option, so the driver has recognised it
+            assert "DRIVER_CONFIG" in control.options
 
 
 @pytest.mark.parametrize(
@@ -41,7 +42,8 @@ async def test_schema_queries_are_for_scylladb_even_without_shards(shard_aware: 
         ({"CQL_VERSION": ["3.4.7"], "GRACEFUL_DISCONNECT": ["true"]}, False),
         ({"SCYLLA_LWT_ADD_METADATA_MARK": ["LWT_OPTIMIZATION_META_BIT_MASK=1"]}, True),
         ({"TABLETS_ROUTING_V1": [""]}, True),
-        ({"SCYLLA_SHARD": ["0"]}, True),  # other options are missing, so shards cannot be computed
+        # The other options are missing, so shards cannot be computed.
+        ({"SCYLLA_SHARD": ["0"]}, True),
     ],
 )
 def test_any_option_of_scylladb_shows_that_it_is_scylladb(supported: Any, is_scylla: bool) -> None:

@@ -1,4 +1,4 @@
-"""A fake of Astra: a metadata service and a proxy with real TLS, before fake nodes."""
+"""A fake of Astra: a metadata service and a proxy, both with real TLS, in front of fake nodes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .certificates import Authority
 
 
 class Astra:
-    """The metadata service and the proxy, each in its own thread.
+    """The metadata service and the proxy, each of which runs in its own thread.
 
-    `request_count` counts the requests of the service. `received_server_names` has the server names
-    that clients sent to the proxy.
+    `request_count` counts the requests that the service got. `received_server_names` lists the
+    server names that clients sent to the proxy.
 
     :param nodes: the addresses of the nodes, by host id.
     """
@@ -57,11 +57,12 @@ class Astra:
 
         self._service = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         context = self.authority.server("127.0.0.1", clients=self.authority.path)
-        # The handshake is made in the thread of the connection, not in the one that accepts.
+        # The TLS handshake is made in the thread of the connection, so it does not block the thread
+        # that accepts.
         self._service.socket = context.wrap_socket(
             self._service.socket, server_side=True, do_handshake_on_connect=False
         )
-        self._service.daemon_threads = False  # then `server_close` waits for the threads
+        self._service.daemon_threads = False  # so that `server_close` waits for the threads
         self._service.handle_error = lambda *args: None  # type: ignore[method-assign]
         self._service_thread = threading.Thread(
             target=self._service.serve_forever, args=(0.01,), daemon=True
@@ -80,11 +81,11 @@ class Astra:
 
     @property
     def proxy(self) -> str:
-        """Address and port of the proxy, as ``address:port``."""
+        """Return the address and port of the proxy, as ``address:port``."""
         return f"{self._relay.address}:{self._relay.port}"
 
     def service_response(self) -> dict[str, Any]:
-        """Return the answer of the metadata service, if the test has set no `answer`."""
+        """Return what the metadata service answers if the test has not set `answer`."""
         return {
             "version": 1,
             "region": "here",
@@ -99,8 +100,8 @@ class Astra:
     def bundle(self, path: Path, **changes: Any) -> str:
         """Write a secure connect bundle, and return its path.
 
-        :param changes: other contents for its files. The names have ``_`` instead of the dot; None
-            leaves a file out.
+        :param changes: other contents for files of the bundle. In the names, ``_`` stands for the
+            dot; None leaves a file out.
         """
         certificate, key = self.authority.issue("client")
         config = {"host": "127.0.0.1", "port": self._service.server_address[1], "keyspace": "ks"}

@@ -1,4 +1,4 @@
-"""Certificates for tests of TLS, valid and invalid."""
+"""Valid and invalid certificates for tests of TLS."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DAY = datetime.timedelta(days=1)
 
 
 class Authority(tls.Authority):
-    """A CA that issues certificates for servers."""
+    """A certificate authority (CA) that issues certificates for servers."""
 
     def server(self, *names: str, clients: str | None = None, **validity: Any) -> ssl.SSLContext:
         """Return a TLS context for a server, with a certificate for `names`.

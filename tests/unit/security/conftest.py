@@ -1,4 +1,6 @@
-"""Fixtures of the security tests: a CA, and a function that connects with one API on one loop."""
+"""Fixtures of the security tests: a CA, and a function that connects with one API on one kind of
+loop.
+"""
 
 from __future__ import annotations
 
@@ -66,8 +68,8 @@ async def _awaited(points: Any = NOT_SET, **settings: Any) -> int:
 def connect_and_read(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Use:
     """Return a function that connects, executes READ once, and shuts down.
 
-    The tests run for each combination of blocking calls, futures and asyncio with asyncio's loop
-    and uvloop.
+    A test runs once for each combination of an API (blocking calls, futures, asyncio) and a loop
+    (asyncio's, uvloop).
     """
     connect_function, loop = request.param
     uvloop = pytest.importorskip("uvloop") if loop == "uvloop" else None

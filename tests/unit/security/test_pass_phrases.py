@@ -1,4 +1,4 @@
-"""Keys with a pass phrase: the error names the file, and OpenSSL never asks on a terminal."""
+"""TLS keys with a pass phrase: the error names the file, and OpenSSL never asks on a terminal."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ def test_a_missing_file_is_named(name: str, authority: Authority) -> None:
 def test_no_question_on_a_terminal(locked: tuple[str, str], tmp_path: Path) -> None:
     controlling_end, child_end = pty.openpty()
     with open(controlling_end, "r+b", buffering=0), open(child_end, "r+b", buffering=0) as terminal:
-        # The child starts a new session. If OpenSSL asked for the pass phrase, it would use the
+        # The child runs in a new session. If OpenSSL asked for the pass phrase, it would use the
         # terminal.
         process = subprocess.run(
             [sys.executable, "-c", PROGRAM, *locked],
             stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, start_new_session=True,
             timeout=60, text=True, cwd=tmp_path,
-            # The child imports the driver under test, not the one in the source checkout.
+            # The child must import the driver under test, not the one in the source checkout.
             env={**os.environ, "PYTHONPATH": HOME},
         )  # fmt: skip
     assert process.stdout.startswith("refused: the key in")

@@ -45,7 +45,7 @@ def has_secret(text: str) -> bool:
 
 
 def error_of(call: Any) -> BaseException | None:
-    """Return the exception that `call` raises; None if it raises none."""
+    """Return the exception that `call` raises; None if it does not raise."""
     try:
         call()
     except Exception as failure:

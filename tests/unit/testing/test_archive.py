@@ -1,4 +1,4 @@
-"""The class archive of a node's JVM is created once, and used if it exists."""
+"""The class archive of a node's Java machine is created once, and used as soon as it exists."""
 
 from __future__ import annotations
 
@@ -42,11 +42,12 @@ def test_no_archive_is_used_while_another_process_creates_it_or_after_a_failure(
         raise errors.pop(0)
 
     monkeypatch.setattr(archive, "_train", fail)
-    for expected in (False, False, True):  # a failure that may be temporary is not recorded
+    # a failure that may be temporary is not recorded, so it is tried again
+    for expected in (False, False, True):
         assert archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None) == []
         assert os.path.exists(f"{base}.failed") is expected
-    # The failure was recorded, so nothing is tried again; `fail` would find no further error to
-    # raise.
+    # The permanent failure was recorded, so nothing is tried again; otherwise `fail` would have no
+    # further error to raise.
     assert archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None) == []
     assert sorted(os.listdir(os.path.dirname(base))) == [
         f"{os.path.basename(base)}.{suffix}" for suffix in ("failed", "lock")

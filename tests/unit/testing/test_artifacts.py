@@ -29,8 +29,8 @@ def test_jars_are_downloaded_once(maven: Callable[[str], None], tmp_path: Path) 
     jars = ensure_jars(V5, RUNTIME, QUIET, lambda: None)
     assert sorted(os.listdir(jars)) == ["cassandra-all-5.0.9.jar", "jamm-0.4.0.jar"]
     (tmp_path / "bin" / "mvn").unlink()
-    assert ensure_jars(V5, RUNTIME, QUIET, lambda: None) == jars  # Maven is not needed any more
-    # The fake Maven writes a line for each run.
+    assert ensure_jars(V5, RUNTIME, QUIET, lambda: None) == jars  # Maven is not called again
+    # The fake Maven writes one line each time it runs.
     assert (tmp_path / "cache" / "runs").read_text() == "run\n"
     assert sorted(os.listdir(os.path.dirname(jars))) == ["jars", "jars.lock"]
 

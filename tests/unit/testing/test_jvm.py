@@ -27,7 +27,7 @@ def command(jars: Path, bootstrap: bool = False, java: int = 17) -> list[str]:
 
 
 def test_a_node(jars: Path) -> None:
-    """The command line of a node has its class path, memory and properties."""
+    """The command line that starts a node has its class path, memory and properties."""
     arguments = command(jars)
     assert arguments[0] == "/java"
     assert arguments[1] == f"-javaagent:{jars}/jamm-0.4.0.jar"
@@ -64,14 +64,14 @@ def test_java_from_18_on_is_told_to_allow_a_security_manager(jars: Path) -> None
 
 
 def test_jars_without_the_agent(tmp_path: Path) -> None:
-    """The error names the missing jar."""
+    """If a jar is missing, the error names it."""
     with pytest.raises(LocalClusterError, match=r"holds no jamm-\*\.jar"):
         command(tmp_path)
 
 
 def test_nodetool(jars: Path) -> None:
-    """The command line of nodetool has the node's address and port, and the arguments of the
-    user.
+    """The command line of nodetool has the node's address and port, followed by the user's
+    arguments.
     """
     command_line = nodetool_command(
         "/java", str(jars), directory="/node", jmx_port=7199, arguments=["status", "-r"]

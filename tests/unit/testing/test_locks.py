@@ -16,7 +16,7 @@ def test_lock_between_threads(tmp_path: Path) -> None:
     held_lock.acquire()
     assert waiting_lock.try_acquire() is False
     waited = threading.Event()
-    # `acquire` calls `waited.set` when it has to wait.
+    # `acquire` calls `waited.set` if it has to wait.
     thread = threading.Thread(target=waiting_lock.acquire, args=(waited.set,))
     thread.start()
     assert waited.wait(WAIT)

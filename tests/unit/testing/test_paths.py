@@ -1,4 +1,4 @@
-"""The cache directory for fetched files."""
+"""The cache directory for files that are downloaded."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ pytestmark = pytest.mark.usefixtures("bare_machine")
 
 
 def test_cache_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """TURBOCQL_CACHE, then XDG_CACHE_HOME, then the home directory determine the directory; a
-    relative XDG_CACHE_HOME is ignored.
+    """The directory is taken from TURBOCQL_CACHE, else from XDG_CACHE_HOME, else from the home
+    directory.
+
+    A relative XDG_CACHE_HOME is ignored.
     """
     assert cache_directory("a") == str(tmp_path / "cache" / "a")
     monkeypatch.delenv("TURBOCQL_CACHE")

@@ -1,4 +1,6 @@
-"""The probe, a minimal client for local nodes, against servers that send fixed responses."""
+"""The probe, a minimal client for local nodes, is tested against servers that send fixed
+responses.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ def servers() -> Iterator[list[Answers]]:
 def test_probe_logs_in_with_a_password(servers: list[Answers]) -> None:
     servers.append(
         Answers(
-            # AUTHENTICATE, and then AUTH_SUCCESS
+            # The responses are AUTHENTICATE and then AUTH_SUCCESS.
             bytes.fromhex("84 00 0000 03 00000003 0001 41"),
             bytes.fromhex("84 00 0000 10 00000004 ffffffff"),
         )
@@ -76,7 +78,7 @@ def test_probe_shows_an_error_with_its_code(servers: list[Answers]) -> None:
 
 
 def test_probe_on_a_connection_that_closes(servers: list[Answers]) -> None:
-    """The error says that the connection was closed."""
+    """If the server closes the connection, the error says so."""
     servers.append(Answers(b""))
     with pytest.raises(ProbeError, match="closed the connection"):
         Probe("127.0.0.1", servers[0].port)
@@ -87,10 +89,10 @@ def test_the_view_skips_warnings_and_incomplete_peers(
 ) -> None:
     version = uuid.UUID("00112233-4455-6677-8899-aabbccddeeff")
     version_column = bytes.fromhex("000e") + b"schema_version" + bytes.fromhex("000c")
-    # a warning, then a RESULT with one row: the node's schema version
+    # The response has a warning, then a RESULT with one row: the node's schema version.
     local = bytes.fromhex("0001 0002 6869 00000002 00000001 00000001 0000 0000") + version_column
     local += bytes.fromhex("00000001 00000010") + version.bytes
-    # two rows with an address and a schema version, which the second row lacks
+    # There are two rows with an address and a schema version; the second row lacks the version.
     peers = (
         bytes.fromhex("00000002 00000001 00000002 0000 0000 000b")
         + b"rpc_address"

@@ -1,5 +1,6 @@
-"""The registry of named local clusters: their state file, their socket, and errors for names that
-do not run.
+"""The registry of named local clusters: their state file and their socket.
+
+For a name that does not run, there is an error.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def test_state_is_written_read_and_forgotten() -> None:
         ["one", "two"],
     )
     entry.forget()
-    # Forgetting it again has no effect.
+    # Forgetting the name a second time has no effect.
     entry.forget()
     assert (entry.read(), [entry_read.name for entry_read in all_entries()]) == (None, ["two"])
 
@@ -65,14 +66,15 @@ def test_a_name_that_does_not_run(name: str, hint: str) -> None:
 
 
 def ask_with_reply(reply: bytes) -> tuple[Any, Any]:
-    """Send a command to a fake cluster that answers with `reply`; return the received command and
-    the outcome.
+    """Send a command to a fake cluster that answers with `reply`.
+
+    Returns the command as it was received, and the outcome of the call.
     """
     entry = Entry("one")
     entry.lock.acquire()
     commands: list[Any] = []
     with entry.listen() as listener:
-        # Only the user may send commands.
+        # Only the same user may send commands to the cluster.
         mode = stat.S_IMODE(os.stat(Path(entry.directory, "one.sock")).st_mode)
         assert mode == 0o600
 
@@ -100,7 +102,7 @@ def test_a_command_and_its_result() -> None:
 
 
 def test_an_error_of_the_cluster() -> None:
-    """A LocalClusterError with the error's text is raised."""
+    """If the cluster reports an error, a LocalClusterError with its text is raised."""
     assert ask_with_reply(b'{"error": "no node 2"}\n')[1] == "no node 2"
 
 
@@ -109,7 +111,7 @@ def test_a_cluster_that_ends_before_it_answers() -> None:
 
 
 def test_a_cluster_that_is_just_starting() -> None:
-    """It takes no commands yet."""
+    """A cluster that is still starting takes no commands."""
     entry = Entry("one")
     entry.lock.acquire()
     with pytest.raises(LocalClusterError, match="takes no commands"):

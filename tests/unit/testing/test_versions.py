@@ -20,7 +20,7 @@ from cassandra.testing.versions import parse_version
     ],
 )
 def test_version(text: str, expected: str) -> None:
-    """A version of two parts means the newest known release of its series."""
+    """A version of two parts stands for the newest release that is known in its series."""
     assert str(parse_version(text)) == expected
 
 

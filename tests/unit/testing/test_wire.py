@@ -1,4 +1,4 @@
-"""The frames that the probe of local nodes writes and reads."""
+"""The frames that the probe of local nodes (a minimal client) writes and reads."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def test_startup_frame() -> None:
 
 
 def test_query_and_auth_bodies() -> None:
-    """Both bodies have the bytes of the specification."""
+    """Both bodies have the bytes that the specification gives."""
     assert wire.query_body("USE k", 0x0005) == bytes.fromhex("00000005 55 53 45 20 6b 0005 00")
     assert wire.auth_response_body("al", "pw") == bytes.fromhex("00000006 00 616c 00 7077")
 
 
 def test_header() -> None:
-    """A header is decoded to its fields; other versions and negative sizes are refused."""
+    """A header is decoded to its fields. Another version or a negative size is refused."""
     assert wire.decode_header(bytes.fromhex("84 08 fffe 08 00000102")) == (
         0x84,
         0x08,
@@ -49,7 +49,7 @@ def test_error() -> None:
 
 
 def test_rows_with_global_table_and_every_kind_of_type() -> None:
-    """Values of all kinds of types are returned as bytes by column."""
+    """Columns of every kind of type can be read; the values are returned as bytes by column."""
     columns = (
         bytes.fromhex("0001 61 0009")  # a int
         + bytes.fromhex("0001 62 0000 0003 782e79")  # b custom "x.y"
@@ -57,7 +57,7 @@ def test_rows_with_global_table_and_every_kind_of_type() -> None:
         + bytes.fromhex("0001 64 0030 0001 6b 0001 75 0001 0001 66 000d")  # d udt k.u {f varchar}
         + bytes.fromhex("0001 65 0031 0002 0009 0022 000d")  # e tuple<int, set<varchar>>
     )
-    # an int, a null, an empty map, and two values of one byte
+    # The values are an int, a null, an empty map, and two values of one byte.
     values = bytes.fromhex("00000004 00000007 ffffffff 00000000 00000001 aa 00000001 bb")
     body = (
         bytes.fromhex("00000002 00000001 00000005 0001 6b 0001 74")
@@ -71,7 +71,7 @@ def test_rows_with_global_table_and_every_kind_of_type() -> None:
 
 
 def test_rows_with_a_table_for_each_column_and_more_pages() -> None:
-    """The paging state and the columns are skipped."""
+    """The paging state and the column descriptions are skipped, whatever they contain."""
     body = bytes.fromhex(
         "00000002 00000002 00000001 00000001 ff 0001 6b 0001 74 0001 61 0009 00000000"
     )

@@ -1,4 +1,4 @@
-"""Geometric shapes."""
+"""The geometric shapes of `cassandra.util`."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ SHAPES = [
 def test_shapes_are_read_from_and_written_as_text(
     shape: Any, wkt: str, geojson: dict[str, Any]
 ) -> None:
-    """A shape is the same after a way through WKT, GeoJSON or pickle."""
+    """A shape that is written as WKT or GeoJSON, or pickled, and read again is equal to the
+    original.
+    """
     assert str(shape) == wkt
     assert type(shape).from_wkt(wkt) == shape
     assert type(shape).from_geojson(geojson) == shape
     assert hash(shape) == hash(type(shape).from_wkt(wkt))
     assert pickle.loads(pickle.dumps(shape)) == shape
-    # Texts of other shapes are refused.
+    # The text of another shape is refused.
     with pytest.raises(ValueError, match=r"is not well-known text|is a "):
         type(shape).from_wkt("CIRCLE (1 2)")
     with pytest.raises(ValueError, match="is a MultiPoint"):
@@ -44,20 +46,20 @@ def test_shapes_are_read_from_and_written_as_text(
 
 
 def test_wrong_kind_of_shape() -> None:
-    """The text of another shape is refused."""
+    """A shape cannot be read from the text of another kind of shape."""
     with pytest.raises(ValueError, match="is a Point, not a Polygon"):
         util.Polygon.from_wkt("POINT (1 2)")
 
 
 def test_empty_shapes() -> None:
-    """Shapes without coordinates are EMPTY in WKT."""
+    """In WKT, a shape without coordinates is EMPTY."""
     assert str(util.LineString()) == "LINESTRING EMPTY"
     assert str(util.Polygon()) == "POLYGON EMPTY"
     assert str(util.Point()) == "POINT EMPTY"
 
 
 def test_a_distance_is_read_from_and_written_as_text() -> None:
-    """A distance is parsed from WKT and written as WKT."""
+    """A distance can be read from WKT, and is written as WKT."""
     distance = util.Distance.from_wkt("DISTANCE ((1.5 -2) 3e1)")
     assert (distance.x, distance.y, distance.radius) == (1.5, -2.0, 30.0)
     assert str(distance) == "DISTANCE ((1.5 -2.0) 30.0)"
@@ -88,6 +90,6 @@ def test_coordinates_of_another_shape(kind: Any, coordinates: Any) -> None:
 
 
 def test_well_known_text_of_a_point_with_one_number() -> None:
-    """The text is refused."""
+    """The text of a point with only one number is refused."""
     with pytest.raises(ValueError, match="does not hold the coordinates of a Point"):
         util.Point.from_wkt("POINT (1)")

@@ -12,7 +12,7 @@ from tests.processes import run_python
 
 
 def test_an_ordered_map_keeps_the_order_of_its_keys() -> None:
-    """The keys need not be hashable."""
+    """An OrderedMap keeps the order of its keys, which need not be hashable."""
     mapping = util.OrderedMap([([1], "a"), ({"x": 1}, "b"), ([1], "c")])
     assert list(mapping.items()) == [([1], "c"), ({"x": 1}, "b")]
     assert mapping[[1]] == "c"
@@ -22,7 +22,7 @@ def test_an_ordered_map_keeps_the_order_of_its_keys() -> None:
         mapping[[2]]
     del mapping[[1]]
     assert list(mapping) == [{"x": 1}]
-    # The order counts only in comparisons with other ordered maps.
+    # The order of keys matters only in comparisons with another OrderedMap.
     assert util.OrderedMap({"a": 1}, b=2) == {"b": 2, "a": 1}
     assert util.OrderedMap([(1, 2), (3, 4)]) != util.OrderedMap([(3, 4), (1, 2)])
     assert str(util.OrderedMap([(1, 2)])) == "{1: 2}"
@@ -40,9 +40,9 @@ def test_decoded_maps_find_equal_keys() -> None:
     mapping = cqltype.codec().decode(body)
     assert type(mapping) is util.OrderedMapSerializedKey
     assert list(mapping.items()) == [([1], "a"), ([2], "b")]
-    # The key is encoded like [1].
+    # This key is encoded like the list [1].
     assert mapping[(1,)] == "a"
-    # A key that cannot be encoded is not in the map.
+    # A key that cannot be encoded counts as missing from the map.
     assert mapping.get("no list of ints") is None
     mapping[[3]] = "c"
     mapping[[1]] = "A"
@@ -58,7 +58,7 @@ def test_decoded_maps_find_equal_keys() -> None:
 
 def test_a_repeated_key_of_a_decoded_map_has_the_last_value() -> None:
     cqltype = cqltypes.lookup_casstype("MapType(Int32Type, Int32Type)")
-    # The length and value of the key 1, and the length of its value.
+    # The bytes are the length and value of the key 1, and the length of its value.
     key_and_length = "00000004" + "00000001" + "00000004"
     mapping = cqltype.codec().decode(
         bytes.fromhex("00000002" + key_and_length + "00000005" + key_and_length + "00000006")
@@ -68,7 +68,9 @@ def test_a_repeated_key_of_a_decoded_map_has_the_last_value() -> None:
 
 
 def test_serialized_keys_by_type() -> None:
-    """Values are found by their encoded keys; values that cannot be encoded are not keys."""
+    """Values are found by the encoding of their keys. An object that cannot be encoded is not a
+    key.
+    """
     mapping = util.OrderedMapSerializedKey(cqltypes.UTF8Type, 4)
     mapping._insert("a", 1)
     mapping._insert_unchecked("b", b"b", 2)

@@ -1,4 +1,4 @@
-"""SortedSet: its order, and its operations."""
+"""`SortedSet`: its order and its operations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Pool = list[Any]
 def test_a_sorted_set_is_a_set() -> None:
     chooser = random.Random(7)
     for _ in range(300):
-        # The same operations on a sorted set and on a built-in set have equal results.
+        # The same operations on a sorted set and on a built-in set must have equal results.
         numbers_x = [chooser.randrange(12) for _ in range(chooser.randrange(9))]
         numbers_y = [chooser.randrange(12) for _ in range(chooser.randrange(9))]
         x, y, plain_x, plain_y = (
@@ -43,7 +43,7 @@ def test_a_sorted_set_is_a_set() -> None:
         )
         assert x.isdisjoint(numbers_y) == plain_x.isdisjoint(numbers_y)
         assert list(x.union(numbers_y, [99])) == sorted(plain_x.union(numbers_y, [99]))
-        # These operators change the set, so each assertion depends on the previous ones.
+        # These operators change the set, so each assertion depends on those before it.
         x |= y
         assert list(x) == sorted(plain_x | plain_y)
         x &= util.SortedSet(numbers_x)
@@ -58,20 +58,22 @@ def test_a_sorted_set_is_a_set() -> None:
     "items", [[[2], [1], [2]], [{"a": 1}, {"b": 2}], [1, "a", None], [{1}, {2}, {1, 2}]]
 )
 def test_elements_that_cannot_be_hashed_or_compared(items: Pool) -> None:
-    """They are unique and can be removed."""
+    """Elements that cannot be hashed or compared are still unique, and can be removed."""
     sorted_set = util.SortedSet(items)
     unique_items = [item for number, item in enumerate(items) if item not in items[:number]]
     assert len(sorted_set) == len(unique_items)
     assert all(item in sorted_set for item in items)
     assert [0] not in sorted_set
-    # The set changes in the loop.
+    # The loop changes the set over which it iterates.
     for item in list(sorted_set):
         sorted_set.remove(item)
     assert not sorted_set
 
 
 def test_elements_stay_sorted_and_unique_after_changes() -> None:
-    """Missing elements raise a KeyError."""
+    """Elements stay sorted and unique after changes. Removing a missing element raises a
+    KeyError.
+    """
     sorted_set = util.SortedSet([3, 1])
     sorted_set.add(2)
     sorted_set.add(2)
@@ -121,7 +123,7 @@ def test_an_element_that_cannot_be_compared_can_be_added() -> None:
     sorted_set = util.SortedSet([1, 3])
     sorted_set.add("x")
     sorted_set.add("x")
-    # Numbers can be added after the text too.
+    # Numbers can still be added after the text.
     sorted_set.add(2)
     assert len(sorted_set) == 4
     assert all(item in sorted_set for item in (1, 2, 3, "x"))

@@ -1,4 +1,4 @@
-"""Policies that are settings of the cluster become those of the default profile.
+"""Policies that are set on the cluster become those of its default profile.
 
 They cannot be combined with execution profiles.
 """
@@ -33,7 +33,7 @@ def test_policies_of_the_cluster_are_those_of_the_default_profile(cluster_class:
     for policy in (RoundRobinPolicy(), RoundRobinPolicy()):
         cluster.load_balancing_policy = policy
         assert cluster.load_balancing_policy is policy is default.load_balancing_policy
-    # None selects the default policy.
+    # With None, the default policy is used.
     cluster.default_retry_policy = cluster.load_balancing_policy = None
     assert type(cluster.default_retry_policy) is RetryPolicy
     assert isinstance(cluster.load_balancing_policy, TokenAwarePolicy)

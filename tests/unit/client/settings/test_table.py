@@ -1,4 +1,4 @@
-"""The table of a cluster's settings is the only list of them."""
+"""The table of a cluster's settings is the only place that lists them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_signature_shows_the_defaults(cluster_class: Any) -> None:
 
     class Own(cluster_class):  # type: ignore[misc]
         def __init__(self, tenant: str) -> None:
-            """A constructor as a subclass of an application may define it."""
+            """A constructor as an application's subclass might define it."""
 
     assert list(inspect.signature(Own).parameters) == ["tenant"]
 
@@ -77,7 +77,8 @@ async def test_only_live_settings_reach_the_engine_after_connect(cluster_class: 
             cluster.reprepare_on_up = False
             with pytest.warns(RuntimeWarning, match="idle_heartbeat_timeout has no effect"):
                 cluster.idle_heartbeat_timeout = 77
-            # The first setting is live, the second one is not.
+            # The first setting is read by the engine whenever it is needed, so the change has an
+            # effect; the second one is not.
             assert engine.reprepare_on_up is False
             assert engine.idle_heartbeat_timeout == 30
         finally:
@@ -138,6 +139,6 @@ def test_settings_that_are_not_given_keep_their_defaults(cluster_class: Any) -> 
     for name in TABLE.keys() - {"execution_profiles"}:
         if name not in ("timestamp_generator", "endpoint_factory", "ssl_session_cache"):
             value, default = getattr(cluster, name), getattr(ClusterBase(), name)
-            # Policies compare by identity, so compare their types.
+            # Policies are equal only to themselves, so compare their types.
             assert value == default or type(value) is type(default), name
     assert cluster_class(compression=False).compression is False

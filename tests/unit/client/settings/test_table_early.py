@@ -1,7 +1,6 @@
-"""A subclass of a cluster may set settings before it calls the constructor.
+"""A subclass of a cluster may set settings before it calls the constructor of its base.
 
-The constructor overrides some of them with its defaults, as cassandra-driver does, and keeps
-others.
+The constructor replaces some of them by its defaults, as cassandra-driver does, and keeps others.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from cassandra.throttling import ConcurrencyLimitingThrottler
 CLUSTER_CLASSES = [Cluster, aio.Cluster]
 TABLE = ClusterSettings._table
 
-# For each setting, a value other than its default if there is one.
+# For each setting, this is a value other than its default, if there is one.
 VALUES: dict[str, Any] = {
     "address_translator": IdentityTranslator(),
     "allow_beta_protocol_version": True,
@@ -94,7 +93,8 @@ VALUES: dict[str, Any] = {
     "topology_event_refresh_window": 7,
 }
 
-# The constructors of cassandra-driver and scylla-driver keep these unless they are passed.
+# The constructors of cassandra-driver and scylla-driver keep these, unless they are passed as
+# arguments.
 KEPT_BY_THE_CONSTRUCTOR = {
     "address_translator", "application_info", "application_name", "application_version",
     "column_encryption_policy", "connection_class", "conviction_policy_factory",
@@ -128,7 +128,7 @@ def test_the_constructor_overrides_or_keeps_early_settings(cluster_class: Any, n
     elif TABLE[name].shown_default is None:
         assert getattr(cluster, name) == getattr(cluster_class(), name)
     else:
-        # The constructor has created a new value for the cluster.
+        # The constructor creates a new value for each cluster.
         assert getattr(cluster, name) is not VALUES[name]
     if TABLE[name].is_live:
         assert cluster._live[name] is getattr(cluster, name)

@@ -1,4 +1,6 @@
-"""TLS from the settings of a cluster: the contexts it creates, and options that are refused."""
+"""TLS as the settings of a cluster configure it: the contexts that are created, and options that
+are refused.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ def test_certificates_are_required_unless_the_options_differ() -> None:
     for options in ({"ssl_version": None}, {"cert_reqs": None}, {"check_hostname": False}):
         context = context_of(options)
         assert context.verify_mode == ssl.CERT_REQUIRED
-        assert context.cert_store_stats() == system  # the CA certificates of the system
+        assert context.cert_store_stats() == system  # the same CA certificates as the system's
         assert context.minimum_version == ssl.TLSVersion.TLSv1_2
     context = context_of(NOT_VERIFIED)
     assert (context.verify_mode, context.check_hostname) == (ssl.CERT_NONE, False)

@@ -1,4 +1,4 @@
-"""Annotations declare columns of the right types."""
+"""Annotations of a model's attributes declare columns of the right types."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class User(Model):
 
 
 def test_annotations_select_the_cql_types_of_columns() -> None:
-    """Each annotation selects the CQL type of its column."""
+    """An annotation selects the expected CQL type for its column."""
     types = {name: column.db_type for name, column in User.__mapping__.columns.items()}
     assert types == {
         "old": "text",
@@ -71,16 +71,16 @@ def test_annotations_select_the_cql_types_of_columns() -> None:
 
 
 def test_annotated_columns_have_defaults_and_validate_values() -> None:
-    """Values of annotated columns are set, have defaults, and are validated like others."""
+    """Annotated columns are set and validated, and have defaults, like other columns."""
     user = User(name="x", tags=["a"], home=Place(street="s", number=1))
     assert (user.tags, user.nick, user.home and user.home.number) == ({"a"}, None, 1)
     assert isinstance(user.id, uuid.UUID)
     user.validate()
-    # The column of `age` is named "years" in the database.
+    # In the database, the column of `age` has the name "years".
     assert str(User.objects.filter(User.age > 5).allow_filtering()).startswith(
         'SELECT * FROM ks.user WHERE "years" > %(0)s'
     )
-    # An attribute without `Mapped` is no column.
+    # An attribute whose annotation is not `Mapped` is no column.
     assert User.plain == 5
 
 

@@ -44,10 +44,10 @@ DB_TYPES = {
     "column_class", DB_TYPES, ids=lambda column_class: str(column_class.__name__)
 )
 def test_types_and_null(column_class: Any) -> None:
-    """Each column has its CQL type, and null is refused if the column is required."""
+    """Each column has the expected CQL type. Null is refused if the column is required."""
     instance = column(column_class)
     assert instance.db_type == DB_TYPES[column_class]
-    # A counter has 0 instead of null.
+    # An unset counter is 0 instead of null.
     assert instance.validate(None) in (None, 0)
     if column_class is not columns.Counter:
         with pytest.raises(ValidationError, match="c - None"):
@@ -104,7 +104,7 @@ BAD: list[tuple[Any, dict[str, Any], Any, str]] = [
 
 @pytest.mark.parametrize(("cls", "settings", "value", "message"), BAD)
 def test_refused_values(cls: Any, settings: Any, value: Any, message: str) -> None:
-    """Each value that does not fit is refused with the expected message."""
+    """A value that does not fit is refused with the expected message."""
     with pytest.raises(ValidationError, match=message):
         column(cls, **settings).validate(value)
 
@@ -128,7 +128,8 @@ def test_values_of_filters_may_have_any_length() -> None:
     with pytest.raises(ValidationError, match="is not a string"):
         column(columns.Text).to_filter(5)
 
-    # The method `to_database` of an application's column class converts values of filters too.
+    # If an application's column class has the method `to_database`, it also converts the values of
+    # filters.
     class Upper(columns.Text):
         def to_database(self, value: Any) -> Any:
             return value.upper()

@@ -10,7 +10,7 @@ from cassandra.cqlengine import ValidationError, columns as c
 
 
 def test_truncated_microseconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With `truncate_microseconds`, `to_python` cuts times to whole milliseconds."""
+    """With `truncate_microseconds`, `to_python` cuts off what is less than a millisecond."""
     moment = datetime.datetime(2020, 1, 1, microsecond=123456)
     assert c.DateTime().to_python(moment) == moment
     monkeypatch.setattr(c.DateTime, "truncate_microseconds", True)

@@ -18,7 +18,7 @@ def test_a_context_changes_the_keyspace_of_its_models(session: FakeSession) -> N
         person.create(id=1)
     assert session.last[0] == 'INSERT INTO elsewhere.person ("id", "age") VALUES (?, ?)'
     assert Person.column_family_name() == "ks.person"
-    # A context needs at least one model, and only models.
+    # A context manager needs at least one model, and accepts only models.
     for arguments in ((), (4,)):
         with pytest.raises(ValueError, match=r"[Mm]odel"):
             ContextQuery(*arguments)

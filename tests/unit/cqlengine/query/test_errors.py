@@ -18,7 +18,7 @@ def result(names: list[str] | None, applied: bool, row: Any = None) -> Any:
 
 
 def test_only_a_write_that_was_not_applied_is_an_error() -> None:
-    # These results have no column "[applied]" with False.
+    # None of these results has a column "[applied]" with the value False, so they are no failures.
     check_applied(object())
     check_applied(result(None, False))
     check_applied(result(["a"], False))
@@ -37,7 +37,7 @@ def test_an_error_can_be_pickled() -> None:
 
 
 def test_modules_of_the_errors() -> None:
-    """The errors name the public module and have the documented bases."""
+    """The errors name the public module as theirs, and have the documented base classes."""
     assert LWTException.__module__ == DoesNotExist.__module__ == "cassandra.cqlengine.query"
     assert issubclass(DoesNotExist, QueryException)
     assert issubclass(LWTException, CQLEngineException)

@@ -1,4 +1,4 @@
-"""Comparisons of columns, which become filters, and the conversion of values for operators."""
+"""Comparisons of columns become filters, and operators convert their values."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_comparisons_are_filters(build: Any, text: str, value: Any) -> None:
 
 
 def test_orders_by_distance() -> None:
-    """`ann_of` orders by a vector, and is refused for other columns."""
+    """`ann_of` orders rows by their distance to a vector; for other columns it is refused."""
     clause = Row.near.ann_of([1, 2])
     assert (clause.field, list(clause.value)) == ("near", [1.0, 2.0])
     with pytest.raises(CQLEngineException, match="name is not a vector: it has no neighbours"):
@@ -68,9 +68,9 @@ def test_values_are_converted_for_their_operator() -> None:
 
     assert converted_value("id", EqualsOperator(), "5") == 5
     assert converted_value("id", InOperator(), ("5", 6)) == [5, 6]
-    # the column is not a collection, so the value is left to the server, which refuses it
+    # The column is not a collection, so the value is left to the server, which will refuse it.
     assert converted_value("id", ContainsOperator(), "x") == "x"
-    # A function is kept; it converts its own values.
+    # A function is passed on as it is, because it converts its own values.
     token = functions.Token(1)
     assert converted_value("id", EqualsOperator(), token) is token
     for argument in ("ab", b"ab", 5):

@@ -1,4 +1,4 @@
-"""Codecs of all types: encoding, decoding, empty values."""
+"""What holds for the codecs of all types: encoding, decoding, and empty values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_written_and_read(twins: Twins, cqltype: Any, value: Any, expected: str)
     if not isinstance(value, (set, dict, tuple)):
         assert type(decoded) is type(value)
     assert codec.decode(memoryview(bytes.fromhex(expected))) == value
-    # A decoded value can be encoded again.
+    # The decoded value can be encoded again.
     assert codec.encode(decoded).hex() == expected
 
 
@@ -36,13 +36,15 @@ def test_written_and_read(twins: Twins, cqltype: Any, value: Any, expected: str)
 def test_other_values_with_the_same_encoding(
     twins: Twins, cqltype: Any, value: Any, expected: str
 ) -> None:
-    """Each value is encoded to the bytes beside it, although it is decoded as another one."""
+    """Each of these values is encoded to the expected bytes, although the bytes are decoded to
+    another value.
+    """
     assert cqltype.build_codec(twins.codecs).encode(value).hex() == expected
 
 
 @pytest.mark.parametrize(("cqltype", "value", "expected"), [*SCALARS, *CONTAINERS])
 def test_the_class_methods_go_the_same_way(cqltype: Any, value: Any, expected: str) -> None:
-    """The class methods of types encode and decode like their codecs."""
+    """The class methods of types encode and decode as their codecs do."""
     body = bytes.fromhex(expected)
     assert cqltype.to_binary(value, 4) == body
     assert cqltype.serialize(value, 5) == body
@@ -52,8 +54,8 @@ def test_the_class_methods_go_the_same_way(cqltype: Any, value: Any, expected: s
 
 
 def test_empty_values(twins: Twins) -> None:
-    """A value of no bytes is null for numbers, empty for texts and blobs, and EMPTY for types that
-    support empty values.
+    """Without bytes, a number is null, a text or blob is empty, and a type that supports empty
+    values is EMPTY.
     """
 
     def decode(cqltype: Any, data: bytes | None) -> Any:
@@ -68,7 +70,7 @@ def test_empty_values(twins: Twins) -> None:
 
     class IntWithEmptyValues(t.Int32Type):
         support_empty_values = True
-        # keeps the class out of the types that are found by name
+        # so that the class is not found by its name later
         _registered = False
 
     int_with_empty_values: Any = IntWithEmptyValues

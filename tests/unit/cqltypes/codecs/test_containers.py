@@ -1,4 +1,4 @@
-"""Codecs of tuples, user-defined types and collections, whose values may be objects of many
+"""Codecs of tuples, user-defined types and collections. The values may be objects of many
 classes.
 """
 
@@ -46,7 +46,7 @@ def test_udts_are_encoded_from_mappings_objects_and_sequences(twins: Twins, valu
 
 
 def test_mapped_classes(twins: Twins) -> None:
-    """A user-defined type is decoded to the class that is mapped to it."""
+    """A value of a user-defined type is decoded to the class that is mapped to the type."""
     classes = [dict, Attributes]
     for mapped_class in classes:
         mapped = t.UserType.make_udt_class(
@@ -71,14 +71,15 @@ def test_mapping_a_class_later_changes_existing_codecs() -> None:
 
 
 def test_dynamic_composites(twins: Twins) -> None:
-    """Components name their type by its alias or by its full name."""
+    """In a dynamic composite, each component names its type by an alias or by the full name."""
     cqltype = t.lookup_casstype("DynamicCompositeType(s=>UTF8Type, i=>Int32Type)")
     codec = cqltype.build_codec(twins.codecs)
-    # 0x80 marks an alias, 0x73 is "s" and 0x69 is "i"; each component ends with a zero byte.
+    # 0x80 says that an alias follows: 0x73 is "s" and 0x69 is "i". Each component ends with a zero
+    # byte.
     body = bytes.fromhex("8073" + "0001" + "61" + "00" + "8069" + "0004" + "00000001" + "00")
     assert codec.encode([("s", "a"), ("i", 1)]) == body
     assert codec.decode(body) == ("a", 1)
-    # Encoded composites are passed on unchanged.
+    # A composite that is already encoded is passed on as it is.
     assert codec.encode(body) == body
     by_name = b"\x00\x08UTF8Type" + b"\x00\x01b\x00"
     assert codec.decode(by_name) == ("b",)
@@ -86,7 +87,7 @@ def test_dynamic_composites(twins: Twins) -> None:
 
 @pytest.mark.parametrize("size", [1, 255, 256, 70_000])
 def test_containers_of_elements_of_any_length(twins: Twins, size: int) -> None:
-    """Lists and maps of texts of any length are encoded and decoded."""
+    """Lists and maps whose texts have any length are encoded and decoded."""
     texts = ["x" * size, "", "\u00e9", "y"]
     parts = [b"x" * size, b"", b"\xc3\xa9", b"y"]
     body = b"\x00\x00\x00\x04" + b"".join([len(part).to_bytes(4, "big") + part for part in parts])
@@ -103,9 +104,9 @@ def test_containers_of_elements_of_any_length(twins: Twins, size: int) -> None:
 
 
 def test_a_large_set_of_unhashable_elements_is_read_quickly(twins: Twins) -> None:
-    # checking for duplicates by comparing all pairs would take 200 million comparisons
+    # If duplicates were found by comparing all pairs, this would take 200 million comparisons.
     count = 20_000
-    # one element of four bytes
+    # There is one element, of four bytes.
     set_header = b"\x00\x00\x00\x01\x00\x00\x00\x04"
     elements = [set_header + number.to_bytes(4, "big") for number in range(count)]
     body = count.to_bytes(4, "big") + b"".join(

@@ -1,4 +1,4 @@
-"""If a container changes while it is encoded, either its old values are encoded or the change is
+"""If a container changes while it is being encoded, its old values are encoded, or the change is
 refused.
 """
 
@@ -41,7 +41,7 @@ def test_a_sequence_whose_size_changes_is_encoded_as_it_was_or_refused(
 ) -> None:
     values: list[Any] = [1] * 100
     codec = container_of(element_type).build_codec(twins.codecs)
-    # the number to which an ActingNumber is converted
+    # The ActingNumber is converted to this number.
     converted = 2.5 if element_type in (t.FloatType, t.DoubleType) else 2
     expected = codec.encode([1] * position + [converted] + [1] * (99 - position))
 
@@ -57,7 +57,9 @@ def test_a_sequence_whose_size_changes_is_encoded_as_it_was_or_refused(
 
 
 def test_a_null_check_that_clears_the_list(twins: Twins) -> None:
-    """The list is encoded as it was, or the change of its size is refused."""
+    """If the check for null clears the list, the old list is encoded, or the change of its size is
+    refused.
+    """
     numpy = pytest.importorskip("numpy")
     values: list[Any] = []
 
@@ -71,8 +73,8 @@ def test_a_null_check_that_clears_the_list(twins: Twins) -> None:
     for null_count in range(3):
         nulls = [numpy.ma.array(0.0, mask=True)] * null_count
         unmasked = numpy.ma.array(7.0, mask=False).view(MaskedArray)
-        # NumPy's `ndim` is read to find out whether a masked array is a null, and clears the
-        # list.
+        # The encoder reads NumPy's `ndim` to find out whether a masked array is null; here, this
+        # clears the list.
         values[:] = [1.0, *nulls, unmasked, *[1.0] * 50]
         try:
             outcome = f"element {len(codec.decode(codec.encode(values)))}"
@@ -82,7 +84,7 @@ def test_a_null_check_that_clears_the_list(twins: Twins) -> None:
 
 
 def test_a_map_that_changes(twins: Twins) -> None:
-    """The map is encoded as it was."""
+    """If a map changes while it is encoded, its old contents are encoded."""
     mapping: dict[Any, Any] = {index: index for index in range(100)}
     mapping[5] = ActingNumber(mapping.clear)
     codec = map_of(t.Int32Type, t.Int32Type).build_codec(twins.codecs)

@@ -1,4 +1,7 @@
-"""The queries of the engine itself: results, errors, timeouts and pages, without a socket."""
+"""The queries that the engine itself makes: their results, errors, timeouts and pages.
+
+The tests use no socket.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ def rows(*numbers: int, state: bytes | None = None) -> tuple[int, int, bytes]:
     :param numbers: the value of each row.
     :param state: the paging state; None if this is the last page.
     """
-    # The flags Global_tables_spec (1) and Has_more_pages (2), and the number of columns.
+    # These are the flags Global_tables_spec (1) and Has_more_pages (2), and the number of columns.
     flags = int32(1 | (2 if state is not None else 0)) + int32(1)
     paging_state = value(state) if state is not None else b""
     column_specs = string("ks") + string("t") + string("a") + short(9)
@@ -34,7 +37,7 @@ def rows(*numbers: int, state: bytes | None = None) -> tuple[int, int, bytes]:
 
 
 class Peer:
-    """A fake connection that returns `answers` in order. The last answer is repeated."""
+    """A fake connection that returns `answers` in order, and repeats the last one."""
 
     def __init__(self, *answers: Any, **attributes: Any) -> None:
         self.sent: list[tuple[int, bytes, float | None]] = []
@@ -69,7 +72,7 @@ async def test_rows_returns_dicts_and_reads_at_consistency_one() -> None:
     ((opcode, body, timeout),) = peer.sent
     assert (opcode, timeout) == (QUERY, 3.5)
     text = TEXT.encode()
-    # The query string is followed by its consistency level: ONE is 1.
+    # The consistency level follows the query string: ONE is 1.
     assert body[: 4 + len(text) + 2] == int32(len(text)) + text + short(1)
 
 
@@ -120,7 +123,7 @@ async def test_a_paging_state_that_repeats_is_an_error() -> None:
 
 
 class RecordingQueries(InternalQueries):
-    """Records the statements that it sends."""
+    """Internal queries that record the statements they send."""
 
     def __init__(self, **changed: Any) -> None:
         super().__init__(engine_settings(**changed))

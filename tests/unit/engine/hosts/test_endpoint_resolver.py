@@ -1,4 +1,4 @@
-"""Rows of the system tables become end points of nodes."""
+"""From rows of the system tables, the end points of nodes are made."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROW = {"host_id": ID, "rpc_address": "10.0.0.1"}
 
 
 class Threads:
-    """A fake of `Connector.in_thread` that counts its calls."""
+    """A fake of `Connector.in_thread`, which counts its calls."""
 
     def __init__(self) -> None:
         self.used = 0
@@ -36,7 +36,7 @@ def resolver(known_host: Any = None, factory: Any = None, threads: Any = None) -
 async def test_the_local_node_has_the_address_that_was_connected_to() -> None:
     contact = DefaultEndPoint("192.168.0.9")
     assert await resolver().of_local(contact, ROW) is contact
-    # So it is if the host is known under this address, or under yet another one.
+    # The same holds if the host is already known under this address, or under yet another one.
     assert await resolver(new_host("192.168.0.9")).of_local(contact, ROW) is contact
     assert await resolver(new_host("172.16.0.1")).of_local(contact, ROW) is contact
 
@@ -62,7 +62,7 @@ async def test_a_name_with_one_address_is_a_nodes_end_point(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def resolved(*args: Any, **kwargs: Any) -> Any:
-        # The same address for two types of socket counts as one.
+        # The name has one address, listed for two types of socket, which counts only once.
         return [(0, socket_type, 0, "", ("192.168.0.9", 9042)) for socket_type in (1, 2)]
 
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolved)

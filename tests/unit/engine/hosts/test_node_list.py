@@ -1,4 +1,4 @@
-"""Reading the node list from the system tables of a fake node that is not started."""
+"""The node list is read from the system tables of a fake node that is not started."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.unit.engine.partners import Tables, engine_settings, fake_connection
 
 
 class Routes:
-    """A fake `RouteWatch` that records its calls."""
+    """A fake `RouteWatch`, which records its calls."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -63,7 +63,7 @@ async def test_without_peers_v2_the_table_peers_is_read_from_then_on() -> None:
         read = await node_list.read(connection, connection.endpoint)
         assert [host.address for host in read.hosts] == [first.address, second.address]
     tables_read = [query.rpartition(".")[2] for _, query in tables.queries if "peers" in query]
-    # peers_v2 is missed once, and then not queried again.
+    # The node lacks peers_v2. After the first error, the table is not queried again.
     assert tables_read == ["peers_v2", "peers", "peers"]
 
 

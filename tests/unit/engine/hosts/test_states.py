@@ -1,4 +1,4 @@
-"""The table of host states: what each event does in each state, without a host."""
+"""The table of host states: what each event does in each state. The tests need no host."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ IGNORED = Facts(is_ignored=True)
 @pytest.mark.parametrize(
     ("state", "event", "facts", "after", "actions"),
     [
-        # A pool is ready.
+        # A pool to the host is ready.
         (State(), Event.ANSWERS, CONNECTED, State(Up.UP), [Action.MARK_UP]),
         (State(Up.UP), Event.ANSWERS, CONNECTED, State(Up.UP), [Action.RESET]),
         (State(Up.DOWN, True), Event.ANSWERS, CONNECTED, State(Up.UP, True), [Action.MARK_UP]),
         (State(Up.GIVEN_UP), Event.ANSWERS, CONNECTED, State(Up.UP), [Action.MARK_UP]),
-        # A connection broke.
+        # A connection to the host broke.
         (State(Up.UP), Event.CONNECTION_FAILED, LOST, State(Up.DOWN, True), [Action.MARK_DOWN, Action.START_TRIES]),  # noqa: E501
         (State(Up.DOWN, True), Event.CONNECTION_FAILED, LOST, State(Up.DOWN, True), []),
         (State(Up.UP), Event.CONNECTION_FAILED, Facts(), State(Up.UP, True), [Action.START_TRIES]),
         (State(Up.UP), Event.CONNECTION_FAILED, CONNECTED, State(Up.UP), []),
         (State(Up.UP), Event.CONNECTION_FAILED, HALF_SERVED, State(Up.UP, True), [Action.START_TRIES]),  # noqa: E501
-        # Attempts.
+        # An attempt to reach the host has ended.
         (State(Up.UP, True), Event.TRY_FAILED, LOST, State(Up.DOWN, True), [Action.MARK_DOWN]),
         (State(Up.UP, True), Event.TRY_FAILED, HALF_SERVED, State(Up.UP, True), []),
         (State(Up.UP, True), Event.TRIES_ENDED, Facts(), State(Up.GIVEN_UP, True), [Action.MARK_DOWN, Action.GIVE_UP]),  # noqa: E501
         (State(Up.DOWN, True), Event.TRIES_ENDED, Facts(), State(Up.GIVEN_UP, True), [Action.GIVE_UP]),  # noqa: E501
         (State(Up.UP, True), Event.TRIES_ENDED, CONNECTED, State(Up.UP, True), []),
-        # Reports of the cluster.
+        # The cluster reports that the host is up or down.
         (State(Up.DOWN, True), Event.REPORTED_UP, Facts(), State(Up.DOWN, True), [Action.HURRY]),
         (State(Up.DOWN), Event.REPORTED_UP, Facts(), State(Up.DOWN), [Action.BRING_UP]),
         (State(Up.GIVEN_UP), Event.REPORTED_UP, Facts(), State(Up.GIVEN_UP), [Action.BRING_UP]),
@@ -51,7 +51,7 @@ IGNORED = Facts(is_ignored=True)
         (State(Up.DOWN, True), Event.LOOK_AGAIN, Facts(), State(Up.DOWN, True), [Action.HURRY]),
         (State(Up.DOWN), Event.LOOK_AGAIN, Facts(), State(Up.DOWN), [Action.BRING_UP]),
         (State(Up.UP), Event.LOOK_AGAIN, CONNECTED, State(Up.UP), []),
-        # The node list changed.
+        # The list of nodes has changed.
         (State(Up.UP), Event.RELOCATED, CONNECTED, State(Up.UP), [Action.RELOCATE]),
         (State(Up.DOWN), Event.RELOCATED, IGNORED, State(Up.DOWN), []),
         (State(Up.DOWN), Event.RELOCATED, Facts(), State(Up.DOWN), [Action.BRING_UP]),
@@ -82,22 +82,24 @@ def test_rules_for_every_state() -> None:
     for state, event, facts, after, actions in every_transition():
         details = (state, event, facts, actions)
         assert len(set(actions)) == len(actions), details
-        # No report is sent twice, and the cluster is not told what it already knows.
-        # "a <= b" of two booleans means that a implies b.
+        # No report is made twice, and nothing is reported that the cluster already knows. For two
+        # booleans, "a <= b" means that a implies b.
         assert (Action.MARK_UP in actions) <= (state.up is not Up.UP), details
         assert (Action.MARK_DOWN in actions) <= (not state.up.is_down), details
         assert not {Action.MARK_UP, Action.MARK_DOWN} <= set(actions), details
-        # Only one task tries a host, and only a running task is hurried or stopped.
+        # At most one task tries a host, and only a running task can be hurried or stopped.
         assert (Action.START_TRIES in actions) <= (not state.tried), details
         assert (Action.HURRY in actions) <= (state.tried or Action.START_TRIES in actions), details
         assert (Action.STOP_TRIES in actions) <= state.tried, details
-        # A host with an open connection goes down only if it leaves or announces its stop.
+        # A host to which a connection is open goes down only if it leaves or announces its stop.
         if facts.has_pool and event not in (Event.LEFT, Event.DRAINS) and state.up != Up.DRAINING:
             assert after.up is state.up or after.up is Up.UP, details
 
 
 def test_a_host_that_drains_is_tried_by_the_schedule_alone() -> None:
-    """A draining host is tried only by the schedule, since it would soon close new connections."""
+    """A draining host is tried only when the schedule says so, since it would soon close new
+    connections.
+    """
     for state, event, facts, after, actions in every_transition():
         if event is Event.DRAINS and not state.up.is_down:
             assert after.up is Up.DRAINING
@@ -110,7 +112,9 @@ def test_a_host_that_drains_is_tried_by_the_schedule_alone() -> None:
 
 
 def test_a_host_that_is_lost_comes_back_or_waits_for_the_cluster() -> None:
-    """In every state, a lost host is tried again or waits for a report of the cluster."""
+    """In every state, a host that is lost is either tried again or waits for a report of the
+    cluster.
+    """
     for state, event, facts, after, actions in every_transition():
         if event is Event.CONNECTION_FAILED and not (facts.has_pool and facts.is_served):
             assert after.tried, (state, facts, actions)

@@ -1,4 +1,4 @@
-"""Status events of the cluster: the last event of a burst counts, and only for known hosts."""
+"""Status events of the cluster: only the last event of a burst counts, and only for known hosts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from tests.unit.engine.partners import engine_settings, new_host, run_loop_turns
 
 
 class RecordingWatch:
-    """A fake of the host watch: records the status events, and the unknown addresses to read."""
+    """A fake of the host watch. It records the status events, and the unknown addresses that are to
+    be read.
+    """
 
     def __init__(self) -> None:
         self.known = True
@@ -60,7 +62,7 @@ async def test_the_last_event_of_a_burst_counts(watch: RecordingWatch) -> None:
     for change in ("UP", "DOWN", "UP", "DOWN"):
         events.on_event(status_event(change))
     events.on_event(status_event("UP", "10.0.0.2"))
-    # A node that comes up may have been replaced, so the node list is read, too.
+    # A node that comes up may be another one at the same address, so the node list is read, too.
     assert watch.calls == [("read", "10.0.0.1")] * 2 + [("read", "10.0.0.2")]
     watch.calls.clear()
     await wait_for_all(events)
@@ -70,7 +72,7 @@ async def test_the_last_event_of_a_burst_counts(watch: RecordingWatch) -> None:
 async def test_an_event_with_another_port_finds_the_host_by_its_address(
     watch: RecordingWatch,
 ) -> None:
-    """A host is found by its address, too, if the port in the event is another.
+    """If the port in an event is another than the host's, the host is found by its address.
 
     Nodes report the port that they listen on, which a translator may have changed.
     """

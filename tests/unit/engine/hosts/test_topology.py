@@ -1,4 +1,4 @@
-"""`NodeList` compares the rows of the node list with the hosts that the driver knows."""
+"""`NodeList`, which compares the rows of the node list with the hosts that the driver knows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ FIRST, SECOND, THIRD = (uuid.UUID(int=number) for number in (1, 2, 3))
 
 
 def row(host_id: uuid.UUID | None, address: str, **columns: Any) -> Any:
-    """Return the end point and the row of a node; `columns` are added or replaced."""
+    """Return the end point and the row of a node; `columns` are added to the row or replaced in
+    it.
+    """
     defaults = {"host_id": host_id, "rpc_address": address, "data_center": "dc1", "rack": "r1"}
     return DefaultEndPoint(address), {**defaults, "tokens": ["1"], **columns}
 
@@ -44,9 +46,9 @@ def test_update_host_copies_the_row_and_reports_changes() -> None:
     assert (updated.release_version, updated.broadcast_rpc_address) == ("4.1.0", "10.0.0.1")
     tokens = updated.tokens
     assert not update_host(updated, row(FIRST, "10.0.0.1")[1])
-    # Equal tokens leave the tuple in place.
+    # If the tokens are equal, the host keeps its tuple of tokens.
     assert updated.tokens is tokens
-    assert updated.release_version == "4.1.0"  # a column that is missing changes nothing
+    assert updated.release_version == "4.1.0"  # a column that the row lacks is not changed
     assert update_host(updated, row(FIRST, "10.0.0.1", rack="r2")[1])
 
 
@@ -81,6 +83,7 @@ def test_a_node_in_another_rack_is_relocated() -> None:
 
 def test_the_first_of_two_rows_for_a_node_counts(caplog: pytest.LogCaptureFixture) -> None:
     node_list = read_list([row(FIRST, "10.0.0.1"), row(FIRST, "10.0.0.2"), row(SECOND, "10.0.0.1")])
-    # The second row has the id of the first one, and the third row its address.
+    # The second row has the same host id as the first one, and the third row has its address, so
+    # both are ignored.
     assert [str(listed.address) for listed in node_list.hosts] == ["10.0.0.1"]
     assert caplog.text.count("one is ignored") == 2

@@ -1,4 +1,6 @@
-"""Local ports: their remainder by the number of shards decides the shard of a connection."""
+"""Local ports for connections to a shard: the port modulo the number of shards decides the
+shard.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ def server() -> Iterator[tuple[str, int]]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return local ports that were free a moment ago."""
+    """Return local ports that were free when they were tried."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.create_server(("", 0))) for _ in range(count)]
         return [bound_socket.getsockname()[1] for bound_socket in sockets]
@@ -46,7 +48,7 @@ async def test_a_connection_uses_the_first_free_port(server: tuple[str, int]) ->
     loop = asyncio.get_running_loop()
     taken, free = free_ports(2)
     with socket.socket() as holder:
-        # Occupy the first port.
+        # Occupy the first of the ports.
         holder.bind(("0.0.0.0", taken))
         holder.listen()
         with await connected_to_shard(loop, *server, [taken, free]) as sock:
@@ -73,5 +75,5 @@ async def test_if_the_address_refuses_no_other_port_is_tried() -> None:
         await connected_to_shard(
             asyncio.get_running_loop(), "127.0.0.1", closed_port, yield_and_record()
         )
-    # Another local port would not help.
+    # Nothing listens at the node's port, so another local port would not help.
     assert tried == local_ports[:1]

@@ -22,7 +22,7 @@ def metadata(*key: str) -> Any:
 
 def test_positions_are_in_the_order_of_the_key() -> None:
     assert key_positions(metadata("a", "b"), markers("b", "v", "a")) == [2, 0]
-    # A repeated name comes from a condition, so only the first marker counts.
+    # A column that is named twice also occurs in a condition, so only its first marker counts.
     assert key_positions(metadata("a"), markers("v", "a", "a")) == [1]
 
 

@@ -1,4 +1,4 @@
-"""`StatementRegistry` finds prepared statements by their id, without keeping them alive."""
+"""`StatementRegistry`, which finds prepared statements by their id without keeping them alive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_one_of_several_statements_with_the_same_id_is_found() -> None:
     for prepared in statements:
         registry.add(prepared)
         registry.add(prepared)
-    # The loop variable would keep the last statement alive.
+    # Delete the loop variable, which would keep the last statement alive.
     del prepared
     while statements:
         assert any(registry.by_id(b"a") is prepared for prepared in statements)
@@ -46,7 +46,7 @@ def test_all_statements_with_an_id() -> None:
     registry = StatementRegistry()
     first, second, third, other = [statement(query_id) for query_id in (b"a", b"a", b"a", b"b")]
     added = [registry.add(prepared) for prepared in (first, second, third, other)]
-    # `add` returns the first statement with the id.
+    # `add` returns the statement that was first added with this id.
     assert added == [first, first, first, other]
     assert registry.all_with(b"a") == [first, second, third]
     first.query_id = b"c"
@@ -64,8 +64,8 @@ def test_statements_dropped_during_an_iteration_are_skipped() -> None:
         registry.add(added)
     iterator = registry.each_once()
     assert next(iterator) is statements[0]
-    # Drop the second statement; the loop variable refers to the third one.
+    # Drop the second statement. (The loop variable refers to the third one.)
     del added, statements[1]
     registry.add(statement(b"later"))
-    # A statement that is added meanwhile is not part of the iteration.
+    # A statement that is added during the iteration is not visited.
     assert [prepared.query_id for prepared in iterator] == [b"2"]

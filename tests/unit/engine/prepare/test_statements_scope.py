@@ -1,4 +1,6 @@
-"""`prepare_scope` decides on which hosts a statement is prepared before it is executed."""
+"""`prepare_scope` decides on which hosts a statement is prepared before it is executed for the
+first time.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ def datacenters_with_statement(nodes: FakeCluster) -> list[str]:
         (None, 1, ["a", "a"]),
         ("local_dc", 1, ["a", "a"]),
         ("all", 1, ["a", "a", "b"]),
-        ("all", 0, ["a", "a"]),  # remote hosts are ignored
+        ("all", 0, ["a", "a"]),  # remote hosts are ignored by the policy
     ],
 )
 async def test_statements_are_prepared_ahead_in_their_scope(
@@ -46,7 +48,7 @@ async def test_statements_are_prepared_ahead_in_their_scope(
         ):
             prepared = await session.prepare(INSERT)
             assert datacenters_with_statement(nodes) == expected
-            # Nodes that come back have forgotten the statement, and get it again.
+            # A node that comes back has forgotten the statement, and gets it again.
             for node in nodes.nodes[1:]:
                 nodes.stop_node(node)
             await until_on_loop(lambda: len(session._engine.pools) == 1)
@@ -56,7 +58,7 @@ async def test_statements_are_prepared_ahead_in_their_scope(
                 lambda: len(session._engine.pools) == (2 if not remote_hosts_used else 3)
             )
             await until_on_loop(lambda: len(datacenters_with_statement(nodes)) >= len(expected))
-            # No other node may get it later.
+            # With this scope, no other node may get the statement later.
             await asyncio.sleep(1.0)
             assert datacenters_with_statement(nodes) == expected
             assert prepared.query_string == INSERT

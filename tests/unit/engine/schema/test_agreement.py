@@ -1,4 +1,4 @@
-"""The wait until live nodes report one schema version, without a node."""
+"""Waiting until all live nodes report the same schema version. The tests use no node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ UP, DOWN = uuid.UUID(int=1), uuid.UUID(int=2)
 
 
 class Versions:
-    """Fake schema versions: of the queried node, of a peer that is up, and of one that is down."""
+    """Fake schema versions of three nodes: the one that is queried, a peer that is up, and a peer
+    that is down.
+    """
 
     def __init__(self, *, local: str = "one", up: Any = "one", down: Any = "two") -> None:
         self.local, self.up, self.down = local, up, down
@@ -58,7 +60,7 @@ async def test_a_peer_without_a_version_does_not_count() -> None:
 async def test_nodes_that_disagree_are_asked_until_the_wait_ends() -> None:
     versions = Versions(up="two")
     assert not await agreement(versions).wait(fake_connection(), 0.3)
-    assert len(versions.queried_connections) >= 4  # 2 rounds x 2 queries
+    assert len(versions.queried_connections) >= 4  # 2 rounds of 2 queries each
 
 
 async def test_without_time_no_query_is_sent() -> None:
@@ -90,7 +92,9 @@ async def test_if_the_cluster_is_shut_down_the_wait_raises() -> None:
 
 
 def pools(*distances: int) -> list[Any]:
-    """Return a pool with one connection at each distance. The address ends with distance + 1."""
+    """For each distance, return a pool with one connection, whose address ends with the distance
+    plus 1.
+    """
     return [
         SimpleNamespace(distance=distance, connections=[fake_connection(f"10.0.0.{distance + 1}")])
         for distance in distances
@@ -103,14 +107,14 @@ def pools(*distances: int) -> list[Any]:
         ("rack", (0, 0, 1, 2), 2),
         ("dc", (0, 0, 1, 2), 3),
         ("cluster", (0, 0, 1, 2), 4),
-        ("rack", (1, 1, 2), 2),  # no host is in the local rack, so the nearest hosts count
+        ("rack", (1, 1, 2), 2),  # No host is in the local rack, so the nearest hosts are asked.
         ("dc", (1, 2), 1),
     ],
 )
 async def test_the_hosts_of_a_scope_are_asked(
     scope: str, distances: tuple[int, ...], count: int
 ) -> None:
-    # The distances in the parameters are written as these numbers.
+    # The parameters above give the distances as these numbers.
     assert (HostDistance.LOCAL_RACK, HostDistance.LOCAL, HostDistance.REMOTE) == (0, 1, 2)
     versions = Versions()
     schema_versions = await versions_in(

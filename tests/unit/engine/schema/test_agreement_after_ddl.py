@@ -28,7 +28,7 @@ def nodes() -> Iterator[FakeCluster]:
 
 @pytest.mark.simulated(False)
 async def test_a_ddl_statement_waits_for_schema_agreement(nodes: FakeCluster) -> None:
-    """A DDL statement completes when all nodes that are up report the same version."""
+    """A DDL statement completes only when all nodes that are up report the same schema version."""
     nodes.prime(DDL, schema_change("CREATED", "TABLE", "ks", "t"))
     async with connected(nodes) as (_, session):
         old, new = nodes[1].schema_version, nodes[0].host_id
@@ -36,7 +36,7 @@ async def test_a_ddl_statement_waits_for_schema_agreement(nodes: FakeCluster) ->
         waiting = asyncio.ensure_future(asyncio.wait_for(session.execute(DDL), WAIT))
 
         def queried_twice(node: FakeNode) -> bool:
-            # Two rounds of two queries each.
+            # Expected are two rounds of two queries each.
             return sum("schema_version" in (request.query or "") for request in node.requests) >= 4
 
         await call_in_thread(nodes[0].wait_for, queried_twice)
@@ -60,7 +60,9 @@ async def test_versions_are_queried_again_after_a_lost_answer(nodes: FakeCluster
 
 @pytest.mark.simulated(False)
 async def test_a_ddl_statement_may_wait_longer_than_its_request_timeout(nodes: FakeCluster) -> None:
-    """A DDL statement succeeds even if the wait for agreement exceeds the request's timeout."""
+    """A DDL statement succeeds even if waiting for agreement takes longer than the request's
+    timeout.
+    """
     nodes.prime(DDL, schema_change("CREATED", "TABLE", "ks", "t"))
     async with connected(nodes) as (_, session):
         for node in nodes.nodes:

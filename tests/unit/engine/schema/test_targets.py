@@ -1,4 +1,4 @@
-"""Many targets of schema refreshes are merged into few targets, in any order."""
+"""Many targets of schema refreshes, in any order, are merged into a few."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def test_targets_are_merged() -> None:
     assert merged([table, Target("KEYSPACE", "a"), Target("REPLICATION", "a")]) == [
         Target("KEYSPACE", "a")
     ]
-    # The whole schema covers everything, but not a forced target.
+    # The target of the whole schema covers all others, except a forced one.
     assert merged([table, Target("KEYSPACE", "b"), Target()]) == [Target()]
     assert merged([table._replace(forced=True), Target()]) == [
         Target(),
         table._replace(forced=True),
     ]
-    # Many tables of a keyspace become the keyspace.
+    # Many tables of one keyspace are merged into the keyspace.
     assert merged([Target("TABLE", "a", str(number)) for number in range(50)]) == [
         Target("KEYSPACE", "a")
     ]
@@ -56,7 +56,7 @@ def test_each_target_is_covered_by_one_of_the_result() -> None:
                 target,
                 covered,
             )
-        # No target is lost, and none is covered twice.
+        # Every target is covered, and none is covered twice.
         assert sorted(
             member for covered in covered_by_target.values() for member in covered
         ) == sorted(targets), seed
@@ -66,7 +66,7 @@ def test_the_number_of_pending_targets_is_bounded() -> None:
     pending = PendingTargets()
     peak = 0
     for number in range(20_000):
-        # 20,000 tables in 60 keyspaces.
+        # There are 20,000 tables in 60 keyspaces.
         pending.add(Target("TABLE", f"k{number % 60}", str(number)))
         peak = max(peak, len(list(pending))) if number % 100 == 0 else peak
     assert peak <= MANY * MANY_KEYSPACES
@@ -76,7 +76,7 @@ def test_the_number_of_pending_targets_is_bounded() -> None:
 
 def test_targets_that_were_read_are_discarded() -> None:
     pending = PendingTargets()
-    for number in range(1000):  # one at a time, so that they are not merged
+    for number in range(1000):  # add one at a time, so that they are not merged
         pending.add(Target("TABLE", f"k{number}", "t"))
         pending.discard(Target("TABLE", f"k{number}", "t"))
     pending.discard(Target("TABLE", "a", "never added"))
@@ -84,7 +84,7 @@ def test_targets_that_were_read_are_discarded() -> None:
 
 
 def test_names_that_may_be_truncated_are_not_queried() -> None:
-    """If an event may have truncated a name, the whole keyspace or schema is read.
+    """If an event may have truncated a name, the whole keyspace or schema is read instead.
 
     Servers truncate letters beyond Latin-1 in events.
     """

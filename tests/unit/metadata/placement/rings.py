@@ -6,7 +6,7 @@ from typing import Any
 
 
 def ring_of(twins: Any, owners: list[int], host_count: int) -> Any:
-    """Return a ring with the tokens 0, 10, 20, ...
+    """Return a ring with the tokens 0, 10, 20 and so on.
 
     :param owners: for each token, the index of the host that owns it.
     """

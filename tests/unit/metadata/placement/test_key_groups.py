@@ -1,4 +1,4 @@
-"""`group_keys_by_replica` groups partition keys by a replica that is up."""
+"""`group_keys_by_replica` groups partition keys by one of their replicas that is up."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.unit.metadata.placement.test_tablets import IDS, MIN, payload
 
 
 def session_of(key_types: list[str]) -> tuple[Any, list[Any]]:
-    """Return a fake session whose table `ks.t` has a partition key of these types, and its three
-    hosts.
+    """Return a fake session and its three hosts. The table `ks.t` has a partition key of these
+    types.
     """
     hosts = [host(1), host(2), host(3, "far")]
     tokens = {
@@ -45,10 +45,11 @@ def test_keys_are_grouped_by_the_replica_that_holds_them() -> None:
     session, hosts = session_of(["int"])
     keys = [(number,) for number in range(100)]
     grouped = group_keys_by_replica(session, "ks", "t", keys)
-    # The keys of the host in the data centre "far" have no replica that may be used.
+    # Keys on the host in the data centre "far" have no replica that may be used, so they form their
+    # own group.
     assert set(grouped) == {hosts[0], hosts[1], NO_VALID_REPLICA}
     assert sorted(tuple(key) for group in grouped.values() for key in group) == keys
-    # token(1) is -4069959284402364209, so the first host owns it.
+    # The token of the key 1 is -4069959284402364209, so the first host owns it.
     assert (1,) in grouped[hosts[0]]
     hosts[0].set_down()
     assert (1,) in group_keys_by_replica(session, "ks", "t", keys)[NO_VALID_REPLICA]
@@ -63,12 +64,15 @@ def test_keys_are_grouped_by_the_replica_of_their_tablet() -> None:
     metadata._replace_tablet_keyspaces(["ks"], [])
     metadata.tablets.learn("ks", "t", payload(MIN, 0, (1, 0)))
     grouped = group_keys_by_replica(session, "ks", "t", [(1,), (6,)])
-    # token(1) is -4069959284402364209. The tablet of token(6), 2705480034054113608, is not known.
+    # The token of the key 1 is -4069959284402364209. The key 6 has the token 2705480034054113608,
+    # whose tablet is not known.
     assert grouped == {hosts[1]: [(1,)], NO_VALID_REPLICA: [(6,)]}
 
 
 def test_keys_of_several_columns_are_grouped() -> None:
-    """All keys are grouped; keys of another length and unknown keyspaces are refused."""
+    """Keys of several columns are grouped, too. A key with another number of values, or an unknown
+    keyspace, is refused.
+    """
     session, _ = session_of(["int", "text"])
     keys = [(number, "x") for number in range(20)]
     grouped = group_keys_by_replica(session, "ks", "t", keys)

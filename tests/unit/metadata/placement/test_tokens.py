@@ -1,4 +1,4 @@
-"""Tokens of each partitioner, and the rings of partitioners other than Murmur3Partitioner."""
+"""The tokens of each partitioner, and rings of other partitioners than Murmur3Partitioner."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ PACKAGE = "org.apache.cassandra.dht."
 
 
 def test_partitioners() -> None:
-    """Each partitioner, with or without its package, has its token class; others have none."""
+    """Each partitioner, with or without the name of its package, has its token class. Unknown ones
+    have none.
+    """
     assert token_class_of(f"{PACKAGE}Murmur3Partitioner") is Murmur3Token
     assert token_class_of("RandomPartitioner") is MD5Token
     assert token_class_of(f"{PACKAGE}ByteOrderedPartitioner") is BytesToken
@@ -28,8 +30,8 @@ def test_partitioners() -> None:
 
 
 def test_partitioners_compute_the_server_s_tokens() -> None:
-    """Each partitioner computes the server's tokens."""
-    # Results of Cassandra's token() for the text 'a' and the int 1.
+    """For each partitioner, a token is computed as on the server."""
+    # These are the results of Cassandra's token() for the text 'a' and the int 1.
     assert Murmur3Token.from_key(b"a").value == -8839064797231613815
     assert Murmur3Token.from_key(b"\0\0\0\x01").value == -4069959284402364209
     digest = hashlib.md5(b"a", usedforsecurity=False).digest()
@@ -69,18 +71,21 @@ def test_a_ring_sorts_tokens_and_finds_their_owners(
     """The ring sorts the tokens of all nodes and finds the owner of each."""
     ring = SortedRing(token_class, [first, second])
     values = [token_class.from_string(text).value for text in ("10", "20", "30")]
-    # Both nodes have the token 30, which the first one keeps.
+    # Both nodes name the token 30; the first one keeps it.
     assert (ring.tokens(), ring.owners(), len(ring)) == (values, [0, 1, 0], 3)
-    # A node's range ends with its token; tokens beyond the last belong to the first node.
+    # A node owns the tokens up to and including its own. Tokens after the last one belong to the
+    # first node.
     assert [ring.position(value) for value in values] == [0, 1, 2]
     assert ring.position(token_class.from_string("11").value) == 1
     assert ring.position(token_class.from_string("31").value) == 0
-    # The list is a copy.
+    # `tokens` returns a copy, so clearing it has no effect.
     ring.tokens().clear()
     assert len(ring.tokens()) == 3
 
 
 def test_the_position_of_a_key() -> None:
-    """A key belongs to the next owner's token, and the last ones to the first."""
+    """A key belongs to the owner of the next token on the ring, and after the last token to the
+    first.
+    """
     ring = SortedRing.of_owners(BytesToken, {b"m": 0, b"z": 1})
     assert [ring.position_of(key) for key in (b"a", b"m", b"n", b"zz")] == [0, 0, 1, 0]

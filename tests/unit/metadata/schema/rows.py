@@ -1,4 +1,4 @@
-"""Rows of the schema tables for fake nodes."""
+"""Functions that make rows of the schema tables for fake nodes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ def column(
 
 
 def add_table(tables: Tables, ks: str, name: str, column_count: int = 1, **options: Any) -> None:
-    """Add a table with the key column ``id`` and other columns ``c0``, ``c1`` ..."""
+    """Add the rows of a table with the key column ``id`` and other columns ``c0``, ``c1`` and so
+    on.
+    """
     table_key = {"keyspace_name": ks, "table_name": name}
     column_rows = [column(ks, name, f"c{number}") for number in range(column_count)] + [
         column(ks, name, "id", "partition_key", 0)
@@ -61,7 +63,7 @@ def add_table(tables: Tables, ks: str, name: str, column_count: int = 1, **optio
 
 
 def remove_table(tables: Tables, ks: str, name: str) -> None:
-    """Remove the rows of a table from `tables`."""
+    """Remove the rows of one table from the schema tables `tables`."""
     for table in ("system_schema.tables", "system_schema.columns"):
         tables[table] = [
             row for row in tables[table] if (row["keyspace_name"], row["table_name"]) != (ks, name)
@@ -69,8 +71,8 @@ def remove_table(tables: Tables, ks: str, name: str) -> None:
 
 
 def schema(*names: str, tables: int = 2) -> Tables:
-    """Return the rows of keyspaces with these names, each with `tables` tables: ``t0``,
-    ``t1`` ...
+    """Return the schema rows of keyspaces with these names, each with `tables` tables: ``t0``,
+    ``t1`` and so on.
     """
     schema_tables: Tables = {"system_schema.keyspaces": [keyspace(name) for name in names]}
     for name in names:

@@ -1,4 +1,4 @@
-"""Extensions of tables that applications register."""
+"""Extensions of tables for which applications register a class."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_registered_extensions_add_cql_after_their_table() -> None:
             text = cluster.metadata.keyspaces["ks"].tables["t0"].export_as_string()
     assert "\n\nMARK t0 marked red;" in text
     assert "\n\nRESTRICT ROWS ON ks.t0 USING id;" in text
-    # The base class adds nothing.
+    # The base class adds no statement.
     assert RegisteredTableExtension.after_table_cql(None, "x", b"") is None
-    # A table without extensions has no further statements.
+    # A table that has no extensions has no further statements.
     assert TableMetadata("ks", "t").export_as_string().endswith(";")

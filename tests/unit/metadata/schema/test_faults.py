@@ -1,4 +1,4 @@
-"""Schema objects that were built from damaged rows are exported as a comment."""
+"""If a schema object was built from damaged rows, its export is a comment with the error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def test_damaged_metadata_are_exported_as_a_comment() -> None:
     text = damaged.export_as_string()
     assert text.startswith("/*\nWarning: Table ks.t is incomplete")
     assert text.endswith("\n*/")
-    # The "*/" of the error must not end the comment.
+    # The error's text contains "*/", which must not end the comment.
     assert text.count("*/") == 1
     assert "ValueError: a column" in text
     assert damaged._exc_info is not None

@@ -40,5 +40,5 @@ def test_a_keyspace_can_be_pickled_with_its_parts() -> None:
     keyspace.user_types = {"u": UserType("ks", "u", ["x"], ["int"])}
     copied = pickle.loads(pickle.dumps(keyspace))
     assert copied.export_as_string() == keyspace.export_as_string()
-    # References between the objects are kept.
+    # In the copy, the objects refer to each other as they do in the original.
     assert copied.tables["t"].columns["C"].table is copied.tables["t"]

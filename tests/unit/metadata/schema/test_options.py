@@ -26,10 +26,10 @@ def test_changing_a_table_s_options_does_not_affect_others() -> None:
     first["compaction"]["class"] = "y"
     first["new"] = 1
     del first["comment"]
-    # `cdc` is None in the row, but applications may look it up.
+    # In the row, `cdc` is None, but applications may still look it up.
     assert first.pop("cdc") is None
-    # A server with `additional_write_policy` is 4.0 or later, which has no
-    # `read_repair_chance`.
+    # A server that has `additional_write_policy` is 4.0 or later, where `read_repair_chance` does
+    # not exist.
     assert dict(first) == {"compaction": {"class": "y"}, "additional_write_policy": "99p", "new": 1}
     assert dict(second) == {
         "cdc": None,
@@ -44,7 +44,7 @@ def test_changing_a_table_s_options_does_not_affect_others() -> None:
 
 
 def serialized(items: dict[str, str]) -> bytes:
-    """Return a map of strings in the encoding that ScyllaDB uses for extensions."""
+    """Return a map of strings, encoded as ScyllaDB does it for extensions of tables."""
     parts = [len(items).to_bytes(4, "little")]
     texts = (part.encode() for item in items.items() for part in item)
     parts.extend(len(text).to_bytes(4, "little") + text for text in texts)
@@ -52,7 +52,7 @@ def serialized(items: dict[str, str]) -> bytes:
 
 
 def test_extensions_of_scylladb_are_decoded() -> None:
-    """Damaged ones are ignored."""
+    """Extensions of ScyllaDB are decoded; damaged ones are ignored."""
     tombstone_gc = {"mode": "timeout", "propagation_delay_in_seconds": "3600"}
     extensions = {"tombstone_gc": serialized(tombstone_gc), "other": b"\x01"}
     options = scylla_options(extensions, {"cdc": {"enabled": "true"}, "in_memory": None})

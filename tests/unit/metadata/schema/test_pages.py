@@ -1,5 +1,6 @@
-"""Pages of the schema tables: equal values become the same object, and a damaged value becomes an
-error in its place.
+"""Pages of the schema tables.
+
+Equal values become the same object, and a damaged value becomes an error in its place.
 """
 
 from __future__ import annotations
@@ -49,12 +50,12 @@ def test_names_of_tables_views_and_indexes_are_not_cached() -> None:
 
 
 def test_classes_of_decoded_values() -> None:
-    """Sets are frozensets, and UUIDs stay bytes."""
+    """Sets are decoded to frozensets, and UUIDs stay bytes."""
     pages = Pages()
     (names,) = decoded(pages, set_of(t.UTF8Type), int32(1) + value(b"x"))
     assert (type(names), names) == (frozenset, {"x"})
     assert decoded(pages, list_of(t.Int32Type), int32(1) + value(int32(5))) == [[5]]
-    # Few applications read the UUIDs.
+    # UUIDs are not decoded, because few applications read them.
     assert decoded(pages, t.UUIDType, bytes(16)) == [bytes(16)]
     assert decoded(pages, t.Int32Type, int32(5)) == [5]
 

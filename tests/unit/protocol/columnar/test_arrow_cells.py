@@ -1,4 +1,4 @@
-"""Nested arrays of Arrow become objects in the cells of pandas."""
+"""Nested Arrow arrays become Python objects in the cells of a pandas column."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def array_of(twins: Twins, cqltype: Any, *rows: bytes | None) -> Any:
     [
         (t.DecimalType, True),
         (t.IntegerType, True),
-        (t.TimeType, False),  # pyarrow converts it correctly
+        (t.TimeType, False),  # pyarrow itself converts this type correctly
         (t.UUIDType, False),
         (list_of(t.TimeType), True),
         (list_of(t.UUIDType), True),
@@ -64,14 +64,14 @@ SCALARS: list[tuple[Any, bytes, Any]] = [
 
 @pytest.mark.parametrize(("cqltype", "data", "cell"), SCALARS, ids=lambda part: str(part)[:20])
 def test_scalars(twins: Twins, cqltype: Any, data: bytes, cell: Any) -> None:
-    """A scalar of each type is an object of the expected type; null is None."""
+    """A scalar of each type becomes an object of the expected type, and null becomes None."""
     items = cells(array_of(twins, cqltype, data, None, data), layout_of(cqltype))
     assert items == [cell, None, cell]
     assert type(items[0]) is type(cell)
 
 
 def test_a_varint_of_thousands_of_digits(twins: Twins) -> None:
-    """The cell is the whole number, despite Python's limit for digits."""
+    """A varint of thousands of digits becomes an int, in spite of Python's limit for digits."""
     number = -(10**5000)
     data = number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True)
     (item,) = cells(array_of(twins, t.IntegerType, data), layout_of(t.IntegerType))
@@ -79,19 +79,19 @@ def test_a_varint_of_thousands_of_digits(twins: Twins) -> None:
 
 
 def test_lists(twins: Twins) -> None:
-    """A list is a list of objects, also in slices."""
+    """A list becomes a list of objects, in slices of the array, too."""
     cqltype = list_of(t.TimeType)
     row_bytes = [int32(2) + value(NANOS) + value(None), None, int32(0), int32(1) + value(NANOS)]
     array = array_of(twins, cqltype, *row_bytes)
     expected = [[Time(5), None], None, [], [Time(5)]]
-    for first_row in range(len(row_bytes)):  # the arrays inside of a slice have an offset
+    for first_row in range(len(row_bytes)):  # the arrays inside a slice have an offset
         items = cells(array.slice(first_row), layout_of(cqltype))
         assert [None if item is None else list(item) for item in items] == expected[first_row:]
     assert cells(array.slice(4), layout_of(cqltype)) == []
 
 
 def test_vectors(twins: Twins) -> None:
-    """A vector is a list of objects, also in slices."""
+    """A vector becomes a list of objects, in slices of the array, too."""
     cqltype = vector_of(t.UUIDType, 2)
     array = array_of(twins, cqltype, IDENTITY.bytes * 2, None, bytes(32))
     expected = [[IDENTITY] * 2, None, [uuid.UUID(int=0)] * 2]
@@ -103,7 +103,7 @@ def test_vectors(twins: Twins) -> None:
 
 
 def test_maps(twins: Twins) -> None:
-    """A map is a list of pairs, also in slices."""
+    """A map becomes a list of pairs, in slices of the array, too."""
     cqltype = map_of(t.UTF8Type, t.TimeType)
     entry = value(b"k") + value(NANOS)
     array = array_of(twins, cqltype, int32(1) + entry, None, int32(2) + entry * 2)
@@ -115,11 +115,11 @@ def test_maps(twins: Twins) -> None:
 
 
 def test_structs(twins: Twins) -> None:
-    """A tuple is a dict whose keys are the names of the fields."""
+    """A tuple becomes a dict whose keys are the names of its fields."""
     cqltype = tuple_of(t.Int32Type, t.TimeType, t.DateType)
     tuple_bytes = value(int32(1)) + value(NANOS) + value(struct.pack(">q", 1000))
     items = cells(array_of(twins, cqltype, tuple_bytes, None), layout_of(cqltype))
-    # The timestamp may be an object of pandas, so it is compared apart from the others.
+    # The timestamp may be an object of pandas, so compare it separately.
     timestamp = items[0].pop("f2")
     assert items == [{"f0": 1, "f1": Time(5)}, None]
     assert timestamp.to_pydatetime().replace(tzinfo=None) == datetime.datetime(1970, 1, 1, 0, 0, 1)

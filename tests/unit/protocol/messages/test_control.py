@@ -19,11 +19,11 @@ from cassandra.protocol.messages.decode import decode_response
 from cassandra.protocol.opcodes import AUTH_CHALLENGE, AUTH_SUCCESS, AUTHENTICATE, READY, SUPPORTED
 from tests.unit.protocol.wire import string, string_multimap, value
 
-LONGEST = 0xFFFF  # bytes of a [string]
+LONGEST = 0xFFFF  # the greatest number of bytes of a [string]
 
 
 def test_control_messages() -> None:
-    """Each message has the fields that its body contains."""
+    """Each message is decoded to the fields that its body contains."""
     assert type(decode_response(READY, 0, b"", 4)).__name__ == "ReadyMessage"
     assert decode_response(AUTHENTICATE, 0, string("org.Auth"), 4).authenticator == "org.Auth"
     assert decode_response(AUTH_CHALLENGE, 0, value(b"tok"), 4).challenge == b"tok"
@@ -42,7 +42,7 @@ def test_control_messages() -> None:
 
 
 def string_map(options: dict[str, str]) -> bytes:
-    """Encode a [string map] by the specification."""
+    """Encode a [string map] as the specification describes it."""
     pairs = (string(key) + string(text) for key, text in options.items())
     return len(options).to_bytes(2, "big") + b"".join(pairs)
 
@@ -52,7 +52,7 @@ def test_a_startup_has_the_cql_version_and_the_options() -> None:
     options = {"COMPRESSION": "lz4", "DRIVER_NAME": "\u00e9t\u00e9"}
     message = StartupMessage("3.4.5", options)
     assert message.body(4) == string_map({**options, "CQL_VERSION": "3.4.5"})
-    # The message's options are a copy, and its version replaces one in them.
+    # The message has a copy of the options, and its version replaces one that they contain.
     message.options["CQL_VERSION"] = "1.0"
     assert "CQL_VERSION" not in options
     body = message.body(4)

@@ -1,5 +1,6 @@
-"""Decoding responses: warnings, payloads and tracing ids before a message, and messages that are
-cut or malformed.
+"""Responses are decoded: warnings, payloads and tracing ids come before the message.
+
+Messages that are cut or malformed are refused.
 """
 
 from __future__ import annotations
@@ -103,7 +104,8 @@ def test_every_truncated_message_is_a_protocol_error(
             and body[:4] == int32(RESULT_KIND_PREPARED)
             and kept_bytes == len(body) - len(RESULT_METADATA) + 1
         ):
-            continue  # a PREPARED without result metadata is complete
+            # without result metadata, a PREPARED is complete, so cutting it here is no error
+            continue
         with pytest.raises(ProtocolError):
             decode_response(opcode, 0, body[:kept_bytes], version)
 
@@ -149,6 +151,6 @@ def test_every_truncated_message_is_a_protocol_error(
     ],
 )
 def test_malformed_messages(opcode: int, flags: int, body: bytes, match: str) -> None:
-    """The error for each malformed message says what is wrong with it."""
+    """For each malformed message, the error says what is wrong with it."""
     with pytest.raises(ProtocolError, match=match):
         decode_response(opcode, flags, body, 5 if opcode == 0 else 4)

@@ -1,4 +1,4 @@
-"""Error messages of each code."""
+"""The messages for each error code of the protocol."""
 
 from __future__ import annotations
 
@@ -91,7 +91,9 @@ ERRORS: list[tuple[int, int, bytes, str, Any, Any]] = [
 def test_errors(
     code: int, version: int, fields_bytes: bytes, name: str, info: Any, exception: Any
 ) -> None:
-    """Each error code has its message class, its fields, and its exception."""
+    """Each error code is decoded to its message class and its fields, and raised as its
+    exception.
+    """
     message = decode_response(0, 0, int32(code) + string("why") + fields_bytes, version)
     assert type(message).__name__ == name
     assert type(message).__module__ == "cassandra.protocol"
@@ -101,12 +103,12 @@ def test_errors(
         == f'Error from server: code={code:04x} [{message.summary}] message="why"'
     )
     raised = message.to_exception()
-    # An error without an exception class of its own is raised as the message.
+    # If an error code has no exception class of its own, the message itself is raised.
     if exception is None:
         assert raised is message
     else:
         assert isinstance(raised, exception)
-        # The exception has each item of `info` as an attribute.
+        # Each item of the exception's `info` is also one of its attributes.
         assert isinstance(info, bytes) or all(
             getattr(raised, key, item) == item for key, item in (info or {}).items()
         )

@@ -1,4 +1,4 @@
-"""Events of schema, topology and status."""
+"""Events about the schema, the topology and the status of nodes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SCHEMA_CHANGES = [
 
 @pytest.mark.parametrize(("data", "expected"), SCHEMA_CHANGES)
 def test_schema_changes(data: bytes, expected: dict[str, str]) -> None:
-    """A schema change has the same fields as a result and as an event."""
+    """A schema change has the same fields, whether it comes as a result or as an event."""
     assert result(int32(RESULT_KIND_SCHEMA_CHANGE) + data).schema_change_event == expected
     event = decode_response(12, 0, string("SCHEMA_CHANGE") + data, 4)
     assert (event.event_type, event.event_args) == ("SCHEMA_CHANGE", expected)
@@ -73,7 +73,7 @@ def test_schema_changes_of_functions(target: str) -> None:
     ],
 )
 def test_events(data: bytes, args: dict[str, Any]) -> None:
-    """Each event has the fields that its body contains."""
+    """Each event is decoded to the fields that its body contains."""
     event = decode_response(12, 0, data, 4)
     assert event.event_args == args
 
@@ -87,8 +87,9 @@ def name(raw: bytes) -> bytes:
 
 @pytest.mark.parametrize("raw", [LATIN, "\u00dcn\u00ef".encode()])
 def test_names_are_read_in_latin_1_and_utf_8(raw: bytes) -> None:
-    """Cassandra writes these names with one byte for each letter (Latin-1); ScyllaDB writes
-    UTF-8.
+    """Names are read in Latin-1 or UTF-8.
+
+    Cassandra writes these names with one byte for each letter (Latin-1); ScyllaDB writes UTF-8.
     """
     data = string("CREATED") + string("TYPE") + name(raw) + name(raw)
     expected = {
@@ -102,6 +103,6 @@ def test_names_are_read_in_latin_1_and_utf_8(raw: bytes) -> None:
     function = result(int32(RESULT_KIND_SCHEMA_CHANGE) + data).schema_change_event["function"]
     assert (function.name, function.argument_types) == ("\u00dcn\u00ef", ["\u00dcn\u00ef"])
     assert result(int32(RESULT_KIND_SET_KEYSPACE) + name(raw)).new_keyspace == "\u00dcn\u00ef"
-    # 0x2400 is the error "already exists", which names a keyspace and a table.
+    # 0x2400 is the error "already exists", which has the names of a keyspace and a table.
     exists = decode_response(ERROR, 0, int32(0x2400) + string("there") + name(raw) * 2, 4)
     assert exists.to_exception().table == "\u00dcn\u00ef"

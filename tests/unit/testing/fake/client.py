@@ -1,7 +1,7 @@
-"""A minimal client for tests of the fake node: it uses sockets and bytes, and no code of the
+"""A minimal client for tests of the fake node. It uses only sockets and bytes, and no code of the
 driver.
 
-The sections named here are those of native_protocol_v5.spec.
+The sections that are named here are those of native_protocol_v5.spec.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CRC32_SEED = bytes.fromhex("fa2d55ca")
 
 
 class Envelope(NamedTuple):
-    """An envelope that the node sent; `version` has the bit 0x80, which marks a response."""
+    """An envelope that the node has sent. In `version`, the bit 0x80 marks a response."""
 
     version: int
     flags: int
@@ -28,7 +28,7 @@ class Envelope(NamedTuple):
 
 
 def envelope(version: int, opcode: int, body: bytes, stream: int = 0, flags: int = 0) -> bytes:
-    """Return a request envelope (section 2.4)."""
+    """Return the bytes of a request envelope (section 2.4)."""
     return (
         bytes((version, flags))
         + stream.to_bytes(2, "big")
@@ -39,7 +39,7 @@ def envelope(version: int, opcode: int, body: bytes, stream: int = 0, flags: int
 
 
 def query(text: str, version: int, stream: int = 0) -> bytes:
-    """Return a QUERY at consistency ONE, without parameters (section 4.1.4)."""
+    """Return a QUERY with consistency ONE and no parameters (section 4.1.4)."""
     data = text.encode()
     flags = b"\0\0\0\0" if version >= 5 else b"\0"
     return envelope(
@@ -53,7 +53,7 @@ def in_segment(envelopes: bytes) -> bytes:
 
 
 class RawClient:
-    """A connected socket with exact reads."""
+    """A client socket that is connected, and that can read an exact number of bytes."""
 
     def __init__(self, node: FakeNode) -> None:
         self._socket = socket.create_connection((node.address, node.port), timeout=5)
@@ -68,7 +68,7 @@ class RawClient:
         self._socket.sendall(data)
 
     def read(self, count: int) -> bytes:
-        """Read exactly `count` bytes; fewer if the peer closes before."""
+        """Read exactly `count` bytes. Fewer are returned only if the peer closes before."""
         data = b""
         while len(data) < count:
             received = self._socket.recv(count - len(data))
@@ -82,7 +82,7 @@ class RawClient:
         return self._socket.recv(1) == b""
 
     def envelope(self) -> Envelope:
-        """Read the next envelope, which is in no segment."""
+        """Read the next envelope, which must not be in a segment."""
         header = self.read(9)
         assert len(header) == 9
         stream = int.from_bytes(header[2:4], "big", signed=True)
@@ -90,7 +90,7 @@ class RawClient:
         return Envelope(header[0], header[1], stream, header[4], body)
 
     def ask(self, data: bytes) -> Envelope:
-        """Send a request, and return the next envelope."""
+        """Send a request, and return the next envelope that arrives."""
         self.send(data)
         return self.envelope()
 
@@ -99,7 +99,7 @@ class RawClient:
         assert self.ask(envelope(version, Opcode.STARTUP, body)).opcode == Opcode.READY
 
     def segment(self) -> bytes:
-        """Return the payload of the next uncompressed segment (section 2.1).
+        """Read the next segment, which must be uncompressed, and return its payload (section 2.1).
 
         Only the CRC32 is checked here; the tests of `segments` check the CRC24.
         """

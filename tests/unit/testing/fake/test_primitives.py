@@ -1,4 +1,4 @@
-"""The fake node's numbers and strings, compared with bytes written by hand."""
+"""How the fake node encodes numbers and strings, compared with bytes written by hand."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from cassandra.testing.fake import primitives
 
 
 def test_the_fake_node_imports_nothing_of_the_driver() -> None:
-    """Otherwise, an error in shared code could hide on both sides of the connection."""
+    """The fake node imports nothing from the driver.
+
+    Otherwise an error in shared code could go unnoticed on both sides of the connection.
+    """
     assert fake.__file__ is not None
     modules = sorted(Path(fake.__file__).parent.glob("*.py"))
-    # The test would be useless if it found no modules.
+    # Without any module, the test would check nothing.
     assert len(modules) >= 10
     for module in modules:
         for statement in ast.walk(ast.parse(module.read_text())):
@@ -48,7 +51,7 @@ def test_the_fake_node_imports_nothing_of_the_driver() -> None:
     ],
 )
 def test_unsigned_vint(number: int, data: str) -> None:
-    """Each number is encoded to the bytes beside it."""
+    """Each number is encoded to the expected bytes."""
     assert primitives.unsigned_vint(number) == bytes.fromhex(data)
 
 
@@ -66,7 +69,7 @@ def test_unsigned_vint(number: int, data: str) -> None:
     ],
 )
 def test_vint(number: int, data: str) -> None:
-    """Each number is encoded to the bytes beside it."""
+    """Each number is encoded to the expected bytes."""
     assert primitives.vint(number) == bytes.fromhex(data)
 
 
@@ -88,13 +91,14 @@ def test_texts_maps_and_addresses() -> None:
 
 
 def test_a_body_reader_decodes_each_notation() -> None:
-    # a byte, a long, a long string, short bytes, a string list, a string map and a bytes map
+    # These are a byte, a long, a long string, short bytes, a string list, a string map and a bytes
+    # map.
     data = (
         "05 0000000000000007 00000001 61 0001 62 0002 0001 63 0001 64 "
         "0001 0001 65 0001 66 0001 0001 67 00000001 68"
     )
     reader = primitives.BodyReader(
-        # three values: null, unset and "i"
+        # The three values are null, unset and "i".
         bytes.fromhex(data) + bytes.fromhex("ffffffff fffffffe 00000001 69")
     )
     assert (reader.byte(), reader.long(), reader.long_string(), reader.short_bytes()) == (

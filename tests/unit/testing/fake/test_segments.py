@@ -1,4 +1,4 @@
-"""The fake node's segments, compared with bytes written by hand."""
+"""The segments that the fake node writes, compared with bytes written by hand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from cassandra.testing.fake import primitives, segments
 
 
 def crc24_by_bits(data: bytes) -> int:
-    """Compute the CRC24 of native_protocol_v5.spec, section 2.1, bit by bit, for comparison."""
+    """Compute the CRC24 of native_protocol_v5.spec, section 2.1, bit by bit, to compare it with the
+    fake node's.
+    """
     crc = 0x875060
     for bit in (byte >> position & 1 for byte in data for position in range(7, -1, -1)):
         top = crc >> 23 ^ bit
@@ -22,12 +24,12 @@ def crc24_by_bits(data: bytes) -> int:
     "data", [b"\0\0\0", b"\1\2\3", b"\xff\xff\x03", b"\x0d\0\2", b"\1\2\3\4\5"]
 )
 def test_crc24(data: bytes) -> None:
-    """The CRC24 is the same as that computed bit by bit."""
+    """The fake node's CRC24 equals the one computed bit by bit."""
     assert segments.crc24(data) == crc24_by_bits(data)
 
 
 def test_a_segment_without_compression() -> None:
-    """A segment has the bytes of the specification, and is read also in pieces."""
+    """A segment has the bytes that the specification gives, and can also be read in pieces."""
     payload = b"hello, frame!"
     fields = bytes.fromhex("0d0002")  # 13 bytes, self-contained: bit 17
     trailer = zlib.crc32(payload, zlib.crc32(bytes.fromhex("fa2d55ca"))).to_bytes(4, "little")
@@ -41,13 +43,14 @@ def test_a_segment_without_compression() -> None:
 
 @pytest.mark.skipif(not segments.HAVE_LZ4, reason="needs lz4")
 def test_a_segment_with_compression() -> None:
-    """A segment is compressed if that makes it shorter, and is read again."""
+    """A segment is compressed if that makes it shorter, and can be read again."""
     payload = b"a" * 1000
     segment = segments.encode_segment(payload, self_contained=True, compressed=True)
     header = int.from_bytes(segment[:5], "little")
-    # the uncompressed length, and the bit for self-contained segments
+    # These are the uncompressed length, and the bit for self-contained segments.
     assert (header >> 17 & 0x1FFFF, header >> 34) == (1000, 1)
-    # the compressed length, without the header of 8 bytes and the CRC32 of 4
+    # This is the compressed length: all bytes without the header of 8 bytes and the CRC32 of 4
+    # bytes.
     assert header & 0x1FFFF == len(segment) - 12 < 100
     assert int.from_bytes(segment[5:8], "little") == crc24_by_bits(segment[:5])
     assert segments.SegmentReader(True).feed(segment) == payload
@@ -72,8 +75,8 @@ def test_envelopes_are_packed_and_cut() -> None:
     sizes = []
     while data:
         fields = int.from_bytes(data[:3], "little")
-        # the length, and whether the segment has whole envelopes
+        # These are the length, and whether the segment contains whole envelopes.
         sizes.append((fields & 0x1FFFF, fields >> 17))
-        # skip the header, the payload and the CRC32
+        # Skip the header, the payload and the CRC32.
         data = data[6 + (fields & 0x1FFFF) + 4 :]
     assert sizes == [(20, 1), (131_071, 0), (5, 0), (10, 1)]

@@ -1,4 +1,4 @@
-"""The fake node's types and values, compared with bytes written by hand."""
+"""How the fake node encodes types and values, compared with bytes written by hand."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ MOMENT = datetime.datetime(1970, 1, 1, 0, 0, 1, 500_000)
     ],
 )  # fmt: skip
 def test_types(kind: Any, value: Any, option: str, data: str) -> None:
-    """Each type is described by the option beside it, and its value is encoded to the bytes beside
-    it.
+    """Each type is described by the expected option, and its value is encoded to the expected
+    bytes.
     """
     parsed = parse_type(kind)
     assert parsed.option(5) == bytes.fromhex(option)
@@ -60,7 +60,9 @@ def test_types(kind: Any, value: Any, option: str, data: str) -> None:
 
 
 def test_types_that_older_versions_know_as_custom_ones() -> None:
-    """They are described by the name of their class."""
+    """Types that older protocol versions do not know are described as custom types, by the name of
+    their class.
+    """
     name = b"org.apache.cassandra.db.marshal.DurationType"
     assert parse_type("duration").option(4) == b"\0\0" + len(name).to_bytes(2, "big") + name
     assert parse_type("date").option(4) == bytes.fromhex("0011")
@@ -79,7 +81,7 @@ def test_types_that_older_versions_know_as_custom_ones() -> None:
     ],
 )
 def test_vectors(kind: str, value: Any, data: str) -> None:
-    """Elements of variable size are preceded by their size."""
+    """In a vector, an element of variable size is preceded by its size."""
     assert parse_type(kind).encode(value) == bytes.fromhex(data)
 
 
@@ -93,7 +95,7 @@ def test_vector_s_class_name() -> None:
 
 
 def test_rows() -> None:
-    """Rows may be tuples or dicts; missing values of a tuple are refused."""
+    """Rows may be tuples or dicts. A tuple that is too short is refused."""
     columns = [("k", "int"), ("v", "text")]
     types = [parse_type(type_name) for _, type_name in columns]
     assert encode_row(types, columns, (1, None)) == bytes.fromhex("00000004 00000001 ffffffff")

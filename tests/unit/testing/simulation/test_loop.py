@@ -1,5 +1,5 @@
-"""`SimulatedLoop`, an event loop in virtual time: its guarantees about order and time, and how it
-ends.
+"""`SimulatedLoop`, an event loop in virtual time: what it guarantees about order and time, and how
+it ends.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def test_call_soon_keeps_its_order_and_equal_timers_run_in_any_order() -> None:
         loop.run(main(loop, soon_calls, timer_calls))
         assert soon_calls == [0, 1, 2, 3]
         orders.add(tuple(timer_calls))
-    # four timers have 24 orders, and 20 seeds show several of them
+    # Four timers can fire in 24 orders, and 20 seeds must show several of them.
     assert len(orders) > 5
 
 
@@ -90,7 +90,7 @@ def test_unhandled_errors_are_recorded_as_faults() -> None:
 
 def test_names_are_resolved_by_the_network() -> None:
     loop = SimulatedLoop()
-    # a network attaches itself to its loop
+    # A network attaches itself to its loop.
     Network(loop).names["db.example"] = ["10.0.0.1", "10.0.0.2"]
 
     async def main() -> list[str]:

@@ -12,7 +12,9 @@ from cassandra.testing.simulation import Network, SimulatedLoop, SimulatedThread
 
 
 def run_with_seed(seed: int, **settings: Any) -> tuple[Any, ...]:
-    """Run requests in a simulation; return its end time, its number of turns and all requests."""
+    """Run some requests in a simulation, and return its end time, its number of turns, and all
+    requests.
+    """
     loop = SimulatedLoop(seed)
     network = Network(loop)
 
@@ -24,7 +26,7 @@ def run_with_seed(seed: int, **settings: Any) -> tuple[Any, ...]:
                 statement.is_idempotent = True
                 for key in range(20):
                     await session.execute(statement, (key,))
-                # the rest of the requests go to two nodes
+                # The remaining requests go to the two nodes that are left.
                 fake[1].stop()
                 for key in range(20):
                     await session.execute(statement, (key,))
@@ -69,5 +71,5 @@ def test_timestamps_and_ids_depend_only_on_the_seed() -> None:
     assert seed_1[0] != seed_2[0]
     start, after_step_ahead, after_step_back = seed_1[1]
     assert after_step_ahead - start == 3600 * 10**6
-    # Timestamps never go back, although the clock did.
+    # The clock went back, but the timestamps did not.
     assert after_step_back == after_step_ahead + 1
