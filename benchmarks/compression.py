@@ -65,7 +65,7 @@ def main() -> int:
     bench = Benchmark(
         __doc__,
         "Requests with LZ4, us of client CPU",
-        duration_text="1 minute",
+        duration_text="7 minutes",
         quick_duration_text="10 s",
         with_peers=True,
     )
