@@ -4,25 +4,22 @@ An index of Cassandra (SAI) cannot hold NaN or infinities, nor vectors of zeros 
 cosine. The server's error for such a write does not name the row, and Cassandra 5.0 may be unable
 to start again after it has received a NaN.
 
-The check looks at the bytes of bound values, so it is the same for all sources. It is fast for good
-vectors: all exponent bits of NaN and of infinities are 1, so their first byte is 0x7F or 0xFF. Few
-other floats begin with these bytes. So the numbers of a vector are only decoded if one of them
-begins so.
+The check looks at the bytes of bound values, so it is the same for all sources. It seldom has to
+decode the numbers of a good vector: see `first_non_finite`.
 """
 
 from __future__ import annotations
 
-import math
-import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
+
+from cassandra.engine.faulty_vectors import first_non_finite
 
 if TYPE_CHECKING:
     from cassandra.metadata.schema.tables import TableMetadata
 
 __all__ = ["IndexedVector", "fault_of", "indexed_vectors"]
 
-_SIZE = 4  # bytes of a float
 # The bytes of 0.0 and -0.0. Other numbers of only these bytes are smaller than 1e-37, and count as
 # zeros too.
 _ZERO_BYTES = b"\x00\x80"
@@ -74,15 +71,13 @@ def fault_of(column: IndexedVector, value: bytes) -> ValueError | None:
 
     :param value: the vector's numbers as big-endian floats.
     """
-    first_bytes = value[::_SIZE]
-    if 0x7F in first_bytes or 0xFF in first_bytes:
-        numbers = struct.unpack(f">{len(value) // _SIZE}f", value)
-        for index, number in enumerate(numbers):
-            if not math.isfinite(number):
-                return ValueError(
-                    f"the vector in column {column.name!r} has {number} at index {index}, which "
-                    "its index cannot hold"
-                )
+    fault = first_non_finite(value)
+    if fault is not None:
+        index, number = fault
+        return ValueError(
+            f"the vector in column {column.name!r} has {number} at index {index}, which its index "
+            "cannot hold"
+        )
     if column.refuses_zeros and not value.strip(_ZERO_BYTES):
         return ValueError(
             f"the vector in column {column.name!r} has only zeros, which its index cannot hold: "

@@ -18,7 +18,7 @@ from cassandra.errors import ReadFailure, WriteFailure
 if TYPE_CHECKING:
     from cassandra.engine.request_bodies import AnyBody
 
-__all__ = ["faulty_vectors"]
+__all__ = ["faulty_vectors", "first_non_finite"]
 
 _FLOAT_SIZE = 4  # bytes
 _MAX_VECTORS = 1000  # a batch may have more; the rest is not searched
@@ -43,16 +43,31 @@ def faulty_vectors(error: Exception, request_body: AnyBody) -> str | None:
                 searched += 1
                 if searched > _MAX_VECTORS:
                     return None
-                numbers = struct.unpack(f">{len(data) // _FLOAT_SIZE}f", data)
-                for index, number in enumerate(numbers):
-                    if not math.isfinite(number):
-                        return (
-                            f'({prefix}column "{column.name}": the vector has {number} at index '
-                            f"{index}, which no index can hold)"
-                        )
+                fault = first_non_finite(data)
+                if fault is not None:
+                    index, number = fault
+                    return (
+                        f'({prefix}column "{column.name}": the vector has {number} at index '
+                        f"{index}, which no index can hold)"
+                    )
     except Exception:  # a user's protocol handler may have bound objects of its own
         return None
     return None
+
+
+def first_non_finite(data: bytes) -> tuple[int, float] | None:
+    """Return the index and the value of the first NaN or infinity; None if there is none.
+
+    All exponent bits of NaN and of infinities are 1, so their first byte is 0x7F or 0xFF. Few other
+    floats begin with these bytes. So the numbers are only decoded if one of them begins so.
+
+    :param data: the vector's numbers as big-endian floats.
+    """
+    first_bytes = data[::_FLOAT_SIZE]
+    if 0x7F not in first_bytes and 0xFF not in first_bytes:
+        return None
+    numbers = struct.unpack(f">{len(data) // _FLOAT_SIZE}f", data)
+    return next((pair for pair in enumerate(numbers) if not math.isfinite(pair[1])), None)
 
 
 def _is_of_floats(cqltype: type) -> bool:
