@@ -127,17 +127,15 @@ class Heartbeats:
         return bool(silent)
 
 
-def is_silent(connection: Connection) -> bool:
-    """Return True if nothing was received on `connection` for SILENCE."""
-    now = asyncio.get_running_loop().time()
-    return connection.last_activity <= now - SILENCE
+def is_silent(connection: Connection, seconds: float = SILENCE) -> bool:
+    """Return True if nothing was received on `connection` for `seconds`."""
+    # Any received data count, because they show that the peer is alive.
+    return connection.last_activity <= asyncio.get_running_loop().time() - seconds
 
 
 def _silent_for(seconds: float, connections: Iterable[Connection]) -> list[Connection]:
     """Return the connections that have received nothing for `seconds`."""
-    # Any received data count, because they show that the peer is alive.
-    since = asyncio.get_running_loop().time() - seconds
-    return [connection for connection in connections if connection.last_activity <= since]
+    return [connection for connection in connections if is_silent(connection, seconds)]
 
 
 def _names(connections: list[Connection]) -> str:
