@@ -132,9 +132,12 @@ def test_the_coordinator_in_the_trace_is_a_replica(spread: LocalCluster) -> None
             assert str(trace.coordinator) in addresses(
                 cluster, "simple_one", f"traced{number}".encode()
             )
-            # The row has only one replica. The trace names no other node, so that replica was the
-            # coordinator.
-            assert {str(event.source) for event in trace.events} == {str(trace.coordinator)}
+            # The row has only one replica, so the coordinator itself wrote the row. Other nodes can
+            # have events too: the coordinator may read the role of the login from them.
+            writers = {
+                str(event.source) for event in trace.events if "memtable" in event.description
+            }
+            assert writers == {str(trace.coordinator)}
 
 
 def test_only_replicas_in_the_local_data_centre_are_used(spread: LocalCluster) -> None:
