@@ -135,7 +135,9 @@ def test_the_coordinator_in_the_trace_is_a_replica(spread: LocalCluster) -> None
             # The row has only one replica, so the coordinator itself wrote the row. Other nodes can
             # have events too: the coordinator may read the role of the login from them.
             writers = {
-                str(event.source) for event in trace.events if "memtable" in event.description
+                str(event.source)
+                for event in trace.events
+                if event.description == "Adding to t memtable"
             }
             assert writers == {str(trace.coordinator)}
 
