@@ -211,12 +211,13 @@ def _add_load_options(parser: argparse.ArgumentParser) -> None:
         help="string that means null in CSV (default: the empty string); may be repeated",
     )
     add_option("--encoding", metavar="NAME", help="of CSV and JSON lines (default: utf-8)")
-    for name in ("--date-format", "--timestamp-format"):
+    for name, named_formats in (("--date-format", "iso"), ("--timestamp-format", "iso or ms")):
         add_option(
             name,
             metavar="FORMAT",
             action=_Repeated,
-            help="as for strptime (default: ISO 8601); may be repeated: the first that fits",
+            help=f"as for strptime, or {named_formats} (default: {named_formats}); may be repeated: "
+            "the first that fits",
         )
     add_option = parser.add_argument_group("what is written").add_argument
     add_option(

@@ -20,7 +20,15 @@ from cassandra.bulk.chunks import Chunk, Column, Part, Position, Reading
 from cassandra.bulk.csv_fields import Field
 from cassandra.bulk.fields import positions_of
 from cassandra.bulk.opened import Limited, bad_byte, bare_name, opened_bytes, text_of
-from cassandra.bulk.texts import READING_ERRORS, Formats, hiding, text_reader, usual_kind
+from cassandra.bulk.texts import (
+    READING_ERRORS,
+    Formats,
+    hiding,
+    ignores_blanks,
+    means_null,
+    text_reader,
+    usual_kind,
+)
 from cassandra.sentinels import UNSET_VALUE
 
 if TYPE_CHECKING:
@@ -339,8 +347,10 @@ class _File:
             if index is None or column.is_hidden:
                 return None
             field_kind = usual_kind(column.type, formats)
-            read_text = text_reader(column.type, formats)
-            fields.append(Field(index, field_kind, read_text, _nulls(column, formats)))
+            # The compiled reader knows exact texts for null. All others that are not usual, such as
+            # a null between blanks, reach `read`.
+            read = _reader_of(column, formats)
+            fields.append(Field(index, field_kind, read, _nulls(column, formats)))
         return csv_rows.csv_reader(
             *reading.binding, fields, self._width, self.delimiter, reading.quote
         )
@@ -515,7 +525,7 @@ def _readers(path: str, header: Sequence[str], reading: Reading) -> list[_Reader
     """
     formats = reading.formats
     return [
-        (column.name, index, _FieldReader(_read_of(column, formats), _nulls(column, formats)))
+        (column.name, index, _reader_of(column, formats))
         for column, index in zip(reading.columns, positions_of(header, path, reading), strict=True)
     ]
 
@@ -528,9 +538,11 @@ def _nulls(column: Column, formats: Formats) -> tuple[str, ...]:
     return formats.nulls
 
 
-def _read_of(column: Column, formats: Formats) -> Callable[[str], Any]:
+def _reader_of(column: Column, formats: Formats) -> _FieldReader:
     read = text_reader(column.type, formats)
-    return hiding(read, column.type.typename) if column.is_hidden else read
+    if column.is_hidden:
+        read = hiding(read, column.type.typename)
+    return _FieldReader(read, _nulls(column, formats), ignores_blanks(column.type))
 
 
 class _FieldReader:
@@ -538,16 +550,21 @@ class _FieldReader:
 
     :param read: converts any other string.
     :param nulls: the strings that mean null.
+    :param ignores_blanks: True if blanks around a string are not part of the value: then they are
+        not part of a null either.
     """
 
-    __slots__ = ("_nulls", "_read")
+    __slots__ = ("_ignores_blanks", "_nulls", "_read")
 
-    def __init__(self, read: Callable[[str], Any], nulls: tuple[str, ...]) -> None:
+    def __init__(
+        self, read: Callable[[str], Any], nulls: tuple[str, ...], ignores_blanks: bool
+    ) -> None:
         self._read = read
         self._nulls = nulls
+        self._ignores_blanks = ignores_blanks
 
     def __call__(self, text: str) -> Any:
-        return None if text in self._nulls else self._read(text)
+        return None if means_null(text, self._nulls, self._ignores_blanks) else self._read(text)
 
     def all(self, texts: Sequence[str]) -> Iterable[Any]:
         """Convert all strings of the column in a chunk.
@@ -558,6 +575,11 @@ class _FieldReader:
         """
         if any(null in texts for null in self._nulls):
             return map(self, texts)
+        if self._ignores_blanks:
+            # A null may have blanks around it, but few columns have any blanks at all.
+            joined = "".join(texts)
+            if " " in joined or "\t" in joined:
+                return map(self, texts)
         return texts if self._read is str else map(self._read, texts)
 
 
@@ -655,7 +677,8 @@ def csv_fields(path: str, reading: Reading) -> list[str] | None:
     :param reading: the options for reading.
     """
     if reading.header is not True:
-        return None if reading.header is False else list(reading.header)
+        # The list is empty before a load knows the columns: it says nothing about the file.
+        return None if reading.header is False else list(reading.header) or None
     with opened_bytes(path, reading.pipes, reading.encoding) as file:
         header, data, _, _ = _read_header(path, file, reading)
         # A pipe cannot be read twice, so we put the header back for the next reader.

@@ -12,7 +12,15 @@ from cassandra.bulk.chunks import Chunk, Column, RowLocation, slice_of
 from cassandra.bulk.fields import is_note, values_by_name, values_by_position
 from cassandra.bulk.opened import bad_byte
 from cassandra.bulk.plain import plain_codec
-from cassandra.bulk.texts import Formats, json_of, json_reader, parsed_json, refuse_other
+from cassandra.bulk.texts import (
+    Formats,
+    ignores_blanks,
+    json_of,
+    json_reader,
+    means_null,
+    parsed_json,
+    refuse_other,
+)
 from cassandra.cqltypes.aliases import attributes_by_alias
 from cassandra.cqltypes.missing import is_missing
 from cassandra.protocol.records import is_record
@@ -173,7 +181,10 @@ class FailedRows:
     def _value(self, name: str, text: str) -> str | None:
         # An empty field means null. But key columns are never null, so there it means the empty
         # value.
-        return None if text in self._nulls and (text or name not in self._keys) else text
+        column = self._columns.get(name)
+        has_blanks = column is not None and ignores_blanks(column.type)
+        is_null = means_null(text, self._nulls, has_blanks)
+        return None if is_null and (text or name not in self._keys) else text
 
     def _fields_of_row(self, row: Any) -> dict[str, Any]:
         """Return the fields of one of the application's rows."""

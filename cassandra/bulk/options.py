@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import difflib
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -29,15 +31,18 @@ class LoadOptions:
         names, and its fields are in the order of the table's columns; or a list of the field names.
     :param delimiter: the delimiter of CSV fields; None for a comma, or a tab in .tsv.
     :param quote: the quote character of CSV fields.
-    :param null: the string that means null in CSV, or a list of several. In text and blob columns
-        of the primary key, which cannot be null, an empty field is an empty value.
+    :param null: the string that means null in CSV, or a list of several. Blanks around a field are
+        part of it in text columns, and ignored in others: with ``null="NULL"``, the field " NULL "
+        is a text in a text column, and null in an int column. In text and blob columns of the
+        primary key, which cannot be null, an empty field is an empty value.
     :param encoding: the encoding of CSV and JSON lines.
     :param ignore: names of fields to ignore. Any other field without a column is an error, unless
         `columns` selects what is written.
     :param date_format: the format of dates, for `datetime.datetime.strptime`, or a list of formats,
-        of which the first that fits a text is used; None for ISO 8601.
-    :param timestamp_format: the format of timestamps, or a list of formats; None for ISO 8601 or
-        milliseconds since 1970.
+        of which the first that fits a text is used. "iso" in a list stands for ISO 8601. None reads
+        ISO 8601.
+    :param timestamp_format: the format of timestamps, or a list of formats, in which "iso" stands
+        for ISO 8601 and "ms" for milliseconds since 1970. None reads these two.
     :param concurrency: the maximum number of requests in flight. The load begins with fewer, sends
         more at a time while servers respond quickly, and fewer if they cannot keep up.
     :param batch: "replica" groups rows with the same replicas into small unlogged batches,
@@ -228,12 +233,44 @@ def _check_formats(name: str, value: object) -> None:
     formats = [value] if isinstance(value, str) else value
     if not isinstance(formats, (list, tuple)) or not formats:
         raise TypeError(f"{name} is a format of datetime.strptime or a list, but is {value!r}")
+    named_formats = _NAMED_FORMATS[name]
     for format in formats:
+        if format in named_formats:
+            continue
         if not isinstance(format, str) or "%" not in format:
+            listed = " or ".join(f"{known!r} for {what}" for known, what in named_formats.items())
             raise ValueError(
                 f"{name} is a format of datetime.strptime, but is {format!r}: write '%d/%m/%Y' "
-                "for 31/12/2026, '%m/%d/%y' for 12/31/26"
+                f"for 31/12/2026, '%m/%d/%y' for 12/31/26, {listed}"
             )
+        _check_format(name, format)
+
+
+def _check_format(name: str, format: str) -> None:
+    """Raise ValueError for a format by which Python would read wrong moments, or none at all."""
+    try:
+        parsed = datetime.datetime.strptime(_MOMENT.strftime(format), format)
+    except (ValueError, re.error) as error:
+        raise ValueError(
+            f"{name}={format!r} is not a format of datetime.strptime: {error}"
+        ) from None
+    if parsed.year != _MOMENT.year:
+        # Python would take the year 1900.
+        raise ValueError(f"{name}={format!r} has no year, as %Y or %y")
+    if parsed.hour == _MOMENT.hour - 12:
+        # Python would take 12:30 for half past midnight.
+        raise ValueError(
+            f"{name}={format!r} has hours from 1 to 12 without %p, for AM or PM: write %H for hours"
+            " from 0 to 23"
+        )
+
+
+# A moment by which formats are tested. Its hour is one of the afternoon.
+_MOMENT = datetime.datetime(2004, 11, 23, 13, 45, 59, 123456, datetime.timezone.utc)
+_NAMED_FORMATS = {
+    "date_format": {"iso": "ISO 8601"},
+    "timestamp_format": {"iso": "ISO 8601", "ms": "milliseconds since 1970"},
+}
 
 
 def _check_count(name: str, value: object, minimum: int) -> None:

@@ -18,7 +18,8 @@ import datetime
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
@@ -33,9 +34,12 @@ from cassandra.util.temporal import Date, Duration, MillisTimestamp, Time
 __all__ = [
     "READING_ERRORS",
     "Formats",
+    "formats_of",
     "hiding",
+    "ignores_blanks",
     "json_of",
     "json_reader",
+    "means_null",
     "parsed_json",
     "refuse_other",
     "short_repr",
@@ -108,9 +112,9 @@ class Formats:
 
     :param null: the string that means null, or a sequence of such strings.
     :param date: a format of `datetime.datetime.strptime` for dates, or a sequence of formats, of
-        which the first that fits is used; None for ISO 8601.
-    :param timestamp: a format for timestamps, or a sequence of formats; None for ISO 8601 or
-        milliseconds since 1970.
+        which the first that fits is used. "iso" stands for ISO 8601, and None for the same.
+    :param timestamp: a format for timestamps, or a sequence of formats; "ms" stands for
+        milliseconds since 1970. None means ``["iso", "ms"]``.
     """
 
     null: str | Sequence[str] = ""
@@ -121,6 +125,37 @@ class Formats:
     def nulls(self) -> tuple[str, ...]:
         """The strings that mean null."""
         return (self.null,) if isinstance(self.null, str) else tuple(self.null)
+
+
+def means_null(text: str, nulls: Collection[str], ignores_blanks: bool) -> bool:
+    """Return True if a CSV field means null.
+
+    :param text: the field.
+    :param nulls: the strings that mean null in its column.
+    :param ignores_blanks: True if the field may have blanks around the null: see the function
+        `ignores_blanks`.
+    """
+    return text in nulls or (ignores_blanks and text.strip(_BLANKS) in nulls)
+
+
+def ignores_blanks(cql_type: Any) -> bool:
+    """Return True if blanks around a CSV field are not part of its value.
+
+    They are part of texts, and of the values of custom types.
+
+    :param cql_type: the column's type.
+    """
+    return text_reader(cql_type, Formats()) is not str
+
+
+def formats_of(value: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the option ``date_format`` or ``timestamp_format`` as a tuple; empty for None.
+
+    :param value: the option.
+    """
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, str) else tuple(value)
 
 
 def short_repr(value: object) -> str:
@@ -174,9 +209,9 @@ def text_reader(cql_type: Any, formats: Formats) -> Reader:
     if type_name in _CONTAINERS or cql_type.subtypes:
         return json_reader(cql_type, formats)
     if type_name == "date" and formats.date is not None:
-        return partial(_formatted_date, _as_tuple(formats.date))
+        return partial(_formatted_date, formats_of(formats.date))
     if type_name == "timestamp" and formats.timestamp is not None:
-        return partial(_formatted_timestamp, _as_tuple(formats.timestamp))
+        return partial(_formatted_timestamp, formats_of(formats.timestamp))
     return _SCALARS.get(type_name, str)
 
 
@@ -440,15 +475,29 @@ def _number(text: str) -> float:
     if _NUMBER.fullmatch(text) is not None:
         return _finite(float(text), short_repr(text))
     if _NO_NUMBER.fullmatch(text) is None:
-        raise ValueError(f"{short_repr(text)} is not a number")
+        raise _not_a_number(text)
     return float(text)
+
+
+def _not_a_number(text: str) -> ValueError:
+    message = f"{short_repr(text)} is not a number"
+    if _HAS_COMMA.fullmatch(text) is not None:
+        # 1,500 may be one and a half or fifteen hundred.
+        message += (
+            ": a comma may separate decimals or thousands, so it is not read. Convert these numbers"
+            " before, as 'Decimal commas' in the guide 'Loading data' does"
+        )
+    return ValueError(message)
+
+
+_HAS_COMMA = re.compile(r"[+-]?[0-9.,' ]*,[0-9.,' ]*")
 
 
 def _decimal(text: str) -> Decimal:
     """Convert a number to a Decimal."""
     text = text.strip(_BLANKS)
     if _NUMBER.fullmatch(text) is None:
-        raise ValueError(f"{short_repr(text)} is not a number")
+        raise _not_a_number(text)
     try:
         return Decimal(text)
     except ArithmeticError:
@@ -549,7 +598,18 @@ def _timestamp(text: str) -> datetime.datetime | MillisTimestamp:
     # Check integers first: `datetime.fromisoformat` would read 13 digits as a date and time.
     if _INTEGER.fullmatch(stripped) is not None:
         return _since_epoch(_integer(stripped))
-    parts = _TIMESTAMP.fullmatch(stripped)
+    try:
+        return _iso_timestamp(stripped)
+    except ValueError:
+        raise ValueError(
+            f"{short_repr(text)} is not a timestamp in ISO 8601, as 2026-11-23 12:30:00.5+01:00, "
+            "nor milliseconds since 1970"
+        ) from None
+
+
+def _iso_timestamp(text: str) -> datetime.datetime:
+    """Convert a timestamp in ISO 8601, without blanks around it."""
+    parts = _TIMESTAMP.fullmatch(text)
     if parts is not None:
         year, month, day, hour, minute, second, fraction, utc, sign, hours, minutes = parts.groups()
         # Without an offset we return a datetime without time zone, which the driver treats as UTC.
@@ -572,40 +632,77 @@ def _timestamp(text: str) -> datetime.datetime | MillisTimestamp:
             )
         except ValueError:
             pass
-    raise ValueError(
-        f"{short_repr(text)} is not a timestamp in ISO 8601, as 2026-11-23 12:30:00.5+01:00, nor "
-        "milliseconds since 1970"
-    )
+    raise ValueError(f"{short_repr(text)} is not a timestamp in ISO 8601")
 
 
 def _in_utc(value: datetime.datetime) -> datetime.datetime:
     return value if value.tzinfo is not None else value.replace(tzinfo=datetime.timezone.utc)
 
 
-def _as_tuple(formats: str | Sequence[str]) -> tuple[str, ...]:
-    return (formats,) if isinstance(formats, str) else tuple(formats)
+def _by_first_format(
+    option: str, named_formats: Mapping[str, Reader], formats: tuple[str, ...], text: str
+) -> Any:
+    """Convert `text` by the first of the formats that fits; raise ValueError if none does.
 
-
-def _by_first_format(formats: tuple[str, ...], text: str) -> datetime.datetime:
-    """Parse `text` by the first of the formats that matches it; raise ValueError if none does."""
-    # For a single format, the error of `strptime` says most about what is wrong, so do not replace
-    # it.
-    if len(formats) == 1:
-        return datetime.datetime.strptime(text, formats[0])
+    :param option: the name of the option that has the formats.
+    :param named_formats: the readers of formats that have a name, as "iso".
+    """
+    stripped = text.strip(_BLANKS)
+    problem = ""
     for date_format in formats:
         try:
-            return datetime.datetime.strptime(text, date_format)
-        except ValueError:
-            continue
-    raise ValueError(f"{short_repr(text)} has none of the formats {', '.join(map(repr, formats))}")
+            if (read := named_formats.get(date_format)) is not None:
+                return read(stripped)
+            return _parsed_by(date_format.strip(_BLANKS), stripped)
+        except ValueError as error:
+            problem = str(error)
+    if len(formats) == 1:
+        # The error of `strptime` says most about what is wrong with a single format.
+        message = f"{short_repr(text)} is not read by {option}={formats[0]!r}: {problem}"
+    else:
+        listed = ", ".join(map(repr, formats))
+        message = f"{short_repr(text)} has none of the formats of {option}, {listed}"
+    for name, read in named_formats.items():
+        with suppress(ValueError):
+            read(stripped)
+            message += f" ({option}={[*formats, name]!r} would read it as {_FORMAT_NAMES[name]})"
+    raise ValueError(message)
 
 
-def _formatted_date(formats: tuple[str, ...], text: str) -> datetime.date:
-    return _by_first_format(formats, text).date()
+def _parsed_by(date_format: str, text: str) -> datetime.datetime:
+    """Parse `text` by a format of `datetime.datetime.strptime`."""
+    value = datetime.datetime.strptime(text, date_format)
+    # Python accepts UTC, GMT and the names of this machine's own zone for %Z, and ignores them. So
+    # the same file would mean other moments on another machine.
+    if "%Z" in date_format and value.tzinfo is None and _UTC_NAME.search(text) is None:
+        raise ValueError("%Z reads UTC and GMT only; %z reads offsets, as +01:00")
+    return value
 
 
-def _formatted_timestamp(formats: tuple[str, ...], text: str) -> datetime.datetime:
-    return _in_utc(_by_first_format(formats, text))
+def _formatted_date(formats: tuple[str, ...], text: str) -> datetime.date | Date:
+    value = _by_first_format("date_format", {"iso": _date}, formats, text)
+    return value.date() if isinstance(value, datetime.datetime) else value
+
+
+def _formatted_timestamp(
+    formats: tuple[str, ...], text: str
+) -> datetime.datetime | MillisTimestamp:
+    named_formats: dict[str, Reader] = {"iso": _iso_timestamp, "ms": _millis}
+    value = _by_first_format("timestamp_format", named_formats, formats, text)
+    return _in_utc(value) if isinstance(value, datetime.datetime) else value
+
+
+def _millis(text: str) -> datetime.datetime | MillisTimestamp:
+    return _since_epoch(_integer(text))
+
+
+_UTC_NAME = re.compile(r"\b(?:utc|gmt)\b", re.IGNORECASE)
+# What the named formats stand for, for messages.
+_FORMAT_NAMES = {"iso": "ISO 8601", "ms": "milliseconds since 1970"}
+
+
+def _inet(text: str) -> str:
+    return text.strip(_BLANKS)
 
 
 def _duration(text: str) -> Duration:
@@ -639,6 +736,7 @@ _SCALARS: dict[str, Reader] = {
     "boolean": _boolean,
     "blob": _blob,
     "date": _date,
+    "inet": _inet,
     "time": _time,
     "timestamp": _timestamp,
     "duration": _duration,

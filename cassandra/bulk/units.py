@@ -15,6 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from cassandra._habits import stack_level
+from cassandra.bulk.texts import formats_of, means_null
 from cassandra.cqltypes.coerce import probable_timestamp_unit
 from cassandra.query.tables.rows import is_array
 
@@ -35,15 +36,17 @@ class UnitWatch:
 
     def __init__(self, reading: Reading) -> None:
         self._nulls = reading.formats.nulls
-        # Maps a field name to its timestamp column, for columns without a value so far. It is empty
-        # if there is a `timestamp_format`, because then digits are not milliseconds.
+        # With a `timestamp_format`, digits in texts are milliseconds only if it says so. Numbers of
+        # JSON and of tables always are.
+        formats = formats_of(reading.formats.timestamp)
+        self._reads_digits = not formats or "ms" in formats
+        # Maps a field name to its timestamp column, for columns without a value so far.
         self._pending = {
             reading.field(column): column
             for column in reading.columns
             if column.type is not None
             and column.type.typename == "timestamp"
             and not column.is_hidden
-            and reading.formats.timestamp is None
         }
 
     def watch(self, chunks: Generator[Chunk, None, None]) -> Generator[Chunk, None, None]:
@@ -88,11 +91,18 @@ class UnitWatch:
             return
         for field, value in named_values:
             column = self._pending.get(field)
-            if column is None or value is None or value in self._nulls:
+            if column is None or value is None:
+                continue
+            if isinstance(value, str) and means_null(value, self._nulls, ignores_blanks=True):
                 continue
             # One value is enough to find out the unit, so do not look at this column again.
             del self._pending[field]
-            if type(value) is str and value.strip().isascii() and value.strip().isdigit():
+            if (
+                self._reads_digits
+                and type(value) is str
+                and value.strip().isascii()
+                and value.strip().isdigit()
+            ):
                 # Do not parse longer numbers: they are not timestamps in any unit, and Python may
                 # refuse to parse them.
                 value = int(value) if len(value) < 30 else value

@@ -51,8 +51,14 @@ class FileForm:
         if not isinstance(self.null, str):
             raise TypeError(f"null is one text in an unload, but is {self.null!r}")
         for name in ("date_format", "timestamp_format"):
-            if not isinstance(getattr(self, name), (str, NoneType)):
-                raise TypeError(f"{name} is one format in an unload, not {getattr(self, name)!r}")
+            form = getattr(self, name)
+            if not isinstance(form, (str, NoneType)):
+                raise TypeError(f"{name} is one format in an unload, not {form!r}")
+            if form == "ms":
+                raise ValueError(f"{name} is a format of strftime in an unload, not {form!r}")
+            if form == "iso":
+                # The default form is ISO 8601.
+                object.__setattr__(self, name, None)
         if not isinstance(self.header, bool):
             raise TypeError(f"header is True or False in an unload, but is {self.header!r}")
         values: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}

@@ -80,7 +80,7 @@ def test_all_options(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "word")
     command = """load ks.t a.csv --hosts 10.0.0.1 10.0.0.2 --port 9999 --user ada
         --password-env SECRET --columns id,n=total --format csv --no-header --delimiter ; --quote '
-        --null NULL --date-format %d --timestamp-format %s --batch none --concurrency 7
+        --null NULL --date-format %d.%m.%Y --timestamp-format %c --batch none --concurrency 7
         --consistency-level local_quorum --timeout 5.5 --ttl 60 --timestamp 5 --counters
         --max-errors -1 --failed-rows failed --checkpoint point --dry-run --no-progress"""
     assert cli.main(command.split()) == 0
@@ -89,8 +89,9 @@ def test_all_options(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
     ((_, _, options),) = calls.loads
     assert options == {
         "columns": {"id": "id", "n": "total"}, "format": "csv", "header": False, "delimiter": ";",
-        "quote": "'", "null": "NULL", "date_format": "%d", "timestamp_format": "%s", "batch": None,
-        "concurrency": 7, "consistency_level": ConsistencyLevel.LOCAL_QUORUM, "timeout": 5.5,
+        "quote": "'", "null": "NULL", "date_format": "%d.%m.%Y", "timestamp_format": "%c",
+        "batch": None, "concurrency": 7, "timeout": 5.5,
+        "consistency_level": ConsistencyLevel.LOCAL_QUORUM,
         "ttl": 60, "timestamp": 5, "counters": True, "max_errors": None, "failed_rows": "failed",
         "checkpoint": "point", "dry_run": True, "progress": False,
     }  # fmt: skip

@@ -19,6 +19,7 @@ from cassandra.bulk.chunks import Chunk, Column, Reading
 from cassandra.bulk.csv_files import csv_fields, csv_parts
 from cassandra.bulk.texts import Formats
 from cassandra.cqltypes import BytesType, Int32Type, UTF8Type
+from cassandra.cqltypes.parse import lookup_cqltype
 from cassandra.sentinels import UNSET_VALUE
 from tests.conftest import Twins
 
@@ -403,7 +404,7 @@ def test_the_csv_module_s_field_size_limit_is_raised_and_never_lowered(files: Fi
 
 def test_the_field_reader_converts_nulls(files: Files) -> None:
     reader_of: Callable[..., Any] = csv_files._FieldReader
-    upper_case_reader = reader_of(str.upper, ("", "NULL"))
+    upper_case_reader = reader_of(str.upper, ("", "NULL"), False)
     assert [upper_case_reader("a"), upper_case_reader(""), upper_case_reader("NULL")] == [
         "A",
         None,
@@ -413,4 +414,49 @@ def test_the_field_reader_converts_nulls(files: Files) -> None:
     assert list(upper_case_reader.all(["a", "b"])) == ["A", "B"]
     texts = ["a", "b"]
     # A list without any text for null is returned as it is, not copied.
-    assert reader_of(str, ("",)).all(texts) is texts
+    assert reader_of(str, ("",), False).all(texts) is texts
+
+
+NULL_CELLS = [
+    # (type, fields, values)
+    ("int", ["NULL", " NULL", "NULL\t", "  ", "-1", " -1", "5"], [None] * 6 + [5]),
+    ("double", ["NULL ", " -1", " 1.5 "], [None, None, 1.5]),
+    ("boolean", [" NULL ", "true "], [None, True]),
+    ("blob", [" NULL ", " ", " 0x00"], [None, None, b"\0"]),
+    ("inet", [" NULL", " 10.0.0.1 "], [None, "10.0.0.1"]),
+    # Blanks are part of a text, so they are part of its null, too.
+    (
+        "text",
+        ["NULL", " NULL", "NULL ", " ", "", " -1"],
+        [None, " NULL", "NULL ", " ", None, " -1"],
+    ),
+    ("ascii", ["NULL", " NULL"], [None, " NULL"]),
+]
+
+
+@pytest.mark.parametrize(("kind", "fields", "values"), NULL_CELLS)
+def test_blanks_around_a_null_are_ignored_except_in_texts(
+    files: Files, kind: str, fields: list[str], values: list[Any]
+) -> None:
+    columns = (COLUMNS[0], Column("c", lookup_cqltype(kind)))
+    formats = Formats(null=("NULL", "", "-1"))
+    for field, value in zip(fields, values, strict=True):
+        ((_, read),) = files.read(f"id,c\n1,{field}\n", columns=columns, formats=formats)
+        assert read == value, field
+    # All fields of the column are read at once in another way than a single one.
+    content = "".join(f"1,{field}\n" for field in fields)
+    rows = files.read(f"id,c\n{content}", columns=columns, formats=formats)
+    assert [value for _, value in rows] == values
+
+
+def test_the_nulls_themselves_keep_their_blanks(files: Files) -> None:
+    columns = (COLUMNS[0], Column("c", BytesType))
+    formats = Formats(null=" ")
+    # The blob without bytes is not null: only a blank is.
+    assert files.read("id,c\n1,\n2, \n", columns=columns, formats=formats) == [(1, b""), (2, None)]
+
+
+def test_a_null_between_blanks_is_no_null_if_the_column_is_encrypted_text(files: Files) -> None:
+    columns = (COLUMNS[0], Column("name", UTF8Type, is_hidden=True))
+    rows = files.read("id,name\n1, NULL\n2,NULL\n", columns=columns, formats=Formats("NULL"))
+    assert rows == [(1, " NULL"), (2, None)]

@@ -205,7 +205,7 @@ def test_the_first_format_that_fits_a_date_is_used_by_both_readers(
     assert fast_rows == expected
     assert isinstance(fast_rows[0].content, bytes)
     assert isinstance(fast_rows[1].content, bytes)
-    text = "'11/23/2026' has none of the formats '%d.%m.%Y', '%Y-%m-%d'"
+    text = "'11/23/2026' has none of the formats of date_format, '%d.%m.%Y', '%Y-%m-%d'"
     assert text in str(fast_rows[2].content)
 
 

@@ -54,7 +54,9 @@ def test_unknown_options_are_refused_by_name() -> None:
     ("formats", "error"),
     [
         ("dd/mm/yyyy", ValueError),
-        (["%d/%m/%Y", "iso"], ValueError),
+        (["%d/%m/%Y", "isoformat"], ValueError),
+        ("%Q", ValueError),
+        ("%", ValueError),
         ([], TypeError),
         (5, TypeError),
     ],
@@ -62,5 +64,31 @@ def test_unknown_options_are_refused_by_name() -> None:
 def test_formats_of_dates_are_checked(formats: Any, error: type[Exception]) -> None:
     for name in ("date_format", "timestamp_format"):
         options: Any = {name: formats}
-        with pytest.raises(error, match=f"{name} is a format of datetime.strptime"):
+        with pytest.raises(error, match=rf"{name}\S* is (not )?a format of datetime.strptime"):
             LoadOptions(**options)
+
+
+@pytest.mark.parametrize(
+    ("form", "problem"),
+    [
+        ("%d/%m", "has no year, as %Y or %y"),
+        ("%d %b %H:%M", "has no year"),
+        ("%Y-%m-%d %I:%M:%S", "has hours from 1 to 12 without %p"),
+    ],
+)
+def test_formats_that_would_change_values_are_refused(form: str, problem: str) -> None:
+    """Python would take the year 1900, and 12:30 for half past midnight."""
+    for options in ({"date_format": form}, {"timestamp_format": ["iso", form]}):
+        with pytest.raises(ValueError, match=problem):
+            load_options(options)
+
+
+def test_named_formats() -> None:
+    options = load_options(
+        {"date_format": ["%d/%m/%Y", "iso"], "timestamp_format": ["iso", "ms", "%d/%m/%Y %I:%M %p"]}
+    )
+    assert options.date_format == ["%d/%m/%Y", "iso"]
+    with pytest.raises(ValueError, match=r"'iso' for ISO 8601$"):
+        load_options({"date_format": "ms"})
+    with pytest.raises(ValueError, match="'iso' for ISO 8601 or 'ms' for milliseconds since 1970"):
+        load_options({"timestamp_format": "seconds"})

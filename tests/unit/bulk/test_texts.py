@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import random
+import time
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -147,6 +148,85 @@ def test_formats_of_dates_and_timestamps() -> None:
     assert read_date("23.11.2026") == datetime.date(2026, 11, 23)
     read_time = text_reader(lookup_casstype("TimestampType"), formats)
     assert read_time("23.11.2026 12:30") == datetime.datetime(2026, 11, 23, 12, 30, tzinfo=UTC)
+    # Blanks around a field are ignored, as by the other forms.
+    assert read_date(" 23.11.2026\t") == datetime.date(2026, 11, 23)
+
+
+def test_named_formats_may_be_mixed_with_others() -> None:
+    """A file may mix ISO 8601 and milliseconds with other formats, if the options say so."""
+    read = text_reader(
+        lookup_casstype("TimestampType"), Formats(timestamp=["%d/%m/%Y %H:%M", "iso", "ms"])
+    )
+    moment = datetime.datetime(2026, 11, 23, 12, 30, tzinfo=UTC)
+    assert read("23/11/2026 12:30") == moment
+    assert read("2026-11-23T13:30:00+01:00") == moment
+    assert read(" 2026-11-23 12:30") == moment
+    assert read(str(int(moment.timestamp()) * 1000)) == moment
+    read_date = text_reader(lookup_casstype("SimpleDateType"), Formats(date=("%d/%m/%Y", "iso")))
+    assert read_date("23/11/2026") == datetime.date(2026, 11, 23)
+    assert read_date("2026-11-23") == Date("2026-11-23")
+    assert read_date("+12026-11-23") == Date(3_652_425 + Date("2026-11-23").days_from_epoch)
+
+
+@pytest.mark.parametrize(
+    ("formats", "text", "message"),
+    [
+        (
+            "%d/%m/%Y",
+            "2026-11-23",
+            "'2026-11-23' is not read by timestamp_format='%d/%m/%Y': time data '2026-11-23' does "
+            "not match format '%d/%m/%Y' (timestamp_format=['%d/%m/%Y', 'iso'] would read it as "
+            "ISO 8601)",
+        ),
+        (
+            ["%d/%m/%Y", "iso"],
+            "1700000000000",
+            "'1700000000000' has none of the formats of timestamp_format, '%d/%m/%Y', 'iso' "
+            "(timestamp_format=['%d/%m/%Y', 'iso', 'ms'] would read it as milliseconds since 1970)",
+        ),
+        (
+            ["%d/%m/%Y", "%Y"],
+            "x",
+            "'x' has none of the formats of timestamp_format, '%d/%m/%Y', '%Y'",
+        ),
+        (
+            "iso",
+            "x",
+            "'x' is not read by timestamp_format='iso': 'x' is not a timestamp in ISO 8601",
+        ),
+    ],
+)
+def test_the_error_of_formats_names_all_and_the_one_that_fits(
+    formats: Any, text: str, message: str
+) -> None:
+    read = text_reader(lookup_casstype("TimestampType"), Formats(timestamp=formats))
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        read(text)
+    assert str(caught.value) == message
+
+
+def test_names_of_time_zones_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python accepts the name of the machine's own zone, and ignores it."""
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        read = text_reader(lookup_casstype("TimestampType"), Formats(timestamp="%Y-%m-%d %H:%M %Z"))
+        assert read("2026-11-23 12:30 UTC") == datetime.datetime(2026, 11, 23, 12, 30, tzinfo=UTC)
+        with pytest.raises(ValueError, match="%Z reads UTC and GMT only; %z reads offsets"):
+            read("2026-11-23 12:30 CET")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize("text", ["1,5", "-1.234,56", "1 234,56", "1,234.56", ",5"])
+@pytest.mark.parametrize("kind", ["DoubleType", "FloatType", "DecimalType"])
+def test_the_error_for_a_comma_in_a_number_says_what_to_do(text: str, kind: str) -> None:
+    read = text_reader(lookup_casstype(kind), Formats())
+    with pytest.raises(ValueError, match="is not a number: a comma may separate decimals or"):
+        read(text)
+    with pytest.raises(ValueError, match=r"'a,b' is not a number$"):
+        read("a,b")
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,12 @@ def test_a_file_without_a_header_and_a_format(node: FakeNode, tmp_path: Path) ->
     assert "a.csv, line 1: column 'at'" in text
     path.write_text("1,2026112610,2026112610\n")
     assert warnings_of_load(node, path, header=False, timestamp_format="%Y%m%d%H") == []
+    # If the formats include milliseconds, digits are checked again.
+    path.write_text("1, NULL,\n1,1700000000,\n")
+    formats = ["%d/%m/%Y", "ms"]
+    options = {"header": False, "null": ["NULL", ""], "timestamp_format": formats}
+    (text,) = warnings_of_load(node, path, **options)
+    assert "a.csv, line 2: column 'at'" in text
 
 
 def test_json_lines(node: FakeNode, tmp_path: Path) -> None:
@@ -91,6 +97,10 @@ def test_json_lines(node: FakeNode, tmp_path: Path) -> None:
     assert "a.jsonl, line 2: column 'at'" in at_warning
     assert "1700000000000000000 milliseconds are a moment after the year 9999" in till_warning
     assert "if these are nanoseconds, divide them by 1000000" in till_warning
+    # A format is for strings: numbers of JSON are milliseconds with it, too.
+    path.write_text('{"id": 2, "at": 1700000000, "till": "2026112610"}\n')
+    (at_warning,) = warnings_of_load(node, path, timestamp_format="%Y%m%d%H")
+    assert "a.jsonl, line 1: column 'at'" in at_warning
 
 
 def test_integer_columns_of_tables(node: FakeNode, tmp_path: Path) -> None:
