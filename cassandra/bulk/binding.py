@@ -355,14 +355,18 @@ class Binder:
             # An empty field means null in CSV files only, and only chunks of CSV files have
             # `names`.
             is_empty_null = chunk.names is not None and self.is_empty_null
-            block, row_numbers = self._take_static_rows(block, row_numbers, waves, is_empty_null)
+            block, row_numbers, static_errors = self._take_static_rows(
+                block, row_numbers, waves, is_empty_null
+            )
+            failures += static_errors
+            count -= len(static_errors)
         if self.is_dry:
             # A dry run sends nothing to a server, so we look for keys that a server would refuse
             # ourselves.
-            key_errors = self._null_key_errors(block)
-            failures += [(row_numbers[row], error) for row, error in key_errors]
+            names = [column.name for column in self._columns]
+            key_errors = _null_key_errors(block, names, self._keys, row_numbers)
+            failures += key_errors
             count -= len(key_errors)
-            waves = []
         else:
             # Rows with the same primary key go into successive waves.
             waves += self._waves(self._prepared, block, self._keys, row_numbers)
@@ -409,12 +413,14 @@ class Binder:
         row_numbers: Sequence[int],
         waves: list[Wave],
         is_empty_null: bool,
-    ) -> tuple[Any, Sequence[int]]:
+    ) -> tuple[Any, Sequence[int], list[tuple[int, BaseException]]]:
         """Make the requests of the rows that only have static columns, and remove these rows from
         the block.
 
-        :param waves: gets these requests.
-        :returns: (block, row numbers) of all other rows.
+        :param waves: gets these requests, unless this is a dry run.
+        :returns: (block, row numbers, failures): the block with all other rows and their numbers,
+            and the removed rows whose keys a server would refuse, as (number, error). A dry run
+            finds these itself, and other loads leave them to the server.
         """
         static_rows = self.static_rows
         assert static_rows is not None
@@ -433,45 +439,52 @@ class Binder:
             rows.append(b"".join([values[index] for index in static_rows.positions]))
             static_numbers.append(number)
         if not rows:
-            return block, row_numbers
+            return block, row_numbers, []
         prepared = static_rows.prepared
         static_block = bind.RowsBlock(len(static_rows.positions), rows, block.has_unset)
         # The key of these requests is the partition key: they have no clustering columns.
         keys = Keys(tuple(prepared.routing_key_indexes or ()), ())
-        if not self.is_dry:
-            waves += self._waves(
-                prepared, static_block, keys, [row_numbers[number] for number in static_numbers]
-            )
-        return block.take(other_numbers), [row_numbers[number] for number in other_numbers]
+        numbers = [row_numbers[number] for number in static_numbers]
+        errors: list[tuple[int, BaseException]] = []
+        if self.is_dry:
+            names = [column.name for column in prepared.column_metadata]
+            errors = _null_key_errors(static_block, names, keys, numbers)
+        else:
+            waves += self._waves(prepared, static_block, keys, numbers)
+        other_row_numbers = [row_numbers[number] for number in other_numbers]
+        return block.take(other_numbers), other_row_numbers, errors
 
-    def _null_key_errors(self, block: Any) -> list[tuple[int, ValueError]]:
-        """Return (row, error) for each row whose key every server would refuse.
 
-        For dry runs, which send nothing to a server.
-        """
-        errors: list[tuple[int, ValueError]] = []
-        partition_positions = self._keys.partition
-        key_positions = (*partition_positions, *(self._keys.clustering or ()))
-        if not key_positions:
-            return errors
-        for number, row in enumerate(block.rows()):
-            spans = _spans(row.data, block.width)
-            for index in key_positions:
-                name = self._columns[index].name
-                if spans[index][1] < 0:  # null, or unset
-                    errors.append(
-                        (number, ValueError(f"column {name!r} of the primary key has no value"))
-                    )
-                    break
-                # Servers refuse an empty value if it is the whole partition key.
-                if (
-                    not spans[index][1]
-                    and len(partition_positions) == 1
-                    and index == partition_positions[0]
-                ):
-                    errors.append((number, ValueError(f"the partition key {name!r} is empty")))
-                    break
+def _null_key_errors(
+    block: Any, names: Sequence[str], keys: Keys, row_numbers: Sequence[int]
+) -> list[tuple[int, BaseException]]:
+    """Return (number, error) for each row whose key every server would refuse.
+
+    For dry runs, which send nothing to a server.
+
+    :param block: the bound rows.
+    :param names: the name of each value of a row.
+    :param keys: the positions of the key among these.
+    :param row_numbers: the number of each row in its chunk.
+    """
+    errors: list[tuple[int, BaseException]] = []
+    key_positions = (*keys.partition, *(keys.clustering or ()))
+    if not key_positions:
         return errors
+    for number, row in zip(row_numbers, block.rows(), strict=True):
+        spans = _spans(row.data, block.width)
+        for index in key_positions:
+            name = names[index]
+            if spans[index][1] < 0:  # null, or unset
+                problem = f"column {name!r} of the primary key has no value"
+            # Servers refuse an empty value if it is the whole partition key.
+            elif not spans[index][1] and [*keys.partition] == [index]:
+                problem = f"the partition key {name!r} is empty"
+            else:
+                continue
+            errors.append((number, ValueError(problem)))
+            break
+    return errors
 
 
 def _spans(data: bytes, width: int) -> list[tuple[int, int]]:

@@ -1,0 +1,138 @@
+"""A dry run finds the rows whose keys a server would refuse, whatever the source is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra.bulk import LoadReport
+from cassandra.cluster import Cluster
+from cassandra.testing.fake import FakeNode, Opcode
+from tests.unit.metadata.schema.rows import column, schema
+
+NAMES = ["id", "n", "c0", "s"]
+# The second row lacks its partition key, the third one its clustering column, and the fourth one,
+# which only has a static column, its partition key.
+ROWS: list[tuple[Any, ...]] = [
+    (1, 2, 3, None),
+    (None, 2, 3, None),
+    (1, None, 3, None),
+    (None, None, None, 4),
+    (1, None, None, 4),
+]
+FAILURES = [
+    (1, "column 'id' of the primary key has no value"),
+    (2, "column 'n' of the primary key has no value"),
+    (3, "column 'id' of the primary key has no value"),
+]
+
+
+@pytest.fixture
+def session() -> Iterator[Any]:
+    with FakeNode() as node:
+        node.schema = schema("a", tables=1)
+        node.schema["system_schema.columns"] += [
+            column("a", "t0", "n", "clustering", 0),
+            column("a", "t0", "s", "static"),
+        ]
+        for names in (["id", "n", "c0", "s"], ["id", "s"]):
+            text = f"INSERT INTO a.t0 ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+            columns = [(name, "int") for name in names]
+            prepared = node.prime_prepare(text, columns, pk_indexes=[0])
+            prepared.keyspace, prepared.table = "a", "t0"
+        with Cluster([node.address], port=node.port) as cluster:
+            yield cluster.connect("a")
+        assert not node.count(Opcode.EXECUTE) + node.count(Opcode.BATCH)
+
+
+def csv_text(rows: list[tuple[Any, ...]]) -> str:
+    return "".join(
+        ",".join("" if value is None else str(value) for value in row) + "\n" for row in rows
+    )
+
+
+def a_frame(folder: Path) -> Any:
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame(ROWS, columns=NAMES).convert_dtypes()
+
+
+def an_arrow_table(folder: Path) -> Any:
+    pyarrow = pytest.importorskip("pyarrow")
+    columns = [list(values) for values in zip(*ROWS, strict=True)]
+    return pyarrow.table(dict(zip(NAMES, columns, strict=True)))
+
+
+def a_parquet_file(folder: Path) -> Any:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = folder / "rows.parquet"
+    parquet.write_table(an_arrow_table(folder), path)
+    return path
+
+
+def a_csv_file(folder: Path) -> Any:
+    path = folder / "rows.csv"
+    path.write_text(",".join(NAMES) + "\n" + csv_text(ROWS))
+    return path
+
+
+def a_csv_file_without_names(folder: Path) -> Any:
+    path = folder / "bare.csv"
+    path.write_text(csv_text(ROWS))
+    return path
+
+
+def a_json_file(folder: Path) -> Any:
+    path = folder / "rows.jsonl"
+    lines = [json.dumps(dict(zip(NAMES, row, strict=True))) for row in ROWS]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def tuples(folder: Path) -> Any:
+    return ROWS
+
+
+def lists(folder: Path) -> Any:
+    return [list(row) for row in ROWS]
+
+
+def mappings(folder: Path) -> Any:
+    return [dict(zip(NAMES, row, strict=True)) for row in ROWS]
+
+
+def columns(folder: Path) -> Any:
+    return dict(zip(NAMES, map(list, zip(*ROWS, strict=True)), strict=True))
+
+
+SOURCES: list[Callable[[Path], Any]] = [
+    *(a_frame, an_arrow_table, a_parquet_file, a_csv_file, a_csv_file_without_names),
+    *(a_json_file, tuples, lists, mappings, columns),
+]
+
+
+@pytest.mark.parametrize("source_of", SOURCES, ids=lambda function: function.__name__)
+def test_null_keys_of_each_source_are_reported(
+    session: Any, tmp_path: Path, source_of: Callable[[Path], Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    options: dict[str, Any] = {"columns": NAMES}
+    if source_of is a_csv_file_without_names:
+        options["header"] = False
+    report: LoadReport = session.load(
+        "t0", source_of(tmp_path), dry_run=True, max_errors=None, **options
+    )
+    first = 1 if report.failures[0].place.startswith(str(tmp_path)) else 0
+    assert (report.read, report.failed) == (5, 3)
+    found = []
+    for failure in report.failures:
+        number = int(failure.place.rsplit(" ", 1)[1])
+        # A header is a line before the first row.
+        if "line" in failure.place and source_of is a_csv_file:
+            number -= 1
+        found.append((number - first, failure.reason))
+    assert found == FAILURES
+    # A file without names is not an empty one.
+    assert "is empty" not in caplog.text
