@@ -216,8 +216,8 @@ def _add_load_options(parser: argparse.ArgumentParser) -> None:
             name,
             metavar="FORMAT",
             action=_Repeated,
-            help=f"as for strptime, or {named_formats} (default: {named_formats}); may be repeated: "
-            "the first that fits",
+            help=f"as for strptime, or {named_formats} (default: {named_formats}); may be repeated:"
+            " the first that fits",
         )
     add_option = parser.add_argument_group("what is written").add_argument
     add_option(

@@ -107,7 +107,9 @@ def copy(
     scan = Scan(session, table, copying.selectors, where, options)  # type: ignore[arg-type]
     scan.purpose, scan.is_dry = copying.purpose, dry_run
     for page in scan.pages():
-        for prepared, rows in copying.rows_by_statement(page):
+        with scan.locating(page):
+            rows_by_statement = copying.rows_by_statement(page)
+        for prepared, rows in rows_by_statement:
             copying.add_report(load(other, prepared, rows, writing, is_plain=True))
     return copying.end()
 
@@ -151,7 +153,9 @@ async def acopy(
     scan.purpose, scan.is_dry = copying.purpose, dry_run
     async with aclosing(scan.pages()) as pages:
         async for page in pages:
-            for prepared, rows in copying.rows_by_statement(page):
+            with scan.locating(page):
+                rows_by_statement = copying.rows_by_statement(page)
+            for prepared, rows in rows_by_statement:
                 copying.add_report(await aload(other, prepared, rows, writing, is_plain=True))
     return copying.end()
 

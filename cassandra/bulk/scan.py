@@ -18,7 +18,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypedDict
 
@@ -31,6 +31,7 @@ from cassandra.bulk.plain import PlainRows, plain_session
 from cassandra.bulk.progress import Progress
 from cassandra.bulk.ranges import FIRST, LAST, TokenRange
 from cassandra.bulk.retrying import delay_before_retry
+from cassandra.bulk.row_places import add_place
 from cassandra.bulk.scan_plan import Fetch, PageQueue, ScanStatement, plan_steps
 from cassandra.bulk.target import full_name, table_of
 from cassandra.client.columnar import (
@@ -42,6 +43,7 @@ from cassandra.client.columnar import (
     rows_message,
 )
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
+from cassandra.errors import DecodeError
 from cassandra.query.settings import NOT_SET
 
 if TYPE_CHECKING:
@@ -185,6 +187,30 @@ class _ScanBase:
         self.is_dry = False  # True for dry runs, which save no checkpoint
         self.unit = "rows"  # what the progress display counts
         self._saved_checkpoint: Checkpoint | None = None
+        # The page that `pages` has yielded last, and its token range.
+        self._latest: tuple[Any, TokenRange] | None = None
+
+    @contextmanager
+    def locating(self, page: Page) -> Iterator[None]:
+        """Add the table, the primary key of the row and the token range to an error for a value of
+        a page.
+
+        :param page: the page that the body of the ``with`` statement decodes.
+        """
+        try:
+            yield
+        except (DecodeError, TypeError, ValueError) as error:
+            token_range = None
+            # If two iterations of this scan alternate, the latest page may be one of the other.
+            if self._latest is not None and self._latest[0] is page:
+                token_range = self._latest[1]
+            metadata = self.session.cluster.metadata
+            # The table may have been dropped since the scan began: then the error stays as it is.
+            with suppress(KeyError, ValueError):
+                table = table_of(metadata, self.table, self.session.keyspace, with_views=True)
+                key_names = [column.name for column in table.primary_key]
+                add_place(error, page, full_name(table), key_names, token_range)
+            raise
 
     def _check_collecting(self, method: str) -> None:
         """Raise TypeError if the scan has a checkpoint, because the rows that `method` returns are
@@ -201,6 +227,10 @@ class _ScanBase:
                 f"{method} does not have the option 'checkpoint': after an error the rows read so "
                 "far would be lost; iterate over the rows, or over arrow_batches()"
             )
+
+    def _batch(self, maker: Batches, page: Page) -> Any:
+        with self.locating(page):
+            return maker.batch(page)
 
     def _progress_display(self) -> Progress:
         return Progress(self.progress, self.table, self.limit, self.unit)
@@ -478,6 +508,7 @@ class Scan(_ScanBase):
                 for fetch in queue.to_send() if remaining != 0 else ():
                     self._send(statement, queue, fetch)
                 progress.add(count)
+                self._latest = (result, queue.ranges[oldest.number])
                 yield result
                 # The caller asked for the next page, so it has used this one.
                 self._used(queue, oldest, state)
@@ -500,7 +531,8 @@ class Scan(_ScanBase):
 
     def __iter__(self) -> Iterator[Any]:
         for page in self.pages():
-            yield from rows_of(page)
+            with self.locating(page):
+                yield from rows_of(page)
 
     def arrow_batches(self, **options: Any) -> Iterator[Any]:
         """Return an iterator of `pyarrow.RecordBatch`, one per page.
@@ -508,7 +540,7 @@ class Scan(_ScanBase):
         :param options: see `cassandra.cluster.ResultSet.to_arrow`.
         """
         maker = Batches(options)
-        return (maker.batch(page) for page in self.pages())
+        return (self._batch(maker, page) for page in self.pages())
 
     def reader(self, **options: Any) -> Any:
         """Return a `pyarrow.RecordBatchReader`, which DuckDB, polars and pandas can read.
@@ -525,12 +557,12 @@ class Scan(_ScanBase):
         page = next(pages, None)
         if page is None:
             raise ValueError(NO_PAGE)
-        first_batch = batch_maker.batch(page)
+        first_batch = self._batch(batch_maker, page)
 
         def batches() -> Iterator[Any]:
             yield first_batch
             for page in pages:
-                yield batch_maker.batch(page)
+                yield self._batch(batch_maker, page)
 
         return batch_maker._pyarrow.RecordBatchReader.from_batches(batch_maker.schema, batches())
 
@@ -553,7 +585,8 @@ class Scan(_ScanBase):
         self._check_collecting("to_pandas")
         frames = Frames(options)
         for page in self.pages():
-            frames.add(page)
+            with self.locating(page):
+                frames.add(page)
         return frames.frame()
 
     def to_polars(self, **options: Any) -> Any:
@@ -578,7 +611,8 @@ class Scan(_ScanBase):
         self._check_collecting("to_numpy")
         arrays = Arrays()
         for page in self.pages():
-            arrays.add(page)
+            with self.locating(page):
+                arrays.add(page)
         return arrays.joined()
 
     def token_ranges(self) -> list[TokenRange]:
@@ -614,6 +648,7 @@ class AsyncScan(_ScanBase):
                 for fetch in queue.to_send() if remaining != 0 else ():
                     self._send(statement, queue, fetch)
                 progress.add(count)
+                self._latest = (result, queue.ranges[oldest.number])
                 yield result
                 # The caller asked for the next page, so it has used this one.
                 self._used(queue, oldest, state)
@@ -644,8 +679,9 @@ class AsyncScan(_ScanBase):
         # If the caller leaves the loop early, close the inner generator too.
         async with aclosing(self.pages()) as pages:
             async for page in pages:
-                for row in rows_of(page):
-                    yield row
+                with self.locating(page):
+                    for row in rows_of(page):
+                        yield row
 
     def arrow_batches(self, **options: Any) -> AsyncIterator[Any]:
         """Return an iterator of `pyarrow.RecordBatch`, one per page.
@@ -653,7 +689,7 @@ class AsyncScan(_ScanBase):
         :param options: see `cassandra.cluster.ResultSet.to_arrow`.
         """
         maker = Batches(options)
-        return (maker.batch(page) async for page in self.pages())
+        return (self._batch(maker, page) async for page in self.pages())
 
     async def to_arrow(self, **options: Any) -> Any:
         """Return the whole table as a `pyarrow.Table`.
@@ -663,7 +699,8 @@ class AsyncScan(_ScanBase):
         """
         self._check_collecting("to_arrow")
         batch_maker = Batches(options)
-        return batch_maker.table([batch_maker.batch(page) async for page in self.pages()])
+        batches = [self._batch(batch_maker, page) async for page in self.pages()]
+        return batch_maker.table(batches)
 
     async def to_pandas(self, **options: Any) -> Any:
         """Return the whole table as a `pandas.DataFrame`.
@@ -675,7 +712,8 @@ class AsyncScan(_ScanBase):
         self._check_collecting("to_pandas")
         frames = Frames(options)
         async for page in self.pages():
-            frames.add(page)
+            with self.locating(page):
+                frames.add(page)
         return frames.frame()
 
     async def to_numpy(self, **_unknown: NoReturn) -> dict[str, Any]:
@@ -689,7 +727,8 @@ class AsyncScan(_ScanBase):
         self._check_collecting("to_numpy")
         arrays = Arrays()
         async for page in self.pages():
-            arrays.add(page)
+            with self.locating(page):
+                arrays.add(page)
         return arrays.joined()
 
     if not TYPE_CHECKING:  # hidden, so that type checkers report `for row in scan` as an error

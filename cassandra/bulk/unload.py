@@ -11,8 +11,8 @@ import json
 import os
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, aclosing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, aclosing, contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -221,8 +221,10 @@ class _Writer:
 
         def write_rows(page: Page) -> int:
             rows = self._plain_rows.tuples(page)
-            for row in rows:
-                file.write(file_text.row(row))
+            for number, row in enumerate(rows):
+                with _numbered(number):
+                    line = file_text.row(row)
+                file.write(line)
             return len(rows)
 
         if not self._form.has_usual_texts or self._form.encoding != "utf-8":
@@ -237,7 +239,14 @@ class _Writer:
             message = rows_message(page._message)
             # Convert the bytes of the page to CSV without a Python object per value.
             codecs = self._plain_rows.codecs(page)
-            lines = csv_texts.csv_lines(names, codecs, *message.rows_body)
+            try:
+                lines = csv_texts.csv_lines(names, codecs, *message.rows_body)
+            except TypeError:
+                # The error names the column, but not the row: convert row by row to find it.
+                for number, row in enumerate(self._plain_rows.tuples(page)):
+                    with _numbered(number):
+                        file_text.row(row)
+                raise
             if not is_begun and lines:
                 lines = _with_quoted_mark(lines)
                 is_begun = True
@@ -256,10 +265,12 @@ class _Writer:
 
         def write(page: Page) -> int:
             rows = self._plain_rows.tuples(page)
-            for row in rows:
-                content = _json_row(names, row)
-                line = json.dumps(content, ensure_ascii=is_ascii) + "\n"
-                file.write(file_text.encoded(line, map(json.dumps, content.values())))
+            for number, row in enumerate(rows):
+                with _numbered(number):
+                    content = _json_row(names, row)
+                    line = json.dumps(content, ensure_ascii=is_ascii) + "\n"
+                    data = file_text.encoded(line, map(json.dumps, content.values()))
+                file.write(data)
             return len(rows)
 
         return write
@@ -337,6 +348,20 @@ class _Writer:
                 Path(self._temporary_path(self._path)).unlink(missing_ok=True)
             if self._is_new and not any(self.folder.iterdir()):
                 self.folder.rmdir()
+
+
+@contextmanager
+def _numbered(row: int) -> Iterator[None]:
+    """Put the number of the row in its page before the message of an error for a value.
+
+    `Scan.locating` finds the primary key of the row by this number.
+    """
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if type(error) in (TypeError, ValueError):
+            error.args = (f"row {row}, {error}",)
+        raise
 
 
 def _with_quoted_mark(lines: bytes) -> bytes:
@@ -448,7 +473,8 @@ def unload(
     writer = _Writer(target, format, compression, file_bytes, numbers, form)
     try:
         for page in scan.pages():
-            writer.add(page)
+            with scan.locating(page):
+                writer.add(page)
         return writer.end(table)
     finally:
         writer.abandon()
@@ -496,7 +522,8 @@ async def aunload(
         async with aclosing(scan.pages()) as pages:
             async for page in pages:
                 # Compressing and writing may take long, so we do it in a thread.
-                await _in_thread(writer.add, page)
+                with scan.locating(page):
+                    await _in_thread(writer.add, page)
         return await _in_thread(writer.end, table)
     finally:
         writer.abandon()

@@ -1,0 +1,215 @@
+"""Errors for a value of a scan say how to find its row: table, primary key and token range."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import struct
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.bulk.copy import acopy, copy
+from cassandra.bulk.row_places import add_place
+from cassandra.cluster import Cluster
+from cassandra.errors import DecodeError
+from cassandra.testing.fake import Answer, Encoded, FakeNode, Request, rows
+from tests.unit.metadata.schema.rows import column, schema
+
+COLUMNS = [("id", "int"), ("n", "int"), ("c0", "int"), ("day", "date"), ("price", "decimal")]
+SELECTORS = ", ".join(f'"{name}"' for name, _ in COLUMNS)
+WHERE = 'FROM "a"."t0" WHERE token("id") > ? AND token("id") <= ?'
+PLACE = r"^table a\.t0, the row with id = 8 and n = 9, tokens after -1 up to \d+: row 1, "
+BAD_INT = PLACE + r'column "c0" \(int\): '
+
+
+class Table:
+    """A fake table, of which one range has two rows.
+
+    :param values: the last three values of the second row.
+    """
+
+    def __init__(self, node: FakeNode) -> None:
+        self.values: tuple[Any, ...] = (Encoded(b"\0\1"), None, None)
+        self.names = [name for name, _ in COLUMNS]
+        node.prime(re.compile("SELECT .*token"), self)
+
+    def __call__(self, request: Request) -> Answer:
+        values: Any = request.values
+        bounds = [int.from_bytes(value, "big", signed=True) for value in values]
+        kinds = dict(COLUMNS)
+        columns = [(name, kinds[name]) for name in self.names]
+        all_rows = [(7, 9, 1, None, None), (8, 9, *self.values)]
+        positions = [[name for name, _ in COLUMNS].index(name) for name in self.names]
+        page = [tuple(row[index] for index in positions) for row in all_rows]
+        page = page if bounds[0] < 5 <= bounds[1] else []
+        return rows(columns, page, keyspace="a", table="t0")
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as running:
+        running.schema = schema("a")
+        for table in ("t0", "t1"):
+            running.schema["system_schema.columns"] += [
+                column("a", table, "n", "clustering", 0),
+                column("a", table, "day", type="date"),
+                column("a", table, "price", type="decimal"),
+            ]
+        for names in (SELECTORS, '"c0"', '"id", "c0"', SELECTORS.replace('"', "")):
+            columns = [each for each in COLUMNS if each[0] in re.findall(r"\w+", names)]
+            running.prime_prepare(
+                f"SELECT {names} {WHERE}", [("x", "bigint"), ("y", "bigint")], columns
+            )
+        yield running
+
+
+@pytest.fixture
+def table(node: FakeNode) -> Table:
+    return Table(node)
+
+
+@pytest.fixture
+def session(node: FakeNode, table: Table) -> Iterator[Any]:
+    with Cluster([node.address], port=node.port) as cluster:
+        yield cluster.connect("a")
+
+
+NAMES = [name for name, _ in COLUMNS]
+READERS: dict[str, Callable[[Any], Any]] = {
+    "rows": list,
+    "to_arrow": lambda scan: scan.to_arrow(),
+    "to_pandas": lambda scan: scan.to_pandas(),
+    "to_polars": lambda scan: scan.to_polars(),
+    "to_numpy": lambda scan: scan.to_numpy(),
+    "arrow_batches": lambda scan: list(scan.arrow_batches()),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_scans_name_the_row_that_cannot_be_decoded(session: Any, name: str) -> None:
+    for module in ("pyarrow", "pandas", "polars", "numpy"):
+        if module in name or name in ("to_arrow", "arrow_batches"):
+            pytest.importorskip("pyarrow")
+            pytest.importorskip(module)
+    with pytest.raises(DecodeError, match=BAD_INT):
+        READERS[name](session.scan("t0", NAMES))
+
+
+@pytest.mark.parametrize(
+    "name", ["rows", "to_arrow", "to_pandas", "to_polars", "to_numpy", "arrow_batches"]
+)
+def test_scans_on_asyncio_name_the_row(node: FakeNode, table: Table, name: str) -> None:
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("pandas")
+    pytest.importorskip("polars")
+
+    async def main() -> None:
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            scan = (await cluster.connect("a")).scan("t0", NAMES)
+            if name in ("rows", "arrow_batches"):
+                async for _ in scan if name == "rows" else scan.arrow_batches():
+                    pass
+            else:
+                await getattr(scan, name)()
+
+    with pytest.raises(DecodeError, match=BAD_INT):
+        asyncio.run(main())
+
+
+@pytest.mark.parametrize("file_format", ["csv", "jsonl", "parquet"])
+def test_unloads_name_the_row(
+    session: Any, node: FakeNode, tmp_path: Path, file_format: str
+) -> None:
+    pytest.importorskip("pyarrow")
+    with pytest.raises(DecodeError, match=BAD_INT):
+        session.unload("t0", tmp_path / "out", columns=NAMES, format=file_format)
+
+    async def main() -> None:
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            other = await cluster.connect("a")
+            await other.unload("t0", tmp_path / "out", columns=NAMES, format=file_format)
+
+    with pytest.raises(DecodeError, match=BAD_INT):
+        asyncio.run(main())
+
+
+def test_copies_name_the_row(session: Any, node: FakeNode) -> None:
+    insert = "INSERT INTO a.t1 (id, n, c0, day, price) VALUES (?, ?, ?, ?, ?)"
+    node.prime_prepare(insert, COLUMNS, pk_indexes=[0])
+    with pytest.raises(DecodeError, match=BAD_INT):
+        copy(session, "t0", session, "t1", columns=NAMES)
+
+    async def main() -> None:
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            other = await cluster.connect("a")
+            await acopy(other, "t0", other, "t1", columns=NAMES)
+
+    with pytest.raises(DecodeError, match=BAD_INT):
+        asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"date_format": "%Y"}, "column \"day\": the format '%Y' does not hold all of a date"),
+        ({"null": "8"}, 'column "id": a value has the text that stands for null'),
+    ],
+)
+def test_values_that_an_unload_cannot_write_name_the_row(
+    session: Any, table: Table, tmp_path: Path, options: dict[str, str], problem: str
+) -> None:
+    table.values = (1, Encoded(struct.pack(">I", (1 << 31) + 20_780)), None)  # 2026-11-23
+    with pytest.raises(ValueError, match=PLACE + problem):
+        session.unload("t0", tmp_path / "out", columns=NAMES, format="csv", **options)
+
+
+def test_a_value_that_does_not_fit_the_arrow_type_names_the_row(session: Any, table: Table) -> None:
+    pytest.importorskip("pyarrow")
+    table.values = (1, None, Decimal("1.234"))
+    match = PLACE + r'column "price" \(decimal\): the value does not fit decimal\(10, 2\)'
+    with pytest.raises(DecodeError, match=match):
+        session.scan("t0", NAMES).to_arrow(decimals=(10, 2))
+
+
+def test_only_the_key_columns_that_were_selected_are_named(session: Any, table: Table) -> None:
+    table.names = ["c0"]
+    with pytest.raises(DecodeError, match=r"^table a\.t0, tokens after -1 up to \d+: row 1, "):
+        list(session.scan("t0", ["c0"]))
+    table.names = ["id", "c0"]
+    with pytest.raises(DecodeError, match=r"^table a\.t0, the row with id = 8, tokens after "):
+        list(session.scan("t0", ["id", "c0"]))
+
+
+def test_errors_that_are_not_about_a_row_are_left_alone() -> None:
+    page: Any = None
+    for error in (ValueError("no"), TypeError(), KeyError(5), ValueError(5, "row 1: x")):
+        before = str(error)
+        add_place(error, page, "a.t0", ["id"], None)
+        assert str(error) == before
+
+
+def test_an_error_of_a_whole_column_names_the_first_row_that_cannot_be_decoded(
+    session: Any, table: Table
+) -> None:
+    """A decoder of columns does not always know the row."""
+    scan = session.scan("t0", NAMES)
+    for page in scan.pages():
+        if page._message.row_count:
+            match = PLACE.removesuffix("row 1, ") + "column: bad"
+            with pytest.raises(DecodeError, match=match), scan.locating(page):
+                raise DecodeError("column: bad")
+            break
+
+
+def test_a_page_of_another_iteration_has_no_token_range(session: Any, table: Table) -> None:
+    scan = session.scan("t0", NAMES)
+    page = next(page for page in scan.pages() if page._message.row_count)
+    next(scan.pages())
+    place = "the row with id = 8 and n = 9: row 1: x"
+    with pytest.raises(DecodeError, match=f"table a.t0, {place}"), scan.locating(page):
+        raise DecodeError("row 1: x")
