@@ -59,7 +59,7 @@ import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from cassandra import _threads
 from cassandra._clocks import monotonic
@@ -71,6 +71,7 @@ from cassandra.bulk.failed_rows import FailedRows, check_failed_rows, rows_after
 from cassandra.bulk.fields import check_names, positions_of
 from cassandra.bulk.groups import Keys, Owners
 from cassandra.bulk.indexed_vectors import indexed_vectors
+from cassandra.bulk.load_steps import Pause, Prepare, Requests, Step, Work
 from cassandra.bulk.opened import Pipes
 from cassandra.bulk.options import LoadOptions, load_options
 from cassandra.bulk.outcomes import DoneRows, Outcomes
@@ -141,44 +142,6 @@ COUNTED_TWICE = (
 # After so many successive slices without a written row, a throttled request counts as failed.
 MOST_WAITS = 2000
 LONGEST_WAIT = 0.25  # the maximum number of seconds before throttled requests are sent again
-
-
-class Requests(NamedTuple):
-    """A step of `Load.steps`: execute these requests, several at a time. `steps` gets back None.
-
-    :param statements: an iterator that makes each statement when it is sent: thousands of
-        statements at once would burden the garbage collector.
-    :param concurrency: the maximum number of requests in flight.
-    :param on_outcome: called once per statement, in the order of `statements`: with True and the
-        result, or with False and the exception. It must not raise.
-    """
-
-    statements: Iterator[Any]
-    concurrency: int
-    on_outcome: Callable[[bool, Any], None]
-
-
-class Pause(NamedTuple):
-    """A step of `Load.steps`: wait for this number of seconds."""
-
-    seconds: float
-
-
-class Work(NamedTuple):
-    """A step of `Load.steps`: wait until the reader thread has made a call. `steps` gets back the
-    result of the call.
-    """
-
-    future: Future[Any]
-
-
-class Prepare(NamedTuple):
-    """A step of `Load.steps`: prepare this CQL. `steps` gets back the prepared statement."""
-
-    text: str
-
-
-Step = Requests | Pause | Work | Prepare
 
 
 class Load:
