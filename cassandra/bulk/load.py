@@ -102,6 +102,7 @@ from cassandra.bulk.units import UnitWatch
 from cassandra.bulk.unmapped import UnmappedWatch
 from cassandra.bulk.worker import Worker
 from cassandra.concurrent import execute_each
+from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.errors import (
     DependencyException,
     DriverException,
@@ -112,7 +113,7 @@ from cassandra.errors import (
     WriteTimeout,
 )
 from cassandra.protocol.messages.errors import IsBootstrappingErrorMessage, OverloadedErrorMessage
-from cassandra.query.batch import BatchStatement, BatchType, BoundRows
+from cassandra.query.batch import batch_of_block
 from cassandra.query.bound import BoundStatement
 from cassandra.query.conditional import is_conditional
 from cassandra.query.prepared import PreparedStatement
@@ -763,9 +764,7 @@ class Load:
             statement = BoundStatement(prepared)
             statement.block = group.block.row(0)
         else:
-            statement = BatchStatement(BatchType.UNLOGGED)
-            statement._append_rows(BoundRows(prepared, group.block))
-            statement._count += len(group)
+            statement = batch_of_block(prepared, group.block)
         statement.is_idempotent = self._is_idempotent
         if self._options.consistency_level is not None:
             statement.consistency_level = self._options.consistency_level
@@ -903,7 +902,7 @@ def _profile_of(session: BulkSession, options: LoadOptions) -> Any:
         return profile
     # Set the timeout on a copy, because the application's profile must not change.
     return session.execution_profile_clone_update(
-        session._default_profile if profile is None else profile, request_timeout=options.timeout
+        EXEC_PROFILE_DEFAULT if profile is None else profile, request_timeout=options.timeout
     )
 
 

@@ -54,10 +54,6 @@ class BulkSession(Protocol):
     def keyspace(self) -> str | None:
         """The current keyspace of the session; None if none was set."""
 
-    @property
-    def _default_profile(self) -> ExecutionProfile:
-        """The execution profile for executions that do not name a profile."""
-
     def execution_profile_clone_update(
         self, ep: ExecutionProfile | str, **kwargs: Any
     ) -> ExecutionProfile:

@@ -40,6 +40,7 @@ __all__ = [
     "BoundRows",
     "Entry",
     "TextRows",
+    "batch_of_block",
     "bind_rows",
 ]
 
@@ -689,6 +690,18 @@ class BatchStatement(Statement):
         )
 
     __repr__ = __str__
+
+
+def batch_of_block(prepared: PreparedStatement, block: RowsBlock) -> BatchStatement:
+    """Return an unlogged batch of rows that are already bound.
+
+    :param prepared: the statement of all rows.
+    :param block: the rows, at most 65,535.
+    """
+    batch = BatchStatement(BatchType.UNLOGGED)
+    batch._append_rows(BoundRows(prepared, block))
+    batch._count = block.count
+    return batch
 
 
 def _is_lwt(entry: Entry) -> bool:

@@ -7,6 +7,7 @@ import datetime
 import math
 import uuid
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy
@@ -34,7 +35,7 @@ from cassandra.query import (
     PreparedStatement,
     SimpleStatement,
 )
-from cassandra.query.batch import bind_rows
+from cassandra.query.batch import batch_of_block, bind_rows
 from tests.unit.query.test_bound import prepared as people
 
 INSERT = "INSERT INTO t (k, v, x) VALUES (?, ?, ?)"
@@ -275,6 +276,8 @@ class TestCounters:
 
 
 class TestPayload:
+    connection: Any = SimpleNamespace(wire_format=4, version=4)
+
     def request_body(self, batch: BatchStatement) -> BatchBody:
         request_body = BatchBody(batch.batch_type.value, statements(batch))
         request_body.consistency = 1
@@ -285,13 +288,10 @@ class TestPayload:
         statement = prepared()
         request_body = self.request_body(BatchStatement().add_many(statement, [(1,), (2,)]))
 
-        class Connection:
-            wire_format = version = 4
-
-        body_before = request_body.render(Connection())  # type: ignore[arg-type]
+        body_before = request_body.render(self.connection)
         # The statement was prepared again, and the server gave it another ID.
         statement.query_id = b"an"
-        body_after = request_body.render(Connection())  # type: ignore[arg-type]
+        body_after = request_body.render(self.connection)
         # A short with the ID's length, 2, precedes each of the two IDs.
         assert body_before[2].count(b"\x02id") == body_after[2].count(b"\x02an") == 2
         assert (
@@ -312,6 +312,16 @@ class TestPayload:
         monkeypatch.setattr("cassandra.engine.request_bodies.MAX_BODY", 1000)
         with pytest.raises(ValueError, match=r"a batch of 1 that begins with .* at most 1000"):
             self.request_body(BatchStatement().add(prepared(), (1, "x" * 1000)))
+
+    def test_a_batch_of_bound_rows_is_that_of_the_same_rows(self) -> None:
+        """Rows that are already bound make the same request as rows that the batch binds itself."""
+        statement, rows = prepared(), [(1, "a"), (2, "b")]
+        batch = batch_of_block(statement, bind_rows(statement, rows))
+        added = BatchStatement(BatchType.UNLOGGED).add_many(statement, rows)
+        assert len(batch) == len(added) == 2
+        assert batch.routing_key == added.routing_key
+        bodies = [self.request_body(each).render(self.connection) for each in (batch, added)]
+        assert bodies[0] == bodies[1]
 
 
 class TestTables:
