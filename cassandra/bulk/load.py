@@ -59,18 +59,22 @@ import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import aclosing, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cassandra import _threads
 from cassandra._clocks import monotonic
 from cassandra._steps import adrive, drive
-from cassandra.bulk.binding import Binder, Bound, StaticRows, Wave
+from cassandra.bulk.binding import Binder, Bound, Wave
 from cassandra.bulk.checkpoint import Checkpoint, describe_cluster, describe_files
-from cassandra.bulk.chunks import Chunk, Column, Position, Reading
+from cassandra.bulk.chunks import Chunk, Position
+from cassandra.bulk.columns import (
+    Columns,
+    reading_of_names,
+    selection_of_statement,
+    selection_of_table,
+)
 from cassandra.bulk.failed_rows import FailedRows, check_failed_rows, rows_after, size_of
-from cassandra.bulk.fields import check_names, positions_of
-from cassandra.bulk.groups import Keys, Owners
-from cassandra.bulk.indexed_vectors import indexed_vectors
 from cassandra.bulk.load_steps import Pause, Prepare, Requests, Step, Work
 from cassandra.bulk.opened import Pipes
 from cassandra.bulk.options import LoadOptions, load_options
@@ -87,17 +91,15 @@ from cassandra.bulk.retrying import (
 )
 from cassandra.bulk.sources import chunks_of, fields_of_each, files_of, is_file_of, rows_of_columns
 from cassandra.bulk.target import (
-    Plan,
+    Traits,
     check_statement_using,
-    columns_of,
     full_name,
-    order_of_statement,
-    plan_of,
-    positions_in,
+    owners_in,
     static_plan,
     table_of,
+    traits_of,
+    written_table,
 )
-from cassandra.bulk.texts import Formats
 from cassandra.bulk.units import UnitWatch
 from cassandra.bulk.unmapped import UnmappedWatch
 from cassandra.bulk.worker import Worker
@@ -115,7 +117,6 @@ from cassandra.errors import (
 from cassandra.protocol.messages.errors import IsBootstrappingErrorMessage, OverloadedErrorMessage
 from cassandra.query.batch import batch_of_block
 from cassandra.query.bound import BoundStatement
-from cassandra.query.conditional import is_conditional
 from cassandra.query.prepared import PreparedStatement
 
 if TYPE_CHECKING:
@@ -123,7 +124,6 @@ if TYPE_CHECKING:
     from cassandra.bulk.sessions import AsyncSession, BulkSession, Session
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.metadata.schema.tables import TableMetadata
-    from cassandra.protocol.bind import BindPlan
 
 __all__ = ["Load", "aload", "load", "load_options"]
 
@@ -206,16 +206,9 @@ class Load:
         self._chunks: Generator[Chunk, None, None] | None = None
         # The last call that was submitted to the reader thread.
         self._work: Future[Any] | None = None
-        self._plan: Plan | None = None
         self._prepared: Any = None
-        self._is_conditional = False
-        self._is_counter = False
-        self._keys = Keys((), None)
-        self._mapping: dict[str, str] = {}
-        # Column names, in the order in which rows without names have their values.
-        self._source_order: list[str] = []
-        self._columns: list[Column] = []  # the column of each bind marker
-        self._order: list[str] = []  # field names, in the same order as `_source_order`
+        self._traits = Traits(is_idempotent=False, is_counter=False, is_conditional=False)
+        self._columns: Columns | None = None
         self._failed: FailedRows | None = None
         # Rows that an interrupted run of this load has already written to the file of failed rows:
         # `FailedRows` does not write them again.
@@ -265,7 +258,7 @@ class Load:
             )
         count = len(source) if hasattr(source, "__len__") else None
         # A source without files has a single pair: its description and its field names.
-        columns = fields_of_each(source, self._reading(Position(0, 0)))[0][1]
+        columns = fields_of_each(source, reading_of_names(options))[0][1]
         subject["rows"] = {"name": options.checkpoint_name, "count": count, "columns": columns}
         return subject
 
@@ -344,56 +337,46 @@ class Load:
         """Read the field names, prepare the statements, and raise ValueError for a source that does
         not fit the target.
         """
-        options = self._options
+        options, metadata, table = self._options, self._session.cluster.metadata, self._table
         # Read the names in the thread: a pipe may be slow, and must not block an event loop.
-        self._work = reader.submit(fields_of_each, self._source, self._reading(Position(0, 0)))
+        reading = reading_of_names(options, self._pipes)
+        self._work = reader.submit(fields_of_each, self._source, reading)
         fields = yield Work(self._work)
         if isinstance(self._target, PreparedStatement):
-            self._prepared = self._target
-            self._mapping, columns = _mapping_of(options.columns)
-            self._source_order = order_of_statement(
-                self._target, self._mapping, columns, options.ignore
-            )
+            selection = selection_of_statement(self._target, options)
+            prepared = self._target
         else:
-            assert self._table is not None
-            self._plan = self._make_plan(self._table, fields)
-            # Rows without names have their values in the order of the statement's columns.
-            self._source_order = list(self._plan.names)
-            self._prepared = yield Prepare(self._plan.text)
-        self._is_conditional = is_conditional(self._prepared.query_string)
-        self._is_counter = (
-            self._plan.is_counter
-            if self._plan is not None
-            # The types of bind markers do not always tell: a statement may add a constant to a
-            # counter, and then no bind marker has the type counter. So check the option `counters`
-            # first.
-            else options.counters
-            or any(column.type.typename == "counter" for column in self._prepared.column_metadata)
-        )
+            assert table is not None
+            selection = selection_of_table(table, options, fields)
+            assert selection.plan is not None
+            prepared = yield Prepare(selection.plan.text)
+        self._prepared = prepared
+        self._traits = traits_of(prepared, selection.plan, options.counters)
         # Only a prepared statement tells whether its rows may be written twice, so check this now.
         self._check_checkpoint()
-        binder = self._make_binder()
-        reading = self._reading(Position(0, 0))
+        columns = Columns(prepared, selection, written_table(metadata, prepared), options, reading)
+        self._columns = columns
+        binder = columns.binder(
+            options.batch if self._traits.may_be_batched else None,
+            partial(owners_in, metadata, prepared.table_keyspace),
+            is_plain=self._is_plain,
+        )
         # Check the columns of every file now, not when its turn comes in the middle of the load.
-        for source, names in fields:
-            if names is not None:
-                positions_of(names, source, reading)
-        if self._table is not None and self._plan is not None:
+        columns.check_fields(fields)
+        if table is not None and selection.plan is not None:
             # Partitions that only have static columns need a statement without clustering columns.
-            static_text = static_plan(self._table, self._plan, options.using())
+            static_text = static_plan(table, selection.plan, options.using())
             if static_text is not None:
-                binder.static_rows = self._static_rows(self._table, (yield Prepare(static_text)))
+                binder.static_rows = columns.static_rows(table, (yield Prepare(static_text)))
         # Begin where the checkpoint of an earlier run ended.
         state = self._checkpoint.state
         begin = Position(int(state.get("file", 0)), int(state.get("row", 0)))
         self._apply_checkpoint_state(state)
-        reading = self._reading(begin)
+        reading = columns.reading._replace(skip=begin)
         source_chunks = chunks_of(self._source, reading)
-        if isinstance(options.columns, Mapping) and self._table is not None:
-            special_fields = [field for field in self._special_fields if field is not None]
-            unmapped = UnmappedWatch(
-                options.columns, [*options.ignore, *special_fields], self._table
-            )
+        if isinstance(options.columns, Mapping) and table is not None:
+            ignored = [*options.ignore, *options.marker_fields().values()]
+            unmapped = UnmappedWatch(options.columns, ignored, table)
             for _, names in fields:
                 unmapped.look_at_names(names or ())
             source_chunks = unmapped.watch(source_chunks)
@@ -427,184 +410,13 @@ class Load:
         """
         if self._options.checkpoint is None:
             return
-        if self._is_counter:
+        if self._traits.is_counter:
             raise ValueError(COUNTED_TWICE)
-        if not self._is_idempotent:
+        if not self._traits.is_idempotent:
             raise ValueError(
                 "checkpoint needs a statement that may be executed twice, because rows since the "
                 "last checkpoint are: if this one may, set its is_idempotent to True"
             )
-
-    @property
-    def _special_fields(self) -> tuple[str | None, str | None]:
-        """The names of the fields that have the TTL and the write time of each row; each is None if
-        there is no such field.
-        """
-        return self._options.ttl_column, self._options.timestamp_column
-
-    def _make_plan(
-        self, table: TableMetadata, fields: Sequence[tuple[str, list[str] | None]]
-    ) -> Plan:
-        """Make the plan of the load's statement, for the columns of the source."""
-        options = self._options
-        self._mapping, columns = _mapping_of(options.columns)
-        # If all keys of `columns=` are columns of the table, but some of its values are not, the
-        # mapping is probably reversed: it should map fields to columns.
-        if self._mapping and {*self._mapping.values()} <= {*table.columns}:
-            unknown = [name for name in columns if name not in table.columns]
-            if unknown:
-                raise ValueError(
-                    f"columns= maps fields of the source to columns of {table.name}, which has no "
-                    f"column {unknown[0]!r}: write columns={self._mapping!r}"
-                )
-        special_fields = [field for field in self._special_fields if field is not None]
-        if not columns:
-            columns = self._columns_of_source(table, fields, special_fields)
-        return plan_of(
-            table,
-            columns,
-            ttl=options.ttl,
-            ttl_column=options.ttl_column,
-            timestamp=options.timestamp,
-            timestamp_column=options.timestamp_column,
-            counters=options.counters,
-        )
-
-    def _columns_of_source(
-        self,
-        table: TableMetadata,
-        fields: Sequence[tuple[str, list[str] | None]],
-        special_fields: Sequence[str],
-    ) -> list[str]:
-        """Return the columns of the table that at least one file of the source has.
-
-        If no file has any of them, return all columns of the table.
-
-        :param special_fields: the fields with the TTL and the write time of each row.
-        :param fields: for each file (its name, its field names). The field names are None if they
-            are not known before the rows are read.
-        """
-        ignored = self._options.ignore
-        names_in_source: set[str] = set()
-        for source, names in fields:
-            if names is None:  # not known before the rows are read: any column may occur
-                names_in_source.update(table.columns)
-                continue
-            check_names(names, source, (*ignored, *special_fields), None, table)
-            names_in_source.update(names)
-        columns = [
-            name for name in table.columns if name in names_in_source and name not in ignored
-        ]
-        return columns or list(table.columns)
-
-    def _make_binder(self) -> Binder:
-        """Make the binder of the statement, and set the attributes that depend on its columns."""
-        options, prepared = self._options, self._prepared
-        markers = {"[ttl]": options.ttl_column, "[timestamp]": options.timestamp_column}
-        for marker, field in markers.items():
-            if field is not None:
-                self._mapping[marker] = field
-        columns = columns_of(prepared)
-        names = [column.name for column in columns]
-        # Rows without names have their values in the order of `columns=`. The bind markers of a
-        # counter's UPDATE and of a prepared statement may have another order.
-        source_order = self._source_order
-        source_order += [name for name in names if name not in source_order]
-        self._order = [self._mapping.get(name, name) for name in source_order]
-        keyspace = self._session.cluster.metadata.keyspaces.get(prepared.table_keyspace)
-        table = keyspace.tables.get(prepared.table) if keyspace is not None else None
-        # The positions of the clustering columns among the bind markers. None if they are unknown:
-        # then each row is sent alone.
-        clustering_positions: list[int] | None = None
-        key_names: set[str] = {names[index] for index in prepared.routing_key_indexes or ()}
-        # If a name occurs twice (SET a = ? WHERE ... IF a = ?), we cannot tell which bind marker
-        # belongs to the key.
-        if table is not None and len(set(names)) == len(names):
-            clustering_names = [column.name for column in table.clustering_key]
-            if all(name in names for name in clustering_names):
-                clustering_positions = [names.index(name) for name in clustering_names]
-            elif not any(name in names for name in clustering_names):
-                clustering_positions = []  # the statement only writes static columns
-            # Clustering columns must have values even if we do not know their positions.
-            key_names.update(clustering_names)
-        # Without columns=, a file may lack a column that another file has. Columns of the key, and
-        # the fields with TTL and write time, are always needed.
-        allows_missing = self._is_closed
-        self._columns = [
-            column._replace(
-                is_key=column.name in key_names,
-                is_needed=not allows_missing or column.name in key_names or column.name in markers,
-            )
-            for column in columns
-        ]
-        self._keys = Keys(tuple(prepared.routing_key_indexes or ()), clustering_positions)
-        order = positions_in(source_order, names)
-        binder = Binder(
-            prepared, self._columns, self._mapping, order, self._keys, self._batch, self._owners
-        )
-        binder.is_closed = self._is_closed
-        binder.ignored = frozenset(options.ignore)
-        binder.is_dry = options.dry_run
-        binder.is_plain = self._is_plain
-        binder.is_empty_null = "" in Formats(options.null).nulls
-        if table is not None:
-            # Leave encrypted columns out: their bytes are not floats, so their vectors cannot be
-            # checked.
-            names = ["" if column.is_hidden else column.name for column in columns]
-            binder.indexed_vectors = indexed_vectors(table, names)
-        return binder
-
-    def _static_rows(self, table: TableMetadata, prepared: PreparedStatement) -> StaticRows:
-        """Return the second statement of the load, for rows that only have static columns, with the
-        positions of the values that it binds.
-        """
-        names = [column.name for column in self._columns]
-        key_names = {column.name for column in (*table.partition_key, *table.clustering_key)}
-        other_columns = [index for index, name in enumerate(names) if name in table.columns]
-        other_columns = [index for index in other_columns if names[index] not in key_names]
-        return StaticRows(
-            prepared=prepared,
-            positions=[names.index(column.name) for column in prepared.column_metadata],
-            static=[index for index in other_columns if table.columns[names[index]].is_static],
-            clustering=list(self._keys.clustering or ()),
-            regular=[index for index in other_columns if not table.columns[names[index]].is_static],
-        )
-
-    def _plain_binding(self) -> tuple[BindPlan, int] | None:
-        """Return the bind plan for rows of files, and the protocol version; None before the
-        statement is prepared.
-
-        The plan skips the converters of the application (`Session.codecs`), because the fields of
-        files are read as CQL values.
-        """
-        prepared = self._prepared
-        return (prepared.plain_plan, prepared.protocol_version) if prepared else None
-
-    def _reading(self, skip: Position) -> Reading:
-        """Return the options for reading the source. Rows before `skip` are left out."""
-        options = self._options
-        return Reading(
-            format=options.format,
-            columns=self._columns,
-            mapping=self._mapping,
-            formats=Formats(options.null, options.date_format, options.timestamp_format),
-            # Without a header line, the fields of a file are in the order of `columns=`.
-            header=self._order if options.header is False else options.header,
-            delimiter=options.delimiter,
-            quote=options.quote,
-            skip=skip,
-            is_closed=self._is_closed,
-            binding=self._plain_binding(),
-            encoding=options.encoding,
-            ignored=frozenset(options.ignore),
-            pipes=self._pipes,
-        )
-
-    @property
-    def _is_closed(self) -> bool:
-        # Without `columns=`, a field that has no column is an error: its values would be lost
-        # silently.
-        return self._plan is not None and self._options.columns is None
 
     # -- writing -----------------------------------------------------------------------------------
 
@@ -635,21 +447,6 @@ class Load:
                 if groups:
                     yield Pause(self._delay)
 
-    @property
-    def _batch(self) -> str | None:
-        # Servers refuse counters in unlogged batches. Conditional rows (IF) are sent one by one: a
-        # batch has a single outcome for all its rows, and may not span partitions.
-        if self._is_conditional or self._is_counter:
-            return None
-        return self._options.batch
-
-    def _owners(self) -> Owners | None:
-        """Return the map from partitions to replicas, by which rows are grouped; None if the driver
-        does not know the replicas.
-        """
-        routing = self._session.cluster.metadata.routing()
-        return routing.map_of(self._prepared.table_keyspace) if routing is not None else None
-
     def _send(
         self, bound: Bound, wave: Wave, groups: Sequence[Group]
     ) -> Generator[Step, Any, list[Group]]:
@@ -668,7 +465,7 @@ class Load:
             if not success:
                 failed.append((group, result))
                 return
-            is_applied = not self._is_conditional or result.was_applied
+            is_applied = not self._traits.is_conditional or result.was_applied
             if is_applied:
                 written += len(group)
                 self.report.bytes += group.size
@@ -723,7 +520,7 @@ class Load:
             error, (DriverException, TypeError, ValueError)
         ):
             raise error  # this ends the load; see the head of the module
-        if self._is_idempotent:
+        if self._traits.is_idempotent:
             delay = delay_before_retry(error, group.tries)
             if delay is not None:
                 self._delay = max(self._delay, delay)
@@ -751,12 +548,6 @@ class Load:
             message += "; run the load again with the same checkpoint when the servers are back"
         return message
 
-    @property
-    def _is_idempotent(self) -> bool:
-        if self._plan is not None:
-            return self._plan.is_idempotent
-        return bool(self._prepared.is_idempotent) and not self._options.counters
-
     def _statement(self, prepared: PreparedStatement, group: Group) -> Any:
         """Return a bound statement for a single row, or an unlogged batch of several rows."""
         statement: Any
@@ -765,7 +556,7 @@ class Load:
             statement.block = group.block.row(0)
         else:
             statement = batch_of_block(prepared, group.block)
-        statement.is_idempotent = self._is_idempotent
+        statement.is_idempotent = self._traits.is_idempotent
         if self._options.consistency_level is not None:
             statement.consistency_level = self._options.consistency_level
         return statement
@@ -787,12 +578,13 @@ class Load:
                     if self._is_plain
                     else [column.type for column in self._prepared.bind_plan.columns]
                 )
+                assert self._columns is not None
                 self._failed = FailedRows(
                     self._options.failed_rows,
-                    columns=self._columns,
-                    fields=self._order,
-                    mapping=self._mapping,
-                    nulls=Formats(self._options.null).nulls,
+                    columns=self._columns.columns,
+                    fields=self._columns.fields,
+                    mapping=self._columns.reading.mapping,
+                    nulls=self._columns.reading.formats.nulls,
                     types=types,
                     existing=self._failed_in_earlier_runs,
                 )
@@ -868,25 +660,6 @@ def _message_of(error: Exception) -> str:
     """
     is_ours = isinstance(error, (ValueError, OSError, DriverException)) and str(error)
     return str(error) if is_ours else f"{type(error).__name__}: {error}"
-
-
-def _mapping_of(
-    columns: Mapping[str, str] | Sequence[str] | None,
-) -> tuple[dict[str, str], list[str]]:
-    """Return (field names by column name, column names) for the option ``columns``.
-
-    Both are empty for None. The first is empty for a list: fields then have the columns' names.
-    """
-    if columns is None:
-        return {}, []
-    if isinstance(columns, str):
-        raise TypeError(f"columns is a list of names, or a dict of column by field: {columns!r}")
-    if isinstance(columns, Mapping):
-        fields = {column: field for field, column in columns.items()}
-        if len(fields) < len(columns):
-            raise ValueError(f"columns names one column twice: {dict(columns)}")
-        return fields, list(fields)
-    return {}, list(columns)
 
 
 # -- the blocking and the asyncio API --------------------------------------------------------------

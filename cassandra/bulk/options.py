@@ -144,6 +144,18 @@ class LoadOptions:
             "TIMESTAMP": (self.timestamp, self.timestamp_column),
         }
 
+    def marker_fields(self) -> dict[str, str]:
+        """Return the fields with the TTL and the write time of each row, by the names that servers
+        give to their bind markers: ``[ttl]`` and ``[timestamp]``.
+
+        A field whose option is not set is left out.
+        """
+        return {
+            f"[{clause.lower()}]": field
+            for clause, (_, field) in self.using().items()
+            if field is not None
+        }
+
     def subject_options(self) -> dict[str, Any]:
         """Return the options that belong to the subject of a checkpoint, as JSON values.
 

@@ -11,23 +11,29 @@ from cassandra._habits import stack_level
 from cassandra._misspelt import nearest
 from cassandra.bulk.chunks import Column
 from cassandra.protocol.encrypted import is_encrypted
+from cassandra.query.conditional import is_conditional
 from cassandra.query.prepared import PreparedStatement
 from cassandra.util.cql_text import protect_name
 
 if TYPE_CHECKING:
+    from cassandra.bulk.groups import Owners
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.schema.tables import TableMetadata
 
 __all__ = [
     "Plan",
+    "Traits",
     "check_statement_using",
     "columns_of",
     "full_name",
     "order_of_statement",
+    "owners_in",
     "plan_of",
     "positions_in",
     "static_plan",
     "table_of",
+    "traits_of",
+    "written_table",
 ]
 
 
@@ -45,6 +51,47 @@ class Plan(NamedTuple):
     names: tuple[str, ...]
     is_idempotent: bool
     is_counter: bool
+
+
+class Traits(NamedTuple):
+    """What the rows of a prepared statement allow.
+
+    :param is_idempotent: True if a request may be executed twice.
+    :param is_counter: True if the statement changes counters.
+    :param is_conditional: True if the statement has a condition (IF), so a row may not be applied.
+    """
+
+    is_idempotent: bool
+    is_counter: bool
+    is_conditional: bool
+
+    @property
+    def may_be_batched(self) -> bool:
+        """True if several rows may be sent in an unlogged batch.
+
+        Servers refuse counters in these batches. Conditional rows are sent one by one: a batch has
+        a single outcome for all its rows, and may not span partitions.
+        """
+        return not (self.is_conditional or self.is_counter)
+
+
+def traits_of(prepared: PreparedStatement, plan: Plan | None, counters: bool) -> Traits:
+    """Return the traits of a load's statement.
+
+    :param prepared: the statement.
+    :param plan: the plan from which it was prepared; None if the application has prepared it.
+    :param counters: the option `counters`.
+    """
+    conditional = is_conditional(prepared.query_string)
+    if plan is not None:
+        return Traits(plan.is_idempotent, plan.is_counter, conditional)
+    return Traits(
+        bool(prepared.is_idempotent) and not counters,
+        # The types of bind markers do not always tell: a statement may add a constant to a counter,
+        # and then no bind marker has the type counter. So check the option `counters` first.
+        counters or any(column.type.typename == "counter" for column in prepared.column_metadata),
+        conditional,
+    )
 
 
 def table_of(metadata: Metadata, name: str, keyspace: str | None, with_views: bool = False) -> Any:
@@ -93,6 +140,27 @@ def table_of(metadata: Metadata, name: str, keyspace: str | None, with_views: bo
             f"{_similar_name_hint(name, keyspace_metadata.tables)}"
         )
     return table
+
+
+def written_table(metadata: Metadata, prepared: PreparedStatement) -> TableMetadata | None:
+    """Return the metadata of the table that a statement writes; None if it is unknown.
+
+    :param metadata: the cluster's metadata.
+    :param prepared: the statement.
+    """
+    keyspace = metadata.keyspaces.get(prepared.table_keyspace or "")
+    return keyspace.tables.get(prepared.table) if keyspace is not None else None
+
+
+def owners_in(metadata: Metadata, keyspace: str | None) -> Owners | None:
+    """Return the map from partitions to replicas, by which rows are grouped; None if the driver
+    does not know the replicas.
+
+    :param metadata: the cluster's metadata.
+    :param keyspace: the keyspace of the table; None if it is unknown.
+    """
+    routing = metadata.routing()
+    return routing.map_of(keyspace) if routing is not None and keyspace is not None else None
 
 
 def _similar_name_hint(name: str, names: Iterable[str]) -> str:

@@ -37,6 +37,14 @@ def test_wrong_values_of_options_are_refused(
         load_options(options)
 
 
+def test_fields_of_bind_markers_that_are_no_columns() -> None:
+    """TTL and write time of each row come from fields with the names in the options."""
+    assert LoadOptions().marker_fields() == {}
+    options = LoadOptions(ttl=5, timestamp_column="at")
+    assert options.marker_fields() == {"[timestamp]": "at"}
+    assert LoadOptions(ttl_column="life").marker_fields() == {"[ttl]": "life"}
+
+
 def test_options_that_change_rows_are_json() -> None:
     options = LoadOptions(columns={"a": "b"}, null=("", "x"), encoding="UTF8").subject_options()
     assert json.loads(json.dumps(options))["columns"] == {"a": "b"}

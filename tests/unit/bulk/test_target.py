@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from cassandra.bulk.target import plan_of, positions_in, static_plan, table_of
+from cassandra.bulk.target import (
+    owners_in,
+    plan_of,
+    positions_in,
+    static_plan,
+    table_of,
+    traits_of,
+    written_table,
+)
 from cassandra.metadata import ColumnMetadata, KeyspaceMetadata, TableMetadata
 
 NOTHING: dict[str, Any] = {
@@ -115,6 +123,50 @@ def test_counters_of_a_table_without_counters() -> None:
     """If the table has no counters, the option `counters` causes a warning."""
     with pytest.warns(RuntimeWarning, match=r"counters=True has no effect: .* ks\.Orders"):
         assert text(ORDERS, "customer", "placed", "total", counters=True).startswith("INSERT")
+
+
+def test_traits_of_a_statement_that_the_application_has_prepared() -> None:
+    def traits(text: str, type_name: str = "int", counters: bool = False) -> tuple[bool, ...]:
+        column = SimpleNamespace(type=SimpleNamespace(typename=type_name))
+        prepared: Any = SimpleNamespace(
+            query_string=text, is_idempotent=True, column_metadata=[column]
+        )
+        statement_traits = traits_of(prepared, None, counters)
+        return *statement_traits, statement_traits.may_be_batched
+
+    # The traits: is_idempotent, is_counter, is_conditional, may_be_batched.
+    assert traits("INSERT INTO t (k) VALUES (?)") == (True, False, False, True)
+    assert traits("INSERT INTO t (k) VALUES (?) IF NOT EXISTS") == (True, False, True, False)
+    update = "UPDATE t SET n = n + ?"
+    assert traits(update, "counter") == (True, True, False, False)
+    # This statement adds a constant, so no bind marker shows that it changes a counter.
+    update = "UPDATE t SET n = n + 1 WHERE k = ?"
+    assert traits(update, counters=True) == (False, True, False, False)
+
+
+def test_traits_of_a_plan() -> None:
+    """A plan knows the effect of its statement, whatever the prepared statement says."""
+    prepared: Any = SimpleNamespace(query_string="INSERT", is_idempotent=False)
+    plan = plan_of(ORDERS, (), **NOTHING)
+    assert traits_of(prepared, plan, counters=False) == (True, False, False)
+
+
+def test_the_table_and_the_replicas_of_a_statement_may_be_unknown() -> None:
+    keyspace = SimpleNamespace(tables={"Orders": ORDERS})
+    owners_of_ks: Any = object()
+    routing = SimpleNamespace(map_of={"ks": owners_of_ks}.get)
+    metadata: Any = SimpleNamespace(keyspaces={"ks": keyspace}, routing=lambda: routing)
+    for keyspace_name, table_name, table, owners in (
+        ("ks", "Orders", ORDERS, owners_of_ks),
+        ("ks", "other", None, owners_of_ks),
+        ("other", "Orders", None, None),
+        (None, None, None, None),
+    ):
+        prepared: Any = SimpleNamespace(table_keyspace=keyspace_name, table=table_name)
+        assert written_table(metadata, prepared) is table
+        assert owners_in(metadata, keyspace_name) is owners
+    metadata.routing = lambda: None
+    assert owners_in(metadata, "ks") is None
 
 
 def test_positions_of_bind_markers_in_rows_without_names() -> None:

@@ -1,0 +1,313 @@
+"""The columns of a load: which field of the source goes to which bind marker of the statement.
+
+A load first reads the field names of its source. They decide which columns it writes, and so which
+statement it prepares (`Selection`). The prepared statement then decides how rows are read and bound
+(`Columns`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from cassandra.bulk.binding import Binder, StaticRows
+from cassandra.bulk.chunks import Column, Reading
+from cassandra.bulk.fields import check_names, positions_of
+from cassandra.bulk.groups import Keys, Owners
+from cassandra.bulk.indexed_vectors import indexed_vectors
+from cassandra.bulk.options import LoadOptions
+from cassandra.bulk.target import Plan, columns_of, order_of_statement, plan_of, positions_in
+from cassandra.bulk.texts import Formats
+
+if TYPE_CHECKING:
+    from cassandra.bulk.opened import Pipes
+    from cassandra.metadata.schema.tables import TableMetadata
+    from cassandra.query.prepared import PreparedStatement
+
+__all__ = [
+    "Columns",
+    "FieldsOfEach",
+    "Selection",
+    "reading_of_names",
+    "selection_of_statement",
+    "selection_of_table",
+]
+
+# For each file of a source, its name and its field names: see `fields_of_each`.
+FieldsOfEach = Sequence[tuple[str, list[str] | None]]
+
+
+class Selection(NamedTuple):
+    """The columns that a load writes, before its statement is prepared.
+
+    :param plan: the statement to prepare; None if the target is a prepared statement.
+    :param mapping: field names by column name. A column that is not in it has the name of its
+        field.
+    :param source_order: column names, in the order in which rows without names have their values.
+    :param is_closed: True if a field that has no column is an error, because its values would be
+        lost silently.
+    """
+
+    plan: Plan | None
+    mapping: Mapping[str, str]
+    source_order: Sequence[str]
+    is_closed: bool
+
+
+def selection_of_statement(prepared: PreparedStatement, options: LoadOptions) -> Selection:
+    """Return the columns of a load whose target is a prepared statement.
+
+    :param prepared: the statement.
+    :param options: the options of the load.
+    :raises ValueError: if `columns` or `ignore` do not fit the bind markers of the statement.
+    """
+    mapping, columns = _mapping_of(options.columns)
+    source_order = order_of_statement(prepared, mapping, columns, options.ignore)
+    return Selection(None, mapping, source_order, is_closed=False)
+
+
+def selection_of_table(
+    table: TableMetadata, options: LoadOptions, fields: FieldsOfEach
+) -> Selection:
+    """Return the columns of a load whose target is a table, and the plan of its statement.
+
+    :param table: the metadata of the table.
+    :param options: the options of the load.
+    :param fields: the field names of each file of the source.
+    :raises ValueError: if the table lacks a column, if a field has no column, or if the columns
+        cannot be written: see `plan_of`.
+    """
+    mapping, columns = _mapping_of(options.columns)
+    # If all keys of `columns=` are columns of the table, but some of its values are not, the
+    # mapping is probably reversed: it should map fields to columns.
+    if mapping and {*mapping.values()} <= {*table.columns}:
+        unknown = [name for name in columns if name not in table.columns]
+        if unknown:
+            raise ValueError(
+                f"columns= maps fields of the source to columns of {table.name}, which has no "
+                f"column {unknown[0]!r}: write columns={mapping!r}"
+            )
+    plan = plan_of(
+        table,
+        columns or _columns_of_source(table, options, fields),
+        ttl=options.ttl,
+        ttl_column=options.ttl_column,
+        timestamp=options.timestamp,
+        timestamp_column=options.timestamp_column,
+        counters=options.counters,
+    )
+    # Rows without names have their values in the order of the statement's columns. With `columns=`,
+    # fields without a column are left out on purpose.
+    return Selection(plan, mapping, plan.names, is_closed=options.columns is None)
+
+
+def _columns_of_source(
+    table: TableMetadata, options: LoadOptions, fields: FieldsOfEach
+) -> list[str]:
+    """Return the columns of the table that at least one file of the source has.
+
+    If no file has any of them, return all columns of the table.
+
+    :param fields: for each file (its name, its field names). The field names are None if they are
+        not known before the rows are read.
+    """
+    not_columns = (*options.ignore, *options.marker_fields().values())
+    names_in_source: set[str] = set()
+    for source, names in fields:
+        if names is None:  # not known before the rows are read: any column may occur
+            names_in_source.update(table.columns)
+            continue
+        check_names(names, source, not_columns, None, table)
+        names_in_source.update(names)
+    columns = [
+        name for name in table.columns if name in names_in_source and name not in options.ignore
+    ]
+    return columns or list(table.columns)
+
+
+def _mapping_of(
+    columns: Mapping[str, str] | Sequence[str] | None,
+) -> tuple[dict[str, str], list[str]]:
+    """Return (field names by column name, column names) for the option ``columns``.
+
+    Both are empty for None. The first is empty for a list: fields then have the columns' names.
+    """
+    if columns is None:
+        return {}, []
+    if isinstance(columns, str):
+        raise TypeError(f"columns is a list of names, or a dict of column by field: {columns!r}")
+    if isinstance(columns, Mapping):
+        fields = {column: field for field, column in columns.items()}
+        if len(fields) < len(columns):
+            raise ValueError(f"columns names one column twice: {dict(columns)}")
+        return fields, list(fields)
+    return {}, list(columns)
+
+
+def reading_of_names(options: LoadOptions, pipes: Pipes | None = None) -> Reading:
+    """Return the options for reading the field names of a source, before its columns are known.
+
+    :param options: the options of the load.
+    :param pipes: the open files of the load that can be read only once; None for a source without
+        files.
+    """
+    return Reading(
+        format=options.format,
+        columns=(),
+        mapping={},
+        formats=Formats(options.null, options.date_format, options.timestamp_format),
+        header=[] if options.header is False else options.header,
+        delimiter=options.delimiter,
+        quote=options.quote,
+        encoding=options.encoding,
+        ignored=frozenset(options.ignore),
+        pipes=pipes,
+    )
+
+
+class Columns:
+    """Decides which field of the source goes to which bind marker of the load's statement, and
+    makes the `Binder`.
+
+    The attribute `reading` has the options for reading the source from its beginning, with the
+    columns and the mapping. `fields` has the field names in the order in which rows without names
+    have their values. `keys` has the positions of the primary key among the bind markers.
+
+    :param prepared: the statement.
+    :param selection: the columns that are written.
+    :param table: the metadata of the table that the statement writes; None if it is unknown.
+    :param options: the options of the load.
+    :param reading: the options with which the field names were read.
+    """
+
+    def __init__(
+        self,
+        prepared: PreparedStatement,
+        selection: Selection,
+        table: TableMetadata | None,
+        options: LoadOptions,
+        reading: Reading,
+    ) -> None:
+        self._prepared = prepared
+        self._table = table
+        self._options = options
+        columns = columns_of(prepared)
+        names = [column.name for column in columns]
+        marker_fields = options.marker_fields()
+        mapping = {**selection.mapping, **marker_fields}
+        # Rows without names have their values in the order of `columns=`. The bind markers of a
+        # counter's UPDATE and of a prepared statement may have another order.
+        source_order = list(selection.source_order)
+        source_order += [name for name in names if name not in source_order]
+        self.fields = [mapping.get(name, name) for name in source_order]
+        self._positions = positions_in(source_order, names)
+        self.keys, key_names = _keys_of(prepared, names, table)
+        # Without columns=, a file may lack a column that another file has. Columns of the key, and
+        # the fields with TTL and write time, are always needed.
+        needed = {*key_names, *marker_fields}
+        self.reading = reading._replace(
+            columns=[
+                column._replace(
+                    is_key=column.name in key_names,
+                    is_needed=not selection.is_closed or column.name in needed,
+                )
+                for column in columns
+            ],
+            mapping=mapping,
+            # Without a header line, the fields of a file are in the order of `columns=`.
+            header=self.fields if options.header is False else options.header,
+            is_closed=selection.is_closed,
+            # The plan skips the converters of the application (`Session.codecs`), because the
+            # fields of files are read as CQL values.
+            binding=(prepared.plain_plan, prepared.protocol_version),
+        )
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """The column of each bind marker."""
+        return self.reading.columns
+
+    def check_fields(self, fields: FieldsOfEach) -> None:
+        """Raise ValueError if the fields of a file do not fit the columns.
+
+        :param fields: the field names of each file of the source.
+        """
+        for source, names in fields:
+            if names is not None:
+                positions_of(names, source, self.reading)
+
+    def binder(
+        self, batch: str | None, owners: Callable[[], Owners | None], *, is_plain: bool = False
+    ) -> Binder:
+        """Return the object that binds the rows.
+
+        :param batch: how rows are grouped into batches: see `LoadOptions`.
+        :param owners: returns the map from partitions to replicas; None if replicas are unknown.
+        :param is_plain: True if the application's rows are bound without converters.
+        """
+        reading = self.reading
+        binder = Binder(
+            self._prepared,
+            reading.columns,
+            reading.mapping,
+            self._positions,
+            self.keys,
+            batch,
+            owners,
+        )
+        binder.is_closed = reading.is_closed
+        binder.ignored = reading.ignored
+        binder.is_dry = self._options.dry_run
+        binder.is_plain = is_plain
+        binder.is_empty_null = "" in reading.formats.nulls
+        if self._table is not None:
+            # Leave encrypted columns out: their bytes are not floats, so their vectors cannot be
+            # checked.
+            names = ["" if column.is_hidden else column.name for column in reading.columns]
+            binder.indexed_vectors = indexed_vectors(self._table, names)
+        return binder
+
+    def static_rows(self, table: TableMetadata, prepared: PreparedStatement) -> StaticRows:
+        """Return the second statement of the load, for rows that only have static columns, with the
+        positions of the values that it binds.
+
+        :param table: the target of the load.
+        :param prepared: the statement: see `static_plan`.
+        """
+        names = [column.name for column in self.columns]
+        key_names = {column.name for column in (*table.partition_key, *table.clustering_key)}
+        other_columns = [index for index, name in enumerate(names) if name in table.columns]
+        other_columns = [index for index in other_columns if names[index] not in key_names]
+        return StaticRows(
+            prepared=prepared,
+            positions=[names.index(column.name) for column in prepared.column_metadata],
+            static=[index for index in other_columns if table.columns[names[index]].is_static],
+            clustering=list(self.keys.clustering or ()),
+            regular=[index for index in other_columns if not table.columns[names[index]].is_static],
+        )
+
+
+def _keys_of(
+    prepared: PreparedStatement, names: Sequence[str], table: TableMetadata | None
+) -> tuple[Keys, set[str]]:
+    """Return the positions of the primary key among the bind markers, and the names of those of its
+    columns that must have values.
+
+    :param names: the names of the bind markers.
+    """
+    partition_positions = tuple(prepared.routing_key_indexes or ())
+    key_names = {names[index] for index in partition_positions}
+    # The positions of the clustering columns among the bind markers. None if they are unknown: then
+    # each row is sent alone.
+    clustering_positions: list[int] | None = None
+    # If a name occurs twice (SET a = ? WHERE ... IF a = ?), we cannot tell which bind marker
+    # belongs to the key.
+    if table is not None and len(set(names)) == len(names):
+        clustering_names = [column.name for column in table.clustering_key]
+        if all(name in names for name in clustering_names):
+            clustering_positions = [names.index(name) for name in clustering_names]
+        elif not any(name in names for name in clustering_names):
+            clustering_positions = []  # the statement only writes static columns
+        # Clustering columns must have values even if we do not know their positions.
+        key_names.update(clustering_names)
+    return Keys(partition_positions, clustering_positions), key_names

@@ -1,0 +1,170 @@
+"""The columns of a load follow from the field names of the source, the target and the options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from cassandra.bulk.chunks import Chunk, Position
+from cassandra.bulk.columns import (
+    Columns,
+    Selection,
+    reading_of_names,
+    selection_of_statement,
+    selection_of_table,
+)
+from cassandra.bulk.groups import Keys
+from cassandra.bulk.options import LoadOptions
+from cassandra.cqltypes.parse import lookup_cqltype
+from cassandra.metadata import ColumnMetadata, TableMetadata
+from cassandra.protocol.column_specs import ColumnMetadata as MarkerMetadata
+from cassandra.query import PreparedStatement
+
+
+def table_metadata(**types: str) -> TableMetadata:
+    """Return a table with the partition key `p` and the clustering column `c`. Columns whose names
+    begin with s are static.
+    """
+    metadata = TableMetadata("ks", "t")
+    for name, type_name in types.items():
+        metadata.columns[name] = ColumnMetadata(
+            metadata, name, type_name, is_static=name.startswith("s")
+        )
+    metadata.partition_key = [metadata.columns["p"]]
+    metadata.clustering_key = [metadata.columns["c"]]
+    return metadata
+
+
+TABLE = table_metadata(p="int", c="int", s="text", r="text")
+COUNTERS = table_metadata(p="int", c="int", hits="counter")
+
+
+def prepared(*markers: str, key: Sequence[int] = (0,)) -> PreparedStatement:
+    """Return a statement with bind markers of these names, all of type int."""
+    metadata = [MarkerMetadata("ks", "t", name, lookup_cqltype("int")) for name in markers]
+    return PreparedStatement(metadata, b"id", key, "INSERT", "ks", 5, None, None)
+
+
+def columns_of_table(
+    *markers: str, table: TableMetadata | None = TABLE, key: Sequence[int] = (0,), **options: Any
+) -> Columns:
+    """Return the columns of a load into `TABLE`, whose statement has these bind markers."""
+    load_options = LoadOptions(**options)
+    selection = selection_of_table(table or TABLE, load_options, [("a.csv", None)])
+    reading = reading_of_names(load_options)
+    return Columns(prepared(*markers, key=key), selection, table, load_options, reading)
+
+
+# -- the selection ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "options", "columns"),
+    [
+        ([["r", "c", "p"]], {}, ["p", "c", "r"]),
+        ([["p", "c"], ["p", "c", "r"]], {}, ["p", "c", "r"]),
+        ([["p", "c", "r"]], {"ignore": ["r"]}, ["p", "c"]),
+        ([["p", "c", "life"]], {"ttl_column": "life"}, ["p", "c"]),
+        ([["p", "c"], None], {}, ["p", "c", "s", "r"]),  # rows of the second source may have any
+        ([["x"]], {"ignore": ["x"]}, ["p", "c", "s", "r"]),
+        ([["x"]], {"columns": ["r", "c", "p"]}, ["r", "c", "p"]),
+        ([["x"]], {"columns": {"x": "r", "p": "p", "c": "c"}}, ["r", "p", "c"]),
+    ],
+)
+def test_a_load_writes_the_columns_of_its_source_or_the_selected_ones(
+    fields: list[list[str] | None], options: dict[str, Any], columns: list[str]
+) -> None:
+    sources = [(f"{number}.csv", names) for number, names in enumerate(fields)]
+    selection = selection_of_table(TABLE, LoadOptions(**options), sources)
+    assert [*selection.source_order] == columns
+    assert selection.plan is not None
+    assert ", ".join(columns) in selection.plan.text
+    # With `columns=`, other fields are left out on purpose.
+    assert selection.is_closed == ("columns" not in options)
+
+
+def test_columns_that_do_not_fit_the_table_are_refused() -> None:
+    for options, message in (
+        ({"columns": {"p": "x", "c": "y"}}, r"write columns=\{'x': 'p', 'y': 'c'\}"),
+        ({"columns": {"x": "p", "y": "p"}}, "columns names one column twice"),
+        ({"columns": ["x"]}, "has no column 'x'"),
+        ({}, "the source has a column 'x'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            selection_of_table(TABLE, LoadOptions(**options), [("a.csv", ["p", "x"])])
+
+
+def test_a_mapping_renames_fields_of_a_prepared_statement() -> None:
+    """The fields that the mapping does not name keep their names and places."""
+    options = LoadOptions(columns={"key": "p"}, header=False)
+    selection = selection_of_statement(prepared("p", "c"), options)
+    assert selection == Selection(None, {"p": "key"}, ["p", "c"], is_closed=False)
+
+
+# -- reading and binding ---------------------------------------------------------------------------
+
+
+def test_fields_are_in_the_order_of_the_source() -> None:
+    """The UPDATE of a counter binds the counter first, but rows without names have it where
+    `columns=` has it.
+    """
+    columns = columns_of_table(
+        *("hits", "p", "c"), table=COUNTERS, key=(1,), counters=True, columns=["c", "p", "hits"]
+    )
+    assert columns.fields == ["c", "p", "hits"]
+    assert columns.keys == Keys((1,), [2])
+    rows = [(2, 1, 5)]
+    binder = columns.binder(None, lambda: None)
+    bound = binder.bind_next(iter([Chunk(rows, 1, None, 0, None, Position(0, 1), None)]))
+    assert bound is not None
+    ((group,),) = [wave.groups for wave in bound.waves]
+    assert group.block.row(0).values() == [bytes([0, 0, 0, number]) for number in (5, 1, 2)]
+
+
+def test_a_field_has_the_time_to_live_of_each_row() -> None:
+    columns = columns_of_table("p", "c", "[ttl]", ttl_column="life", header=False)
+    assert columns.reading.mapping == {"[ttl]": "life"}
+    # Rows without names have the time to live behind the table's columns.
+    assert columns.fields == ["p", "c", "s", "r", "life"]
+    assert columns.reading.header == columns.fields
+    # A file may lack the column `r` if another file has it, but not the time to live.
+    assert [column.name for column in columns.columns if column.is_needed] == ["p", "c", "[ttl]"]
+
+
+def test_columns_of_the_key_are_needed() -> None:
+    columns = columns_of_table("p", "c", "r")
+    assert [(column.is_key, column.is_needed) for column in columns.columns] == [
+        (True, True),
+        (True, True),
+        (False, False),
+    ]
+    columns.check_fields([("a.csv", ["p", "c"]), ("b.csv", None)])
+    with pytest.raises(ValueError, match=r"b\.csv"):
+        columns.check_fields([("a.csv", ["p", "c"]), ("b.csv", ["p", "r"])])
+    # With `columns=`, each file must have all of the columns.
+    selected = columns_of_table("p", "c", "r", columns=["p", "c", "r"])
+    assert [column.is_needed for column in selected.columns] == [True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("markers", "table", "clustering"),
+    [
+        (("p", "r", "c"), TABLE, [2]),
+        (("p", "s"), TABLE, []),  # only static columns
+        (("p", "r", "c", "r"), TABLE, None),  # the statement binds a name twice
+        (("p", "c"), None, None),  # the metadata lacks the table
+    ],
+)
+def test_the_clustering_columns_are_unknown_for_some_statements(
+    markers: tuple[str, ...], table: TableMetadata | None, clustering: list[int] | None
+) -> None:
+    assert columns_of_table(*markers, table=table).keys == Keys((0,), clustering)
+
+
+def test_rows_with_only_static_columns_have_a_statement_of_their_own() -> None:
+    columns = columns_of_table("p", "c", "s", "r")
+    statement = prepared("p", "s")
+    static_rows = columns.static_rows(TABLE, statement)
+    assert static_rows == (statement, [0, 2], [2], [1], [3])
