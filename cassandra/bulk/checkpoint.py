@@ -92,8 +92,8 @@ def describe_files(paths: Iterable[str]) -> list[dict[str, Any]]:
 class Checkpoint:
     """A small JSON file that is replaced atomically, so it is never half written.
 
-    The attribute `state` has the keyword arguments of the last `save` of an earlier run. It is {}
-    if no earlier run has saved anything.
+    The attribute `path` is the file; None if nothing is saved. `state` has the keyword arguments of
+    the last `save` of an earlier run. It is {} if no earlier run has saved anything.
 
     :param path: the file; None saves nothing.
     :param subject: what the checkpoint belongs to, as JSON values.
@@ -112,20 +112,20 @@ class Checkpoint:
         restart: bool = False,
         is_read_only: bool = False,
     ) -> None:
-        self._path = Path(path) if path is not None else None
+        self.path = Path(path) if path is not None else None
         # Convert the subject to JSON and back, so that it compares equal to one that is read from a
         # file: tuples become lists.
         self._subject: dict[str, Any] = json.loads(json.dumps(subject))
         self._is_read_only = is_read_only
         self.state: dict[str, Any] = {}
-        if self._path is None or not self._path.exists():
+        if self.path is None or not self.path.exists():
             return
         # An empty file is not a valid checkpoint, but `restart` may replace it, because nothing is
         # lost.
-        if restart and not self._path.stat().st_size:
+        if restart and not self.path.stat().st_size:
             return
         try:
-            content = json.loads(self._path.read_text(encoding="utf-8"))
+            content = json.loads(self.path.read_text(encoding="utf-8"))
             version, subject_in_file, state = (
                 content["version"],
                 content["subject"],
@@ -136,12 +136,12 @@ class Checkpoint:
         except (ValueError, KeyError, TypeError) as error:
             # Refuse the file even with `restart`: it may be another file of the application, which
             # a checkpoint must not replace.
-            raise ValueError(f"{self._path} is not a checkpoint: {error!r}") from error
+            raise ValueError(f"{self.path} is not a checkpoint: {error!r}") from error
         if restart:
             return
         if version != _VERSION:
             raise ValueError(
-                f"{self._path} is a checkpoint of another version, {version}, which does not say "
+                f"{self.path} is a checkpoint of another version, {version}, which does not say "
                 f"enough of what it belongs to{self._restart_hint}"
             )
         expected = dict(self._subject)
@@ -154,8 +154,7 @@ class Checkpoint:
         if subject_in_file != expected:
             difference = _difference(subject_in_file, expected)
             raise ValueError(
-                f"{self._path} is the checkpoint of something else: "
-                f"{difference}{self._restart_hint}"
+                f"{self.path} is the checkpoint of something else: {difference}{self._restart_hint}"
             )
         self.state = state
 
@@ -168,14 +167,14 @@ class Checkpoint:
 
         :param state: JSON values that say where the next run should begin.
         """
-        if self._path is None or self._is_read_only:
+        if self.path is None or self._is_read_only:
             return
-        write_json(self._path, {"version": _VERSION, "subject": self._subject, "state": state})
+        write_json(self.path, {"version": _VERSION, "subject": self._subject, "state": state})
 
     def remove(self) -> None:
         """Delete the file, because all work is done."""
-        if self._path is not None and not self._is_read_only:
-            self._path.unlink(missing_ok=True)
+        if self.path is not None and not self._is_read_only:
+            self.path.unlink(missing_ok=True)
 
 
 def _is_same_cluster(recorded: Any, ours: Any) -> bool:

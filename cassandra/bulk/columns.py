@@ -8,7 +8,7 @@ statement it prepares (`Selection`). The prepared statement then decides how row
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra.bulk.binding import Binder, StaticRows
 from cassandra.bulk.chunks import Column, Reading
@@ -38,9 +38,8 @@ FieldsOfEach = Sequence[tuple[str, list[str] | None]]
 
 
 class Selection(NamedTuple):
-    """The columns that a load writes, before its statement is prepared.
+    """The columns that a load writes, as far as they are known without its prepared statement.
 
-    :param plan: the statement to prepare; None if the target is a prepared statement.
     :param mapping: field names by column name. A column that is not in it has the name of its
         field.
     :param source_order: column names, in the order in which rows without names have their values.
@@ -48,7 +47,6 @@ class Selection(NamedTuple):
         lost silently.
     """
 
-    plan: Plan | None
     mapping: Mapping[str, str]
     source_order: Sequence[str]
     is_closed: bool
@@ -63,13 +61,13 @@ def selection_of_statement(prepared: PreparedStatement, options: LoadOptions) ->
     """
     mapping, columns = _mapping_of(options.columns)
     source_order = order_of_statement(prepared, mapping, columns, options.ignore)
-    return Selection(None, mapping, source_order, is_closed=False)
+    return Selection(mapping, source_order, is_closed=False)
 
 
 def selection_of_table(
     table: TableMetadata, options: LoadOptions, fields: FieldsOfEach
-) -> Selection:
-    """Return the columns of a load whose target is a table, and the plan of its statement.
+) -> tuple[Plan, Selection]:
+    """Return the plan of the statement of a load whose target is a table, and its columns.
 
     :param table: the metadata of the table.
     :param options: the options of the load.
@@ -98,7 +96,7 @@ def selection_of_table(
     )
     # Rows without names have their values in the order of the statement's columns. With `columns=`,
     # fields without a column are left out on purpose.
-    return Selection(plan, mapping, plan.names, is_closed=options.columns is None)
+    return plan, Selection(mapping, plan.names, is_closed=options.columns is None)
 
 
 def _columns_of_source(
@@ -178,6 +176,7 @@ class Columns:
     :param table: the metadata of the table that the statement writes; None if it is unknown.
     :param options: the options of the load.
     :param reading: the options with which the field names were read.
+    :param is_plain: True if the application's rows are bound without converters.
     """
 
     def __init__(
@@ -187,10 +186,12 @@ class Columns:
         table: TableMetadata | None,
         options: LoadOptions,
         reading: Reading,
+        is_plain: bool = False,
     ) -> None:
         self._prepared = prepared
         self._table = table
         self._options = options
+        self._is_plain = is_plain
         columns = columns_of(prepared)
         names = [column.name for column in columns]
         marker_fields = options.marker_fields()
@@ -227,6 +228,15 @@ class Columns:
         """The column of each bind marker."""
         return self.reading.columns
 
+    @property
+    def bound_types(self) -> list[Any] | None:
+        """The types by which the application's values are bound, which may apply its converters;
+        None for plain rows, which are bound by the types of the columns.
+        """
+        if self._is_plain:
+            return None
+        return [column.type for column in self._prepared.bind_plan.columns]
+
     def check_fields(self, fields: FieldsOfEach) -> None:
         """Raise ValueError if the fields of a file do not fit the columns.
 
@@ -236,14 +246,11 @@ class Columns:
             if names is not None:
                 positions_of(names, source, self.reading)
 
-    def binder(
-        self, batch: str | None, owners: Callable[[], Owners | None], *, is_plain: bool = False
-    ) -> Binder:
+    def binder(self, batch: str | None, owners: Callable[[], Owners | None]) -> Binder:
         """Return the object that binds the rows.
 
         :param batch: how rows are grouped into batches: see `LoadOptions`.
         :param owners: returns the map from partitions to replicas; None if replicas are unknown.
-        :param is_plain: True if the application's rows are bound without converters.
         """
         reading = self.reading
         binder = Binder(
@@ -258,7 +265,7 @@ class Columns:
         binder.is_closed = reading.is_closed
         binder.ignored = reading.ignored
         binder.is_dry = self._options.dry_run
-        binder.is_plain = is_plain
+        binder.is_plain = self._is_plain
         binder.is_empty_null = "" in reading.formats.nulls
         if self._table is not None:
             # Leave encrypted columns out: their bytes are not floats, so their vectors cannot be

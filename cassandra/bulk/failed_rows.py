@@ -49,8 +49,6 @@ class FailedRows:
     :param nulls: the strings that mean null in CSV.
     :param types: for each column the type that binds the application's values, which may have a
         converter; None if no column has a converter.
-    :param existing: the rows that the file has from an interrupted run of this load: see
-        `rows_after`. They are not written again.
     """
 
     def __init__(
@@ -61,10 +59,10 @@ class FailedRows:
         mapping: Mapping[str, str],
         nulls: Collection[str],
         types: Sequence[Any] | None = None,
-        existing: Collection[RowKey] = (),
     ) -> None:
         self._path = path
-        self._existing = existing
+        # Rows that the file has from an interrupted run of this load.
+        self._existing: Collection[RowKey] = ()
         self._columns = {mapping.get(column.name, column.name): column for column in columns}
         self._types = {
             column.name: cql_type
@@ -80,6 +78,23 @@ class FailedRows:
         # Values of encrypted columns are in the file in plain text, so only its owner may read it.
         self._mode = 0o600 if any(column.is_hidden for column in columns) else 0o666
         self._file: IO[str] | None = None
+
+    @property
+    def path(self) -> str:
+        """The absolute path of the file."""
+        return os.path.realpath(self._path)
+
+    @property
+    def size(self) -> int:
+        """The size of the file in bytes; 0 if there is no file yet."""
+        return size_of(self._path)
+
+    def skip_rows_after(self, size: int) -> None:
+        """Do not write the rows again that an interrupted run has added since its checkpoint.
+
+        :param size: the size of the file at the checkpoint.
+        """
+        self._existing = rows_after(self._path, size)
 
     def keep(self, chunk: Chunk, index: int, location: RowLocation, reason: str) -> None:
         """Write a failed row to the file.

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from cassandra import ConsistencyLevel, ReadFailure, ReadTimeout, Unavailable
-from cassandra.bulk import chunks, load
+from cassandra.bulk import chunks
+from cassandra.bulk.load_checkpoint import LoadCheckpoint
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.policies import ConstantReconnectionPolicy
 from cassandra.testing import LocalCluster
@@ -104,19 +105,20 @@ def test_a_scan_during_a_rolling_restart_has_each_row_once(
 KILLED = """
 import os, signal, sys
 from cassandra import ConsistencyLevel
-from cassandra.bulk import chunks, load
+from cassandra.bulk import chunks
+from cassandra.bulk.load_checkpoint import LoadCheckpoint
 from cassandra.cluster import Cluster
 chunks.CHUNK_ROWS = 500
 ended = 0
-end_of = load.Load._end_of
+end_chunk = LoadCheckpoint.end_chunk
 def end(self, chunk):
     global ended
-    end_of(self, chunk)
+    end_chunk(self, chunk)
     ended += 1
     print(self.report.written, flush=True)
     if ended == 3:
         os.kill(os.getpid(), signal.SIGKILL)
-load.Load._end_of = end
+LoadCheckpoint.end_chunk = end
 host, port, path, checkpoint = sys.argv[1:]
 with Cluster([host], port=int(port)) as cluster:
     session = cluster.connect("bulk_faults")
@@ -144,15 +146,15 @@ def test_a_load_is_complete_although_its_process_and_then_a_node_are_killed(
     assert set(all_rows(session)) >= set(map(row, range(written)))
     # A second load continues from the checkpoint. After two chunks, a node is killed.
     written_after_chunks: list[int] = []
-    end_chunk = load.Load._end_of
+    end_chunk = LoadCheckpoint.end_chunk
 
-    def end_chunk_and_kill(self: load.Load, chunk: chunks.Chunk) -> None:
+    def end_chunk_and_kill(self: LoadCheckpoint, chunk: chunks.Chunk) -> None:
         end_chunk(self, chunk)
         written_after_chunks.append(self.report.written)
         if len(written_after_chunks) == 2:
             fragile.kill(3)
 
-    monkeypatch.setattr(load.Load, "_end_of", end_chunk_and_kill)
+    monkeypatch.setattr(LoadCheckpoint, "end_chunk", end_chunk_and_kill)
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 500)
     report = session.load(
         "t", path, checkpoint=checkpoint, consistency_level=QUORUM, progress=False

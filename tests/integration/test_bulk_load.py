@@ -212,19 +212,20 @@ def test_load_count_and_unload_on_the_command_line(
 # A program that loads a file with a checkpoint, and kills itself after three chunks of 500 rows.
 KILLED = """
 import os, signal, sys
-from cassandra.bulk import chunks, load
+from cassandra.bulk import chunks
+from cassandra.bulk.load_checkpoint import LoadCheckpoint
 from cassandra.cluster import Cluster
 chunks.CHUNK_ROWS = 500
 chunks = 0
-end_of = load.Load._end_of
+end_chunk = LoadCheckpoint.end_chunk
 def end(self, chunk):
     global chunks
-    end_of(self, chunk)
+    end_chunk(self, chunk)
     chunks += 1
     print(self.report.written, flush=True)
     if chunks == 3:
         os.kill(os.getpid(), signal.SIGKILL)
-load.Load._end_of = end
+LoadCheckpoint.end_chunk = end
 host, port, path, checkpoint = sys.argv[1:]
 with Cluster([host], port=int(port)) as cluster:
     cluster.connect("bulk_load").load("orders", path, checkpoint=checkpoint)

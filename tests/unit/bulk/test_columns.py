@@ -52,7 +52,7 @@ def columns_of_table(
 ) -> Columns:
     """Return the columns of a load into `TABLE`, whose statement has these bind markers."""
     load_options = LoadOptions(**options)
-    selection = selection_of_table(table or TABLE, load_options, [("a.csv", None)])
+    _, selection = selection_of_table(table or TABLE, load_options, [("a.csv", None)])
     reading = reading_of_names(load_options)
     return Columns(prepared(*markers, key=key), selection, table, load_options, reading)
 
@@ -77,10 +77,9 @@ def test_a_load_writes_the_columns_of_its_source_or_the_selected_ones(
     fields: list[list[str] | None], options: dict[str, Any], columns: list[str]
 ) -> None:
     sources = [(f"{number}.csv", names) for number, names in enumerate(fields)]
-    selection = selection_of_table(TABLE, LoadOptions(**options), sources)
+    plan, selection = selection_of_table(TABLE, LoadOptions(**options), sources)
     assert [*selection.source_order] == columns
-    assert selection.plan is not None
-    assert ", ".join(columns) in selection.plan.text
+    assert ", ".join(columns) in plan.text
     # With `columns=`, other fields are left out on purpose.
     assert selection.is_closed == ("columns" not in options)
 
@@ -100,7 +99,7 @@ def test_a_mapping_renames_fields_of_a_prepared_statement() -> None:
     """The fields that the mapping does not name keep their names and places."""
     options = LoadOptions(columns={"key": "p"}, header=False)
     selection = selection_of_statement(prepared("p", "c"), options)
-    assert selection == Selection(None, {"p": "key"}, ["p", "c"], is_closed=False)
+    assert selection == Selection({"p": "key"}, ["p", "c"], is_closed=False)
 
 
 # -- reading and binding ---------------------------------------------------------------------------

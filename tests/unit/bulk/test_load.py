@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from cassandra import ConsistencyLevel, aio
-from cassandra.bulk import LoadError, LoadReport, chunks, load as load_module, retrying
+from cassandra.bulk import LoadError, LoadReport, chunks, retrying, sender
+from cassandra.bulk.load_checkpoint import LoadCheckpoint
 from cassandra.cluster import Cluster
 from cassandra.errors import InvalidRequest, SessionShutdown
 from cassandra.policies import RoundRobinPolicy
@@ -271,7 +272,7 @@ def interrupt_after(monkeypatch: pytest.MonkeyPatch, chunk_count: int) -> type[I
 
     Returns the class of the exception that the interrupted load raises.
     """
-    end_chunk = load_module.Load._end_of
+    end_chunk = LoadCheckpoint.end_chunk
     chunks_left = [chunk_count]
 
     def end_chunk_and_interrupt(self: Any, chunk: Any) -> None:
@@ -280,7 +281,7 @@ def interrupt_after(monkeypatch: pytest.MonkeyPatch, chunk_count: int) -> type[I
         if not chunks_left[0]:
             raise Interrupted
 
-    monkeypatch.setattr(load_module.Load, "_end_of", end_chunk_and_interrupt)
+    monkeypatch.setattr(LoadCheckpoint, "end_chunk", end_chunk_and_interrupt)
     return Interrupted
 
 
@@ -325,9 +326,9 @@ def test_a_load_that_resumes_reports_and_keeps_the_failed_rows_of_earlier_runs(
         # but before its checkpoint.
         interruption = interrupt_before_end(3)
         with monkeypatch.context() as patch:
-            patch.setattr(load_module.Load, "_end_of", interruption)
+            patch.setattr(LoadCheckpoint, "end_chunk", interruption)
             # A killed process would save nothing of the unfinished chunk.
-            patch.setattr(load_module.Load, "_save_unfinished_chunk", lambda self: None)
+            patch.setattr(LoadCheckpoint, "save_unfinished_chunk", lambda self: None)
             with pytest.raises(Interrupted) as caught:
                 load(node, path, **options)
         report: LoadReport = caught.value.report  # type: ignore[attr-defined]
@@ -351,10 +352,10 @@ def earlier_load(node: FakeNode, path: Path, folder: Path) -> None:
 
 
 def interrupt_before_end(chunk_count: int) -> Any:
-    """Return a replacement for `Load._end_of` that raises `Interrupted` at the end of chunk number
-    `chunk_count`, before the checkpoint.
+    """Return a replacement for `LoadCheckpoint.end_chunk` that raises `Interrupted` at the end of
+    chunk number `chunk_count`, before the checkpoint.
     """
-    end_chunk = load_module.Load._end_of
+    end_chunk = LoadCheckpoint.end_chunk
     chunks_left = [chunk_count]
 
     def interrupt_or_end_chunk(self: Any, chunk: Any) -> None:
@@ -380,7 +381,7 @@ def test_an_outage_ends_the_load_and_saves_a_checkpoint(
     """
     tries = 3
     monkeypatch.setattr(
-        load_module, "delay_before_retry", lambda error, attempts: 0.0 if attempts < tries else None
+        sender, "delay_before_retry", lambda error, attempts: 0.0 if attempts < tries else None
     )
     path, checkpoint, failed = tmp_path / "a.csv", tmp_path / "point", tmp_path / "failed"
     path.write_text("id,name\n" + "".join(f"{n},x\n" for n in range(30)))
@@ -481,7 +482,7 @@ def test_an_interrupt_saves_nothing_if_the_first_row_is_not_written(
     def interrupt(*arguments: Any) -> None:
         raise Interrupted
 
-    monkeypatch.setattr(load_module, "delay_before_retry", interrupt)
+    monkeypatch.setattr(sender, "delay_before_retry", interrupt)
     # The first row waits for its retry when the load is interrupted.
     node.prime(Opcode.EXECUTE, error(ErrorCode.OVERLOADED), times=1)
     with pytest.raises(Interrupted) as caught:

@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from cassandra.bulk import LoadError, LoadReport, chunks, load as load_module, retrying
+from cassandra.bulk import LoadError, LoadReport, chunks, retrying, sender
+from cassandra.bulk.load_checkpoint import LoadCheckpoint
 from cassandra.cluster import Cluster
 from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, Request, error, rows
 from cassandra.throttling import ConcurrencyLimitingThrottler, RequestThrottler
@@ -39,7 +40,7 @@ def node() -> Iterator[FakeNode]:
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retrying, "LONGEST_DELAY", 0.0)
-    monkeypatch.setattr(load_module, "LONGEST_WAIT", 0.0)
+    monkeypatch.setattr(sender, "LONGEST_WAIT", 0.0)
     for name in ("CHUNK_ROWS", "TEXT_ROWS", "OBJECT_ROWS"):
         monkeypatch.setattr(chunks, name, 10)
 
@@ -80,7 +81,7 @@ def interrupt_load(
     node: FakeNode, source: Any, monkeypatch: pytest.MonkeyPatch, **options: Any
 ) -> None:
     """Run a load, and interrupt it when two chunks are complete."""
-    end_chunk = load_module.Load._end_of
+    end_chunk = LoadCheckpoint.end_chunk
     finished_chunks: list[Any] = []
 
     def end_chunk_and_interrupt(self: Any, chunk: Any) -> None:
@@ -90,7 +91,7 @@ def interrupt_load(
             raise Interrupted
 
     with monkeypatch.context() as patch:
-        patch.setattr(load_module.Load, "_end_of", end_chunk_and_interrupt)
+        patch.setattr(LoadCheckpoint, "end_chunk", end_chunk_and_interrupt)
         with pytest.raises(Interrupted):
             load(node, source, **options)
 
@@ -389,7 +390,7 @@ def test_a_throttler_that_never_has_room_is_an_error(
         def may_begin(self) -> bool:
             return False
 
-    monkeypatch.setattr(load_module, "MOST_WAITS", 3)
+    monkeypatch.setattr(sender, "MOST_WAITS", 3)
     with pytest.raises(LoadError) as caught:
         load(node, [(1, "x")], throttler=FullThrottler(1, 0))
     assert caught.value.report.written == 0

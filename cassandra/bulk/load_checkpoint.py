@@ -1,0 +1,210 @@
+"""The checkpoint of a load: the position in the source at which another run resumes.
+
+`LoadCheckpoint` saves it at the end of each chunk. If the load is interrupted in the middle of a
+chunk (Control-C, or a cancelled task), it saves a position before the first row of the chunk that
+has no outcome. Another run with the same checkpoint skips all rows before the saved position. It
+writes all rows after it, and some of these may have been written by the interrupted run already. So
+counters and statements that are not idempotent cannot have a checkpoint.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from cassandra.bulk.checkpoint import Checkpoint, describe_cluster, describe_files
+from cassandra.bulk.chunks import Chunk, Position
+from cassandra.bulk.columns import reading_of_names
+from cassandra.bulk.failed_rows import FailedRows
+from cassandra.bulk.outcomes import DoneRows, Outcomes
+from cassandra.bulk.report import LoadReport
+from cassandra.bulk.sources import fields_of_each, files_of
+from cassandra.bulk.target import Traits, full_name
+from cassandra.query.prepared import PreparedStatement
+
+if TYPE_CHECKING:
+    from cassandra.bulk.options import LoadOptions
+    from cassandra.metadata import Metadata
+    from cassandra.metadata.schema.tables import TableMetadata
+
+__all__ = ["COUNTED_TWICE", "LoadCheckpoint", "check_repeatable", "subject_of_load"]
+
+COUNTED_TWICE = (
+    "counters and checkpoint exclude each other: rows since the last checkpoint are written twice, "
+    "and so would be added twice"
+)
+
+
+def subject_of_load(
+    metadata: Metadata,
+    target: TableMetadata | PreparedStatement,
+    source: object,
+    options: LoadOptions,
+) -> dict[str, Any]:
+    """Return the subject of a load's checkpoint: a description that identifies the load.
+
+    :param metadata: the metadata of the cluster.
+    :param target: the table, or the prepared statement.
+    :param source: the list of files, or another source of rows.
+    :param options: the options of the load.
+    :raises ValueError: if nothing identifies the rows.
+    """
+    subject: dict[str, Any] = {
+        "work": "load",
+        "cluster": describe_cluster(metadata),
+        "options": options.subject_options(),
+    }
+    if isinstance(target, PreparedStatement):
+        subject["table"] = f"{target.table_keyspace}.{target.table}"
+        subject["statement"] = target.query_string
+    else:
+        subject["table"] = full_name(target)
+    # The paths of files identify their rows. For any other source, the application must name the
+    # rows (`checkpoint_name`).
+    files = files_of(source)
+    if files is not None:
+        subject["files"] = describe_files(files)
+        return subject
+    if options.checkpoint_name is None:
+        raise ValueError(
+            f"a checkpoint= for {type(source).__name__} needs checkpoint_name=, which says "
+            "what these rows are: they have no path, size or time by which another run could "
+            "know them"
+        )
+    count = len(source) if hasattr(source, "__len__") else None
+    # A source without files has a single pair: its description and its field names.
+    columns = fields_of_each(source, reading_of_names(options))[0][1]
+    subject["rows"] = {"name": options.checkpoint_name, "count": count, "columns": columns}
+    return subject
+
+
+def check_repeatable(traits: Traits) -> None:
+    """Raise ValueError if a load cannot have a checkpoint, because writing a row twice would change
+    the result.
+
+    A load that resumes writes the rows since the last checkpoint again.
+
+    :param traits: the traits of its statement.
+    """
+    if traits.is_counter:
+        raise ValueError(COUNTED_TWICE)
+    if not traits.is_idempotent:
+        raise ValueError(
+            "checkpoint needs a statement that may be executed twice, because rows since the "
+            "last checkpoint are: if this one may, set its is_idempotent to True"
+        )
+
+
+class LoadCheckpoint:
+    """Saves how far a load has got, and how its rows ended. When it is created, it takes over the
+    counts of earlier runs from the file.
+
+    The attribute `begin` is the position at which this run begins. `outcomes` has the outcomes of
+    the rows of the present chunk; it is None between two chunks.
+
+    :param file: the file of the checkpoint.
+    :param report: the report of the load. The counts of earlier runs are written to it.
+    :param failed_rows: the file of failed rows; None if the load writes none.
+    """
+
+    def __init__(
+        self, file: Checkpoint, report: LoadReport, failed_rows: FailedRows | None
+    ) -> None:
+        self._file = file
+        self.report = report
+        self._failed_rows = failed_rows
+        state = file.state
+        self.begin = Position(int(state.get("file", 0)), int(state.get("row", 0)))
+        report.skipped = int(state.get("rows", 0))
+        report.skipped_failed = int(state.get("failed", 0))
+        report.skipped_not_applied = int(state.get("not_applied", 0))
+        # Counts of all complete chunks, including those of earlier runs.
+        self._done = DoneRows(report.skipped, report.skipped_failed, report.skipped_not_applied)
+        # The size in bytes of the file of failed rows at the end of the last complete chunk. The
+        # checkpoint stores it: rows behind this offset failed after the checkpoint, and another run
+        # reads them again.
+        self._failed_size = 0
+        if failed_rows is not None:
+            self._failed_size = failed_rows.size
+            file_state = state.get("failed_rows") or {}
+            if file_state.get("path") == failed_rows.path:
+                self._failed_size = int(file_state["size"])
+                failed_rows.skip_rows_after(self._failed_size)
+        self.outcomes: Outcomes | None = None
+
+    def begin_chunk(self, chunk: Chunk) -> None:
+        """Collect the outcomes of the rows of a chunk in `outcomes`.
+
+        :param chunk: the next chunk of the source.
+        """
+        self.outcomes = Outcomes(chunk)
+
+    def end_chunk(self, chunk: Chunk) -> None:
+        """Save the position after a chunk of which each row has its outcome.
+
+        :param chunk: the present chunk.
+        :raises OSError: if the checkpoint cannot be saved.
+        """
+        report = self.report
+        done = DoneRows(
+            report.skipped + report.read,
+            report.skipped_failed + report.failed,
+            report.skipped_not_applied + report.not_applied,
+        )
+        if self._failed_rows is not None:
+            self._failed_size = self._failed_rows.size
+        self._save(chunk.position, done)
+        # Set these after the checkpoint is saved. Control-C may interrupt any line: if it does so
+        # before, `save_unfinished_chunk` still has the outcomes of this chunk.
+        self._done, self.outcomes = done, None
+
+    def save_unfinished_chunk(self) -> None:
+        """Save a position in the middle of the present chunk, before its first row without an
+        outcome (that is neither written nor failed).
+
+        Requests in flight may still be executed: their rows do not count as written.
+        """
+        if self.outcomes is None or self._file.path is None:
+            return
+        chunk = self.outcomes.chunk
+        first_rows = self.outcomes.first_rows()
+        if first_rows.total:
+            row = chunk.position.row - chunk.size + first_rows.total
+            done = DoneRows(*map(sum, zip(self._done, first_rows, strict=True)))
+            # The error that ends the load matters more than an error of the disk.
+            with suppress(OSError):
+                self._save(Position(chunk.position.file, row), done)
+
+    def _save(self, position: Position, done: DoneRows) -> None:
+        """Save the checkpoint.
+
+        :param position: where another run begins.
+        :param done: the numbers of rows before this position, by outcome.
+        """
+        failed_rows = self._failed_rows
+        # A run that resumes skips the failed rows too, so their file must be on disk first.
+        if failed_rows is not None:
+            failed_rows.sync()
+        self._file.save(
+            file=position.file,
+            row=position.row,
+            rows=done.total,
+            failed=done.failed,
+            not_applied=done.not_applied,
+            failed_rows=None
+            if failed_rows is None
+            else {"path": failed_rows.path, "size": self._failed_size},
+        )
+
+    def remove(self) -> None:
+        """Delete the checkpoint, because all rows have an outcome."""
+        self._file.remove()
+
+    @property
+    def resume_hint(self) -> str:
+        """The end of a message for a load that ended early, which says how it goes on; "" if there
+        is no checkpoint.
+        """
+        if self._file.path is None:
+            return ""
+        return "; run the load again with the same checkpoint when the servers are back"

@@ -1,0 +1,178 @@
+"""The checkpoint of a load: which position it saves, and what it takes over from earlier runs."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra.bulk.checkpoint import Checkpoint
+from cassandra.bulk.chunks import Chunk, Column, Position, RowLocation
+from cassandra.bulk.failed_rows import FailedRows
+from cassandra.bulk.load_checkpoint import LoadCheckpoint, check_repeatable, subject_of_load
+from cassandra.bulk.options import LoadOptions
+from cassandra.bulk.report import LoadReport
+from cassandra.bulk.target import Traits
+from cassandra.cqltypes import Int32Type
+from cassandra.metadata import TableMetadata
+from cassandra.query import PreparedStatement
+
+SUBJECT = {"work": "load"}
+# The last 4 rows of the first 10 rows of the second file.
+CHUNK = Chunk([(n,) for n in range(6, 10)], 4, "b.csv", 7, None, Position(1, 10), None)
+
+
+def failed_rows(path: Path) -> FailedRows:
+    return FailedRows(path, [Column("id", Int32Type)], ["id"], {}, ("",))
+
+
+def fail_row(file: FailedRows, row: int) -> None:
+    file.keep(CHUNK, 0, RowLocation("b.csv", row, None), "is wrong")
+
+
+def state_in(path: Path) -> Any:
+    return json.loads(path.read_text())["state"]
+
+
+def run_of(path: Path, failed: FailedRows | None = None) -> LoadCheckpoint:
+    """Return the checkpoint of a new run."""
+    return LoadCheckpoint(Checkpoint(path, SUBJECT), LoadReport("t"), failed)
+
+
+# -- positions -------------------------------------------------------------------------------------
+
+
+def test_the_next_run_begins_after_the_last_complete_chunk(tmp_path: Path) -> None:
+    path = tmp_path / "point"
+    checkpoint = run_of(path)
+    assert checkpoint.begin == Position(0, 0)
+    report = checkpoint.report
+    checkpoint.begin_chunk(CHUNK)
+    report.read, report.failed, report.not_applied = 10, 2, 1
+    checkpoint.end_chunk(CHUNK)
+    assert state_in(path) == {
+        "file": 1,
+        "row": 10,
+        "rows": 10,
+        "failed": 2,
+        "not_applied": 1,
+        "failed_rows": None,
+    }
+    # Between two chunks there is nothing to save.
+    content_before = path.read_bytes()
+    checkpoint.save_unfinished_chunk()
+    assert path.read_bytes() == content_before
+    # The next run adds its counts to those of this run.
+    next_run = run_of(path)
+    report = next_run.report
+    assert next_run.begin == Position(1, 10)
+    assert (report.skipped, report.skipped_failed, report.skipped_not_applied) == (10, 2, 1)
+    report.read = report.failed = 4
+    next_run.end_chunk(CHUNK)
+    assert (state_in(path)["rows"], state_in(path)["failed"]) == (14, 6)
+    next_run.remove()
+    assert not path.exists()
+
+
+def test_an_unfinished_chunk_is_saved_up_to_its_first_row_without_an_outcome(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "point"
+    checkpoint = run_of(path)
+    checkpoint.begin_chunk(CHUNK)
+    assert checkpoint.outcomes is not None
+    # Another run must write the first row of the chunk, so there is nothing to save.
+    checkpoint.outcomes.note_group(range(4), [1], True)
+    checkpoint.save_unfinished_chunk()
+    assert not path.exists()
+    checkpoint.outcomes.note_failed(0)
+    checkpoint.outcomes.note_group(range(4), [3], True)
+    checkpoint.save_unfinished_chunk()
+    # The first two of the chunk's rows have outcomes. Six rows of the file are before the chunk.
+    state = state_in(path)
+    assert (state["file"], state["row"], state["rows"], state["failed"]) == (1, 8, 2, 1)
+
+
+def test_a_disk_error_does_not_hide_the_error_that_ends_the_load(tmp_path: Path) -> None:
+    checkpoint = run_of(tmp_path / "nowhere" / "point")
+    checkpoint.begin_chunk(CHUNK)
+    assert checkpoint.outcomes is not None
+    checkpoint.outcomes.note_failed(0)
+    checkpoint.save_unfinished_chunk()
+    with pytest.raises(FileNotFoundError):
+        checkpoint.end_chunk(CHUNK)
+
+
+def test_without_a_file_nothing_is_saved() -> None:
+    checkpoint = LoadCheckpoint(Checkpoint(None, {}), LoadReport("t"), None)
+    checkpoint.begin_chunk(CHUNK)
+    checkpoint.save_unfinished_chunk()
+    checkpoint.end_chunk(CHUNK)
+    checkpoint.remove()
+    assert checkpoint.resume_hint == ""
+
+
+# -- the file of failed rows -----------------------------------------------------------------------
+
+
+def test_rows_that_failed_after_the_checkpoint_are_not_written_twice(tmp_path: Path) -> None:
+    path, failed_path = tmp_path / "point", tmp_path / "failed"
+    file = failed_rows(failed_path)
+    checkpoint = run_of(path, file)
+    checkpoint.begin_chunk(CHUNK)
+    fail_row(file, 1)
+    checkpoint.end_chunk(CHUNK)
+    size = file.size
+    assert state_in(path)["failed_rows"] == {"path": os.path.realpath(failed_path), "size": size}
+    # The process is killed after row 2 has failed, so the checkpoint does not know it.
+    checkpoint.begin_chunk(CHUNK)
+    fail_row(file, 2)
+    file.close()
+    # The next run reads rows 2 and 3, and both fail.
+    file = failed_rows(failed_path)
+    run_of(path, file)
+    fail_row(file, 2)
+    fail_row(file, 3)
+    file.close()
+    rows = [json.loads(line)["_row"] for line in failed_path.read_text().splitlines()]
+    assert rows == [1, 2, 3]
+    # In another file, the row has to be written.
+    other_path = tmp_path / "other"
+    file = failed_rows(other_path)
+    run_of(path, file)
+    fail_row(file, 2)
+    file.close()
+    assert other_path.exists()
+
+
+# -- which loads can resume ------------------------------------------------------------------------
+
+
+def test_rows_that_must_not_be_written_twice_have_no_checkpoint() -> None:
+    check_repeatable(Traits(is_idempotent=True, is_counter=False, is_conditional=True))
+    with pytest.raises(ValueError, match="counters and checkpoint exclude each other"):
+        check_repeatable(Traits(is_idempotent=False, is_counter=True, is_conditional=False))
+    with pytest.raises(ValueError, match="needs a statement that may be executed twice"):
+        check_repeatable(Traits(is_idempotent=False, is_counter=False, is_conditional=False))
+
+
+def test_the_subject_names_the_target_and_the_rows(tmp_path: Path) -> None:
+    metadata: Any = SimpleNamespace(cluster_name="c", all_hosts=list)
+    table = TableMetadata("ks", "Orders")
+    path = tmp_path / "a.csv"
+    path.write_text("id\n1\n")
+    named = LoadOptions(checkpoint="point", checkpoint_name="mine")
+    subject = subject_of_load(metadata, table, [str(path)], LoadOptions())
+    assert subject["table"] == 'ks."Orders"'
+    assert [file["path"] for file in subject["files"]] == [str(path)]
+    prepared = PreparedStatement([], b"id", (), "INSERT", "ks", 5, None, None)
+    subject = subject_of_load(metadata, prepared, [(1,)], named)
+    assert subject["statement"] == "INSERT"
+    assert subject["rows"]["name"] == "mine"
+    assert subject["rows"]["count"] == 1
+    with pytest.raises(ValueError, match="a checkpoint= for list needs checkpoint_name="):
+        subject_of_load(metadata, table, [(1,)], LoadOptions())

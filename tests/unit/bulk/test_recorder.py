@@ -1,0 +1,103 @@
+"""The recorder of a load counts the outcomes of rows, and ends the load after too many failures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cassandra.bulk import LoadError, LoadReport
+from cassandra.bulk.binding import Bound, Wave
+from cassandra.bulk.checkpoint import Checkpoint
+from cassandra.bulk.chunks import Chunk, Column, Position
+from cassandra.bulk.failed_rows import FailedRows
+from cassandra.bulk.load_checkpoint import LoadCheckpoint
+from cassandra.bulk.progress import Progress
+from cassandra.bulk.recorder import Recorder
+from cassandra.cqltypes import Int32Type
+
+CHUNK = Chunk([(1,), (2,), (3,)], 3, None, 1, None, Position(0, 3), None)
+
+
+class Rows:
+    """The rows of a request, like a `Group`: `size` is the size of their values in bytes."""
+
+    size = 10
+
+    def __init__(self, *rows: int) -> None:
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def recorder_of(
+    report: LoadReport, failed_rows: FailedRows | None = None, max_errors: int | None = None
+) -> tuple[Recorder, LoadCheckpoint]:
+    """Return a recorder in the middle of the chunk, and its checkpoint."""
+    checkpoint = LoadCheckpoint(Checkpoint(None, {}), report, failed_rows)
+    checkpoint.begin_chunk(CHUNK)
+    return Recorder(report, checkpoint, failed_rows, Progress(False), max_errors), checkpoint
+
+
+def test_the_outcome_of_each_row_is_in_the_report_and_in_the_checkpoint(tmp_path: Path) -> None:
+    path, report = tmp_path / "failed", LoadReport("t")
+    failed_rows = FailedRows(path, [Column("id", Int32Type)], ["id"], {}, ("",))
+    recorder, checkpoint = recorder_of(report, failed_rows)
+    # Row 1 of the chunk cannot be bound, so the wave has the rows 0 and 2.
+    recorder.note_read(Bound(CHUNK, [], 2, 20, [(1, ValueError("no"))]))
+    assert (report.read, report.failed, report.bytes) == (3, 1, 0)
+    wave = Wave(None, [], [0, 2])  # type: ignore[arg-type]
+    recorder.note_answer(wave, Rows(0), is_applied=True)  # type: ignore[arg-type]
+    assert (report.written, report.not_applied, report.bytes) == (1, 0, 10)
+    assert checkpoint.outcomes is not None
+    assert checkpoint.outcomes.first_rows() == (2, 1, 0)
+    recorder.note_answer(wave, Rows(1), is_applied=False)  # type: ignore[arg-type]
+    assert (report.written, report.not_applied, report.bytes) == (1, 1, 10)
+    assert checkpoint.outcomes.first_rows() == (3, 1, 1)
+    recorder.note_slice(2, 2)
+    recorder.note_retries(1)
+    assert (report.requests, report.retries) == (2, 1)
+    failed_rows.close()
+    (line,) = path.read_text().splitlines()
+    assert json.loads(line) == {
+        "id": 2,
+        "_source": None,
+        "_row": 2,
+        "_line": None,
+        "_error": "no",
+    }
+
+
+def test_a_dry_run_counts_the_bytes_of_the_rows_that_could_be_bound() -> None:
+    report = LoadReport("t", is_dry=True)
+    recorder, _ = recorder_of(report)
+    recorder.note_read(Bound(CHUNK, [], 2, 20, [(1, ValueError("no"))]))
+    assert (report.read, report.failed, report.bytes, report.written) == (3, 1, 20, 0)
+
+
+@pytest.mark.parametrize(
+    ("max_errors", "message"),
+    [(0, "^row 1: no 0$"), (1, "^more than max_errors=1 rows failed, the last one: row 2: no 1$")],
+)
+def test_too_many_failed_rows_end_the_load(max_errors: int, message: str) -> None:
+    report = LoadReport("t")
+    recorder, _ = recorder_of(report, max_errors=max_errors)
+    errors = [ValueError(f"no {index}") for index in range(3)]
+    with pytest.raises(LoadError, match=message) as caught:
+        recorder.note_read(Bound(CHUNK, [], 0, 0, [*enumerate(errors)]))
+    assert caught.value.report is report
+    assert caught.value.__cause__ is errors[max_errors]
+    assert report.failed == max_errors + 1
+
+
+def test_an_outage_names_the_way_to_resume(tmp_path: Path) -> None:
+    report = LoadReport("t")
+    recorder, _ = recorder_of(report)
+    assert str(recorder.outage(ValueError("gone"))) == "no server can be reached: gone"
+    checkpoint = LoadCheckpoint(Checkpoint(tmp_path / "point", {}), report, None)
+    recorder = Recorder(report, checkpoint, None, Progress(False), None)
+    error = recorder.outage(ValueError("gone"))
+    assert str(error).startswith("no server can be reached: gone; run the load again with the same")
+    assert error.report is report

@@ -1,0 +1,286 @@
+"""The sender of a load repeats failed requests, and finds out which rows have failed.
+
+A test plays the servers: it answers each request that the sender yields.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cassandra._impl import grouping
+from cassandra.bulk import LoadError, LoadReport
+from cassandra.bulk.binding import Bound, Wave
+from cassandra.bulk.checkpoint import Checkpoint
+from cassandra.bulk.chunks import Chunk, Position
+from cassandra.bulk.load_checkpoint import LoadCheckpoint
+from cassandra.bulk.load_steps import Pause, Requests
+from cassandra.bulk.pacing import Pace
+from cassandra.bulk.progress import Progress
+from cassandra.bulk.recorder import Recorder
+from cassandra.bulk.retrying import RETRIES
+from cassandra.bulk.sender import LONGEST_WAIT, MOST_WAITS, Sender
+from cassandra.bulk.target import Traits
+from cassandra.cqltypes.parse import lookup_cqltype
+from cassandra.errors import (
+    InvalidRequest,
+    NoHostAvailable,
+    OperationTimedOut,
+    RequestThrottled,
+    SessionShutdown,
+)
+from cassandra.protocol.column_specs import ColumnMetadata
+from cassandra.protocol.messages.errors import OverloadedErrorMessage, ServerError
+from cassandra.query import BatchStatement, PreparedStatement
+from cassandra.query.batch import BoundRows, bind_rows
+from cassandra.query.bound import BoundStatement
+
+PREPARED = PreparedStatement(
+    [ColumnMetadata("ks", "t", "id", lookup_cqltype("int"))],
+    b"id",
+    [0],
+    "INSERT INTO t (id) VALUES (?)",
+    "ks",
+    5,
+    None,
+    None,
+)
+IDEMPOTENT = Traits(is_idempotent=True, is_counter=False, is_conditional=False)
+
+Answer = Callable[[list[int]], BaseException | None]
+
+
+def bound_chunk(*waves: Sequence[Sequence[int]]) -> Bound:
+    """Return a chunk of rows with ids.
+
+    :param waves: for each wave, the ids of the rows of each request.
+    """
+    ids = [row_id for wave in waves for group in wave for row_id in group]
+    block = bind_rows(PREPARED, [(row_id,) for row_id in ids])
+    positions = count()
+    bound_waves = [
+        Wave(
+            PREPARED,
+            [grouping.Group(block, [next(positions) for _ in group]) for group in wave],
+            range(len(ids)),
+        )
+        for wave in waves
+    ]
+    chunk = Chunk(
+        [(row_id,) for row_id in ids], len(ids), None, 1, None, Position(0, len(ids)), None
+    )
+    return Bound(chunk, bound_waves, len(ids), 0, [])
+
+
+def ids_of(statement: Any) -> list[int]:
+    """Return the ids of the rows of a request."""
+    if isinstance(statement, BoundStatement):
+        return [struct.unpack(">i", statement.values[0])[0]]
+    assert isinstance(statement, BatchStatement)
+    (entry,) = statement.sealed_entries()
+    assert isinstance(entry, BoundRows)
+    return [id_ for bound in entry.statements() for id_ in ids_of(bound)]
+
+
+class Servers:
+    """Carries out the steps of a sender.
+
+    The attribute `requests` has the ids in each request, `pauses` the seconds of each pause, and
+    `limits` the maximum number of requests in flight of each slice.
+
+    :param answer: called with the ids of the rows of a request; returns its error, or None.
+    """
+
+    def __init__(
+        self,
+        answer: Answer,
+        *,
+        traits: Traits = IDEMPOTENT,
+        max_errors: int | None = None,
+        concurrency: int = 64,
+        result: Any = None,
+    ) -> None:
+        self._answer = answer
+        self._result = result
+        self.requests: list[list[int]] = []
+        self.pauses: list[float] = []
+        self.limits: list[int] = []
+        self.report = LoadReport("t")
+        checkpoint = LoadCheckpoint(Checkpoint(None, {}), self.report, None)
+        recorder = Recorder(self.report, checkpoint, None, Progress(False), max_errors)
+        # Each slice takes a second by this clock.
+        clock = count().__next__
+        self.sender = Sender(recorder, traits, Pace(concurrency), clock=clock)
+
+    def run(self, bound: Bound) -> LoadReport:
+        """Send the requests of a chunk; return the report."""
+        for step in self.sender.send(bound):
+            if isinstance(step, Pause):
+                self.pauses.append(step.seconds)
+            else:
+                assert isinstance(step, Requests)
+                self._execute(step)
+        return self.report
+
+    def _execute(self, step: Requests) -> None:
+        self.limits.append(step.concurrency)
+        for statement in step.statements:
+            self.requests.append(ids_of(statement))
+            error = self._answer(self.requests[-1])
+            step.on_outcome(error is None, self._result if error is None else error)
+
+    @property
+    def failed_rows(self) -> list[str]:
+        return [failure.place for failure in self.report.failures]
+
+
+def refuse(*ids: int, error: BaseException) -> Answer:
+    """Return an answer that is `error` for each request with one of these rows."""
+    return lambda request: error if {*ids} & {*request} else None
+
+
+def fail_times(times: int, error: BaseException) -> Answer:
+    """Return an answer that is `error` for the first `times` requests."""
+    numbers = count()
+    return lambda request: error if next(numbers) < times else None
+
+
+# -- order -----------------------------------------------------------------------------------------
+
+
+def test_waves_are_sent_one_after_the_other() -> None:
+    """The second wave begins when each request of the first one has its outcome."""
+    servers = Servers(fail_times(1, OperationTimedOut()))
+    report = servers.run(bound_chunk([[1, 2], [3]], [[4]]))
+    # The request of the rows 1 and 2 timed out. It is sent again in the next round.
+    assert servers.requests == [[1, 2], [3], [1, 2], [4]]
+    assert (report.written, report.requests, report.retries) == (4, 4, 1)
+    assert servers.pauses == [0.04]
+
+
+def test_a_round_waits_for_the_longest_delay_of_its_requests() -> None:
+    servers = Servers(fail_times(4, OperationTimedOut()))
+    servers.run(bound_chunk([[1], [2]]))
+    assert servers.pauses == [0.04, 0.16]
+
+
+def test_overload_reduces_the_number_of_requests_in_flight() -> None:
+    servers = Servers(fail_times(1, OverloadedErrorMessage(0x1001, "busy", None)))
+    servers.run(bound_chunk([[1], [2]]))
+    assert servers.limits == [64, 32]
+
+
+# -- rows that fail --------------------------------------------------------------------------------
+
+
+def test_a_row_that_a_server_rejects_fails_alone() -> None:
+    servers = Servers(refuse(2, error=InvalidRequest("no")))
+    report = servers.run(bound_chunk([[1, 2, 3], [4]]))
+    # The rows of the rejected request are sent again at once, each alone.
+    assert servers.requests == [[1, 2, 3], [4], [1], [2], [3]]
+    assert servers.pauses == [0.0]
+    assert (report.written, report.failed, report.retries) == (3, 1, 3)
+    assert servers.failed_rows == ["row 2"]
+
+
+def test_rows_are_sent_alone_once_after_all_tries_of_their_request() -> None:
+    """A server may reject a value by an error that may pass. So the request is repeated first."""
+    servers = Servers(refuse(2, error=ServerError(0, "bug", None)))
+    report = servers.run(bound_chunk([[1, 2]]))
+    assert servers.requests == [[1, 2]] * (RETRIES + 1) + [[1], [2]]
+    assert (report.written, servers.failed_rows) == (1, ["row 2"])
+
+
+def test_requests_that_are_not_idempotent_are_not_repeated() -> None:
+    traits = Traits(is_idempotent=False, is_counter=True, is_conditional=False)
+    servers = Servers(refuse(1, error=OperationTimedOut()), traits=traits)
+    report = servers.run(bound_chunk([[1], [2]]))
+    assert servers.requests == [[1], [2]]
+    assert (report.written, report.failed, report.retries) == (1, 1, 0)
+
+
+def test_too_many_failed_rows_end_the_load() -> None:
+    servers = Servers(refuse(1, 2, 3, error=InvalidRequest("no")), max_errors=1)
+    with pytest.raises(LoadError, match="more than max_errors=1 rows failed, the last one: row 2"):
+        servers.run(bound_chunk([[1], [2], [3], [4]]))
+    # All requests of the slice were sent before their outcomes counted.
+    assert (servers.report.written, servers.report.failed) == (1, 2)
+
+
+@pytest.mark.parametrize("is_applied", [True, False])
+def test_the_condition_of_a_row_may_not_hold(is_applied: bool) -> None:
+    servers = Servers(
+        lambda request: None,
+        traits=Traits(is_idempotent=True, is_counter=False, is_conditional=True),
+        result=SimpleNamespace(was_applied=is_applied),
+    )
+    report = servers.run(bound_chunk([[1], [2]]))
+    assert (report.written, report.not_applied) == ((2, 0) if is_applied else (0, 2))
+
+
+# -- errors that end the load ----------------------------------------------------------------------
+
+
+def test_an_outage_ends_the_load_without_failed_rows() -> None:
+    outage = NoHostAvailable("none", {})
+    servers = Servers(refuse(2, error=outage))
+    with pytest.raises(LoadError, match="no server can be reached: none") as caught:
+        servers.run(bound_chunk([[1], [2, 3]]))
+    assert caught.value.__cause__ is outage
+    assert caught.value.report is servers.report
+    assert servers.requests == [[1]] + [[2, 3]] * (RETRIES + 1)
+    assert (servers.report.written, servers.report.failed) == (1, 0)
+
+
+@pytest.mark.parametrize("error", [SessionShutdown("over"), KeyError("bug")], ids=repr)
+def test_other_errors_end_the_load_at_once(error: BaseException) -> None:
+    servers = Servers(refuse(2, error=error))
+    with pytest.raises(type(error)) as caught:
+        servers.run(bound_chunk([[1], [2]]))
+    assert caught.value is error
+    assert (servers.report.written, servers.report.failed) == (1, 0)
+
+
+def test_an_interrupted_slice_is_counted() -> None:
+    class Interrupted(BaseException):
+        """Raised while requests are in flight, as a signal would."""
+
+    servers = Servers(lambda request: None)
+    steps = servers.sender.send(bound_chunk([[1], [2], [3]]))
+    step = next(steps)
+    assert isinstance(step, Requests)
+    statements = iter(step.statements)
+    next(statements)
+    step.on_outcome(True, None)
+    next(statements)
+    with pytest.raises(Interrupted):
+        steps.throw(Interrupted())
+    assert (servers.report.requests, servers.report.written) == (2, 1)
+
+
+# -- the cluster's own throttler -------------------------------------------------------------------
+
+
+def test_throttled_requests_are_no_tries() -> None:
+    """The throttler refuses the request more often than a failed request is repeated."""
+    refusals = RETRIES * 3
+    servers = Servers(fail_times(refusals, RequestThrottled("full")))
+    report = servers.run(bound_chunk([[1]]))
+    # Only the last request was sent.
+    assert (report.written, report.failed, report.requests, report.retries) == (1, 0, 1, 0)
+    # The delay doubles up to its limit.
+    assert servers.pauses[:3] == [0.002, 0.004, 0.008]
+    assert servers.pauses[-1] == LONGEST_WAIT
+    assert servers.limits[:3] == [64, 32, 16]
+
+
+def test_a_row_fails_if_the_throttler_never_has_room() -> None:
+    servers = Servers(lambda request: RequestThrottled("full"))
+    report = servers.run(bound_chunk([[1]]))
+    assert len(servers.requests) == MOST_WAITS + RETRIES
+    assert (report.written, report.failed, report.requests) == (0, 1, 0)
