@@ -9,8 +9,8 @@ The session's retry policy decides first whether a failed request is repeated. I
 fails, the sender decides what happens to its rows:
 
 * If this cluster's own throttler refused it, it was never sent: it goes into the next round of the
-  wave, without counting as a try. After MOST_WAITS slices in a row in which no row was written, it
-  is treated like other errors.
+  wave, without counting as a try. After MOST_WAITS slices in a row of which the throttler refused
+  each request, it is treated like other errors.
 * An idempotent request is repeated if `delay_before_retry` returns a delay. If no server can be
   reached after all of these tries, the load ends, whatever `max_errors` is. Otherwise, if the
   request has several rows and one of them may have caused the error, each row is sent alone. If the
@@ -71,7 +71,8 @@ _OVERLOAD = (
     WriteFailure,
     WriteTimeout,
 )
-# After so many successive slices without a written row, a throttled request counts as failed.
+# After so many successive slices of which the throttler refused each request, a throttled request
+# counts as failed.
 MOST_WAITS = 2000
 LONGEST_WAIT = 0.25  # the maximum number of seconds before throttled requests are sent again
 
@@ -100,8 +101,9 @@ class Sender:
         self._consistency_level = consistency_level
         self._clock = clock
         self._delay = 0.0  # seconds to wait before the next round, which repeats failed requests
-        # The number of successive slices in which no row was written; see MOST_WAITS.
-        self._unsuccessful_slices = 0
+        # The number of successive slices of which the throttler refused each request; see
+        # MOST_WAITS.
+        self._throttled_slices = 0
 
     def send(self, bound: Bound) -> Generator[Step, Any, None]:
         """Send the requests of a chunk. Repeat those that fail, until each is acknowledged or may
@@ -171,8 +173,10 @@ class Sender:
             # `finally`, so that the report also counts these requests if the load is interrupted.
             throttled = sum(isinstance(error, RequestThrottled) for _, error in failed)
             self._recorder.note_slice(sent_count - throttled, row_count)
-        # `_after_failure` gives up after too many slices without a written row.
-        self._unsuccessful_slices = 0 if row_count else self._unsuccessful_slices + 1
+        # `_after_failure` gives up if the throttler has no room for too many slices. It has room if
+        # it lets a request pass, even if a server rejects the rows of the request.
+        is_all_throttled = throttled == len(groups)
+        self._throttled_slices = self._throttled_slices + 1 if is_all_throttled else 0
         if throttled:
             # The throttler also limits the application's other requests on this cluster. Slow down,
             # so that these get their turn.
@@ -185,11 +189,11 @@ class Sender:
         self, chunk: Chunk, wave: Wave, group: Group, error: BaseException
     ) -> list[Group]:
         """Return the groups to send again after a failed request; [] if its rows have failed."""
-        if isinstance(error, RequestThrottled) and self._unsuccessful_slices < MOST_WAITS:
+        if isinstance(error, RequestThrottled) and self._throttled_slices < MOST_WAITS:
             # The cluster's own throttler refused the request, so it was not sent: send it again
-            # later. The delay doubles with each slice without a written row.
+            # later. The delay doubles with each slice of which no request was sent.
             self._delay = max(
-                self._delay, min(0.001 * 2 ** min(self._unsuccessful_slices, 8), LONGEST_WAIT)
+                self._delay, min(0.001 * 2 ** min(self._throttled_slices, 8), LONGEST_WAIT)
             )
             return [group]
         group.tries += 1

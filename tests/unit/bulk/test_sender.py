@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cassandra._impl import grouping
-from cassandra.bulk import LoadError, LoadReport
+from cassandra.bulk import LoadError, LoadReport, sender
 from cassandra.bulk.binding import Bound, Wave
 from cassandra.bulk.checkpoint import Checkpoint
 from cassandra.bulk.chunks import Chunk, Position
@@ -284,3 +284,48 @@ def test_a_row_fails_if_the_throttler_never_has_room() -> None:
     report = servers.run(bound_chunk([[1]]))
     assert len(servers.requests) == MOST_WAITS + RETRIES
     assert (report.written, report.failed, report.requests) == (0, 1, 0)
+
+
+def test_rows_that_servers_reject_are_no_waits_for_the_throttler(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A slice of rejected rows shows that the throttler had room, although no row was written.
+
+    So it does not bring a row that is throttled later nearer to its end.
+    """
+    monkeypatch.setattr(sender, "MOST_WAITS", RETRIES * 2)
+    refusals = RETRIES * 2 - 1
+    throttle = fail_times(refusals, RequestThrottled("full"))
+
+    def answer(request: list[int]) -> BaseException | None:
+        return throttle(request) if request == [0] else InvalidRequest("no")
+
+    # With one request in flight, a slice has eight requests.
+    servers = Servers(answer, concurrency=1)
+    rejected_ids = range(1, 8 * RETRIES * 2 + 1)
+    report = servers.run(bound_chunk([[row_id] for row_id in rejected_ids], [[0]]))
+    assert (report.written, report.failed, report.retries) == (1, len(rejected_ids), 0)
+    assert servers.pauses[0] == 0.002  # the first wait is as short as in any other load
+
+
+def test_a_throttler_that_lets_some_requests_pass_is_not_full(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The throttler lets a single request of each slice pass, and servers reject all rows.
+
+    Each row fails by the server's error: no row fails that was never sent.
+    """
+    monkeypatch.setattr(sender, "MOST_WAITS", 3)
+    slices_with_requests: set[int] = set()
+
+    def answer(request: list[int]) -> BaseException:
+        slice_number = len(servers.limits)
+        if slice_number in slices_with_requests:
+            return RequestThrottled("full")
+        slices_with_requests.add(slice_number)
+        return InvalidRequest("no")
+
+    servers = Servers(answer)
+    report = servers.run(bound_chunk([[row_id] for row_id in range(50)]))
+    assert (report.failed, report.requests, report.retries) == (50, 50, 0)
+    assert {type(failure.error) for failure in report.failures} == {InvalidRequest}
