@@ -16,18 +16,30 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._lib import null_server, peers
+from benchmarks._lib.faces import worker_of
 from benchmarks._lib.report import Benchmark
 from benchmarks._lib.requirements import has
 from benchmarks._lib.tables import least_over
 
 LIB = Path(__file__).resolve().parent / "_lib"
 BUILDING = LIB / "worker_batches.py"
-EXECUTING = LIB / "worker_requests.py"
 CASES = "batch of 50"
 BUILD_TARGET = 10.0  # `add_many` must be this many times as fast as the fastest peer's `add`
 BLOCKS_TARGET = 3.0  # the most memory blocks for a row
 EXECUTE_TARGET = 40.0  # the most microseconds for a batch
-EXTRA = {"acsylla": ("uvloop",)}  # further packages in a peer's environment
+# Peers that are not compatible with cassandra-driver, and further packages in their environments.
+EXTRA = {"acsylla": ("uvloop",), "scylladb-rs-driver": ("numpy", "uvloop")}
+# The APIs of these peers, by their names in the worker, and the row's API that each belongs to.
+FACES = {
+    "acsylla": {"acsylla": "aio"},
+    "scylladb-rs-driver": {"scylladb-rs": "aio", "scylladb-rs-blocking": "blocking"},
+}
+# Why the building of a peer's batches cannot be compared.
+LIMITS = {
+    "acsylla": "building: acsylla is left out, since its statements are bound in several calls",
+    "scylladb-rs-driver": "building: scylladb-rs-driver is left out, since it converts the values "
+    "of a batch only when the batch is sent; executing includes it, with batches from add_all",
+}
 # The other drivers have no `add_many`. Each case here is compared with the case of the others that
 # does the same work.
 BESIDE = {
@@ -67,26 +79,28 @@ def measure(bench: Benchmark, drivers: list[str]) -> tuple[Rows, Rows, Rows]:
         for _ in range(passes):
             for driver in drivers:
                 bar.step(driver)
-                if driver != "acsylla":  # its API for building batches cannot be compared
+                if driver not in LIMITS:
                     for case, (time, blocks) in run(driver, BUILDING, server).items():
                         keep(build, case, driver, time)
                         keep(memory, case, driver, blocks)
-                for face in faces(driver):
-                    for case, figures in run(driver, EXECUTING, [face, *server, CASES]).items():
-                        # acsylla has only an asyncio API, so its figures go into the rows of "aio".
-                        api = face.partition("-")[0]
-                        name = f"{case.partition(',')[0]}, {'aio' if api == 'acsylla' else api}"
+                for face, api in faces(driver).items():
+                    measured = run(driver, worker_of(face), [face, *server, CASES])
+                    for case, figures in measured.items():
+                        name = f"{case.partition(',')[0]}, {api}"
                         keep(execute, name, driver, figures["us"])
     return build, memory, execute
 
 
-def faces(driver: str) -> list[str]:
-    """Return the APIs of a driver to measure, as worker_requests.py names them."""
-    if driver == "acsylla":
-        return ["acsylla"]
+def faces(driver: str) -> dict[str, str]:
+    """Return the APIs of a driver to measure, by their names in the worker.
+
+    The value is the API in the names of rows: "blocking" or "aio".
+    """
+    if driver in FACES:
+        return FACES[driver]
     if driver in peers.PEERS:
-        return ["blocking"]
-    return ["blocking", "aio" if has("uvloop") else "aio-asyncio"]
+        return {"blocking": "blocking"}
+    return {"blocking": "blocking", "aio" if has("uvloop") else "aio-asyncio": "aio"}
 
 
 def judge(bench: Benchmark, ours: str, build: Rows, memory: Rows, execute: Rows) -> None:
@@ -122,7 +136,11 @@ def main() -> int:
     bench.start(passes=1)
     bench.need_program("cc")
     drivers = [*peers.own_lanes(bench), *peers.prepare(bench)]
-    drivers += peers.prepare(bench, ("acsylla",), EXTRA["acsylla"])
+    for peer, extra in EXTRA.items():
+        drivers += peers.prepare(bench, (peer,), extra)
+    for driver in drivers:
+        if driver in LIMITS:
+            bench.note(LIMITS[driver])
     if not has("uvloop"):
         bench.note("aio runs on asyncio's own loop: uvloop is not installed (pip install uvloop)")
     build, memory, execute = measure(bench, drivers)
@@ -130,7 +148,7 @@ def main() -> int:
     ratios = {"peer / ours": least_over(build, ours, peers.PEERS, BESIDE)}
     bench.show_table("building 100 statements, us", build, ratios)
     bench.show_table("memory blocks a row", memory)
-    ratios = {"peer / ours": least_over(execute, ours, (*peers.PEERS, "acsylla"), BESIDE)}
+    ratios = {"peer / ours": least_over(execute, ours, (*peers.PEERS, *EXTRA), BESIDE)}
     bench.show_table("building and executing, us a batch", execute, ratios)
     judge(bench, ours, build, memory, execute)
     return bench.end()

@@ -18,7 +18,16 @@ import tempfile
 from pathlib import Path
 
 from benchmarks._lib import null_server, peers
-from benchmarks._lib.faces import WORKER, Best, Lane, environment_of, measure, our_lanes, rows_of
+from benchmarks._lib.faces import (
+    WORKER,
+    Best,
+    Lane,
+    environment_of,
+    measure,
+    our_lanes,
+    peer_lane,
+    rows_of,
+)
 from benchmarks._lib.report import Benchmark
 from benchmarks._lib.requirements import has, lacking
 from benchmarks._lib.tables import least_over
@@ -46,27 +55,48 @@ MOST_WITHOUT_UVLOOP = 1.5  # without uvloop, a request may need this many times 
 # Limits of a blocking call, compared with the same request on the asyncio API in the same run:
 MOST_FOR_BLOCKING = 1.4  # times the CPU of the awaited request
 MOST_LATER = 25.0  # microseconds by which it may take longer
+LEAST_LEAD = 1.3  # in each case, the best peer of the same kind needs at least this times our CPU
 
-# The API of each peer that is measured, by its name in worker_requests.py.
+# The columns of the other drivers: the heading, the distribution, and the name of the API that is
+# measured (see `_lib.faces.peer_lane`).
 PEERS = {
-    "cassandra-driver": "blocking",
-    "scylla-driver": "blocking",
-    "acsylla": "acsylla",
-    "scyllapy": "scyllapy",
+    "cassandra-driver": ("cassandra-driver", "blocking"),
+    "scylla-driver": ("scylla-driver", "blocking"),
+    "acsylla": ("acsylla", "acsylla"),
+    "scyllapy": ("scyllapy", "scyllapy"),
+    "scylladb-rs-driver": ("scylladb-rs-driver", "scylladb-rs"),
+    "scylladb-rs-driver, blocking": ("scylladb-rs-driver", "scylladb-rs-blocking"),
+}
+EXTRA = ("numpy", "uvloop")  # further packages in a peer's environment
+# What a peer cannot do, and what is measured instead. The cases without a figure are those that it
+# has no API for.
+LIMITS = {
+    "acsylla": "writes no vectors, and returns them as bytes",
+    "scyllapy": "writes no vectors from NumPy, and cannot read vectors",
+    "scylladb-rs-driver": "accepts no NumPy array as a vector (it is given a list), "
+    "has neither execute_concurrent nor add_many (add_all fills its batches), "
+    "and makes no matrix of vectors",
+}
+
+# The other drivers cannot do some of our cases (the keys). Each of these is compared with their
+# case that does the same work (the value).
+BESIDE = {
+    "batch of 50 by add_many, 100 in flight": "batch of 50 bound inserts, 100 in flight",
+    "page of 1,000 vectors<float,768> to NumPy, a row": "page of 1,000 vectors<float,768>, a row",
 }
 
 
-# The other drivers have no add_many: our case (the key) is compared with their case that does the
-# same work (the value).
-BESIDE = {"batch of 50 by add_many, 100 in flight": "batch of 50 bound inserts, 100 in flight"}
-
-
 def peer_lanes(bench: Benchmark) -> list[Lane]:
-    """Return the lanes of the other drivers that can be measured."""
-    extra = ("numpy", "uvloop")
+    """Return the lanes of the other drivers that can be measured; notes say what they cannot do."""
+    distributions = tuple(dict.fromkeys(distribution for distribution, _ in PEERS.values()))
+    measurable = peers.prepare(bench, distributions, EXTRA)
+    for distribution in measurable:
+        if distribution in LIMITS:
+            bench.note(f"{distribution} {LIMITS[distribution]}")
     return [
-        Lane(peer, str(peers.environment(peer, extra)), {}, PEERS[peer])
-        for peer in peers.prepare(bench, tuple(PEERS), extra)
+        peer_lane(name, distribution, face, EXTRA)
+        for name, (distribution, face) in PEERS.items()
+        if distribution in measurable
     ]
 
 
@@ -120,7 +150,7 @@ def ratios_of(
 
     Peers are compared with the API of the same kind: blocking or asyncio.
     """
-    blocking = [peer for peer, face in PEERS.items() if face == "blocking"]
+    blocking = [name for name, (_, face) in PEERS.items() if face.endswith("blocking")]
     others = PEERS.keys() - set(blocking)
     return {
         "peer / blocking": least_over(us, "blocking", blocking, BESIDE),
@@ -147,6 +177,18 @@ def judge(bench: Benchmark, best: Best) -> None:
             bench.add_target(text, ratio <= MOST_WITHOUT_UVLOOP)
 
 
+def judge_lead(bench: Benchmark, ratios: dict[str, dict[str, float | None]]) -> None:
+    """Check that each request costs the best peer clearly more, and record each result.
+
+    :param ratios: the columns that `ratios_of` returns.
+    """
+    for heading, by_case in ratios.items():
+        for case, ratio in by_case.items():
+            if ratio is not None:
+                text = f"{heading}: {case}: {ratio:.2f}, at least {LEAST_LEAD:g}"
+                bench.add_target(text, ratio >= LEAST_LEAD)
+
+
 def judge_blocking(bench: Benchmark, best: Best) -> None:
     """Check that a blocking call costs little more than the same request awaited.
 
@@ -169,7 +211,7 @@ def main() -> int:
     bench = Benchmark(
         __doc__,
         "Requests to a server that answers at once, us of client CPU each",
-        duration_text="5 minutes",
+        duration_text="6 minutes",
         quick_duration_text="10 s",
         with_peers=True,
     )
@@ -184,9 +226,11 @@ def main() -> int:
         best = measure(bench, lanes, address, port, options.cases)
         names = [lane.name for lane in lanes]
         us, rates = rows_of(best, "us"), rows_of(best, "rate")
-        bench.show_table("us of client CPU", us, ratios_of(us, names))
+        ratios = ratios_of(us, names)
+        bench.show_table("us of client CPU", us, ratios)
         bench.show_table("requests a second", rates)
         judge(bench, best)
+        judge_lead(bench, ratios)
         judge_blocking(bench, best)
         calls = None if options.quick else system_calls(lanes[0], address, port)
     if calls is not None:

@@ -19,11 +19,13 @@ DRIVERS = {
     "aio": "turbocql, asyncio",
     "blocking": "turbocql, blocking",
     "acsylla": "acsylla",
+    "scylladb-rs-driver": "scylladb-rs-driver",
+    "scylladb-rs-driver, blocking": "scylladb-rs-driver, blocking",
     "scyllapy": "scyllapy",
     "cassandra-driver": "cassandra-driver",
     "scylla-driver": "scylla-driver",
 }
-WIDTH, LABEL, BAR, GAP = 720, 150, 18, 30
+WIDTH, LABEL, BAR, GAP = 720, 195, 18, 30
 OURS, OTHERS = "#e0832b", "#3d7fb8"
 
 

@@ -1,5 +1,7 @@
 """Runs `_lib.worker_requests` with each API of this driver and with other drivers.
 
+`_lib.worker_scylladb_rs` measures the same cases with scylladb-rs-driver.
+
 A combination of a driver, one of its APIs (a "face") and an environment is called a lane. It is one
 column of the table.
 """
@@ -16,6 +18,7 @@ from benchmarks._lib.report import Benchmark
 from benchmarks._lib.requirements import has
 
 WORKER = Path(__file__).with_name("worker_requests.py")
+RUST_WORKER = Path(__file__).with_name("worker_scylladb_rs.py")
 
 # By lane and case: {"us": CPU microseconds, "rate": requests per second}.
 Best = dict[str, dict[str, dict[str, float]]]
@@ -27,8 +30,9 @@ class Lane(NamedTuple):
     - `name`: the heading.
     - `python`: the interpreter of the driver's environment.
     - `settings`: further environment variables.
-    - `face`: the API, by its name in worker_requests.py.
+    - `face`: the API, by its name in the worker.
     - `port`: the port of the lane's own server. None if it uses the same server as other lanes.
+    - `worker`: the script that measures it.
     """
 
     name: str
@@ -54,6 +58,23 @@ def our_lanes() -> list[Lane]:
     lanes.append(Lane("blocking", sys.executable, compiled, "blocking"))
     lanes.append(Lane("aio, pure", sys.executable, pure, loops[0]))
     return lanes
+
+
+def worker_of(face: str) -> Path:
+    """Return the script that measures an API: most are in worker_requests.py."""
+    return RUST_WORKER if face.startswith("scylladb-rs") else WORKER
+
+
+def peer_lane(name: str, distribution: str, face: str, extra: Sequence[str]) -> Lane:
+    """Return the lane of another driver. Its environment is created if it does not exist.
+
+    :param name: the heading of the column.
+    :param distribution: the driver's name on PyPI.
+    :param face: the API, by its name in worker_requests.py or worker_scylladb_rs.py.
+    :param extra: further distributions that its environment must have.
+    """
+    python = str(peers.environment(distribution, extra))
+    return Lane(name, python, {}, face, worker=worker_of(face))
 
 
 def environment_of(lane: Lane) -> dict[str, str]:

@@ -17,6 +17,7 @@ or for one row of a page, and the requests per second. Both are the best of seve
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import json
 import os
 import ssl
@@ -36,9 +37,11 @@ INSERT = "INSERT INTO five (a, b, c, d, e) VALUES (?, ?, ?, ?, ?)"
 SELECT = "SELECT one FROM five WHERE a = ?"
 PAGE = "SELECT page FROM five WHERE a = ?"
 VECTOR_INSERT = "INSERT INTO vectors (id, v) VALUES (?, ?)"
+VECTOR_PAGE = "SELECT vectors FROM vectors WHERE id = ?"
 ROW = (7, "hello world", 7, 1.5, True)
 BATCH_SIZE = 50
 PAGE_ROWS = 5_000
+VECTOR_ROWS = 1_000
 
 Figures = dict[str, Any]
 
@@ -98,6 +101,11 @@ def vector() -> Any:
     except ImportError:
         return [float(i) for i in range(768)]
     return numpy.arange(768, dtype=numpy.float32)
+
+
+def has_numpy() -> bool:
+    """Return True if NumPy is installed."""
+    return importlib.util.find_spec("numpy") is not None
 
 
 def blocking(address: str, port: int) -> Figures:
@@ -165,13 +173,21 @@ def blocking(address: str, port: int) -> Figures:
             ):
                 assert outcome.success
     try:
-        insert_vector = session.prepare(VECTOR_INSERT)
+        insert_vector, vector_page = session.prepare(VECTOR_INSERT), session.prepare(VECTOR_PAGE)
         values = [(7, vector())] * 1000
         for _ in clock.passes("vector<float,768> insert, 100 in flight", 1000):
             for outcome in execute_concurrent_with_args(
                 session, insert_vector, values, IN_FLIGHT, results_generator=True
             ):
                 assert outcome.success
+        for _ in clock.passes("page of 1,000 vectors<float,768>, a row", 1, VECTOR_ROWS):
+            assert len(list(execute(vector_page, (7,), execution_profile=tuples))) == VECTOR_ROWS
+        # Only turbocql's results have `to_numpy`, which makes a matrix of the vectors.
+        if has_numpy() and hasattr(execute(select, (7,)), "to_numpy"):
+            for _ in clock.passes(
+                "page of 1,000 vectors<float,768> to NumPy, a row", 1, VECTOR_ROWS
+            ):
+                assert len(execute(vector_page, (7,)).to_numpy()["v"]) == VECTOR_ROWS
     except Exception as error:
         print(f"no vectors: {error!r}", file=sys.stderr)
     cluster.shutdown()
@@ -225,8 +241,8 @@ async def aio(address: str, port: int) -> Figures:
         execution_profiles=profiles, **security(),
     ) as cluster:  # fmt: skip
         session = await cluster.connect()
-        insert, select, page, insert_vector = await session.prepare_all(
-            [INSERT, SELECT, PAGE, VECTOR_INSERT]
+        insert, select, page, insert_vector, vector_page = await session.prepare_all(
+            [INSERT, SELECT, PAGE, VECTOR_INSERT, VECTOR_PAGE]
         )
         execute = session.execute
         # benchmarks/requests.py counts system calls with strace: "calls N" makes N times 10,000
@@ -276,6 +292,15 @@ async def aio(address: str, port: int) -> Figures:
         values = (7, vector())
         for _ in clock.passes("vector<float,768> insert, 100 in flight", 1000):
             await by_workers(lambda: execute(insert_vector, values), 1000)
+        for _ in clock.passes("page of 1,000 vectors<float,768>, a row", 1, VECTOR_ROWS):
+            vector_rows = (await execute(vector_page, (7,), execution_profile="tuples")).all()
+            assert len(vector_rows) == VECTOR_ROWS
+        if has_numpy():
+            for _ in clock.passes(
+                "page of 1,000 vectors<float,768> to NumPy, a row", 1, VECTOR_ROWS
+            ):
+                columns = await (await execute(vector_page, (7,))).to_numpy()
+                assert len(columns["v"]) == VECTOR_ROWS
     return clock.figures
 
 

@@ -55,6 +55,7 @@ def type_option(code: int) -> bytes:
 
 
 SET_OF_TEXT = type_option(0x22) + type_option(TEXT)
+MAP_OF_TEXT = type_option(0x21) + type_option(TEXT) + type_option(TEXT)
 VECTOR = type_option(0) + string(VECTOR_768)
 
 
@@ -150,6 +151,7 @@ FIVE_VALUES = [
     struct.pack(">d", 1.5),
     b"\x01",
 ]
+VECTORS = [("id", type_option(INT)), ("v", VECTOR)]
 PAGE_VALUES = [
     uuid.UUID(int=77).bytes,
     b"hello world",
@@ -157,6 +159,8 @@ PAGE_VALUES = [
     struct.pack(">d", 1.5),
     struct.pack(">q", 10**12),
 ]
+
+VECTOR_VALUES = [struct.pack(">i", 7), struct.pack(">768f", *range(768))]
 
 # A request with this opcode (first item), whose body contains these bytes (second), gets the answer
 # with this opcode (third) and this body (fourth).
@@ -177,11 +181,12 @@ def canned_rules() -> list[Rule]:
         "INSERT INTO five": (b"insert-five", FIVE, [], VOID),
         "SELECT one": (b"select-one", FIVE[:1], FIVE, rows(FIVE, [FIVE_VALUES])),
         "SELECT page": (b"select-page", FIVE[:1], PAGE, rows(PAGE, [PAGE_VALUES] * 5000)),
-        "INSERT INTO vectors": (
-            b"insert-vector",
-            [("id", type_option(INT)), ("v", VECTOR)],
-            [],
-            VOID,
+        "INSERT INTO vectors": (b"insert-vector", VECTORS, [], VOID),
+        "SELECT vectors": (
+            b"select-vectors",
+            VECTORS[:1],
+            VECTORS,
+            rows(VECTORS, [VECTOR_VALUES] * 1000),
         ),
     }
     rules: list[Rule] = [
@@ -197,6 +202,38 @@ def canned_rules() -> list[Rule]:
     for text, (query_id, binds, results, answer) in statements.items():
         rules.append((PREPARE, text.encode(), RESULT, prepared(query_id, binds, results)))
         rules.append((EXECUTE, query_id, RESULT, answer))
+    return rules + prepared_system_rules()
+
+
+def prepared_system_rules() -> list[Rule]:
+    """Return the rules for a driver that prepares its own queries of the system tables.
+
+    scylladb-rs-driver does. The columns are those that version 0.2.0 selects, in its order. Without
+    these answers, the driver has no ring, and connects and asks again each second while it is
+    measured.
+    """
+    cells = {name: (option, value) for name, option, value in LOCAL}
+    node = ["host_id", "rpc_address", "data_center", "rack", "tokens"]
+    local = [*node, "cluster_name"]
+    keyspace = [
+        ("keyspace_name", type_option(TEXT)),
+        ("replication", MAP_OF_TEXT),
+        ("durable_writes", type_option(BOOLEAN)),
+    ]
+    answers: dict[str, tuple[list[Column], list[list[bytes | None]]]] = {
+        "system.peers": ([(name, cells[name][0]) for name in node], []),
+        "system.local": (
+            [(name, cells[name][0]) for name in local],
+            [[cells[name][1] for name in local]],
+        ),
+        "system_schema.keyspaces": (keyspace, []),
+    }
+    no_table = struct.pack(">i", INVALID) + string("unconfigured table")
+    rules: list[Rule] = [(PREPARE, b"system_schema.scylla_keyspaces", ERROR, no_table)]
+    for table, (columns, values) in answers.items():
+        query_id = f"prepared-{table}".encode()
+        rules.append((PREPARE, table.encode(), RESULT, prepared(query_id, [], columns)))
+        rules.append((EXECUTE, query_id, RESULT, rows(columns, values, "system")))
     return rules
 
 
