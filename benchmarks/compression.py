@@ -16,7 +16,7 @@ import sys
 import uuid
 
 from benchmarks._lib import null_server, peers
-from benchmarks._lib.faces import Lane, measure, our_lanes
+from benchmarks._lib.faces import Lane, measure, our_lanes, peer_lane
 from benchmarks._lib.report import Benchmark
 from benchmarks._lib.requirements import has
 from benchmarks._lib.worker_requests import PAGE_ROWS
@@ -25,7 +25,12 @@ PAGE = "page of 5,000 rows"
 # In these cases drivers send no compressed requests, since the bodies are too small. The server
 # compresses all of its answers.
 CASES = [PAGE, "select of one row, 100 in flight", "insert, 100 in flight"]
-PEERS = ("scylla-driver", "cassandra-driver")
+# The API of each peer that is measured, by its name in the worker.
+PEERS = {
+    "scylla-driver": "blocking",
+    "cassandra-driver": "blocking",
+    "scylladb-rs-driver": "scylladb-rs",
+}
 EXTRA = ("numpy", "uvloop", "lz4")
 MOST_FOR_A_PAGE = 1.3  # a compressed page may need at most this many times the CPU of a plain one
 _WORDS = ["a", "blue", "car", "drives", "early", "from", "green", "hills", "into", "our", "river"]
@@ -49,15 +54,15 @@ def varied_page() -> null_server.Rule:
 
 
 def lanes_of(bench: Benchmark) -> list[Lane]:
-    """Return the lanes: this driver's asyncio and blocking API, and the blocking API of each peer.
+    """Return the lanes: this driver's asyncio and blocking API, and one API of each peer.
 
     A lane is a driver and one of its APIs (see `_lib.faces`).
     """
     lanes = our_lanes()
     lanes = [lanes[0], *(lane for lane in lanes if lane.name == "blocking")]
     return lanes + [
-        Lane(peer, str(peers.environment(peer, EXTRA)), {}, "blocking")
-        for peer in peers.prepare(bench, PEERS, EXTRA)
+        peer_lane(peer, peer, PEERS[peer], EXTRA)
+        for peer in peers.prepare(bench, tuple(PEERS), EXTRA)
     ]
 
 

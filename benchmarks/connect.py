@@ -1,4 +1,4 @@
-"""The cost of `Cluster.connect` to one node on loopback, compared with cassandra-driver.
+"""The cost of `Cluster.connect` to one node on loopback, compared with other drivers.
 
     python benchmarks/connect.py
 
@@ -18,6 +18,7 @@ from benchmarks._lib.tables import least_over
 
 WORKER = Path(__file__).with_name("_lib") / "worker_connect.py"
 TARGETS = {"first connect, wall": 7.0, "first connect, CPU": 6.0}  # at most, in milliseconds
+PEERS = ("cassandra-driver", "scylladb-rs-driver")
 CASES = {
     f"{which} connect, {name}": (which, figure)
     for which in ("first", "second")
@@ -36,7 +37,7 @@ def main() -> int:
     bench.add_option("--repeats", type=int, default=10, help="the best of so many processes")
     options = bench.start(repeats=3)
     bench.need_program("cc")
-    drivers = [*peers.own_lanes(bench), *peers.prepare(bench, ("cassandra-driver",))]
+    drivers = [*peers.own_lanes(bench), *peers.prepare(bench, PEERS)]
     rows: dict[str, dict[str, float]] = {case: {} for case in CASES}
     steps = options.repeats * len(drivers)
     with null_server.running() as (address, port), bench.progress(steps) as bar:
@@ -47,9 +48,7 @@ def main() -> int:
                 for case, (connect_name, figure) in CASES.items():
                     milliseconds = float(measured[connect_name][figure])
                     rows[case][driver] = min(milliseconds, rows[case].get(driver, milliseconds))
-    bench.show_table(
-        "milliseconds", rows, {"peer / ours": least_over(rows, drivers[0], peers.PEERS)}
-    )
+    bench.show_table("milliseconds", rows, {"peer / ours": least_over(rows, drivers[0], PEERS)})
     for case, limit in TARGETS.items():
         milliseconds = rows[case][drivers[0]]
         bench.add_target(f"{case}: {milliseconds:.2f} ms, at most {limit:g}", milliseconds <= limit)

@@ -1,4 +1,4 @@
-"""The cost that TLS adds to requests and to opening connections, compared with cassandra-driver.
+"""The cost that TLS adds to requests and to opening connections, compared with other drivers.
 
     python benchmarks/tls.py [--openings]
 
@@ -24,12 +24,13 @@ import tempfile
 from pathlib import Path
 
 from benchmarks._lib import null_server, peers
-from benchmarks._lib.faces import Lane, measure, our_lanes
+from benchmarks._lib.faces import Lane, measure, our_lanes, peer_lane
 from benchmarks._lib.report import Benchmark
 from benchmarks._lib.requirements import has
 
 CASES = ["insert, 100 in flight", "page of 5,000 rows"]
-PEER = "cassandra-driver"
+# The API of each peer that is measured, by its name in the worker.
+PEERS = {"cassandra-driver": "blocking", "scylladb-rs-driver": "scylladb-rs"}
 # The types of keys: name, and the number of bits of an RSA key (None for an elliptic curve).
 KINDS: tuple[tuple[str, int | None], ...] = (
     ("elliptic curve", None),
@@ -41,7 +42,7 @@ Rows = dict[str, dict[str, float]]
 
 
 def lanes_of(bench: Benchmark) -> list[Lane]:
-    """Return the lanes whose requests are measured: this driver's two APIs, and the peer.
+    """Return the lanes whose requests are measured: this driver's two APIs, and the peers.
 
     A lane is a driver and API in an environment (see `benchmarks._lib.faces`).
     """
@@ -49,8 +50,8 @@ def lanes_of(bench: Benchmark) -> list[Lane]:
     lanes = [lanes[0], *(lane for lane in lanes if lane.name == "blocking")]
     extra = ("numpy", "uvloop")
     lanes += [
-        Lane(peer, str(peers.environment(peer, extra)), {}, "blocking")
-        for peer in peers.prepare(bench, (PEER,), extra)
+        peer_lane(peer, peer, PEERS[peer], extra)
+        for peer in peers.prepare(bench, tuple(PEERS), extra)
     ]
     return lanes
 

@@ -3,12 +3,14 @@
     worker_connect.py ADDRESS PORT
 
 The script prints one JSON object: milliseconds of wall time and of CPU (user + system, all threads)
-of the first cluster's `connect`, and of a second cluster's. Imports do not count.
+of the first cluster's `connect`, and of a second cluster's. Imports do not count. If the driver is
+scylladb-rs-driver, which has no clusters, the script times two sessions of `SessionBuilder`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import sys
 import time
@@ -32,8 +34,26 @@ def connect_once(address: str, port: int) -> tuple[dict[str, float], Any]:
     return {"wall": wall_seconds * 1000, "cpu": cpu_seconds * 1000}, cluster
 
 
+def connect_rust_once(address: str, port: int) -> dict[str, float]:
+    """Connect a session of scylladb-rs-driver; return the milliseconds that this took."""
+    from scylla.session_builder import SessionBuilder
+
+    builder = SessionBuilder().contact_points([(address, port)]).fetch_schema_metadata(False)
+    wall_start, cpu_start = time.perf_counter(), time.process_time()
+    session = builder.connect().result()
+    cpu_seconds, wall_seconds = time.process_time() - cpu_start, time.perf_counter() - wall_start
+    session.execute("SELECT one FROM five WHERE a = 1").result()
+    return {"wall": wall_seconds * 1000, "cpu": cpu_seconds * 1000}
+
+
 def main() -> None:
     address, port = sys.argv[1], int(sys.argv[2])
+    if importlib.util.find_spec("scylla") is not None:
+        import scylla.session_builder  # noqa: F401
+
+        first, second = connect_rust_once(address, port), connect_rust_once(address, port)
+        print(json.dumps({"first": first, "second": second}))
+        return
     import cassandra.cluster
 
     # The driver imports uvloop when it connects, if it is installed. Import it before, since the
