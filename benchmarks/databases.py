@@ -59,8 +59,8 @@ def main() -> int:
     bench = Benchmark(
         __doc__,
         "Requests beside drivers of other databases, us of client CPU",
-        duration_text="1 minute",
-        quick_duration_text="10 s",
+        duration_text="2 minutes",
+        quick_duration_text="15 s",
         with_peers=True,
     )
     bench.add_option("--rounds", type=int, default=3)
