@@ -328,7 +328,7 @@ class BatchLoad:
         assert not any(thread.is_alive() for thread in self._threads)
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_a_node_is_killed_under_a_load_of_batches(fragile: LocalCluster, session: Session) -> None:
     states = States()
     session.cluster.register_listener(states)

@@ -76,7 +76,7 @@ def all_rows(session: Session, table: str = "t") -> list[tuple[Any, ...]]:
                 raise
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_a_scan_during_a_rolling_restart_has_each_row_once(
     session: Session, fragile: LocalCluster
 ) -> None:
@@ -126,6 +126,7 @@ with Cluster([host], port=int(port)) as cluster:
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no SIGKILL")
 def test_a_load_is_complete_although_its_process_and_then_a_node_are_killed(
     session: Session, fragile: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -179,7 +180,7 @@ def _wait_for_the_kill(partition: Any) -> Any:
     return partition
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_tables_of_dask_while_a_node_is_killed(
     session: Session, fragile: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

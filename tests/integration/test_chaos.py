@@ -10,7 +10,7 @@ from tests.chaos.campaign import run
 pytestmark = pytest.mark.integration
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_nothing_is_lost_doubled_crossed_or_hung(expendable: LocalCluster) -> None:
     """No row is lost or written twice, no request gets the answer to another one, none hangs."""
     verdict = run(40, seed=7, local=expendable)

@@ -142,6 +142,7 @@ def task(peer: Path, node: LocalCluster, keyspace: str, name: str) -> Any:
 EXPECTED = [{"k": k, **{name: values[k] for name, _, values in COLUMNS}} for k in range(3)]
 
 
+@pytest.mark.long
 def test_values_written_by_another_driver_are_read(
     peer: Path, node: LocalCluster, tables: Session, keyspace: str
 ) -> None:
@@ -152,6 +153,7 @@ def test_values_written_by_another_driver_are_read(
     assert sorted(rows, key=lambda row: int(row["k"])) == EXPECTED
 
 
+@pytest.mark.long
 def test_another_driver_reads_values_that_we_write(
     peer: Path, node: LocalCluster, tables: Session, keyspace: str
 ) -> None:
@@ -163,6 +165,7 @@ def test_another_driver_reads_values_that_we_write(
     assert task(peer, node, keyspace, "read") == EXPECTED
 
 
+@pytest.mark.long
 def test_another_driver_finds_rows_by_an_encrypted_key(
     peer: Path, node: LocalCluster, tables: Session, keyspace: str
 ) -> None:

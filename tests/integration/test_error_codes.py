@@ -64,6 +64,7 @@ def version(session: Session) -> int:
     return negotiated
 
 
+@pytest.mark.long
 def test_a_replica_that_hangs_makes_reads_and_writes_time_out(
     impatient: LocalCluster, session: Session
 ) -> None:

@@ -209,7 +209,7 @@ def run_under_load(
     return load
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_a_node_is_killed_and_comes_back(fragile: LocalCluster) -> None:
     def disturb(states: States, load: Load) -> None:
         address = fragile.nodes[1].address
@@ -224,6 +224,7 @@ def test_a_node_is_killed_and_comes_back(fragile: LocalCluster) -> None:
     assert load.failed == []
 
 
+@pytest.mark.long
 def test_a_node_hangs_and_goes_on(fragile: LocalCluster) -> None:
     def disturb(states: States, load: Load) -> None:
         address = fragile.nodes[2].address
@@ -255,7 +256,7 @@ def test_the_control_connections_node_is_killed(fragile: LocalCluster) -> None:
     run_under_load(fragile, disturb, Load)
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_prepared_statements_survive_a_restart_of_every_node(fragile: LocalCluster) -> None:
     def disturb(states: States, load: Load) -> None:
         for number, node in enumerate(fragile.nodes, 1):

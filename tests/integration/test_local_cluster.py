@@ -92,6 +92,7 @@ def test_one_node_runs_beside_another_and_leaves_nothing_behind(node: LocalClust
     assert len(query_node(node, 1, "SELECT key FROM system.local")) == 1
 
 
+@pytest.mark.long
 async def test_async_context_does_not_block_the_loop_and_uses_a_kept_directory_again(
     tmp_path: Path,
 ) -> None:
@@ -149,6 +150,7 @@ def cluster(dismantled: LocalCluster) -> LocalCluster:
     return dismantled
 
 
+@pytest.mark.long
 class TestThreeNodes:
     """Tests of one cluster that run in this order: each needs what the one before has done."""
 
@@ -182,7 +184,7 @@ class TestThreeNodes:
         assert cluster.nodes[2].pid != pid
         assert query_node(cluster, 3, "SELECT v FROM k.t WHERE k = 1", ALL) == [{"v": b"one"}]
 
-    @pytest.mark.long
+    @pytest.mark.longest
     def test_stopped_node_and_restart_of_a_running_one(self, cluster: LocalCluster) -> None:
         cluster.stop(2)
         assert cluster.nodes[1].state == "stopped"
@@ -192,7 +194,7 @@ class TestThreeNodes:
         assert cluster.nodes[1].pid != pid
         assert query_node(cluster, 2, "SELECT v FROM k.t WHERE k = 1", ALL) == [{"v": b"one"}]
 
-    @pytest.mark.long
+    @pytest.mark.longest
     def test_add_and_decommission(self, cluster: LocalCluster) -> None:
         number = len(cluster.nodes) + 1
         node = cluster.add_node(rack="rack2")
@@ -210,6 +212,7 @@ class TestThreeNodes:
             cluster.restart(2)
 
 
+@pytest.mark.long
 def test_two_datacenters_with_authentication(spread: LocalCluster) -> None:
     rows = query_node(spread, 1, "SELECT data_center FROM system.peers")
     assert sorted(str(row["data_center"]) for row in rows) == ["b'east'", "b'west'"]
@@ -260,6 +263,7 @@ def test_tls_is_optional(guarded: LocalCluster) -> None:
         assert len(probe.query("SELECT * FROM system.local")) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", ["4.0", "4.1"])
 def test_older_versions(version: str) -> None:
     with LocalCluster(2, version, progress=False) as cluster:
@@ -371,6 +375,7 @@ def test_plugin_gives_a_session_in_a_fresh_keyspace(tmp_path: Path) -> None:
     assert "2 passed" in process.stdout, process.stdout
 
 
+@pytest.mark.long
 class TestCommandLine:
     """``python -m cassandra.testing``: each command is a process of its own."""
 

@@ -29,7 +29,7 @@ from tests.waiting import until
 
 from . import conftest
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.long]
 
 KEYSPACES = {
     "simple_one": "{'class': 'SimpleStrategy', 'replication_factor': 1}",
@@ -211,7 +211,7 @@ class Loader(threading.Thread):
         self.join(60)
 
 
-@pytest.mark.long
+@pytest.mark.longest
 def test_no_row_is_lost_while_a_node_joins_and_leaves(spread: LocalCluster) -> None:
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("east"))
     with (

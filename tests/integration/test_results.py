@@ -18,7 +18,7 @@ from .conftest import connect, create_keyspace, new_keyspace_name
 
 pytestmark = pytest.mark.integration
 
-COUNT = 200_000
+COUNT = 20_000
 PARTITIONS = 200
 EPOCH = datetime.datetime(2024, 1, 1)
 NAMES = ("p", "c", "u", "t", "d", "b", "at", "v")

@@ -212,6 +212,7 @@ def test_an_export_makes_the_same_schema(node: LocalCluster) -> None:
     check_round_trip(node, is_newest=True)
 
 
+@pytest.mark.long
 def test_an_export_makes_the_same_schema_on_older_versions(old_node: LocalCluster) -> None:
     check_round_trip(old_node, is_newest=False)
 

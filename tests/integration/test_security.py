@@ -117,6 +117,7 @@ def roles(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("authenticator", CERTIFICATE_AUTHENTICATORS)
 async def test_a_client_certificate_is_enough_to_log_in(roles: Path, authenticator: str) -> None:
     auth_package = "org.apache.cassandra.auth"
