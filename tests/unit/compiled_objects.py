@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import copy
 import faulthandler
+import functools
 import importlib
 import itertools
 import json
@@ -36,6 +37,7 @@ ERRORS = (Exception, asyncio.CancelledError)
 NO_OLD_PICKLES = "a class that defines __slots__ without"
 LONGEST = 60  # seconds that a child may take
 SAMPLES = 60  # sampled combinations for each number of arguments
+OTHERS = 1000  # most objects of other classes that are arguments
 # These methods block; they are called only with a timeout of 0.
 WAITING = {("Event", "wait")}
 SPECIAL = (
@@ -55,6 +57,7 @@ COPIES: list[tuple[str, Callable[[Any], Any]]] = [
 ]
 
 
+@functools.cache
 def classes() -> list[type[Any]]:
     """Return all classes of all compiled modules, including those that no module exports."""
     for name in _impl.TWINS:
@@ -228,6 +231,7 @@ def check_class(cls: type[Any]) -> list[str]:
         for instance in itertools.islice(uninitialised(other_class), 1)
     ]
     random.Random(2).shuffle(other_objects)
+    del other_objects[OTHERS:]
     objects = [*uninitialised(cls), *(sample for sample in samples() if type(sample) is cls)]
     derived_class = subclass(cls)
     if derived_class is not None:

@@ -25,9 +25,15 @@ QUARTERS = 4
 @pytest.mark.slow
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("quarter", range(QUARTERS))
-def test_nothing_kills_the_process_and_copies_are_good_or_refused(quarter: int) -> None:
+@pytest.mark.parametrize(
+    ("samples", "others"), [(3, 10), pytest.param(60, 1000, marks=pytest.mark.long)]
+)
+def test_nothing_kills_the_process_and_copies_are_good_or_refused(
+    quarter: int, samples: int, others: int
+) -> None:
     names = run_python(LISTED, ENV).stdout.split()[quarter::QUARTERS]
-    program = f"{IMPORTED}\nimport sys\nsys.argv[1:] = {names!r}\no.main()"
+    program = f"{IMPORTED}\nimport sys\nsys.argv[1:] = {names!r}\n"
+    program += f"o.SAMPLES, o.OTHERS = {samples}, {others}\no.main()"
     process = run_python(program, ENV, timeout=600)
     assert process.returncode == 0, process.stderr[-3000:]
     endings = [json.loads(line) for line in process.stdout.split("\n")[:-1]]

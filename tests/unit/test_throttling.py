@@ -290,7 +290,7 @@ def test_a_mixture_of_quick_and_slow_responses_keeps_the_limit(
 ) -> None:
     throttler, clock = attached(AdaptiveThrottler(100, 10, 200))
     generator = random.Random(slow_share)
-    for number in range(20_000):
+    for number in range(5_000):
         clock.advance(0.01)
         is_slow = generator.random() < slow_share
         text = f"SELECT v FROM {'slow' if is_slow else 'quick'} WHERE k = {number}"

@@ -127,7 +127,7 @@ def typed_values(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrategy[A
     return scalars | nested | st.lists(inner_types, min_size=1, max_size=3).map(udts)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 @pytest.mark.slow
 def test_round_trip_of_nested_types(twins: Twins, data: st.DataObject) -> None:

@@ -383,10 +383,11 @@ def quick_switches() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("quick_switches")
+@pytest.mark.parametrize("rounds", [60, pytest.param(300, marks=pytest.mark.long)])
 @pytest.mark.slow
-def test_threads_write_one_at_a_time(connection: SocketConnection) -> None:
+def test_threads_write_one_at_a_time(connection: SocketConnection, rounds: int) -> None:
     """Frames of many threads arrive complete, and each request gets an answer."""
-    rounds, sent, stop = 300, [0], threading.Event()
+    sent, stop = [0], threading.Event()
     lock = threading.Lock()
 
     def send_until_stopped() -> None:

@@ -16,11 +16,19 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has
 
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize(
-    "program", ["shutdowns", "mixing", pytest.param("forks", marks=needs_fork)]
+    ("program", "count"),
+    [
+        ("shutdowns", 2),
+        ("mixing", 1),
+        pytest.param("forks", 2, marks=needs_fork),
+        pytest.param("shutdowns", 6, marks=pytest.mark.long),
+        pytest.param("mixing", 6, marks=pytest.mark.long),
+        pytest.param("forks", 6, marks=[needs_fork, pytest.mark.long]),
+    ],
 )
 @pytest.mark.slow
-def test_a_short_run_of_a_stress_program_hangs_nowhere(program: str, loop: str) -> None:
-    code = f"import runpy, sys; sys.argv = ['x', '--count', '6', '--loop', {loop!r}]\n"
+def test_a_short_run_of_a_stress_program_hangs_nowhere(program: str, loop: str, count: int) -> None:
+    code = f"import runpy, sys; sys.argv = ['x', '--count', '{count}', '--loop', {loop!r}]\n"
     code += f"runpy.run_module('tests.stress.{program}', run_name='__main__')\n"
     process = run_python(code, WITH_TESTS)
     assert process.stdout.endswith(": 0 hung\n"), process.stderr

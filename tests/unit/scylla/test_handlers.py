@@ -29,7 +29,7 @@ from tests.waiting import until
 pytest.importorskip("numpy")
 
 READ = "SELECT v FROM {}.t WHERE k = ?"
-KEY_COUNT = 300
+KEY_COUNT = 100
 
 
 class WithFeatures(ProtocolHandler):
@@ -258,6 +258,7 @@ def test_without_the_extension_no_metadata_ids_are_sent() -> None:
 
 
 @pytest.mark.skipif(_impl.implementation != "c", reason="this is the Python implementation")
+@pytest.mark.long
 @pytest.mark.slow
 def test_all_tests_pass_with_the_python_implementation() -> None:
     """Run the tests of this file again, with the Python implementation."""

@@ -60,7 +60,7 @@ def numbers(rng: random.Random) -> list[int]:
         10**512 - 1,
         10**1024,
     ]
-    for size in (100, 1023, 1024, 1025, 2047, 2048, 4096, 5000, 70_000, 300_000):
+    for size in (100, 1023, 1024, 1025, 2047, 2048, 4096, 5000, 70_000):
         integers += [
             rng.getrandbits(size) | 1 << (size - 1),
             -rng.getrandbits(size),
@@ -68,6 +68,8 @@ def numbers(rng: random.Random) -> list[int]:
             -(1 << size),
             (1 << size) - 1,
         ]
+    # Only one number has 90,000 digits, because its conversions take most of the time.
+    integers.append(-rng.getrandbits(300_000))
     return integers
 
 

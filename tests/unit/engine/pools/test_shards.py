@@ -374,12 +374,13 @@ def nodes_of_seven() -> Iterator[FakeCluster]:
 
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize(("keyspace", "version"), [("vn", 1), ("tb", 1), ("tb", 2)])
+@pytest.mark.parametrize("count", [1_000, pytest.param(20_000, marks=pytest.mark.long)])
 @pytest.mark.slow
-def test_twenty_thousand_reads(
-    nodes_of_seven: FakeCluster, keyspace: str, version: int, api: str
+def test_when_all_tablets_are_known_every_read_reaches_its_shard(
+    nodes_of_seven: FakeCluster, keyspace: str, version: int, api: str, count: int
 ) -> None:
     """When the driver knows all tablets, every read reaches the right shard of a replica."""
-    count, nodes = 20_000, nodes_of_seven
+    nodes = nodes_of_seven
     nodes.scylla.tablets_version = version
     text = SELECT.format(keyspace)
     if api == "asyncio":
@@ -415,8 +416,11 @@ async def _read_in_asyncio(nodes: FakeCluster, text: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("count", [2_000, pytest.param(10_000, marks=pytest.mark.long)])
 @pytest.mark.slow
-def test_most_reads_reach_their_shard_while_tablets_move(nodes: FakeCluster, version: int) -> None:
+def test_most_reads_reach_their_shard_while_tablets_move(
+    nodes: FakeCluster, version: int, count: int
+) -> None:
     nodes.scylla.tablets_version = version
     placement = nodes.scylla.placement
     with Cluster(**settings_of(nodes)) as cluster:
@@ -424,13 +428,13 @@ def test_most_reads_reach_their_shard_while_tablets_move(nodes: FakeCluster, ver
         until(lambda: all_connected(cluster))
         prepared = session.prepare(SELECT.format("tb"))
         warm_up(nodes, lambda key: session.execute(prepared, (key,)))
-        for key in range(10_000):
+        for key in range(count):
             if key % 500 == 0:
                 placement.move("tb", "t")
             session.execute(prepared, (key,))
         arrivals = nodes.scylla.arrivals
-        assert arrivals.counted == 10_000
-        assert arrivals.right >= 9_900
+        assert arrivals.counted == count
+        assert arrivals.right >= 0.99 * count
 
 
 def test_requests_succeed_while_connections_have_few_streams(
@@ -468,13 +472,13 @@ for version in (1, 2):
                 pass
             for keyspace in ("vn", "tb"):
                 prepared = session.prepare(f"SELECT v FROM {keyspace}.t WHERE k = ?")
-                for key in range(500):
+                for key in range(200):
                     session.execute(prepared, (key,))
                 nodes.scylla.forget_arrivals()
-                for key in range(500):
+                for key in range(200):
                     session.execute(prepared, (key,))
                 arrivals = nodes.scylla.arrivals
-                assert (arrivals.right, arrivals.counted) == (500, 500), (keyspace, arrivals)
+                assert (arrivals.right, arrivals.counted) == (200, 200), (keyspace, arrivals)
 """
     from cassandra import _impl
 

@@ -118,7 +118,7 @@ def test_pyarrow_can_also_read_the_buffers_without_a_capsule(twins: Twins, cqlty
     assert array.equals(through_capsule)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 @pytest.mark.slow
 def test_columns_of_nested_types_equal_the_rows(twins: Twins, data: st.DataObject) -> None:

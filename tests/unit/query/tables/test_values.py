@@ -134,7 +134,7 @@ def nested_map(
     return container_type, st.lists(map_values, min_size=vector_size, max_size=vector_size or 3)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 @pytest.mark.slow
 def test_nested_types(twins: Twins, data: st.DataObject) -> None:
@@ -147,7 +147,7 @@ def test_nested_types(twins: Twins, data: st.DataObject) -> None:
     )
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 @pytest.mark.slow
 def test_frames_of_polars(twins: Twins, data: st.DataObject) -> None:
@@ -175,7 +175,7 @@ def may_be_nan(cqltype: Any) -> bool:
     )
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 @pytest.mark.slow
 def test_frames_of_pandas(twins: Twins, data: st.DataObject) -> None:
