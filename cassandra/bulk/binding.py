@@ -7,9 +7,22 @@ chunk in its reader thread, while the requests of the present chunk are sent.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+import warnings
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+    ValuesView,
+)
+from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cassandra._habits import stack_level
+from cassandra._write_times import probable_unit
 from cassandra.bulk.chunks import Chunk, Column, slice_of
 from cassandra.bulk.fields import unknown_field, values_by_name, values_by_position
 from cassandra.bulk.groups import Keys, Owners
@@ -29,6 +42,7 @@ else:
 __all__ = ["Binder", "Bound", "StaticRows", "Wave"]
 
 _LENGTH = struct.Struct(">i")
+_LONGEST_TTL = 20 * 365 * 86_400  # seconds
 
 
 class StaticRows(NamedTuple):
@@ -128,6 +142,7 @@ class Binder:
         self._fields = [(column.name, mapping.get(column.name, column.name)) for column in columns]
         self._key_fields = [mapping.get(each.name, each.name) for each in columns if each.is_key]
         self._mapping = mapping
+        self._looks_at_write_times = any(column.name == "[timestamp]" for column in columns)
         self._order = order
         # False if values of rows without names must be moved to their bind markers.
         self._is_in_order = list(order) == list(range(len(order)))
@@ -325,6 +340,8 @@ class Binder:
             raise
         except Exception as error:  # values of the application may raise anything
             if len(row_numbers) == 1:
+                if not is_plain and isinstance(source, list):
+                    _advise_for_strings(error, source[0])
                 failures.append((row_numbers[0], error))
                 return
             middle = len(row_numbers) // 2
@@ -348,6 +365,8 @@ class Binder:
         rows.
         """
         waves: list[Wave] = []
+        if self._looks_at_write_times:
+            self._look_at_write_times(chunk, block, row_numbers)
         if self.indexed_vectors:
             block, row_numbers = self._without_bad_vectors(block, row_numbers, failures)
         size, count = block.size, len(block)
@@ -364,7 +383,7 @@ class Binder:
             # A dry run sends nothing to a server, so we look for keys that a server would refuse
             # ourselves.
             names = [column.name for column in self._columns]
-            key_errors = _null_key_errors(block, names, self._keys, row_numbers)
+            key_errors = _refused_rows(block, names, self._keys, row_numbers)
             failures += key_errors
             count -= len(key_errors)
         else:
@@ -372,6 +391,27 @@ class Binder:
             waves += self._waves(self._prepared, block, self._keys, row_numbers)
         # Failures come from several steps: sort them by row number.
         return Bound(chunk, waves, count, size, sorted(failures, key=lambda failure: failure[0]))
+
+    def _look_at_write_times(self, chunk: Chunk, block: Any, row_numbers: Sequence[int]) -> None:
+        """Warn if the first row's write time is probably not in microseconds."""
+        names = [column.name for column in self._columns]
+        for number, row in zip(row_numbers, block.rows(), strict=True):
+            # One value is enough to find out the unit.
+            self._looks_at_write_times = False
+            offset, size = _spans(row.data, block.width)[names.index("[timestamp]")]
+            write_time = int.from_bytes(
+                row.data[offset + 4 : offset + 4 + size], "big", signed=True
+            )
+            advice = probable_unit(write_time)
+            if advice is not None:
+                warnings.warn(
+                    f"{chunk.location(number)}: its write time {write_time} is in microseconds, so "
+                    f"it is of 1970, and older values win over this row: {advice} (other rows are "
+                    "not looked at)",
+                    RuntimeWarning,
+                    stacklevel=stack_level(),
+                )
+            return
 
     def _without_bad_vectors(
         self,
@@ -448,17 +488,17 @@ class Binder:
         errors: list[tuple[int, BaseException]] = []
         if self.is_dry:
             names = [column.name for column in prepared.column_metadata]
-            errors = _null_key_errors(static_block, names, keys, numbers)
+            errors = _refused_rows(static_block, names, keys, numbers)
         else:
             waves += self._waves(prepared, static_block, keys, numbers)
         other_row_numbers = [row_numbers[number] for number in other_numbers]
         return block.take(other_numbers), other_row_numbers, errors
 
 
-def _null_key_errors(
+def _refused_rows(
     block: Any, names: Sequence[str], keys: Keys, row_numbers: Sequence[int]
 ) -> list[tuple[int, BaseException]]:
-    """Return (number, error) for each row whose key every server would refuse.
+    """Return (number, error) for each row whose key or time to live every server would refuse.
 
     For dry runs, which send nothing to a server.
 
@@ -469,7 +509,8 @@ def _null_key_errors(
     """
     errors: list[tuple[int, BaseException]] = []
     key_positions = (*keys.partition, *(keys.clustering or ()))
-    if not key_positions:
+    ttl_position = names.index("[ttl]") if "[ttl]" in names else None
+    if not key_positions and ttl_position is None:
         return errors
     for number, row in zip(row_numbers, block.rows(), strict=True):
         spans = _spans(row.data, block.width)
@@ -484,7 +525,33 @@ def _null_key_errors(
                 continue
             errors.append((number, ValueError(problem)))
             break
+        else:
+            if ttl_position is not None:
+                offset, size = spans[ttl_position]
+                ttl = int.from_bytes(
+                    row.data[offset + 4 : offset + 4 + max(size, 0)], "big", signed=True
+                )
+                if not 0 <= ttl <= _LONGEST_TTL:
+                    problem = f"its time to live is {ttl} s, and servers take 0 to {_LONGEST_TTL} s"
+                    errors.append((number, ValueError(problem)))
     return errors
+
+
+def _advise_for_strings(error: Exception, row: Any) -> None:
+    """Add advice to the error of a row that has strings only, as of `csv.DictReader`."""
+    values = row.values() if isinstance(row, Mapping) else row
+    if (
+        isinstance(error, TypeError)
+        and isinstance(values, (tuple, list, ValuesView))
+        and all(isinstance(value, (str, NoneType)) for value in values)
+        and error.args
+        and isinstance(error.args[0], str)
+    ):
+        advice = (
+            "all values of this row are strings. A load converts the strings of files alone: pass "
+            "the name of the file, or convert the values"
+        )
+        error.args = (f"{error.args[0]}; {advice}", *error.args[1:])
 
 
 def _spans(data: bytes, width: int) -> list[tuple[int, int]]:

@@ -660,7 +660,12 @@ def _converted_row(row: Any, width: int, readers: Sequence[_Reader]) -> Any:
     if isinstance(row, Exception):
         return row
     if len(row) != width:
-        return ValueError(f"{len(row)} fields, but the header has {width}")
+        hint = ""
+        for delimiter in ";\t|,":
+            # The row is probably a whole line that was not split.
+            if len(row) == 1 and row[0].count(delimiter) == width - 1:
+                hint = f" (is the file written with delimiter={delimiter!r}?)"
+        return ValueError(f"{len(row)} fields, but the header has {width}{hint}")
     values = []
     for name, index, read in readers:
         try:

@@ -14,9 +14,12 @@ and to each of its files:
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from cassandra._habits import stack_level
 from cassandra._misspelt import nearest
 from cassandra.bulk.chunks import Column, Reading
 from cassandra.bulk.opened import no_column
@@ -119,7 +122,14 @@ def _hint_for(name: str, names: Sequence[str], columns: Iterable[str]) -> str:
         mapping = {field: column for field, column in mapping.items() if column is not None}
         return f" (write columns={mapping!r} if it is {mapping[name]!r})"
     similar_name = nearest(name, columns, 0.7)
-    return f" (did you mean {similar_name!r}?)" if similar_name else ""
+    if similar_name:
+        return f" (did you mean {similar_name!r}?)"
+    if _VALUE.fullmatch(name) is not None:
+        return " (if these are the values of a row, write header=False)"
+    return ""
+
+
+_VALUE = re.compile(r"[-+0-9.:/ ]+")  # a number, a date or a time, which is not a usual name
 
 
 def positions_of(names: Sequence[str], source: str, reading: Reading) -> list[int | None]:
@@ -315,10 +325,33 @@ def _select_fields(array: Any, fields: Sequence[str], names: Sequence[str]) -> A
     return result
 
 
-def _check_date_column(table: Any, column: Column, index: int) -> None:
-    """Raise ValueError if a table has integers or booleans for a date column.
+def _has_time_of_day(table: Any, index: int) -> bool:
+    """Return True if a column of a frame or an Arrow table has timestamps that are not midnight."""
+    if hasattr(table, "iloc"):
+        series = table.iloc[:, index]
+        if getattr(series.dtype, "kind", "") != "M" or not hasattr(series, "dt"):
+            return False
+        values = series.dropna()
+        return bool((values != values.dt.normalize()).any())
+    if is_array(table):
+        return False
+    from pyarrow import ArrowInvalid, compute, types
 
-    They would be sent as they are, and a server would read them as its own day numbers.
+    values = table.column(index)
+    if not types.is_timestamp(values.type):
+        return False
+    # pyarrow needs a database of time zones, which some machines lack: then we cannot tell.
+    with suppress(ArrowInvalid):
+        days = compute.floor_temporal(values, unit="day")
+        return bool(compute.any(compute.not_equal(values, days)).as_py())
+    return False
+
+
+def _check_date_column(table: Any, column: Column, index: int) -> None:
+    """Raise ValueError if a table has integers or booleans for a date column. Warn if it has
+    timestamps whose time of day would be lost.
+
+    Integers would be sent as they are, and a server would read them as its own day numbers.
     """
     if getattr(column.type, "typename", None) != "date":
         return
@@ -339,6 +372,13 @@ def _check_date_column(table: Any, column: Column, index: int) -> None:
         data_type = table.schema.types[index]
         value_type = data_type.value_type if types.is_dictionary(data_type) else data_type
         is_integer = types.is_integer(value_type) or types.is_boolean(value_type)
+    if _has_time_of_day(table, index):
+        warnings.warn(
+            f"column {column.name!r} is a date, and the source has timestamps with a time of day "
+            f"({data_type}), which is not stored",
+            RuntimeWarning,
+            stacklevel=stack_level(),
+        )
     if is_integer:
         raise ValueError(
             f"column {column.name!r} is a date, and the source has integers ({data_type}): make "

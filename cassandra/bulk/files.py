@@ -90,7 +90,13 @@ class _JsonLines:
         try:
             row = parsed_json(line)
         except ValueError as error:
-            return ValueError(f"the line is not JSON: {error}; each line is one object")
+            advice = "each line is one object"
+            if line.lstrip()[:1] == "[" or line.strip() == "{":
+                advice = (
+                    "the file is one JSON document: write one object a line, without brackets and "
+                    "commas around them"
+                )
+            return ValueError(f"the line is not JSON: {error}; {advice}")
         if not isinstance(row, dict):
             return TypeError(
                 f"the line is a JSON {'array' if isinstance(row, list) else type(row).__name__}, "

@@ -99,6 +99,29 @@ def bad_byte(text: str) -> str | None:
     )
 
 
+def _not_text(data: bytes) -> str | None:
+    """Return an error message if a file begins like one of another format; None if it may be UTF-8.
+
+    :param data: the first bytes of the file.
+    """
+    for signature, ending in _COMPRESSED_SIGNATURES.items():
+        if data.startswith(signature):
+            return f"it is compressed: decompress it, or give it a name that ends with {ending}"
+    if data.startswith(b"PK\3\4"):
+        return "it is a ZIP archive, or of a spreadsheet program: unpack it, or save it as CSV"
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "it begins with the byte order mark of UTF-16: write encoding='utf-16'"
+    return None
+
+
+# The first bytes of compressed files. None of them is UTF-8, so no text begins with them.
+_COMPRESSED_SIGNATURES = {
+    b"\x1f\x8b": ".gz",
+    b"\x28\xb5\x2f\xfd": ".zst",
+    b"\xfd7zXZ\0": ".xz",
+}
+
+
 class Pipes:
     """The pipes of a load. Each is opened at its first use, and stays open until `close`."""
 
@@ -394,6 +417,8 @@ class Limited(io.BufferedIOBase):
         data = self._unpacked(size if size > 0 else 1 << 16)
         if not self._is_begun and data:
             self._is_begun = True
+            if self._decoder is None and (problem := _not_text(data)) is not None:
+                raise OSError(problem)
             # The three bytes of a byte order mark may come in several pieces.
             while len(data) < 3 and codecs.BOM_UTF8.startswith(data):
                 piece = self._unpacked(1 << 16)

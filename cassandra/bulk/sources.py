@@ -165,7 +165,12 @@ def chunks_of(source: object, reading: Reading) -> Generator[Chunk, None, None]:
             # load would be worse.
             format_of(path, reading.format)
         return _chunks_of_files(paths, reading)
-    if isinstance(source, (bytes, bytearray, Mapping)):
+    if isinstance(source, (bytes, bytearray)):
+        raise TypeError(
+            "rows come from a file, a frame, a mapping of columns or an iterable, not from "
+            f"{type(source).__name__}: save the content as a file, and write its name"
+        )
+    if isinstance(source, Mapping):
         raise TypeError(
             "rows come from a file, a frame, a mapping of columns or an iterable, not from a "
             f"single {type(source).__name__}: write [row] for one row"
@@ -176,12 +181,22 @@ def chunks_of(source: object, reading: Reading) -> Generator[Chunk, None, None]:
         raise TypeError(
             f"rows do not come from an open file ({type(source).__name__}): write {instead}"
         )
+    if hasattr(source, "to_frame"):
+        raise TypeError(
+            f"rows come from a table, and a {type(source).__name__} is a single column: write "
+            "load(table, {name: series}), or a frame"
+        )
     if is_array(source) or is_frame(source) or is_arrow(source):
         return _chunks(_parts_of_table(source, reading), reading.skip.row)
     if not isinstance(source, Iterable):
+        instead = ""
+        if hasattr(source, "collect"):  # LazyFrame of polars, for example
+            instead = (
+                ": write load(table, frame.collect()), or load(table, frame.collect_batches())"
+            )
         raise TypeError(
             "rows come from a file, a frame, a mapping of columns or an iterable, not from "
-            f"{type(source).__name__}"
+            f"{type(source).__name__}{instead}"
         )
     return _chunks(_parts_of_rows(source), reading.skip.row)
 
@@ -240,7 +255,7 @@ def _expand_path(path: Any, excluded: Set[str]) -> list[str]:
 def _instead_of_file(path: str) -> str:
     """Return what the user probably meant by a path that does not exist; "" if we have no idea."""
     if "\n" in path:
-        return ": for the text of a CSV file, write rows = csv.DictReader(io.StringIO(text))"
+        return ": save the text as a file, whose fields are converted to the types of the columns"
     scheme, colon, _ = path.partition("://")
     if colon and scheme.isalnum():
         return (
@@ -403,6 +418,36 @@ def _chunks_of_files(paths: Sequence[str], reading: Reading) -> Generator[Chunk,
         yield from _chunks(READERS[file_format](path, reading), skip, 1, number)
 
 
+def _check_text_options(source: object, paths: Sequence[str] | None, reading: Reading) -> None:
+    """Raise ValueError for an option of text files if the source has no such file.
+
+    It would have no effect: the strings that ``null=`` names would be written as strings.
+    """
+    formats = reading.formats
+    used = {
+        "null": formats.nulls != ("",),
+        "date_format": formats.date is not None,
+        "timestamp_format": formats.timestamp is not None,
+        "delimiter": reading.delimiter is not None,
+        "quote": reading.quote != '"',
+        "header": reading.header is not True,
+        "encoding": reading.encoding != "utf-8",
+    }
+    name = next((name for name, is_used in used.items() if is_used), None)
+    if name is None:
+        return
+    if paths is None:
+        what = type(source).__name__
+    elif paths and all(format_of(path, reading.format) == "parquet" for path in paths):
+        what = "Parquet"
+    else:
+        return
+    raise ValueError(
+        f"{name}= is an option for files of text, and has no effect on {what}: convert the values "
+        "before the load"
+    )
+
+
 def is_file_of(paths: Iterable[str] | None, path: str | os.PathLike[str]) -> bool:
     """Return True if `path` is one of the files of a source.
 
@@ -425,6 +470,7 @@ def fields_of_each(source: object, reading: Reading) -> list[tuple[str, list[str
     :param reading: the options for reading.
     """
     paths = files_of(source)
+    _check_text_options(source, paths, reading)
     if paths is not None:
         fields_by_file = [
             (path, fields_of_file(path, format_of(path, reading.format), reading)) for path in paths

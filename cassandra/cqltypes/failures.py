@@ -13,6 +13,7 @@ from typing import Any, NoReturn, TypeVar
 from cassandra.errors import DecodeError
 
 _SHOWN_LENGTH = 60
+_EXACT_FLOATS = 1 << 53  # below it, floats hold all integers
 _SHOWN_ELEMENTS = 8  # of an array
 ErrorT = TypeVar("ErrorT", bound=BaseException)
 
@@ -60,7 +61,13 @@ def shown(value: object) -> str:
 
 def refuse_type(value: object, what: str) -> NoReturn:
     """Raise `EncodeTypeError`: ``<value> is not <what>``."""
-    raise EncodeTypeError(f"{shown(value)} is not {what}")
+    message = f"{shown(value)} is not {what}"
+    if what == "an integer" and isinstance(value, float) and abs(value) >= _EXACT_FLOATS:
+        message += (
+            ", and floats from 2**53 on may have lost digits: read the column as integers, as with"
+            " dtype='Int64' of pandas"
+        )
+    raise EncodeTypeError(message)
 
 
 def refuse_value(value: object, why: str) -> NoReturn:

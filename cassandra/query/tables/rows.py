@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
+from cassandra.cqltypes.failures import EncodeValueError, locate
 from cassandra.errors import DependencyException
 from cassandra.query.snapshots import snapshot
 
@@ -138,7 +139,12 @@ class TableRows:
 
         :param index: the position of the bind marker that the column belongs to.
         """
-        return self._values(self.sources[index], self.columns[index].type)
+        column = self.columns[index]
+        try:
+            return self._values(self.sources[index], column.type)
+        except EncodeValueError as error:
+            locate(error, f'column "{column.name}" ({column.type.codec().cql_name})')
+            raise
 
 
 def _match_columns(

@@ -18,6 +18,7 @@ from cassandra.cqltypes.containers import (
     VectorType,
     _Wrapper,
 )
+from cassandra.cqltypes.failures import EncodeValueError
 from cassandra.cqltypes.udt import UserType
 from cassandra.errors import DecodeError
 from cassandra.protocol.columnar.layouts import layout_of
@@ -92,7 +93,18 @@ def map_maker(key: CqlType) -> Callable[[Iterable[Any]], Any]:
     """Return a function that makes a map from pairs whose keys have the type `key`."""
     key = bare(key)
     is_plain = container_of(key) is None and key.codec().cql_name not in ("float", "double")
-    return dict if is_plain else Pairs
+    return _dict_of_pairs if is_plain else Pairs
+
+
+def _dict_of_pairs(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    """Return a map as a dict. A key that occurs twice is an error: one value would be lost."""
+    pairs = list(pairs)
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        keys = [key for key, _ in pairs]
+        duplicate = next(key for key in keys if keys.count(key) > 1)
+        raise EncodeValueError(f"a map has the key {duplicate!r} twice")
+    return result
 
 
 def element_of(cqltype: CqlType) -> CqlType:

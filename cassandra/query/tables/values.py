@@ -44,6 +44,7 @@ __all__ = ["array_values", "arrow_values", "series_values"]
 
 _FLOATS = frozenset({"float", "double"})
 _INTEGER_TYPES = frozenset({"tinyint", "smallint", "int", "bigint", "varint", "counter"})
+_EXACT_FLOATS = 1 << 53  # all integers below this one are floats
 _NAT = -(1 << 63)  # the integer by which NumPy stores NaT, its missing date or duration
 # The length of NumPy's units in nanoseconds. Units that are shorter than a nanosecond are left out:
 # their numbers do not overflow, because converting makes them smaller.
@@ -61,7 +62,10 @@ _LENGTHS = {
 def without_nan(values: Iterable[Any], name: str) -> list[Any]:
     """Convert floats for a column whose CQL type is neither float nor double.
 
-    NaN becomes None. If the type is an integer type, a float such as 3.0 becomes an int.
+    NaN becomes None. If the type is an integer type, a float such as 3.0 becomes an int. But from
+    2**53 on, floats do not hold all integers: if a column of integers has become one of floats, as
+    pandas makes it for NaN, such a float may be another integer. It stays a float, which binding
+    refuses.
 
     :param name: the name of the CQL type.
     """
@@ -73,7 +77,7 @@ def without_nan(values: Iterable[Any], name: str) -> list[Any]:
             None
             if math.isnan(value)
             else int(value)
-            if is_integer_type and value.is_integer()
+            if is_integer_type and -_EXACT_FLOATS < value < _EXACT_FLOATS and value.is_integer()
             else value
         )
         for value in values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import sqlite3
+import warnings
 from typing import Any
 
 import pytest
@@ -249,3 +250,48 @@ def test_rows_that_are_sets_are_refused(binder: Binder) -> None:
     assert [number for number, _ in result.failures] == [0, 1, 2]
     for (_, error), kind in zip(result.failures, ("set", "frozenset", "dict_keys"), strict=True):
         assert str(error).startswith(f"a row is the {kind} ")
+
+
+def test_a_dry_run_refuses_times_to_live_that_servers_refuse(twins: Twins) -> None:
+    columns = [COLUMNS[0], Column("[ttl]", lookup_cqltype("int"))]
+    prepared = prepared_insert(twins, columns, [0])
+    keys = Keys([0], [])
+    binder = Binder(prepared, columns, {"[ttl]": "ttl"}, [0, 1], keys, None, lambda: None)
+    binder.is_dry = True
+    result = bound(binder, ("a", 0), ("b", -1), ("c", 630_720_000), ("d", 630_720_001), ("e", None))
+    assert [(number, str(error)) for number, error in result.failures] == [
+        (1, "its time to live is -1 s, and servers take 0 to 630720000 s"),
+        (3, "its time to live is 630720001 s, and servers take 0 to 630720000 s"),
+    ]
+
+
+def test_the_first_write_time_is_checked(twins: Twins) -> None:
+    columns = [COLUMNS[0], Column("[timestamp]", lookup_cqltype("bigint"))]
+    prepared = prepared_insert(twins, columns, [0])
+
+    def messages(*times: int) -> list[str]:
+        keys = Keys([0], [])
+        binder = Binder(prepared, columns, {}, [0, 1], keys, None, lambda: None)
+        with warnings.catch_warnings(record=True) as records:
+            warnings.simplefilter("always")
+            for time in times:
+                assert bound(binder, ("a", time)).row_count == 1
+        return [str(record.message) for record in records]
+
+    (text,) = messages(1_700_000_000, 1_700_000_001)
+    assert text.startswith("row 0: its write time 1700000000 is in microseconds, so it is of 1970")
+    assert "if these are seconds, multiply by 1_000_000" in text
+    assert messages(1_700_000_000_000_000, 1_700_000_000) == []
+
+
+def test_rows_of_strings_get_advice(binder: Binder) -> None:
+    """They come from `csv.DictReader`, and a load converts strings of files only."""
+    advice = "all values of this row are strings. A load converts the strings of files alone"
+    for row, has_advice in (
+        (("a", "1", None, "2"), True),
+        ({"p": "a", "c": "1"}, True),
+        (("a", "1", None, 2), False),
+        (["a", "1", "s", "2"], True),
+    ):
+        ((_, error),) = bound(binder, row).failures
+        assert (advice in str(error)) is has_advice

@@ -460,3 +460,11 @@ def test_a_null_between_blanks_is_no_null_if_the_column_is_encrypted_text(files:
     columns = (COLUMNS[0], Column("name", UTF8Type, is_hidden=True))
     rows = files.read("id,name\n1, NULL\n2,NULL\n", columns=columns, formats=Formats("NULL"))
     assert rows == [(1, " NULL"), (2, None)]
+
+
+def test_a_row_that_was_not_split_suggests_the_delimiter(files: Files) -> None:
+    (error,) = files.read("1;x\n", header=["id", "name"])
+    hint = "(is the file written with delimiter=';'?)"
+    assert str(error) == f"1 fields, but the header has 2 {hint}"
+    (error,) = files.read("1;x;y\n", header=["id", "name"])
+    assert hint not in str(error)

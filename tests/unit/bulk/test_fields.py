@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import collections
+import datetime
+import warnings
 from types import SimpleNamespace
 from typing import Any
 
@@ -174,6 +176,8 @@ def test_integers_and_booleans_are_refused_as_dates() -> None:
         ("ID", r"write columns=\{'ID': 'id'\} if it is 'id'"),
         (" id", r"columns=\{' id': 'id'\}"),
         ("nmae", "did you mean 'name'"),
+        ("17", r"if these are the values of a row, write header=False"),
+        ("2026-11-23 12:30", "write header=False"),
     ],
 )
 def test_suggestions_for_names_that_the_table_lacks(name: str, meant: str) -> None:
@@ -200,3 +204,28 @@ def test_fields_that_a_mapping_leaves_out() -> None:
     assert unmapped_fields(["id", "name"], {"id": "id"}, ["name"], TABLE) == []
     assert unmapped_fields(["id", "name", "n"], {"id": "id", "n": "name"}, (), TABLE) == []
     assert unmapped_fields(["id", "name"], {"name": "_row", "x": "name"}, (), TABLE) == ["id"]
+
+
+def test_a_time_of_day_that_a_date_column_loses_is_warned_of() -> None:
+    pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    reading_dates = reading(columns=(Column("d", SimpleDateType),))
+    noon = datetime.datetime(2026, 11, 23, 12)
+    midnight = datetime.datetime(2026, 11, 23)
+    for table in (
+        pandas.DataFrame({"d": [midnight, None, noon]}),
+        pyarrow.table({"d": pyarrow.array([midnight, None, noon], pyarrow.timestamp("ms"))}),
+        pandas.DataFrame({"d": [noon]}).convert_dtypes(dtype_backend="pyarrow"),
+    ):
+        with pytest.warns(RuntimeWarning, match="column 'd' is a date, .* with a time of day"):
+            assert len(select_columns(table, reading_dates)) == len(table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for table in (
+            pandas.DataFrame({"d": [midnight, None]}),
+            # Midnight of a time zone is a date of that zone.
+            pandas.DataFrame({"d": pandas.to_datetime([midnight]).tz_localize("Asia/Kolkata")}),
+            pyarrow.table({"d": [midnight, None]}),
+            pyarrow.table({"d": [midnight.date(), None]}),
+            pandas.DataFrame({"d": [midnight.date()]}),
+        ):
+            assert len(select_columns(table, reading_dates)) == len(table)

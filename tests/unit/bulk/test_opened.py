@@ -329,3 +329,21 @@ def test_the_message_for_a_missing_column() -> None:
     file has.
     """
     assert no_column("a.csv", "id", ["x", "y"]).startswith("a.csv has no column 'id', but x, y;")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (gzip.compress(b"id"), "it is compressed: decompress it, or .* ends with .gz"),
+        (b"\x28\xb5\x2f\xfd", "ends with .zst"),
+        (lzma.compress(b"id"), "ends with .xz"),
+        (b"PK\3\4", "it is a ZIP archive, or of a spreadsheet program"),
+        ("id".encode("utf-16"), "write encoding='utf-16'"),
+    ],
+    ids=["gzip", "zstd", "xz", "zip", "utf-16"],
+)
+def test_files_of_another_format_are_named(data: bytes, message: str) -> None:
+    with pytest.raises(OSError, match=message):
+        Limited(Pieces(data), "a").read1()
+    # Only the first bytes tell the format.
+    assert whole(Limited(Pieces(b"PK", data), "a")) == b"PK" + data

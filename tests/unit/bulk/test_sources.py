@@ -291,6 +291,14 @@ def test_errors_explain_json_that_is_not_one_object_a_line(tmp_path: Path) -> No
     path = write(tmp_path / "a.json", '[{"id": 1},\n{"id": 2}]\n["id"]\n')
     errors = [str(row) for row in rows_of(read(path)) if isinstance(row, Exception)]
     assert errors[0].startswith("the line is not JSON")
+    assert errors[0].endswith(
+        "; the file is one JSON document: write one object a line, without "
+        "brackets and commas around them"
+    )
+    (error,) = rows_of(read(write(path, '{"id": 1\n')))
+    assert str(error).endswith("; each line is one object")
+    error = rows_of(read(write(path, '{\n"id": 1}\n')))[0]
+    assert "one JSON document" in str(error)
     assert errors[-1].startswith("the line is a JSON array, not an object: write one object a line")
 
 
@@ -317,3 +325,49 @@ def test_frames_among_rows_are_refused() -> None:
 def test_files_that_pandas_reads() -> None:
     with pytest.raises(ValueError, match=r"load\(table, pandas\.read_excel\('a\.xlsx'\)\)"):
         format_of("a.xlsx", None)
+
+
+def test_sources_that_are_not_tables_say_what_to_write() -> None:
+    class Lazy:
+        def collect(self) -> None:
+            """As of a LazyFrame of polars."""
+
+    for source, advice in (
+        (Lazy(), r"not from Lazy: write load\(table, frame\.collect\(\)\), or "),
+        (b"id,name", "not from bytes: save the content as a file"),
+        (5, "not from int$"),
+    ):
+        with pytest.raises(TypeError, match=advice):
+            read(source)
+    with pytest.raises(FileNotFoundError, match="save the text as a file"):
+        read("id,name\n1,x\n")
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(TypeError, match=r"a Series is a single column: write load\(table, \{name"):
+        read(pandas.Series([1, 2]))
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("null", {"formats": Formats(null="NULL")}),
+        ("date_format", {"formats": Formats(date="%d/%m/%Y")}),
+        ("timestamp_format", {"formats": Formats(timestamp=["iso"])}),
+        ("delimiter", {"delimiter": ";"}),
+        ("quote", {"quote": "'"}),
+        ("header", {"header": ["a"]}),
+        ("encoding", {"encoding": "latin-1"}),
+    ],
+)
+def test_options_for_text_are_refused_without_a_file_of_text(
+    tmp_path: Path, name: str, changes: dict[str, Any]
+) -> None:
+    """They would have no effect: the strings of ``null=`` would be written as strings."""
+    (tmp_path / "a.parquet").touch()
+    for source, what in (([(1, "NULL")], "list"), (tmp_path / "a.parquet", "Parquet")):
+        match = f"{name}= is an option for files of text, and has no effect on {what}: "
+        with pytest.raises(ValueError, match=match):
+            fields_of_each(source, reading(**changes))
+    assert fields_of_each([(1, "x")], reading()) == [("the rows", None)]
+    # A folder may have files of several formats.
+    write(tmp_path / "a.jsonl", '{"id": 1}\n')
+    assert fields_of_each(tmp_path / "a.jsonl", reading(**changes))[0][1] is None

@@ -526,3 +526,35 @@ def test_nan_in_a_column_of_objects_is_a_number_for_float_types() -> None:
         assert values[3:] == [None] * 4
     # For all types but floats, NaN is bound as null.
     assert series_values(series, t.UTF8Type) == [None] * 7
+
+
+@pytest.mark.parametrize("kind", ["int", "bigint", "varint", "counter"])
+def test_floats_that_may_have_lost_digits_are_no_integers(kind: str) -> None:
+    """Pandas makes floats of integers if some are missing: 2**53 + 1 becomes 2**53."""
+    numpy = pytest.importorskip("numpy")
+    cqltype = lookup_cqltype(kind)
+    exact = float(2**53 - 1)
+    array = numpy.array([exact, -exact, math.nan, 2.0**53, -(2.0**53), 1e300, math.inf, 1.5])
+    values = array_values(array, cqltype)
+    assert values[:3] == [2**53 - 1, 1 - 2**53, None]
+    assert [type(value) for value in values[3:]] == [float] * 5
+    with pytest.raises(
+        TypeError, match=r"from 2\*\*53 on may have lost digits: read the column as"
+    ):
+        cqltype.codec().encode(values[3])
+    with pytest.raises(TypeError, match=r"1\.5 \(float\) is not an integer$"):
+        cqltype.codec().encode(1.5)
+
+
+def test_a_map_that_has_a_key_twice_is_refused() -> None:
+    """A dict would keep the last value only, and the others would be lost."""
+    pandas = pytest.importorskip("pandas")
+    pairs = [("a", 1), ("b", 2), ("a", 3)]
+    arrow_type = pyarrow.map_(pyarrow.string(), pyarrow.int32())
+    columns: Any = [ColumnMetadata("ks", "t", "m", map_of(t.UTF8Type, t.Int32Type))]
+    for table in (
+        pyarrow.table({"m": pyarrow.array([pairs], arrow_type)}),
+        pandas.DataFrame({"m": [pairs]}),
+    ):
+        with pytest.raises(ValueError, match=r"^column .m. .*: a map has the key 'a' twice$"):
+            list(rows_of(table, columns))
