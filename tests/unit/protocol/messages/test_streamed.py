@@ -1,0 +1,354 @@
+"""A result class of an application reads results from a file, with methods that it may override."""
+
+from __future__ import annotations
+
+import functools
+import io
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+import pytest
+
+from cassandra import cqltypes as t
+from cassandra.errors import ProtocolError
+from cassandra.protocol import ResultMessage, read_int, read_string
+from cassandra.protocol.column_specs import ColumnMetadata
+from cassandra.protocol.features import ProtocolFeatures
+from cassandra.protocol.messages.base import MessageType
+from cassandra.protocol.messages.errors import ErrorMessage
+from cassandra.protocol.messages.streamed import call_reader, reads_by_itself
+from tests.unit.protocol.wire import int32, short, string, value
+
+# Flags of the metadata of rows (native_protocol_v5.spec, section 4.2.5.2).
+GLOBAL_TABLES_SPEC, HAS_MORE_PAGES, NO_METADATA, METADATA_CHANGED = 0x1, 0x2, 0x4, 0x8
+INT, VARCHAR, UDT = short(0x0009), short(0x000D), short(0x0030)
+TABLE = string("ks") + string("t")
+COLUMNS = string("a") + INT + string("b") + VARCHAR
+A = ColumnMetadata("ks", "t", "a", t.Int32Type)
+B = ColumnMetadata("ks", "t", "b", t.VarcharType)
+TWO_ROWS = int32(2) + value(int32(1)) + value(b"one") + value(int32(2)) + value(None)
+DECODED = [(1, "one"), (2, None)]
+
+
+def rows_body(
+    metadata: bytes = TABLE + COLUMNS, flags: int = GLOBAL_TABLES_SPEC, rows: bytes = TWO_ROWS
+) -> bytes:
+    """Return the body of a RESULT of rows with two columns."""
+    return int32(2) + int32(flags) + int32(2) + metadata + rows
+
+
+def read(
+    body: bytes, result_class: Any = ResultMessage, *rest: Any, version: int = 5
+) -> ResultMessage:
+    """Read a message as the driver does for an application's class. Nothing may be left over."""
+    f = io.BytesIO(body)
+    message: ResultMessage = result_class.recv_body(f, version, *(rest or ({}, None, None)))
+    assert f.read() == b""
+    return message
+
+
+class Plain(ResultMessage):
+    """A class that overrides nothing."""
+
+
+# -- rows ------------------------------------------------------------------------------------------
+
+
+def test_rows_are_decoded_by_the_columns_of_the_response() -> None:
+    message = read(rows_body())
+    assert (message.kind, message.row_count) == (2, 2)
+    assert message.column_metadata == [A, B]
+    assert (message.paging_state, message.result_metadata_id) == (None, None)
+    assert message.parsed_rows == DECODED
+
+
+def test_each_column_may_name_its_own_table() -> None:
+    """Without the flag Global_tables_spec, each column follows its keyspace and table."""
+    specs = TABLE + string("a") + INT + string("ks2") + string("t2") + string("b") + VARCHAR
+    message = read(rows_body(specs, flags=0))
+    assert message.column_metadata == [A, ("ks2", "t2", "b", t.VarcharType)]
+    assert message.parsed_rows == DECODED
+
+
+def test_paging_state_and_metadata_id_precede_the_columns() -> None:
+    message = read(
+        rows_body(
+            value(b"page") + short(3) + b"new" + TABLE + COLUMNS,
+            GLOBAL_TABLES_SPEC | HAS_MORE_PAGES | METADATA_CHANGED,
+        )
+    )
+    assert (message.paging_state, message.result_metadata_id) == (b"page", b"new")
+    assert message.column_metadata == [A, B]
+    assert message.parsed_rows == DECODED
+
+
+@pytest.mark.parametrize("columns", [[A, B], [(*A, "more"), (*B, "more")]])
+def test_columns_of_the_prepared_statement_are_used_if_the_response_has_none(columns: Any) -> None:
+    """The columns may be tuples of the application's own, whose first four items count."""
+    message = read(rows_body(b"", NO_METADATA), Plain, {}, columns, None)
+    assert message.column_metadata is None
+    assert message.parsed_rows == DECODED
+
+
+def test_columns_of_the_response_precede_those_of_the_prepared_statement() -> None:
+    other_columns = [A._replace(name="x"), B._replace(type=t.BytesType)]
+    message = read(rows_body(), Plain, {}, other_columns, None)
+    assert message.column_names == ["a", "b"]
+    assert message.parsed_rows == DECODED
+
+
+def test_a_result_without_rows_may_have_no_columns() -> None:
+    assert read(rows_body(b"", NO_METADATA, int32(0))).parsed_rows == []
+
+
+def test_a_negative_count_of_rows_is_refused() -> None:
+    with pytest.raises(ProtocolError, match="a result of -1 rows"):
+        read(rows_body(rows=int32(-1)))
+
+
+def test_results_without_rows() -> None:
+    """The other kinds of results are read by the same method."""
+    assert read(int32(1)).kind == 1
+    assert read(int32(3) + string("ks")).new_keyspace == "ks"
+    prepared = int32(4) + short(2) + b"id" + short(1) + b"m" + int32(0) * 3
+    prepared += int32(NO_METADATA) + int32(0)
+    assert (read(prepared).query_id, read(prepared).result_metadata_id) == (b"id", b"m")
+    # Version 4 has no id of the result's metadata, but the indexes of the partition key.
+    prepared = int32(4) + short(2) + b"id" + int32(0) * 3 + int32(NO_METADATA) + int32(0)
+    assert read(prepared, version=4).query_id == b"id"
+
+
+# -- overridden methods ----------------------------------------------------------------------------
+
+
+class Street:
+    """The class that an application has registered for a user-defined type."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+UDT_COLUMN = (
+    string("a") + UDT + string("ks") + string("street") + short(1) + string("name") + VARCHAR
+)
+
+
+class WithReadType(ResultMessage):
+    """Reads types one by one: each column is read from the file by itself."""
+
+    seen: list[Any] = []
+
+    @classmethod
+    def read_type(cls, f: BinaryIO, user_type_map: Any) -> Any:
+        cqltype = super().read_type(f, user_type_map)
+        cls.seen.append(cqltype)
+        return cqltype
+
+
+@pytest.mark.parametrize("result_class", [Plain, WithReadType])
+def test_user_types_get_the_registered_class(result_class: Any) -> None:
+    row = int32(1) + value(value(b"Main Street")) + value(b"one")
+    body = rows_body(TABLE + UDT_COLUMN + string("b") + VARCHAR, rows=row)
+    message = read(body, result_class, {"ks": {"street": Street}}, None, None)
+    ((street, text),) = message.parsed_rows or ()
+    assert (type(street), street.name, text) == (Street, "Main Street", "one")
+    # Without a registered class, values are named tuples.
+    assert type((read(body, result_class).parsed_rows or ())[0][0]) is not Street
+
+
+@pytest.mark.parametrize(
+    ("specs", "flags", "expected"),
+    [
+        (TABLE + COLUMNS, GLOBAL_TABLES_SPEC, [A, B]),
+        (
+            TABLE + string("a") + INT + string("ks2") + string("t2") + string("b") + VARCHAR,
+            0,
+            [A, ColumnMetadata("ks2", "t2", "b", t.VarcharType)],
+        ),
+    ],
+    ids=["one table", "several tables"],
+)
+def test_read_type_is_called_for_each_column(specs: bytes, flags: int, expected: Any) -> None:
+    WithReadType.seen = []
+    message = read(rows_body(specs, flags), WithReadType)
+    assert WithReadType.seen == [t.Int32Type, t.VarcharType]
+    assert message.column_metadata == expected
+    assert message.parsed_rows == DECODED
+
+
+class HexType(t.Int32Type):
+    @classmethod
+    def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
+        return hex(super().deserialize(byts, protocol_version))
+
+
+class WithTypeCodes(ResultMessage):
+    """Uses another type class for a type code (int)."""
+
+    type_codes = {**ResultMessage.type_codes, 0x09: HexType}
+
+
+class WithTypeCodesAndReadType(WithReadType):
+    type_codes = WithTypeCodes.type_codes
+
+
+@pytest.mark.parametrize("result_class", [WithTypeCodes, WithTypeCodesAndReadType])
+def test_type_codes_choose_the_classes_of_types(result_class: Any) -> None:
+    assert read(rows_body(), result_class).parsed_rows == [("0x1", "one"), ("0x2", None)]
+
+
+class WithRecvRow(ResultMessage):
+    """Reads each row, and leaves out the last byte of its second value."""
+
+    @staticmethod
+    def recv_row(f: BinaryIO, colcount: int) -> Any:
+        first, second = ResultMessage.recv_row(f, colcount)
+        return first, second and second[:-1]
+
+
+def test_values_of_an_overridden_recv_row_are_decoded() -> None:
+    assert read(rows_body(), WithRecvRow).parsed_rows == [(1, "on"), (2, None)]
+
+
+class WithMetadata(ResultMessage):
+    """Reads the metadata, and a field of its own after it."""
+
+    def recv_results_metadata(self, f: BinaryIO, user_type_map: Any) -> None:
+        super().recv_results_metadata(f, user_type_map)
+        self.own_field = read_string(f)
+
+
+def test_each_method_leaves_the_file_after_what_it_read() -> None:
+    """An overriding method can read further fields after those that the base class has read."""
+    message: Any = read(rows_body(TABLE + COLUMNS + string("own")), WithMetadata)
+    assert (message.own_field, message.parsed_rows) == ("own", DECODED)
+    f = io.BytesIO(INT + b"rest")
+    assert ResultMessage.read_type(f, {}) is t.Int32Type
+    assert f.read() == b"rest"
+
+
+class WithRecv(ResultMessage):
+    """Reads everything after the kind by itself."""
+
+    def recv(self, f: BinaryIO, protocol_version: int, *rest: Any) -> None:
+        self.arguments = (protocol_version, *rest)
+        self.content = f.read()
+
+
+def test_recv_reads_everything_after_the_kind() -> None:
+    user_types: Any = {"ks": {}}
+    message: Any = read(int32(2) + b"content", WithRecv, user_types, [A], "policy", version=4)
+    assert (message.kind, message.content) == (2, b"content")
+    assert message.arguments == (4, user_types, [A], "policy")
+
+
+def test_missing_arguments_are_none() -> None:
+    """Older applications pass fewer arguments."""
+    message: Any = read(int32(2), WithRecv, {"ks": {}})
+    assert message.arguments == (5, {"ks": {}}, None, None)
+
+
+def test_features_may_precede_the_other_arguments() -> None:
+    """scylla-driver passes the protocol's features after the version."""
+    with_features = ResultMessage.recv_body(
+        io.BytesIO(rows_body(b"", NO_METADATA)), 4, ProtocolFeatures(), {}, [A, B], None
+    )
+    assert with_features.parsed_rows == DECODED
+
+
+# -- how methods are called ------------------------------------------------------------------------
+
+
+def three(f: Any, version: Any, user_types: Any) -> Any:
+    return f, version, user_types
+
+
+def with_features(f: Any, version: Any, protocol_features: Any, user_types: Any) -> Any:
+    return f, version, protocol_features, user_types
+
+
+def with_features_and_rest(f: Any, version: Any, protocol_features: Any, *rest: Any) -> Any:
+    return (f, version, protocol_features, *rest)
+
+
+def any_arguments(*arguments: Any) -> Any:
+    return arguments
+
+
+class Methods:
+    def method(self, f: Any, version: Any, user_types: Any) -> Any:
+        return f, version, user_types
+
+    @classmethod
+    def on_class(cls, f: Any, version: Any) -> Any:
+        return f, version
+
+    @staticmethod
+    def static(f: Any, version: Any, user_types: Any) -> Any:
+        return f, version, user_types
+
+    def __call__(self, *arguments: Any) -> Any:
+        return arguments
+
+
+@pytest.mark.parametrize(
+    ("reader", "expected"),
+    [
+        (three, "f 5 types"),
+        (with_features, "f 5 features types"),
+        (with_features_and_rest, "f 5 features types metadata policy"),
+        (any_arguments, "f 5 types metadata policy"),
+        (Methods().method, "f 5 types"),
+        (Methods.on_class, "f 5"),
+        (Methods.static, "f 5 types"),
+        # Their parameters cannot be told, so they get all arguments.
+        (Methods(), "f 5 types metadata policy"),
+        (functools.partial(any_arguments), "f 5 types metadata policy"),
+    ],
+)
+def test_a_reader_gets_the_arguments_that_it_accepts(
+    reader: Callable[..., Any], expected: str
+) -> None:
+    f: Any = "f"
+    features: Any = "features"
+    arguments = call_reader(reader, f, 5, features, "types", "metadata", "policy")
+    assert " ".join(map(str, arguments)) == expected
+
+
+class WithDecode(ResultMessage):
+    """Overrides something, but no method that reads from a file."""
+
+    @property  # type: ignore[misc]
+    def parsed_rows(self) -> Any:
+        return []
+
+
+class OwnError(ErrorMessage):
+    @classmethod
+    def recv_body(cls, f: BinaryIO, protocol_version: int, *rest: Any) -> Any:
+        return read_int(f)
+
+
+class BelowOwnError(OwnError):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("message_type", "expected"),
+    [
+        (ResultMessage, False),
+        (WithDecode, False),
+        (WithRecv, True),
+        (WithTypeCodes, True),
+        (WithTypeCodesAndReadType, True),
+        (ErrorMessage, False),
+        (OwnError, True),
+        (BelowOwnError, True),
+        (MessageType, False),
+        # A class that is not the driver's can only read by itself.
+        (Methods, True),
+    ],
+)
+def test_classes_that_read_from_files(message_type: Any, expected: bool) -> None:
+    """The bytes of a response are read from a file only for classes that override how."""
+    assert reads_by_itself(message_type) is expected
