@@ -18,16 +18,12 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from cassandra import cqltypes as t
 from cassandra._impl import twin
 from cassandra.cqltypes.parse import lookup_cqltype
-from cassandra.protocol.column_specs import ColumnMetadata
-from cassandra.protocol.columnar.layouts import ColumnOptions
-from cassandra.protocol.columnar.pages import ArrowPage, pandas_of_arrow, polars_frame
-from cassandra.query.tables.rows import rows_of
+from cassandra.protocol.columnar.pages import pandas_of_arrow, polars_frame
 from cassandra.query.tables.types import Pairs
 from cassandra.query.tables.values import array_values, series_values
 from cassandra.util.temporal import Date, Duration, MillisTimestamp, Time
 from tests.conftest import Twins
 from tests.unit.cqltypes.samples import (
-    ADDRESS,
     CONTAINERS,
     SCALARS,
     list_of,
@@ -38,28 +34,9 @@ from tests.unit.cqltypes.samples import (
 )
 from tests.unit.cqltypes.test_parity import typed_values
 from tests.unit.protocol.pages import column_plan, page_of
-from tests.unit.protocol.wire import FakeColumn
+from tests.unit.query.tables.binding import OPTIONS, bound, one_by_one, table_of
 
 pyarrow = pytest.importorskip("pyarrow")
-
-OPTIONS = [ColumnOptions(), ColumnOptions(durations="struct")]
-
-
-def table_of(
-    twins: Twins, cqltype: Any, cells: Sequence[bytes | None], options: ColumnOptions = OPTIONS[0]
-) -> Any:
-    """Return an Arrow table with one column c0 that has these cells."""
-    page = column_plan(twins, [cqltype], options).read(
-        page_of([[cell] for cell in cells]), 0, len(cells)
-    )
-    return pyarrow.Table.from_batches([pyarrow.record_batch(ArrowPage(page))])
-
-
-def bound(twins: Twins, cqltype: Any, table: Any) -> list[bytes | None]:
-    """Return the encoded value (or None) of each row of `table`, bound as a row of one column."""
-    marker = ColumnMetadata("ks", "t", "c0", cqltype)
-    plan = twins.bind.BindPlan([FakeColumn("c0", cqltype.build_codec(twins.codecs))], None)
-    return [row.values()[0] for row in plan.bind_many(rows_of(table, [marker]), 4).rows()]
 
 
 def check_bound_again(twins: Twins, cqltype: Any, cells: Sequence[bytes | None]) -> None:
@@ -191,134 +168,6 @@ def test_frames_of_pandas(twins: Twins, data: st.DataObject) -> None:
     assert table_of(twins, cqltype, bound(twins, cqltype, frame)).equals(
         table_of(twins, cqltype, cells)
     )
-
-
-def one_by_one(cqltype: Any, table: Any) -> list[Any]:
-    """Return the value of each row of `table`, as it is passed to a bind marker of `cqltype`."""
-    return [row[0] for row in rows_of(table, [ColumnMetadata("ks", "t", "c0", cqltype)])]
-
-
-def arrow(values: list[Any], arrow_type: Any) -> Any:
-    return pyarrow.table({"c0": pyarrow.array(values, arrow_type)})
-
-
-def test_numbers_of_other_types(twins: Twins) -> None:
-    """Numbers of other Arrow types are converted. For an integer column, numbers with a fraction
-    are refused.
-    """
-    big = 10**30
-    # With these options, CQL's decimals and varints get Arrow types of a fixed width.
-    options = ColumnOptions(decimals=(38, 6), varints="int64")
-    for cqltype, value in (
-        (t.DecimalType, Decimal("-1.25")),
-        (t.IntegerType, -(2**63)),
-        (list_of(t.DecimalType), [Decimal(7)]),
-    ):
-        cells = [cqltype.codec().encode(value), None]
-        table = table_of(twins, cqltype, cells, options)
-        assert table_of(twins, cqltype, bound(twins, cqltype, table), options).equals(table)
-    # Integers may come from decimals and from strings.
-    assert one_by_one(t.IntegerType, arrow([Decimal(big), None], pyarrow.decimal128(38, 2))) == [
-        big,
-        None,
-    ]
-    assert one_by_one(t.IntegerType, arrow([str(big), "9" * 5000], pyarrow.string_view())) == [
-        big,
-        10**5000 - 1,
-    ]
-    assert one_by_one(t.Int32Type, arrow([Decimal(5)], pyarrow.decimal128(9, 1))) == [5]
-    for cqltype, table in (
-        (t.IntegerType, arrow(["x"], pyarrow.string())),
-        (t.IntegerType, arrow(["1E+999999999"], pyarrow.string())),
-        (t.IntegerType, arrow([Decimal("0.5")], pyarrow.decimal128(3, 1))),
-        (list_of(t.Int32Type), arrow([[Decimal("0.5")]], pyarrow.list_(pyarrow.decimal128(3, 1)))),
-    ):
-        with pytest.raises(
-            TypeError, match=r'row 0: column "c0" \((varint|list<int>), \w+\): .* is not an integer'
-        ):
-            bound(twins, cqltype, table)
-
-
-def test_times_in_all_units() -> None:
-    """Times of each unit are converted to the unit of the CQL type."""
-    times = [-1, 0, 10**9 + 1, None]
-    # The expected values are milliseconds.
-    for unit, expected in (
-        ("s", [-1000, 0, 1_000_000_001_000]),
-        ("ms", [-1, 0, 10**9 + 1]),
-        ("us", [-1, 0, 10**6]),
-        ("ns", [-1, 0, 1000]),
-    ):
-        for time_zone in (None, "Europe/Berlin"):
-            assert one_by_one(
-                t.TimestampType, arrow(times, pyarrow.timestamp(unit, time_zone))
-            ) == [
-                *expected,
-                None,
-            ]
-    # Dates are bound as timestamps, and timestamps as dates, in which 2**31 is 1970-01-01.
-    days = arrow([-1, 5_000_000, None], pyarrow.date32())
-    assert one_by_one(t.TimestampType, days) == [-86_400_000, 5_000_000 * 86_400_000, None]
-    assert one_by_one(t.SimpleDateType, days) == [2**31 - 1, 2**31 + 5_000_000, None]
-    assert one_by_one(t.SimpleDateType, arrow([-1, 86_400], pyarrow.timestamp("s"))) == [
-        2**31 - 1,
-        2**31 + 1,
-    ]
-    assert one_by_one(t.SimpleDateType, arrow([-86_400_000], pyarrow.date64())) == [2**31 - 1]
-    # Times of day come from times and from durations.
-    for time_type in (
-        pyarrow.time32("s"),
-        pyarrow.time32("ms"),
-        pyarrow.time64("us"),
-        pyarrow.duration("ns"),
-    ):
-        unit_nanoseconds = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}[time_type.unit]
-        assert one_by_one(
-            list_of(t.TimeType), arrow([[3, None], None], pyarrow.list_(time_type))
-        ) == [
-            [3 * unit_nanoseconds, None],
-            None,
-        ]
-    assert one_by_one(t.DurationType, arrow([3, None], pyarrow.duration("ms"))) == [
-        Duration(0, 0, 3_000_000),
-        None,
-    ]
-
-
-def test_structs_are_bound_to_user_types_by_field_name(twins: Twins) -> None:
-    table = pyarrow.table({"c0": pyarrow.array([{"zip": 7, "street": "x"}, None])})
-    assert one_by_one(ADDRESS, table) == [("x", 7), None]
-    assert one_by_one(ADDRESS, pyarrow.table({"c0": pyarrow.array([{"zip": 7}])})) == [(None, 7)]
-    with pytest.raises(
-        ValueError, match=r"row 0: column .* has the key 'town', which is not a field of ks.address"
-    ):
-        bound(twins, ADDRESS, pyarrow.table({"c0": pyarrow.array([{"town": "x"}])}))
-    # A struct of two fields cannot be bound as a tuple of one element.
-    with pytest.raises((TypeError, ValueError), match='row 0: column "c0"'):
-        bound(
-            twins, tuple_of(t.Int32Type), pyarrow.table({"c0": pyarrow.array([{"f0": 1, "f1": 2}])})
-        )
-
-
-def test_dictionaries_and_vectors_in_place(twins: Twins) -> None:
-    """Dictionary-encoded values can be bound, and vectors are bound without copying them."""
-    key = uuid.uuid4()
-    table = pyarrow.table(
-        {"c0": pyarrow.array([key.bytes, None], pyarrow.binary()).dictionary_encode()}
-    )
-    assert one_by_one(t.UUIDType, table) == [key, None]
-    rows = [[float(number)] * 8 for number in range(3)]
-    vectors = arrow(rows, pyarrow.list_(pyarrow.float32(), 8))
-    read_vectors = one_by_one(vector_of(t.FloatType, 8), vectors.slice(1))
-    assert [(type(vector), vector.tolist()) for vector in read_vectors] == [
-        # A memoryview shows that no copy was made.
-        (memoryview, rows[1]),
-        (memoryview, rows[2]),
-    ]
-    # The Arrow type is not that of the vector's elements, so each value is converted.
-    assert one_by_one(vector_of(t.DoubleType, 8), vectors) == rows
-    with pytest.raises(ValueError, match='row 0: column "c0"'):
-        bound(twins, vector_of(t.FloatType, 9), vectors)
 
 
 OVERFLOWING = [

@@ -1,0 +1,476 @@
+"""Arrow arrays of any nesting become values that can be bound."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from cassandra import cqltypes as t
+from cassandra.protocol.columnar.layouts import ColumnOptions
+from cassandra.query.tables.arrow_values import arrow_values
+from cassandra.query.tables.types import Pairs
+from cassandra.util import Point
+from cassandra.util.temporal import Duration
+from tests.conftest import Twins
+from tests.unit.cqltypes.samples import (
+    ADDRESS,
+    list_of,
+    map_of,
+    set_of,
+    tuple_of,
+    vector_of,
+)
+from tests.unit.query.tables.binding import arrow, bound, one_by_one, table_of
+
+pyarrow = pytest.importorskip("pyarrow")
+
+
+def test_numbers_of_other_types(twins: Twins) -> None:
+    """Numbers of other Arrow types are converted. For an integer column, numbers with a fraction
+    are refused.
+    """
+    big = 10**30
+    # With these options, CQL's decimals and varints get Arrow types of a fixed width.
+    options = ColumnOptions(decimals=(38, 6), varints="int64")
+    for cqltype, value in (
+        (t.DecimalType, Decimal("-1.25")),
+        (t.IntegerType, -(2**63)),
+        (list_of(t.DecimalType), [Decimal(7)]),
+    ):
+        cells = [cqltype.codec().encode(value), None]
+        table = table_of(twins, cqltype, cells, options)
+        assert table_of(twins, cqltype, bound(twins, cqltype, table), options).equals(table)
+    # Integers may come from decimals and from strings.
+    assert one_by_one(t.IntegerType, arrow([Decimal(big), None], pyarrow.decimal128(38, 2))) == [
+        big,
+        None,
+    ]
+    assert one_by_one(t.IntegerType, arrow([str(big), "9" * 5000], pyarrow.string_view())) == [
+        big,
+        10**5000 - 1,
+    ]
+    assert one_by_one(t.Int32Type, arrow([Decimal(5)], pyarrow.decimal128(9, 1))) == [5]
+    for cqltype, table in (
+        (t.IntegerType, arrow(["x"], pyarrow.string())),
+        (t.IntegerType, arrow(["1E+999999999"], pyarrow.string())),
+        (t.IntegerType, arrow([Decimal("0.5")], pyarrow.decimal128(3, 1))),
+        (list_of(t.Int32Type), arrow([[Decimal("0.5")]], pyarrow.list_(pyarrow.decimal128(3, 1)))),
+    ):
+        with pytest.raises(
+            TypeError, match=r'row 0: column "c0" \((varint|list<int>), \w+\): .* is not an integer'
+        ):
+            bound(twins, cqltype, table)
+
+
+def test_times_in_all_units() -> None:
+    """Times of each unit are converted to the unit of the CQL type."""
+    times = [-1, 0, 10**9 + 1, None]
+    # The expected values are milliseconds.
+    for unit, expected in (
+        ("s", [-1000, 0, 1_000_000_001_000]),
+        ("ms", [-1, 0, 10**9 + 1]),
+        ("us", [-1, 0, 10**6]),
+        ("ns", [-1, 0, 1000]),
+    ):
+        for time_zone in (None, "Europe/Berlin"):
+            assert one_by_one(
+                t.TimestampType, arrow(times, pyarrow.timestamp(unit, time_zone))
+            ) == [
+                *expected,
+                None,
+            ]
+    # Dates are bound as timestamps, and timestamps as dates, in which 2**31 is 1970-01-01.
+    days = arrow([-1, 5_000_000, None], pyarrow.date32())
+    assert one_by_one(t.TimestampType, days) == [-86_400_000, 5_000_000 * 86_400_000, None]
+    assert one_by_one(t.SimpleDateType, days) == [2**31 - 1, 2**31 + 5_000_000, None]
+    assert one_by_one(t.SimpleDateType, arrow([-1, 86_400], pyarrow.timestamp("s"))) == [
+        2**31 - 1,
+        2**31 + 1,
+    ]
+    assert one_by_one(t.SimpleDateType, arrow([-86_400_000], pyarrow.date64())) == [2**31 - 1]
+    # Times of day come from times and from durations.
+    for time_type in (
+        pyarrow.time32("s"),
+        pyarrow.time32("ms"),
+        pyarrow.time64("us"),
+        pyarrow.duration("ns"),
+    ):
+        unit_nanoseconds = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}[time_type.unit]
+        assert one_by_one(
+            list_of(t.TimeType), arrow([[3, None], None], pyarrow.list_(time_type))
+        ) == [
+            [3 * unit_nanoseconds, None],
+            None,
+        ]
+    assert one_by_one(t.DurationType, arrow([3, None], pyarrow.duration("ms"))) == [
+        Duration(0, 0, 3_000_000),
+        None,
+    ]
+
+
+def test_structs_are_bound_to_user_types_by_field_name(twins: Twins) -> None:
+    table = pyarrow.table({"c0": pyarrow.array([{"zip": 7, "street": "x"}, None])})
+    assert one_by_one(ADDRESS, table) == [("x", 7), None]
+    assert one_by_one(ADDRESS, pyarrow.table({"c0": pyarrow.array([{"zip": 7}])})) == [(None, 7)]
+    with pytest.raises(
+        ValueError, match=r"row 0: column .* has the key 'town', which is not a field of ks.address"
+    ):
+        bound(twins, ADDRESS, pyarrow.table({"c0": pyarrow.array([{"town": "x"}])}))
+    # A struct of two fields cannot be bound as a tuple of one element.
+    with pytest.raises((TypeError, ValueError), match='row 0: column "c0"'):
+        bound(
+            twins, tuple_of(t.Int32Type), pyarrow.table({"c0": pyarrow.array([{"f0": 1, "f1": 2}])})
+        )
+
+
+def test_dictionaries_and_vectors_in_place(twins: Twins) -> None:
+    """Dictionary-encoded values can be bound, and vectors are bound without copying them."""
+    key = uuid.uuid4()
+    table = pyarrow.table(
+        {"c0": pyarrow.array([key.bytes, None], pyarrow.binary()).dictionary_encode()}
+    )
+    assert one_by_one(t.UUIDType, table) == [key, None]
+    rows = [[float(number)] * 8 for number in range(3)]
+    vectors = arrow(rows, pyarrow.list_(pyarrow.float32(), 8))
+    read_vectors = one_by_one(vector_of(t.FloatType, 8), vectors.slice(1))
+    assert [(type(vector), vector.tolist()) for vector in read_vectors] == [
+        # A memoryview shows that no copy was made.
+        (memoryview, rows[1]),
+        (memoryview, rows[2]),
+    ]
+    # The Arrow type is not that of the vector's elements, so each value is converted.
+    assert one_by_one(vector_of(t.DoubleType, 8), vectors) == rows
+    with pytest.raises(ValueError, match='row 0: column "c0"'):
+        bound(twins, vector_of(t.FloatType, 9), vectors)
+
+
+def values(items: Sequence[Any], arrow_type: Any, cqltype: Any) -> list[Any]:
+    """Return the values for `cqltype` of an Arrow array with these items, in two chunks.
+
+    The array is followed by other items, and the second chunk has an offset.
+    """
+    array = pyarrow.array([*items, *items, *items], arrow_type)
+    middle = len(items) // 2
+    parts = [array.slice(0, middle), array.slice(len(items) + middle, len(items) - middle)]
+    by_chunks: list[Any] = arrow_values(pyarrow.chunked_array(parts, array.type), cqltype)
+    # All at once gives the same.
+    whole = arrow_values(array.slice(len(items), len(items)), cqltype)
+    assert list(map(plain, whole)) == list(map(plain, by_chunks))
+    return by_chunks
+
+
+def plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, memoryview) else value
+
+
+def test_values_that_codecs_take_stay_as_pyarrow_makes_them() -> None:
+    """Values that need no conversion are those of `to_pylist`. An empty array has no values."""
+    assert values([1, None, 3], pyarrow.int32(), t.Int32Type) == [1, None, 3]
+    assert values(["a", None, ""], pyarrow.string(), t.UTF8Type) == ["a", None, ""]
+    assert values([[1], None, []], pyarrow.list_(pyarrow.int32()), list_of(t.Int32Type)) == [
+        *([1], None),
+        [],
+    ]
+    for cqltype in (t.Int32Type, list_of(t.TimeType), map_of(t.Int32Type, t.TimeType), ADDRESS):
+        assert arrow_values(pyarrow.array([], pyarrow.int32()), cqltype) == []
+        assert arrow_values(pyarrow.chunked_array([], pyarrow.int32()), cqltype) == []
+
+
+def test_a_value_of_another_type_stays_for_binding_to_refuse() -> None:
+    """Values that do not fit the CQL type are left as they are, with their nulls."""
+    for cqltype in (
+        t.SimpleDateType, t.TimeType, t.TimestampType, t.DurationType, t.UUIDType, t.IntegerType,
+        t.Int32Type, t.PointType, ADDRESS, list_of(t.TimeType), map_of(t.Int32Type, t.TimeType),
+        tuple_of(t.Int32Type),
+    ):  # fmt: skip
+        assert values([True, None, False], pyarrow.bool_(), cqltype) == [True, None, False]
+
+
+# -- lists -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arrow_type",
+    [
+        pyarrow.list_(pyarrow.time64("us")),
+        pyarrow.large_list(pyarrow.time64("us")),
+        pyarrow.list_(pyarrow.time64("us"), 2),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    "container_of", [list_of, set_of, lambda cqltype: vector_of(cqltype, 2)], ids=["l", "s", "v"]
+)
+def test_elements_of_lists_are_converted(arrow_type: Any, container_of: Any) -> None:
+    """Lists of each Arrow type become lists of nanoseconds, for lists, sets and vectors."""
+    items = [[1, 2], None, [None, 3], [4, 5]]
+    assert values(items, arrow_type, container_of(t.TimeType)) == [
+        [1000, 2000],
+        None,
+        [None, 3000],
+        [4000, 5000],
+    ]
+
+
+def test_elements_of_nested_and_encoded_lists_are_converted() -> None:
+    nested = pyarrow.list_(pyarrow.list_(pyarrow.time32("ms")))
+    assert values([[[1], None], None, [], [[2, 3]]], nested, list_of(list_of(t.TimeType))) == [
+        [[10**6], None],
+        *(None, []),
+        [[2 * 10**6, 3 * 10**6]],
+    ]
+    # The dictionary of each list's elements is decoded, even if they need no other conversion.
+    encoded = pyarrow.list_(pyarrow.dictionary(pyarrow.int32(), pyarrow.string()))
+    array = pyarrow.array([["a", "b"], None, ["b"]], encoded)
+    assert arrow_values(array, list_of(t.UTF8Type)) == [["a", "b"], None, ["b"]]
+
+
+@pytest.mark.parametrize(
+    ("arrow_type", "cqltype"),
+    [
+        (pyarrow.int8(), t.ByteType),
+        (pyarrow.int16(), t.ShortType),
+        (pyarrow.int32(), t.Int32Type),
+        (pyarrow.int64(), t.LongType),
+        (pyarrow.float32(), t.FloatType),
+        (pyarrow.float64(), t.DoubleType),
+    ],
+    ids=str,
+)
+def test_long_lists_of_numbers_are_read_from_arrow_s_memory(arrow_type: Any, cqltype: Any) -> None:
+    """From a mean length of 8 numbers on, each list is a slice of Arrow's memory."""
+    items = [list(range(9)), list(range(10, 17)), None, list(range(20, 36))]
+    lists = values(items, pyarrow.list_(arrow_type), list_of(cqltype))
+    assert [type(numbers) for numbers in lists] == [memoryview, memoryview, type(None), memoryview]
+    assert list(map(plain, lists)) == items
+    codec = list_of(cqltype).codec()
+    for numbers, item in zip(lists, items, strict=True):
+        assert item is None or codec.encode(numbers) == codec.encode(item)
+    # Shorter lists are copied.
+    items[0] = [1]
+    assert values(items[:2], pyarrow.list_(arrow_type), list_of(cqltype)) == items[:2]
+
+
+@pytest.mark.parametrize(
+    ("items", "arrow_type", "element"),
+    [
+        # A null among the numbers, and numbers of another size or kind than the CQL type's.
+        ([[None, *range(8)]], pyarrow.int32(), t.Int32Type),
+        ([list(range(9))], pyarrow.int16(), t.Int32Type),
+        ([list(range(9))], pyarrow.int64(), t.DoubleType),
+        ([list(range(9))], pyarrow.uint32(), t.Int32Type),
+        ([list(range(9))], pyarrow.int64(), t.IntegerType),
+    ],
+)
+def test_long_lists_of_other_numbers_are_copied(items: Any, arrow_type: Any, element: Any) -> None:
+    assert values(items, pyarrow.list_(arrow_type), list_of(element)) == items
+
+
+def test_numbers_of_another_meaning_are_not_read_from_memory() -> None:
+    """The nanoseconds of a time are 64-bit numbers, but the bytes of a bigint are not times."""
+    (numbers,) = values([list(range(9))], pyarrow.list_(pyarrow.int64()), list_of(t.TimeType))
+    assert numbers == list(range(9))
+
+
+def test_empty_lists_of_numbers() -> None:
+    assert values([[], None], pyarrow.list_(pyarrow.int32()), list_of(t.Int32Type)) == [[], None]
+
+
+def test_the_storage_of_an_extension_type_is_read() -> None:
+    """A tensor is stored as a list of a fixed size."""
+    tensors = pyarrow.fixed_shape_tensor(pyarrow.time64("us"), [2])
+    storage = pyarrow.array([[1, 2], [3, 4]], pyarrow.list_(pyarrow.time64("us"), 2))
+    array = pyarrow.ExtensionArray.from_storage(tensors, storage)
+    assert arrow_values(array, vector_of(t.TimeType, 2)) == [[1000, 2000], [3000, 4000]]
+
+
+# -- maps, tuples and user types -------------------------------------------------------------------
+
+PAIRS = [[(1, 2), (3, None)], None, [], [(5, 6)]]
+
+
+@pytest.mark.parametrize(
+    "arrow_type",
+    [
+        pyarrow.map_(pyarrow.int32(), pyarrow.time64("us")),
+        # polars writes a map as a list of pairs.
+        pyarrow.list_(pyarrow.struct([("key", pyarrow.int32()), ("value", pyarrow.time64("us"))])),
+    ],
+    ids=["map", "list of pairs"],
+)
+def test_maps_become_dicts(arrow_type: Any) -> None:
+    pairs: Any = PAIRS
+    if pyarrow.types.is_list(arrow_type):
+        pairs = [
+            item and [dict(zip(("key", "value"), pair, strict=True)) for pair in item]
+            for item in PAIRS
+        ]
+    assert values(pairs, arrow_type, map_of(t.Int32Type, t.TimeType)) == [
+        {1: 2000, 3: None},
+        None,
+        {},
+        {5: 6000},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key_type", "cql_key", "key"),
+    [
+        (pyarrow.list_(pyarrow.int32()), list_of(t.Int32Type), [1]),
+        (pyarrow.float64(), t.DoubleType, -0.0),
+        (pyarrow.float32(), t.FloatType, 0.5),
+    ],
+    ids=str,
+)
+def test_maps_with_keys_that_a_dict_cannot_hold_become_pairs(
+    key_type: Any, cql_key: Any, key: Any
+) -> None:
+    arrow_type = pyarrow.map_(key_type, pyarrow.int32())
+    (pairs,) = values([[(key, 7)]], arrow_type, map_of(cql_key, t.Int32Type))
+    assert (type(pairs), pairs) == (Pairs, [(key, 7)])
+
+
+def test_a_list_that_does_not_hold_pairs_is_no_map() -> None:
+    for fields in (["a"], ["a", "b", "c"]):
+        items = [[dict.fromkeys(fields, 1)], None]
+        arrow_type = pyarrow.list_(pyarrow.struct([(name, pyarrow.int32()) for name in fields]))
+        assert values(items, arrow_type, map_of(t.Int32Type, t.Int32Type)) == items
+
+
+def test_structs_become_tuples() -> None:
+    """A struct may have fewer fields than the tuple. One with more stays a dict."""
+    items = [{"f0": 1, "f1": 2}, None, {"f0": None, "f1": 3}]
+    arrow_type = pyarrow.struct([("f0", pyarrow.int32()), ("f1", pyarrow.time64("us"))])
+    expected = [(1, 2000), None, (None, 3000)]
+    assert values(items, arrow_type, tuple_of(t.Int32Type, t.TimeType)) == expected
+    assert values(items, arrow_type, tuple_of(t.Int32Type, t.TimeType, t.Int32Type)) == expected
+    (first, *_) = values(items, arrow_type, tuple_of(t.Int32Type))
+    assert list(first) == ["f0", "f1"]
+
+
+def test_structs_with_unknown_fields_are_no_user_types() -> None:
+    items = [{"zip": 7, "town": "x"}, None]
+    arrow_type = pyarrow.struct([("zip", pyarrow.int32()), ("town", pyarrow.string())])
+    assert values(items, arrow_type, ADDRESS) == items
+
+
+# -- scalars ---------------------------------------------------------------------------------------
+
+FIRST_DAY = 2**31  # 1970-01-01 in the wire format of dates
+
+
+@pytest.mark.parametrize(
+    ("arrow_type", "units_per_day"),
+    [
+        (pyarrow.date32(), 1),
+        (pyarrow.date64(), 86_400_000),
+        (pyarrow.timestamp("s"), 86_400),
+        (pyarrow.timestamp("ms"), 86_400_000),
+        (pyarrow.timestamp("us"), 86_400_000_000),
+        (pyarrow.timestamp("ns"), 86_400_000_000_000),
+    ],
+    ids=str,
+)
+def test_dates_are_numbers_of_days(arrow_type: Any, units_per_day: int) -> None:
+    """A time of day is left out: it belongs to the day that it follows, also before 1970."""
+    items = [0, units_per_day, -units_per_day, None]
+    if pyarrow.types.is_timestamp(arrow_type):
+        items += [2 * units_per_day - 1, -1]
+    assert values(items, arrow_type, t.SimpleDateType) == [
+        *(FIRST_DAY, FIRST_DAY + 1, FIRST_DAY - 1, None),
+        *((FIRST_DAY + 1, FIRST_DAY - 1) if len(items) > 4 else ()),
+    ]
+
+
+def test_the_date_of_a_moment_with_a_time_zone_is_left_to_binding() -> None:
+    """Which day it is depends on the time zone, so pyarrow's datetime remains."""
+    (moment,) = values([0], pyarrow.timestamp("s", "Asia/Tokyo"), t.SimpleDateType)
+    assert (moment.year, moment.hour) == (1970, 9)
+
+
+@pytest.mark.parametrize(
+    ("arrow_type", "nanoseconds"),
+    [
+        (pyarrow.time32("s"), 10**9),
+        (pyarrow.time32("ms"), 10**6),
+        (pyarrow.time64("us"), 1000),
+        (pyarrow.time64("ns"), 1),
+        (pyarrow.duration("s"), 10**9),
+        (pyarrow.duration("ns"), 1),
+    ],
+    ids=str,
+)
+def test_times_are_numbers_of_nanoseconds(arrow_type: Any, nanoseconds: int) -> None:
+    assert values([7, None, 0], arrow_type, t.TimeType) == [7 * nanoseconds, None, 0]
+    if pyarrow.types.is_duration(arrow_type):
+        assert values([7, None, -1], arrow_type, t.DurationType) == [
+            Duration(0, 0, 7 * nanoseconds),
+            None,
+            Duration(0, 0, -nanoseconds),
+        ]
+
+
+def test_timestamps_are_numbers_of_milliseconds_rounded_down() -> None:
+    """Every moment is rounded towards the past, also before 1970."""
+    for unit, expected in (("us", [1, -2, None]), ("ns", [1, -1, None])):
+        items = [1_999, -1_001, None] if unit == "us" else [1_999_999, -1, None]
+        assert values(items, pyarrow.timestamp(unit), t.TimestampType) == expected
+    assert values([86_400_000, None], pyarrow.date64(), t.TimestampType) == [86_400_000, None]
+    assert values([-1, None], pyarrow.date32(), t.TimestampType) == [-86_400_000, None]
+
+
+def test_durations_come_from_intervals_and_structs() -> None:
+    """A struct has the three parts of a duration, in any order."""
+    intervals = [pyarrow.MonthDayNano([1, 2, 3]), None]
+    expected = [Duration(1, 2, 3), None]
+    assert values(intervals, pyarrow.month_day_nano_interval(), t.DurationType) == expected
+    parts = pyarrow.struct(
+        [("nanoseconds", pyarrow.int64()), ("days", pyarrow.int32()), ("months", pyarrow.int32())]
+    )
+    items: list[Any] = [{"months": 1, "days": 2, "nanoseconds": 3}, None]
+    assert values(items, parts, t.DurationType) == expected
+    others = pyarrow.struct([("months", pyarrow.int32()), ("days", pyarrow.int32())])
+    items = [{"months": 1, "days": 2}, None]
+    assert values(items, others, t.DurationType) == items
+
+
+@pytest.mark.parametrize(
+    "arrow_type", [pyarrow.string(), pyarrow.large_string(), pyarrow.string_view()], ids=str
+)
+def test_strings_become_varints_but_no_other_integers(arrow_type: Any) -> None:
+    items = ["12", None, "-3"]
+    assert values(items, arrow_type, t.IntegerType) == [12, None, -3]
+    assert values(items, arrow_type, t.Int32Type) == items
+
+
+@pytest.mark.parametrize("cqltype", [t.IntegerType, t.Int32Type, t.LongType])
+def test_decimals_without_a_fraction_become_integers(cqltype: Any) -> None:
+    """A decimal with a fraction stays a decimal, which binding refuses."""
+    items = [Decimal(5), None, Decimal("0.5")]
+    numbers = values(items, pyarrow.decimal128(3, 1), cqltype)
+    assert numbers == items
+    assert list(map(type, numbers)) == [int, type(None), Decimal]
+
+
+@pytest.mark.parametrize(
+    "arrow_type",
+    [pyarrow.binary(), pyarrow.large_binary(), pyarrow.binary_view(), pyarrow.binary(16)],
+    ids=str,
+)
+def test_bytes_become_uuids(arrow_type: Any) -> None:
+    key = uuid.uuid4()
+    for cqltype in (t.UUIDType, t.TimeUUIDType):
+        assert values([key.bytes, None], arrow_type, cqltype) == [key, None]
+    # For a column of bytes, they stay bytes.
+    assert values([key.bytes, None], arrow_type, t.BytesType) == [key.bytes, None]
+
+
+def test_serialized_values_of_types_without_an_arrow_type_are_decoded() -> None:
+    """Bytes that are not a value of the type stay as they are."""
+    point = Point(1.0, 2.0)
+    items = [t.PointType.codec().encode(point), None, b"?"]
+    assert values(items, pyarrow.binary(), t.PointType) == [point, None, b"?"]
