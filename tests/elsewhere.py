@@ -17,7 +17,6 @@ MESSAGE = "the interpreter's own message"
 REASONS = {
     "aio/test_concurrent.py::test_an_error_is_not_held": COUNTS,
     "client/test_configuration.py::test_bad_settings_of_tls": MESSAGE,
-    "client/test_implementation.py::test_a_tree_in_front": BUILD,
     "cluster/test_response_future_head_start.py::test_results_are_not_kept": COUNTS,
     "cqltypes/codecs/test_base.py::test_the_class_methods_go_the_same_way": ORDER,
     "cqltypes/codecs/test_base.py::test_written_and_read": ORDER,
@@ -42,6 +41,7 @@ REASONS = {
     "test_concurrent.py::test_no_reference_to_the_session_is_kept": COUNTS,
     "test_concurrent.py::test_an_error_is_not_held": COUNTS,
     "test_cython_deps.py::test_what_is_there": "no numpy",
+    "test_impl.py::": BUILD,
     "test_import_cost.py::test_import_pulls_in_nothing_optional": "ssl is made with cffi",
     "_compat/test_stats.py::test_a_collection_of_a_program_s_own": COUNTS,
     "test_twins.py::test_the_lane_is_what_it_says": BUILD,

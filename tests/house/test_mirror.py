@@ -42,12 +42,9 @@ ACROSS = {
 
 # Modules or packages without their own test module, and a test module that tests them instead.
 GUARDED_BY = {
-    # It decides which implementation all tests import, so it is tested in a module of its own.
-    "_impl.py": "test_twins.py",
     # The same tests run on the blocking and the asyncio API.
     "client/settings/": "drop_in/test_settings.py",
     "aio/columnar.py": "client/test_columnar.py",
-    "observed.py": "test_observers.py",
     # These are tested through what they do for a cluster.
     "engine/control/query_fallback.py": "engine/control/test_fallback_requests.py",
     "engine/control/route_watch.py": "engine/control/test_client_routes.py",
@@ -58,8 +55,7 @@ GUARDED_BY = {
     # The engine: modules that connect the other parts, tested on fake nodes.
     "engine/prepare/sending.py": "client/test_batches.py",
     "engine/resolving.py": "engine/test_happy_path.py",
-    # Readers of schema rows and of columnar pages: tests feed them with the bytes of a node.
-    "protocol/messages/streamed.py": "drop_in/test_handlers.py",
+    # Readers of columnar pages: tests feed them with the bytes of a node.
     "query/tables/": "query/tables/test_values.py",
     # The fake node is tested through the bytes on its socket.
     "testing/fake/": "testing/fake/test_node.py",

@@ -171,8 +171,6 @@ def test_use_is_refused_with_a_reason(use: Callable[[], Any]) -> None:
     """Whatever needs a DataStax server raises NotImplementedError, which says why."""
     message = r"is not supported: .* DataStax Enterprise's own"
     with pytest.raises(NotImplementedError, match=message):
-        NotImplementedError, match=r"is not supported: .* DataStax Enterprise's own"
-    ):
         use()
 
 
