@@ -102,7 +102,8 @@ class DefaultAnswers:
         use_match = _USE.match(text)
         if use_match is not None:
             return self._use(request, use_match[1])
-        if "system" in text:
+        # A cheap test for most statements: only these may name a system table.
+        if "system" in text.lower():
             answer = system_tables.answer_to(cast("FakeNode", self), request)
             if answer is not None:
                 return answer

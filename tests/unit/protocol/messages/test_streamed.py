@@ -149,11 +149,12 @@ class WithReadType(ResultMessage):
 def test_user_types_get_the_registered_class(result_class: Any) -> None:
     row = int32(1) + value(value(b"Main Street")) + value(b"one")
     body = rows_body(TABLE + UDT_COLUMN + string("b") + VARCHAR, rows=row)
-    message = read(body, result_class, {"ks": {"street": Street}}, None, None)
-    ((street, text),) = message.parsed_rows or ()
+    message: Any = read(body, result_class, {"ks": {"street": Street}}, None, None)
+    ((street, text),) = message.parsed_rows
     assert (type(street), street.name, text) == (Street, "Main Street", "one")
     # Without a registered class, values are named tuples.
-    assert type((read(body, result_class).parsed_rows or ())[0][0]) is not Street
+    message = read(body, result_class)
+    assert type(message.parsed_rows[0][0]) is not Street
 
 
 @pytest.mark.parametrize(

@@ -111,3 +111,8 @@ class RawClient:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._socket, name)
+
+
+def ask(client: RawClient, text: str, stream: int = 0) -> Envelope:
+    """Send a QUERY of version 4, and return the answer."""
+    return client.ask(query(text, 4, stream))

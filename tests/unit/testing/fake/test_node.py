@@ -9,7 +9,6 @@ import hashlib
 import re
 import socket
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,34 +18,27 @@ from cassandra.testing.fake import (
     NOT_SET,
     ErrorCode,
     FakeNode,
-    Message,
     Opcode,
-    Request,
     close,
     corrupted,
     delay,
     dribble,
     duplicate,
-    error,
     garbage,
     half_frame,
     hold,
-    message,
     on_stream,
     out_of_order,
-    paged,
     raw,
     reset,
     rows,
-    schema_change,
-    sequence,
     set_keyspace,
     silence,
     void,
 )
 from cassandra.testing.fake.segments import HAVE_LZ4, SegmentReader, encode_segment
 
-from .client import STARTUP_BODY, Envelope, RawClient, envelope, in_segment, query
+from .client import STARTUP_BODY, RawClient, ask, envelope, in_segment, query
 
 VOID = bytes.fromhex("00000001")
 
@@ -55,24 +47,6 @@ COMPRESSED_FLAG = 0x01
 TRACING_FLAG = 0x02
 CUSTOM_PAYLOAD_FLAG = 0x04
 WARNING_FLAG = 0x08
-
-
-@pytest.fixture
-def node() -> Iterator[FakeNode]:
-    with FakeNode() as running:
-        yield running
-
-
-@pytest.fixture
-def client(node: FakeNode) -> Iterator[RawClient]:
-    """Yield a client of version 4, after its STARTUP."""
-    with RawClient(node) as connected:
-        connected.start(4)
-        yield connected
-
-
-def ask(client: RawClient, text: str, stream: int = 0) -> Envelope:
-    return client.ask(query(text, 4, stream))
 
 
 # -- the handshake ---------------------------------------------------------------------------------
@@ -114,16 +88,6 @@ def test_version_5_with_frames(node: FakeNode) -> None:
         )
         assert client.segment() == void_results
     assert [request.query for request in node.queries()] == ["one", "two"]
-
-
-def test_queries_to_the_tables_of_an_application(node: FakeNode, client: RawClient) -> None:
-    """`queries` leaves out statements about the node's own system tables, and nothing else: texts
-    and keyspace names that only look like "system" are kept.
-    """
-    texts = ["INSERT INTO ecosystem", "SELECT 'the system. And'", "SELECT v FROM system_data.t"]
-    for text in ["SELECT key FROM system.local", *texts, 'SELECT v FROM "system_schema".tables']:
-        ask(client, text)
-    assert [request.query for request in node.queries()] == texts
 
 
 def test_a_request_in_many_frames_and_pieces(node: FakeNode) -> None:
@@ -374,226 +338,7 @@ def test_prepare_execute_and_batch(node: FakeNode, client: RawClient) -> None:
         assert body.endswith(b"\0\x10" + query_id)
 
 
-def test_a_primed_prepare_in_version_5(node: FakeNode) -> None:
-    """In version 5, the response to PREPARE has both ids, the bind columns and the result
-    columns.
-    """
-    node.prime_prepare(
-        "S", [("k", "int")], [("v", "text")], pk_indexes=[0], query_id=b"i", metadata_id=b"m"
-    )
-    with RawClient(node) as client:
-        client.start(5)
-        client.send(in_segment(envelope(5, Opcode.PREPARE, bytes.fromhex("00000001 53 00000000"))))
-        body = client.segment()[9:]
-    assert body == bytes.fromhex(
-        "00000004 0001 69 0001 6d 00000001 00000001 00000001 0000 0002 6b73 0001 74 0001 6b 0009"
-        "00000001 00000001 0002 6b73 0001 74 0001 76 000d"
-    )
-
-
 # -- answers ---------------------------------------------------------------------------------------
-
-
-def answer_body(node: FakeNode, client: RawClient, answer: Any) -> tuple[int, bytes]:
-    node.prime("Q", answer, times=1)
-    _, _, _, opcode, body = ask(client, "Q")
-    return opcode, body
-
-
-def test_results(node: FakeNode, client: RawClient) -> None:
-    """The node encodes each kind of result as the specification describes it."""
-    assert answer_body(node, client, set_keyspace("ks")) == (
-        Opcode.RESULT,
-        bytes.fromhex("00000003 0002 6b73"),
-    )
-    table_created = schema_change("CREATED", "TABLE", "ks", "t")
-    assert answer_body(node, client, table_created) == (
-        Opcode.RESULT,
-        bytes.fromhex("00000005 0007")
-        + b"CREATED"
-        + bytes.fromhex("0005")
-        + b"TABLE"
-        + bytes.fromhex("0002 6b73 0001 74"),
-    )
-    opcode, body = answer_body(
-        node, client, rows([("k", "int")], [(7,), (None,)], paging_state=b"\xaa")
-    )
-    assert opcode == Opcode.RESULT
-    assert body == bytes.fromhex(
-        "00000002 00000003 00000001 00000001 aa 0002 6b73 0001 74 0001 6b 0009 "
-        "00000002 00000004 00000007 ffffffff"
-    )
-
-
-def test_rows_without_metadata_and_with_changed_metadata(node: FakeNode) -> None:
-    """Rows have the flag No_metadata if the client sent the right metadata id; otherwise the flag
-    Metadata_changed and the new id.
-
-    See native_protocol_v5.spec, section 4.2.5.2.
-    """
-    node.prime_prepare("S", [], [("k", "int")], query_id=b"i")
-    node.prime("S", rows([("k", "int")], [(7,)], metadata_id=b"new"))
-    prepare = in_segment(envelope(5, Opcode.PREPARE, bytes.fromhex("00000001 53 00000000")))
-
-    def execute(client: RawClient, metadata_id: bytes) -> bytes:
-        body = (
-            b"\0\1i" + bytes((0, len(metadata_id))) + metadata_id + bytes.fromhex("0001 00000002")
-        )
-        client.send(in_segment(envelope(5, Opcode.EXECUTE, body)))
-        return client.segment()[9:]
-
-    with RawClient(node) as client:
-        client.start(5)
-        client.send(prepare)
-        client.segment()
-        assert execute(client, b"new") == bytes.fromhex(
-            "00000002 00000004 00000001 00000001 00000004 00000007"
-        )
-        assert execute(client, b"old") == bytes.fromhex(
-            "00000002 00000009 00000001 0003 6e6577 0002 6b73 0001 74 0001 6b 0009 "
-            "00000001 00000004 00000007"
-        )
-
-
-def test_pages(node: FakeNode, client: RawClient) -> None:
-    """A paged answer returns one page after the other, with paging states between them."""
-    node.prime("Q", paged([("k", "tinyint")], [(value,) for value in range(5)]))
-
-    def read_page(state: bytes | None) -> tuple[list[bytes | None], bytes | None]:
-        flags = b"\x0c" if state is not None else b"\x04"
-        body = (
-            b"\0\0\0\1Q\0\1"
-            + flags
-            + b"\0\0\0\2"
-            + (len(state).to_bytes(4, "big") + state if state is not None else b"")
-        )
-        answer = client.ask(envelope(4, Opcode.QUERY, body)).body
-        # skip the kind of the result
-        reader = wire.Reader(answer[4:])
-        # the flag Has_more_pages
-        has_more = reader.int32() & 0x2
-        # skip the number of columns
-        reader.int32()
-        next_state = reader.blob() if has_more else None
-        return [row["k"] for row in wire.decode_rows(answer)], next_state
-
-    cells, state = read_page(None)
-    while state is not None:
-        more_cells, state = read_page(state)
-        cells += more_cells
-    assert cells == [b"\0", b"\1", b"\2", b"\3", b"\4"]
-
-
-def test_warnings_and_payload_precede_the_body(node: FakeNode, client: RawClient) -> None:
-    node.prime("Q", void().having(warnings=["w"], custom_payload={"a": b"b"}))
-    assert ask(client, "Q")[1:] == (
-        WARNING_FLAG | CUSTOM_PAYLOAD_FLAG,
-        0,
-        Opcode.RESULT,
-        bytes.fromhex("0001 0001 77 0001 0001 61 00000001 62") + VOID,
-    )
-
-
-ERRORS = [
-    (error(ErrorCode.SYNTAX_ERROR, "m"), "00002000 0001 6d", "00002000 0001 6d"),
-    (error(ErrorCode.UNAVAILABLE, "m", consistency=4, required=3, alive=1),
-     "00001000 0001 6d 0004 00000003 00000001", "00001000 0001 6d 0004 00000003 00000001"),
-    (error(ErrorCode.WRITE_TIMEOUT, "m", received=1, blockfor=2, write_type="CAS", contentions=5),
-     "00001100 0001 6d 0001 00000001 00000002 0003 434153",
-     "00001100 0001 6d 0001 00000001 00000002 0003 434153 0005"),
-    (error(ErrorCode.READ_TIMEOUT, "m", data_present=True),
-     "00001200 0001 6d 0001 00000000 00000001 01", "00001200 0001 6d 0001 00000000 00000001 01"),
-    (error(ErrorCode.READ_FAILURE, "m", failures={"1.2.3.4": 2}),
-     "00001300 0001 6d 0001 00000000 00000001 00000001 00",
-     "00001300 0001 6d 0001 00000000 00000001 00000001 04 01020304 0002 00"),
-    (error(ErrorCode.WRITE_FAILURE, "m", write_type="BATCH"),
-     "00001500 0001 6d 0001 00000000 00000001 00000000 0005 4241544348",
-     "00001500 0001 6d 0001 00000000 00000001 00000000 0005 4241544348"),
-    (error(ErrorCode.FUNCTION_FAILURE, "m", keyspace="k", function="f", arg_types=["int"]),
-     "00001400 0001 6d 0001 6b 0001 66 0001 0003 696e74",
-     "00001400 0001 6d 0001 6b 0001 66 0001 0003 696e74"),
-    (error(ErrorCode.CAS_WRITE_UNKNOWN, "m"), "00001700 0001 6d 0001 00000000 00000001",
-     "00001700 0001 6d 0001 00000000 00000001"),
-    (error(ErrorCode.ALREADY_EXISTS, "m", keyspace="k", table="t"),
-     "00002400 0001 6d 0001 6b 0001 74", "00002400 0001 6d 0001 6b 0001 74"),
-    (error(ErrorCode.UNPREPARED, "m", query_id=b"i"),
-     "00002500 0001 6d 0001 69", "00002500 0001 6d 0001 69"),
-    (error(ErrorCode.RATE_LIMITED, "m", op_type=1, rejected_by_coordinator=True),
-     "00004321 0001 6d 01 01", "00004321 0001 6d 01 01"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("answer", "body_in_4", "body_in_5"), ERRORS)
-def test_errors(node: FakeNode, answer: Message, body_in_4: str, body_in_5: str) -> None:
-    """The node encodes each error of ERRORS as the bytes that the table gives for versions 4 and
-    5.
-    """
-    node.prime("Q", answer)
-    with RawClient(node) as client:
-        client.start(4)
-        assert ask(client, "Q")[3:] == (Opcode.ERROR, bytes.fromhex(body_in_4))
-    with RawClient(node) as client:
-        client.start(5)
-        client.send(in_segment(query("Q", 5)))
-        assert client.segment()[9:] == bytes.fromhex(body_in_5)
-
-
-def test_an_error_has_no_other_fields() -> None:
-    with pytest.raises(
-        TypeError, match=r"0x1000 has no field table; it has consistency, required, alive"
-    ):
-        error(ErrorCode.UNAVAILABLE, "m", table="t")
-
-
-def test_system_tables() -> None:
-    """The system tables describe the node as it was created."""
-    with (
-        FakeNode("127.0.0.2", datacenter="east", rack="r7", tokens=["-5", "9"]) as node,
-        RawClient(node) as client,
-    ):
-        client.start(4)
-        (row,) = wire.decode_rows(
-            ask(client, "SELECT * FROM system.local WHERE key = 'local'").body
-        )
-        assert (row["data_center"], row["rack"], row["host_id"]) == (
-            b"east",
-            b"r7",
-            node.host_id.bytes,
-        )
-        assert row["tokens"] == bytes.fromhex("00000002 00000002 2d35 00000001 39")
-        assert (row["rpc_address"], row["rpc_port"]) == (
-            b"\x7f\0\0\2",
-            node.port.to_bytes(4, "big"),
-        )
-        # The response to a query has only the columns that the query selects.
-        (row,) = wire.decode_rows(ask(client, "select key, schema_version from system.local").body)
-        assert list(row) == ["key", "schema_version"]
-        # there are no other nodes, and no schema
-        assert wire.decode_rows(ask(client, "SELECT * FROM system.peers_v2").body) == []
-        assert wire.decode_rows(ask(client, "SELECT * FROM system_schema.keyspaces").body) == []
-        assert wire.decode_error(ask(client, "SELECT * FROM system.nothing").body) == (
-            ErrorCode.INVALID,
-            "unconfigured table nothing",
-        )
-        assert (
-            wire.decode_error(ask(client, "SELECT x FROM system.local").body)[0]
-            == ErrorCode.INVALID
-        )
-        # a node may lack the table `peers_v2`, as Cassandra 3 does
-        node.has_peers_v2 = False
-        assert (
-            wire.decode_error(ask(client, "SELECT * FROM system.peers_v2").body)[0]
-            == ErrorCode.INVALID
-        )
-
-
-def test_a_peer_that_was_never_started_is_a_host_without_a_port(
-    node: FakeNode, client: RawClient
-) -> None:
-    client.start(4)
-    node.peers = [FakeNode("127.0.0.2")]
-    (row,) = wire.decode_rows(ask(client, "SELECT * FROM system.peers_v2").body)
-    assert (row["native_address"], row["native_port"]) == (b"\x7f\0\0\2", bytes(4))
 
 
 def test_use(node: FakeNode, client: RawClient) -> None:
@@ -637,22 +382,6 @@ def test_later_primes_are_tried_first_and_may_be_limited(node: FakeNode, client:
     assert ask(client, "SELECT 2").body[6:] == b"regex"
     node.clear_primes()
     assert result_kind(client, "SELECT 1") == 1
-
-
-def test_sequences_and_functions(node: FakeNode, client: RawClient) -> None:
-    """Responses may come from a sequence or a function. Objects of other kinds are refused."""
-
-    def keyspace_of_stream(request: Request) -> Message:
-        return set_keyspace(str(request.stream))
-
-    node.prime("Q", sequence(error(ErrorCode.OVERLOADED), keyspace_of_stream))
-    # `body[-1]` is the last byte of the message "Overloaded" or of the keyspace's name. When a
-    # sequence is used up, its last answer is repeated for all later requests.
-    assert [ask(client, "Q", stream).body[-1:] for stream in (1, 2, 3)] == [b"d", b"2", b"3"]
-    with pytest.raises(TypeError, match="neither"):
-        node.prime("Q", "an answer")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="no answers"):
-        sequence()
 
 
 def test_held_answers(node: FakeNode, client: RawClient) -> None:
@@ -914,64 +643,3 @@ def test_a_version_that_the_node_does_not_speak(version: Any) -> None:
     """If the node does not speak the requested version, the error says which versions exist."""
     with pytest.raises(ValueError, match=f"^max_version is 3, 4, 5 or 6, not {version!r}$"):
         FakeNode(max_version=version)
-
-
-def test_any_opcode_can_be_sent(node: FakeNode, client: RawClient) -> None:
-    node.prime("Q", message(0x7F, b"?"))
-    assert ask(client, "Q")[3:] == (0x7F, b"?")
-
-
-@pytest.mark.parametrize(
-    ("code", "message"),
-    [
-        ("OVERLOADED", "write ErrorCode.OVERLOADED, not 'OVERLOADED' (str)"),
-        ("invalid", "write ErrorCode.INVALID, not 'invalid' (str)"),
-        (None, "write ErrorCode.OVERLOADED, not None (NoneType)"),
-    ],
-)
-def test_a_code_that_is_not_a_number(code: Any, message: str) -> None:
-    """If an error code is not a number, the error suggests a constant of ErrorCode."""
-    with pytest.raises(TypeError) as raised:
-        error(code, "busy")
-    assert str(raised.value) == f"the code of an error is a number: {message}"
-
-
-@pytest.mark.parametrize(
-    ("columns", "refused"),
-    [
-        (["k", "v"], "'k'"),
-        ("kv", "'kv'"),
-        (["kv"], "'kv'"),
-        ({"k": "int"}, "'k'"),
-        ([("k",)], "('k',)"),
-        ([5], "5"),
-    ],
-)
-def test_columns_that_are_not_pairs(columns: Any, refused: str) -> None:
-    """If columns are not pairs of name and type, the error shows how to write them."""
-    message = f"columns are (name, type) pairs: [('k', 'int')], not {refused}"
-    for make in (rows, lambda columns: FakeNode().prime_prepare("Q", columns)):
-        with pytest.raises(TypeError) as raised:
-            make(columns)
-        assert str(raised.value) == message
-
-
-@pytest.mark.parametrize(
-    ("kind", "value", "fault", "message"),
-    [
-        ("int", "one", TypeError, "'one' (str) cannot be encoded"),
-        ("int", 1 << 40, ValueError, f"{1 << 40} (int) cannot be encoded: "),
-        ("text", 5, TypeError, "5 (int) cannot be encoded"),
-        ("ascii", 5, TypeError, "5 (int) cannot be encoded"),
-        ("uuid", "x", ValueError, "'x' (str) cannot be encoded: "),
-        ("decimal", "x", ValueError, "'x' (str) cannot be encoded: "),
-        ("list<int>", ["x"], TypeError, "['x'] (list) cannot be encoded"),
-    ],
-)
-def test_a_value_that_cannot_be_encoded(
-    kind: str, value: Any, fault: type[Exception], message: str
-) -> None:
-    """If a value cannot be encoded, the error names the row, the column and the value."""
-    with pytest.raises(fault) as raised:
-        rows([("k", kind)], [(None,), {"k": value}])
-    assert str(raised.value).startswith(f"row 1, column k ({kind}): {message}")

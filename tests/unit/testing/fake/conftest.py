@@ -1,0 +1,27 @@
+"""A fake node, and a client that is connected to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from cassandra.testing.fake import (
+    FakeNode,
+)
+
+from .client import RawClient
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as running:
+        yield running
+
+
+@pytest.fixture
+def client(node: FakeNode) -> Iterator[RawClient]:
+    """Yield a client of version 4, after its STARTUP."""
+    with RawClient(node) as connected:
+        connected.start(4)
+        yield connected

@@ -1,0 +1,199 @@
+"""The thread that runs fake nodes: calls from other threads, and connections it accepts."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra.testing.fake.looping import NodeThread
+
+
+@pytest.fixture
+def thread() -> Iterator[NodeThread]:
+    running = NodeThread("test-nodes")
+    yield running
+    running.stop()
+    assert running.loop.is_closed()
+
+
+def here() -> str:
+    return threading.current_thread().name
+
+
+# -- calls -----------------------------------------------------------------------------------------
+
+
+def test_functions_run_on_the_thread_and_return_their_value(thread: NodeThread) -> None:
+    assert thread.call(here) == "test-nodes"
+    assert thread.call(divmod, 7, 2) == (3, 1)
+    assert thread.call(asyncio.get_running_loop) is thread.loop
+    # A function on the thread may call others there.
+    assert thread.call(thread.call, here) == "test-nodes"
+    thread.rename("other")
+    assert thread.call(here) == "other"
+
+
+@pytest.mark.parametrize("error_type", [ValueError, KeyboardInterrupt])
+def test_an_error_is_raised_in_the_caller_s_thread(
+    thread: NodeThread, error_type: type[BaseException]
+) -> None:
+    def fail() -> None:
+        raise error_type("no")
+
+    with pytest.raises(error_type, match="no"):
+        thread.call(fail)
+    # The thread still runs.
+    assert thread.call(here) == "test-nodes"
+
+
+def test_posted_calls_run_in_order_after_one_wakeup(thread: NodeThread) -> None:
+    """Calls that are posted while the loop is busy wake it only once. A posted call may post
+    another one.
+    """
+    numbers: list[int] = []
+    is_held, go, done = threading.Event(), threading.Event(), threading.Event()
+
+    def keep_busy() -> None:
+        is_held.set()
+        go.wait(10)
+
+    thread.loop.call_soon_threadsafe(keep_busy)
+    is_held.wait(10)
+    # The loop has one handle for each time that it was woken.
+    handles: Any = thread.loop._ready  # type: ignore[attr-defined]
+    handles_before = len(handles)
+    for number in range(100):
+        thread.post(numbers.append, number)
+    thread.post(thread.post, done.set)
+    wakeups = len(handles) - handles_before
+    go.set()
+    assert done.wait(10)
+    assert numbers == list(range(100))
+    assert wakeups == 1
+    # A later call wakes the loop again.
+    done.clear()
+    thread.post(done.set)
+    assert done.wait(10)
+
+
+def test_requests_are_numbered_for_all_nodes_of_the_thread(thread: NodeThread) -> None:
+    assert [thread.number() for _ in range(3)] == [0, 1, 2]
+
+
+def test_only_a_simulated_thread_waits_in_virtual_time(thread: NodeThread) -> None:
+    assert not thread.is_simulated
+    with pytest.raises(NotImplementedError, match="only a simulated thread"):
+        thread.wait_for(lambda: True, 1.0)
+    with pytest.raises(NotImplementedError, match="only a simulated thread"):
+        asyncio.run(thread.wait_until(lambda: True, 1.0))
+
+
+def test_the_policy_of_event_loops_does_not_matter() -> None:
+    """The test may have set a policy whose loops nodes cannot use."""
+
+    class NoLoops(asyncio.DefaultEventLoopPolicy):
+        def new_event_loop(self) -> asyncio.AbstractEventLoop:
+            raise AssertionError
+
+    policy = asyncio.get_event_loop_policy()
+    asyncio.set_event_loop_policy(NoLoops())
+    try:
+        running = NodeThread("test-nodes")
+    finally:
+        asyncio.set_event_loop_policy(policy)
+    assert running.call(here) == "test-nodes"
+    running.stop()
+
+
+def test_stopping_ends_the_thread() -> None:
+    threads_before = set(threading.enumerate())
+    running = NodeThread("test-nodes")
+    (started,) = set(threading.enumerate()) - threads_before
+    assert started.daemon
+    running.stop()
+    assert not started.is_alive()
+    assert running.loop.is_closed()
+
+
+# -- sockets ---------------------------------------------------------------------------------------
+
+
+class Greeter(asyncio.Protocol):
+    """Greets each client, and keeps its transport."""
+
+    def __init__(self, transports: list[asyncio.Transport]) -> None:
+        self.transports = transports
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transports.append(transport)
+        transport.write(b"hello")
+
+
+def has_ipv6() -> bool:
+    try:
+        with socket.socket(socket.AF_INET6) as sock:
+            sock.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1",
+        pytest.param("::1", marks=pytest.mark.skipif(not has_ipv6(), reason="needs IPv6")),
+    ],
+)
+def test_connections_are_accepted_until_the_thread_stops_listening(
+    thread: NodeThread, address: str
+) -> None:
+    """Open connections stay open when the listening socket is closed."""
+    transports: list[asyncio.Transport] = []
+    listener = thread.bound_socket(address, 0)
+    port = listener.getsockname()[1]
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((address, port), 5)
+    thread.call(thread.listen, listener, lambda: Greeter(transports), None)
+    clients = [socket.create_connection((address, port), 5) for _ in range(70)]
+    assert [client.recv(5) for client in clients] == [b"hello"] * 70
+    # A connection is set up some iterations of the loop after its protocol was created.
+    thread.settle()
+    thread.call(thread.stop_listening, listener)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((address, port), 5)
+    assert len(transports) == 70
+    for transport in transports:
+        thread.call(transport.write, b"bye")
+        thread.call(transport.close)
+    for client in clients:
+        assert client.recv(4) == b"bye"
+        client.close()
+    # The port is free again at once, although there were connections.
+    thread.bound_socket(address, port).close()
+
+
+def test_an_address_in_use_is_an_error_and_leaves_no_socket(thread: NodeThread) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="in use"):
+        thread.bound_socket("127.0.0.1", taken.getsockname()[1])
+
+
+def test_connections_that_cannot_be_completed_are_closed(thread: NodeThread) -> None:
+    """If the protocol cannot be created, or the thread stops listening during the TLS handshake,
+    the client sees that the connection is closed.
+    """
+
+    def fail() -> asyncio.Protocol:
+        raise ConnectionResetError
+
+    listener = thread.bound_socket("127.0.0.1", 0)
+    thread.call(thread.listen, listener, fail, None)
+    with socket.create_connection(listener.getsockname(), 5) as client:
+        assert client.recv(1) == b""
+    thread.call(thread.stop_listening, listener)

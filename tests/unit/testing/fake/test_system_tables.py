@@ -1,0 +1,264 @@
+"""SELECTs from the system tables, as clients read them from a node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra.testing import wire
+from cassandra.testing.fake import (
+    ErrorCode,
+    FakeNode,
+    Opcode,
+)
+from cassandra.testing.fake.primitives import BodyReader
+from cassandra.testing.fake.system_tables import names_system_table
+
+from .client import RawClient, ask, envelope
+
+
+def test_queries_to_the_tables_of_an_application(node: FakeNode, client: RawClient) -> None:
+    """`queries` leaves out statements about the node's own system tables, and nothing else: texts
+    and keyspace names that only look like "system" are kept.
+    """
+    texts = ["INSERT INTO ecosystem", "SELECT 'the system. And'", "SELECT v FROM system_data.t"]
+    for text in ["SELECT key FROM system.local", *texts, 'SELECT v FROM "system_schema".tables']:
+        ask(client, text)
+    assert [request.query for request in node.queries()] == texts
+
+
+def test_system_tables() -> None:
+    """The system tables describe the node as it was created."""
+    with (
+        FakeNode("127.0.0.2", datacenter="east", rack="r7", tokens=["-5", "9"]) as node,
+        RawClient(node) as client,
+    ):
+        client.start(4)
+        (row,) = wire.decode_rows(
+            ask(client, "SELECT * FROM system.local WHERE key = 'local'").body
+        )
+        assert (row["data_center"], row["rack"], row["host_id"]) == (
+            b"east",
+            b"r7",
+            node.host_id.bytes,
+        )
+        assert row["tokens"] == bytes.fromhex("00000002 00000002 2d35 00000001 39")
+        assert (row["rpc_address"], row["rpc_port"]) == (
+            b"\x7f\0\0\2",
+            node.port.to_bytes(4, "big"),
+        )
+        # The response to a query has only the columns that the query selects.
+        (row,) = wire.decode_rows(ask(client, "select key, schema_version from system.local").body)
+        assert list(row) == ["key", "schema_version"]
+        # there are no other nodes, and no schema
+        assert wire.decode_rows(ask(client, "SELECT * FROM system.peers_v2").body) == []
+        assert wire.decode_rows(ask(client, "SELECT * FROM system_schema.keyspaces").body) == []
+        assert wire.decode_error(ask(client, "SELECT * FROM system.nothing").body) == (
+            ErrorCode.INVALID,
+            "unconfigured table nothing",
+        )
+        assert (
+            wire.decode_error(ask(client, "SELECT x FROM system.local").body)[0]
+            == ErrorCode.INVALID
+        )
+        # a node may lack the table `peers_v2`, as Cassandra 3 does
+        node.has_peers_v2 = False
+        assert (
+            wire.decode_error(ask(client, "SELECT * FROM system.peers_v2").body)[0]
+            == ErrorCode.INVALID
+        )
+
+
+def test_a_peer_that_was_never_started_is_a_host_without_a_port(
+    node: FakeNode, client: RawClient
+) -> None:
+    client.start(4)
+    node.peers = [FakeNode("127.0.0.2")]
+    (row,) = wire.decode_rows(ask(client, "SELECT * FROM system.peers_v2").body)
+    assert (row["native_address"], row["native_port"]) == (b"\x7f\0\0\2", bytes(4))
+
+
+def select(client: RawClient, text: str, *values: bytes | None) -> list[dict[str, bytes | None]]:
+    """Send a SELECT with bound values, and return its rows."""
+    cells = b"".join(
+        b"\xff\xff\xff\xff" if value is None else len(value).to_bytes(4, "big") + value
+        for value in values
+    )
+    parameters = b"\1" + len(values).to_bytes(2, "big") + cells if values else b"\0"
+    body = len(text).to_bytes(4, "big") + text.encode() + b"\0\1" + parameters
+    answer = client.ask(envelope(4, Opcode.QUERY, body))
+    assert answer.opcode == Opcode.RESULT, wire.decode_error(answer.body)
+    return wire.decode_rows(answer.body)
+
+
+def refusal(client: RawClient, text: str) -> str:
+    """Send a SELECT that the node refuses as invalid, and return its message."""
+    code, message = wire.decode_error(ask(client, text).body)
+    assert code == ErrorCode.INVALID
+    return message
+
+
+# -- conditions ------------------------------------------------------------------------------------
+
+TABLES: list[dict[str, Any]] = [
+    {"keyspace_name": "ks", "table_name": "t", "gc_grace_seconds": 5},
+    {"keyspace_name": "ks", "table_name": "it's", "gc_grace_seconds": -1},
+    {"keyspace_name": "other", "table_name": "t", "comment": "text"},
+]
+
+
+@pytest.mark.parametrize(
+    ("where", "values", "indexes"),
+    [
+        ("", (), [0, 1, 2]),
+        ("WHERE keyspace_name = 'ks'", (), [0, 1]),
+        ("where KEYSPACE_NAME='ks' AND table_name = 't'", (), [0]),
+        ("WHERE table_name = 'it''s'", (), [1]),
+        ("WHERE table_name IN ('t', 'x')", (), [0, 2]),
+        ("WHERE table_name in('it''s','t') and keyspace_name = 'ks'", (), [0, 1]),
+        ("WHERE keyspace_name = 'missing'", (), []),
+        ("WHERE gc_grace_seconds = 5", (), [0]),
+        ("WHERE keyspace_name = 'other' USING TIMEOUT 2000ms;", (), [2]),
+        ("USING TIMEOUT 5s", (), [0, 1, 2]),
+        ("WHERE keyspace_name = ?", (b"ks",), [0, 1]),
+        ("WHERE table_name IN (?, ?) AND keyspace_name = ?", (b"t", b"x", b"other"), [2]),
+        ("WHERE gc_grace_seconds = ?", (b"\xff\xff\xff\xff",), [1]),
+    ],
+)
+def test_rows_are_selected_by_equality(
+    node: FakeNode, client: RawClient, where: str, values: tuple[bytes, ...], indexes: list[int]
+) -> None:
+    """Conditions compare columns with literals or bound values, by ``=`` and ``IN``."""
+    node.schema["system_schema.tables"] = TABLES
+    rows = select(client, f"SELECT * FROM system_schema.tables {where}", *values)
+    names = [(row["keyspace_name"], row["table_name"]) for row in rows]
+    assert names == [
+        (TABLES[index]["keyspace_name"].encode(), TABLES[index]["table_name"].encode())
+        for index in indexes
+    ]
+
+
+def test_a_bound_null_selects_no_row_and_a_missing_value_neither(
+    node: FakeNode, client: RawClient
+) -> None:
+    node.schema["system_schema.tables"] = TABLES
+    query = "SELECT * FROM system_schema.tables WHERE keyspace_name = ?"
+    assert select(client, query, None) == []
+    assert select(client, query) == []
+
+
+def test_uuids_are_compared_by_value(node: FakeNode, client: RawClient) -> None:
+    query = "SELECT key FROM system.local WHERE host_id = "
+    assert len(select(client, f"{query}{node.host_id}")) == 1
+    assert len(select(client, f"{query}?", node.host_id.bytes)) == 1
+    assert select(client, f"{query}?", bytes(16)) == []
+
+
+@pytest.mark.parametrize(
+    "condition", ["token(key) > 5", "key > 'a'", "nothing = 5", "key = 'local' AND rack > 'a'"]
+)
+def test_other_conditions_are_refused(client: RawClient, condition: str) -> None:
+    message = refusal(client, f"SELECT key FROM system.local WHERE {condition}")
+    assert message == f"this node does not understand the condition {condition!r}"
+
+
+# -- tables and columns ----------------------------------------------------------------------------
+
+
+def test_the_columns_come_in_the_selected_order(client: RawClient) -> None:
+    """The names of columns and tables are not case-sensitive."""
+    (row,) = select(client, "  Select  RACK ,\n key FROM System.LOCAL ;")
+    assert list(row.items()) == [("rack", b"rack1"), ("key", b"local")]
+    assert refusal(client, "SELECT key, x, y FROM system.local") == (
+        "Undefined column name x in table system.local"
+    )
+
+
+def test_the_local_node(node: FakeNode, client: RawClient) -> None:
+    """The row of system.local has the addresses, ports and versions of the node."""
+    (row,) = select(client, "SELECT * FROM system.local")
+    address, storage_port = b"\x7f\0\0\1", (7000).to_bytes(4, "big")
+    assert (row["bootstrapped"], row["cql_version"]) == (
+        b"COMPLETED",
+        node.supported["CQL_VERSION"][0].encode(),
+    )
+    assert [row[f"{name}_address"] for name in ("rpc", "listen", "broadcast")] == [address] * 3
+    assert [row[f"{name}_port"] for name in ("rpc", "listen", "broadcast")] == [
+        node.port.to_bytes(4, "big"),
+        *(storage_port, storage_port),
+    ]
+    assert (row["native_protocol_version"], row["schema_version"]) == (
+        str(node.max_version).encode(),
+        node.schema_version.bytes,
+    )
+
+
+def test_peers_are_in_an_older_and_a_newer_table(node: FakeNode, client: RawClient) -> None:
+    """`peers_v2` has the ports, too. A node does not list itself."""
+    with FakeNode("127.0.0.2") as peer:
+        node.peers = [peer]
+        (row,) = select(client, "SELECT * FROM system.peers_v2")
+        (older_row,) = select(client, "SELECT * FROM system.peers")
+        assert row["peer"] == row["native_address"] == b"\x7f\0\0\2"
+        assert (row["peer_port"], row["native_port"]) == (
+            (7000).to_bytes(4, "big"),
+            peer.port.to_bytes(4, "big"),
+        )
+        assert (older_row["peer"], older_row["rpc_address"]) == (b"\x7f\0\0\2", b"\x7f\0\0\2")
+        assert row["host_id"] == older_row["host_id"] == peer.host_id.bytes
+
+
+@pytest.mark.parametrize(
+    ("table", "needs"),
+    [
+        ("system_schema.keyspaces", None),
+        ("system_schema.column_masks", "has_peers_v2"),
+        ("system_virtual_schema.tables", "has_peers_v2"),
+        ("system.client_routes", "has_client_routes"),
+    ],
+)
+def test_a_node_has_the_tables_of_its_version(
+    node: FakeNode, client: RawClient, table: str, needs: str | None
+) -> None:
+    """Tables are empty until the test adds rows. Those of newer versions can be switched off."""
+    for has_table in (True, False) if needs is not None else (True,):
+        if needs is not None:
+            setattr(node, needs, has_table)
+        if has_table:
+            assert select(client, f"SELECT * FROM {table}") == []
+        else:
+            name = table.partition(".")[2]
+            assert refusal(client, f"SELECT * FROM {table}") == f"unconfigured table {name}"
+
+
+def test_results_name_their_table(client: RawClient) -> None:
+    """The metadata of a result has the keyspace and the table of its columns."""
+    body = ask(client, "SELECT key FROM system.local").body
+    reader = BodyReader(body[12:])
+    assert [reader.string() for _ in range(3)] == ["system", "local", "key"]
+
+
+def test_rows_come_in_pages(node: FakeNode, client: RawClient) -> None:
+    node.schema["system_schema.tables"] = TABLES
+    text = b"SELECT * FROM system_schema.tables"
+    # The flag 4 announces the page size.
+    body = len(text).to_bytes(4, "big") + text + b"\0\1\4" + (2).to_bytes(4, "big")
+    assert len(wire.decode_rows(client.ask(envelope(4, Opcode.QUERY, body)).body)) == 2
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT * FROM system.local", True),
+        ("select * from SYSTEM_SCHEMA.tables", True),
+        ('SELECT * FROM "system_auth".roles', True),
+        ("UPDATE system_distributed_everywhere.cdc SET a = 1", True),
+        ("SELECT * FROM system_virtual_schema.tables", True),
+        ("SELECT * FROM system_data.t", False),
+        ("SELECT * FROM ecosystem.t", False),
+        ("SELECT system FROM ks.t", False),
+    ],
+)
+def test_the_server_s_own_tables_are_recognized(query: str, expected: bool) -> None:
+    assert names_system_table(query) is expected
