@@ -1,0 +1,240 @@
+"""The plan of a scan: its statement, and the ranges into which it divides the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import ConsistencyLevel
+from cassandra.bulk.ranges import FIRST, LAST, TokenRange
+from cassandra.bulk.scan_plan import BYTES_OF_A_RANGE, ScanStatement, plan_steps
+from cassandra.cluster import Cluster, Session
+from cassandra.errors import DriverException
+from cassandra.policies import ConstantReconnectionPolicy
+from cassandra.testing.fake import ErrorCode, FakeCluster, error, rows
+from tests.unit.metadata.schema.rows import schema
+from tests.waiting import until
+
+ESTIMATES = (
+    "SELECT range_start, range_end, mean_partition_size, partitions_count FROM "
+    "system.size_estimates WHERE keyspace_name = 'a' AND table_name = 't0'"
+)
+ESTIMATE_COLUMNS = [
+    ("range_start", "text"),
+    ("range_end", "text"),
+    ("mean_partition_size", "bigint"),
+    ("partitions_count", "bigint"),
+]
+TOKENS = 'token("id") > ? AND token("id") <= ?'
+
+
+@pytest.fixture
+def nodes() -> Iterator[FakeCluster]:
+    with FakeCluster(2) as running:
+        for node in running.nodes:
+            node.schema = schema("a")
+            node.prime(ESTIMATES, rows(ESTIMATE_COLUMNS))
+        yield running
+
+
+@pytest.fixture
+def session(nodes: FakeCluster) -> Iterator[Session]:
+    with Cluster(
+        nodes.contact_points,
+        port=nodes.port,
+        reconnection_policy=ConstantReconnectionPolicy(0.01, None),
+    ) as cluster:
+        yield cluster.connect()
+
+
+def plan(
+    session: Session,
+    columns: Any = None,
+    where: str | None = None,
+    *parameters: Any,
+    **options: Any,
+) -> ScanStatement:
+    """Run the steps of a plan as a blocking scan does."""
+    settings = {"splits": 4, "concurrency": 1, **options}
+    steps = plan_steps(
+        session, "a.t0", columns, where, parameters, settings["splits"], settings["concurrency"]
+    )
+    # Each step is a function of the session. The plan gets its result, or the error that it raised.
+    outcome: Any = None
+    is_error = False
+    while True:
+        try:
+            step = steps.throw(outcome) if is_error else steps.send(outcome)
+        except StopIteration as end:
+            statement: ScanStatement = end.value
+            return statement
+        try:
+            outcome, is_error = step(session), False
+        except DriverException as error:
+            outcome, is_error = error, True
+
+
+# -- the statement ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("columns", "where", "expected"),
+    [
+        (None, None, f'SELECT "id", "c0" FROM "a"."t0" WHERE {TOKENS}'),
+        (["c0"], None, f'SELECT "c0" FROM "a"."t0" WHERE {TOKENS}'),
+        ("c0, ttl(c0)", None, f'SELECT c0, ttl(c0) FROM "a"."t0" WHERE {TOKENS}'),
+        (
+            ["id", 'odd"name'],
+            "c0 = ?",
+            f'SELECT "id", "odd""name" FROM "a"."t0" WHERE {TOKENS} AND c0 = ? ALLOW FILTERING',
+        ),
+    ],
+)
+def test_the_query_selects_a_token_range(
+    session: Session, columns: Any, where: str | None, expected: str
+) -> None:
+    """A condition of the application follows that of the range, and may need filtering."""
+    assert plan(session, columns, where, 5).prepared.query_string == expected
+
+
+@pytest.mark.parametrize("where", ["WHERE c0 = 5", " where\tc0 = 5"])
+def test_a_condition_with_the_keyword_is_refused(session: Session, where: str) -> None:
+    with pytest.raises(ValueError, match="where is the condition alone, without WHERE"):
+        plan(session, None, where)
+
+
+def test_a_range_is_bound_with_the_values_of_the_condition(
+    session: Session, nodes: FakeCluster
+) -> None:
+    """The bound statement has the page size and level of the scan, and can be retried."""
+    markers = [("a", "bigint"), ("b", "bigint"), ("c0", "int")]
+    query = f'SELECT "c0" FROM "a"."t0" WHERE {TOKENS} AND c0 = ? ALLOW FILTERING'
+    nodes.prime_prepare(query, markers, [("c0", "int")])
+    statement = plan(session, ["c0"], "c0 = ?", 7)
+    token_range = TokenRange(-5, 9)
+    bound = statement.bind(token_range, 500, ConsistencyLevel.QUORUM)
+    assert bound.values == [
+        (-5).to_bytes(8, "big", signed=True),
+        (9).to_bytes(8, "big"),
+        (7).to_bytes(4, "big"),
+    ]
+    assert (bound.fetch_size, bound.is_idempotent) == (500, True)
+    assert bound.consistency_level == ConsistencyLevel.QUORUM
+    assert bound.routing_key == token_range.routing_key
+    assert statement.bind(token_range, 500, None).consistency_level is None
+
+
+def test_a_table_that_is_not_on_the_ring_is_read_at_once(nodes: FakeCluster) -> None:
+    """Another partitioner has other tokens, so the whole table is one range."""
+    for node in nodes.nodes:
+        node.partitioner = "org.apache.cassandra.dht.RandomPartitioner"
+        node.tokens = ("5",)
+    with Cluster(nodes.contact_points, port=nodes.port) as cluster:
+        statement = plan(cluster.connect())
+    assert statement.prepared.query_string == 'SELECT "id", "c0" FROM "a"."t0"'
+    assert statement.ranges == [TokenRange(FIRST, LAST)]
+    bound = statement.bind(statement.ranges[0], 500, None)
+    assert (bound.values, bound.routing_key) == ([], None)
+    # No node was asked for estimates of ranges.
+    assert not nodes.queries(ESTIMATES)
+
+
+def test_virtual_tables_are_read_at_once(nodes: FakeCluster) -> None:
+    """Rows of a virtual table are on the node that is asked, and on no ring."""
+    for node in nodes.nodes:
+        node.schema = {
+            "system_virtual_schema.keyspaces": [{"keyspace_name": "a"}],
+            "system_virtual_schema.tables": [{"keyspace_name": "a", "table_name": "t0"}],
+            "system_virtual_schema.columns": schema("a")["system_schema.columns"],
+        }
+    with Cluster(nodes.contact_points, port=nodes.port) as cluster:
+        statement = plan(cluster.connect())
+    assert statement.prepared.query_string == 'SELECT "id", "c0" FROM "a"."t0"'
+    assert statement.ranges == [TokenRange(FIRST, LAST)]
+
+
+# -- the ranges ------------------------------------------------------------------------------------
+
+
+def widths(statement: ScanStatement) -> list[float]:
+    """Return the width of each range, as a share of the ring. There must be no gap."""
+    ranges = statement.ranges
+    assert (ranges[0].start, ranges[-1].end) == (FIRST, LAST)
+    assert [token_range.end for token_range in ranges[:-1]] == [
+        token_range.start for token_range in ranges[1:]
+    ]
+    return [(token_range.end - token_range.start) / (LAST - FIRST) for token_range in ranges]
+
+
+@pytest.mark.parametrize(
+    ("splits", "concurrency", "expected"), [(40, 1, 40), (None, 3, 12), (None, 8, 32)]
+)
+def test_a_table_without_estimates_has_ranges_of_equal_width(
+    session: Session, splits: int | None, concurrency: int, expected: int
+) -> None:
+    """Without a number of splits, there are four ranges for each page in flight."""
+    shares = widths(plan(session, splits=splits, concurrency=concurrency))
+    # The ranges of the ring itself are cut further, so there may be some more.
+    assert expected <= len(shares) <= expected + 3
+    assert max(shares) == pytest.approx(1 / expected, rel=0.3)
+
+
+def estimates(*partition_counts: tuple[int, int, int]) -> Any:
+    """Return the estimates of a node: (start, end, number of partitions of 1 MiB)."""
+    return rows(
+        ESTIMATE_COLUMNS,
+        [(str(start), str(end), 1 << 20, count) for start, end, count in partition_counts],
+    )
+
+
+def test_a_range_has_about_as_many_bytes_as_any_other(session: Session, nodes: FakeCluster) -> None:
+    """Where the nodes estimate more bytes, ranges are narrower. Estimates are summed up over all
+    nodes, and say how many ranges there are.
+    """
+    megabytes = 90 * (BYTES_OF_A_RANGE >> 20)
+    nodes[0].prime(ESTIMATES, estimates((FIRST, 0, megabytes)))
+    nodes[1].prime(ESTIMATES, estimates((0, LAST, megabytes // 9)))
+    statement = plan(session, splits=None)
+    widths(statement)
+    below_zero = [token_range for token_range in statement.ranges if token_range.end <= 0]
+    assert 100 <= len(statement.ranges) <= 104
+    assert 88 <= len(below_zero) <= 92
+    # The requested number of splits decides how many there are, and the estimates where.
+    statement = plan(session, splits=20)
+    assert 20 <= len(statement.ranges) <= 24
+    assert 16 <= sum(token_range.end <= 0 for token_range in statement.ranges) <= 20
+
+
+def test_incomplete_estimates_are_left_out(session: Session, nodes: FakeCluster) -> None:
+    """Estimates without bounds or sizes are as good as none."""
+    huge = 1000 * BYTES_OF_A_RANGE
+    incomplete = [
+        (None, "0", huge, 1),
+        ("0", None, huge, 1),
+        ("0", "5", None, 1),
+        ("0", "5", huge, None),
+        ("0", "5", 0, 1),
+        ("0", "5", huge, 0),
+    ]
+    for node in nodes.nodes:
+        node.prime(ESTIMATES, rows(ESTIMATE_COLUMNS, incomplete))
+    assert 4 <= len(plan(session, splits=None).ranges) <= 7
+
+
+def test_a_scan_works_without_the_estimates_of_some_nodes(
+    session: Session, nodes: FakeCluster
+) -> None:
+    """A node that is down is not asked, and one that refuses is passed over."""
+    megabytes = 40 * (BYTES_OF_A_RANGE >> 20)
+    nodes[0].prime(ESTIMATES, error(ErrorCode.OVERLOADED))
+    nodes[1].prime(ESTIMATES, estimates((FIRST, LAST, megabytes)))
+    assert 40 <= len(plan(session, splits=None).ranges) <= 43
+    asked = [request.connection.node.address for request in nodes.queries(ESTIMATES)]
+    assert sorted(asked) == nodes.contact_points
+    nodes.stop_node(nodes[1])
+    until(lambda: any(host.is_up is False for host in session.cluster.metadata.all_hosts()))
+    assert 4 <= len(plan(session, splits=None).ranges) <= 7
+    # Only the node that is up was asked again.
+    assert len(nodes.queries(ESTIMATES)) == 3
