@@ -10,12 +10,11 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from cassandra.testing.errors import CommandFailed, LocalClusterError
+from cassandra.testing.errors import LocalClusterError
 from cassandra.testing.processes import Supervisor
 
 # A dummy program that starts a process which sleeps, prints that process's id, and sleeps itself.
@@ -61,12 +60,6 @@ def has_ended(pid: int) -> bool:
         return bool(select.select([descriptor], [], [], 20)[0])
     finally:
         os.close(descriptor)
-
-
-@pytest.fixture
-def supervisor() -> Iterator[Supervisor]:
-    with Supervisor() as supervisor:
-        yield supervisor
 
 
 @pytest.mark.slow
@@ -122,60 +115,3 @@ def test_stopped_process_can_be_ended(tmp_path: Path) -> None:
         assert supervisor.signal(pid, signal.SIGSTOP)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
-
-
-def test_exit_status_and_signal(supervisor: Supervisor, tmp_path: Path) -> None:
-    """`wait` returns the exit status, or the negative number of the signal; None if the timeout
-    expires.
-    """
-    out = str(tmp_path / "out")
-    pid = supervisor.spawn(["sh", "-c", "exit 3"], cwd="/", output=out)
-    assert supervisor.wait(pid, 20) == 3
-    # The process has already ended.
-    assert supervisor.signal(pid, signal.SIGTERM) is False
-    pid = supervisor.spawn(["sleep", "600"], cwd="/", output=out)
-    assert supervisor.wait(pid, 0) is None
-    supervisor.signal(pid, signal.SIGTERM)
-    assert supervisor.wait(pid, 20) == -signal.SIGTERM
-
-
-def test_run_returns_the_output_or_raises_with_it(
-    supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Java programs print a line about this variable, so `run` removes it from the environment.
-    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xmx1M")
-    script = "echo $GIVEN-$JAVA_TOOL_OPTIONS-; echo error >&2"
-    out = str(tmp_path / "one")
-    assert (
-        supervisor.run(["sh", "-c", script], cwd="/", output=out, timeout=20, env={"GIVEN": "x"})
-        == "x--\nerror\n"
-    )
-    with pytest.raises(CommandFailed, match=r"(?s)sh ended with status 2.*oh no") as caught:
-        supervisor.run(
-            ["sh", "-c", "echo oh no; exit 2"], cwd="/", output=str(tmp_path / "two"), timeout=20
-        )
-    assert (caught.value.code, caught.value.output) == (2, "oh no\n")
-    with pytest.raises(CommandFailed, match="sleep did not end within 0 s") as caught:
-        supervisor.run(["sleep", "600"], cwd="/", output=str(tmp_path / "three"), timeout=0)
-    assert caught.value.code is None
-
-
-def test_run_ends_the_command_when_the_watch_raises(supervisor: Supervisor, tmp_path: Path) -> None:
-    pid_file = tmp_path / "pid"
-
-    def watch() -> None:
-        # By now the shell has written its process id.
-        if pid_file.exists() and pid_file.read_text().endswith("\n"):
-            raise KeyboardInterrupt
-
-    command = ["sh", "-c", f"echo $$ > {pid_file}; exec sleep 600"]
-    with pytest.raises(KeyboardInterrupt):
-        supervisor.run(command, cwd="/", output=str(tmp_path / "out"), timeout=60, watch=watch)
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(pid_file.read_text()), 0)
-
-
-def test_a_missing_program_is_an_error(supervisor: Supervisor, tmp_path: Path) -> None:
-    with pytest.raises(LocalClusterError, match="no-such-program"):
-        supervisor.spawn(["/no-such-program"], cwd="/", output=str(tmp_path / "out"))
-    assert supervisor.run(["true"], cwd="/", output=str(tmp_path / "out"), timeout=20) == ""

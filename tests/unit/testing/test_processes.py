@@ -1,0 +1,155 @@
+"""Processes that are started by a supervisor: their output, their status, and their end."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from cassandra.testing.errors import CommandFailed, LocalClusterError
+from cassandra.testing.processes import Supervisor, read_text, tail
+from tests.waiting import until
+
+
+@pytest.fixture
+def supervisor() -> Iterator[Supervisor]:
+    with Supervisor() as supervisor:
+        yield supervisor
+
+
+def test_exit_status_and_signal(supervisor: Supervisor, tmp_path: Path) -> None:
+    """`wait` returns the exit status, or the negative number of the signal; None if the timeout
+    expires.
+    """
+    out = str(tmp_path / "out")
+    pid = supervisor.spawn(["sh", "-c", "exit 3"], cwd="/", output=out)
+    assert supervisor.wait(pid, 20) == 3
+    # The process has already ended.
+    assert supervisor.signal(pid, signal.SIGTERM) is False
+    pid = supervisor.spawn(["sleep", "600"], cwd="/", output=out)
+    assert supervisor.wait(pid, 0) is None
+    supervisor.signal(pid, signal.SIGTERM)
+    assert supervisor.wait(pid, 20) == -signal.SIGTERM
+
+
+def test_run_returns_the_output_or_raises_with_it(
+    supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Java programs print a line about this variable, so `run` removes it from the environment.
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xmx1M")
+    script = "echo $GIVEN-$JAVA_TOOL_OPTIONS-; echo error >&2"
+    out = str(tmp_path / "one")
+    assert (
+        supervisor.run(["sh", "-c", script], cwd="/", output=out, timeout=20, env={"GIVEN": "x"})
+        == "x--\nerror\n"
+    )
+    with pytest.raises(CommandFailed, match=r"(?s)sh ended with status 2.*oh no") as caught:
+        supervisor.run(
+            ["sh", "-c", "echo oh no; exit 2"], cwd="/", output=str(tmp_path / "two"), timeout=20
+        )
+    assert (caught.value.code, caught.value.output) == (2, "oh no\n")
+    with pytest.raises(CommandFailed, match="sleep did not end within 0 s") as caught:
+        supervisor.run(["sleep", "600"], cwd="/", output=str(tmp_path / "three"), timeout=0)
+    assert caught.value.code is None
+
+
+def test_run_ends_the_command_when_the_watch_raises(supervisor: Supervisor, tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+
+    def watch() -> None:
+        # By now the shell has written its process id.
+        if pid_file.exists() and pid_file.read_text().endswith("\n"):
+            raise KeyboardInterrupt
+
+    command = ["sh", "-c", f"echo $$ > {pid_file}; exec sleep 600"]
+    with pytest.raises(KeyboardInterrupt):
+        supervisor.run(command, cwd="/", output=str(tmp_path / "out"), timeout=60, watch=watch)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid_file.read_text()), 0)
+
+
+def test_a_missing_program_is_an_error(supervisor: Supervisor, tmp_path: Path) -> None:
+    with pytest.raises(LocalClusterError, match="no-such-program"):
+        supervisor.spawn(["/no-such-program"], cwd="/", output=str(tmp_path / "out"))
+    assert supervisor.run(["true"], cwd="/", output=str(tmp_path / "out"), timeout=20) == ""
+
+
+def test_the_files_of_commands_get_both_outputs_one_after_the_other(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
+    """Output is appended, and the command runs in the given directory."""
+    out = str(tmp_path / "out")
+    for _ in range(2):
+        supervisor.run(["pwd"], cwd=str(tmp_path), output=out, timeout=20)
+    assert read_text(out) == f"{tmp_path}\n" * 2
+
+
+def test_text_is_read_whatever_the_file_holds(tmp_path: Path) -> None:
+    assert read_text(str(tmp_path / "missing")) == ""
+    path = tmp_path / "log"
+    path.write_bytes(b"caf\xc3\xa9 \xff\n")
+    assert read_text(str(path)) == "caf\u00e9 \ufffd\n"
+
+
+def test_the_tail_has_the_last_lines() -> None:
+    text = "".join(f"{number}\n" for number in range(100))
+    assert tail(text, 2) == "98\n99"
+    assert tail(text + "\n \n", 1) == "99"
+    assert tail(text).splitlines() == [str(number) for number in range(60, 100)]
+    assert tail("") == ""
+
+
+def test_a_command_that_takes_too_long_is_ended(supervisor: Supervisor, tmp_path: Path) -> None:
+    """The error has what the command has written so far."""
+    pid_file = tmp_path / "pid"
+    command = ["sh", "-c", f"echo begun; echo $$ > {pid_file}; exec sleep 600"]
+
+    def watch() -> None:
+        # While this waits for the command, the time limit passes.
+        until(lambda: pid_file.exists() and pid_file.read_text().endswith("\n"))
+
+    out = str(tmp_path / "out")
+    with pytest.raises(CommandFailed, match=r"sh did not end within 0 s:\nbegun") as caught:
+        supervisor.run(command, cwd="/", output=out, timeout=0.1, watch=watch)
+    assert (caught.value.code, caught.value.output) == (None, "begun\n")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid_file.read_text()), 0)
+
+
+def test_threads_get_the_results_of_their_own_commands(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
+    def run(number: int) -> str:
+        return supervisor.run(
+            ["echo", str(number)], cwd="/", output=str(tmp_path / str(number)), timeout=60
+        )
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(run, range(16))) == [f"{number}\n" for number in range(16)]
+
+
+def test_a_supervisor_keeps_descriptors_open_until_it_ends(tmp_path: Path) -> None:
+    """A lock of this process lasts as long as the processes that it protects."""
+    reader, writer = os.pipe()
+    try:
+        with Supervisor(keep=[writer]) as supervisor:
+            assert supervisor.pid != os.getpid()
+            os.close(writer)
+            assert select.select([reader], [], [], 0)[0] == []
+        # The end of the pipe: nobody has it open for writing any more.
+        assert os.read(reader, 1) == b""
+    finally:
+        os.close(reader)
+
+
+def test_a_closed_supervisor_takes_no_commands(tmp_path: Path) -> None:
+    supervisor = Supervisor()
+    supervisor.close()
+    supervisor.close()
+    with pytest.raises(LocalClusterError, match=f"process {supervisor.pid}.* is gone"):
+        supervisor.spawn(["true"], cwd="/", output=str(tmp_path / "out"))
