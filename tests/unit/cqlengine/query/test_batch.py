@@ -407,3 +407,12 @@ def test_an_instance_that_moved_to_another_batch_stays_there() -> None:
     first.execute()
     car.save()
     assert len(second.queries) == 1
+
+
+def test_a_timestamp_in_seconds_warns() -> None:
+    """A number of seconds would be older than all writes in microseconds, so it has no effect."""
+    with pytest.warns(RuntimeWarning, match="microseconds"):
+        BatchQuery(timestamp=1_577_836_800)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        BatchQuery(timestamp=MICROSECONDS)
