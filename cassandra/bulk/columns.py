@@ -297,7 +297,7 @@ class Columns:
 def _keys_of(
     prepared: PreparedStatement, names: Sequence[str], table: TableMetadata | None
 ) -> tuple[Keys, set[str]]:
-    """Return the positions of the primary key among the bind markers, and the names of those of its
+    """Return the positions of the primary key among the bind markers, and the names of the key
     columns that must have values.
 
     :param names: the names of the bind markers.

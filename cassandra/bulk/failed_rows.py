@@ -63,18 +63,7 @@ class FailedRows:
         self._path = path
         # Rows that the file has from an interrupted run of this load.
         self._existing: Collection[RowKey] = ()
-        self._columns = {mapping.get(column.name, column.name): column for column in columns}
-        self._types = {
-            column.name: cql_type
-            for column, cql_type in zip(
-                columns, types or [column.type for column in columns], strict=True
-            )
-        }
-        self._unwritten: dict[str, Any] = {}  # values of the present row that JSON cannot represent
-        self._fields = fields
-        self._mapping = mapping
-        self._nulls = nulls
-        self._keys = {mapping.get(column.name, column.name) for column in columns if column.is_key}
+        self._json_lines = _JsonLines(columns, fields, mapping, nulls, types)
         # Values of encrypted columns are in the file in plain text, so only its owner may read it.
         self._mode = 0o600 if any(column.is_hidden for column in columns) else 0o666
         self._file: IO[str] | None = None
@@ -118,7 +107,7 @@ class FailedRows:
                 self._file.write("\n")
         values = (location.source, location.row, location.line, reason)
         notes = dict(zip(_NOTES, values, strict=True))
-        self._file.write(self._json_line(chunk, index, notes) + "\n")
+        self._file.write(self._json_lines.line(chunk, index, notes) + "\n")
         self._file.flush()
 
     def sync(self) -> None:
@@ -134,8 +123,38 @@ class FailedRows:
             with suppress(OSError):
                 self._file.close()
 
-    def _json_line(self, chunk: Chunk, index: int, notes: Mapping[str, Any]) -> str:
-        """Return the JSON object for a failed row."""
+
+class _JsonLines:
+    """Converts failed rows to JSON objects; see `FailedRows` for the parameters."""
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        fields: Sequence[str],
+        mapping: Mapping[str, str],
+        nulls: Collection[str],
+        types: Sequence[Any] | None,
+    ) -> None:
+        self._columns = {mapping.get(column.name, column.name): column for column in columns}
+        self._types = {
+            column.name: cql_type
+            for column, cql_type in zip(
+                columns, types or [column.type for column in columns], strict=True
+            )
+        }
+        self._unwritten: dict[str, Any] = {}  # values of the present row that JSON cannot represent
+        self._fields = fields
+        self._mapping = mapping
+        self._nulls = nulls
+        self._keys = {mapping.get(column.name, column.name) for column in columns if column.is_key}
+
+    def line(self, chunk: Chunk, index: int, notes: Mapping[str, Any]) -> str:
+        """Return the JSON object for a failed row.
+
+        :param chunk: the chunk that has the row.
+        :param index: the row's index in the chunk.
+        :param notes: its location and error, by their names in _NOTES.
+        """
         raw = chunk.raw[index] if chunk.raw is not None else None
         if isinstance(raw, str) and chunk.names is None and bad_byte(raw) is None:
             # A line that is not valid JSON raises ValueError, and is written as `_text` below.

@@ -1,4 +1,4 @@
-"""Reads the source of a load in a thread of its own."""
+"""Reads the source of a load in a separate thread."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Reader:
         return Work(self._work)
 
     def open(self, chunks: Generator[Chunk, None, None], binder: Binder) -> None:
-        """Set what `read_next` reads.
+        """Set the chunks that `read_next` reads.
 
         :param chunks: the chunks of the source, which the reader closes.
         :param binder: binds each chunk.

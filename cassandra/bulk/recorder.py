@@ -1,4 +1,4 @@
-"""Records what has become of each row of a load."""
+"""Records the outcome of each row of a load."""
 
 from __future__ import annotations
 

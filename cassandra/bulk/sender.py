@@ -173,8 +173,8 @@ class Sender:
             # `finally`, so that the report also counts these requests if the load is interrupted.
             throttled = sum(isinstance(error, RequestThrottled) for _, error in failed)
             self._recorder.note_slice(sent_count - throttled, row_count)
-        # `_after_failure` gives up if the throttler has no room for too many slices. It has room if
-        # it lets a request pass, even if a server rejects the rows of the request.
+        # `_after_failure` gives up if the throttler refuses every request of too many slices. If it
+        # lets a request pass, waiting helps, even if a server rejects the rows of that request.
         is_all_throttled = throttled == len(groups)
         self._throttled_slices = self._throttled_slices + 1 if is_all_throttled else 0
         if throttled:
