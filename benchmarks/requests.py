@@ -68,11 +68,10 @@ PEERS = {
     "scylladb-rs-driver, blocking": ("scylladb-rs-driver", "scylladb-rs-blocking"),
 }
 EXTRA = ("numpy", "uvloop")  # further packages in a peer's environment
-# What a peer cannot do, and what is measured instead. The cases without a figure are those that it
-# has no API for.
+# What a peer cannot do, and what is measured instead. A case has no figure if it has no API for it.
 LIMITS = {
-    "acsylla": "writes no vectors, and returns them as bytes",
-    "scyllapy": "writes no vectors from NumPy, and cannot read vectors",
+    "acsylla": "takes and returns vectors only as bytes",
+    "scyllapy": "accepts no NumPy array as a vector (it is given a list), and reads no vectors",
     "scylladb-rs-driver": "accepts no NumPy array as a vector (it is given a list), "
     "has neither execute_concurrent nor add_many (add_all fills its batches), "
     "and makes no matrix of vectors",

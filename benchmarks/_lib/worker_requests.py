@@ -305,7 +305,7 @@ async def aio(address: str, port: int) -> Figures:
 
 
 async def acsylla(address: str, port: int) -> Figures:
-    """Measure the same cases with acsylla, except vectors."""
+    """Measure the same cases with acsylla, except vectors: it passes them on as bytes."""
     import acsylla as driver
 
     clock = Clock()
@@ -350,7 +350,7 @@ async def acsylla(address: str, port: int) -> Figures:
 
 
 async def scyllapy(address: str, port: int) -> Figures:
-    """Measure the same cases with scyllapy, except batches and vectors."""
+    """Measure the same cases with scyllapy, except a page of vectors, which it cannot read."""
     import scyllapy as driver
 
     clock = Clock()
@@ -374,6 +374,19 @@ async def scyllapy(address: str, port: int) -> Figures:
     for _ in clock.passes("page of 5,000 rows x 5, a row", 5, PAGE_ROWS):
         for _ in range(5):
             assert len((await session.execute(page, key)).all()) == PAGE_ROWS
+
+    def batch() -> Any:
+        statement = driver.Batch(driver.BatchType.UNLOGGED)
+        for _ in range(BATCH_SIZE):
+            statement.add_query(insert)
+        return session.batch(statement, [row] * BATCH_SIZE)
+
+    for _ in clock.passes("batch of 50 bound inserts, 100 in flight", 200):
+        await by_workers(batch, 200)
+    insert_vector = await session.prepare(VECTOR_INSERT)
+    values = [7, list(map(float, vector()))]
+    for _ in clock.passes("vector<float,768> insert, 100 in flight", 1000):
+        await by_workers(lambda: session.execute(insert_vector, values), 1000)
     await session.shutdown()
     return clock.figures
 
