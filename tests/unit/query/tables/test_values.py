@@ -18,7 +18,9 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from cassandra import cqltypes as t
 from cassandra._impl import twin
 from cassandra.cqltypes.parse import lookup_cqltype
+from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.protocol.columnar.pages import pandas_of_arrow, polars_frame
+from cassandra.query.tables.rows import rows_of
 from cassandra.query.tables.types import Pairs
 from cassandra.query.tables.values import array_values, series_values
 from cassandra.util.temporal import Date, Duration, MillisTimestamp, Time
