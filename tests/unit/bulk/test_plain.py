@@ -88,8 +88,8 @@ def nodes() -> Iterator[FakeCluster]:
             node.prime_prepare(count, [("a", "bigint"), ("b", "bigint")], [("count", "bigint")])
             node.prime(QUERY, answer)
             node.prime(count, rows([("count", "bigint")], [(1,)]))
-            # size estimates of 10 GiB for each of two ranges
-            estimates = [("-5000", "0", 1 << 30, 10), ("0", "5000", 1 << 30, 10)]
+            # size estimates of 2.5 GiB for each of two ranges
+            estimates = [("-5000", "0", 1 << 28, 10), ("0", "5000", 1 << 28, 10)]
             node.prime(re.compile("^SELECT range_start, .*'t0'$"), paged(ESTIMATES, estimates))
             field_names = rows(
                 [("field_names", "list<text>")], [([name for name, _ in ADDRESS.fields],)]
@@ -147,8 +147,8 @@ def test_unloaded_files_do_not_depend_on_settings_of_the_session(
         assert sum(page._message.row_count for page in session.scan("a.t0").pages()) == len(ROWS)
         assert session.client_protocol_handler is handler
     # All size estimates count, whatever the session's fetch size is: one range for each 32 MiB of
-    # 20 GiB.
-    assert len(ranges) > 600
+    # 5 GiB.
+    assert len(ranges) > 150
     check_files(tmp_path)
 
 

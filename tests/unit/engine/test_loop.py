@@ -454,7 +454,6 @@ def test_without_descriptors_no_host_is_available(uvloop: str) -> None:
         warnings.simplefilter("error")
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (100, limit))
-        gc.freeze()
         for free_descriptors in {free_descriptors}:
             held = []
             try:
