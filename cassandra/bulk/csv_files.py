@@ -372,7 +372,8 @@ class _File:
         `first` is the number of the first row in the file.
         """
         rows = rows[cut:]
-        values = _converted_rows(rows, self._width, self._readers)
+        has_header = self._reading.header is True
+        values = _converted_rows(rows, self._width, self._readers, has_header)
         raw = [row.raw if isinstance(row, _UnreadableRow) else row for row in rows]
         return Chunk(
             rows=values,
@@ -629,7 +630,9 @@ def _first_lines(rows: Sequence[Sequence[str]], previous_line: int) -> list[int]
     return lines
 
 
-def _converted_rows(rows: Sequence[Any], width: int, readers: Sequence[_Reader]) -> list[Any]:
+def _converted_rows(
+    rows: Sequence[Any], width: int, readers: Sequence[_Reader], has_header: bool
+) -> list[Any]:
     """Return a tuple of values for each row of strings, or an exception for a row that cannot be
     converted.
 
@@ -652,10 +655,10 @@ def _converted_rows(rows: Sequence[Any], width: int, readers: Sequence[_Reader])
             )
     except READING_ERRORS:
         pass
-    return [_converted_row(row, width, readers) for row in rows]
+    return [_converted_row(row, width, readers, has_header) for row in rows]
 
 
-def _converted_row(row: Any, width: int, readers: Sequence[_Reader]) -> Any:
+def _converted_row(row: Any, width: int, readers: Sequence[_Reader], has_header: bool) -> Any:
     """Return a tuple of values for a row of strings, or an exception."""
     if isinstance(row, Exception):
         return row
@@ -665,7 +668,8 @@ def _converted_row(row: Any, width: int, readers: Sequence[_Reader]) -> Any:
             # The row is probably a whole line that was not split.
             if len(row) == 1 and row[0].count(delimiter) == width - 1:
                 hint = f" (is the file written with delimiter={delimiter!r}?)"
-        return ValueError(f"{len(row)} fields, but the header has {width}{hint}")
+        expected = "the header has" if has_header else "the number of names is"
+        return ValueError(f"{len(row)} fields, but {expected} {width}{hint}")
     values = []
     for name, index, read in readers:
         try:

@@ -463,7 +463,7 @@ def _integer(text: str) -> int:
     """Convert a string of digits to an int."""
     text = text.strip(_BLANKS)
     if _INTEGER.fullmatch(text) is None:
-        raise ValueError(f"{short_repr(text)} is not an integer")
+        raise _not_a_number(text, "an integer")
     try:
         return int(text)
     except ValueError:  # more digits than Python parses by default
@@ -479,8 +479,8 @@ def _number(text: str) -> float:
     return float(text)
 
 
-def _not_a_number(text: str) -> ValueError:
-    message = f"{short_repr(text)} is not a number"
+def _not_a_number(text: str, expected: str = "a number") -> ValueError:
+    message = f"{short_repr(text)} is not {expected}"
     if _HAS_COMMA.fullmatch(text) is not None:
         # 1,500 may be one and a half or fifteen hundred.
         message += (

@@ -465,6 +465,8 @@ def test_a_null_between_blanks_is_no_null_if_the_column_is_encrypted_text(files:
 def test_a_row_that_was_not_split_suggests_the_delimiter(files: Files) -> None:
     (error,) = files.read("1;x\n", header=["id", "name"])
     hint = "(is the file written with delimiter=';'?)"
+    assert str(error) == f"1 fields, but the number of names is 2 {hint}"
+    (error,) = files.read("id,name\n1;x\n")
     assert str(error) == f"1 fields, but the header has 2 {hint}"
     (error,) = files.read("1;x;y\n", header=["id", "name"])
     assert hint not in str(error)

@@ -227,6 +227,8 @@ def test_the_error_for_a_comma_in_a_number_says_what_to_do(text: str, kind: str)
         read(text)
     with pytest.raises(ValueError, match=r"'a,b' is not a number$"):
         read("a,b")
+    with pytest.raises(ValueError, match="is not an integer: a comma may separate decimals or"):
+        text_reader(lookup_casstype("Int32Type"), Formats())(text)
 
 
 @pytest.mark.parametrize(
