@@ -77,6 +77,7 @@ class Action(enum.Enum):
     RESTART_SCHEDULE = "make the next tries by a new schedule"
     STOP_TRIES = "stop trying it"
     BRING_UP = "open the pools that sessions want"
+    PROBE = "see by one connection whether it answers, and only then mark it up"
     RELOCATE = "tell load balancing policies that it went and came back"
     FORGET = "close the pools to it, and tell the listeners that it is gone"
 
@@ -189,7 +190,9 @@ TABLE: dict[Event, Sequence[Rule]] = {
     ),
     Event.LOOK_AGAIN: (
         Rule(
-            lambda state, facts: state.up is Up.GIVEN_UP and not state.tried,
+            lambda state, facts: (
+                state.up is Up.GIVEN_UP and not state.tried and not facts.is_ignored
+            ),
             Action.START_TRIES,
             tried=True,
         ),
@@ -198,8 +201,15 @@ TABLE: dict[Event, Sequence[Rule]] = {
             Action.HURRY,
         ),
         Rule(
-            lambda state, facts: _is_gone(state, facts) and not state.tried,
+            lambda state, facts: (
+                _is_gone(state, facts) and not state.tried and not facts.is_ignored
+            ),
             Action.BRING_UP,
+        ),
+        # No pool will show whether an ignored host answers, and nobody has reported it up.
+        Rule(
+            lambda state, facts: _is_gone(state, facts) and not state.tried and facts.is_ignored,
+            Action.PROBE,
         ),
     ),
     # The host itself announces that it will stop, so the conviction policy is not asked.

@@ -31,6 +31,9 @@ How a lost host is reached again:
   reports the host up or down, or moves it to another data centre or rack, or until the control
   connection moves, or the application sets other credentials or TLS settings
   (`on_access_changed`).
+* If all policies ignore a host that is down, nobody opens a pool that would show that the host is
+  back. The cluster's report is then enough to mark it up. Without a report, the action PROBE opens
+  one connection first.
 * When the pools are open, `prepare_on` prepares the cached statements on the host, if
   `reprepare_on_up` is set.
 * After `close`, no reconnector runs, and failures are ignored.
@@ -305,6 +308,18 @@ class HostWatch:
     def _bring_up_soon(self, host: Host) -> None:
         self._background.spawn(self.bring_up(host))
 
+    def _probe_soon(self, host: Host) -> None:
+        self._background.spawn(self._bring_up_if_it_answers(host))
+
+    async def _bring_up_if_it_answers(self, host: Host) -> None:
+        """Open one connection to an ignored host, and mark the host up if that succeeds."""
+        try:
+            await self._probe(host)
+        except Exception as error:  # as before, the host stays down until the cluster reports it up
+            log.debug("host %s, which is ignored, is still down: %s", host, error)
+        else:
+            await self.bring_up(host)
+
     def _relocate(self, host: Host) -> None:
         # Load balancing policies group hosts by data centre and rack. Tell them that the host went
         # down and came up, so that they put it into its new group.
@@ -337,8 +352,8 @@ class HostWatch:
             return True
         await self._add_pools(host)
         if host.is_up is False and self.knows(host) and self._sessions.ignore(host):
-            # Policies may ignore a host because it is down. Mark it as up and open the pools again,
-            # if they then want it.
+            # Policies may ignore a host because it is down. The host has answered, or was reported
+            # up: mark it as up and open the pools again, if they then want it.
             self.on_answer(host)
             await self._add_pools(host)
         if host.is_up and self._settings.reprepare_on_up:
@@ -387,7 +402,9 @@ async def _nothing_to_prepare(host: Host) -> None:
     pass
 
 
-_EVENTS_THAT_NEED_IGNORED = frozenset({Event.REPORTED_DOWN, Event.RELOCATED, Event.DRAINS})
+_EVENTS_THAT_NEED_IGNORED = frozenset(
+    {Event.REPORTED_DOWN, Event.LOOK_AGAIN, Event.RELOCATED, Event.DRAINS}
+)
 
 _ACTIONS: dict[Action, Callable[[HostWatch, Host], None]] = {
     Action.RESET: lambda watch, host: host.set_up(),
@@ -400,6 +417,7 @@ _ACTIONS: dict[Action, Callable[[HostWatch, Host], None]] = {
     Action.RESTART_SCHEDULE: lambda watch, host: watch._tries[host].restart_schedule(),
     Action.STOP_TRIES: HostWatch._stop_tries,
     Action.BRING_UP: HostWatch._bring_up_soon,
+    Action.PROBE: HostWatch._probe_soon,
     Action.RELOCATE: HostWatch._relocate,
     Action.FORGET: HostWatch._forget,
 }

@@ -50,6 +50,8 @@ IGNORED = Facts(is_ignored=True)
         (State(Up.GIVEN_UP), Event.LOOK_AGAIN, Facts(), State(Up.GIVEN_UP, True), [Action.START_TRIES, Action.HURRY]),  # noqa: E501
         (State(Up.DOWN, True), Event.LOOK_AGAIN, Facts(), State(Up.DOWN, True), [Action.HURRY]),
         (State(Up.DOWN), Event.LOOK_AGAIN, Facts(), State(Up.DOWN), [Action.BRING_UP]),
+        (State(Up.DOWN), Event.LOOK_AGAIN, IGNORED, State(Up.DOWN), [Action.PROBE]),
+        (State(Up.GIVEN_UP), Event.LOOK_AGAIN, IGNORED, State(Up.GIVEN_UP), [Action.PROBE]),
         (State(Up.UP), Event.LOOK_AGAIN, CONNECTED, State(Up.UP), []),
         # The list of nodes has changed.
         (State(Up.UP), Event.RELOCATED, CONNECTED, State(Up.UP), [Action.RELOCATE]),

@@ -171,6 +171,25 @@ async def test_other_credentials_mean_nothing_to_ignored_hosts() -> None:
     assert watched.second.state == "forced down"
 
 
+async def test_a_recheck_does_not_bring_up_an_ignored_host_that_does_not_answer() -> None:
+    watched = WatchedHosts()
+    watched.distances[watched.first] = HostDistance.IGNORED
+    watched.watch.on_reported_down(watched.first)
+    watched.probe_error = LOST
+    watched.watch.recheck()
+    await watched.settle()
+    assert watched.first.is_up is False
+    assert watched.events == [("down", "10.0.0.1")]
+    # Nobody wants connections to the host, so one attempt is enough.
+    assert watched.probed == ["10.0.0.1"]
+    watched.probe_error = None
+    watched.watch.recheck()
+    await watched.settle()
+    assert watched.first.is_up
+    assert watched.events == [("down", "10.0.0.1"), ("up", "10.0.0.1")]
+    assert watched.first not in watched.pools
+
+
 async def test_the_newest_reason_of_a_host_wins(caplog: pytest.LogCaptureFixture) -> None:
     watched = WatchedHosts(reconnection_policy=ConstantReconnectionPolicy(0.0, 5))
     refused, denied = ConnectionException("refused"), AuthenticationFailed("no")
