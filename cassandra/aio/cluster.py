@@ -22,10 +22,9 @@ from cassandra.errors import ConnectionException, ConnectionShutdown, InvalidReq
 
 if TYPE_CHECKING:
     from cassandra.engine.core import Core
-    from cassandra.engine.profile import ExecutionProfile
+    from cassandra.engine.profile import AttachedPolicy, ExecutionProfile
     from cassandra.metadata.host import Host
     from cassandra.policies.balancing import LoadBalancingPolicy
-    from cassandra.policies.speculation import SpeculativeExecutionPolicy
 
 __all__ = ["Cluster"]
 
@@ -181,9 +180,8 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         if self._core is not None:
             self._call_on_loop(self._core.policies.adopt, policy, self)
 
-    def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
-        """Let `policy` observe the latencies of requests, if it has a method `attach`."""
-        if self._core is not None and hasattr(policy, "attach"):
+    def _attach_policy(self, policy: AttachedPolicy) -> None:
+        if self._core is not None:
             self._call_on_loop(self._core.policies.attach_once, policy)
 
     def _call_on_loop(self, function: Callable[..., Any], *args: Any) -> None:

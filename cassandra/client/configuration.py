@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 from cassandra._habits import refuse_pickling, stack_level
 from cassandra._impl import implementation
@@ -29,7 +29,12 @@ from cassandra.client.settings.table import ClusterSettings
 from cassandra.client.shard_awareness import ShardAwareness
 from cassandra.client.user_types import UserTypes
 from cassandra.engine.endpoint import EndPoint
-from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager
+from cassandra.engine.profile import (
+    EXEC_PROFILE_DEFAULT,
+    ExecutionProfile,
+    ProfileManager,
+    attached_policies,
+)
 from cassandra.errors import ConnectionShutdown
 from cassandra.policies.retry import RetryPolicy
 from cassandra.versions import ProtocolVersion
@@ -50,11 +55,11 @@ if TYPE_CHECKING:
     from cassandra.engine.control import client_routes as route_endpoints
     from cassandra.engine.control.client_routes import ClientRoutes
     from cassandra.engine.core import Core
+    from cassandra.engine.profile import AttachedPolicy
     from cassandra.engine.settings import Settings
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metrics import Metrics
     from cassandra.policies.balancing import HostStateListener, LoadBalancingPolicy
-    from cassandra.policies.speculation import SpeculativeExecutionPolicy
 else:
     at_first_cluster(
         __name__,
@@ -161,7 +166,7 @@ class ClusterBase(
         self._sessions_by_id: weakref.WeakValueDictionary[int, SessionBase] = (
             weakref.WeakValueDictionary()
         )
-        self.profile_manager = ProfileManager()
+        self._profile_manager = ProfileManager()
         self.config_mode = self._choose_config_mode(profiles)
         self._check()
         has_contact_points = "contact_points" in settings
@@ -387,6 +392,22 @@ class ClusterBase(
     # -- profiles and types ------------------------------------------------------------------------
 
     @property
+    def profile_manager(self) -> ProfileManager:
+        """The execution profiles by name, in its attribute `profiles`.
+
+        :raises AttributeError: if it is set. Set ``profile_manager.profiles``, or one of them.
+        """
+        return self._profile_manager
+
+    @profile_manager.setter
+    def profile_manager(self, manager: object) -> NoReturn:
+        # The cluster and its sessions listen to changes of the manager that they began with.
+        raise AttributeError(
+            "profile_manager cannot be replaced: set profile_manager.profiles, or use "
+            "add_execution_profile(name, profile)"
+        )
+
+    @property
     def codecs(self) -> CodecRegistry:
         """The converters of all sessions of this cluster. Guide: :doc:`/guides/codecs`.
 
@@ -441,7 +462,7 @@ class ClusterBase(
         for profile in profiles:
             if isinstance(profile, ExecutionProfile):
                 self._adopt_policy(profile.load_balancing_policy)
-                self._attach_policy(profile.speculative_execution_policy)
+                self._attach_policies(profile)
         # Let the sessions use the profiles only now, when the policies know the hosts.
         for session in self._all_sessions():
             session._follow_default()
@@ -464,7 +485,7 @@ class ClusterBase(
         if new_profile is not None:
             new_profile.policy.check_supported()
             self._adopt_policy(new_profile.policy)
-            self._attach_policy(profile.speculative_execution_policy)
+            self._attach_policies(profile)
             new_profile.is_ready = True
 
     def _add_profile(self, name: Hashable, profile: ExecutionProfile) -> LoadBalancingPolicy | None:
@@ -486,12 +507,21 @@ class ClusterBase(
         if not is_initialized:
             policy.check_supported()
         self.profile_manager.add(name, profile)
-        self._attach_policy(profile.speculative_execution_policy)
+        self._attach_policies(profile)
         return None if is_initialized else policy
 
-    def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
-        """Make the engine report latencies to a speculative execution policy that was added after
-        `connect`. Before `connect`, do nothing.
+    def _attach_policies(self, profile: ExecutionProfile) -> None:
+        """Give the engine to the speculative execution policy and the retry policy of a profile
+        that was added after `connect`, if they have a method `attach`.
+        """
+        for policy in attached_policies(profile):
+            self._attach_policy(policy)
+
+    def _attach_policy(self, policy: AttachedPolicy) -> None:
+        """Give the engine to a policy that was added after `connect`. Before `connect`, do nothing:
+        `connect` does this for all policies.
+
+        :param policy: a policy with a method `attach`.
         """
 
     def _add_user_type(
@@ -542,10 +572,8 @@ class ClusterBase(
         for policy in self.profile_manager.policies():
             core.policies.populate(policy, self)
         core.listeners.introduce(self.metadata.all_hosts())
-        for speculation in self.profile_manager.speculation_policies():
-            core.policies.attach_once(speculation)
-        for retry_policy in self.profile_manager.retry_policies():
-            core.policies.attach(retry_policy)
+        for attached in self.profile_manager.attached_policies():
+            core.policies.attach_once(attached)
         if self.metrics is not None:
             self.metrics.attach(core)
         self._observe(core)
@@ -571,7 +599,7 @@ def _call_if_open(method: weakref.WeakMethod[Callable[[Any], None]], argument: o
 
 
 def _forget_policy(
-    cluster_ref: weakref.ref[ClusterBase], policy: LoadBalancingPolicy | SpeculativeExecutionPolicy
+    cluster_ref: weakref.ref[ClusterBase], policy: LoadBalancingPolicy | AttachedPolicy
 ) -> None:
     """Stop the engine from notifying `policy`. May be called from any thread."""
     cluster = cluster_ref()

@@ -34,12 +34,11 @@ if TYPE_CHECKING:
     from cassandra.engine.core import Core
     from cassandra.engine.endpoint import EndPoint
     from cassandra.engine.loop import LoopThread
-    from cassandra.engine.profile import ExecutionProfile
+    from cassandra.engine.profile import AttachedPolicy, ExecutionProfile
     from cassandra.engine.schema.targets import Target
     from cassandra.engine.waiting import pools_opened
     from cassandra.metadata.host import Host
     from cassandra.policies.balancing import LoadBalancingPolicy
-    from cassandra.policies.speculation import SpeculativeExecutionPolicy
 else:
     at_first_cluster(
         __name__,
@@ -284,9 +283,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
             with suppress(OperationTimedOut):  # the pools continue to open
                 self._run(pools_opened(opening, POOLS_WAIT, policy))
 
-    def _attach_policy(self, policy: SpeculativeExecutionPolicy) -> None:
-        """Let `policy` observe the latencies of requests, if it has a method `attach`."""
-        if self._core is None or not hasattr(policy, "attach"):
+    def _attach_policy(self, policy: AttachedPolicy) -> None:
+        if self._core is None:
             return
         if self._is_in_loop():
             self._core.policies.attach_once(policy)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host
     from cassandra.policies.balancing import Engine, LoadBalancingPolicy, PolicyCluster
+    from cassandra.policies.retry import RetryPolicy
     from cassandra.policies.speculation import SpeculativeExecutionPolicy
 
 __all__ = ["Policies"]
@@ -50,7 +51,7 @@ class Policies:
         spawn: Spawn,
         follow_distances: Callable[[], None],
     ) -> None:
-        # The speculative execution policies that have been attached.
+        # The speculative execution and retry policies that have been attached.
         self._attached: list[object] = []
         self._engine = engine
         self._metadata = metadata
@@ -84,16 +85,19 @@ class Policies:
         ]
 
     def attach_once(self, policy: object) -> None:
-        """Attach a speculative execution policy, unless it is attached already."""
-        # Most speculative execution policies have no `attach`, and need not be remembered in
-        # `_attached`.
+        """Attach a speculative execution policy or a retry policy, unless it is attached
+        already.
+        """
+        # Most of these policies have no `attach`, and need not be remembered in `_attached`.
         if hasattr(policy, "attach") and not any(policy is other for other in self._attached):
             self._attached.append(policy)
             self.attach(policy)
 
-    def forget(self, policy: LoadBalancingPolicy | SpeculativeExecutionPolicy) -> None:
+    def forget(
+        self, policy: LoadBalancingPolicy | SpeculativeExecutionPolicy | RetryPolicy
+    ) -> None:
         """Stop notifying a policy that no profile uses any more."""
-        # Only speculative execution policies are in `_attached`.
+        # Load balancing policies are not in `_attached`.
         if any(policy is other for other in self._attached):
             self._attached = [other for other in self._attached if other is not policy]
             # A policy of the application may have no `detach`.

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
     from cassandra.observers import RequestObserver, checked_observers
 
-    Policy: TypeAlias = LoadBalancingPolicy | SpeculativeExecutionPolicy
+    AttachedPolicy: TypeAlias = SpeculativeExecutionPolicy | RetryPolicy
+    Policy: TypeAlias = LoadBalancingPolicy | AttachedPolicy
 else:
     from cassandra._impl import bases
 
@@ -146,7 +147,7 @@ class ExecutionProfile(_Attributes):
         super().__setattr__(name, value)
         # Clear the cached tuple, which has the old value.
         super().__setattr__("_settings_at_hand", None)
-        # Each cluster that uses this profile must give its hosts to the new policy.
+        # Each cluster that uses this profile must give its hosts or its engine to the new policy.
         if is_policy_replaced:
             for manager in [reference() for reference in _managers.valuerefs()]:
                 if manager is not None and manager.on_policy_change is not None:
@@ -228,9 +229,11 @@ def _advice_for_unknown(name: str) -> str:
     )
 
 
-# The settings with policies to which a cluster reports its hosts or their latencies. If one of them
-# is replaced, each cluster that uses the profile must be notified.
-_ADOPTED_POLICIES = frozenset({"load_balancing_policy", "speculative_execution_policy"})
+# The settings with policies that a cluster gives its hosts or its engine. If one of them is
+# replaced, each cluster that uses the profile must be notified.
+_ADOPTED_POLICIES = frozenset(
+    {"load_balancing_policy", "retry_policy", "speculative_execution_policy"}
+)
 _SETTINGS = frozenset(ExecutionProfile.__annotations__) | frozenset(_Attributes.__annotations__)
 
 
@@ -347,6 +350,16 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
 }
 
 
+def attached_policies(profile: ExecutionProfile) -> tuple[AttachedPolicy, ...]:
+    """Return the policies of a profile that have a method `attach`, besides its load balancing
+    policy.
+
+    :param profile: the profile.
+    """
+    policies = (profile.speculative_execution_policy, profile.retry_policy)
+    return tuple(policy for policy in policies if hasattr(policy, "attach"))
+
+
 # How many of the last profiles that were passed to calls are kept alive.
 HELD_PROFILES = 16
 
@@ -357,23 +370,27 @@ class _UnnamedProfile:
     :param key: the id of the profile.
     :param reference: a weak reference; its callback runs when the profile is freed.
     :param policy: its load balancing policy.
-    :param speculation: its speculative execution policy.
+    :param attached: its other policies that have a method `attach`.
     """
 
-    __slots__ = ("is_ready", "key", "policy", "reference", "speculation")
+    __slots__ = ("attached", "is_ready", "key", "policy", "reference")
 
     def __init__(
         self,
         key: int,
         reference: weakref.ref[ExecutionProfile],
         policy: LoadBalancingPolicy,
-        speculation: SpeculativeExecutionPolicy,
+        attached: tuple[AttachedPolicy, ...],
     ) -> None:
         self.key = key
         self.reference = reference
         self.policy = policy
-        self.speculation = speculation
-        self.is_ready = False  # True when the cluster has adopted both policies
+        self.attached = attached
+        self.is_ready = False  # True when the cluster has adopted all policies
+
+    def has(self, policy: LoadBalancingPolicy, attached: tuple[AttachedPolicy, ...]) -> bool:
+        """Return True if the profile had these policies when it was passed to a call."""
+        return self.policy is policy and [*map(id, self.attached)] == [*map(id, attached)]
 
 
 class _Profiles(dict[Any, ExecutionProfile]):
@@ -482,19 +499,19 @@ class ProfileManager:
         """Add a profile that was passed to a call.
 
         :param profile: the profile. Only a weak reference to it is stored.
-        :param forget: called in any thread with the load balancing policy or the speculative
-            execution policy, when no profile uses it any more.
-        :returns: an object if one of these two policies is new. The caller must then adopt both,
-            and set `is_ready`. None if both are in use already.
+        :param forget: called in any thread with a policy of the profile, when no profile uses it
+            any more.
+        :returns: an object if one of the profile's policies is new. The caller must then adopt all
+            of them, and set `is_ready`. None if all are in use already.
         """
         policy = profile.load_balancing_policy
-        speculation = profile.speculative_execution_policy
+        attached = attached_policies(profile)
         existing = self._unnamed.get(id(profile))
         if existing is not None:
             # The profile was passed before. Do nothing unless its policies were replaced.
-            if existing.policy is policy and existing.speculation is speculation:
+            if existing.has(policy, attached):
                 return None if existing.is_ready else existing
-        elif self._is_named(policy, speculation):
+        elif self._is_named(policy, attached):
             return None
 
         # Called when the profile is freed.
@@ -506,7 +523,7 @@ class ProfileManager:
             self._forget_unused(unnamed, forget)
 
         unnamed = _UnnamedProfile(
-            id(profile), weakref.ref(profile, on_profile_freed), policy, speculation
+            id(profile), weakref.ref(profile, on_profile_freed), policy, attached
         )
         self._unnamed[id(profile)] = unnamed
         if existing is None:
@@ -516,48 +533,31 @@ class ProfileManager:
             self._forget_unused(existing, forget)
         return unnamed
 
-    def _is_named(
-        self, policy: LoadBalancingPolicy, speculation: SpeculativeExecutionPolicy
-    ) -> bool:
-        """Return True if the cluster has adopted both policies already, because named profiles have
-        them.
-
-        A speculative execution policy without an `attach` method uses no latencies and need not be
-        adopted, so it always counts as known.
+    def _is_named(self, policy: LoadBalancingPolicy, attached: Iterable[AttachedPolicy]) -> bool:
+        """Return True if the cluster has adopted all these policies already, because named profiles
+        have them.
         """
         profiles = list(self.profiles.values())
-        return any(policy is profile.load_balancing_policy for profile in profiles) and (
-            not hasattr(speculation, "attach")
-            or any(speculation is profile.speculative_execution_policy for profile in profiles)
+        named = [other for profile in profiles for other in attached_policies(profile)]
+        return any(policy is profile.load_balancing_policy for profile in profiles) and all(
+            any(needed is other for other in named) for needed in attached
         )
 
     def _forget_unused(self, unnamed: _UnnamedProfile, forget: Callable[[Policy], None]) -> None:
         """Call `forget` with each of the profile's policies that no other profile has."""
         if not any(unnamed.policy is other for other in self.policies()):
             forget(unnamed.policy)
-        speculation = unnamed.speculation
-        if hasattr(speculation, "attach") and not any(
-            speculation is other for other in self.speculation_policies()
-        ):
-            forget(speculation)
+        for policy in unnamed.attached:
+            if not any(policy is other for other in self.attached_policies()):
+                forget(policy)
 
-    def speculation_policies(self) -> list[SpeculativeExecutionPolicy]:
-        """Return the speculative execution policies of all profiles, each once."""
-        by_id = {
-            id(profile.speculative_execution_policy): profile.speculative_execution_policy
-            for profile in self.profiles.values()
-        }
-        by_id |= {
-            id(unnamed.speculation): unnamed.speculation for unnamed in list(self._unnamed.values())
-        }
-        return list(by_id.values())
-
-    def retry_policies(self) -> list[RetryPolicy]:
-        """Return the retry policies of the named profiles, each once."""
-        by_id = {
-            id(profile.retry_policy): profile.retry_policy for profile in self.profiles.values()
-        }
-        return list(by_id.values())
+    def attached_policies(self) -> list[AttachedPolicy]:
+        """Return the speculative execution and retry policies of all profiles that have a method
+        `attach`, each once.
+        """
+        profiles = [attached_policies(profile) for profile in list(self.profiles.values())]
+        profiles += [unnamed.attached for unnamed in list(self._unnamed.values())]
+        return list({id(policy): policy for policies in profiles for policy in policies}.values())
 
     def distance(self, host: Host) -> int:
         """Return the shortest distance of the host according to the policies of all profiles; -1

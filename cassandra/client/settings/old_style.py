@@ -88,7 +88,7 @@ class OldStyle(Setting[Settable, Stored]):
             cluster._adopt_policy(policy)
 
     def _profile(self, holder: object) -> ProfileBase | None:
-        manager = vars(holder).get("profile_manager")
+        manager = vars(holder).get("_profile_manager")
         profile: ProfileBase | None = (
             manager.default if manager is not None and manager.profiles else None
         )

@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 from cassandra import aio
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, ProfileManager
 from cassandra.policies import (
     HostFilterPolicy,
     PercentileSpeculativeExecutionPolicy,
+    RetryPolicy,
     RoundRobinPolicy,
 )
 from cassandra.query import SimpleStatement
@@ -225,3 +226,50 @@ async def test_a_policy_that_is_set_on_a_profile_in_use_gets_the_latencies(
             assert (latencies.count, own.count) == (2, 1)
     # The cluster was shut down, so the new policy is not attached to anything.
     default.speculative_execution_policy = PercentileSpeculativeExecutionPolicy()
+
+
+# -- retry policies --------------------------------------------------------------------------------
+
+
+class AttachedRetries(RetryPolicy):
+    """A retry policy that records the engines it was attached to and detached from."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.engines: list[Any] = []
+        self.former_engines: list[Any] = []
+
+    def attach(self, engine: Any) -> None:
+        self.engines.append(engine)
+
+    def detach(self, engine: Any) -> None:
+        self.former_engines.append(engine)
+
+
+@both_apis
+async def test_retry_policies_are_attached_whenever_their_profile_is_added(
+    cluster_class: Any,
+) -> None:
+    first, added, replaced, set_later, unnamed = (AttachedRetries() for _ in range(5))
+    profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(retry_policy=first)}
+    async with connected(cluster_class, execution_profiles=profiles) as (cluster, session):
+        engine = cluster._core
+        await result_of(cluster.add_execution_profile("a", ExecutionProfile(retry_policy=added)))
+        cluster.profile_manager.profiles["b"] = ExecutionProfile(retry_policy=added)
+        cluster.profile_manager.profiles["c"] = ExecutionProfile(retry_policy=replaced)
+        cluster.profile_manager.default.retry_policy = set_later
+        profile = ExecutionProfile(retry_policy=unnamed)
+        for _ in range(2):
+            await result_of(session.execute(READ, execution_profile=profile))
+        for policy in (first, added, replaced, set_later, unnamed):
+            assert policy.engines == [engine]
+        del profile
+        release_held_profiles(cluster)
+        await until_on_loop(lambda: unnamed.former_engines == [engine])
+
+
+@pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
+def test_the_profile_manager_cannot_be_replaced(cluster_class: Any) -> None:
+    cluster = cluster_class()
+    with pytest.raises(AttributeError, match=r"set profile_manager\.profiles"):
+        cluster.profile_manager = ProfileManager()

@@ -20,9 +20,11 @@ from cassandra.engine.call_options import CallOptions
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile, ProfileManager
 from cassandra.policies import (
     ConstantSpeculativeExecutionPolicy,
+    ExponentialBackoffRetryPolicy,
     FallthroughRetryPolicy,
     HostDistance,
     NoSpeculativeExecutionPolicy,
+    PercentileSpeculativeExecutionPolicy,
     RetryPolicy,
     RoundRobinPolicy,
     TokenAwarePolicy,
@@ -139,7 +141,14 @@ def test_the_policies_of_all_profiles_are_listed_once() -> None:
     }
     assert manager.default.load_balancing_policy is shared
     assert len(manager.policies()) == 2
-    assert len(manager.speculation_policies()) == 2
+    # The other policies of these profiles have no `attach`.
+    assert manager.attached_policies() == []
+    retry, percentile = ExponentialBackoffRetryPolicy(1), PercentileSpeculativeExecutionPolicy()
+    for name in ("first", "second"):
+        manager.profiles[name] = ExecutionProfile(
+            shared, retry_policy=retry, speculative_execution_policy=percentile
+        )
+    assert manager.attached_policies() == [percentile, retry]
 
 
 @pytest.mark.parametrize(
