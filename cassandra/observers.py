@@ -50,10 +50,10 @@ class RequestObserver(ObserverBase):
     caller's values. `on_start` and `on_page` are called in the caller's thread or on the event
     loop, the other methods on the event loop. They must not block.
 
-    If a method raises an error, the error is logged and the request is not affected. If a method
-    takes longer than 0.1 s, that is logged, and the observer is called in a separate thread from
-    then on. Up to 10,000 events may wait for that thread; further events are dropped, which is
-    logged.
+    If a method raises an error, the error is logged and the request is not affected. If an observer
+    takes longer than 0.1 s again and again (three of 1000 calls, or two calls of 1 s together),
+    that is logged, and the observer is called in a separate thread from then on. Up to 10,000
+    events may wait for that thread; further events are dropped, which is logged.
     """
 
     def on_start(self, request: ObservedRequest) -> None:
@@ -108,6 +108,13 @@ class RequestObserver(ObserverBase):
         It is called before the caller gets the result.
 
         :param request: the request, with its `error` (or None) and its `latency`.
+        """
+
+    def on_shutdown(self) -> None:
+        """Called once when the cluster is shut down, after the last `on_end`.
+
+        Log or send here what you have collected. The observers of sessions and profiles are called,
+        too, if they are still in use then.
         """
 
     # The following methods are for events without a request, which cost little time. Only the

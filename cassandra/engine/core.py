@@ -250,6 +250,8 @@ class Core(Observers):
         self.schema.close()
         self.hosts.close()
         sessions = list(self.sessions)
+        # Sessions refer to their own observers: keep these until the last requests have failed.
+        observers = self.observers_in_use()
         self.sessions.close()
         self._detach_throttler(sessions)
         self.timers.close()
@@ -257,6 +259,7 @@ class Core(Observers):
         # Close this after the other parts: they may start tasks while they are closed, and these
         # must be cancelled, too.
         await self._background.close()
+        self.notify_shutdown(observers)
         await self.connector.settle()
         # asyncio closes transports in the next two turns of the loop.
         await asyncio.sleep(0)

@@ -11,6 +11,7 @@ passed to the observers.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -39,17 +40,30 @@ __all__ = ["Hook", "Hooks", "ObservedSession", "Observers"]
 
 log = logging.getLogger("cassandra.observers")
 
+# Returns the CPU time of the current thread in seconds. A few platforms do not have it.
+_cpu_time: Callable[[], float] = getattr(time, "thread_time", lambda: math.nan)
+
 LatencyObserver = Callable[["Host", float], None]
 FailureObserver = Callable[["Host | None", BaseException, "int | None"], None]
 
 # The maximum number of events in the queue of a slow observer's thread. Further ones are dropped.
 MOST_WAITING = 10_000
-# An observer whose call takes longer than this is called in its own thread from then on.
+# A call of an observer that takes longer than this is slow.
 SLOW = 0.1  # seconds
+# One slow call proves nothing: the machine may have had no time for this thread, or another thread
+# may have held the GIL. An observer gets its own thread after MOST_SLOW_CALLS slow calls, or two
+# that take MOST_SLOW_TIME together, with not more than SUSPECTED_CALLS calls between the first and
+# the last.
+MOST_SLOW_CALLS = 3
+MOST_SLOW_TIME = 1.0  # seconds
+SUSPECTED_CALLS = 1000
 _IDLE = 5.0  # seconds without events after which a slow observer's thread ends
 _LOG_INTERVAL = 10.0  # seconds between log lines about the same observer
 
-_EVENTS = ("on_start", "on_page", "on_attempt", "on_retry", "on_speculation", "on_end")
+_EVENTS = (
+    *("on_start", "on_page", "on_attempt", "on_retry", "on_speculation", "on_end"),
+    "on_shutdown",
+)
 
 
 class _SlowObserver:
@@ -138,12 +152,64 @@ class _SlowObserver:
         return True
 
 
+class _Suspicion:
+    """Measures the calls of an observer after one that was slow.
+
+    The time between the beginning and the end of a call is not enough for a verdict: on a busy
+    machine any call may be slow. So further calls are measured, and with them their CPU time, which
+    shows in the log whether the observer computes or waits.
+    """
+
+    __slots__ = ("calls", "last_cpu_seconds", "seconds", "slow_calls")
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.slow_calls = 0
+        self.seconds = 0.0  # of all slow calls
+        self.last_cpu_seconds = 0.0
+
+    @property
+    def is_over(self) -> bool:
+        """True if the observer has not been slow often enough."""
+        return self.calls >= SUSPECTED_CALLS
+
+    @property
+    def is_proved(self) -> bool:
+        """True if the observer was slow too often."""
+        return self.slow_calls >= MOST_SLOW_CALLS or (
+            self.slow_calls > 1 and self.seconds >= MOST_SLOW_TIME
+        )
+
+    def call(self, method: Callable[..., object], *arguments: Any) -> None:
+        """Call a method of the observer, and measure its CPU time."""
+        self.calls += 1
+        started = _cpu_time()
+        try:
+            method(*arguments)
+        finally:
+            self.last_cpu_seconds = _cpu_time() - started
+
+    def add(self, seconds: float) -> None:
+        """Add a slow call, which has just ended."""
+        self.slow_calls += 1
+        self.seconds += seconds
+
+
 class _Watched:
     """Wraps an observer, so that its errors and its slowness affect neither requests nor other
     observers.
     """
 
-    __slots__ = ("__weakref__", "_errors", "_events", "_hooks", "_slow", "clock", "observer")
+    __slots__ = (
+        "__weakref__",
+        "_errors",
+        "_events",
+        "_hooks",
+        "_slow",
+        "_suspicion",
+        "clock",
+        "observer",
+    )
 
     def __init__(
         self, observer: RequestObserver, clock: Callable[[], float] = time.monotonic
@@ -151,6 +217,7 @@ class _Watched:
         self.clock = clock
         self.observer = observer
         self._errors = OncePerInterval(_LOG_INTERVAL, clock)
+        self._suspicion: _Suspicion | None = None
         self._slow: _SlowObserver | None = None
         self._events = frozenset(
             name for name in (*_EVENTS, *BRIEF_EVENTS) if overrides(observer, name)
@@ -167,9 +234,7 @@ class _Watched:
         hook = self._hooks.get(name)
         if hook is None:
             hook = Hook(self, name)
-            if self._slow is not None:
-                # The observer is slow already: put its events into the queue of its thread.
-                hook.call = partial(self._slow.put, hook, hook.call)
+            hook.call = self._call_of(hook)
             # Another thread may have stored a hook meanwhile: use that one.
             hook = self._hooks.setdefault(name, hook)
         return hook
@@ -187,37 +252,75 @@ class _Watched:
                 exc_info=error,
             )
 
+    def _call_of(self, hook: Hook) -> Callable[..., object]:
+        """Return the function to call for an event."""
+        slow, suspicion = self._slow, self._suspicion
+        if slow is not None:  # put events into the queue of the observer's thread
+            return partial(slow.put, hook, hook.method)
+        if suspicion is not None:
+            return partial(self._call_suspected, suspicion, hook.method)
+        return hook.method
+
+    def _renew_calls(self) -> None:
+        for hook in list(self._hooks.values()):
+            hook.call = self._call_of(hook)
+
+    def _call_suspected(
+        self, suspicion: _Suspicion, method: Callable[..., object], *arguments: Any
+    ) -> None:
+        """Call a method of an observer that was slow before."""
+        if suspicion.is_over and suspicion is self._suspicion:
+            self._suspicion = None
+            self._renew_calls()
+        suspicion.call(method, *arguments)
+
     def on_slow(self, name: str, seconds: float) -> None:
-        """Called when a call of the observer has blocked the loop for too long: call the observer
-        in a thread from now on.
+        """Called when a call of the observer has blocked the loop for too long: measure its further
+        calls, or if that happens again and again, call it in a thread from now on.
         """
         if self._slow is not None:
             return
+        suspicion = self._suspicion
+        if suspicion is None:
+            self._suspicion = suspicion = _Suspicion()
+            self._renew_calls()
+        suspicion.add(seconds)
+        if not suspicion.is_proved:
+            log.debug("%s of the request observer %r took %.3f s", name, self.observer, seconds)
+            return
         log.warning(
-            "%s of the request observer %r took %.3f s, in which the event loop could do nothing "
-            "else: from now on it is told in a thread of its own",
+            "%s of the request observer %r took %.3f s (CPU time: %.3f s), and %d of its last %d "
+            "calls took more than %g s, in which the event loop could do nothing else: from now on "
+            "it is called in a thread of its own. Little CPU time means that it waits, for example "
+            "for a network, or that the machine or other threads leave it no time",
             name,
             self.observer,
             seconds,
+            suspicion.last_cpu_seconds,
+            suspicion.slow_calls,
+            suspicion.calls + 1,
+            SLOW,
         )
-        self._slow = slow = _SlowObserver(self)
-        for hook in list(self._hooks.values()):
-            hook.call = partial(slow.put, hook, hook.call)
+        self._suspicion = None
+        self._slow = _SlowObserver(self)
+        self._renew_calls()
 
 
 class Hook:
     """One method of an observer.
 
-    `call` runs the method at once, or puts the event into the queue of a slow observer's thread.
+    `method` is the observer's method. `call` runs it at once, measures it, or puts the event into
+    the queue of a slow observer's thread.
     """
 
-    __slots__ = ("__weakref__", "_name", "_watched", "call", "slow_after")
+    __slots__ = ("__weakref__", "_name", "_watched", "call", "method", "slow_after")
 
     def __init__(self, watched: _Watched, name: str) -> None:
         self.slow_after = SLOW
         self._watched = watched
         self._name = name
-        self.call: Callable[..., object] = getattr(watched.observer, name)
+        self.method: Callable[..., object] = getattr(watched.observer, name)
+        self.call: Callable[..., object] = self.method
 
     def on_error(self, error: BaseException) -> None:
         """Called when the method has raised `error`, on the loop or in the caller's thread."""
@@ -387,6 +490,23 @@ class Observers(bases.CoreBase):
         """
         hooks = Hooks([self.watched(observer) for observer in (*self._own, *observers)], self.clock)
         return hooks if hooks.are_needed else None
+
+    def observers_in_use(self) -> list[_Watched]:
+        """Return the wrappers of the observers of the cluster, its sessions and their profiles."""
+        own = [self.watched(observer) for observer in self._own]
+        # Compare by identity: an observer may define an equality of its own.
+        by_id = {id(wrapper): wrapper for wrapper in (*own, *self._by_id.values())}
+        return list(by_id.values())
+
+    def notify_shutdown(self, watched: Iterable[_Watched]) -> None:
+        """Call the method `on_shutdown` of observers.
+
+        :param watched: the wrappers of the observers.
+        """
+        for wrapper in watched:
+            hook = wrapper.hook("on_shutdown")
+            if hook is not None:
+                hook.notify()
 
     def _on_observers_changed(self) -> None:
         """Called when observers were added or removed; sessions then update their hooks."""

@@ -11,8 +11,9 @@ A line has the CQL of the statement without values, its keyspace and consistency
 attempt with its host, duration and error. Handlers that write structured fields (JSON) find the
 same data as a dict in ``record.request``.
 
-In an outage, thousands of requests may fail in the same way each second. The first one is logged at
-once. The following ones are only counted, and one line per `repeat_interval` reports their number.
+In an outage, thousands of requests may fail, or be slow, in the same way each second. The first one
+is logged at once. The following ones are only counted, and one line per `repeat_interval` reports
+their number. `Cluster.shutdown` logs what was counted until then.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import random
-from typing import Any
+from typing import Any, NamedTuple
 
 from cassandra._clocks import monotonic
 from cassandra.consistency import consistency_value_to_name
-from cassandra.observability.texts import code_of, error_text, without_values
+from cassandra.observability.texts import code_of, error_text, is_invalid, without_values
 from cassandra.observers import ObservedRequest, RequestObserver
 from cassandra.policies.encryption import ColDesc
 from cassandra.query.bound import BoundStatement
@@ -37,36 +39,78 @@ _MAX_ATTEMPTS = 10  # maximum number of attempts in a line: the last ones
 _MAX_STATEMENTS = 3  # maximum number of statements of a batch in a line
 _MAX_ERROR_LENGTH = 500  # maximum number of characters of an error message
 _ENCRYPTED = "<encrypted>"
-_MAX_REPEATED = 1000  # maximum number of different failures that are counted at the same time
+_MAX_HOSTS = 5  # maximum number of hosts in a line about several requests
+_MAX_REPEATED = 1000  # maximum number of different reasons that are counted at the same time
+
+
+class _Reason(NamedTuple):
+    """Why requests are logged.
+
+    :param name: "failed", "invalid", "slow" or "sampled".
+    :param level: the level of the lines.
+    :param shown: which one of the counted requests a line shows.
+    :param like: what the counted requests have in common.
+    """
+
+    name: str
+    level: int
+    shown: str = ""
+    like: str = ""
+
+
+_FAILED = _Reason("failed", logging.ERROR, "last", "failed like this")
+_INVALID = _Reason("invalid", logging.WARNING, "last", "were invalid like this")
+_SLOW = _Reason("slow", logging.WARNING, "slowest", "were slow")
+_SAMPLED = _Reason("sampled", logging.INFO)
 
 
 class _Repeated:
-    """Counts the failures that are like one that was logged, until the interval ends.
+    """Counts the requests that are like one that was logged, until the interval ends.
 
-    `last` is the last request that failed in this way.
+    `shown` is the request that the next line shows. `hosts` has the number of requests by the host
+    of their last attempt.
 
     :param until: the end of the interval, as `time.monotonic` returns it.
     """
 
-    __slots__ = ("count", "last", "until")
+    __slots__ = ("count", "hosts", "reason", "shown", "until")
 
-    def __init__(self, until: float) -> None:
+    def __init__(self, reason: _Reason, until: float) -> None:
+        self.reason = reason
         self.until = until
         self.count = 0
-        self.last: ObservedRequest | None = None
+        self.shown: ObservedRequest | None = None
+        self.hosts: dict[str, int] = {}
+
+    def add(self, request: ObservedRequest) -> None:
+        """Count a request."""
+        self.count += 1
+        if (
+            self.reason is not _SLOW
+            or self.shown is None
+            or (request.latency or 0.0) > (self.shown.latency or 0.0)
+        ):
+            self.shown = request
+        if request.host is not None:
+            name = str(request.host.endpoint)
+            self.hosts[name] = self.hosts.get(name, 0) + 1
 
 
 class RequestLogger(RequestObserver):
     """Logs slow and failed requests, and a sample of the others.
 
+    Failed requests are logged as an ERROR. If the request itself was invalid (wrong CQL or values,
+    a missing table or permission), the line is a WARNING and begins with "invalid request".
+
     Each parameter is an attribute with the same name, which you may set at any time.
 
     :param slow: requests that take at least this many seconds are slow, and logged as a WARNING.
-        None logs no slow requests.
-    :param failed: True to log failed requests as an ERROR. Requests that the caller cancelled do
+        None logs no slow requests, and 0 each request by itself.
+    :param failed: True to log failed and invalid requests. Requests that the caller cancelled do
         not count as failed.
-    :param repeat_interval: requests that fail with the same error and the same CQL (without values)
-        within this many seconds are counted, and logged as one line. 0 logs each of them.
+    :param repeat_interval: requests with the same CQL (without values) that fail with the same
+        error, or are slow, within this many seconds are counted, and logged as one line. 0 logs
+        each of them.
     :param sample: the share of all requests to log as INFO, from 0 to 1.
     :param values: True to log values, shortened. Values of encrypted columns are never logged. If
         False, literals in the CQL are replaced by ?, and server error messages are left out because
@@ -94,6 +138,8 @@ class RequestLogger(RequestObserver):
         repeat_interval: float = 10.0,
     ) -> None:
         self._repeated: dict[tuple[Any, ...], _Repeated] = {}
+        # When counted requests must be logged for which no timer could be set.
+        self._due = math.inf
         self.slow = slow
         self.failed = failed
         self.sample = sample
@@ -127,93 +173,120 @@ class RequestLogger(RequestObserver):
         error = request.error
         latency = request.latency
         assert latency is not None
+        if self._due is not math.inf and monotonic() >= self._due:
+            self._log_due()
         if error is not None and self.failed and not isinstance(error, asyncio.CancelledError):
-            if not (self.repeat_interval and self._count_if_repeated(error, request)):
-                self._log(logging.ERROR, "failed", request)
+            self._log_or_count(_INVALID if is_invalid(error) else _FAILED, request)
         elif self.slow is not None and latency >= self.slow:
-            self._log(logging.WARNING, "slow", request)
+            self._log_or_count(_SLOW, request)
         elif self.sample and random.random() < self.sample:
-            self._log(logging.INFO, "sampled", request)
+            self._log(_SAMPLED, request)
 
-    # -- failures that repeat ----------------------------------------------------------------------
+    def on_shutdown(self) -> None:
+        """Log the requests that were counted and not logged yet."""
+        self.flush()
 
-    def _count_if_repeated(self, error: BaseException, request: ObservedRequest) -> bool:
-        """Return True if a request that failed in the same way was logged in this interval.
+    # -- requests that repeat ----------------------------------------------------------------------
 
-        The request is then counted. Otherwise the caller has to log it, and an interval begins.
+    def flush(self) -> None:
+        """Log the requests that were counted and not logged yet, without waiting for the end of
+        `repeat_interval`. `Cluster.shutdown` calls this.
         """
-        text, is_prepared = request.texts[0] if request.texts else ("", False)
-        # Count requests that differ only in their values as the same: leave the values out of the
-        # key.
-        if not is_prepared:
-            text = without_values(text.template if isinstance(text, InterpolatedText) else text)
-        key = (type(error), code_of(error), request.keyspace, text)
+        groups, self._repeated = self._repeated, {}
+        self._due = math.inf
+        for repeated in groups.values():
+            self._log_repeated(repeated)
+
+    def _log_or_count(self, reason: _Reason, request: ObservedRequest) -> None:
+        """Log a request, or only count it if one like it was logged in this interval."""
+        interval = self.repeat_interval
+        # With slow=0, the application wants to see each request.
+        if not interval or (reason is _SLOW and not self.slow):
+            self._log(reason, request)
+            return
+        key = _key_of(reason, request)
         now = monotonic()
         repeated = self._repeated.get(key)
         if repeated is not None and now < repeated.until:
-            repeated.count += 1
-            repeated.last = request
+            repeated.add(request)
             # This is the first repetition in this interval: schedule the report for the end of the
             # interval.
             if repeated.count == 1:
                 self._call_later(repeated.until - now, key)
-            return True
-        # The interval is over, but its repetitions were not reported, because no event loop ran on
-        # which `_end_interval` could be called. Report them now.
+            return
+        # The interval is over, but its repetitions were not reported. Report them now.
         if repeated is not None:
             self._log_repeated(repeated)
         elif len(self._repeated) >= _MAX_REPEATED:
-            # There are too many different failures: report and forget all of them.
-            for other in [*self._repeated.values()]:
-                self._log_repeated(other)
-            self._repeated.clear()
-        self._repeated[key] = _Repeated(now + self.repeat_interval)
-        return False
+            # There are too many different groups: report and forget all of them.
+            self.flush()
+        self._log(reason, request)
+        self._repeated[key] = _Repeated(reason, now + interval)
 
     def _call_later(self, delay: float, key: tuple[Any, ...]) -> None:
-        """Call `_end_interval` after `delay` seconds, if there is a running event loop."""
+        """Call `_end_interval` after `delay` seconds. If there is no running event loop, the next
+        request that ends after this time does it.
+        """
         try:
             loop = asyncio.get_running_loop()
-        except RuntimeError:
-            return  # the next failure of this kind logs the count, in `_count_if_repeated`
+        except RuntimeError:  # a slow observer is called in a thread of its own
+            self._due = min(self._due, monotonic() + delay)
+            return
         loop.call_later(delay, self._end_interval, key)
 
+    def _log_due(self) -> None:
+        """Log the groups whose interval is over."""
+        self._due = math.inf
+        now = monotonic()
+        for key, repeated in [*self._repeated.items()]:
+            if repeated.count and repeated.until <= now:
+                self._end_interval(key)
+            elif repeated.count:
+                self._due = min(self._due, repeated.until)
+
     def _end_interval(self, key: tuple[Any, ...]) -> None:
-        """Log how many requests have failed in this way since the last line."""
+        """Log how many requests were like this one since the last line."""
         repeated = self._repeated.get(key)
         if repeated is not None and repeated.count:
             self._log_repeated(repeated)
             # Begin the next interval, so that there is one line per interval as long as the outage
             # lasts.
-            self._repeated[key] = _Repeated(monotonic() + self.repeat_interval)
+            until = monotonic() + self.repeat_interval
+            self._repeated[key] = _Repeated(repeated.reason, until)
 
     def _log_repeated(self, repeated: _Repeated) -> None:
-        if repeated.last is not None:
-            self._log(logging.ERROR, "failed", repeated.last, repeated.count)
+        if repeated.shown is not None:
+            self._log(repeated.reason, repeated.shown, repeated)
 
     # -- lines -------------------------------------------------------------------------------------
 
-    def _log(self, level: int, reason: str, request: ObservedRequest, repeated: int = 0) -> None:
-        """Log one line with its fields, unless the logger is not enabled for `level`.
+    def _log(
+        self, reason: _Reason, request: ObservedRequest, repeated: _Repeated | None = None
+    ) -> None:
+        """Log one line with its fields, unless the logger is not enabled for the level.
 
-        :param reason: "failed", "slow" or "sampled".
-        :param repeated: how many requests have failed in the same way since the last line.
+        :param reason: the reason for the line.
+        :param repeated: the group of requests for which this request is shown; None if the line is
+            about one request.
         """
-        if not self.logger.isEnabledFor(level):
+        if not self.logger.isEnabledFor(reason.level):
             return
-        fields = self._collect_fields(reason, request)
-        if repeated:
-            fields["repeated"] = repeated
-        text = json.dumps(fields, default=str) if self.structured else _format_line(fields)
+        fields = self._collect_fields(reason.name, request)
+        if repeated is not None:
+            fields["repeated"] = repeated.count
+            if repeated.hosts:
+                by_count = sorted(repeated.hosts.items(), key=lambda item: -item[1])
+                fields["hosts"] = dict(by_count[:_MAX_HOSTS])
+        text = json.dumps(fields, default=str) if self.structured else _format_line(fields, reason)
         # Pass the line as an argument and not as the format, because CQL may contain a %.
-        self.logger.log(level, "%s", text, extra={"request": fields})
+        self.logger.log(reason.level, "%s", text, extra={"request": fields})
 
     # -- content of a line -------------------------------------------------------------------------
 
     def _collect_fields(self, reason: str, request: ObservedRequest) -> dict[str, Any]:
         """Return the content of a line as a dict.
 
-        :param reason: the reason for the line: "failed", "slow" or "sampled".
+        :param reason: the reason for the line: "failed", "invalid", "slow" or "sampled".
         """
         fields: dict[str, Any] = {
             "reason": reason,
@@ -282,6 +355,18 @@ class RequestLogger(RequestObserver):
         return values
 
 
+def _key_of(reason: _Reason, request: ObservedRequest) -> tuple[Any, ...]:
+    """Return the key of a group of requests that are counted together. Requests that differ only in
+    their values have the same key.
+    """
+    text, is_prepared = request.texts[0] if request.texts else ("", False)
+    if not is_prepared:
+        text = without_values(text.template if isinstance(text, InterpolatedText) else text)
+    error = request.error if reason is not _SLOW else None
+    error_key = (type(error), code_of(error)) if error is not None else None
+    return reason.name, error_key, request.keyspace, request.batch_size is None, text
+
+
 def _check_number(name: str, value: object, maximum: float | None) -> None:
     """Raise an error unless `value` is a number from 0 to `maximum`; None for no maximum."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -311,12 +396,12 @@ def _attempt_fields(attempt: Any) -> dict[str, Any]:
     return fields
 
 
-def _format_line(fields: dict[str, Any]) -> str:
+def _format_line(fields: dict[str, Any], reason: _Reason) -> str:
     """Return the fields as a human-readable line."""
     parts = [f"{fields['reason']} request, {fields['seconds']:.3f} s: {fields['statement']}"]
     if "repeated" in fields:
         count = fields["repeated"]
-        parts.append(f"the last of {count} that failed like this since the line before")
+        parts.append(f"the {reason.shown} of {count} that {reason.like} since the line before")
     if "error" in fields:
         parts.append(fields["error"])
     details = [f"keyspace {fields['keyspace']}"] if fields["keyspace"] else []
@@ -330,6 +415,10 @@ def _format_line(fields: dict[str, Any]) -> str:
         decision = f" ({attempt['decision']})" if "decision" in attempt else ""
         attempts.append(f"{attempt['host']}{seconds}{error}{decision}")
     parts.append("attempts: " + (", ".join(attempts) or "none"))
+    if "hosts" in fields:
+        parts.append(
+            "hosts: " + ", ".join(f"{host} {count}" for host, count in fields["hosts"].items())
+        )
     if "values" in fields:
         parts.append(
             "values: " + ", ".join(f"{name}={value}" for name, value in fields["values"].items())

@@ -20,6 +20,7 @@ from cassandra.errors import (
     ConfigurationException,
     ConnectionBusy,
     ConnectionException,
+    DecodeError,
     FunctionFailure,
     InvalidRequest,
     NoConnectionsAvailable,
@@ -39,9 +40,13 @@ from cassandra.errors import (
     WriteTimeout,
     WriteType,
 )
-from cassandra.protocol.messages.errors import ErrorMessage
+from cassandra.protocol.messages.errors import (
+    ErrorMessage,
+    InvalidPagingState,
+    PreparedQueryNotFound,
+)
 
-__all__ = ["Shape", "code_of", "error_text", "shape_of", "without_values"]
+__all__ = ["Shape", "code_of", "error_text", "is_invalid", "shape_of", "without_values"]
 
 _TOKENS = r"""
       (?P<misquoted> (?<==) \s*"(?:[^"]|"")*(?:"|\Z) )
@@ -225,6 +230,24 @@ def code_of(error: BaseException) -> str | None:
     if isinstance(error, RateLimitReached):
         return None  # an extension of the protocol, without a fixed code
     return next((code for cls, code in _CODES if isinstance(error, cls)), None)
+
+
+# Errors that show a mistake in the request: in its CQL, its values or its page token.
+_MISTAKES = (RequestValidationException, InvalidPagingState, ValueError, TypeError)
+# Errors of these classes are instances of a class in `_MISTAKES`, but have other causes.
+_NO_MISTAKES = (DecodeError, PreparedQueryNotFound, RateLimitReached)
+
+
+def is_invalid(error: BaseException) -> bool:
+    """Return True if an error shows that the request was invalid, and False if the server, the
+    network or a limit of the client failed it.
+
+    Invalid are requests with wrong CQL, values or page tokens, requests for tables that do not
+    exist, and requests without the permission. Repeating such a request fails again.
+
+    :param error: the error of a request.
+    """
+    return isinstance(error, _MISTAKES) and not isinstance(error, _NO_MISTAKES)
 
 
 def error_text(error: BaseException) -> str:

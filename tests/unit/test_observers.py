@@ -274,6 +274,7 @@ def test_an_observer_that_blocks_gets_later_events_from_another_thread(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("cassandra.engine.observers.MOST_SLOW_CALLS", 1)
     # An observer's thread ends after this number of seconds without events.
     monkeypatch.setattr("cassandra.engine.observers._IDLE", 0.05)
     may_continue = threading.Event()

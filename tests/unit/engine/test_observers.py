@@ -5,6 +5,7 @@ harm.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from cassandra.engine.observers import Observers
 from cassandra.observers import RequestObserver
 from tests.unit.engine.faults import WAIT
 from tests.unit.engine.partners import new_host
+from tests.waiting import until
 
 HOST = new_host("10.0.0.1")
 
@@ -95,7 +97,9 @@ def test_a_forgotten_observer_is_not_called() -> None:
 def test_a_slow_observer_is_called_in_a_thread_in_order(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(observers_module, "SLOW", 0.0)  # with 0 seconds, each call counts as slow
+    # With 0 seconds, each call counts as slow.
+    monkeypatch.setattr(observers_module, "SLOW", 0.0)
+    monkeypatch.setattr(observers_module, "MOST_SLOW_CALLS", 1)
     monkeypatch.setattr(observers_module, "_IDLE", 0.05)
     observers = Observers()
     threads: list[int] = []
@@ -132,6 +136,7 @@ def test_a_slow_observer_loses_events_beyond_the_limit_which_is_logged(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(observers_module, "SLOW", 0.0)
+    monkeypatch.setattr(observers_module, "MOST_SLOW_CALLS", 1)
     monkeypatch.setattr(observers_module, "_IDLE", 0.05)
     monkeypatch.setattr(observers_module, "MOST_WAITING", 3)
     observers = Observers()
@@ -165,6 +170,7 @@ def test_the_thread_of_a_slow_observer_ends_and_is_started_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(observers_module, "SLOW", 0.0)
+    monkeypatch.setattr(observers_module, "MOST_SLOW_CALLS", 1)
     # With 0 seconds, the thread ends as soon as no event is waiting.
     monkeypatch.setattr(observers_module, "_IDLE", 0.0)
     observers = Observers()
@@ -182,6 +188,67 @@ def test_the_thread_of_a_slow_observer_ends_and_is_started_again(
         observers.on_refusal(HOST, float(number))
         assert event.wait(WAIT)
     assert len(threads) == len(events)
+
+
+class TimedObserver(RequestObserver):
+    """An observer that takes the seconds of the event, by a clock that it sets forward itself."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+        self.threads: list[threading.Thread] = []
+
+    def clock(self) -> float:
+        return self.time
+
+    def on_refusal(self, host: Any, seconds: float) -> None:
+        self.time += seconds
+        self.threads.append(threading.current_thread())
+
+
+def timed_calls(observer: TimedObserver, durations: Iterable[float]) -> None:
+    """Let an observer handle events that take these seconds."""
+    observers = Observers(observer.clock)
+    observers.observe_requests(observer)
+    assert observers.on_refusal is not None
+    for seconds in durations:
+        observers.on_refusal(HOST, seconds)
+
+
+@pytest.mark.parametrize(
+    "durations",
+    [
+        [0.001, 5.0],
+        [0.2, 0.2],
+        # The third slow call comes too late.
+        [0.2, *[0.001] * 500, 0.2, *[0.001] * 500, 0.2, 0.2],
+    ],
+    ids=["one", "two", "rare"],
+)
+def test_slow_calls_that_are_rare_are_not_the_observers_fault(
+    durations: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    observer = TimedObserver()
+    timed_calls(observer, durations)
+    assert observer.threads == [threading.current_thread()] * len(durations)
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize(
+    "durations",
+    [[0.2] * 3, [0.9, 0.2], [0.2, *[0.001] * 400, 0.2, *[0.001] * 400, 0.2]],
+    ids=["three", "long", "in-1000"],
+)
+def test_an_observer_that_is_slow_again_and_again_is_called_in_a_thread(
+    durations: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    observer = TimedObserver()
+    timed_calls(observer, [*durations, 7.0])
+    until(lambda: len(observer.threads) > len(durations))
+    assert set(observer.threads[:-1]) == {threading.current_thread()}
+    assert observer.threads[-1] is not threading.current_thread()
+    (record,) = caplog.records
+    assert "took 0.200 s (CPU time: 0.0" in record.getMessage()
+    assert f"of its last {len(durations)} calls took more than 0.1 s" in record.getMessage()
 
 
 def test_repeated_errors_of_an_observer_are_logged_once(

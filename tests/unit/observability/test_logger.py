@@ -7,6 +7,8 @@ import json
 import logging
 import re
 from collections.abc import Iterator
+from inspect import isawaitable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +17,9 @@ from cassandra import aio
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.column_encryption.policies import AES256ColumnEncryptionPolicy
 from cassandra.errors import DriverException, InvalidRequest, ReadTimeout
+from cassandra.observability import logger as logger_module
 from cassandra.observability.logger import RequestLogger
+from cassandra.observers import RequestObserver
 from cassandra.policies import ColDesc, RetryPolicy
 from cassandra.query import BatchStatement, SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, error, hold, paged, rows
@@ -300,13 +304,123 @@ def test_wrong_limits_are_refused(
         setattr(logger, name, value)
 
 
-# -- failures that repeat --------------------------------------------------------------------------
+# -- invalid requests ------------------------------------------------------------------------------
+
+
+def test_invalid_requests_are_warnings(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
+    node.prime(QUERY, error(ErrorCode.INVALID))
+    node.prime("SELECT broken", error(ErrorCode.READ_FAILURE))
+    with connected(node, RequestLogger()) as cluster:
+        session = cluster.connect()
+        for text in (QUERY, "SELECT broken"):
+            with pytest.raises(DriverException):
+                session.execute(text)
+    invalid, failed = records_of(caplog)
+    assert (invalid.levelname, failed.levelname) == ("WARNING", "ERROR")
+    assert invalid.getMessage().startswith("invalid request, ")
+    assert [vars(record)["request"]["reason"] for record in (invalid, failed)] == [
+        "invalid",
+        "failed",
+    ]
+
+
+# -- requests that repeat --------------------------------------------------------------------------
+
+
+def test_slow_requests_are_counted_like_failures(
+    node: FakeNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Each request takes longer than this.
+    logger = RequestLogger(slow=1e-9, repeat_interval=1000)
+    with connected(node, logger) as cluster:
+        session = cluster.connect()
+        for _ in range(5):
+            session.execute(QUERY)
+        session.execute("SELECT other")
+        # Only the first request of each kind is logged at once.
+        assert len(records_of(caplog)) == 2
+        logger.flush()
+        logger.flush()
+    first, other, summary = records_of(caplog)
+    assert "repeated" not in vars(first)["request"]
+    assert "SELECT other" in other.getMessage()
+    fields: Any = vars(summary)["request"]
+    assert summary.levelname == "WARNING"
+    assert (fields["reason"], fields["repeated"]) == ("slow", 4)
+    assert fields["hosts"] == {f"{node.address}:{node.port}": 4}
+    line = summary.getMessage()
+    assert "| the slowest of 4 that were slow since the line before |" in line
+    assert line.endswith(f"| hosts: {node.address}:{node.port} 4")
+
+
+def test_the_slowest_request_is_shown() -> None:
+    group = logger_module._Repeated(logger_module._SLOW, 0.0)
+    requests: Any = [SimpleNamespace(latency=seconds, host=None) for seconds in (1.0, 3.0, 2.0)]
+    for request in requests:
+        group.add(request)
+    assert group.shown is requests[1]
+
+
+@pytest.mark.parametrize("owner", ["cluster", "session", "profile"])
+@pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
+async def test_shutdown_logs_what_was_counted(
+    cluster_class: Any, owner: str, node: FakeNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    node.prime(QUERY, error(ErrorCode.READ_FAILURE))
+    logger = RequestLogger(repeat_interval=1000)
+    profile = ExecutionProfile(request_observers=[logger] if owner == "profile" else ())
+    cluster = cluster_class(
+        [node.address],
+        port=node.port,
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        request_observers=[logger] if owner == "cluster" else (),
+    )
+    session = await result_of(cluster.connect())
+    if owner == "session":
+        session.add_request_observer(logger)
+    for _ in range(3):
+        with pytest.raises(DriverException):
+            await result_of(session.execute(QUERY))
+    assert len(records_of(caplog)) == 1
+    await result_of(cluster.shutdown())
+    assert [vars(record)["request"].get("repeated") for record in records_of(caplog)] == [None, 2]
+
+
+async def result_of(result: Any) -> Any:
+    """Return the result of a call of either API."""
+    return await result if isawaitable(result) else result
+
+
+def test_without_an_event_loop_the_next_request_logs_what_is_due(
+    node: FakeNode, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(logger_module, "monotonic", lambda: now)
+    logger = RequestLogger(slow=1e-9, repeat_interval=10)
+    requests: list[Any] = []
+
+    class Collecting(RequestObserver):
+        def on_end(self, request: Any) -> None:
+            requests.append(request)
+
+    with connected(node, Collecting()) as cluster:  # type: ignore[arg-type]
+        session = cluster.connect()
+        session.execute(QUERY)
+        session.execute("SELECT other")
+    first, other = requests
+    for request in (first, first, other, other):
+        logger.on_end(request)
+    assert len(records_of(caplog)) == 2
+    now = 111.0
+    # The logger learns from any request that time has passed.
+    logger.on_end(other)
+    assert [vars(record)["request"].get("repeated") for record in records_of(caplog)[2:]] == [1, 1]
 
 
 def test_repeated_failures_are_counted_and_logged_once_per_interval(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
-    node.prime(re.compile("SELECT k FROM|SELECT other"), error(ErrorCode.INVALID))
+    node.prime(re.compile("SELECT k FROM|SELECT other"), error(ErrorCode.SERVER_ERROR))
     with connected(node, RequestLogger(repeat_interval=0.3)) as cluster:
         session = cluster.connect()
 

@@ -20,10 +20,15 @@ from prometheus_client.openmetrics.parser import (
 )
 from prometheus_client.parser import text_string_to_metric_families
 
+from cassandra import errors
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.cqltypes import EncodeTypeError, EncodeValueError
 from cassandra.errors import InvalidRequest
 from cassandra.observability.prometheus import ClusterCollector
+from cassandra.observability.texts import is_invalid
 from cassandra.policies import DCAwareRoundRobinPolicy
+from cassandra.protocol.messages import errors as error_messages
+from cassandra.protocol.messages.errors import InvalidRequestException, UnauthorizedErrorMessage
 from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, error
 from tests.waiting import until
 
@@ -308,3 +313,25 @@ def test_the_rules_for_alarms_use_metrics_and_labels_that_exist() -> None:
             used += re.findall(r"\w+", group)
         assert set(used) <= known, expression
         assert expression.count("(") == expression.count(")")
+
+
+def test_the_alarm_for_failures_leaves_out_invalid_requests() -> None:
+    rules = (DOCS / "_static" / "prometheus-rules.yml").read_text()
+    ((left_out, invalid),) = re.findall(
+        r'outcome!~"success\|([\w|]+)".*outcome=~"([\w|]+)"', rules, re.S
+    )
+    assert left_out == invalid
+    # `outcome` is the name of the error's class.
+    classes = [*vars(errors).values(), *vars(error_messages).values(), ValueError, TypeError]
+    classes += [EncodeTypeError, EncodeValueError]
+    names = {
+        cls.__name__
+        for cls in classes
+        if isinstance(cls, type)
+        and issubclass(cls, Exception)
+        # These classes are converted to other ones before they are raised, or only bases.
+        and not issubclass(cls, (InvalidRequestException, UnauthorizedErrorMessage))
+        and cls.__name__ not in ("AlreadyExistsException", "RequestValidationException")
+        and is_invalid(cls.__new__(cls))
+    }
+    assert set(invalid.split("|")) == names
