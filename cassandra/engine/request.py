@@ -117,6 +117,8 @@ log = logging.getLogger("cassandra.cluster")
 
 EMPTY_PLAN = "Unable to complete the operation: the query plan is empty"
 NO_HOST_LEFT = "Unable to complete the operation against any hosts"
+NO_ROOM = "no connection had room for the request within the client's time"
+_MAX_FULL = 5  # the maximum number of hosts with full connections in an error
 
 # The flag of an answer with a custom payload (native_protocol_v5.spec, section 2.4.1.2).
 _CUSTOM_PAYLOAD = 0x04
@@ -207,7 +209,9 @@ class Request(RequestBase):
                 else "not sent: its connection was not in the keyspace of the request in time"
             )
         elif not errors:
-            errors["(no host)"] = self._why_not_sent()
+            errors.update(self._why_not_sent())
+        elif not any(attempt.stream >= 0 for attempt in self.attempts):
+            errors.update(self._full_pools())
         error = OperationTimedOut(
             errors,
             last_attempt.host.endpoint if last_attempt is not None else None,
@@ -223,17 +227,42 @@ class Request(RequestBase):
         self._report_failure(last_attempt.host if last_attempt is not None else None, error, None)
         self.fail(error)
 
-    def _why_not_sent(self) -> str:
-        """Return why a request without any attempt was not sent in time, for its error."""
+    def _why_not_sent(self) -> dict[str, str]:
+        """Return why a request without any attempt was not sent in time, for its error: by host, if
+        it waited for full pools.
+        """
+        throttle = self.session.throttle
         if self.timeout is not None and self.timeout <= 0:
-            return (
+            reason = (
                 f"the time was over before the request was sent, as it is with timeout="
                 f"{self.timeout:g}: timeout=None waits without a limit"
             )
-        throttle = self.session.throttle
-        if throttle is not None and self._plan is None:
-            return f"the throttler let others go first within the client's time ({throttle!r})"
-        return "no connection had room for the request within the client's time"
+        elif throttle is not None and self._plan is None:
+            reason = f"the throttler let others go first within the client's time ({throttle!r})"
+        else:
+            full_pools = self._full_pools()
+            if full_pools:
+                return full_pools
+            reason = NO_ROOM
+        return {"(no host)": reason}
+
+    def _full_pools(self) -> dict[str, str]:
+        """Return how busy the pools are that have no free stream, by host, for an error."""
+        only_host = named_host(self.target)
+        pools = [
+            pool
+            for pool in self.session.pools.values()
+            if (only_host is None or pool.host == only_host)
+            and pool.is_worth_waiting_for
+            and pool.pick() is None
+        ]
+        reasons = {
+            str(pool.host.endpoint): f"{NO_ROOM} ({pool.load()}, waiting: {pool.waiting})"
+            for pool in pools[:_MAX_FULL]
+        }
+        if len(pools) > _MAX_FULL:
+            reasons["(other hosts)"] = f"{NO_ROOM} ({len(pools) - _MAX_FULL} hosts)"
+        return reasons
 
     # -- sending -----------------------------------------------------------------------------------
 
@@ -295,10 +324,25 @@ class Request(RequestBase):
         errors_by_name = {str(host): error for host, error in self.errors.items()}
         last_error = self.attempts[-1].error if self.attempts else None
         if isinstance(last_error, (RequestExecutionException, ServerError)):
-            return refused_everywhere(NO_HOST_LEFT, errors_by_name, last_error)
-        error = NoHostAvailable(NO_HOST_LEFT, errors_by_name)
+            return refused_everywhere(self._no_host_left(), errors_by_name, last_error)
+        error = NoHostAvailable(self._no_host_left(), errors_by_name)
         error.__cause__ = fault_among(self.errors.values())
         return error
+
+    def _no_host_left(self) -> str:
+        """Return the message of an error with the errors of all hosts that were tried.
+
+        It begins with cassandra-driver's message. If only one host was tried, it says why.
+        """
+        if len(self.errors) != 1:
+            return NO_HOST_LEFT
+        if named_host(self.target) is not None:
+            reason = "the call names it"
+        elif len(self.session.core.metadata.all_hosts()) == 1:
+            reason = "the cluster has no other"
+        else:
+            reason = "the query plan has no other"
+        return f"{NO_HOST_LEFT} (one was tried, {reason})"
 
     def _empty_plan_error(self) -> NoHostAvailable:
         """Return the error for a query plan without hosts. It says of each host that is down why
@@ -561,7 +605,7 @@ class Request(RequestBase):
         ):
             return error
         errors_by_name = {str(host): reason for host, reason in self.errors.items()}
-        combined_error = refused_everywhere(NO_HOST_LEFT, errors_by_name, error)
+        combined_error = refused_everywhere(self._no_host_left(), errors_by_name, error)
         combined_error.__cause__ = error.__cause__
         return combined_error
 

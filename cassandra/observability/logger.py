@@ -414,7 +414,7 @@ def _format_line(fields: dict[str, Any], reason: _Reason) -> str:
         error = f" {attempt['error']}" if "error" in attempt else ""
         decision = f" ({attempt['decision']})" if "decision" in attempt else ""
         attempts.append(f"{attempt['host']}{seconds}{error}{decision}")
-    parts.append("attempts: " + (", ".join(attempts) or "none"))
+    parts.append("attempts: " + (", ".join(attempts) or "none, it was not sent"))
     if "hosts" in fields:
         parts.append(
             "hosts: " + ", ".join(f"{host} {count}" for host, count in fields["hosts"].items())

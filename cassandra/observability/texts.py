@@ -280,6 +280,10 @@ def _describe_details(error: BaseException) -> str:
             value = getattr(error, name, None)
             if value is not None:
                 parts.append(f"{name}={_field_value(name, value)}")
+        if isinstance(error, OperationTimedOut) and error.last_host is None and error.errors:
+            # Nothing was sent. The driver says why in strings, which have no values.
+            reasons = [f"{host}: {why}" for host, why in list(error.errors.items())[:_MAX_HOSTS]]
+            parts.append("; ".join(reasons))
         return ", ".join(parts)
     if isinstance(error, OSError):
         return error.strerror or ""

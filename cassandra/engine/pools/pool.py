@@ -170,8 +170,9 @@ class HostPool(CompatPool, bases.PoolBase):
             self._drop_finished_waiters()
             if len(self._waiters) >= self._most_waiting:
                 raise NoConnectionsAvailable(
-                    f"all connections to {self.host} are full, and {len(self._waiters)} requests "
-                    "wait already, as many as may (max_waiting_requests)"
+                    f"all connections to {self.host} are full ({self.load()}), and "
+                    f"{len(self._waiters)} requests wait already, as many as may "
+                    "(max_waiting_requests)"
                 )
         self._waiters.append(waiter)
 
@@ -501,6 +502,16 @@ class HostPool(CompatPool, bases.PoolBase):
     def waiting(self) -> int:
         """Requests that wait for a free stream."""
         return len(self._waiters)
+
+    def load(self) -> str:
+        """Return a description of how busy the connections are, for errors."""
+        connections = self.connections
+        orphans = sum(connection.orphans for connection in connections)
+        return (
+            f"connections: {len(connections)}, in flight: {self.in_flight} of "
+            f"{sum(connection.stream_limit for connection in connections)}"
+            + (f", abandoned: {orphans}" if orphans else "")
+        )
 
     def state(self) -> dict[str, Any]:
         """Return the entry of this pool in `Session.get_pool_state`."""

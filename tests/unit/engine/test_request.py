@@ -24,6 +24,7 @@ from cassandra.errors import (
     ReadFailure,
     WriteFailure,
 )
+from cassandra.policies.balancing import HostFilterPolicy, RoundRobinPolicy
 from cassandra.policies.retry import FallthroughRetryPolicy, LWTRetryPolicy, RetryPolicy
 from cassandra.policies.speculation import ConstantSpeculativeExecutionPolicy
 from cassandra.protocol.messages.errors import (
@@ -59,6 +60,7 @@ from tests.unit.engine.faults import (
     INSERT,
     READ,
     READ_OTHER,
+    AddressOrderPolicy,
     call_in_thread,
     connected,
     exception_of,
@@ -510,9 +512,68 @@ async def test_the_error_of_a_timeout_without_a_free_stream_says_so(
         failure = await exception_of(session.execute(READ_OTHER, timeout=1.0))
         assert isinstance(failure, OperationTimedOut)
         assert failure.errors == {
-            "(no host)": "no connection had room for the request within the client's time"
+            f"{node.address}:{node.port}": "no connection had room for the request within the "
+            "client's time (connections: 1, in flight: 1 of 1, waiting: 1)"
         }
     await exception_of(first)
+
+
+async def test_the_error_of_a_timeout_names_full_pools_after_a_failed_attempt() -> None:
+    with FakeCluster(2) as nodes:
+        nodes[0].prime(READ, silence())
+        nodes[1].prime(READ, silence())
+        nodes[0].prime(READ_OTHER, error(ErrorCode.OVERLOADED))
+        settings = {"load_balancing_policy": AddressOrderPolicy()}
+        async with connected(nodes, settings) as (_, session):
+            second = next(
+                pool
+                for host, pool in session._engine.pools.items()
+                if host.address == nodes[1].address
+            )
+            second.connections[0].set_stream_limit(1)
+            first = session.execute(READ, host=second.host, timeout=None)
+            await nodes[1].wait_until(lambda node: len(node.queries(READ)) == 1)
+            statement = SimpleStatement(READ_OTHER, is_idempotent=True)
+            failure = await exception_of(session.execute(statement, timeout=1.0))
+            assert isinstance(failure, OperationTimedOut)
+            assert failure.errors is not None
+            overloaded, full = failure.errors.items()
+            assert overloaded[0].address == nodes[0].address
+            assert full[0] == nodes[1].endpoint
+            assert full[1].startswith("no connection had room for the request")
+        await exception_of(first)
+
+
+@pytest.mark.parametrize(
+    ("node_count", "names_host", "reason"),
+    [
+        (1, False, " (one was tried, the cluster has no other)"),
+        (2, True, " (one was tried, the call names it)"),
+        (2, False, ""),
+    ],
+)
+async def test_no_host_available_says_if_only_one_host_was_tried(
+    node_count: int, names_host: bool, reason: str
+) -> None:
+    with FakeCluster(node_count) as nodes:
+        for each in nodes.nodes:
+            each.prime(READ, error(ErrorCode.OVERLOADED))
+        async with connected(nodes) as (cluster, session):
+            target = {"host": cluster.metadata.all_hosts()[0]} if names_host else {}
+            failure = await exception_of(session.execute(IDEMPOTENT_READ, **target))
+    assert isinstance(failure, NoHostAvailable)
+    message = f"Unable to complete the operation against any hosts{reason}"
+    assert failure.args[0] == message
+    assert str(failure).startswith(message + ": " + next(iter(failure.errors)) + ": Overloaded")
+
+
+async def test_no_host_available_says_if_the_plan_had_only_one_host(nodes: FakeCluster) -> None:
+    for each in nodes.nodes:
+        each.prime(READ, error(ErrorCode.OVERLOADED))
+    policy = HostFilterPolicy(RoundRobinPolicy(), lambda host: host.address == nodes[0].address)
+    async with connected(nodes, {"load_balancing_policy": policy}) as (_, session):
+        failure = await exception_of(session.execute(IDEMPOTENT_READ))
+    assert "any hosts (one was tried, the query plan has no other): " in str(failure)
 
 
 # -- speculative executions ------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import pytest
 from cassandra import aio
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.column_encryption.policies import AES256ColumnEncryptionPolicy
-from cassandra.errors import DriverException, InvalidRequest, ReadTimeout
+from cassandra.errors import DriverException, InvalidRequest, OperationTimedOut, ReadTimeout
 from cassandra.observability import logger as logger_module
 from cassandra.observability.logger import RequestLogger
 from cassandra.observers import RequestObserver
@@ -163,6 +163,28 @@ def test_errors_are_logged_without_the_server_s_message(
     (record,) = records_of(caplog)
     assert f"code=0x{int(code):04x}" in record.getMessage()
     assert "hunter2" not in record.getMessage() + repr(vars(record))
+
+
+def test_a_request_that_was_not_sent_is_logged_with_the_full_hosts(
+    node: FakeNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    held_answer = hold(rows(ONE_COLUMN, []))
+    node.prime(QUERY, held_answer)
+    with connected(node, RequestLogger(slow=None)) as cluster:
+        session = cluster.connect()
+        (pool,) = session._engine.pools.values()
+        pool.connections[0].set_stream_limit(1)
+        first = session.execute_async(QUERY)
+        held_answer.wait()
+        with pytest.raises(OperationTimedOut):
+            session.execute("SELECT other", timeout=0.05)
+        held_answer.release()
+        first.result()
+    (record,) = records_of(caplog)
+    line = record.getMessage()
+    assert f"{node.address}:{node.port}: no connection had room for the request" in line
+    assert "(connections: 1, in flight: 1 of 1, waiting: 1)" in line
+    assert "attempts: none, it was not sent" in line
 
 
 def test_failed_false_disables_the_log_of_failures(

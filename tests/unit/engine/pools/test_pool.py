@@ -192,6 +192,7 @@ async def test_max_waiting_requests_limits_the_queue(
         (error,) = failure.errors.values()
         assert isinstance(error, NoConnectionsAvailable)
         assert "2 requests wait already, as many as may (max_waiting_requests)" in str(error)
+        assert "are full (connections: 1, in flight: 1 of 1), and" in str(error)
         # The cancelled request must not use up a place in the queue, so the later one gets it.
         waiting[0].cancel()
         later = session.execute(READ_OTHER)
