@@ -21,6 +21,8 @@ from cassandra.cqlengine.usertype import UserType
 from cassandra.testing import LocalCluster
 
 KEYSPACE = "mapper_example"
+# In production, set 3 replicas: with one, requests fail while the node that has the row is down.
+REPLICAS = int(os.environ.get("CASSANDRA_REPLICAS", "1"))
 
 
 class Address(UserType):
@@ -106,7 +108,7 @@ def main() -> None:
     os.environ.setdefault(management.CQLENG_ALLOW_SCHEMA_MANAGEMENT, "1")
     with node(options.contact_points, options.port) as (hosts, port):
         connection.setup(hosts, KEYSPACE, port=port)
-        management.create_keyspace_simple(KEYSPACE, 1)
+        management.create_keyspace_simple(KEYSPACE, REPLICAS)
         for model in (Author, Post, Views):
             management.sync_table(model)
         print(f"{blocking()} posts, blocking")

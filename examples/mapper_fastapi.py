@@ -18,6 +18,8 @@ from cassandra.cqlengine.models import Model
 
 HOSTS = os.environ.get("CASSANDRA_HOSTS", "127.0.0.1").split(",")
 KEYSPACE = os.environ.get("CASSANDRA_KEYSPACE", "fastapi_example")
+# In production, set 3 replicas: with one, requests fail while the node that has the row is down.
+REPLICAS = int(os.environ.get("CASSANDRA_REPLICAS", "1"))
 CONNECTION = "fastapi"
 
 
@@ -44,7 +46,7 @@ async def connected(
 
 async def create_schema(keyspace: str = KEYSPACE) -> None:
     """Create keyspace and table. Run this once, when you deploy the application."""
-    await management.acreate_keyspace_simple(keyspace, 1, connections=[CONNECTION])
+    await management.acreate_keyspace_simple(keyspace, REPLICAS, connections=[CONNECTION])
     await management.async_sync_table(Todo, keyspaces=[keyspace])
 
 

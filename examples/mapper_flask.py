@@ -17,6 +17,8 @@ from cassandra.cqlengine.models import Model
 
 HOSTS = os.environ.get("CASSANDRA_HOSTS", "127.0.0.1").split(",")
 KEYSPACE = os.environ.get("CASSANDRA_KEYSPACE", "flask_example")
+# In production, set 3 replicas: with one, requests fail while the node that has the row is down.
+REPLICAS = int(os.environ.get("CASSANDRA_REPLICAS", "1"))
 
 
 class Todo(Model):
@@ -36,7 +38,7 @@ def create_schema(keyspace: str = KEYSPACE) -> None:
 
     Run this once, when you deploy the application.
     """
-    management.create_keyspace_simple(keyspace, 1)
+    management.create_keyspace_simple(keyspace, REPLICAS)
     management.sync_table(Todo)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -21,9 +22,11 @@ from cassandra.observability.logger import RequestLogger
 from cassandra.observability.opentelemetry import OpenTelemetryObserver
 from cassandra.observability.prometheus import ClusterCollector
 
+# In production, set 3 replicas: with one, requests fail while the node that has the row is down.
+REPLICAS = int(os.environ.get("CASSANDRA_REPLICAS", "1"))
 SCHEMA = (
     "CREATE KEYSPACE IF NOT EXISTS observed WITH replication = "
-    "{'class': 'SimpleStrategy', 'replication_factor': 1}",
+    f"{{'class': 'SimpleStrategy', 'replication_factor': {REPLICAS}}}",
     "CREATE TABLE IF NOT EXISTS observed.orders (customer int, number int, total decimal, "
     "PRIMARY KEY (customer, number))",
 )

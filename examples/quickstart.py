@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import os
 import random
 import sys
 import time
@@ -58,6 +59,8 @@ TOPICS = [
     "wine",
 ]
 KEYSPACE = "turbocql_quickstart"
+# On a cluster of your own with several nodes, set 3 replicas.
+REPLICAS = int(os.environ.get("CASSANDRA_REPLICAS", "1"))
 # CPU microseconds of one insert while 100 are in flight, from docs/benchmarks.rst: first with
 # cassandra-driver, then with this driver.
 PEER = (57.8, 2.68)
@@ -162,7 +165,7 @@ def create_schema(session: Session) -> None:
     """Create the keyspace, the table and its index."""
     session.execute(
         f"CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} "
-        "WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
+        f"WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': {REPLICAS}}}"
     )
     session.set_keyspace(KEYSPACE)
     session.execute(

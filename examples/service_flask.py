@@ -14,9 +14,11 @@ from typing import Any
 from cassandra.cluster import Cluster, Session
 
 HOSTS = os.environ.get("CASSANDRA_HOSTS", "127.0.0.1").split(",")
+# In production, set 3 replicas: with one, requests fail while the node that has the row is down.
+REPLICAS = int(os.environ.get("CASSANDRA_REPLICAS", "1"))
 SCHEMA = (
     "CREATE KEYSPACE IF NOT EXISTS service WITH replication = "
-    "{'class': 'SimpleStrategy', 'replication_factor': 1}",
+    f"{{'class': 'SimpleStrategy', 'replication_factor': {REPLICAS}}}",
     "CREATE TABLE IF NOT EXISTS service.visits (page text PRIMARY KEY, count counter)",
 )
 

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 from cassandra.cluster import Cluster, Session
 
+# In production, set 3 replicas: with one, requests fail while the node that has the row is down.
+REPLICAS = int(os.environ.get("CASSANDRA_REPLICAS", "1"))
 SCHEMA = (
     "CREATE KEYSPACE IF NOT EXISTS series WITH replication = "
-    "{'class': 'SimpleStrategy', 'replication_factor': 1}",
+    f"{{'class': 'SimpleStrategy', 'replication_factor': {REPLICAS}}}",
     "CREATE TABLE IF NOT EXISTS series.readings "
     "(sensor text, day date, at timestamp, value double, PRIMARY KEY ((sensor, day), at))",
 )
