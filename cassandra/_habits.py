@@ -24,6 +24,7 @@ __all__ = [
     "DATE",
     "FUTURE",
     "HOST",
+    "IN_ASYNC",
     "METADATA",
     "MODEL",
     "PREPARED",
@@ -279,6 +280,8 @@ def _same(text: str, names: str) -> dict[str, str]:
     """Return a dict with the advice `text` for each of the names, separated by spaces."""
     return dict.fromkeys(names.split(), text)
 
+
+IN_ASYNC = "this is the blocking class; write `with`, or in coroutines use cassandra.aio"
 
 SESSION: dict[str, str] = {
     **_same(

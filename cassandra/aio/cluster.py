@@ -236,7 +236,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
 
     def _connected_core(self) -> Core:
         if self.is_shutdown:
-            raise ConnectionShutdown("the cluster is shut down")
+            raise ConnectionShutdown("the cluster is shut down: make a new one")
         if self._core is None:
             raise ConnectionException("the cluster is not connected")
         return self._core

@@ -548,7 +548,13 @@ class ClusterBase(
         and must not block.
 
         :param listener: an object with the methods of `cassandra.policies.HostStateListener`.
+        :raises TypeError: if it has none of these methods.
         """
+        if not any(hasattr(listener, name) for name in ("on_up", "on_down", "on_add", "on_remove")):
+            raise TypeError(
+                f"listener must have the methods on_up, on_down, on_add and on_remove, but is "
+                f"{listener!r}: write a subclass of cassandra.policies.HostStateListener"
+            )
         if not any(listener is other for other in self._listeners):
             self._listeners.append(listener)
 

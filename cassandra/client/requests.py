@@ -213,6 +213,11 @@ class RequestMaker:
                 InvalidPagingState.error_code,
                 f"the paging state is empty ({paging_state!r}): None is for the first page",
             )
+        if isinstance(paging_state, str):
+            raise TypeError(
+                f"paging_state is {paging_state[:40]!r} (str); it has to be bytes, as "
+                "result.paging_state is: bytes.fromhex(text) reverses result.paging_state.hex()"
+            )
         return CallOptions(profile, timeout, trace, custom_payload, paging_state, target)
 
     # -- statements --------------------------------------------------------------------------------

@@ -298,7 +298,10 @@ class SessionBase(RequestMaker, ObservedBySession):
             return self.cluster.profile_manager.profiles[name]
         except KeyError:
             names = ", ".join(map(repr, self.cluster.profile_manager.profiles))
-            raise ValueError(f"there is no execution profile {name!r}; there are {names}") from None
+            raise ValueError(
+                f"there is no execution profile {name!r}; there are {names}: write "
+                f"cluster.add_execution_profile({name!r}, ExecutionProfile(...))"
+            ) from None
 
     def execution_profile_clone_update(
         self, ep: ExecutionProfile | str, **kwargs: Any

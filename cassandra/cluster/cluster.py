@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._forks import renew_in_child
-from cassandra._habits import CLUSTER, add_habits
+from cassandra._habits import CLUSTER, IN_ASYNC, add_habits
 from cassandra._imports import at_first_cluster
 from cassandra._threads import new_lock
 from cassandra.client.checks import check_keyspace, no_keyspace
@@ -110,7 +110,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
 
     def _not_connected(self) -> ConnectionException:
         if self.is_shutdown:
-            return ConnectionShutdown("the cluster is shut down")
+            return ConnectionShutdown("the cluster is shut down: make a new one")
         return ConnectionException("the cluster is not connected")
 
     def _resolve(self, endpoints: list[EndPoint]) -> list[EndPoint]:
@@ -539,4 +539,4 @@ atexit.register(_shutdown_all)
 
 Cluster.__module__ = "cassandra.cluster"
 
-add_habits(Cluster, CLUSTER)
+add_habits(Cluster, CLUSTER, operations={"__aenter__": IN_ASYNC})

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 from weakref import ref
 
-from cassandra._habits import SESSION, SESSION_SETTINGS, add_habits
+from cassandra._habits import IN_ASYNC, SESSION, SESSION_SETTINGS, add_habits
 from cassandra._imports import Deferred, at_first_cluster
 from cassandra._threads import get_ident
 from cassandra._unknown_options import unknown_option
@@ -689,5 +689,5 @@ class Session(SessionBase, CompatSession):
 
 Session.__module__ = "cassandra.cluster"
 
-add_habits(Session, SESSION)
+add_habits(Session, SESSION, operations={"__aenter__": IN_ASYNC})
 add_habits(Session, SESSION_SETTINGS, settings=True)

@@ -53,6 +53,20 @@ class RequestPool(Protocol):
     def is_worth_waiting_for(self) -> bool:
         """True if a connection is open, although full, or is being opened."""
 
+    @property
+    def host(self) -> Host:
+        """The host of the connections."""
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait for a free stream."""
+
+    def pick(self) -> Connection | None:
+        """Return the connection with the fewest streams in use; None if all are full."""
+
+    def load(self) -> str:
+        """Return a description of how busy the connections are, for errors."""
+
 
 class QueryFallback(Protocol):
     """Sends requests on the control connection when no pool can:

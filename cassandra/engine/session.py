@@ -175,7 +175,10 @@ class EngineSession(ObservedSession):
                 "the load balancing policy: the nodes are in "
                 f"{', '.join(map(repr, sorted(datacenters)))}"
             )
-        return "no host is up and not ignored by the load balancing policy"
+        hosts = self.core.metadata.all_hosts()
+        ignored = sum(self.distance(host) == HostDistance.IGNORED for host in hosts)
+        counts = f" (hosts: {len(hosts)}, ignored: {ignored})" if ignored else ""
+        return f"no host is up and not ignored by the load balancing policy{counts}"
 
     def adopt_without_use(self, keyspace: str) -> bool:
         """Set the keyspace that was passed to `connect` without sending USE, if there are no pools.
@@ -396,6 +399,12 @@ class EngineSession(ObservedSession):
 
     def why_no_pool(self, host: Host) -> Exception:
         """Return the error that a request records for `host` if the session has no pool to it."""
+        if self.core.metadata.get_host(host.endpoint) is None:
+            return ConnectionException(
+                f"{host} is not in this cluster, or has left it: session.cluster.metadata."
+                "all_hosts() has the hosts",
+                host.endpoint,
+            )
         error = self.pool_error(host)
         return error or ConnectionException(f"no connection to {host} is open", host.endpoint)
 

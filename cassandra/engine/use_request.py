@@ -52,9 +52,11 @@ class UseRequest(Request):
         """Called when the earlier USE statements are done: start the request."""
         super().start()
 
-    def _why_not_sent(self) -> str:
+    def _why_not_sent(self) -> dict[str, str]:
         if self._plan is None and self.session.use_turns.is_waiting(self):
-            return "another USE of this session was not over within the client's time"
+            return {
+                "(no host)": "another USE of this session was not over within the client's time"
+            }
         return super()._why_not_sent()
 
     def _end_turn_with_request(self) -> None:

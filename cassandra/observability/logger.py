@@ -23,9 +23,11 @@ import json
 import logging
 import math
 import random
+import warnings
 from typing import Any, NamedTuple
 
 from cassandra._clocks import monotonic
+from cassandra._habits import stack_level
 from cassandra.consistency import consistency_value_to_name
 from cassandra.observability.texts import code_of, error_text, is_invalid, without_values
 from cassandra.observers import ObservedRequest, RequestObserver
@@ -35,6 +37,8 @@ from cassandra.query.statement import InterpolatedText
 
 __all__ = ["RequestLogger"]
 
+# Few requests take longer than this: a longer time is probably meant in milliseconds.
+_LONG_TIME = 60.0  # seconds
 _MAX_ATTEMPTS = 10  # maximum number of attempts in a line: the last ones
 _MAX_STATEMENTS = 3  # maximum number of statements of a batch in a line
 _MAX_ERROR_LENGTH = 500  # maximum number of characters of an error message
@@ -159,6 +163,7 @@ class RequestLogger(RequestObserver):
         # first request.
         if name == "slow" and value is not None:
             _check_number(name, value, None)
+            _warn_of_long_time(value)  # type: ignore[arg-type]  # it is a number
         elif name == "sample":
             _check_number(name, value, 1.0)
         elif name in ("longest_text", "longest_value", "most_values", "repeat_interval"):
@@ -374,6 +379,16 @@ def _check_number(name: str, value: object, maximum: float | None) -> None:
     if not value >= 0 or (maximum is not None and value > maximum):
         limit = "not be negative" if maximum is None else f"be from 0 to {maximum:g}"
         raise ValueError(f"{name} must {limit}, but is {value!r}")
+
+
+def _warn_of_long_time(slow: float) -> None:
+    if _LONG_TIME <= slow < math.inf:
+        warnings.warn(
+            f"slow={slow} is in seconds, so that hardly any request is slow: write "
+            f"slow={slow / 1000:g} for {slow:g} milliseconds",
+            RuntimeWarning,
+            stacklevel=stack_level(),
+        )
 
 
 def _shorten(text: str, max_length: int) -> str:

@@ -7,6 +7,8 @@ import random
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from cassandra._habits import warn_of_milliseconds
+
 if TYPE_CHECKING:
     from cassandra.policies.balancing import Engine
 
@@ -43,6 +45,7 @@ class ConstantReconnectionPolicy(ReconnectionPolicy):
         if delay < 0:
             raise ValueError(f"delay must not be negative, but is {delay}")
         _check_attempts(max_attempts)
+        warn_of_milliseconds("delay", delay)
         self.delay = delay
         self.max_attempts = max_attempts
 
@@ -86,6 +89,7 @@ class ExponentialReconnectionPolicy(ReconnectionPolicy):
                 f"max_delay ({max_delay}) must not be less than base_delay ({base_delay})"
             )
         _check_attempts(max_attempts)
+        warn_of_milliseconds("max_delay", max_delay)
         self.base_delay = base_delay
         self.max_delay = max_delay
         self.max_attempts = max_attempts

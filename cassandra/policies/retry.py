@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
+from cassandra._habits import warn_of_milliseconds
 from cassandra._patterns import pattern
 from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import WriteType
@@ -261,6 +262,7 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         check_number("max_num_retries", max_num_retries, "a number of retries")
         check_number("min_interval", min_interval)
         check_number("max_interval", max_interval)
+        warn_of_milliseconds("max_interval", max_interval)
         self.max_num_retries = max_num_retries
         self.min_interval = min_interval
         self.max_interval = max_interval

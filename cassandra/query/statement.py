@@ -351,7 +351,8 @@ def bind_params(
     # A str is a sequence too: "abc" would silently become three parameters.
     if isinstance(params, (str, bytes)):
         raise TypeError(
-            f"parameters are a sequence or a mapping, not {type(params).__name__}: {params!r}"
+            f"parameters are a sequence or a mapping, not {type(params).__name__}: {params!r}; "
+            "a single one is written (value,)"
         )
     values: Any
     if isinstance(params, Mapping):
@@ -359,7 +360,8 @@ def bind_params(
         description = f"names {', '.join(map(repr, values))}"
     elif not isinstance(params, Iterable):
         raise TypeError(
-            f"parameters are a sequence or a mapping, not {type(params).__name__}: {params!r}"
+            f"parameters are a sequence or a mapping, not {type(params).__name__}: {params!r}; "
+            "a single one is written (value,)"
         )
     else:
         # Make a tuple of any other iterable: a generator can be read only once.

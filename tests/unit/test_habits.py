@@ -21,17 +21,28 @@ from cassandra.auth import PlainTextAuthProvider
 from cassandra.bulk.options import load_options
 from cassandra.bulk.scan import AsyncScan, Scan
 from cassandra.client.settings.names import instead_of
-from cassandra.cluster import Cluster, ExecutionProfile, ResponseFuture, ResultSet, Session
+from cassandra.cluster import (
+    Cluster,
+    ExecutionProfile,
+    NoHostAvailable,
+    ResponseFuture,
+    ResultSet,
+    Session,
+)
 from cassandra.concurrent import execute_concurrent, execute_concurrent_with_args
+from cassandra.connection import ConnectionShutdown
 from cassandra.cqlengine import columns
 from cassandra.cqlengine.models import Model, ModelDefinitionException
 from cassandra.cqlengine.query import ModelQuerySet
 from cassandra.encoder import Encoder
 from cassandra.metadata import Metadata
 from cassandra.metadata.schema.snapshot import LazyMapping
+from cassandra.observability.logger import RequestLogger
 from cassandra.policies import (
+    ConstantReconnectionPolicy,
     ConstantSpeculativeExecutionPolicy,
     DCAwareRoundRobinPolicy,
+    ExponentialBackoffRetryPolicy,
     ExponentialReconnectionPolicy,
     RackAwareRoundRobinPolicy,
     RetryPolicy,
@@ -404,6 +415,21 @@ MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
         lambda: load_options({"date_format": "DD/MM/YYYY"}),
         "write '%d/%m/%Y'",
     ),
+    "one parameter in a batch": (
+        TypeError,
+        lambda: BatchStatement().add("INSERT", 5),
+        r"not int: 5; a single one is written \(value,\)",
+    ),
+    "text as a parameter in a batch": (
+        TypeError,
+        lambda: BatchStatement().add("INSERT", "abc"),
+        r"not str: 'abc'; a single one is written \(value,\)",
+    ),
+    "a function as a listener": (
+        TypeError,
+        lambda: Cluster().register_listener(print),  # type: ignore[arg-type]
+        "must have the methods on_up, .* but is <.*print>: write a subclass of",
+    ),
     "max_errors=-1": (ValueError, lambda: load_options({"max_errors": -1}), "None is for no limit"),
 }
 
@@ -478,6 +504,74 @@ async def test_a_statement_that_was_not_awaited() -> None:
         result: Any = await session.execute("SELECT key FROM system.local")
         with pytest.raises(TypeError, match=r"write len\(await result\.fetch_all\(\)\)"):
             len(result)
+
+
+def test_an_unknown_profile(session: Session) -> None:
+    """The error says how to add the profile."""
+    with pytest.raises(ValueError, match=r"write cluster\.add_execution_profile\('web', Exec"):
+        session.execute("SELECT 1", execution_profile="web")
+
+
+def test_a_paging_state_as_text(session: Session) -> None:
+    """The error says how to make bytes of it."""
+    text: Any = "00ff"
+    with pytest.raises(TypeError, match=r"is '00ff' \(str\).*bytes\.fromhex\(text\) reverses"):
+        session.execute("SELECT 1", paging_state=text)
+
+
+def test_a_host_of_another_cluster(session: Session) -> None:
+    """The error says where the hosts of the cluster are."""
+    with FakeNode() as node, Cluster([node.address], port=node.port) as other_cluster:
+        other_cluster.connect()
+        (host,) = other_cluster.metadata.all_hosts()
+        with pytest.raises(NoHostAvailable, match="is not in this cluster, or has left it"):
+            session.execute("SELECT 1", host=host)
+
+
+def test_calls_after_shutdown() -> None:
+    """The error says to make another cluster."""
+    with FakeNode() as node:
+        cluster = Cluster([node.address], port=node.port)
+        session = cluster.connect()
+        cluster.shutdown()
+        for call in (lambda: session.prepare("SELECT"), cluster.refresh_nodes, cluster.connect):
+            with pytest.raises(ConnectionShutdown, match="the cluster is shut down: make a new"):
+                call()
+
+
+async def test_async_with_on_blocking_classes(session: Session) -> None:
+    """The error says what to write, and names the asyncio API."""
+    for holder in (session, session.cluster):
+        blocking: Any = holder
+        with pytest.raises(TypeError, match="write `with`, or in coroutines use"):
+            async with blocking:
+                pass
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: ConstantReconnectionPolicy(5000), "write delay=5 for 5000 milliseconds"),
+        (lambda: ExponentialReconnectionPolicy(1000, 60_000), "write max_delay=60 for 60000 mill"),
+        (
+            lambda: ExponentialBackoffRetryPolicy(3, max_interval=10_000),
+            "write max_interval=10 for 10000 milliseconds",
+        ),
+        (lambda: RequestLogger(slow=500), "hardly any request is slow: write slow=0.5 for 500 m"),
+    ],
+)
+def test_times_in_milliseconds_warn(call: Any, text: str) -> None:
+    with pytest.warns(RuntimeWarning, match=text) as caught:
+        call()
+    assert caught[0].filename == __file__
+
+
+def test_usual_times_do_not_warn() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ConstantReconnectionPolicy(3600)
+        ExponentialReconnectionPolicy(1, 600)
+        RequestLogger(slow=float("inf"))
 
 
 def test_swapped_session_and_statement(session: Session) -> None:

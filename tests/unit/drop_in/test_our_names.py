@@ -17,8 +17,8 @@ from tests.unit.drop_in.test_names import NAMES
 
 # Names of the cluster classes of both APIs.
 CLUSTERS = {
-    "add_request_observer", "codecs", "is_shard_aware", "refresh_materialized_view_metadata",
-    "remove_request_observer", "report", "shard_aware_stats",
+    "add_request_observer", "codecs", "is_shard_aware", "profile_manager",
+    "refresh_materialized_view_metadata", "remove_request_observer", "report", "shard_aware_stats",
 }  # fmt: skip
 SESSIONS = {
     "add_request_observer", "batch_size_warn_threshold", "codecs", "count", "default_vector_type",

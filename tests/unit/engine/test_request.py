@@ -559,7 +559,7 @@ async def test_no_host_available_says_if_only_one_host_was_tried(
         for each in nodes.nodes:
             each.prime(READ, error(ErrorCode.OVERLOADED))
         async with connected(nodes) as (cluster, session):
-            target = {"host": cluster.metadata.all_hosts()[0]} if names_host else {}
+            target: Any = {"host": cluster.metadata.all_hosts()[0]} if names_host else {}
             failure = await exception_of(session.execute(IDEMPOTENT_READ, **target))
     assert isinstance(failure, NoHostAvailable)
     message = f"Unable to complete the operation against any hosts{reason}"
