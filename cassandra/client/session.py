@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex
 
 from cassandra._habits import refuse_pickling, stack_level
@@ -58,6 +61,26 @@ __all__ = ["SessionBase"]
 
 # The number of CQL strings with bind markers whose prepared statements a session caches.
 PREPARED_TEXTS = 1000
+
+
+class _Lease:
+    """Is referred to by a session and its copies. When none of them is left, the lease is garbage
+    collected, and the engine's session is closed.
+    """
+
+    __slots__ = ("__weakref__",)
+
+
+def _on_dropped(reference: weakref.ref[EngineSession], process: int) -> None:
+    """Called in any thread when a lease was garbage collected.
+
+    :param process: the process that has opened the session. Its connections and its loop are not
+        those of a forked child.
+    """
+    engine = reference()
+    if engine is not None and not engine.closed and os.getpid() == process:
+        with suppress(RuntimeError):  # the loop is closed
+            engine.loop.call_soon_threadsafe(engine.on_dropped)
 
 
 class SessionBase(RequestMaker, ObservedBySession):
@@ -151,6 +174,12 @@ class SessionBase(RequestMaker, ObservedBySession):
     def __init__(self, cluster: ClusterBase, engine_session: EngineSession) -> None:
         self.cluster = cluster
         self._engine = engine_session
+        self._lease = _Lease()
+        # The reference is weak: otherwise the finalizer would keep closed engines alive.
+        finalizer = weakref.finalize(
+            self._lease, _on_dropped, weakref.ref(engine_session), os.getpid()
+        )
+        finalizer.atexit = False  # the cluster is closed at exit
         self._codecs = engine_session.codecs = CodecRegistry(cluster.codecs)
         # The schema has been read by now, so the names for which codecs were registered can be
         # checked.

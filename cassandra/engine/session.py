@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,9 @@ log = logging.getLogger("cassandra.cluster")
 # When the first pool is ready, `open` (and so connect()) waits at most this long for the other
 # pools, and then returns without them.
 SLOW_POOLS_WAIT = 0.05  # seconds
+# If a session is garbage collected, its connections are closed after this delay. A test or a script
+# often shuts its cluster down meanwhile.
+DROPPED_WAIT = 5.0  # seconds
 
 
 class EngineSession(ObservedSession):
@@ -69,6 +73,7 @@ class EngineSession(ObservedSession):
     """
 
     __slots__ = (
+        "__weakref__",
         "_background",
         "_hosts_at_close",
         "_opening",
@@ -696,6 +701,28 @@ class EngineSession(ObservedSession):
             for host in self._hosts_at_close
         }
         return SessionShutdown(message, errors)
+
+    def on_dropped(self) -> None:
+        """Called on the loop when the application's session and its copies were garbage collected
+        without `shutdown`: close the pools after DROPPED_WAIT, when no request is in flight.
+        """
+        self.loop.call_later(DROPPED_WAIT, self._close_if_idle)
+
+    def _close_if_idle(self) -> None:
+        if self.closed or self.core.closed:
+            return
+        # A request keeps its session alive until it is over. This is for work of the driver itself.
+        if any(pool.in_flight or pool.waiting for pool in (*self.pools.values(), *self.draining)):
+            self.on_dropped()
+            return
+        count = sum(len(pool.open_connections()) for pool in self.pools.values())
+        self.close()
+        warnings.warn(
+            f"a Session was dropped without shutdown(): its {count} connections are closed now. "
+            "One session serves all threads, tasks and requests",
+            ResourceWarning,
+            stacklevel=1,
+        )
 
     def close(self) -> None:
         """Close all pools. Requests in flight fail with `closed_error`."""

@@ -6,12 +6,14 @@ Other tests use several event loops in one process.
 from __future__ import annotations
 
 import asyncio
+import copy
 import gc
 import os
 import threading
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -24,8 +26,9 @@ from cassandra.errors import (
     DriverException,
     NoHostAvailable,
 )
-from cassandra.testing.fake import FakeNode, Opcode, silence
-from tests.waiting import until
+from cassandra.query import SimpleStatement
+from cassandra.testing.fake import FakeNode, Opcode, hold, paged, silence, void
+from tests.waiting import until, until_on_loop
 
 QUERY = "SELECT never"
 
@@ -198,3 +201,102 @@ def test_the_owner_of_a_collected_cluster_may_shut_it_down(
         until(lambda: not node.connections)
     if not is_late:
         assert [warning for warning in warned if warning.category is ResourceWarning] == []
+
+
+# -- sessions without shutdown ---------------------------------------------------------------------
+
+
+@contextmanager
+def warnings_of_dropped() -> Iterator[list[str]]:
+    """Yield a list, which has the messages of resource warnings at the end."""
+    messages: list[str] = []
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        yield messages
+    messages += [str(each.message) for each in warned if each.category is ResourceWarning]
+
+
+@pytest.fixture
+def no_delay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Close dropped sessions in the next turns of the loop."""
+    monkeypatch.setattr("cassandra.engine.session.DROPPED_WAIT", 0.0)
+
+
+@pytest.mark.usefixtures("no_delay")
+def test_a_session_that_is_dropped_is_closed_with_a_warning(node: FakeNode) -> None:
+    node.prime("SELECT p", paged([("k", "int")], [(number,) for number in range(6)]))
+    with Cluster([node.address], port=node.port) as cluster:
+        kept, session = cluster.connect(), cluster.connect()
+        # Each session has a connection, and the cluster the control connection.
+        assert len(node.connections) == 3
+        result = session.execute(SimpleStatement("SELECT p", fetch_size=2))
+        duplicate = copy.copy(session)
+        del session
+        gc.collect()
+        # The result still needs the session for its further pages, and the copy shares it.
+        assert [row.k for row in result] == list(range(6))
+        del result
+        gc.collect()
+        duplicate.execute("SELECT 1")
+        with warnings_of_dropped() as messages:
+            del duplicate
+            gc.collect()
+            node.wait_for(lambda node: len(node.connections) == 2)
+        (message,) = messages
+        assert message.startswith("a Session was dropped without shutdown(): its 1 connections")
+        kept.execute("SELECT 1")
+
+
+@pytest.mark.usefixtures("no_delay")
+def test_a_dropped_session_ends_its_requests_first(node: FakeNode) -> None:
+    held = hold(void())
+    node.prime("SELECT held", held)
+    outcomes: list[Any] = []
+    with Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        session.execute_async("SELECT held", timeout=None).add_callbacks(
+            outcomes.append, outcomes.append
+        )
+        held.wait()
+        with warnings_of_dropped() as messages:
+            del session
+            gc.collect()
+            held.release()
+            # The callbacks refer to the future, which the collector frees.
+            until(lambda: gc.collect() >= 0 and len(node.connections) == 1)
+        assert len(messages) == 1
+    assert outcomes == [None]
+
+
+@pytest.mark.usefixtures("no_delay")
+async def test_a_session_of_asyncio_that_is_dropped_is_closed_with_a_warning(
+    node: FakeNode,
+) -> None:
+    node.prime("SELECT p", paged([("k", "int")], [(number,) for number in range(6)]))
+    async with aio.Cluster([node.address], port=node.port) as cluster:
+        session = await cluster.connect()
+        result = await session.execute(SimpleStatement("SELECT p", fetch_size=2))
+        del session
+        gc.collect()
+        assert [row.k async for row in result] == list(range(6))
+        assert len(node.connections) == 2
+        with warnings_of_dropped() as messages:
+            del result
+            gc.collect()
+            await until_on_loop(lambda: len(node.connections) == 1)
+        assert len(messages) == 1
+
+
+@pytest.mark.usefixtures("no_delay")
+def test_the_shutdown_of_a_cluster_closes_dropped_sessions_without_a_warning(
+    node: FakeNode,
+) -> None:
+    with warnings_of_dropped() as messages:
+        for shuts_session_down in (True, False):
+            cluster, session = connect(node)
+            if shuts_session_down:
+                session.shutdown()
+            cluster.shutdown()
+            del session
+            gc.collect()
+    assert messages == []
