@@ -404,13 +404,13 @@ class EngineSession(ObservedSession):
 
     def why_no_pool(self, host: Host) -> Exception:
         """Return the error that a request records for `host` if the session has no pool to it."""
-        if self.core.metadata.get_host(host.endpoint) is None:
+        error = self.pool_error(host)
+        if error is None and host not in self.core.metadata.all_hosts():
             return ConnectionException(
                 f"{host} is not in this cluster, or has left it: session.cluster.metadata."
                 "all_hosts() has the hosts",
                 host.endpoint,
             )
-        error = self.pool_error(host)
         return error or ConnectionException(f"no connection to {host} is open", host.endpoint)
 
     # -- answers -----------------------------------------------------------------------------------
