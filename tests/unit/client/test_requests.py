@@ -1,0 +1,168 @@
+"""What a session sends for a statement, its parameters and the options of a call."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import InvalidRequest
+from cassandra.cluster import Cluster, ExecutionProfile, Session
+from cassandra.protocol import ProtocolException
+from cassandra.query import BatchStatement, BatchType, SimpleStatement
+from cassandra.testing.fake import FakeNode, Opcode, Request
+
+INSERT = "INSERT INTO t (k) VALUES (?)"
+
+
+@pytest.fixture(params=[4, 5], ids=["v4", "v5"])
+def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
+    with FakeNode(max_version=request.param) as running:
+        running.prime_prepare(INSERT, [("k", "int")], pk_indexes=[0])
+        yield running
+
+
+@pytest.fixture
+def session(node: FakeNode) -> Iterator[Session]:
+    profiles = {"other": ExecutionProfile(consistency_level=8)}
+    with Cluster([node.address], port=node.port, execution_profiles=profiles) as cluster:
+        yield cluster.connect()
+
+
+def sent(node: FakeNode) -> Request:
+    """Return the last request that was sent."""
+    return node.requests[-1]
+
+
+# -- the options of a call -------------------------------------------------------------------------
+
+
+def test_a_number_as_trace_is_probably_a_timeout(node: FakeNode, session: Session) -> None:
+    with pytest.warns(RuntimeWarning, match="write timeout=30 for a timeout"):
+        session.execute("SELECT 1", trace=30)  # type: ignore[call-overload]
+    assert sent(node).traced
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        session.execute("SELECT 1", trace=True)
+        assert sent(node).traced
+        session.execute("SELECT 1", trace=False)
+        assert not sent(node).traced
+
+
+@pytest.mark.parametrize("options", [{"timeout": "5"}, {"host": "127.0.0.1"}, {"shard": "1"}])
+def test_options_of_another_type_are_refused(
+    node: FakeNode, session: Session, options: dict[str, Any]
+) -> None:
+    count = len(node.requests)
+    with pytest.raises(TypeError):
+        session.execute("SELECT 1", **options)
+    assert len(node.requests) == count
+
+
+def test_the_options_of_a_call_are_sent(node: FakeNode, session: Session) -> None:
+    session.execute(
+        "SELECT 1", custom_payload={"a": b"b"}, execution_profile="other", paging_state=b"page"
+    )
+    request = sent(node)
+    assert (request.custom_payload, request.consistency, request.paging_state) == (
+        {"a": b"b"},
+        8,
+        b"page",
+    )
+    with pytest.raises(ValueError, match="there is no execution profile 'nothing'"):
+        session.execute("SELECT 1", execution_profile="nothing")
+
+
+def test_an_empty_paging_state_is_refused(session: Session) -> None:
+    """The server would return the first page again, and so an endless result."""
+    with pytest.raises((InvalidRequest, ProtocolException), match="the paging state is empty"):
+        session.execute("SELECT 1", paging_state=b"")
+
+
+# -- statements and parameters ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("query", [b"SELECT 1", 5, None, ["SELECT 1"]])
+def test_other_objects_are_no_queries(session: Session, query: Any) -> None:
+    with pytest.raises(TypeError, match="a query is a str or a statement, not"):
+        session.execute(query)
+
+
+class Sequence(tuple[Any, ...]):
+    pass
+
+
+@pytest.mark.parametrize("parameters", [(5, "x"), [5, "x"], Sequence((5, "x"))])
+def test_parameters_are_written_into_the_text(
+    node: FakeNode, session: Session, parameters: Any
+) -> None:
+    session.execute("INSERT INTO t (k, v) VALUES (%s, %s)", parameters)
+    assert sent(node).query == "INSERT INTO t (k, v) VALUES (5, 'x')"
+    session.execute("INSERT INTO t (k, v) VALUES (%(k)s, %(v)s)", {"k": 5, "v": "x"})
+    assert sent(node).query == "INSERT INTO t (k, v) VALUES (5, 'x')"
+
+
+@pytest.mark.parametrize("parameters", [5, "ab", b"ab", iter([1, 2]), {1, 2}])
+def test_parameters_that_are_no_sequence_are_refused(session: Session, parameters: Any) -> None:
+    """A string would be a sequence of its characters, and a set has no order."""
+    with pytest.raises(TypeError, match=r"^parameters (must be|are the set)"):
+        session.execute("INSERT INTO t (k, v) VALUES (%s, %s)", parameters)
+
+
+def test_text_with_markers_is_prepared_once(node: FakeNode, session: Session) -> None:
+    """Its settings apply to one execution, because all executions share the statement."""
+    session.execute(SimpleStatement(INSERT, consistency_level=8), (1,))
+    assert (sent(node).opcode, sent(node).values) == (Opcode.EXECUTE, [b"\0\0\0\1"])
+    assert sent(node).consistency == 8
+    session.execute(INSERT, (2,))
+    assert (sent(node).values, sent(node).consistency) == ([b"\0\0\0\2"], 10)
+    assert node.prepared == [INSERT]
+
+
+def test_a_keyspace_is_sent_where_the_protocol_has_it(node: FakeNode, session: Session) -> None:
+    session.execute(SimpleStatement("SELECT 1", keyspace="other"))
+    assert sent(node).keyspace == ("other" if node.max_version >= 5 else None)
+
+
+def test_use_changes_the_keyspace_of_the_session(node: FakeNode, session: Session) -> None:
+    session.execute("USE ks")
+    assert session.keyspace == "ks"
+    session.execute('  use "Ks2"')
+    assert session.keyspace == "Ks2"
+
+
+# -- batches ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("keys", "threshold", "expected"),
+    [
+        (range(10), 100, "it is for 10 partitions"),
+        (range(10), 100_000, None),
+        (range(10), None, None),
+        # Servers do not limit the size of a batch for one partition.
+        ([1] * 10, 100, None),
+    ],
+)
+def test_a_large_batch_of_several_partitions_is_logged(
+    session: Session,
+    caplog: pytest.LogCaptureFixture,
+    keys: Iterable[int],
+    threshold: int | None,
+    expected: str | None,
+) -> None:
+    prepared = session.prepare(INSERT)
+    session.batch_size_warn_threshold = threshold
+    batch = BatchStatement(BatchType.UNLOGGED)
+    for key in keys:
+        batch.add(prepared, (key,))
+    for _ in range(2):
+        session.execute(batch)
+    messages = [record.getMessage() for record in caplog.records]
+    # The same warning does not come with each batch.
+    assert len(messages) == (0 if expected is None else 1)
+    for message in messages:
+        assert "which is more than the 100 of Session.batch_size_warn_threshold" in message
+        assert expected is None or expected in message
