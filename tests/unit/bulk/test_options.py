@@ -58,6 +58,20 @@ def test_unknown_options_are_refused_by_name() -> None:
         load_options({"xyz": 5})
 
 
+@pytest.mark.parametrize("value", [0, -1, True, 1.5, "8", None])
+def test_the_concurrency_is_at_least_1(value: Any) -> None:
+    assert LoadOptions(concurrency=1).concurrency == 1
+    with pytest.raises(ValueError, match="concurrency must be an integer from 1 on, but is"):
+        LoadOptions(concurrency=value)
+
+
+@pytest.mark.parametrize("value", [-1, False, 2.0])
+def test_the_number_of_errors_is_at_least_0(value: Any) -> None:
+    assert [LoadOptions(max_errors=number).max_errors for number in (0, None)] == [0, None]
+    with pytest.raises(ValueError, match=r"max_errors must be .* from 0 on.*None is for no limit"):
+        LoadOptions(max_errors=value)
+
+
 @pytest.mark.parametrize(
     ("formats", "error"),
     [
@@ -67,6 +81,7 @@ def test_unknown_options_are_refused_by_name() -> None:
         ("%", ValueError),
         ([], TypeError),
         (5, TypeError),
+        (["%d/%m/%Y", 5], ValueError),
     ],
 )
 def test_formats_of_dates_are_checked(formats: Any, error: type[Exception]) -> None:

@@ -250,3 +250,26 @@ async def test_a_copy_follows_the_settings_of_the_cluster(cluster_class: Any) ->
         view.row_factory = dict_factory
         cluster.default_retry_policy = policy = FallthroughRetryPolicy()
         assert view._default_profile.retry_policy is policy
+
+
+@both_apis
+async def test_profiles_are_found_by_name_and_copied_with_changes(cluster_class: Any) -> None:
+    """A profile that is passed itself is used as it is. Unknown names are refused."""
+    profile = ExecutionProfile(request_timeout=3.0)
+    async with connected(cluster_class, execution_profiles={"own": profile}) as (_, session, _):
+        assert session.get_execution_profile("own") is profile
+        assert session.get_execution_profile(profile) is profile
+        clone = session.execution_profile_clone_update("own", request_timeout=5.0)
+        assert (clone.request_timeout, profile.request_timeout) == (5.0, 3.0)
+        with pytest.raises(ValueError, match=r"no execution profile 'x'; there are .*'own'"):
+            session.get_execution_profile("x")
+
+
+@both_apis
+async def test_the_capacity_is_the_number_of_streams_of_all_connections(
+    cluster_class: Any,
+) -> None:
+    async with connected(cluster_class) as (_cluster, session, _requests):
+        (pool,) = session.get_pools()
+        capacity = sum(connection.stream_limit for connection in pool.connections)
+        assert session.request_capacity == capacity > 0

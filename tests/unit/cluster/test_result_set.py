@@ -9,6 +9,7 @@ import pytest
 
 from cassandra.cluster import Cluster, ResultSet
 from cassandra.cqltypes import BooleanType, Int32Type
+from cassandra.errors import MultipleRowsFound
 from cassandra.protocol import ResultMessage
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS, RESULT_KIND_VOID
@@ -330,3 +331,17 @@ def test_threads_that_iterate_over_one_result_end_and_miss_no_row(thread_count: 
                 assert values == sorted(set(values))
         # There were 10 results of 200 rows, in pages of 5 rows. Each page was fetched only once.
         assert len(node.queries(statement)) == 10 * 40
+
+
+@pytest.mark.parametrize("pages", [[[], [1]], [[1], []], [[], [], [1], []], [[1]]])
+def test_a_strict_one_looks_for_a_second_row_on_all_pages(pages: list[list[int]]) -> None:
+    """A page may be empty although there are more pages."""
+    first, *further = pages
+    assert ResultSet(FakeFuture(*further), first).one(strict=True) == 1
+    for second in ([2], [2, 3]):
+        with pytest.raises(MultipleRowsFound, match="one row was expected"):
+            ResultSet(FakeFuture(*further, second), first).one(strict=True)
+
+
+def test_a_strict_one_of_no_rows_is_none() -> None:
+    assert ResultSet(FakeFuture([], []), []).one(strict=True) is None
