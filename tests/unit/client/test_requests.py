@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -111,6 +113,23 @@ def test_parameters_that_are_no_sequence_are_refused(session: Session, parameter
         session.execute("INSERT INTO t (k, v) VALUES (%s, %s)", parameters)
 
 
+@dataclass
+class Record:
+    k: int
+
+
+@pytest.mark.parametrize("parameters", ["a", Record(5)])
+def test_only_bind_markers_take_records_and_single_characters(
+    node: FakeNode, session: Session, parameters: Any
+) -> None:
+    """Values of markers are found by the names of columns, which text with %s does not have."""
+    with pytest.raises(TypeError, match=r"^parameters must be a sequence or a mapping"):
+        session.execute("INSERT INTO t (k) VALUES (%s)", parameters)
+    if isinstance(parameters, Record):
+        session.execute(INSERT, parameters)
+        assert sent(node).values == [b"\0\0\0\5"]
+
+
 def test_text_with_markers_is_prepared_once(node: FakeNode, session: Session) -> None:
     """Its settings apply to one execution, because all executions share the statement."""
     session.execute(SimpleStatement(INSERT, consistency_level=8), (1,))
@@ -166,3 +185,22 @@ def test_a_large_batch_of_several_partitions_is_logged(
     for message in messages:
         assert "which is more than the 100 of Session.batch_size_warn_threshold" in message
         assert expected is None or expected in message
+
+
+def test_a_batch_is_large_above_the_threshold(
+    session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    prepared = session.prepare(INSERT)
+    batch = BatchStatement(BatchType.UNLOGGED)
+    for key in range(10):
+        batch.add(prepared, (key,))
+    session.batch_size_warn_threshold = 0
+    session.execute(batch)
+    (size,) = re.findall(r"has (\d+) bytes", caplog.text)
+    # Each session logs its own first warning.
+    for threshold, count in ((int(size), 0), (int(size) - 1, 1)):
+        caplog.clear()
+        other = session.cluster.connect()
+        other.batch_size_warn_threshold = threshold
+        other.execute(batch)
+        assert len(caplog.records) == count
