@@ -16,23 +16,31 @@ Columns have Arrow types in pandas, so that integers with nulls remain integers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from cassandra.bulk.tasks import ScanTask, scan_tasks, worker_session
 from cassandra.errors import DependencyException
 
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    import dask.dataframe
+    import pandas as pd
+    import pyarrow as pa
+
 __all__ = ["read_table", "to_table"]
 
 
-def _dask() -> Any:
+def _dask() -> ModuleType:
     try:
         from dask import dataframe
     except ImportError as error:
         raise DependencyException("this needs Dask: pip install turbocql[dask]") from error
-    return dataframe
+    module: ModuleType = dataframe
+    return module
 
 
-def _as_pandas(table: Any) -> Any:
+def _as_pandas(table: Any) -> pd.DataFrame:
     import pandas
 
     # Use Arrow types, because with pandas' own types a partition with a null would have other types
@@ -57,7 +65,7 @@ def read_table(
     decimals: Literal["text"] | tuple[int, int] = "text",
     varints: Literal["text", "int64"] = "text",
     **options: Any,
-) -> Any:
+) -> dask.dataframe.DataFrame:
     """Return a table as a `dask.dataframe.DataFrame`.
 
     Decimals and varints are strings by default, because Arrow needs a precision and a scale for
@@ -91,7 +99,7 @@ def read_table(
     return dataframe.from_map(_read, tasks, cluster=dict(cluster), numbers=numbers, meta=meta)
 
 
-def _table_of(batches: Sequence[Any]) -> Any:
+def _table_of(batches: Sequence[Any]) -> pa.Table:
     import pyarrow
 
     return pyarrow.Table.from_batches(batches)
@@ -102,7 +110,7 @@ def _read(
     cluster: Mapping[str, Any],
     numbers: Mapping[str, Any],
     columns: Sequence[str] | None = None,
-) -> Any:
+) -> pd.DataFrame:
     """Read a partition. Dask passes the columns that a computation uses."""
     if columns:
         task = task.of_columns(columns)
@@ -143,7 +151,9 @@ def to_table(frame: Any, table: str, cluster: Mapping[str, Any], **options: Any)
     return int(counts.sum().compute())
 
 
-def _load(part: Any, table: str, cluster: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
+def _load(
+    part: Any, table: str, cluster: Mapping[str, Any], options: Mapping[str, Any]
+) -> pd.Series:
     import pandas
 
     written = worker_session(cluster).load(table, part, **options).written if len(part) else 0

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from cassandra.cqltypes.base import _CassandraType
 
 __all__ = [
@@ -87,7 +89,7 @@ def make_deserializers(cqltypes: Sequence[Any]) -> list[Deserializer]:
     return [find_deserializer(cqltype) for cqltype in cqltypes]
 
 
-def obj_array(objs: Sequence[Any]) -> Any:
+def obj_array(objs: Sequence[Any]) -> NDArray[Any]:
     """Return a NumPy array of objects.
 
     :param objs: the elements of the array. An element that is a list remains one element.
@@ -101,7 +103,7 @@ def obj_array(objs: Sequence[Any]) -> Any:
     return array
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> type[GenericDeserializer]:
     # cassandra-driver has a deserializer class for each type. All these names return our only
     # class, which decodes any type.
     if (name.startswith("Des") and name.endswith(("Type", "TypeByteArray"))) or name in (

@@ -16,11 +16,15 @@ from cassandra.client.columnar import (
 )
 
 if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+    from numpy.typing import NDArray
+
     from cassandra import bases
     from cassandra.client.columnar import Form, PlanOf
     from cassandra.client.paging import NextPage
-    from cassandra.protocol.columnar.column_buffers import ColumnPlan
-    from cassandra.protocol.columnar.layouts import ColumnArray
+    from cassandra.protocol.columnar.layouts import ColumnArray, PagePlan
 else:
     from cassandra._impl import bases
 
@@ -50,7 +54,7 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
 
         async def fetch_next_page(self) -> None: ...
 
-    async def to_arrow(self, **options: Any) -> Any:
+    async def to_arrow(self, **options: Any) -> pyarrow.Table:
         """Return the remaining rows as a `pyarrow.Table` with one chunk per page.
 
         :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
@@ -72,7 +76,7 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         pages = self._pages(form.column_plan, form.column_plan_of)
         return (form.each(page) async for page in pages)
 
-    async def to_polars(self, **options: Any) -> Any:
+    async def to_polars(self, **options: Any) -> polars.DataFrame:
         """Return the remaining rows as a `polars.DataFrame`; pyarrow is not needed.
 
         Durations become structs, because polars has no type for them.
@@ -80,9 +84,10 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64":
             see the guide on results.
         """
-        return await self._read(self._polars_form(options))
+        frame: polars.DataFrame = await self._read(self._polars_form(options))
+        return frame
 
-    async def to_pandas(self, **options: Any) -> Any:
+    async def to_pandas(self, **options: Any) -> pandas.DataFrame:
         """Return a `pandas.DataFrame`, like `cassandra.cluster.ResultSet.to_pandas`.
 
         :param options: the options of `to_arrow`, and further keyword arguments of
@@ -90,10 +95,10 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         """
         return await self._read(self._pandas_form(options))
 
-    async def to_numpy(self, **_unknown: NoReturn) -> dict[str, Any]:
+    async def to_numpy(self, **_unknown: NoReturn) -> dict[str, NDArray[Any]]:
         """Return NumPy arrays by column name, like `cassandra.cluster.ResultSet.to_numpy`."""
         check_numpy_options(_unknown)
-        arrays: dict[str, Any] = await self._read(self._numpy_form())
+        arrays: dict[str, NDArray[Any]] = await self._read(self._numpy_form())
         return arrays
 
     async def _read(self, form: Form) -> Any:
@@ -141,7 +146,7 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         self._begun = mode
 
     async def _pages(
-        self, column_plan: ColumnPlan, column_plan_of: PlanOf
+        self, column_plan: PagePlan, column_plan_of: PlanOf
     ) -> AsyncIterator[ColumnArray]:
         """Yield the columns of the current page and of all later pages.
 

@@ -28,6 +28,8 @@ from cassandra.query.row_factories import PseudoNamedTupleRow
 from cassandra.query.tables.rows import is_array
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from cassandra.metadata.schema.tables import TableMetadata
 
 __all__ = [
@@ -311,7 +313,7 @@ def _names_of_table(table: Any) -> list[str] | None:
     return [str(name) for name in table.schema.names]
 
 
-def _select_fields(array: Any, fields: Sequence[str], names: Sequence[str]) -> Any:
+def _select_fields(array: Any, fields: Sequence[str], names: Sequence[str]) -> NDArray[Any]:
     """Return a structured array with only these fields, under new names."""
     import numpy
 

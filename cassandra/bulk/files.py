@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Set
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra.bulk import chunks
 from cassandra.bulk.chunks import Chunk, Part, Position, Reading
@@ -18,6 +18,9 @@ from cassandra.bulk.texts import READING_ERRORS, hiding, json_reader, parsed_jso
 from cassandra.errors import DependencyException
 from cassandra.query.tables.rows import rows_of
 from cassandra.sentinels import UNSET_VALUE
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 __all__ = ["READERS", "fields_of_file"]
 
@@ -145,12 +148,13 @@ def _next_lines(
     return numbered_lines, None
 
 
-def _parquet() -> Any:
+def _parquet() -> ModuleType:
     try:
         from pyarrow import parquet
     except ImportError as error:
         raise DependencyException("Parquet needs pyarrow: pip install turbocql[arrow]") from error
-    return parquet
+    module: ModuleType = parquet
+    return module
 
 
 def _parquet_parts(path: str, reading: Reading) -> Iterator[Part]:

@@ -25,6 +25,8 @@ from cassandra.protocol.handler import ProtocolHandler, encrypting_handler
 
 if TYPE_CHECKING:
     from cassandra.bulk.sessions import Page
+    from cassandra.cqltypes.base import _CassandraType
+    from cassandra.cqltypes.codecs.base import Codec
     from cassandra.protocol import rows
     from cassandra.protocol.column_specs import ResultMetadata
 else:
@@ -119,7 +121,7 @@ class PlainRows:
         return self._row_plan
 
 
-def _faithful(cql_type: Any) -> Any:
+def _faithful(cql_type: type[_CassandraType]) -> type[_CassandraType]:
     """Return `cql_type` with sets replaced by lists, which have the same encoding."""
     if is_encrypted(cql_type):
         return cql_type  # keep its codec, which decrypts
@@ -131,7 +133,7 @@ def _faithful(cql_type: Any) -> Any:
     return with_subtypes(cql_type, subtypes, getattr(cql_type, "mapped_class", None))
 
 
-def plain_codec(cql_type: Any) -> Any:
+def plain_codec(cql_type: type[_CassandraType]) -> Codec:
     """Return a codec that decodes the values of a column to what `PlainRows` returns.
 
     :param cql_type: the type of a bind marker.
@@ -139,7 +141,7 @@ def plain_codec(cql_type: Any) -> Any:
     return _faithful(_with_dicts(cql_type)).codec(vectors="list")
 
 
-def _with_dicts(cql_type: Any) -> Any:
+def _with_dicts(cql_type: type[_CassandraType]) -> type[_CassandraType]:
     """Return `cql_type` with user-defined types whose values are decoded as dicts."""
     if is_encrypted(cql_type) or not cql_type.subtypes:
         return cql_type

@@ -47,6 +47,10 @@ from cassandra.errors import DecodeError
 from cassandra.query.settings import NOT_SET
 
 if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
     from cassandra.bulk.sessions import AsyncSession, Page, Session
     from cassandra.engine.profile import ExecutionProfile
 
@@ -376,7 +380,7 @@ class Batches:
         self._layout: Any = None
         self.schema: Any = None
 
-    def batch(self, result: Page) -> Any:
+    def batch(self, result: Page) -> pyarrow.RecordBatch:
         """Return the current page as a `pyarrow.RecordBatch`.
 
         :param result: the result.
@@ -392,7 +396,7 @@ class Batches:
         self._columnar.check_same(self._layout, plan.layout)
         return self._columnar.arrow_batch(self._pyarrow, self.schema, message.columns(plan))
 
-    def table(self, batches: list[Any]) -> Any:
+    def table(self, batches: list[Any]) -> pyarrow.Table:
         """Return a `pyarrow.Table` of record batches made by this object.
 
         :param batches: the batches.
@@ -470,7 +474,7 @@ class Frames:
         self._columnar.check_same(self._layout, plan.layout)
         self._pages.append(message.columns(plan))
 
-    def frame(self) -> Any:
+    def frame(self) -> pandas.DataFrame:
         """Return a `pandas.DataFrame` of all pages.
 
         :raises ValueError: if there was no page, because the scan has no ranges.
@@ -542,7 +546,7 @@ class Scan(_ScanBase):
         maker = Batches(options)
         return (self._batch(maker, page) for page in self.pages())
 
-    def reader(self, **options: Any) -> Any:
+    def reader(self, **options: Any) -> pyarrow.RecordBatchReader:
         """Return a `pyarrow.RecordBatchReader`, which DuckDB, polars and pandas can read.
 
         :param options: see `cassandra.cluster.ResultSet.to_arrow`.
@@ -566,7 +570,7 @@ class Scan(_ScanBase):
 
         return batch_maker._pyarrow.RecordBatchReader.from_batches(batch_maker.schema, batches())
 
-    def to_arrow(self, **options: Any) -> Any:
+    def to_arrow(self, **options: Any) -> pyarrow.Table:
         """Return the whole table as a `pyarrow.Table`.
 
         :param options: see `cassandra.cluster.ResultSet.to_arrow`.
@@ -575,7 +579,7 @@ class Scan(_ScanBase):
         self._check_collecting("to_arrow")
         return self.reader(**options).read_all()
 
-    def to_pandas(self, **options: Any) -> Any:
+    def to_pandas(self, **options: Any) -> pandas.DataFrame:
         """Return the whole table as a `pandas.DataFrame`.
 
         :param options: see `cassandra.cluster.ResultSet.to_pandas`: ``decimals``, ``varints`` and
@@ -589,16 +593,19 @@ class Scan(_ScanBase):
                 frames.add(page)
         return frames.frame()
 
-    def to_polars(self, **options: Any) -> Any:
+    def to_polars(self, **options: Any) -> polars.DataFrame:
         """Return the whole table as a `polars.DataFrame`.
 
         :param options: see `cassandra.cluster.ResultSet.to_polars`.
         :raises TypeError: if the scan has a checkpoint.
         """
         self._check_collecting("to_polars")
-        polars = columnar_module().polars_module()
+        polars_module = columnar_module().polars_module()
         # Polars has no type for durations with months, days and nanoseconds.
-        return polars.from_arrow(self.to_arrow(**{"durations": "struct", **options}))
+        frame: polars.DataFrame = polars_module.from_arrow(
+            self.to_arrow(**{"durations": "struct", **options})
+        )
+        return frame
 
     def to_numpy(self, **_unknown: NoReturn) -> dict[str, Any]:
         """Return the whole table as a dict of column name to NumPy array.
@@ -691,7 +698,7 @@ class AsyncScan(_ScanBase):
         maker = Batches(options)
         return (self._batch(maker, page) async for page in self.pages())
 
-    async def to_arrow(self, **options: Any) -> Any:
+    async def to_arrow(self, **options: Any) -> pyarrow.Table:
         """Return the whole table as a `pyarrow.Table`.
 
         :param options: see `cassandra.cluster.ResultSet.to_arrow`.
@@ -702,7 +709,7 @@ class AsyncScan(_ScanBase):
         batches = [self._batch(batch_maker, page) async for page in self.pages()]
         return batch_maker.table(batches)
 
-    async def to_pandas(self, **options: Any) -> Any:
+    async def to_pandas(self, **options: Any) -> pandas.DataFrame:
         """Return the whole table as a `pandas.DataFrame`.
 
         :param options: see `cassandra.cluster.ResultSet.to_pandas`: ``decimals``, ``varints`` and
@@ -738,16 +745,19 @@ class AsyncScan(_ScanBase):
                 "pages have to be awaited: write `async for row in session.scan(table)`"
             )
 
-    async def to_polars(self, **options: Any) -> Any:
+    async def to_polars(self, **options: Any) -> polars.DataFrame:
         """Return the whole table as a `polars.DataFrame`.
 
         :param options: see `cassandra.cluster.ResultSet.to_polars`.
         :raises TypeError: if the scan has a checkpoint.
         """
         self._check_collecting("to_polars")
-        polars = columnar_module().polars_module()
+        polars_module = columnar_module().polars_module()
         # Polars has no type for durations with months, days and nanoseconds.
-        return polars.from_arrow(await self.to_arrow(**{"durations": "struct", **options}))
+        frame: polars.DataFrame = polars_module.from_arrow(
+            await self.to_arrow(**{"durations": "struct", **options})
+        )
+        return frame
 
 
 def _check_count_options(options: Mapping[str, Any]) -> None:

@@ -11,15 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 from cassandra._imports import at_first_cluster, import_module
 from cassandra._misspelt import nearest
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 
 if TYPE_CHECKING:
-    from cassandra.protocol.columnar.column_buffers import ColumnPlan
-    from cassandra.protocol.columnar.layouts import ColumnArray
+    import pandas
+    import polars
+    import pyarrow
+    from numpy.typing import NDArray
+
+    from cassandra.protocol.columnar.layouts import ColumnArray, PagePlan
     from cassandra.protocol.messages.results import ResultMessage
 else:
     at_first_cluster(__name__, ResultMessage="cassandra.protocol.messages.results")
@@ -37,7 +41,7 @@ READ = (
 
 # The type of a function that returns the column plan for the metadata of a result. A column plan
 # says how to decode the pages of such a result into column buffers.
-PlanOf = Callable[[Any], Any]
+PlanOf: TypeAlias = "Callable[[Any], PagePlan]"
 
 
 def columnar_module() -> ModuleType:
@@ -116,7 +120,7 @@ def check_pandas_options(pyarrow: Any, options: Iterable[str]) -> None:
 
 def column_plans(
     message: object, options: dict[str, Any], call: str = "to_arrow"
-) -> tuple[Any, PlanOf]:
+) -> tuple[PagePlan, PlanOf]:
     """Return the column plan of the page in `message`, and the function that returns the plans of
     further pages.
 
@@ -131,8 +135,9 @@ def column_plans(
         columnar.ColumnOptions(**options).checked() if options else columnar.DEFAULT_OPTIONS
     )
 
-    def column_plan_of(metadata: object) -> Any:
-        return columnar.column_plan(metadata, column_options)
+    def column_plan_of(metadata: object) -> PagePlan:
+        plan: PagePlan = columnar.column_plan(metadata, column_options)
+        return plan
 
     return column_plan_of(rows_message(message).metadata), column_plan_of
 
@@ -147,7 +152,7 @@ class Form(NamedTuple):
     :param joined: called with an iterable of the converted pages; returns the object.
     """
 
-    column_plan: ColumnPlan
+    column_plan: PagePlan
     column_plan_of: PlanOf
     each: Callable[[ColumnArray], Any]
     joined: Callable[[Iterable[Any]], Any]
@@ -172,7 +177,9 @@ class ColumnForms:
         """
         raise NotImplementedError
 
-    def _column_plans(self, options: dict[str, Any], call: str = "to_arrow") -> tuple[Any, PlanOf]:
+    def _column_plans(
+        self, options: dict[str, Any], call: str = "to_arrow"
+    ) -> tuple[PagePlan, PlanOf]:
         self._check_columns()
         return column_plans(self._message, options, call)
 
@@ -198,7 +205,7 @@ class ColumnForms:
         # polars has no type for intervals, so durations become structs.
         plan, plan_of = self._column_plans({"durations": "struct", **options}, "to_polars")
 
-        def make_frame(pages: Iterable[Any]) -> Any:
+        def make_frame(pages: Iterable[Any]) -> object:
             return columnar.polars_frame(polars, plan.layout, list(pages))
 
         return Form(plan, plan_of, _unchanged_page, make_frame)
@@ -211,7 +218,7 @@ class ColumnForms:
             columnar.check_no_options(options)
             numpy_form = self._numpy_form()
 
-            def make_frame(pages: Iterable[Any]) -> Any:
+            def make_frame(pages: Iterable[Any]) -> object:
                 return columnar.pandas_of_arrays(pandas, numpy_form.joined(pages))
 
             return numpy_form._replace(joined=make_frame)
@@ -224,7 +231,7 @@ class ColumnForms:
         }
         plan, plan_of = self._column_plans(column_options)
 
-        def make_frame_of_arrow(pages: Iterable[Any]) -> Any:
+        def make_frame_of_arrow(pages: Iterable[Any]) -> object:
             return columnar.pandas_of_arrow(pyarrow, plan.layout, pages, options)
 
         return Form(plan, plan_of, _unchanged_page, make_frame_of_arrow)
@@ -238,7 +245,7 @@ class ColumnForms:
         columnar.check_names(message.metadata.names)
         plan = columnar.array_plan(message.metadata)
 
-        def join_pages(pages: Iterable[Any]) -> Any:
+        def join_pages(pages: Iterable[Any]) -> object:
             return columnar.joined_arrays(numpy, plan.layout, list(pages))
 
         return Form(plan, columnar.array_plan, partial(columnar.arrays_of_page, numpy), join_pages)
@@ -269,7 +276,7 @@ class ColumnarResult(ColumnForms):
     _is_list: bool
     response_future: Any
 
-    def to_arrow(self, **options: Any) -> Any:
+    def to_arrow(self, **options: Any) -> pyarrow.Table:
         """Return the remaining rows as a `pyarrow.Table` with one chunk per page.
 
         :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64",
@@ -287,7 +294,7 @@ class ColumnarResult(ColumnForms):
         batches: Iterator[Any] = self._read(self._batches_form(options))
         return batches
 
-    def to_polars(self, **options: Any) -> Any:
+    def to_polars(self, **options: Any) -> polars.DataFrame:
         """Return the remaining rows as a `polars.DataFrame`; pyarrow is not needed.
 
         Durations become structs, because polars has no type for them.
@@ -295,9 +302,10 @@ class ColumnarResult(ColumnForms):
         :param options: ``decimals="text"`` or (precision, scale), ``varints="text"`` or "int64":
             see the guide on results.
         """
-        return self._read(self._polars_form(options))
+        frame: polars.DataFrame = self._read(self._polars_form(options))
+        return frame
 
-    def to_pandas(self, **options: Any) -> Any:
+    def to_pandas(self, **options: Any) -> pandas.DataFrame:
         """Return the remaining rows as a `pandas.DataFrame`.
 
         If pyarrow is installed, it is used, with `options` for its ``Table.to_pandas``
@@ -308,7 +316,7 @@ class ColumnarResult(ColumnForms):
         """
         return self._read(self._pandas_form(options))
 
-    def to_numpy(self, **_unknown: NoReturn) -> dict[str, Any]:
+    def to_numpy(self, **_unknown: NoReturn) -> dict[str, NDArray[Any]]:
         """Return the remaining rows as a dict of column names and NumPy arrays.
 
         Numbers, booleans and times become arrays of their type. Vectors of numbers become an array
@@ -318,7 +326,7 @@ class ColumnarResult(ColumnForms):
         :raises ValueError: if two columns have the same name.
         """
         check_numpy_options(_unknown)
-        arrays: dict[str, Any] = self._read(self._numpy_form())
+        arrays: dict[str, NDArray[Any]] = self._read(self._numpy_form())
         return arrays
 
     def _read(self, form: Form) -> Any:
@@ -342,7 +350,7 @@ class ColumnarResult(ColumnForms):
         if self._iterator is not None or self._is_list:
             raise RuntimeError(READ if isinstance(self._iterator, ReadByColumns) else BEGUN)
 
-    def _pages(self, column_plan: ColumnPlan, column_plan_of: PlanOf) -> Iterator[ColumnArray]:
+    def _pages(self, column_plan: PagePlan, column_plan_of: PlanOf) -> Iterator[ColumnArray]:
         """Yield the columns of each remaining page; the first has the plan `column_plan`."""
         columnar = columnar_module()
         self._check_columns()
@@ -378,5 +386,5 @@ class ReadByColumns:
     def __iter__(self) -> ReadByColumns:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> NoReturn:
         raise RuntimeError(READ)

@@ -6,7 +6,7 @@ values. A user-defined type without a keyspace matches the types with this name 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._misspelt import nearest
 from cassandra.cqltypes.base import CassandraTypeType
@@ -15,6 +15,9 @@ from cassandra.cqltypes.parse import cqltype_to_python, lookup_cqltype
 from cassandra.cqltypes.scalars import SCALARS
 from cassandra.cqltypes.udt import UserType
 from cassandra.util.cql_text import protect_name
+
+if TYPE_CHECKING:
+    from cassandra.cqltypes.base import _CassandraType
 
 __all__ = ["TypePattern", "bare", "column_key", "pattern_of"]
 
@@ -90,7 +93,7 @@ class TypePattern(NamedTuple):
         return f"{name}<{', '.join(parameters)}>" if parameters else name
 
 
-def bare(cql_type: Any) -> Any:
+def bare(cql_type: type[_CassandraType]) -> type[_CassandraType]:
     """Return a type without ``frozen``, and without the reversed order of clustering columns."""
     while issubclass(cql_type, _Wrapper) and cql_type.subtypes:
         cql_type = cql_type.subtypes[0]

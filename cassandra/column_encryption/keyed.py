@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 from cassandra._forks import renewed
 from cassandra._imports import import_module
@@ -18,6 +18,7 @@ from cassandra.policies.encryption import ColumnEncryptionPolicy
 from cassandra.protocol.encrypted import ColDesc, place_of
 
 if TYPE_CHECKING:
+    from cassandra.cqltypes.base import _CassandraType
     from cassandra.query.prepared import PreparedStatement
 
 __all__ = ["ColData", "KeyedPolicy", "SecretKey", "UnknownColumn", "require_cryptography"]
@@ -76,12 +77,13 @@ class KeyedPolicy(ColumnEncryptionPolicy):
         """Return True if the column was added."""
         return coldesc in self._columns
 
-    def column_type(self, coldesc: ColDesc) -> Any:
+    def column_type(self, coldesc: ColDesc) -> type[_CassandraType]:
         """Return the `cassandra.cqltypes` class of the column's values.
 
         :raises KeyError: if the column was not added.
         """
-        return self._data_of(coldesc).type
+        cql_type: type[_CassandraType] = self._data_of(coldesc).type
+        return cql_type
 
     def encode_and_encrypt(self, coldesc: ColDesc, obj: Any) -> bytes:
         """Encrypt a value for a statement that is not prepared, and return the bytes.
@@ -184,7 +186,7 @@ def require_cryptography() -> None:
 # -- types by their names --------------------------------------------------------------------------
 
 
-def _type_named(argument: object, column: ColDesc) -> Any:
+def _type_named(argument: object, column: ColDesc) -> type[_CassandraType]:
     """Return the `cassandra.cqltypes` class for the name of a CQL type.
 
     :param argument: the name, or a class of `cassandra.cqltypes`, which is returned.
@@ -194,7 +196,7 @@ def _type_named(argument: object, column: ColDesc) -> Any:
     if argument is None:
         raise ValueError(f"{place_of(column)}: Type supplied to add_column cannot be None")
     if isinstance(argument, CassandraTypeType):
-        return argument
+        return cast("type[_CassandraType]", argument)
     try:
         if not isinstance(argument, str):
             raise ValueError("it is not a text")
@@ -208,12 +210,12 @@ def _type_named(argument: object, column: ColDesc) -> Any:
     return cql_type
 
 
-def _types_of_nodes(nodes: Sequence[Any]) -> list[Any]:
+def _types_of_nodes(nodes: Sequence[Any]) -> list[type[_CassandraType]]:
     """Return the types for names in the format of `cqltype_to_python`.
 
     There, the parameters of a type follow its name as a list: ``["map", ["text", "int"]]``.
     """
-    types: list[Any] = []
+    types: list[type[_CassandraType]] = []
     index = 0
     while index < len(nodes):
         name, parameters = nodes[index].lower(), None
@@ -225,7 +227,7 @@ def _types_of_nodes(nodes: Sequence[Any]) -> list[Any]:
     return types
 
 
-def _type_of_name(name: str, parameters: list[Any] | None) -> Any:
+def _type_of_name(name: str, parameters: list[Any] | None) -> type[_CassandraType]:
     """Return the type for one name with its parameters."""
     if parameters is None:
         return lookup_cqltype(name)

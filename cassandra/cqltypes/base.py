@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import cassandra._impl as implementations
 from cassandra._bounded import Bounded, text_size
@@ -30,11 +30,13 @@ from cassandra.sentinels import EMPTY, EmptyValue
 if TYPE_CHECKING:
     from cassandra.cqltypes.codecs.base import Codec
 
+_TypeT = TypeVar("_TypeT", bound="_CassandraType")
+
 apache_cassandra_type_prefix = "org.apache.cassandra.db.marshal."
 DEFAULT_PROTOCOL_VERSION = 5
 
-_by_cassname: dict[str, CassandraTypeType] = {}
-_by_cqlname: dict[str, CassandraTypeType] = {}
+_by_cassname: dict[str, type[_CassandraType]] = {}
+_by_cqlname: dict[str, type[_CassandraType]] = {}
 
 # The class attributes that a codec depends on. A change of one makes all cached codecs invalid.
 _PLAN_ATTRIBUTES = frozenset(
@@ -64,7 +66,7 @@ class _CodecCache:
 
     def __init__(self) -> None:
         self.generation = _CodecCache.current
-        self.by_key: dict[tuple[int, str], Any] = {}
+        self.by_key: dict[tuple[int, str], Codec] = {}
 
 
 def trim_if_startswith(s: str, prefix: str) -> str:
@@ -92,11 +94,12 @@ class CassandraTypeType(type):
         # The name of a user-defined type may equal that of one of our classes. If such a class were
         # registered, it would replace ours.
         if not name.startswith("_") and name.isidentifier() and dct.get("_registered", True):
-            _by_cassname[name] = cls
+            cql_type = cast("type[_CassandraType]", cls)
+            _by_cassname[name] = cql_type
             _CodecCache.registered += 1
             if "typename" in dct and not cls.typename.startswith(apache_cassandra_type_prefix):
                 # Several classes have the CQL name timestamp; the first one keeps it.
-                _by_cqlname.setdefault(cls.typename, cls)
+                _by_cqlname.setdefault(cls.typename, cql_type)
         calls.protect(cls)
         return cls
 
@@ -260,7 +263,9 @@ class _CassandraType(metaclass=CassandraTypeType):
     # -- codecs ------------------------------------------------------------------------------------
 
     @classmethod
-    def codec(cls, protocol_version: int = DEFAULT_PROTOCOL_VERSION, vectors: str = "list") -> Any:
+    def codec(
+        cls, protocol_version: int = DEFAULT_PROTOCOL_VERSION, vectors: str = "list"
+    ) -> Codec:
         """Return the codec of this type, compiled or Python as the driver uses. It is cached.
 
         :param protocol_version: passed to the methods of an application's type.
@@ -282,7 +287,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         codecs: ModuleType,
         protocol_version: int = DEFAULT_PROTOCOL_VERSION,
         vectors: str = "list",
-    ) -> Any:
+    ) -> Codec:
         """Make a codec of this type with the functions of `codecs`.
 
         :param codecs: `cassandra.cqltypes.codecs` or its compiled twin.
@@ -291,16 +296,17 @@ class _CassandraType(metaclass=CassandraTypeType):
         """
         if cls._overridden():
             # An application's type: its own methods encode and decode the values.
-            return codecs.from_class(
+            codec: Codec = codecs.from_class(
                 cls,
                 protocol_version,
                 name=cls.cql_parameterized_type(),
                 fixed_size=cls._build(codecs, protocol_version, vectors).fixed_size,
             )
+            return codec
         return cls._build(codecs, protocol_version, vectors)
 
     @classmethod
-    def _native_codec(cls, protocol_version: int, vectors: str) -> Any:
+    def _native_codec(cls, protocol_version: int, vectors: str) -> Codec:
         """Return the codec that `_build` makes, even if the class overrides the methods."""
         cache = cls._valid_cache("_native_codecs")
         key = (protocol_version, vectors)
@@ -340,9 +346,12 @@ class _CassandraType(metaclass=CassandraTypeType):
         return EMPTY if cls.support_empty_values else None
 
     @classmethod
-    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
+    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Codec:
         """Make the type's codec with the functions of `codecs`; it calls no overridden methods."""
-        return getattr(codecs, cls._factory)(cls.typename or cls.cassname, empty=cls._empty())
+        codec: Codec = getattr(codecs, cls._factory)(
+            cls.typename or cls.cassname, empty=cls._empty()
+        )
+        return codec
 
     # -- names and parameters ----------------------------------------------------------------------
 
@@ -362,7 +371,9 @@ class _CassandraType(metaclass=CassandraTypeType):
         return f"{cname}({parameters})"
 
     @classmethod
-    def apply_parameters(cls, subtypes: Sequence[Any], names: Sequence[Any] | None = None) -> Any:
+    def apply_parameters(
+        cls, subtypes: Sequence[Any], names: Sequence[Any] | None = None
+    ) -> type[_CassandraType]:
         """Return the subclass of this type with `subtypes` as parameters.
 
         Calls with equal parameters return the same class.
@@ -422,20 +433,20 @@ _parameterized: Bounded[Any, Any] = Bounded(10_000, 1 << 25)
 
 
 def parameterized(
-    cls: type[_CassandraType],
+    cls: type[_TypeT],
     subtypes: tuple[Any, ...],
     fieldnames: tuple[Any, ...] | None,
     **attributes: Any,
-) -> Any:
+) -> type[_TypeT]:
     """Return the subclass of `cls` with `subtypes` and further class `attributes`; it is cached."""
     key = (cls, subtypes, fieldnames, *attributes.values())
-    subclass = _parameterized.get(key)
+    subclass: type[_TypeT] | None = _parameterized.get(key)
     if subclass is None:
         # `_title` does not become a class attribute. It is the name for the class if the name does
         # not follow from the subtypes.
         name = attributes.pop("_title", None) or cls.cass_parameterized_type_with(subtypes)
         metaclass: type[Any] = type(cls)
-        subclass = metaclass(
+        new_class: type[_TypeT] = metaclass(
             name,
             (cls,),
             {
@@ -449,7 +460,7 @@ def parameterized(
         )
         subclass = _parameterized.keep(
             key,
-            subclass,
+            new_class,
             _CLASS_BYTES + 3 * len(name) + 3 * text_size(fieldnames) + 8 * len(subtypes),
         )
     return subclass

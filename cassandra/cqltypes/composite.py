@@ -59,7 +59,7 @@ class CompositeType(_ParameterizedType):
         return f"'{cls.cass_parameterized_type(full=True)}'"
 
     @classmethod
-    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
+    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Codec:
         """Make the codec; a value is a tuple with the values of its parts."""
         name = cls.cass_parameterized_type()
         part_codecs = [
@@ -94,7 +94,8 @@ class CompositeType(_ParameterizedType):
                     raise
             return tuple(values)
 
-        return codecs.from_functions(name, encode, decode, empty=cls._empty())
+        codec: Codec = codecs.from_functions(name, encode, decode, empty=cls._empty())
+        return codec
 
 
 class DynamicCompositeType(_ParameterizedType):
@@ -127,7 +128,7 @@ class DynamicCompositeType(_ParameterizedType):
         return f"{name}({', '.join(parts)})"
 
     @classmethod
-    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
+    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Codec:
         """Make the codec.
 
         Each part says its type, by an alias or by the name of a class. To encode a value, pass
@@ -187,7 +188,8 @@ class DynamicCompositeType(_ParameterizedType):
                 values.append(body if codec is None else codec.decode_nullable(body))
             return tuple(values)
 
-        return codecs.from_functions(name, encode, decode, empty=cls._empty())
+        coder: Codec = codecs.from_functions(name, encode, decode, empty=cls._empty())
+        return coder
 
 
 class ColumnToCollectionType(_ParameterizedType):
@@ -196,8 +198,9 @@ class ColumnToCollectionType(_ParameterizedType):
     typename = "org.apache.cassandra.db.marshal.ColumnToCollectionType"
 
     @classmethod
-    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
-        return codecs.blob(cls.cassname)
+    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Codec:
+        codec: Codec = codecs.blob(cls.cassname)
+        return codec
 
 
 public(CompositeType, DynamicCompositeType, ColumnToCollectionType)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cassandra.cqltypes.base import _CassandraType, parameterized, public, sub_codec
+
+if TYPE_CHECKING:
+    from cassandra.cqltypes.codecs.base import Codec
 
 
 class _ParameterizedType(_CassandraType):
@@ -21,19 +24,21 @@ class _SimpleParameterizedType(_ParameterizedType):
     num_subtypes = 1
 
     @classmethod
-    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
+    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Codec:
         element = sub_codec(_first_parameter(cls), codecs, protocol_version, vectors)
-        return getattr(codecs, cls._factory)(element, empty=cls._empty())
+        codec: Codec = getattr(codecs, cls._factory)(element, empty=cls._empty())
+        return codec
 
 
-def _first_parameter(cls: type[_CassandraType]) -> Any:
+def _first_parameter(cls: type[_CassandraType]) -> type[_CassandraType]:
     """Return the first parameter of a type.
 
     :raises ValueError: if `cls` is a class without parameters, such as `ListType` itself.
     """
     if not cls.subtypes:
         raise ValueError(f"{cls.cassname} has no parameters yet; see apply_parameters")
-    return cls.subtypes[0]
+    cql_type: type[_CassandraType] = cls.subtypes[0]
+    return cql_type
 
 
 class ListType(_SimpleParameterizedType):
@@ -66,12 +71,13 @@ class MapType(_ParameterizedType):
     num_subtypes = 2
 
     @classmethod
-    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
+    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Codec:
         _first_parameter(cls)  # raises the error for a map without parameters
         key, value = (
             sub_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes
         )
-        return codecs.map_of(key, value, empty=cls._empty())
+        codec: Codec = codecs.map_of(key, value, empty=cls._empty())
+        return codec
 
 
 class TupleType(_ParameterizedType):
@@ -83,9 +89,10 @@ class TupleType(_ParameterizedType):
     typename = "tuple"
 
     @classmethod
-    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
+    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Codec:
         fields = [sub_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes]
-        return codecs.tuple_of(fields, empty=cls._empty())
+        codec: Codec = codecs.tuple_of(fields, empty=cls._empty())
+        return codec
 
     @classmethod
     def cql_parameterized_type(cls) -> str:
@@ -107,7 +114,9 @@ class VectorType(_CassandraType):
     vector_size: ClassVar[int] = 0
 
     @classmethod
-    def apply_parameters(cls, params: Sequence[Any], names: Sequence[Any] | None = None) -> Any:
+    def apply_parameters(
+        cls, params: Sequence[Any], names: Sequence[Any] | None = None
+    ) -> type[_CassandraType]:
         """Return the vector type with an element type and a dimension.
 
         :param params: (element type, dimension); the dimension is an int or a string.
@@ -147,22 +156,25 @@ class VectorType(_CassandraType):
         return f"{cls.typename}<{cls.subtype.cql_parameterized_type()}, {cls.vector_size}>"
 
     @classmethod
-    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
+    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Codec:
         if cls.subtype is None:
             raise ValueError("VectorType has no parameters yet; see apply_parameters")
         element = sub_codec(cls.subtype, codecs, protocol_version, vectors)
-        return codecs.vector_of(element, cls.vector_size, as_=vectors, empty=cls._empty())
+        codec: Codec = codecs.vector_of(element, cls.vector_size, as_=vectors, empty=cls._empty())
+        return codec
 
 
 class _Wrapper(_SimpleParameterizedType):
     """Base of frozen and reversed, whose values are encoded like those of their parameter."""
 
     @classmethod
-    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
+    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Codec:
         return sub_codec(_first_parameter(cls), codecs, protocol_version, vectors)
 
     @classmethod
-    def apply_parameters(cls, subtypes: Sequence[Any], names: Sequence[Any] | None = None) -> Any:
+    def apply_parameters(
+        cls, subtypes: Sequence[Any], names: Sequence[Any] | None = None
+    ) -> type[_CassandraType]:
         """Return the wrapper of one type. It has the same `empty_binary_ok` as that type."""
         subtypes = tuple(subtypes)
         if len(subtypes) != 1:

@@ -20,10 +20,10 @@ class UnrecognizedType(_CassandraType):
 
 # A cache with a limit, because a hostile or broken server may send any number of names.
 _CLASS_BYTES = 2000  # estimated memory of a class
-_unrecognized: Bounded[str, Any] = Bounded(10_000, 1 << 23)
+_unrecognized: Bounded[str, type[UnrecognizedType]] = Bounded(10_000, 1 << 23)
 
 
-def mkUnrecognizedType(casstypename: str) -> Any:
+def mkUnrecognizedType(casstypename: str) -> type[UnrecognizedType]:
     """Return the type for the server's class `casstypename`, which the driver does not know.
 
     :param casstypename: the class name.
@@ -32,13 +32,13 @@ def mkUnrecognizedType(casstypename: str) -> Any:
     if cql_type is None:
         # CQL writes the name of a server class in quotes. The class is not registered, or a look-up
         # of the name would take it for a known type.
-        cql_type = CassandraTypeType(
+        new_type: Any = CassandraTypeType(
             casstypename,
             (UnrecognizedType,),
             {"typename": f"'{casstypename}'", "cassname": casstypename, "_registered": False},
         )
-        cql_type.__module__ = "cassandra.cqltypes"
-        cql_type = _unrecognized.keep(casstypename, cql_type, _CLASS_BYTES + 3 * len(casstypename))
+        new_type.__module__ = "cassandra.cqltypes"
+        cql_type = _unrecognized.keep(casstypename, new_type, _CLASS_BYTES + 3 * len(casstypename))
     return cql_type
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cassandra.cqltypes import coerce
 from cassandra.cqltypes.base import _CassandraType, apache_cassandra_type_prefix, public
@@ -13,6 +13,9 @@ from cassandra.cqltypes.failures import malformed, refuse_type, refuse_value
 from cassandra.sentinels import EMPTY
 from cassandra.util.daterange import OPEN_BOUND, DateRange, DateRangeBound, DateRangePrecision
 from cassandra.util.geometry import LineString, Point, Polygon
+
+if TYPE_CHECKING:
+    from cassandra.cqltypes.codecs.base import Codec
 
 _PREFIX = apache_cassandra_type_prefix
 
@@ -236,15 +239,16 @@ class _PythonType(_CassandraType):
     _encode_and_decode: ClassVar[tuple[Callable[[Any], bytes], Callable[[bytes], Any]]]
 
     @classmethod
-    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
+    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Codec:
         """Make the codec from the two functions of the class."""
         encode, decode = cls._encode_and_decode
-        return codecs.from_functions(
+        codec: Codec = codecs.from_functions(
             cls.cassname,
             lambda value: b"" if value is EMPTY else encode(value),
             decode,
             empty=cls._empty(),
         )
+        return codec
 
 
 class PointType(_PythonType):

@@ -64,7 +64,7 @@ def _missing_types() -> set[type]:
     return _found_types
 
 
-def masked_array(value: object) -> Any:
+def masked_array(value: object) -> MaskedArray[Any, Any] | None:
     """Return `value` if it is a NumPy masked array, else None."""
     module = sys.modules.get("numpy.ma.core")
     array_type = None if module is None else getattr(module, "MaskedArray", None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra._patterns import pattern
 from cassandra.cqltypes.base import (
@@ -24,6 +24,9 @@ from cassandra.cqltypes.containers import FrozenType, VectorType, _Wrapper
 from cassandra.cqltypes.custom import UnrecognizedType, mkUnrecognizedType
 from cassandra.cqltypes.scalars import CounterColumnType
 from cassandra.cqltypes.udt import UserType, with_subtypes
+
+if TYPE_CHECKING:
+    from cassandra.cqltypes.base import _CassandraType
 
 # Schemas are never nested so deep. The parser is recursive, and without this limit a hostile server
 # could exhaust the stack.
@@ -106,7 +109,7 @@ class _Reader:
         return name, parameters
 
 
-def lookup_casstype_simple(casstype: str) -> Any:
+def lookup_casstype_simple(casstype: str) -> type[_CassandraType]:
     """Return the type for the name of a server class without parameters.
 
     For an unknown name, this is a subclass of `UnrecognizedType`.
@@ -120,7 +123,7 @@ def lookup_casstype_simple(casstype: str) -> Any:
     return cql_type
 
 
-def _resolve(node: _Node) -> Any:
+def _resolve(node: _Node) -> type[_CassandraType]:
     """Return the type class for a parsed class name."""
     name, parameters = node
     base = lookup_casstype_simple(name)
@@ -140,7 +143,9 @@ def _resolve(node: _Node) -> Any:
     )
 
 
-def _resolve_udt(base: type[UserType], parameters: list[tuple[str | None, Any]]) -> Any:
+def _resolve_udt(
+    base: type[UserType], parameters: list[tuple[str | None, Any]]
+) -> type[_CassandraType]:
     """Return the type class for the parameters of a UserType.
 
     :param parameters: the keyspace, the name and the fields: (name of the field or None, node).
@@ -157,7 +162,7 @@ def _resolve_udt(base: type[UserType], parameters: list[tuple[str | None, Any]])
     return base.apply_parameters([*keyspace_and_name, *types], names)
 
 
-def parse_casstype_args(typestring: str) -> Any:
+def parse_casstype_args(typestring: str) -> type[_CassandraType]:
     """Return the type for the name of a server class, which may have parameters.
 
     :param typestring: the class name.
@@ -166,7 +171,7 @@ def parse_casstype_args(typestring: str) -> Any:
     return _resolve(_Reader(_split_into_tokens(typestring)).whole())
 
 
-def lookup_casstype(casstype: str | type) -> Any:
+def lookup_casstype(casstype: str | type) -> type[_CassandraType]:
     """Return the type for a class name such as ``org.apache.cassandra.db.marshal.ListType(...)``.
 
     :param casstype: the class name, with or without its package. A class is returned unchanged.
@@ -180,7 +185,7 @@ def lookup_casstype(casstype: str | type) -> Any:
         raise ValueError(f"the type string {casstype!r} cannot be parsed: {error}") from None
 
 
-def lookup_cqltype(name: str) -> Any:
+def lookup_cqltype(name: str) -> type[_CassandraType]:
     """Return the type with the CQL name `name`, for example ``int``.
 
     :param name: the name, without parameters.
@@ -222,7 +227,7 @@ def cql_typename(casstypename: str) -> str:
 _CQL_TOKEN = pattern(r"\s*([<>,]|'[^']*'|\"(?:[^\"]|\"\")*\"|[^<>,\s]+)")
 
 
-def cqltype_to_python(cql_string: str) -> Any:
+def cqltype_to_python(cql_string: str) -> list[Any]:
     """Split a CQL type name into nested lists of names.
 
     For example, ``map<text, list<int>>`` becomes ``['map', ['text', 'list', ['int']]]``.
@@ -322,7 +327,7 @@ public(
 )
 
 
-def _pickled(cls: type[Any]) -> Any:
+def _pickled(cls: type[Any]) -> str | tuple[Any, ...]:
     """Return what `copyreg` needs to pickle a type class: its name, or (function, arguments)."""
     # Ordinary classes are pickled by name. A class that was made at run time, for example one with
     # parameters, is in no module, so pickle what `_unpickled` needs to make it again.
@@ -334,7 +339,7 @@ def _pickled(cls: type[Any]) -> Any:
     )
 
 
-def _unpickled(name: str, mapped_class: Any) -> Any:
+def _unpickled(name: str, mapped_class: Any) -> type[_CassandraType]:
     kind = lookup_casstype(name)
     return kind if mapped_class is None else with_subtypes(kind, kind.subtypes, mapped_class)
 

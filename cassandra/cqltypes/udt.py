@@ -20,6 +20,7 @@ from cassandra.util.cql_text import protect_type_or_function
 
 if TYPE_CHECKING:
     from cassandra.cqltypes.base import _CassandraType
+    from cassandra.cqltypes.codecs.base import Codec
 
 # The estimated memory, for the caches' limits: of a type class with its named tuple, and of a
 # field.
@@ -42,7 +43,7 @@ class UserType(TupleType):
     keyspace: ClassVar[str] = ""
     mapped_class: ClassVar[Any] = None
     tuple_type: ClassVar[Any] = None
-    _cache: ClassVar[Bounded[Any, Any]] = Bounded(10_000, 1 << 25)
+    _cache: ClassVar[Bounded[Any, type[UserType]]] = Bounded(10_000, 1 << 25)
 
     @classmethod
     def make_udt_class(
@@ -52,7 +53,7 @@ class UserType(TupleType):
         field_names: Sequence[str],
         field_types: Sequence[Any],
         mapped_class: Callable[..., object] | None = None,
-    ) -> Any:
+    ) -> type[UserType]:
         """Return the class of the user-defined type `udt_name`.
 
         Calls with the same definition and mapped class return the same class.
@@ -73,7 +74,7 @@ class UserType(TupleType):
         key = (cls, keyspace, udt_name, names, types, mapped_class)
         udt = cls._cache.get(key)
         if udt is None:
-            udt = CassandraTypeType(
+            new_type: Any = CassandraTypeType(
                 str(udt_name),
                 (cls,),
                 {
@@ -94,7 +95,7 @@ class UserType(TupleType):
                 + _FIELD_BYTES * len(names)
                 + 3 * (text_size(names) + len(udt_name) + len(keyspace))
             )
-            udt = cls._cache.keep(key, udt, cost)
+            udt = cls._cache.keep(key, new_type, cost)
         return udt
 
     @classmethod
@@ -107,7 +108,9 @@ class UserType(TupleType):
         cls._cache.discard(lambda key: bool(key[1:3] == (keyspace, udt_name)))
 
     @classmethod
-    def apply_parameters(cls, subtypes: Sequence[Any], names: Sequence[Any] | None = None) -> Any:
+    def apply_parameters(
+        cls, subtypes: Sequence[Any], names: Sequence[Any] | None = None
+    ) -> type[UserType]:
         """Return the class for the parameters in a server's class name.
 
         :param subtypes: the keyspace, the type's name in hex digits, and the types of the fields.
@@ -140,12 +143,13 @@ class UserType(TupleType):
         return f"{cname}({', '.join([cls.keyspace, cls.typename.encode().hex(), *fields])})"
 
     @classmethod
-    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Any:
+    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Codec:
         fields = [sub_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes]
         name = f"{cls.keyspace}.{cls.typename}" if cls.keyspace else cls.typename
-        return codecs.udt(
+        codec: Codec = codecs.udt(
             name, cls.fieldnames or (), fields, _value_factory(cls), empty=cls._empty()
         )
+        return codec
 
 
 def _text(parameter: str | type[_CassandraType]) -> str:
@@ -160,20 +164,23 @@ def _unhex(name: str | type[_CassandraType]) -> str:
 
 
 # A cache of the named tuple classes, so that unpickled values have the same class as decoded ones.
-_value_classes: Bounded[tuple[str, tuple[str, ...]], Any] = Bounded(1024, 1 << 25)
+_value_classes: Bounded[tuple[str, tuple[str, ...]], type[Any]] = Bounded(1024, 1 << 25)
 
 
-def value_of_fields(name: str, names: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+def value_of_fields(name: str, names: tuple[str, ...], values: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return a value of a user-defined type. Unpickling such a value calls this function.
 
     :param name: the name of the type.
     :param names: the names of the type's fields.
     :param values: the values of the fields.
     """
-    return make_named_tuple(name, names)._make(values)
+    tuple_type = make_named_tuple(name, names)
+    assert tuple_type is not None  # a type with duplicate names has plain tuples as values
+    value: tuple[Any, ...] = tuple_type._make(values)
+    return value
 
 
-def make_named_tuple(name: str, names: tuple[str, ...]) -> Any:
+def make_named_tuple(name: str, names: tuple[str, ...]) -> type[Any] | None:
     """Return the named tuple class for the values of a user-defined type.
 
     If the name of a field is not valid in a named tuple, the field is named by its position
@@ -226,7 +233,7 @@ public(UserType)
 
 def with_subtypes(
     cql_type: Any, subtypes: Sequence[Any], mapped_class: Callable[..., object] | None = None
-) -> Any:
+) -> type[_CassandraType]:
     """Return a type like `cql_type` that contains other types.
 
     :param cql_type: a type with parameters.
@@ -241,5 +248,5 @@ def with_subtypes(
     if issubclass(cql_type, VectorType):
         return VectorType.apply_parameters((*subtypes, cql_type.vector_size))
     # A type with parameters is a subclass of its type without them.
-    base: Any = cql_type.__base__
+    base: type[_CassandraType] = cql_type.__base__
     return base.apply_parameters(subtypes, cql_type.fieldnames)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra.protocol.encrypted import ColDesc
 
 if TYPE_CHECKING:
+    from cassandra.cqltypes.base import CassandraType
     from cassandra.query.prepared import PreparedStatement
 
 __all__ = ["ColDesc", "ColumnEncryptionPolicy"]
@@ -59,7 +60,7 @@ class ColumnEncryptionPolicy:
         """
         raise NotImplementedError
 
-    def column_type(self, coldesc: ColDesc) -> Any:
+    def column_type(self, coldesc: ColDesc) -> type[CassandraType]:
         """Return the `cassandra.cqltypes` class of the column's values.
 
         :param coldesc: the `ColDesc` of the column.

@@ -22,7 +22,10 @@ from cassandra.protocol.opcodes import RESULT_KIND_ROWS, ROWS_GLOBAL_TABLES_SPEC
 from cassandra.protocol.primitives import Cursor
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from cassandra.cqltypes.base import CassandraType
+    from cassandra.protocol.columnar.layouts import PagePlan
     from cassandra.protocol.rows import RowPlan
 
 CqlType: TypeAlias = "type[CassandraType]"
@@ -59,7 +62,7 @@ class ColumnMetadata(NamedTuple):
 ColumnMetadata.__module__ = "cassandra.protocol"
 
 # A cache that maps the option id of a type without parameters to the type's class.
-_simple_types: dict[int, Any] = {}
+_simple_types: dict[int, CqlType] = {}
 
 
 class TypeReader:
@@ -77,7 +80,7 @@ class TypeReader:
         self._fields = 0
         self.has_user_types = False
 
-    def read(self) -> Any:
+    def read(self) -> CqlType:
         """Read a type and return its `cassandra.cqltypes` class."""
         code = self.cursor.short()
         # Most columns have a type without parameters, which is in the cache after its first use.
@@ -96,7 +99,7 @@ class TypeReader:
         self._depth -= 1
         return cql_type
 
-    def _read_custom(self) -> Any:
+    def _read_custom(self) -> CqlType:
         """Read a type that is given by the name of its server class."""
         name = self.cursor.string()
         try:
@@ -116,7 +119,7 @@ class TypeReader:
             ) from None
         return cql_type
 
-    def _with_registered_classes(self, cql_type: CqlType) -> Any:
+    def _with_registered_classes(self, cql_type: CqlType) -> CqlType:
         """Return `cql_type` with the classes that the application registered for the UDTs in it.
 
         `cql_type` was parsed from the name of a server class, so it does not have them yet.
@@ -130,26 +133,26 @@ class TypeReader:
             return cql_type
         return with_subtypes(cql_type, subtypes)
 
-    def _registered(self, keyspace: str, name: str) -> Any:
+    def _registered(self, keyspace: str, name: str) -> Callable[..., object] | None:
         return self._user_types.get(keyspace, {}).get(name)
 
-    def _read_list(self) -> Any:
+    def _read_list(self) -> CqlType:
         return lookup_casstype("ListType").apply_parameters((self.read(),))
 
-    def _read_set(self) -> Any:
+    def _read_set(self) -> CqlType:
         return lookup_casstype("SetType").apply_parameters((self.read(),))
 
-    def _read_map(self) -> Any:
+    def _read_map(self) -> CqlType:
         key = self.read()
         return lookup_casstype("MapType").apply_parameters((key, self.read()))
 
-    def _read_tuple(self) -> Any:
+    def _read_tuple(self) -> CqlType:
         count = self._read_count()
         return lookup_casstype("TupleType").apply_parameters(
             tuple(self.read() for _ in range(count))
         )
 
-    def _read_udt(self) -> Any:
+    def _read_udt(self) -> CqlType:
         """Read the keyspace, the name and the fields of a user-defined type."""
         cursor = self.cursor
         keyspace = cursor.string()
@@ -181,7 +184,7 @@ class TypeReader:
         return count
 
 
-_COMPOSED: dict[int, Callable[[TypeReader], Any]] = {
+_COMPOSED: dict[int, Callable[[TypeReader], CqlType]] = {
     0x0000: TypeReader._read_custom,
     0x0020: TypeReader._read_list,
     0x0021: TypeReader._read_map,
@@ -219,13 +222,13 @@ class OwnTypeReader(TypeReader):
         super().__init__(cursor, user_types)
         self._codes = codes
 
-    def read(self) -> Any:
+    def read(self) -> CqlType:
         """Read a type and return its class, which is the application's if the mapping has another
         one.
         """
         start = self.cursor.pos
         code = self.cursor.short()
-        registered_type = self._codes.get(code)
+        registered_type: CqlType | None = self._codes.get(code)
         if registered_type is None:
             raise ProtocolError(f"a column has a type of the unknown code 0x{code:04x}")
         # If the application has replaced the class of a type without parameters, use its class as
@@ -240,7 +243,7 @@ class OwnTypeReader(TypeReader):
         return cql_type
 
 
-def type_from(cursor: Cursor, user_types: UserTypes | None, codes: Mapping[int, Any]) -> Any:
+def type_from(cursor: Cursor, user_types: UserTypes | None, codes: Mapping[int, Any]) -> CqlType:
     """Read one type. `codes` maps its option id to the class to use: see `OwnTypeReader`."""
     return OwnTypeReader(cursor, user_types, codes).read()
 
@@ -323,7 +326,7 @@ class ResultMetadata:
         self._row_plan: RowPlan | None = None
         self._variants: dict[str, ResultMetadata] = {}
         self.vectors = "list"
-        self.column_plans: dict[Any, Any] = {}
+        self.column_plans: dict[Hashable, PagePlan] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The classes registered for UDTs are not pickled: the other process registers its own.
@@ -367,7 +370,7 @@ class ResultMetadata:
         return self
 
     @property
-    def columns_key(self) -> Any:
+    def columns_key(self) -> Hashable:
         """A hashable key: metadata with equal keys have the same columns."""
         # Comparing the raw bytes is cheaper than comparing each name and type. But if a column
         # contains a UDT, its type also depends on the classes that are registered.
@@ -380,7 +383,7 @@ class ResultMetadata:
         """The columns from which a `ColumnPlan` is made: see `page_reader`."""
         return self.columns
 
-    def page_reader(self, column_plan: object) -> Any:
+    def page_reader(self, column_plan: PagePlan) -> PagePlan:
         """Return the object that decodes pages into arrays; here it is `column_plan` itself.
 
         Metadata with encrypted columns return a reader that wraps the plan and decrypts.

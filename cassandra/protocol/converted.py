@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cassandra._patterns import pattern
 from cassandra.codecs.converter import from_native, to_native
@@ -31,7 +31,9 @@ from cassandra.protocol.encrypted import SubstituteMetadata, list_of, with_plain
 if TYPE_CHECKING:
     from cassandra.codecs.converter import Converter
     from cassandra.codecs.registry import Converters
-    from cassandra.protocol.column_specs import UserTypes
+    from cassandra.cqltypes.codecs.base import Codec, Data
+    from cassandra.protocol.column_specs import CqlType, UserTypes
+    from cassandra.protocol.columnar.layouts import PagePlan
 
 __all__ = ["SERVER_KEYSPACES", "bound_columns", "converting", "is_converted"]
 
@@ -66,15 +68,15 @@ SERVER_KEYSPACES = frozenset(
 _TYPE_BYTES = 3000  # estimated memory of a cached type, for the cache's limit
 _BUILD_CODEC = vars(_CassandraType)["build_codec"].__func__
 
-_Build = Callable[[ModuleType, int, str], Any]
+_Build: TypeAlias = "Callable[[ModuleType, int, str], Codec]"
 
 
-def is_converted(cql_type: Any) -> bool:
+def is_converted(cql_type: CqlType) -> bool:
     """Return True if the type has a converter, so that its values may be of any Python class."""
     return "native_type" in cql_type.__dict__
 
 
-def _make_subtype(parent: Any, build: _Build | None = None, **attributes: object) -> Any:
+def _make_subtype(parent: CqlType, build: _Build | None = None, **attributes: object) -> CqlType:
     """Return a subclass of the type `parent` with `attributes`.
 
     If `build` is given, it makes the subclass's codecs; otherwise they are made as for `parent`.
@@ -86,12 +88,12 @@ def _make_subtype(parent: Any, build: _Build | None = None, **attributes: object
             codecs: ModuleType,
             protocol_version: int = DEFAULT_PROTOCOL_VERSION,
             vectors: str = "list",
-        ) -> Any:
+        ) -> Codec:
             return build(codecs, protocol_version, vectors)
 
         attributes["build_codec"] = classmethod(build_codec)
     metaclass: type[Any] = type(parent)
-    return metaclass(
+    new_type: CqlType = metaclass(
         parent.__name__,
         (parent,),
         {
@@ -102,31 +104,38 @@ def _make_subtype(parent: Any, build: _Build | None = None, **attributes: object
             **attributes,
         },
     )
+    return new_type
 
 
-def _with_subtypes(plain: Any, subtypes: tuple[Any, ...]) -> Any:
+def _with_subtypes(plain: CqlType, subtypes: tuple[Any, ...]) -> CqlType:
     """Return a subclass of `plain` that contains `subtypes`, for example another element type."""
     if issubclass(plain, VectorType):
         return _make_subtype(plain, subtypes=subtypes, subtype=subtypes[0])
     return _make_subtype(plain, subtypes=subtypes)
 
 
-def _is_opaque(cql_type: Any) -> bool:
+def _is_opaque(cql_type: CqlType) -> bool:
     """Return True if the type's codec is not made from the codecs of its subtypes. Converters of
     the subtypes then do not apply.
     """
-    has_own_codec = cql_type.build_codec.__func__ is not _BUILD_CODEC
+    build_method: Any = cql_type.build_codec
+    has_own_codec = build_method.__func__ is not _BUILD_CODEC
     return has_own_codec or (cql_type._overridden() and not issubclass(cql_type, _Wrapper))
 
 
 # -- coding ----------------------------------------------------------------------------------------
 
 
-def _make_codec(codecs: ModuleType, plain_codec: Any, encode: Any, decode: Any) -> Any:
+def _make_codec(
+    codecs: ModuleType,
+    plain_codec: Codec,
+    encode: Callable[[Any], bytes],
+    decode: Callable[[bytes], Any],
+) -> Codec:
     """Return a codec that calls `encode` and `decode`, and otherwise has the properties of
     `plain_codec`.
     """
-    return codecs.from_functions(
+    codec: Codec = codecs.from_functions(
         plain_codec.cql_name,
         encode,
         decode,
@@ -134,13 +143,14 @@ def _make_codec(codecs: ModuleType, plain_codec: Any, encode: Any, decode: Any) 
         empty_is_value=plain_codec.empty_is_value,
         empty=plain_codec.legacy_empty,
     )
+    return codec
 
 
-def _encode_converted(plain_codec: Any, to_cql: Callable[[Any], Any], value: object) -> bytes:
+def _encode_converted(plain_codec: Codec, to_cql: Callable[[Any], Any], value: object) -> bytes:
     """Convert `value` by the application's function `to_cql`, and encode the result."""
     converted = to_native(to_cql, value, plain_codec.cql_name)
     try:
-        data: bytes = plain_codec.encode(converted)
+        data = plain_codec.encode(converted)
     except Exception as error:
         # The codec's error shows the converted value, so also show the value that was bound.
         locate(error, f"converted from {shown(value)}")
@@ -148,11 +158,11 @@ def _encode_converted(plain_codec: Any, to_cql: Callable[[Any], Any], value: obj
     return data
 
 
-def _converted_type(plain_type: Any, converter: Converter[Any, Any]) -> Any:
+def _converted_type(plain_type: CqlType, converter: Converter[Any, Any]) -> CqlType:
     """Return a subclass of `plain_type` whose codec calls the functions of `converter`."""
     to_cql, from_cql = converter.to_cql, converter.from_cql
 
-    def build(codecs: ModuleType, version: int, vectors: str) -> Any:
+    def build(codecs: ModuleType, version: int, vectors: str) -> Codec:
         plain_codec = plain_type.build_codec(codecs, version, vectors)
         cql_name = plain_codec.cql_name
         encode, decode = plain_codec.encode, plain_codec.decode
@@ -163,7 +173,7 @@ def _converted_type(plain_type: Any, converter: Converter[Any, Any]) -> Any:
 
         if from_cql is not None:
 
-            def decode(data: bytes) -> Any:
+            def decode(data: Data) -> Any:
                 return from_native(from_cql, plain_codec.decode(data), cql_name)
 
         return _make_codec(codecs, plain_codec, encode, decode)
@@ -171,7 +181,9 @@ def _converted_type(plain_type: Any, converter: Converter[Any, Any]) -> Any:
     return _make_subtype(plain_type, build, native_type=plain_type)
 
 
-def _type_for_bound_classes(cql_type: Any, plain_type: Any, converters: Converters) -> Any:
+def _type_for_bound_classes(
+    cql_type: CqlType, plain_type: CqlType, converters: Converters
+) -> CqlType:
     """Return a type for bind markers, to which values of registered Python classes can be bound.
 
     If a converter is registered for a value's class, the value is converted by it and encoded as
@@ -181,15 +193,14 @@ def _type_for_bound_classes(cql_type: Any, plain_type: Any, converters: Converte
     :param plain_type: the same type without any converter.
     """
 
-    def build(codecs: ModuleType, version: int, vectors: str) -> Any:
+    def build(codecs: ModuleType, version: int, vectors: str) -> Codec:
         codec_of_others = cql_type.build_codec(codecs, version, vectors)
         plain_codec = plain_type.build_codec(codecs, version, vectors)
 
         def encode(value: object) -> bytes:
             to_cql = converters.of_class(type(value))
             if to_cql is None:
-                data: bytes = codec_of_others.encode(value)
-                return data
+                return codec_of_others.encode(value)
             return _encode_converted(plain_codec, to_cql, value)
 
         return _make_codec(codecs, plain_codec, encode, codec_of_others.decode)
@@ -222,9 +233,10 @@ class _Types:
             cql_type = cached.keep(key, self._type_of_column(column), _TYPE_BYTES)
         return column if cql_type is column.type else column._replace(type=cql_type)
 
-    def _type_of_column(self, column: ColumnMetadata) -> Any:
+    def _type_of_column(self, column: ColumnMetadata) -> CqlType:
         """Return the converting type of `column`, or its own type if nothing is converted."""
-        keyspace, table, name, cql_type = column
+        keyspace, table, name, _ = column
+        cql_type: CqlType = column.type
         # A converter of the column takes precedence over those of types and classes.
         converter = self._converters.columns.get((keyspace, table, name))
         if converter is not None:
@@ -245,7 +257,7 @@ class _Types:
             return cql_type
         return _replace_decrypted_type(cql_type, self._with_converters)
 
-    def _list_of(self, cql_type: Any, element: Any) -> Any:
+    def _list_of(self, cql_type: CqlType, element: CqlType) -> CqlType:
         """Return the type of the marker of ``column IN ?``; `element` is the column's type."""
         if element is cql_type.subtypes[0]:
             return cql_type
@@ -253,7 +265,7 @@ class _Types:
             return list_of(cql_type, element)
         return _with_subtypes(cql_type, (element,))
 
-    def _with_converters(self, cql_type: Any, is_number_of_vector: bool = False) -> Any:
+    def _with_converters(self, cql_type: CqlType, is_number_of_vector: bool = False) -> CqlType:
         """Return `cql_type` with the converters of types and, for bind markers, of classes."""
         converter = self._converters.of_type(cql_type)
         # For a wrapper such as frozen, the converters of the wrapped type apply.
@@ -268,7 +280,7 @@ class _Types:
             return _type_for_bound_classes(converting_type, cql_type, self._converters)
         return converting_type
 
-    def _with_converted_subtypes(self, cql_type: Any) -> Any:
+    def _with_converted_subtypes(self, cql_type: CqlType) -> CqlType:
         """Return `cql_type` with the converters of the types that it contains."""
         if not cql_type.subtypes or _is_opaque(cql_type):
             return cql_type
@@ -284,7 +296,7 @@ class _Types:
         return _with_subtypes(cql_type, subtypes)
 
 
-def _replace_decrypted_type(cql_type: Any, change: Callable[[Any], Any]) -> Any:
+def _replace_decrypted_type(cql_type: CqlType, change: Callable[[CqlType], CqlType]) -> CqlType:
     """Return `change(cql_type)`.
 
     If the column is encrypted, `change` is applied to the type of the decrypted values instead.
@@ -350,7 +362,7 @@ class ConvertedMetadata(SubstituteMetadata):
         """See `ResultMetadata.page_columns`."""
         return self.source.page_columns
 
-    def page_reader(self, column_plan: object) -> Any:
+    def page_reader(self, column_plan: PagePlan) -> PagePlan:
         """See `ResultMetadata.page_reader`."""
         return self.source.page_reader(column_plan)
 

@@ -13,7 +13,7 @@ import re
 import struct
 from collections.abc import Callable, Collection, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import cassandra._impl as implementations
 from cassandra._patterns import pattern
@@ -25,10 +25,13 @@ from cassandra.errors import DecodeError
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+    from typing import NoReturn
+
     from cassandra.cqltypes.base import _CassandraType
     from cassandra.cqltypes.codecs.base import Codec
     from cassandra.protocol.column_specs import CqlType, UserTypes
-    from cassandra.protocol.columnar.layouts import ColumnArray, Layout
+    from cassandra.protocol.columnar.layouts import ColumnArray, Layout, PagePlan
 
 __all__ = [
     "ColDesc",
@@ -69,7 +72,7 @@ class Encryption(Protocol):
     def contains_column(self, coldesc: ColDesc) -> bool:
         """Return True if the column is encrypted."""
 
-    def column_type(self, coldesc: ColDesc) -> Any:
+    def column_type(self, coldesc: ColDesc) -> CqlType:
         """Return the plain type: the `cassandra.cqltypes` class of the values before encryption."""
 
     def encrypt(self, coldesc: ColDesc, obj_bytes: bytes) -> bytes:
@@ -152,10 +155,10 @@ def _make_decoder(
 
 # -- types -----------------------------------------------------------------------------------------
 
-_Build = Callable[[ModuleType, int, str], Any]
+_Build: TypeAlias = "Callable[[ModuleType, int, str], Codec]"
 
 
-def _make_subtype(parent: type[_CassandraType], build: _Build, **attributes: object) -> Any:
+def _make_subtype(parent: type[_CassandraType], build: _Build, **attributes: object) -> CqlType:
     """Return a subclass of the type `parent` that has `attributes`.
 
     :param build: makes the subclass's codec; called as ``build(codecs, protocol_version,
@@ -167,11 +170,11 @@ def _make_subtype(parent: type[_CassandraType], build: _Build, **attributes: obj
         codecs: ModuleType,
         protocol_version: int = DEFAULT_PROTOCOL_VERSION,
         vectors: str = "list",
-    ) -> Any:
+    ) -> Codec:
         return build(codecs, protocol_version, vectors)
 
     metaclass: type[Any] = type(parent)
-    return metaclass(
+    new_type: CqlType = metaclass(
         parent.__name__,
         (parent,),
         {
@@ -183,6 +186,7 @@ def _make_subtype(parent: type[_CassandraType], build: _Build, **attributes: obj
             **attributes,
         },
     )
+    return new_type
 
 
 def _encrypted_type(
@@ -190,7 +194,7 @@ def _encrypted_type(
     column: ColDesc,
     plain_type: type[_CassandraType],
     server_type: type[_CassandraType],
-) -> Any:
+) -> CqlType:
     """Return the type by which values of an encrypted column are encoded and decoded.
 
     :param plain_type: the type of the values in the application.
@@ -198,22 +202,23 @@ def _encrypted_type(
         returned type raises an error for each value.
     """
 
-    def build(codecs: ModuleType, version: int, vectors: str) -> Any:
+    def build(codecs: ModuleType, version: int, vectors: str) -> Codec:
         plain_codec = plain_type.build_codec(codecs, version, vectors)
         if not issubclass(server_type, BytesType):
             server_name = server_type.cql_parameterized_type()
             reason = f"{place_of(column)} is encrypted, so it has to be a blob on the server"
             return _failing_codec(codecs, server_name, f"{reason}, but it is {server_name}")
-        return codecs.from_functions(
+        codec: Codec = codecs.from_functions(
             plain_codec.cql_name,
             _make_encoder(policy, column, plain_codec),
             _make_decoder(policy, column, plain_codec),
             empty_is_value=True,
         )
+        return codec
 
     # The function `with_plain` calls this if a converter of the application replaces the type of
     # the decrypted values.
-    def replace_plain(other_plain_type: Any) -> Any:
+    def replace_plain(other_plain_type: CqlType) -> CqlType:
         return _encrypted_type(policy, column, other_plain_type, server_type)
 
     return _make_subtype(
@@ -225,35 +230,39 @@ def _encrypted_type(
     )
 
 
-def with_plain(kind: CqlType, plain: CqlType) -> Any:
+def with_plain(kind: CqlType, plain: CqlType) -> CqlType:
     """Return a copy of `kind`, the type of an encrypted column, with another plain type.
 
     :param kind: the type of the encrypted column.
     :param plain: replaces `kind.plain_type`. It must encode values to the same bytes.
     """
-    return kind.__dict__["with_plain"].__func__(plain)
+    new_type: CqlType = kind.__dict__["with_plain"].__func__(plain)
+    return new_type
 
 
-def _failing_codec(codecs: ModuleType, cql_name: str, message: str) -> Any:
+def _failing_codec(codecs: ModuleType, cql_name: str, message: str) -> Codec:
     """Return a codec that raises an error with the message `message` for every value."""
 
     def encode(value: object) -> bytes:
         raise EncodeTypeError(message)
 
-    def decode(data: bytes) -> Any:
+    def decode(data: bytes) -> NoReturn:
         raise DecodeError(message)
 
-    return codecs.from_functions(cql_name, encode, decode, empty_is_value=True)
+    codec: Codec = codecs.from_functions(cql_name, encode, decode, empty_is_value=True)
+    return codec
 
 
-def _guarded_type(policy: Encryption, column: ColDesc, server_type: type[_CassandraType]) -> Any:
+def _guarded_type(
+    policy: Encryption, column: ColDesc, server_type: type[_CassandraType]
+) -> CqlType:
     """Return a type for a bind marker whose column `policy` does not encrypt so far.
 
     An application may add the column to its policy after it prepared the statement. From then on,
     the column's values must not be sent in clear. So the codec asks the policy for each value.
     """
 
-    def build(codecs: ModuleType, version: int, vectors: str) -> Any:
+    def build(codecs: ModuleType, version: int, vectors: str) -> Codec:
         plain_codec = server_type.build_codec(codecs, version, vectors)
 
         def encode(value: object) -> bytes:
@@ -264,10 +273,9 @@ def _guarded_type(policy: Encryption, column: ColDesc, server_type: type[_Cassan
                     policy, column, policy.column_type(column), server_type
                 )
                 codec = encrypted_type.build_codec(codecs, version, vectors)
-            data: bytes = codec.encode(value)
-            return data
+            return codec.encode(value)
 
-        return codecs.from_functions(
+        guarded_codec: Codec = codecs.from_functions(
             plain_codec.cql_name,
             encode,
             plain_codec.decode,
@@ -275,13 +283,14 @@ def _guarded_type(policy: Encryption, column: ColDesc, server_type: type[_Cassan
             empty_is_value=plain_codec.empty_is_value,
             empty=plain_codec.legacy_empty,
         )
+        return guarded_codec
 
     return _make_subtype(server_type, build)
 
 
 def _encrypted_type_of(
     policy: Encryption, column: ColDesc, server_type: type[_CassandraType]
-) -> Any:
+) -> CqlType | None:
     """Return the type of an encrypted column, or None if `policy` does not encrypt the column.
 
     The types are cached on the policy, because each result of an unprepared statement needs them.
@@ -332,14 +341,14 @@ def bound_columns(
     ]
 
 
-def _type_that_refuses_values(column: ColumnMetadata, policy: Encryption) -> Any:
+def _type_that_refuses_values(column: ColumnMetadata, policy: Encryption) -> CqlType:
     """Return a type that raises an error for each value, because no row could be found by it."""
     message = (
         f"{place_of(column[:3])} is a column of the primary key, and {type(policy).__name__} "
         "encrypts the same value to other bytes each time: its row would never be found again"
     )
 
-    def build(codecs: ModuleType, version: int, vectors: str) -> Any:
+    def build(codecs: ModuleType, version: int, vectors: str) -> Codec:
         return _failing_codec(codecs, column.type.cql_parameterized_type(), message)
 
     return _make_subtype(column.type, build)
@@ -367,7 +376,7 @@ def _bound_column(column: ColumnMetadata, policy: Encryption, is_complete: bool)
     )
 
 
-def list_of(server_type: type[_CassandraType], element_type: type[_CassandraType]) -> Any:
+def list_of(server_type: type[_CassandraType], element_type: type[_CassandraType]) -> CqlType:
     """Return the type for the marker of ``column IN ?`` if the column is encrypted.
 
     Each element of the list is encrypted by itself.
@@ -376,9 +385,10 @@ def list_of(server_type: type[_CassandraType], element_type: type[_CassandraType
     :param element_type: the type of the encrypted column.
     """
 
-    def build(codecs: ModuleType, version: int, vectors: str) -> Any:
+    def build(codecs: ModuleType, version: int, vectors: str) -> Codec:
         element_codec = element_type.build_codec(codecs, version, vectors)
-        return codecs.list_of(element_codec)
+        codec: Codec = codecs.list_of(element_codec)
+        return codec
 
     return _make_subtype(server_type, build, subtypes=(element_type,), plain_type=server_type)
 
@@ -413,7 +423,7 @@ class SubstituteMetadata(ResultMetadata):
         raise NotImplementedError
 
     @property
-    def columns_key(self) -> Any:
+    def columns_key(self) -> Hashable:
         """See `ResultMetadata.columns_key`."""
         return tuple((column.name, column.type) for column in self.columns)
 
@@ -470,7 +480,7 @@ class DecryptingMetadata(SubstituteMetadata):
             for column in self.columns
         ]
 
-    def page_reader(self, column_plan: object) -> Any:
+    def page_reader(self, column_plan: PagePlan) -> PagePlan:
         """See `ResultMetadata.page_reader`."""
         return DecryptedPages(column_plan, self.columns)
 
@@ -513,7 +523,7 @@ class DecryptedPages:
 
     layout: Layout
 
-    def __init__(self, column_plan: Any, columns: Sequence[ColumnMetadata]) -> None:
+    def __init__(self, column_plan: PagePlan, columns: Sequence[ColumnMetadata]) -> None:
         self._column_plan = column_plan
         self._columns = tuple(columns)
         self._decrypt = tuple(
@@ -524,8 +534,7 @@ class DecryptedPages:
     def read(self, body: bytes, offset: int, row_count: int) -> ColumnArray:
         """See `ColumnPlan.read`."""
         page = self._decrypted_rows(body, offset, row_count)
-        columns: ColumnArray = self._column_plan.read(page, 0, row_count)
-        return columns
+        return self._column_plan.read(page, 0, row_count)
 
     def _decrypted_rows(self, body: bytes, offset: int, row_count: int) -> bytes:
         """Return a copy of the rows at `offset` in which the encrypted values are decrypted."""

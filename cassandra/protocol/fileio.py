@@ -263,7 +263,7 @@ def write_stringmultimap(f: BinaryIO, strmmap: Mapping[str, Sequence[str]]) -> N
         write_stringlist(f, values)
 
 
-def read_value(f: BinaryIO) -> Any:
+def read_value(f: BinaryIO) -> bytes | None:
     """Read [bytes]; returns None for null.
 
     :param f: a file-like reader.

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from cassandra._imports import import_module
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from cassandra import bases
     from cassandra.cqltypes.base import _CassandraType
 else:
@@ -185,7 +187,7 @@ class OrderedMapSerializedKey(OrderedMap, bases.KeyedMapBase):
     @classmethod
     def _of(
         cls, keys: list[Any], values: list[Any], encode_key: Callable[[Any], bytes] | None
-    ) -> Any:
+    ) -> Self:
         """Create a map that uses two lists of the same length, without copying them."""
         new_map = cls.__new__(cls)
         new_map._keys = keys

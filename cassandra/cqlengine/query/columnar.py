@@ -70,6 +70,6 @@ class ColumnarReads:
         return self.all().values_list(*names), names
 
 
-def _renamed(frame: Any, names: list[str]) -> Any:
+def _renamed(frame: Any, names: list[str]) -> pandas.DataFrame:
     frame.columns = names
     return frame

@@ -19,6 +19,7 @@ from cassandra.cqltypes.failures import malformed
 from cassandra.cqltypes.missing import masked_array
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from typing_extensions import Buffer
 
 _NATIVE_ORDER = "<" if sys.byteorder == "little" else ">"
@@ -229,7 +230,7 @@ def native_swapped(packed: bytes, code: str) -> bytes:
     return swapped.tobytes()
 
 
-def numpy_array(packed: bytes | bytearray, code: str) -> Any:
+def numpy_array(packed: bytes | bytearray, code: str) -> NDArray[Any]:
     """Convert packed big-endian numbers to a writable NumPy array in native byte order.
 
     :raises ImportError: if NumPy is not installed.

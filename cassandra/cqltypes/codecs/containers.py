@@ -46,6 +46,9 @@ from cassandra.util.sortedset import SortedSet
 __all__ = ["list_of", "map_of", "set_of", "tuple_of", "udt", "vector_of"]
 
 if TYPE_CHECKING:
+    from array import array
+
+    from numpy.typing import NDArray
     from typing_extensions import Buffer
 
 _int32_at = struct.Struct(">i").unpack_from
@@ -186,7 +189,7 @@ class ListCodec(Codec):
             raise
         return b"".join(parts)
 
-    def decode(self, data: Data) -> Any:
+    def decode(self, data: Data) -> list[Any] | SortedSet:
         """Return a list or, for the type set, a SortedSet."""
         data = bytes(data)
         name, element = self.cql_name, self._element
@@ -307,7 +310,7 @@ class MapCodec(Codec):
             raise
         return b"".join(parts)
 
-    def decode(self, data: Data) -> Any:
+    def decode(self, data: Data) -> OrderedMapSerializedKey:
         """Return an `OrderedMapSerializedKey`."""
         data = bytes(data)
         name = self.cql_name
@@ -436,7 +439,7 @@ class TupleCodec(Codec):
             )
         return values
 
-    def decode(self, data: Data) -> Any:
+    def decode(self, data: Data) -> tuple[Any, ...]:
         """Return a tuple."""
         return tuple(self._read(data))
 
@@ -537,7 +540,7 @@ class VectorCodec(Codec):
             raise
         return b"".join(parts)
 
-    def decode(self, data: Data) -> Any:
+    def decode(self, data: Data) -> list[Any] | array[Any] | NDArray[Any]:
         """Return a list or, for numbers and if the codec was made so, an array (see `as_`)."""
         element, dimension = self._element, self._dimension
         width = element.fixed_size

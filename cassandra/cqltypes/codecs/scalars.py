@@ -10,7 +10,7 @@ import decimal
 import operator
 from itertools import repeat
 from struct import Struct, error as struct_error, unpack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID, SafeUUID
 
 from cassandra.cqltypes import coerce
@@ -20,6 +20,11 @@ from cassandra.cqltypes.missing import USUAL
 from cassandra.marshal import vints_pack, vints_unpack
 from cassandra.sentinels import EMPTY
 from cassandra.util.temporal import Date, Duration, Time, datetime_or_millis
+
+if TYPE_CHECKING:
+    import datetime
+
+    from cassandra.util.temporal import MillisTimestamp
 
 # The functions that make codecs; `cassandra.cqltypes.codecs` re-exports them.
 __all__ = [
@@ -85,10 +90,11 @@ class _Number(Leaf):
             raise error
         return self._encode_unusual(value)
 
-    def decode(self, data: Data) -> Any:
+    def decode(self, data: Data) -> int | float:
         """Return the number in `data`."""
         try:
-            return self._unpack(data)[0]
+            number: int | float = self._unpack(data)[0]
+            return number
         except struct_error:
             wrong_width(self.cql_name, self.width, len(data))
 
@@ -193,7 +199,7 @@ class Boolean(Leaf):
             return b""
         return b"\x01" if coerce.boolean(value) else b"\x00"
 
-    def decode(self, data: Data) -> Any:
+    def decode(self, data: Data) -> bool:
         """Return False for a zero byte, True for any other."""
         if len(data) != 1:
             wrong_width(self.cql_name, 1, len(data))
@@ -220,7 +226,7 @@ class Text(Leaf):
                 return b""
             return coerce.text_bytes(value, self.cql_name if self._encoding == "ascii" else "text")
 
-    def decode(self, data: Data) -> Any:
+    def decode(self, data: Data) -> str:
         """Return the text in `data`."""
         try:
             return str(data, self._encoding)
@@ -263,7 +269,7 @@ class Blob(Leaf):
             return b""
         return coerce.blob_bytes(value)
 
-    def decode(self, data: Data) -> Any:
+    def decode(self, data: Data) -> bytes:
         """Return the bytes unchanged."""
         return bytes(data)
 
@@ -281,7 +287,7 @@ class Uuid(Leaf):
             return b""
         return coerce.uuid_bytes(value)
 
-    def decode(self, data: Data) -> Any:
+    def decode(self, data: Data) -> UUID:
         """Return the UUID."""
         if len(data) != 16:
             wrong_width(self.cql_name, 16, len(data))
@@ -324,7 +330,7 @@ class Timestamp(Leaf):
             return b""
         return _int64.pack(coerce.timestamp_millis(value))
 
-    def decode(self, data: Data) -> Any:
+    def decode(self, data: Data) -> datetime.datetime | MillisTimestamp:
         """Return a naive UTC datetime, or a `MillisTimestamp` outside the years 1 to 9999."""
         if len(data) != 8:
             wrong_width(self.cql_name, 8, len(data))
@@ -348,7 +354,7 @@ class DateCodec(Leaf):
             return b""
         return _uint32.pack(coerce.date_number(value))
 
-    def decode(self, data: Data) -> Any:
+    def decode(self, data: Data) -> Date:
         """Return a `cassandra.util.Date`."""
         if len(data) != 4:
             wrong_width(self.cql_name, 4, len(data))
@@ -366,7 +372,7 @@ class TimeCodec(Leaf):
             return b""
         return _int64.pack(coerce.time_nanos(value))
 
-    def decode(self, data: Data) -> Any:
+    def decode(self, data: Data) -> Time:
         """Return a `cassandra.util.Time`."""
         if len(data) != 8:
             wrong_width(self.cql_name, 8, len(data))
@@ -387,7 +393,7 @@ class DurationCodec(Leaf):
             return b""
         return vints_pack(coerce.duration_parts(value))
 
-    def decode(self, data: Data) -> Any:
+    def decode(self, data: Data) -> Duration:
         """Return a `cassandra.util.Duration`."""
         try:
             parts = vints_unpack(bytes(data))
@@ -413,7 +419,7 @@ class Inet(Leaf):
             return b""
         return coerce.inet_bytes(value)
 
-    def decode(self, data: Data) -> Any:
+    def decode(self, data: Data) -> str:
         """Return the address as a string."""
         return coerce.inet_text(bytes(data))
 
@@ -429,7 +435,7 @@ class Varint(Leaf):
             return b""
         return coerce.varint_bytes(value)
 
-    def decode(self, data: Data) -> Any:
+    def decode(self, data: Data) -> int:
         """Return the int."""
         if not len(data):
             malformed(self.cql_name, "takes at least 1 byte, got 0")
@@ -448,7 +454,7 @@ class DecimalCodec(Leaf):
         unscaled, scale = coerce.decimal_parts(value)
         return _int32.pack(scale) + coerce.varint_bytes(unscaled)
 
-    def decode(self, data: Data) -> Any:
+    def decode(self, data: Data) -> decimal.Decimal:
         """Return a Decimal with the same scale."""
         if len(data) < 5:
             malformed(self.cql_name, f"takes at least 5 bytes, got {len(data)}")
@@ -468,7 +474,7 @@ class Empty(Leaf):
         """Return b"" for EMPTY. Any other value is an error."""
         return empty_or_refuse(value, EMPTY, "EMPTY, the only value of the type empty")
 
-    def decode(self, data: Data) -> Any:
+    def decode(self, data: Data) -> None:
         """Return None."""
         if len(data):
             malformed(self.cql_name, f"takes 0 bytes, got {len(data)}")

@@ -127,7 +127,7 @@ def _hold(*things: Any) -> int:
     return number
 
 
-def _c_string(text: bytes) -> Any:
+def _c_string(text: bytes) -> ctypes.Array[ctypes.c_char]:
     return ctypes.create_string_buffer(text)
 
 
@@ -352,7 +352,7 @@ _KINDS: dict[Any, tuple[bytes, Any]] = {
 }
 
 
-def _capsule(content: ctypes.Structure) -> Any:
+def _capsule(content: ctypes.Structure) -> object:
     """Return a capsule that owns the struct `content`.
 
     Until the capsule is destroyed, `_held` keeps the struct alive under its address. Addresses are
@@ -364,21 +364,21 @@ def _capsule(content: ctypes.Structure) -> Any:
     return _new_capsule(address, name, _address(destructor))
 
 
-def schema_capsule(layout: Layout) -> Any:
+def schema_capsule(layout: Layout) -> object:
     """Return the Arrow schema of `layout`, an ``arrow_schema`` capsule."""
     schema = _Schema()
     _fill_schema(schema, layout, "")
     return _capsule(schema)
 
 
-def array_capsule(column: ColumnArray) -> Any:
+def array_capsule(column: ColumnArray) -> object:
     """Return `column` as an ``arrow_array`` capsule; the consumer's release frees it."""
     array = _Array()
     _fill_array(array, column)
     return _capsule(array)
 
 
-def stream_capsule(layout: Layout, following: Callable[[], ColumnArray | None]) -> Any:
+def stream_capsule(layout: Layout, following: Callable[[], ColumnArray | None]) -> object:
     """Return an ``arrow_array_stream`` capsule; all columns of the stream have the same `layout`.
 
     :param following: returns the next column, or None at the end of the stream. If it raises an

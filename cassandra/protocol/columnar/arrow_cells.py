@@ -29,6 +29,7 @@ from cassandra.util.temporal import Time
 
 if TYPE_CHECKING:
     import pyarrow
+    from numpy.typing import NDArray
 
 __all__ = ["bounds", "cells", "is_ours", "with_nulls"]
 
@@ -121,7 +122,7 @@ def cells(array: pyarrow.Array, layout: Layout) -> list[Any]:
     return with_nulls(array, [items[start:end] for start, end in itertools.pairwise(ends)])
 
 
-def object_array(values: Sequence[Any]) -> Any:
+def object_array(values: Sequence[Any]) -> NDArray[Any]:
     """Return a one-dimensional NumPy array of objects, even if the values are sequences."""
     import numpy
 

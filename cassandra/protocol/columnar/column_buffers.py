@@ -186,7 +186,7 @@ def _bits(flags: list[bool]) -> bytes:
     return int(digits, 2).to_bytes((len(flags) + 7) // 8, "little")
 
 
-def _native(data: bytes, width: int) -> Any:
+def _native(data: bytes, width: int) -> array[Any]:
     """Return an array of the big-endian integers in `data`, in the machine's byte order."""
     numbers = array(_CODES[width], data)
     if _LITTLE:
@@ -207,7 +207,7 @@ def _join_fixed(cells: Cells, width: int, null_count: int) -> bytes:
     return b"".join(cells)
 
 
-def _sparse(cells: Cells, step: int, width: int) -> Any:
+def _sparse(cells: Cells, step: int, width: int) -> mmap:
     """Return the numbers of `cells` in mapped memory.
 
     The operating system only allocates those pages of this memory that are written to. Nulls are
@@ -449,6 +449,7 @@ def _build_vector(layout: Layout, cells: Cells, null_count: int) -> Built:
         _nulls.charge(null_count * dimension // (8 if holds_numbers else 1), layout.cql_name)
     # For vectors of numbers, swap the bytes of all elements at once.
     if holds_numbers:
+        numbers: mmap | array[Any]
         if null_count and len(cells) * dimension * element_size > _SPARSE_FROM:
             numbers = _sparse(cells, element_size * dimension, element_size)
         else:

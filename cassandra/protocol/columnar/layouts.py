@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 from cassandra.cqltypes.base import CassandraType, _CassandraType
 from cassandra.cqltypes.codecs.big_numbers import check_size
@@ -133,6 +133,17 @@ class ColumnArray(NamedTuple):
     children: tuple[Any, ...]
 
 
+class PagePlan(Protocol):
+    """Decodes pages of rows into columns: a `ColumnPlan`, or the `DecryptedPages` around one."""
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the struct whose children are the columns."""
+
+    def read(self, body: bytes, offset: int, row_count: int) -> ColumnArray:
+        """Decode the `row_count` rows at `offset`: see `ColumnPlan.read`."""
+
+
 _DURATION_PARTS = (
     Layout("part", "int", "i", 4),
     Layout("part", "int", "i", 4),
@@ -150,7 +161,7 @@ def layout_of(cqltype: CqlType, options: ColumnOptions = DEFAULT_OPTIONS) -> Lay
     while issubclass(cqltype, _Wrapper):
         cqltype = cqltype.subtypes[0]
     codec = cqltype.codec()
-    common = {
+    common: dict[str, Any] = {
         "cql_name": codec.cql_name,
         "wire_size": codec.fixed_size,
         "empty_is_value": bool(codec.empty_is_value),

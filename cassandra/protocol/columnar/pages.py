@@ -26,7 +26,12 @@ from cassandra.protocol.columnar.layouts import (
 )
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
     import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from cassandra.protocol.columnar.layouts import PagePlan
 
 
 class _Numeric(NamedTuple):
@@ -71,7 +76,7 @@ def _is_matrix(layout: Layout) -> bool:
 # -- column plans ----------------------------------------------------------------------------------
 
 
-def column_plan(metadata: ResultMetadata, options: ColumnOptions = DEFAULT_OPTIONS) -> Any:
+def column_plan(metadata: ResultMetadata, options: ColumnOptions = DEFAULT_OPTIONS) -> PagePlan:
     """Return the `ColumnPlan` for Arrow. The metadata caches one for each choice of options."""
     return _cached_column_plan(
         metadata,
@@ -80,7 +85,7 @@ def column_plan(metadata: ResultMetadata, options: ColumnOptions = DEFAULT_OPTIO
     )
 
 
-def array_plan(metadata: ResultMetadata, matrices: bool = True, typed: bool = True) -> Any:
+def array_plan(metadata: ResultMetadata, matrices: bool = True, typed: bool = True) -> PagePlan:
     """Return the `ColumnPlan` for NumPy.
 
     Columns of numbers become buffers. All other columns become lists of Python objects.
@@ -109,7 +114,7 @@ _PLAIN_NUMBERS = frozenset("silfg")
 
 def _cached_column_plan(
     metadata: ResultMetadata, key: Hashable, make_layouts: Callable[[], Sequence[Layout]]
-) -> Any:
+) -> PagePlan:
     """Return the plan that is cached in the metadata under `key`; create it if there is none."""
     plans = metadata.column_plans
     plan = plans.get(key)
@@ -194,7 +199,7 @@ class ArrowPages(ArrowSchema):
         return capsules.stream_capsule(self.layout, lambda: next(pages, None))
 
 
-def pyarrow_module(for_what: str) -> Any:
+def pyarrow_module(for_what: str) -> ModuleType:
     """Import pyarrow; raises `DependencyException` if it is not installed."""
     try:
         import pyarrow
@@ -202,15 +207,16 @@ def pyarrow_module(for_what: str) -> Any:
         raise DependencyException(
             f"{for_what} needs pyarrow: pip install turbocql[arrow]", [error]
         ) from None
-    return pyarrow
+    module: ModuleType = pyarrow
+    return module
 
 
-def arrow_schema(pyarrow: ModuleType, layout: Layout) -> Any:
+def arrow_schema(pyarrow: ModuleType, layout: Layout) -> pa.Schema:
     """Return the `pyarrow.Schema` of rows."""
     return pyarrow.schema(ArrowSchema(layout))
 
 
-def arrow_batch(pyarrow: ModuleType, schema: pa.Schema, page: ColumnArray) -> Any:
+def arrow_batch(pyarrow: ModuleType, schema: pa.Schema, page: ColumnArray) -> pa.RecordBatch:
     """Return the page as a `pyarrow.RecordBatch`, without copying the buffers."""
     # If our capsules are not safe, use `arrow_array` instead: see
     # `cassandra.protocol.columnar.arrow_capsules`.
@@ -223,7 +229,7 @@ def arrow_batch(pyarrow: ModuleType, schema: pa.Schema, page: ColumnArray) -> An
     return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def arrow_array(pyarrow: ModuleType, arrow_type: pa.DataType, column: ColumnArray) -> Any:
+def arrow_array(pyarrow: ModuleType, arrow_type: pa.DataType, column: ColumnArray) -> pa.Array:
     """Return `column` as a pyarrow array, which keeps the buffers alive.
 
     :param arrow_type: the pyarrow type of the array.
@@ -254,7 +260,7 @@ def arrow_array(pyarrow: ModuleType, arrow_type: pa.DataType, column: ColumnArra
     )
 
 
-def arrow_table(pyarrow: ModuleType, layout: Layout, pages: Iterable[ColumnArray]) -> Any:
+def arrow_table(pyarrow: ModuleType, layout: Layout, pages: Iterable[ColumnArray]) -> pa.Table:
     """Return the pages as a `pyarrow.Table` with a chunk for each page, without copying."""
     schema = arrow_schema(pyarrow, layout)
     return pyarrow.Table.from_batches(
@@ -265,7 +271,7 @@ def arrow_table(pyarrow: ModuleType, layout: Layout, pages: Iterable[ColumnArray
 # -- polars and pandas -----------------------------------------------------------------------------
 
 
-def polars_module() -> Any:
+def polars_module() -> ModuleType:
     """Import polars; raises `DependencyException` if it is not installed."""
     try:
         import polars
@@ -276,9 +282,10 @@ def polars_module() -> Any:
     return polars
 
 
-def polars_frame(polars: ModuleType, layout: Layout, pages: Sequence[ColumnArray]) -> Any:
+def polars_frame(polars: ModuleType, layout: Layout, pages: Sequence[ColumnArray]) -> pl.DataFrame:
     """Return the pages as a `polars.DataFrame`."""
-    return polars.DataFrame(ArrowPages(layout, pages))
+    frame: pl.DataFrame = polars.DataFrame(ArrowPages(layout, pages))
+    return frame
 
 
 def pandas_module() -> tuple[Any, Any]:
@@ -306,7 +313,7 @@ def check_no_options(options: dict[str, Any]) -> None:
 
 def pandas_of_arrow(
     pyarrow: ModuleType, layout: Layout, pages: Iterable[ColumnArray], options: dict[str, Any]
-) -> Any:
+) -> pd.DataFrame:
     """Return the pages as a `pandas.DataFrame`, converted by pyarrow.
 
     Dates become datetime64, and times become timedelta64. Both hold all CQL values. (pyarrow would
@@ -347,14 +354,14 @@ def pandas_of_arrow(
     return frame
 
 
-def _nullable_integer(arrow_type: pa.DataType) -> Any:
+def _nullable_integer(arrow_type: pa.DataType) -> pd.api.extensions.ExtensionDtype:
     """Return the nullable pandas type for a pyarrow integer, for example Int32 for int32."""
     import pandas
 
     return pandas.api.types.pandas_dtype(f"Int{arrow_type.bit_width}")
 
 
-def pandas_of_arrays(pandas: ModuleType, arrays: dict[str, Any]) -> Any:
+def pandas_of_arrays(pandas: ModuleType, arrays: dict[str, Any]) -> pd.DataFrame:
     """Return a `pandas.DataFrame` made of NumPy arrays; used if pyarrow is not installed.
 
     Nulls become NA in columns of integers and booleans, and NaN, NaT or None in other columns.
@@ -395,7 +402,7 @@ def pandas_of_arrays(pandas: ModuleType, arrays: dict[str, Any]) -> Any:
 # -- NumPy -----------------------------------------------------------------------------------------
 
 
-def numpy_module(for_what: str) -> Any:
+def numpy_module(for_what: str) -> ModuleType:
     """Import NumPy; raises `DependencyException` if it is not installed."""
     try:
         import numpy
@@ -471,7 +478,7 @@ def joined_arrays(
     return joined
 
 
-def _array(numpy: ModuleType, column: ColumnArray) -> Any:
+def _array(numpy: ModuleType, column: ColumnArray) -> NDArray[Any]:
     """Return `column` as a NumPy array; a masked array if it has nulls."""
     layout = column.layout
     if layout.kind == "object":
@@ -497,13 +504,15 @@ def _array(numpy: ModuleType, column: ColumnArray) -> Any:
     if layout.kind == "vector":
         # If a vector is null, mask all its elements.
         nulls = numpy.repeat(nulls[:, None], layout.dimension, axis=1)
-    return numpy.ma.array(values, mask=nulls)
+    array: NDArray[Any] = numpy.ma.array(values, mask=nulls)
+    return array
 
 
-def _flags(numpy: ModuleType, bits: object, count: int) -> Any:
+def _flags(numpy: ModuleType, bits: object, count: int) -> NDArray[Any]:
     """Return the first `count` bits of a bitmap as an array of booleans."""
     packed = numpy.frombuffer(bits, dtype="u1", count=(count + 7) // 8)
-    return numpy.unpackbits(packed, count=count, bitorder="little").view("?")
+    array: NDArray[Any] = numpy.unpackbits(packed, count=count, bitorder="little").view("?")
+    return array
 
 
 __all__ = [

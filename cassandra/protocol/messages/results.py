@@ -43,8 +43,7 @@ from cassandra.protocol.opcodes import (
 from cassandra.protocol.primitives import Cursor
 
 if TYPE_CHECKING:
-    from cassandra.protocol.columnar.column_buffers import ColumnPlan
-    from cassandra.protocol.columnar.layouts import ColumnArray
+    from cassandra.protocol.columnar.layouts import ColumnArray, PagePlan
     from cassandra.protocol.rows import columns_end
 else:
     from cassandra._impl import rows
@@ -227,12 +226,12 @@ class ResultMessage(StreamedResult):
             return make_typed_rows(self.metadata, self._decode_rows("tuples"))
         return row_factory(self.column_names, self._decode_rows("tuples"))
 
-    def columns(self, column_plan: ColumnPlan) -> ColumnArray:
+    def columns(self, column_plan: PagePlan) -> ColumnArray:
         """Decode the page into columns; each call decodes it again.
 
         If an earlier access to the rows failed, this raises the same error.
 
-        :param column_plan: a `ColumnPlan` of this metadata.
+        :param column_plan: a `ColumnPlan` of this metadata, or what replaces it.
         """
         page = self._page
         # If the page is (None, error), an earlier access failed. Reset the traceback, or each

@@ -16,6 +16,8 @@ from cassandra.errors import DependencyException
 from cassandra.query.snapshots import snapshot
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from cassandra.query.tables.shapes import Array, Column, Frame
 
 __all__ = ["TableRows", "rows_of", "snapshot_and_count"]
@@ -207,7 +209,7 @@ def _array_rows(array: Array, columns: Columns) -> Iterable[Any]:
 # -- Arrow -----------------------------------------------------------------------------------------
 
 
-def arrow_table(rows: object) -> Any:
+def arrow_table(rows: object) -> pa.Table | pa.RecordBatch:
     """Return `rows` as a table or record batch of pyarrow.
 
     :raises DependencyException: if pyarrow is not installed.

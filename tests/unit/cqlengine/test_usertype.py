@@ -9,7 +9,7 @@ import pytest
 
 from cassandra.cqlengine import ValidationError, columns as c, connection
 from cassandra.cqlengine.usertype import UserType, UserTypeDefinitionException
-from cassandra.cqltypes.udt import make_named_tuple
+from cassandra.cqltypes.udt import make_named_tuple, value_of_fields
 
 
 class Address(UserType):
@@ -55,6 +55,7 @@ def test_fields_whose_db_names_are_not_identifiers_are_read_from_rows() -> None:
     # The values of a row are in the order of the type in the database, which may differ from that
     # of the class.
     row_type = make_named_tuple("parcel", ("class", "street", "Zip Code"))
+    assert row_type is not None
     parcel = Parcel.from_value(row_type("k", "s", "z"))
     assert parcel == Parcel(street="s", zip_code="z", category="k")
     assert parcel.to_database() == {"street": "s", "Zip Code": "z", "class": "k"}
@@ -169,7 +170,7 @@ def test_items_are_set_and_read_by_the_names_of_fields_only() -> None:
         {"street": "a", "no": 1},
         ("a", 1),
         SimpleNamespace(street="a", number=1),
-        make_named_tuple("address", ("no", "street"))(1, "a"),
+        value_of_fields("address", ("no", "street"), (1, "a")),
     ],
 )
 def test_instances_are_made_from_values_with_the_fields(value: Any) -> None:

@@ -145,6 +145,7 @@ def test_values_survive_pickling_with_their_class() -> None:
 )
 def test_the_class_of_values_has_a_valid_name(name: str, title: str) -> None:
     named = make_named_tuple(name, ("a",))
+    assert named is not None
     assert named.__name__ == title
     assert make_named_tuple(name, ("a",)) is named
 
@@ -152,11 +153,13 @@ def test_the_class_of_values_has_a_valid_name(name: str, title: str) -> None:
 def test_types_with_other_contents_are_like_the_original() -> None:
     address = t.UserType.make_udt_class("ks", "address", ["no"], [INT])
     changed = with_subtypes(address, [TEXT], Mapped)
+    assert issubclass(changed, t.UserType)
     assert (changed.keyspace, changed.typename, changed.fieldnames) == ("ks", "address", ("no",))
     assert (changed.subtypes, changed.mapped_class) == ((TEXT,), Mapped)
     assert with_subtypes(list_of(INT), [TEXT]).cql_parameterized_type() == "list<text>"
     assert with_subtypes(map_of(INT, INT), [TEXT, INT]).cql_parameterized_type() == "map<text, int>"
     vector = with_subtypes(vector_of(INT, 3), [t.FloatType])
+    assert issubclass(vector, t.VectorType)
     assert (vector.subtype, vector.vector_size) == (t.FloatType, 3)
 
 

@@ -278,9 +278,10 @@ def test_converted_metadata_shows_the_server_s_types(registry: CodecRegistry) ->
     metadata = ResultMetadata([column("UTF8Type")], b"raw", True, b"id")
     registry.register_type("text", COLOR)
     result = converting(metadata, registry.converters)
+    plan: Any = object()
     assert result.types == [UTF8Type]
     assert list(result.page_columns) == list(metadata.columns)
-    assert result.page_reader("plan") == "plan"
+    assert result.page_reader(plan) is plan
     assert result.columns_key != metadata.columns_key
     assert result.for_user_types(None) is result
     row_plan = result.row_plan
