@@ -15,14 +15,17 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra._threads import simulation
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = ["monotonic", "wall_time_ns"]
 
 
-def _running_loop() -> Any:
+def _running_loop() -> asyncio.AbstractEventLoop | None:
     """Return the event loop that runs in the calling thread, or None."""
     # Do not import asyncio, which takes long. If nobody has imported it, no loop is running.
     events: Any = sys.modules.get("asyncio.events")

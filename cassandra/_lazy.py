@@ -121,7 +121,7 @@ class LazyAttribute:
         object.__delattr__(instance, self._name)
 
 
-def lazy_base(name: str, home: str, attributes: str) -> Any:
+def lazy_base(name: str, home: str, attributes: str) -> type[Any]:
     """Return a base class that gets its attributes from the class `name` in another module.
 
     :param name: the name of the class, here and in the other module.

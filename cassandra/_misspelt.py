@@ -105,7 +105,7 @@ def is_of_driver(kind: type) -> bool:
     return kind.__module__.partition(".")[0] == "cassandra"
 
 
-def class_attribute(cls: type, name: str) -> Any:
+def class_attribute(cls: type, name: str) -> object:
     """Return a class attribute without binding it, such as a descriptor, or None if there is none.
 
     :param cls: the class.

@@ -54,7 +54,7 @@ class Secret(Generic[T]):
     def __deepcopy__(self, memo: object) -> Secret[T]:
         return self
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         # Pickling is allowed, because applications send auth providers to other processes.
         return type(self), (self._reveal(),)
 

@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from cassandra._forks import renew_in_child
 
 if TYPE_CHECKING:
+    import asyncio
     import uuid
 
 __all__ = [
@@ -119,7 +120,7 @@ class Simulation(Protocol):
     def new_thread(self, target: Callable[[], None], name: str) -> Any:
         """Implement the module's function of this name."""
 
-    def new_event_loop(self) -> Any:
+    def new_event_loop(self) -> asyncio.AbstractEventLoop:
         """Return a new event loop in the same virtual time."""
 
     def sleep(self, seconds: float) -> None:

@@ -360,11 +360,12 @@ class GSSAPIAuthenticator(BaseDSEAuthenticator):
         return Token.of(self.sasl.process() if begins else self.sasl.process(challenge))
 
 
-def _sasl_client() -> Any:
+def _sasl_client() -> type[Any]:
     """Return the class `SASLClient` of the package pure-sasl."""
     try:
         # Import it only here: the package is optional, because only SASL authentication needs it.
-        return import_module("puresasl.client").SASLClient
+        client_class: type[Any] = import_module("puresasl.client").SASLClient
+        return client_class
     except ImportError as error:
         raise ImportError(
             "SASL authentication needs the package 'pure-sasl': pip install turbocql[sasl]; "

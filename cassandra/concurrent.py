@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future
 from functools import partial
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, Protocol, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, Protocol, TypeVar, overload
 
 from cassandra._imports import at_first_cluster
 from cassandra._lazy import lazy_names
@@ -43,6 +43,8 @@ __all__ = [
     "execute_concurrent_async",
     "execute_concurrent_with_args",
 ]
+
+_Number = TypeVar("_Number")
 
 
 log = logging.getLogger("cassandra.concurrent")
@@ -81,7 +83,7 @@ class ExecutionResult(NamedTuple):
     result_or_exc: Any
 
 
-def _checked_concurrency(concurrency: object) -> Any:
+def _checked_concurrency(concurrency: _Number) -> _Number:
     """Return `concurrency` if it is a number; raise TypeError otherwise.
 
     A string is refused, too, which may come from a command line or an environment variable.
@@ -309,7 +311,7 @@ def _execute_options(
     return options
 
 
-def _watched_submit(session: ConcurrentSession) -> Any:
+def _watched_submit(session: ConcurrentSession) -> Callable[..., Any] | None:
     """Return the session's `_submit_watched`, or None if we must call `execute_async` instead.
 
     That is necessary if the session is not the driver's own, or if user code has replaced
@@ -575,7 +577,7 @@ class _Burst:
             request.fail(error)
 
 
-def _result_set(future: CallbackFuture, rows: object) -> Any:
+def _result_set(future: CallbackFuture, rows: object) -> ResultSet[Any]:
     """Return the `ResultSet` of an execution. If the future is not the driver's own, make it from
     the rows that were passed to the callback.
     """

@@ -27,7 +27,7 @@ class DriverException(Exception):
 
     # Pickle `args` and the attributes as they are. If unpickling called `__init__` again, it would
     # add the fields to the message a second time.
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (type(self), self.args, vars(self))
 
 
@@ -474,7 +474,7 @@ class _RefusedEverywhere(NoHostAvailable):
     class of a server's error.
     """
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _refusal, (type(self).__bases__[1], self.args, vars(self))
 
 

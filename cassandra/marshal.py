@@ -50,12 +50,13 @@ def _maker(form: str) -> tuple[Any, Any]:
     packer = Struct(form)
     unpack = packer.unpack
 
-    def unpack_one(s: bytes) -> Any:
+    def unpack_one(s: bytes) -> float:
         """Return the number in `s`. Raise struct.error if `s` has the wrong number of bytes.
 
         :param s: the bytes of one number.
         """
-        return unpack(s)[0]
+        number: float = unpack(s)[0]
+        return number
 
     return packer.pack, unpack_one
 

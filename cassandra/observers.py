@@ -165,7 +165,7 @@ class ProfileObservers(tuple["RequestObserver", ...]):
         profile_observers.hooks = WeakKeyDictionary()
         return profile_observers
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         # Leave out the cache, which belongs to this process.
         return ProfileObservers, (tuple(self),)
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from random import random
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from cassandra.engine.control.query_fallback import ControlConnectionQueryFallback
 from cassandra.marshal import int64_pack
 from cassandra.query.settings import NOT_SET as _NOT_SET
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 __all__ = [
     "_NOT_SET",
@@ -33,8 +36,9 @@ def run_in_executor(f: Callable[..., Any]) -> Callable[..., Any]:
     """Return a method that submits the call of `f` to ``self.executor`` and returns its future."""
 
     @functools.wraps(f)
-    def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return self.executor.submit(f, self, *args, **kwargs)
+    def wrapper(self: Any, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = self.executor.submit(f, self, *args, **kwargs)
+        return future
 
     return wrapper
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from cassandra._compat.refusal import INSIGHTS, holder, refuse, refusing
 from cassandra._imports import Deferred
@@ -21,6 +21,8 @@ else:
     profiles = Deferred("cassandra._compat.profiles")
 
 __all__ = ["GraphOptions", "graph_object_row_factory", "hand_over"]
+
+_Value = TypeVar("_Value")
 
 # The classes of each module below `cassandra.datastax`: (name, base class, names of the parameters,
 # names of the methods). Objects have their parameters as attributes; "=" after a parameter means
@@ -349,7 +351,7 @@ graph_graphson2_row_factory = refusing("graph_graphson2_row_factory")
 graph_graphson3_row_factory = refusing("graph_graphson3_row_factory")
 
 
-def to_bigint(value: Any) -> Any:
+def to_bigint(value: _Value) -> _Value:
     """Return `value` unchanged: graph queries cannot be executed anyway."""
     return value
 
@@ -383,8 +385,8 @@ def _create_classes() -> None:
     }.items():  # fmt: skip
         # The classes and functions in this dict have code of their own in this module. Set their
         # public module.
-        for cls in classes:
-            cls.__module__ = _DATASTAX + module
+        for public_object in classes:
+            public_object.__module__ = _DATASTAX + module
 
 
 _create_classes()

@@ -45,7 +45,7 @@ def refusing(subject: str, why: str = GRAPHS) -> Callable[..., Any]:
 
 def holder(
     name: str, attributes: str, refused: str = "", why: str = GRAPHS, base: type = object
-) -> Any:
+) -> type[Any]:
     """Return a class whose objects store their parameters, and whose methods raise
     NotImplementedError.
 

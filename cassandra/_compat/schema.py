@@ -56,7 +56,7 @@ _WHY = (
 )
 
 
-def _parser(name: str, base: type) -> Any:
+def _parser(name: str, base: type) -> type[Any]:
     """Return a stand-in for a class of schema parsers in cassandra-driver. Its method
     `get_all_keyspaces` raises NotImplementedError.
     """

@@ -252,7 +252,7 @@ class Binder:
             bound_numbers.append(number)
         return values_by_marker, bound_numbers
 
-    def _marker_values(self, row: Any, known_fields: Set[str] | None) -> Any:
+    def _marker_values(self, row: Any, known_fields: Set[str] | None) -> object:
         """Convert a row that the application passed in to a form that the statement can bind.
 
         That is a sequence in the order of the bind markers, a dict by their names, or the object

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from cassandra.bulk.texts import Formats
 
@@ -21,6 +21,8 @@ __all__ = [
     "rows_of_a_chunk",
     "slice_of",
 ]
+
+_Rows = TypeVar("_Rows")
 
 # The maximum number of rows in a chunk. It is high, because only rows of the same chunk can share a
 # batch.
@@ -184,7 +186,7 @@ def rows_of_a_chunk(size: int, rows: int) -> int:
     return max(1, min(CHUNK_ROWS, CHUNK_BYTES * max(rows, 1) // max(size, 1)))
 
 
-def slice_of(table: Any, start: int, count: int) -> Any:
+def slice_of(table: _Rows, start: int, count: int) -> _Rows:
     """Return a slice of a list, data frame, array or Arrow table.
 
     :param table: the rows.
@@ -193,8 +195,12 @@ def slice_of(table: Any, start: int, count: int) -> Any:
     """
     # Test for methods of pandas and pyarrow, and not for their classes: the packages may not be
     # installed.
+    rows: Any = table
+    part: _Rows
     if hasattr(table, "iloc"):
-        return table.iloc[start : start + count]
-    if hasattr(table, "slice"):
-        return table.slice(start, count)
-    return table[start : start + count]
+        part = rows.iloc[start : start + count]
+    elif hasattr(table, "slice"):
+        part = rows.slice(start, count)
+    else:
+        part = rows[start : start + count]
+    return part

@@ -564,7 +564,7 @@ class _FieldReader:
         self._nulls = nulls
         self._ignores_blanks = ignores_blanks
 
-    def __call__(self, text: str) -> Any:
+    def __call__(self, text: str) -> object:
         return None if means_null(text, self._nulls, self._ignores_blanks) else self._read(text)
 
     def all(self, texts: Sequence[str]) -> Iterable[Any]:
@@ -658,7 +658,9 @@ def _converted_rows(
     return [_converted_row(row, width, readers, has_header) for row in rows]
 
 
-def _converted_row(row: Any, width: int, readers: Sequence[_Reader], has_header: bool) -> Any:
+def _converted_row(
+    row: Any, width: int, readers: Sequence[_Reader], has_header: bool
+) -> tuple[Any, ...] | Exception:
     """Return a tuple of values for a row of strings, or an exception."""
     if isinstance(row, Exception):
         return row

@@ -248,7 +248,7 @@ def _named_values(names: Sequence[Any], values: Iterable[Any]) -> dict[str, Any]
     return value_by_name
 
 
-def values_by_position(row: Any) -> Any:
+def values_by_position(row: Any) -> object:
     """Return a row without names as a tuple or list; other objects are returned unchanged.
 
     :param row: the row.

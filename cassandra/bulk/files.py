@@ -22,6 +22,8 @@ from cassandra.sentinels import UNSET_VALUE
 if TYPE_CHECKING:
     from types import ModuleType
 
+    import pyarrow as pa
+
 __all__ = ["READERS", "fields_of_file"]
 
 # All exceptions of pyarrow are instances of these classes.
@@ -85,7 +87,7 @@ class _JsonLines:
             raw=raw,
         )
 
-    def _row(self, line: str) -> Any:
+    def _row(self, line: str) -> tuple[Any, ...] | Exception:
         """Return the values of a line in the order of the columns, or an exception."""
         problem = bad_byte(line)
         if problem is not None:
@@ -251,7 +253,7 @@ def _tables(path: str, file: Any, columns: list[str]) -> Iterator[Any]:
         raise ValueError(f"{path} has {rows_read} rows, but says that it has {row_count}")
 
 
-def _with_unset(table: Any, reading: Reading) -> Any:
+def _with_unset(table: Any, reading: Reading) -> pa.Table | list[tuple[Any, ...]]:
     """Return the rows of a table, with UNSET_VALUE for columns that the file lacks.
 
     A table that has all columns is returned as it is.

@@ -18,7 +18,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from cassandra.bulk import chunks
 from cassandra.errors import DependencyException
@@ -178,7 +178,17 @@ def opened_bytes(
         file.close_file()
 
 
-def _opened_bytes(path: str) -> Any:
+class _ByteFile(Protocol):
+    """An open file whose bytes are read."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return at most `size` bytes; b"" at the end of the file."""
+
+    def close(self) -> object:
+        """Close the file."""
+
+
+def _opened_bytes(path: str) -> _ByteFile:
     """Open a file for reading its decompressed bytes."""
     if path == STANDARD_INPUT:
         # Open a copy of the descriptor, so that closing this file does not close standard input.
@@ -220,15 +230,16 @@ def text_of(file: Limited) -> Iterator[io.TextIOBase]:
         text.detach()
 
 
-def _opened_lz4(path: str) -> Any:
+def _opened_lz4(path: str) -> _ByteFile:
     try:
         from lz4 import frame
     except ImportError as error:
         raise DependencyException(f"{path!r} needs lz4: pip install lz4") from error
-    return frame.open(path, "rb")
+    file: _ByteFile = frame.open(path, "rb")
+    return file
 
 
-def _opened_zstd(path: str) -> Any:
+def _opened_zstd(path: str) -> _ByteFile:
     """Open a file that is compressed by Zstandard."""
     if sys.version_info >= (3, 14):
         from compression import zstd

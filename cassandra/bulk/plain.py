@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra.client.columnar import rows_message
 from cassandra.client.session import SessionBase
@@ -34,8 +34,10 @@ else:
 
 __all__ = ["PlainRows", "plain_codec", "plain_session"]
 
+_Session = TypeVar("_Session")
 
-def plain_session(session: Any) -> Any:
+
+def plain_session(session: _Session) -> _Session:
     """Return a session whose results are decoded by the driver's own protocol handler.
 
     An application's handler may return rows in another form, without their bytes. If the session

@@ -115,7 +115,7 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
         return {name: values[index] for name, values in self._columns.items()}
 
 
-def _by_position(name: object, values: Any) -> Any:
+def _by_position(name: object, values: Any) -> Sequence[Any]:
     """Return the values of a column in a form whose items are accessed by position.
 
     `values[i]` of a pandas Series means the item with the label `i`. If the Series was sorted or
@@ -130,7 +130,8 @@ def _by_position(name: object, values: Any) -> Any:
         )
     if hasattr(values, "iloc"):
         # The attribute `array` of a Series has the same values, and accesses them faster.
-        return getattr(values, "array", values.iloc)
+        items: Sequence[Any] = getattr(values, "array", values.iloc)
+        return items
     return values if hasattr(values, "__getitem__") else list(values)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cassandra._habits import stack_level
 from cassandra._misspelt import nearest
@@ -94,13 +94,15 @@ def traits_of(prepared: PreparedStatement, plan: Plan | None, counters: bool) ->
     )
 
 
-def table_of(metadata: Metadata, name: str, keyspace: str | None, with_views: bool = False) -> Any:
+def table_of(
+    metadata: Metadata, name: str, keyspace: str | None, with_views: bool = False
+) -> TableMetadata:
     """Return the metadata of a table.
 
     :param metadata: the cluster's metadata.
     :param name: ``table`` or ``keyspace.table``, quoted if needed.
     :param keyspace: the session's keyspace, for a name without a keyspace.
-    :param with_views: True also finds materialized views.
+    :param with_views: True also finds materialized views, which have the same attributes here.
     :raises ValueError: if there is no such table. The message suggests a similar name.
     :raises TypeError: if `name` is no string.
     """
@@ -131,7 +133,7 @@ def table_of(metadata: Metadata, name: str, keyspace: str | None, with_views: bo
         raise ValueError(
             f"there is no keyspace {keyspace!r}{_similar_name_hint(keyspace, metadata.keyspaces)}"
         )
-    table = keyspace_metadata.tables.get(name)
+    table: TableMetadata | None = keyspace_metadata.tables.get(name)
     if table is None and with_views:
         table = keyspace_metadata.views.get(name)
     if table is None:

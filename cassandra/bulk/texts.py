@@ -23,13 +23,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from cassandra.util.daterange import DateRange
 from cassandra.util.geometry import LineString, Point, Polygon
 from cassandra.util.sortedset import SortedSet
 from cassandra.util.temporal import Date, Duration, MillisTimestamp, Time
+
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 __all__ = [
     "READING_ERRORS",
@@ -179,7 +182,7 @@ def hiding(read: Reader, type_name: str) -> Reader:
     :param type_name: the name of the CQL type.
     """
 
-    def hidden(value: Any) -> Any:
+    def hidden(value: Any) -> object:
         try:
             return read(value)
         except READING_ERRORS:
@@ -302,7 +305,7 @@ def parsed_json(text: str) -> Any:
     return _LONG_DECODER.decode(text)
 
 
-def _parsed(text: str) -> Any:
+def _parsed(text: str) -> object:
     """Parse the JSON of a CSV field; the error says which types are written as JSON."""
     try:
         return parsed_json(text)
@@ -326,7 +329,7 @@ def _scalar_reader(type_name: str, read: Reader) -> Reader:
     elif type_name in _REALS:
         usual_type, read_usual = Decimal, _real
 
-    def scalar(value: Any) -> Any:
+    def scalar(value: Any) -> object:
         # Compare the exact type, because a bool is an int in Python.
         if type(value) is usual_type:
             return read_usual(value)
@@ -335,7 +338,7 @@ def _scalar_reader(type_name: str, read: Reader) -> Reader:
     return scalar
 
 
-def _same(value: Any) -> Any:
+def _same(value: Any) -> object:
     return value
 
 
@@ -343,7 +346,7 @@ def _real(value: Decimal) -> float:
     return _finite(float(value), value)
 
 
-def _converted_scalar(type_name: str, read: Reader, value: object) -> Any:
+def _converted_scalar(type_name: str, read: Reader, value: object) -> object:
     """Convert a JSON scalar to a value of a CQL type.
 
     The JSON type must fit exactly: a boolean is no number, and a fraction is no integer.
@@ -397,7 +400,7 @@ def _elements(read: Reader, value: object) -> list[Any]:
     return [read(element) for element in value]
 
 
-def _pairs(read_key: Reader, read: Reader, value: object) -> Any:
+def _pairs(read_key: Reader, read: Reader, value: object) -> dict[Any, Any] | _Pairs:
     """Convert a JSON object, or a list of pairs, to a map."""
     value = _parsed(value) if isinstance(value, str) else value
     pairs: Any = value.items() if isinstance(value, dict) else value
@@ -788,7 +791,7 @@ def json_of(
     value: Any,
     other: Callable[[Any], Any] = str,
     writers: Mapping[type[Any], Callable[[Any], Any]] | None = None,
-) -> Any:
+) -> object:
     """Return a value as a JSON value; values without a JSON type become strings.
 
     :param value: a value of any CQL type.
@@ -824,7 +827,7 @@ def json_of(
     return other(value)
 
 
-def refuse_other(value: object) -> Any:
+def refuse_other(value: object) -> NoReturn:
     """Raise TypeError for a value that no reader of CSV or JSON would understand.
 
     :param value: a value of no CQL type.

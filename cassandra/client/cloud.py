@@ -121,7 +121,7 @@ class Cloud:
         self.factory.use_proxy(proxy_host, proxy_port)
         return [self.factory.create_from_sni(node_id) for node_id in node_ids]
 
-    def _get_metadata(self) -> Any:
+    def _get_metadata(self) -> object:
         """Return the metadata service's answer, parsed from JSON."""
         deadline = time.monotonic() + self._timeout
         connection = _TimedConnection(self._service, self.context, deadline)

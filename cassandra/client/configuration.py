@@ -217,7 +217,7 @@ class ClusterBase(
         cluster.__setstate__(vars(self))
         return cluster
 
-    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         refuse_pickling(
             self,
             "its connections belong to this process. Make a Cluster of the same settings in each "

@@ -57,7 +57,7 @@ class DisplayedResult:
     _page: Any
 
     @property
-    def _message(self) -> Any:
+    def _message(self) -> object:
         raise NotImplementedError
 
     @property

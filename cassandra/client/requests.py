@@ -222,7 +222,7 @@ class RequestMaker:
 
     # -- statements --------------------------------------------------------------------------------
 
-    def _statement(self, query: Query, parameters: Parameters) -> Any:
+    def _statement(self, query: Query, parameters: Parameters) -> Statement:
         """Return the statement to send. Bind a prepared statement, and wrap a string in a
         `SimpleStatement`.
         """
@@ -352,6 +352,7 @@ class RequestMaker:
             parameters = None
         if parameters is not None and type(parameters) not in _USUAL_PARAMETERS:
             check_parameters(parameters)
+        statement: Any
         if type(query) is PreparedStatement:  # the most frequent case
             statement = query.bind(parameters)
         elif isinstance(query, HostTargetingStatement):

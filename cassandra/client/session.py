@@ -7,7 +7,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex
+from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypeVar
 
 from cassandra._habits import refuse_pickling, stack_level
 from cassandra._imports import at_first_cluster
@@ -58,6 +58,8 @@ else:
     )
 
 __all__ = ["SessionBase"]
+
+_Value = TypeVar("_Value")
 
 # The number of CQL strings with bind markers whose prepared statements a session caches.
 PREPARED_TEXTS = 1000
@@ -217,7 +219,7 @@ class SessionBase(RequestMaker, ObservedBySession):
         """Make the object that executes the most common statements of this session."""
         raise NotImplementedError
 
-    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         refuse_pickling(
             self,
             "its connections belong to this process. Threads may share it. Other processes connect "
@@ -423,7 +425,7 @@ class SessionBase(RequestMaker, ObservedBySession):
         return {host: pool.state() for host, pool in list(self._engine.pools.items())}
 
 
-def _check_page_size(name: str, size: object) -> Any:
+def _check_page_size(name: str, size: _Value) -> _Value:
     """Return the page size, or None, unchanged. Raise TypeError if it is no number, and warn of a
     negative one.
     """

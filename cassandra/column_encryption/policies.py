@@ -144,7 +144,7 @@ class AES256ColumnEncryptionPolicy(KeyedPolicy):
             )
         return super().follow(prepared)
 
-    def cache_info(self) -> Any:
+    def cache_info(self) -> functools._CacheInfo:
         """Return the statistics of the cache of ciphers: hits, misses, maxsize and currsize."""
         return self._cipher.cache_info()
 

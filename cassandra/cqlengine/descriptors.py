@@ -19,6 +19,8 @@ from cassandra.cqlengine.statements import Timestamp, check_timestamp
 from cassandra.cqlengine.values import values_of, values_read
 
 if TYPE_CHECKING:
+    from typing import NoReturn
+
     from cassandra.cqlengine.models import BaseModel
 
 __all__ = [
@@ -205,7 +207,7 @@ class hybrid_classmethod:
             return self.clsmethod.__get__(owner, owner)
         return self.instmethod.__get__(instance, owner)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Raise NotImplementedError. The method exists so that ``callable(descriptor)`` is true."""
         raise NotImplementedError
 

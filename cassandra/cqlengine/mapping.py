@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping as AnyMapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._forks import renew_in_child
 from cassandra.cqlengine.columns.base import Column
@@ -33,6 +33,8 @@ __all__ = [
     "StatementPlan",
     "context_class",
 ]
+
+_Model = TypeVar("_Model", bound="BaseModel")
 
 # The type of the functions that `layout` makes. They are called with (rows, tail), and return the
 # rows with their values in the order of the model's columns.
@@ -257,13 +259,14 @@ class Mapping:
             )
         values[self.index[self.discriminator or ""]] = value
 
-    def class_of(self, value: object) -> Any:
+    def class_of(self, value: object) -> type[BaseModel]:
         """Return the class of rows with the discriminator `value`.
 
         :raises PolymorphicModelException: if the value is unknown, or its class is not a subclass
             of this class.
         """
-        name = self.model.__name__
+        model: type[BaseModel] = self.model
+        name = model.__name__
         # A row without a discriminator value becomes an instance of the queried class, unless that
         # class has no discriminator value either.
         if value is None:
@@ -271,8 +274,8 @@ class Mapping:
                 raise PolymorphicModelException(
                     f"a row of {name} has null in its discriminator column {self.discriminator}"
                 )
-            return self.model
-        cls = self.base.classes.get(value)
+            return model
+        cls: type[BaseModel] | None = self.base.classes.get(value)
         if cls is None:
             values = ", ".join(map(repr, self.base.classes)) or "none"
             raise PolymorphicModelException(
@@ -280,7 +283,7 @@ class Mapping:
                 f"which knows {values}"
             )
         if value == self.model.__discriminator_value__:
-            return self.model
+            return model
         # This model may be a class for another keyspace or connection, which `context_class` has
         # derived from the application's model. Compare with the latter.
         original_model = getattr(self.model, "__context_of__", self.model)
@@ -361,8 +364,8 @@ class Mapping:
 
 
 def context_class(
-    model: Any, keyspace: str | None, connection: Hashable | None, is_private: bool = False
-) -> Any:
+    model: type[_Model], keyspace: str | None, connection: Hashable | None, is_private: bool = False
+) -> type[_Model]:
     """Return a class like `model` for another keyspace or connection.
 
     Its instances are written to the keyspace and connection from which they were read. The class is
@@ -391,7 +394,9 @@ def context_class(
     return context_model
 
 
-def _context_class(original_model: Any, keyspace: str | None, connection: Hashable | None) -> Any:
+def _context_class(
+    original_model: type[_Model], keyspace: str | None, connection: Hashable | None
+) -> type[_Model]:
     """Create a subclass of the model for another keyspace or connection."""
     attributes: dict[str, Any] = {
         "__module__": original_model.__module__,
@@ -408,7 +413,9 @@ def _context_class(original_model: Any, keyspace: str | None, connection: Hashab
     attributes["__table_name__"] = original_model._table_name()
     attributes["__table_name_case_sensitive__"] = original_model.__table_name_case_sensitive__
     attributes["__discriminator_value__"] = original_model.__discriminator_value__
-    return type(original_model)(original_model.__name__, (original_model,), attributes)
+    metaclass: type[Any] = type(original_model)
+    new_class: type[_Model] = metaclass(original_model.__name__, (original_model,), attributes)
+    return new_class
 
 
 _lock = threading.Lock()
@@ -448,7 +455,7 @@ def _as_collection(column: List[Any] | Set[Any]) -> Callable[[Any], Any]:
     """
     unconverted = (list if column.cql_name == "list" else set, str, bytes, AnyMapping)
 
-    def convert(value: Any) -> Any:
+    def convert(value: Any) -> object:
         if isinstance(value, unconverted) or not isinstance(value, Iterable):
             return value  # validation copies or refuses the value
         return column.to_python(value)

@@ -349,7 +349,9 @@ class ModelMetaClass(ABCMeta):
             _complete_mapping(cls)
 
 
-def _parent_with_table(columns: dict[str, Column[Any]], parents: Sequence[Any]) -> Any:
+def _parent_with_table(
+    columns: dict[str, Column[Any]], parents: Sequence[Any]
+) -> type[BaseModel] | None:
     """Return the parent whose table is used by a class that declares no columns; None if the class
     has a table of its own.
 
@@ -358,7 +360,8 @@ def _parent_with_table(columns: dict[str, Column[Any]], parents: Sequence[Any]) 
     tables = [parent for parent in parents if not parent.__abstract__]
     if len(tables) != 1 or columns.keys() != tables[0].__mapping__.columns.keys():
         return None
-    return tables[0]
+    parent: type[BaseModel] = tables[0]
+    return parent
 
 
 def _complete_mapping(model: type[Any]) -> None:
@@ -761,9 +764,10 @@ class BaseModel(metaclass=ModelMetaClass):
         return instance
 
 
-def _origin(model: Any) -> Any:
+def _origin(model: Any) -> type[BaseModel]:
     """Return the application's model for a class that `context_class` has created from it."""
-    return vars(model).get("__context_of__", model)
+    original_model: type[BaseModel] = vars(model).get("__context_of__", model)
+    return original_model
 
 
 def _restored(

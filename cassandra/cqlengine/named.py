@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from cassandra.cqlengine.columns.base import Column
 from cassandra.cqlengine.connection import get_cluster
@@ -28,6 +28,8 @@ __all__ = [
     "UsingDescriptor",
     "get_cluster",
 ]
+
+_Value = TypeVar("_Value")
 
 
 # A name that needs no quotes. The server changes its capitals to lower case.
@@ -80,7 +82,7 @@ class NamedColumn(AbstractQueryableColumn):
         """An empty list, because the elements' types are not known."""
         return []
 
-    def to_database(self, val: object) -> Any:
+    def to_database(self, val: _Value) -> _Value:
         """Return `val` as it is.
 
         :param val: the value.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cassandra.cqlengine import connection
 from cassandra.cqlengine.columns.annotated import columns_of_annotations
@@ -12,6 +12,9 @@ from cassandra.cqlengine.columns.base import Column
 from cassandra.cqlengine.copies import are_different, snapshot
 from cassandra.cqlengine.errors import CQLEngineException
 from cassandra.cqlengine.naming import snake_case
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = [
     "BaseUserType",
@@ -154,7 +157,7 @@ class BaseUserType(metaclass=UserTypeMetaClass):
         return (cls.__type_name__ or snake_case(cls.__name__)).lower()
 
     @classmethod
-    def from_value(cls, value: object) -> Any:
+    def from_value(cls, value: object) -> Self | None:
         """Return an instance with the fields of `value`; None if `value` has no such fields.
 
         :param value: a mapping, a tuple, a named tuple, or an object with the fields as attributes.
@@ -235,7 +238,7 @@ class BaseUserType(metaclass=UserTypeMetaClass):
         # Copy the values, because applications change lists and maps of a field in place.
         self._previous_values = {name: snapshot(value) for name, value in self._values.items()}
 
-    def _copy(self, copiers: Mapping[str, Callable[[Any], Any] | None]) -> Any:
+    def _copy(self, copiers: Mapping[str, Callable[[Any], Any] | None]) -> Self:
         """Return a copy whose fields change independently of this instance.
 
         In both of them, `has_changed_fields` then compares with the values of the other one: the

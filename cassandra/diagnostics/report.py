@@ -301,7 +301,7 @@ def _changed_settings(cluster: Any, table: Mapping[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def _showable(value: object) -> Any:
+def _showable(value: object) -> object:
     """Return a value to show: a plain value itself, and only the class of any other object, which
     may contain secrets.
     """

@@ -62,7 +62,7 @@ class RowsAnswer:
         self._body = body
         self._offset = offset
 
-    def rows(self, row_factory: Callable[..., Any]) -> Any:
+    def rows(self, row_factory: Callable[..., Any]) -> list[Any] | None:
         """Return the rows if `row_factory` is one of the driver's own. Return None if they must be
         decoded by `message()`.
         """
@@ -75,9 +75,10 @@ class RowsAnswer:
         body, offset = self._body, self._offset
         try:
             # The rows follow the row count, an [int] of 4 bytes.
-            return getattr(row_plan, method_and_factory[0])(
+            rows: list[Any] | None = getattr(row_plan, method_and_factory[0])(
                 body, offset + 4, _one_int(body, offset)[0]
             )
+            return rows
         except DecodeError:
             return None  # `message()` raises this error with its details
 

@@ -141,7 +141,7 @@ class Environment:
 
     # -- threads -----------------------------------------------------------------------------------
 
-    async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any:
+    async def in_thread(self, function: Callable[..., T], *args: Any) -> T:
         """Call a function that may block in another thread, and return its result."""
         # If gevent or eventlet has patched the threads, an executor would start greenlets, which
         # block the loop's thread.

@@ -22,7 +22,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from threading import get_ident, main_thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._threads import green_library
 from cassandra.engine.attempts import Attempt
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from cassandra.query.prepared import PreparedStatement
 else:
     from cassandra._impl import bodies, tablets
+
+_Request = TypeVar("_Request", bound="RequestBase")
 
 log = logging.getLogger("cassandra.connection")
 
@@ -297,7 +299,7 @@ class RequestBase:
         self._shard: int | None = None  # the shard that the caller has named
         self._tablet: tuple[str, str] | None = None  # (keyspace, table) if the table has tablets
 
-    def clone(self, request_class: type[RequestBase], on_done: Callable[[Any], None]) -> Any:
+    def clone(self, request_class: type[_Request], on_done: Callable[[Any], None]) -> _Request:
         """Return a copy of this request that has not been started, for example for another page."""
         request = request_class(self.session, self.statement, self.request_body, on_done)
         request.is_idempotent = self.is_idempotent
@@ -312,7 +314,7 @@ class RequestBase:
             request.observed = self.observed._for_page(request)
         return request
 
-    def columns_for_vectors(self, metadata: ResultMetadata) -> Any:
+    def columns_for_vectors(self, metadata: ResultMetadata) -> ResultMetadata:
         """Return `metadata`, or a copy of it that decodes vectors to the type in `vectors`."""
         return metadata.with_vectors(self.vectors) if self.vectors != "list" else metadata
 

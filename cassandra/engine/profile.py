@@ -8,7 +8,7 @@ import functools
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
 from cassandra._habits import warn_of_milliseconds
 from cassandra._imports import at_first_cluster
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from cassandra import bases
+    from cassandra._observer import ObserverBase
     from cassandra.metadata.host import Host
     from cassandra.observers import RequestObserver, checked_observers
 
@@ -38,6 +39,8 @@ else:
     at_first_cluster(__name__, checked_observers="cassandra.observers")
 
 __all__ = ["EXEC_PROFILE_DEFAULT", "ExecutionProfile", "ProfileManager", "default_lbp_factory"]
+
+_Value = TypeVar("_Value")
 
 
 class _DefaultProfileKey:
@@ -200,7 +203,7 @@ _ADVICE = {
 }
 
 
-def _with_advice(init: Any) -> Any:
+def _with_advice(init: Callable[..., None]) -> Callable[..., None]:
     """Return `init`, wrapped so that its error for an unknown setting says which setting to use."""
 
     @functools.wraps(init)
@@ -237,7 +240,7 @@ _ADOPTED_POLICIES = frozenset(
 _SETTINGS = frozenset(ExecutionProfile.__annotations__) | frozenset(_Attributes.__annotations__)
 
 
-def _checked_profile_observers(name: str, observers: object) -> Any:
+def _checked_profile_observers(name: str, observers: object) -> tuple[ObserverBase, ...]:
     return checked_observers(observers, "profile")
 
 
@@ -258,7 +261,7 @@ def _policy_check(method: str, example: str) -> Callable[[str, object], Any]:
     :param example: what to write instead, for the message.
     """
 
-    def check(name: str, policy: object) -> Any:
+    def check(name: str, policy: _Value) -> _Value:
         if isinstance(policy, type):
             raise TypeError(
                 f"{name} must be an instance, but is the class {policy.__name__}: "
@@ -274,7 +277,7 @@ def _policy_check(method: str, example: str) -> Callable[[str, object], Any]:
     return check
 
 
-def _checked_level(name: str, level: object) -> Any:
+def _checked_level(name: str, level: _Value) -> _Value:
     """Return a consistency level, or raise TypeError for a string. None is accepted here, but
     raises an error when a request uses it.
     """
@@ -293,7 +296,7 @@ def _advice_for_level(name: str) -> str:
     return f": write ConsistencyLevel.{known_name}" if known_name else ""
 
 
-def checked_timeout(name: str, timeout: object) -> Any:
+def checked_timeout(name: str, timeout: _Value) -> _Value:
     """Return a time in seconds, or None. A time of 0 or less is accepted here; requests with it
     time out at once.
 
@@ -311,7 +314,7 @@ def checked_timeout(name: str, timeout: object) -> Any:
     return timeout
 
 
-def checked_row_factory(name: str, factory: object) -> Any:
+def checked_row_factory(name: str, factory: _Value) -> _Value:
     """Return the row factory.
 
     :param name: the setting, for the message.
@@ -404,7 +407,7 @@ class _Profiles(dict[Any, ExecutionProfile]):
         # collector could free.
         self._manager = weakref.ref(manager)
 
-    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
         # Copies and pickles do not belong to the manager: they are plain dicts.
         return dict, (dict(self),)
 

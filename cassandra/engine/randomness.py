@@ -7,10 +7,13 @@ from typing import Any
 
 __all__ = ["generator_or_default"]
 
+# The module has the methods of a generator.
+_DEFAULT: Any = random
 
-def generator_or_default(generator: random.Random | None) -> Any:
+
+def generator_or_default(generator: random.Random | None) -> random.Random:
     """Return `generator`, or the process-wide generator if it is None.
 
     :param generator: a cluster's random number generator; None for an object without a cluster.
     """
-    return generator if generator is not None else random
+    return generator if generator is not None else _DEFAULT

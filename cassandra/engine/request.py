@@ -171,8 +171,7 @@ class Request(RequestBase):
         start it.
         """
         self.request_body.set_paging_state(paging_state)
-        next_request: Request = self.clone(Request, on_done)
-        return next_request
+        return self.clone(Request, on_done)
 
     def statement_as_called(self) -> Any:
         """Return the statement for policies that decide whether it may be executed twice.

@@ -7,7 +7,7 @@ session.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra.engine.call_options import CallOptions
 from cassandra.policies.speculation import NoSpeculativeExecutionPolicy
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from cassandra.engine.interfaces import RequestSession
 
 __all__ = ["bound_request", "request_for", "resolve"]
+
+_Request = TypeVar("_Request", bound="RequestBase")
 
 
 # The attributes of a request body that `resolve` sets.
@@ -82,7 +84,7 @@ def copy_parameters(body: Any, resolved: Any) -> None:
 
 
 def request_for(
-    request_class: type[RequestBase],
+    request_class: type[_Request],
     body: Any,
     session: Any,
     engine: RequestSession,
@@ -90,7 +92,7 @@ def request_for(
     target: object,
     options: CallOptions,
     on_done: Callable[[Any], None],
-) -> Any:
+) -> _Request:
     """Make the request that sends `body`, with its policies and timeout.
 
     :param session: the public session.
@@ -117,7 +119,7 @@ def request_for(
 
 
 def bound_request(
-    request_class: type[RequestBase],
+    request_class: type[_Request],
     body_class: type[ExecuteBodyBase],
     session: Any,
     engine: RequestSession,
@@ -125,7 +127,7 @@ def bound_request(
     target: object,
     options: CallOptions,
     on_done: Callable[[Any], None],
-) -> Any:
+) -> _Request:
     """Make the request for a bound statement, and render it in the calling thread.
 
     This does the work of `resolve` and `request_for` in one call, which is quicker in the compiled

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from cassandra._bounded import Bounded, text_size
 from cassandra.errors import ProtocolError
@@ -30,7 +30,11 @@ from cassandra.protocol.primitives import envelope_header
 from cassandra.versions import ProtocolVersion
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from cassandra.protocol.encrypted import Encryption
+
+_Handler = TypeVar("_Handler")
 
 _NOT_GIVEN: Any = object()
 # The driver's own message classes. (An application may replace those in `message_types_by_opcode`
@@ -269,7 +273,7 @@ class NumpyResultMessage(ResultMessage):
         return arrays_of(self, self.typed)
 
 
-def arrays_of(message: ResultMessage, typed: bool = False) -> Any:
+def arrays_of(message: ResultMessage, typed: bool = False) -> dict[str, NDArray[Any]] | None:
     """Return a dict with the NumPy array of each column, or None if `message` is not ROWS."""
     # Imported only when needed: most applications never read results as columns.
     from cassandra.protocol.columnar.pages import page_arrays
@@ -360,7 +364,7 @@ def _read_with_own_class(
     return message
 
 
-def encrypting_handler(handler: Any, policy: Encryption | None) -> Any:
+def encrypting_handler(handler: _Handler, policy: Encryption | None) -> _Handler:
     """Return a subclass of `handler` that decrypts columns with `policy`, the cluster's policy.
 
     If `policy` is None, or `handler` is not a class or has its own policy, return `handler` itself.
@@ -373,9 +377,9 @@ def encrypting_handler(handler: Any, policy: Encryption | None) -> Any:
         return handler
     # A cache that lives as long as the policy, so that each handler has only one subclass.
     handlers = objects_of_policy(policy)
-    encrypting = handlers.get(handler)
+    encrypting: _Handler | None = handlers.get(handler)
     if encrypting is None:
-        subclass = type(handler.__name__, (handler,), {"column_encryption_policy": policy})
+        subclass: Any = type(handler.__name__, (handler,), {"column_encryption_policy": policy})
         encrypting = handlers[handler] = subclass
     return encrypting
 

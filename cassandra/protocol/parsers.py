@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from cassandra.protocol.handler import arrays_of
 from cassandra.protocol.messages.results import ResultMessage
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["ColumnParser", "LazyParser", "ListParser", "NumpyParser", "make_recv_results_rows"]
 
@@ -36,7 +39,7 @@ class ListParser(LazyParser):
 class NumpyParser(ColumnParser):
     """Returns the page as a dict with the NumPy array of each column, by column name."""
 
-    def __call__(self, message: ResultMessage) -> Any:
+    def __call__(self, message: ResultMessage) -> dict[str, NDArray[Any]] | None:
         return arrays_of(message)
 
 

@@ -78,7 +78,7 @@ def is_lone_text(values: object, marker_count: int) -> bool:
     return marker_count == 1 and isinstance(values, str) and len(values) == 1
 
 
-def _value_by_name(row: Mapping[str, Any], name: str) -> Any:
+def _value_by_name(row: Mapping[str, Any], name: str) -> object:
     try:
         # get() would not call `__missing__`, with which a defaultdict makes missing values.
         return row[name]

@@ -57,9 +57,10 @@ def field_names(names: Sequence[str]) -> list[str]:
     return fields
 
 
-def row_of(names: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+def row_of(names: tuple[str, ...], values: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return a row of these columns and values. Unpickling a row calls this function."""
-    return row_class(names)._make(values)
+    row: tuple[Any, ...] = row_class(names)._make(values)
+    return row
 
 
 def row_class(names: Sequence[str]) -> type[Any]:

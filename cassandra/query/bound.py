@@ -185,7 +185,7 @@ class BoundStatement(Statement, bases.BoundBase):
     __repr__ = __str__
 
 
-def _read_back(value: Any, cql_type: Any) -> Any:
+def _read_back(value: Any, cql_type: Any) -> object:
     """Return the Python object of a serialized value; the bytes if they cannot be decoded."""
     if value is None or value is UNSET_VALUE:
         return value

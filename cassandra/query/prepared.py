@@ -16,6 +16,8 @@ from cassandra.protocol.encrypted import bound_columns, decrypting
 from cassandra.query.settings import SETTINGS, StatementSettings
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from cassandra import bases
     from cassandra.codecs.registry import CodecRegistry, Converters
     from cassandra.protocol import bind as bind_plans
@@ -313,11 +315,11 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
             (self.__dict__, settings),
         )
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Self:
         make, arguments, state = self.__reduce__()
         return self._with_state(make(*arguments), state)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         make, arguments, state = self.__reduce__()
         policy = self.column_encryption_policy
         # Share the policy with the copy: it holds keys, and may refuse to be copied.
@@ -325,7 +327,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         duplicate = memo[id(self)] = make(*copy.deepcopy(arguments, memo))
         return self._with_state(duplicate, copy.deepcopy(state, memo))
 
-    def _with_state(self, duplicate: Any, state: tuple[dict[str, Any], dict[str, Any]]) -> Any:
+    def _with_state(self, duplicate: Self, state: tuple[dict[str, Any], dict[str, Any]]) -> Self:
         """Give a copy its attributes, and the codec registry of this statement, if it has one."""
         attributes, settings = state
         duplicate.__dict__.update(attributes)

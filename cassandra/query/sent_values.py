@@ -54,7 +54,7 @@ def _method_with_update(name: str) -> Callable[..., Any]:
     list_method = getattr(list, name)
 
     @wraps(list_method)
-    def change_and_write(self: SentValues, *arguments: Any, **named: Any) -> Any:
+    def change_and_write(self: SentValues, *arguments: Any, **named: Any) -> object:
         # Begin with the statement's current values: they may have been changed through another
         # list.
         list.__setitem__(self, slice(None), self._statement._block_values())

@@ -22,11 +22,13 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from cassandra.cqltypes.udt import mapped_classes
 
 __all__ = ["CONSTANTS", "snapshot"]
+
+_Copy = TypeVar("_Copy")
 
 CONSTANTS = frozenset(
     {
@@ -135,13 +137,13 @@ class _Copier:
             self._depth -= 1
         return self._remember_copy(value, copied)
 
-    def _remember_copy(self, value: Any, copied: Any) -> Any:
+    def _remember_copy(self, value: object, copied: _Copy) -> _Copy:
         """Remember that `copied` is the copy of `value`, and return it."""
         self._copies[id(value)] = copied
         self._originals.append(value)
         return copied
 
-    def _make_copy(self, value: Any, is_row: bool) -> Any:
+    def _make_copy(self, value: Any, is_row: bool) -> object:
         """Copy a value that is not a constant and was not copied yet."""
         if isinstance(value, tuple):
             return self._copy_tuple(value)
@@ -176,7 +178,7 @@ class _Copier:
         # An object without attributes may be a constant that a codec compares by identity.
         return value
 
-    def _copy_tuple(self, value: Any) -> Any:
+    def _copy_tuple(self, value: Any) -> object:
         """Copy the items of a tuple; returns the tuple itself if none needed a copy."""
         items = [self.copy(item) for item in value]
         # An item may contain the tuple itself. In that case, copying the item has already copied
@@ -198,7 +200,7 @@ class _Copier:
 
     # The next two methods read and write items by the methods of `list` and `dict`, because a
     # subclass may override them.
-    def _copy_list(self, value: Any) -> Any:
+    def _copy_list(self, value: Any) -> list[Any]:
         """Copy a list, also of a subclass, and its items."""
         duplicate = value.copy() if type(value) is list else copy.copy(value)
         if duplicate is value:  # the class's own __copy__ made no copy
@@ -212,7 +214,7 @@ class _Copier:
                 list.__setitem__(duplicate, index, copied)
         return duplicate
 
-    def _copy_dict(self, value: Any) -> Any:
+    def _copy_dict(self, value: Any) -> dict[Any, Any]:
         """Copy a dict, also of a subclass, and its values."""
         duplicate = value.copy() if type(value) is dict else copy.copy(value)
         if duplicate is value:  # the class's own __copy__ made no copy
@@ -226,7 +228,7 @@ class _Copier:
                 dict.__setitem__(duplicate, key, copied)
         return duplicate
 
-    def _copy_object(self, value: Any, names: Iterable[str]) -> Any:
+    def _copy_object(self, value: Any, names: Iterable[str]) -> object:
         """Copy an object, and the values of its attributes `names`."""
         duplicate = copy.copy(value)
         if duplicate is value:  # the class's own __copy__ made no copy
@@ -239,7 +241,7 @@ class _Copier:
                 _set_attribute(duplicate, name, copied)
         return duplicate
 
-    def _copy_array(self, value: Any) -> Any:
+    def _copy_array(self, value: Any) -> object:
         """Copy an array of NumPy or pandas, and the Python objects in it."""
         duplicate = value.copy()
         # Only types of NumPy have `hasobject`. pandas' own types hold no object that can change.

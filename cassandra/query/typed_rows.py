@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from cassandra.protocol.column_specs import ResultMetadata
     from cassandra.query.tables.types import CqlType
 
-Convert = Callable[[Any], Any]
+Convert = Callable[[Any], object]
 _T = TypeVar("_T")
 _Args = tuple[Any, ...]
 
@@ -571,7 +571,7 @@ def _conversion_for_union(
     return conversions[0] if conversions else None
 
 
-def _convert_to_first(conversions: Sequence[Convert], value: object) -> Any:
+def _convert_to_first(conversions: Sequence[Convert], value: object) -> object:
     """Convert a value to the first member of a union that accepts it; `_Misfit` if none does."""
     errors: list[Exception] = []
     for convert in conversions:
@@ -617,7 +617,7 @@ def _conversion_for_one(
     return None
 
 
-def _convert_by(convert: Convert, value: object) -> Any:
+def _convert_by(convert: Convert, value: object) -> object:
     """Convert a value; a ValueError of the conversion becomes a `_Misfit`."""
     try:
         return convert(value)
@@ -786,7 +786,7 @@ def _conversion_of_udt(
 
     is_class = isinstance(annotation, type) and not typing.is_typeddict(annotation)
 
-    def convert(value: object) -> Any:
+    def convert(value: object) -> object:
         # If the class is registered for the type, the decoder has already made the instance.
         if is_class and isinstance(value, annotation):
             return value
@@ -801,7 +801,7 @@ def _conversion_of_udt(
 
 def _convert_elements(
     collect: Callable[[Any], Any], element: Convert, values: Iterable[Any]
-) -> Any:
+) -> object:
     return collect(map(element, values))
 
 

@@ -66,7 +66,7 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
         # Test suites of servers read the pairs by this private name, including repeated keys.
         return list(zip(self._keys, self._values, strict=True))
 
-    def _serialize_key(self, key: object) -> Any:
+    def _serialize_key(self, key: object) -> bytes | None:
         return _dumps()(key)
 
     def _positions(self) -> dict[Any, int]:
@@ -202,7 +202,7 @@ class OrderedMapSerializedKey(OrderedMap, bases.KeyedMapBase):
         self._keys.append(key)
         self._values.append(value)
 
-    def _serialize_key(self, key: object) -> Any:
+    def _serialize_key(self, key: object) -> bytes | None:
         if key is None or self._encode_key is None:
             # CQL maps have no null keys, so None represents itself.
             return None if key is None else super()._serialize_key(key)

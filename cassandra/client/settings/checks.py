@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._habits import warn_of_milliseconds
 from cassandra._imports import at_first_cluster
@@ -49,8 +49,10 @@ __all__ = [
     "timedelta",
 ]
 
+_Value = TypeVar("_Value")
 
-def seconds(name: str, value: object, minimum: float = 0.0) -> Any:
+
+def seconds(name: str, value: object, minimum: float = 0.0) -> float | None:
     """Accept a number of seconds that is not negative, or None.
 
     :raises TypeError: for anything else.
@@ -71,14 +73,14 @@ def seconds(name: str, value: object, minimum: float = 0.0) -> Any:
     return value
 
 
-def seconds_or_negative(name: str, value: object) -> Any:
+def seconds_or_negative(name: str, value: object) -> float | None:
     """Accept a number of seconds, or a negative number, which has a special meaning for the
     setting.
     """
     return seconds(name, value, -math.inf)
 
 
-def timedelta(name: str, value: object) -> Any:
+def timedelta(name: str, value: _Value) -> _Value:
     """Accept a timedelta, a number of seconds that is not negative, or None."""
     if not isinstance(value, datetime.timedelta):
         seconds(name, value)
@@ -112,7 +114,7 @@ def tcp_port(name: str, port: object) -> int:
     return int(str(port))
 
 
-def auth_provider(name: str, provider: object) -> Any:
+def auth_provider(name: str, provider: _Value) -> _Value:
     """Accept an object that makes authenticators, or None.
 
     :raises TypeError: for anything else. The message does not show the value.
@@ -127,7 +129,7 @@ def auth_provider(name: str, provider: object) -> Any:
     return provider
 
 
-def instance(name: str, value: object) -> Any:
+def instance(name: str, value: _Value) -> _Value:
     """Accept any object.
 
     :raises TypeError: for a class, which was probably meant to be instantiated.
@@ -151,7 +153,7 @@ def instance_with(*methods: str) -> Callable[[str, object], Any]:
     :param methods: the names of methods that the driver always calls.
     """
 
-    def check(name: str, value: object) -> Any:
+    def check(name: str, value: _Value) -> _Value:
         """Return `value` if it has all methods, or is None; TypeError otherwise."""
         reject_class(name, value)
         for method in methods:
@@ -165,7 +167,7 @@ def instance_with(*methods: str) -> Callable[[str, object], Any]:
     return check
 
 
-def text(name: str, value: object) -> Any:
+def text(name: str, value: object) -> str | None:
     """Accept a string, or None.
 
     :raises TypeError: for anything else.
@@ -175,7 +177,7 @@ def text(name: str, value: object) -> Any:
     return value
 
 
-def class_with_factory(name: str, factory_class: object) -> Any:
+def class_with_factory(name: str, factory_class: _Value) -> _Value:
     """Accept a class, or an object whose ``factory`` makes connections, or None.
 
     :raises TypeError: for anything else.
@@ -192,7 +194,7 @@ def class_with_factory(name: str, factory_class: object) -> Any:
     return factory_class
 
 
-def socket_options(name: str, options: object) -> Any:
+def socket_options(name: str, options: _Value) -> _Value:
     """Accept tuples of three or four arguments for ``socket.setsockopt``, or None.
 
     :raises TypeError: for anything else.
@@ -212,7 +214,7 @@ def socket_options(name: str, options: object) -> Any:
     return options
 
 
-def function(name: str, value: object) -> Any:
+def function(name: str, value: _Value) -> _Value:
     """Accept a callable, or None.
 
     :raises ValueError: for anything else.
@@ -222,7 +224,7 @@ def function(name: str, value: object) -> Any:
     return value
 
 
-def encryption(name: str, policy: object) -> Any:
+def encryption(name: str, policy: _Value) -> _Value:
     """Accept a column encryption policy, or None.
 
     :raises TypeError: for anything else.
@@ -234,7 +236,7 @@ def encryption(name: str, policy: object) -> Any:
     return policy
 
 
-def throttler(name: str, value: object) -> Any:
+def throttler(name: str, value: _Value) -> _Value:
     """Accept a request throttler, or None.
 
     :raises TypeError: for anything else.
@@ -245,7 +247,7 @@ def throttler(name: str, value: object) -> Any:
     return value
 
 
-def count_or_unlimited(name: str, count: object) -> Any:
+def count_or_unlimited(name: str, count: object) -> int | None:
     """Accept a number of requests, or None.
 
     :raises ValueError: for anything else.
@@ -257,7 +259,7 @@ def count_or_unlimited(name: str, count: object) -> Any:
     return count
 
 
-def positive(name: str, count: float) -> Any:
+def positive(name: str, count: float) -> float:
     """Accept a positive number.
 
     :raises TypeError: if it is not a number.
@@ -292,7 +294,7 @@ def names_or_all(name: str, names: Iterable[str] | None) -> tuple[str, ...] | No
     return tuple(names) if names is not None else None
 
 
-def compression(name: str, algorithm: object) -> Any:
+def compression(name: str, algorithm: _Value) -> _Value:
     """Accept a boolean, None, or the name of an algorithm whose package is installed.
 
     :raises TypeError: if it is neither a boolean, None nor a name.
@@ -333,7 +335,7 @@ def must_be_false(why: str) -> Callable[[str, object], Any]:
     :param why: the reason, for the message.
     """
 
-    def check(name: str, value: object) -> Any:
+    def check(name: str, value: _Value) -> _Value:
         if value:
             raise NotImplementedError(f"{name}={value!r} is not supported: {why}")
         return value

@@ -19,6 +19,7 @@ from cassandra.query.settings import NOT_SET
 
 if TYPE_CHECKING:
     import inspect
+    from types import FunctionType
 
     from typing_extensions import dataclass_transform
 else:
@@ -35,7 +36,7 @@ Settable = TypeVar("Settable")  # the type that an application may set
 Stored = TypeVar("Stored")  # the type that it reads
 T = TypeVar("T", bound=type)
 
-Check = Callable[[str, Any], Any]
+Check = Callable[[str, Any], object]
 
 
 class Later:
@@ -97,7 +98,7 @@ class Setting(Generic[Settable, Stored]):
         class_name: str | None = None,
         reported: str | None = None,
     ) -> None:
-        self._default = default
+        self._default: Any = default
         self._check = check
         self.none_is_default = none_is_default
         self._may_precede = may_precede
@@ -122,14 +123,13 @@ class Setting(Generic[Settable, Stored]):
 
     def __get__(self, holder: object, owner: type | None) -> Stored:
         if holder is None:
-            value: Stored = self.default
-            return value
+            return self.default
         return self._read(holder)
 
     def __set__(self, holder: object, value: Settable) -> None:
         # Wrap a secret before anything can fail, because tracebacks may show local variables.
-        value = self.hidden(value)
-        self._write(holder, self.checked(value))
+        hidden = self.hidden(value)
+        self._write(holder, self.checked(hidden))
 
     def __delete__(self, holder: object) -> None:
         # Restore the default. Tools that patch attributes (mock, for example) delete them again.
@@ -137,18 +137,19 @@ class Setting(Generic[Settable, Stored]):
         self._follow(holder)
 
     @property
-    def default(self) -> Any:
+    def default(self) -> Stored:
         """The value if the application does not set it."""
         if isinstance(self._default, Later):
             self._default = self._default.load()
-        return self._default
+        default: Stored = self._default
+        return default
 
     @property
     def may_change(self) -> bool:
         """True if a change after `connect` has an effect."""
         return self.is_live or self._method_after_change is not None
 
-    def hidden(self, value: object) -> Any:
+    def hidden(self, value: object) -> object:
         """Return `value`, wrapped in a `Secret` if it may contain a password.
 
         :param value: the application's value.
@@ -157,7 +158,7 @@ class Setting(Generic[Settable, Stored]):
             return Secret(value)
         return value
 
-    def checked(self, value: object) -> Any:
+    def checked(self, value: object) -> object:
         """Return the value to store.
 
         :param value: the application's value.
@@ -318,7 +319,7 @@ class _SignatureOfTable:
         )
 
 
-def _make_constructor(settings: Mapping[str, Setting[Any, Any]]) -> Any:
+def _make_constructor(settings: Mapping[str, Setting[Any, Any]]) -> FunctionType:
     """Return a constructor with a parameter for each setting, made from source code as dataclasses
     do.
 
@@ -357,7 +358,8 @@ def _make_constructor(settings: Mapping[str, Setting[Any, Any]]) -> Any:
         "given_settings": given_settings,
     }
     exec(source, namespace)
-    return namespace["__init__"]
+    constructor: FunctionType = namespace["__init__"]
+    return constructor
 
 
 def _settable_type(annotation: str) -> str:

@@ -57,7 +57,7 @@ class ApplicationInfo(Protocol):
         """Add to the options that are sent in STARTUP."""
 
 
-def _contact_points(name: str, points: ContactPoints) -> Any:
+def _contact_points(name: str, points: ContactPoints) -> Sequence[ContactPoint]:
     return checked_contact_points(points)
 
 

@@ -113,7 +113,7 @@ def _evaluate_annotation(
         ) from failure
 
 
-def _column_of(annotated_type: Any, label: str, error: type[Exception]) -> Any:
+def _column_of(annotated_type: Any, label: str, error: type[Exception]) -> Column[Any]:
     """Return a column for an annotated type.
 
     The column is required, unless the type is optional (``str | None``) or a collection.
@@ -134,17 +134,19 @@ def _build_column(
     label: str,
     error: type[Exception],
     required: bool = False,
-) -> Any:
+) -> Column[Any]:
     """Return a column for a type that is not optional."""
     scalar_column = _SCALARS.get(annotated_type) if isinstance(annotated_type, type) else None
     if scalar_column is not None:
-        return scalar_column(required=required)
+        column: Column[Any] = scalar_column(required=required)
+        return column
     origin = typing.get_origin(annotated_type)
     if origin in _COLLECTIONS:
         elements = [
             _build_column(argument, label, error) for argument in typing.get_args(annotated_type)
         ]
-        return _COLLECTIONS[origin](*elements)
+        collection: Column[Any] = _COLLECTIONS[origin](*elements)
+        return collection
     # A subclass of `UserType`, which this module cannot import.
     if (
         isinstance(annotated_type, type)

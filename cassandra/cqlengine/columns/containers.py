@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from cassandra.cqlengine.clauses import ListUpdateClause, MapUpdateClause, SetUpdateClause
@@ -32,6 +32,9 @@ __all__ = [
     "Vector",
     "resolve_udts",
 ]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Sized = TypeVar("_Sized", bound=Sized)
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -96,7 +99,7 @@ class BaseCollectionColumn(Column[T]):
     def sub_types(self) -> list[Column[Any]]:
         return list(self.types)
 
-    def _checked_size(self, value: Any) -> Any:
+    def _checked_size(self, value: _Sized) -> _Sized:
         """Return `value`; raise ValidationError if it has too many elements."""
         if len(value) > MOST_ELEMENTS:
             raise ValidationError(
@@ -104,7 +107,9 @@ class BaseCollectionColumn(Column[T]):
             )
         return value
 
-    def _element(self, column: Column[Any], value: object, description: str = "an element") -> Any:
+    def _element(
+        self, column: Column[Any], value: object, description: str = "an element"
+    ) -> object:
         """Return one element, validated by its column; None is refused."""
         if value is None:
             raise ValidationError(f"{self.label}: None is not allowed as {description}")
@@ -125,9 +130,10 @@ class BaseCollectionColumn(Column[T]):
         return self.to_database
 
 
-def by_elements(function: Any) -> Any:
+def by_elements(function: _Function) -> _Function:
     """Mark a `to_database` that does nothing but convert the elements: see `wire`."""
-    function.by_elements = True
+    marked: Any = function
+    marked.by_elements = True
     return function
 
 
@@ -412,7 +418,7 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
     def element_type(self) -> str:
         return f"frozen<{self.db_type}>"
 
-    def _checked_tuple(self, value: object) -> Any:
+    def _checked_tuple(self, value: object) -> Collection[Any]:
         """Return `value` if it is a collection with at most as many elements as the type."""
         _refuse_string(self, value, "tuple", "({},)")
         if not isinstance(value, Collection):
@@ -462,7 +468,7 @@ class Tuple(BaseCollectionColumn[tuple[Any, ...]]):
         if all(copier is None for copier in copiers):
             return None
 
-        def copy_elements(value: Any) -> Any:
+        def copy_elements(value: Any) -> object:
             if value is None:
                 return None
             return tuple(
@@ -563,7 +569,7 @@ class Vector(BaseCollectionColumn[list[T]], Generic[T]):
     def _stock_copier(self) -> Callable[[Any], Any]:
         copy_element = self.value_col._copier()
 
-        def copy_elements(value: Any) -> Any:
+        def copy_elements(value: Any) -> object:
             if type(value) is not list:  # None, or an array of numbers
                 return snapshot(value)
             return value[:] if copy_element is None else list(map(copy_element, value))
@@ -611,7 +617,7 @@ class UserDefinedType(Column[U], Generic[U]):
     def sub_types(self) -> list[Column[Any]]:
         return list(self.user_type.fields().values())
 
-    def _instance(self, value: object) -> Any:
+    def _instance(self, value: object) -> UserType:
         """Return `value` as an instance of `user_type`.
 
         If the class is not registered with the cluster, the values of rows are named tuples.

@@ -357,7 +357,7 @@ class BatchQuery:
             saved_state.swap()
 
 
-def _snapshot(value: Any) -> Any:
+def _snapshot(value: Any) -> object:
     """Return a copy of a collection or bytearray, which the application may change in place, and
     any other value as it is.
     """

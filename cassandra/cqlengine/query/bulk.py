@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra.cqlengine.errors import CQLEngineException, ValidationError
 from cassandra.cqlengine.options import DEFAULTS, NOT_SET, Options
@@ -13,7 +13,13 @@ from cassandra.cqlengine.query.errors import check_applied
 from cassandra.cqlengine.running import ManyRequests, Operation
 from cassandra.cqlengine.values import Values, commit, values_of
 
+if TYPE_CHECKING:
+    from cassandra.cqlengine.models import BaseModel
+
 __all__ = ["creations"]
+
+_Model = TypeVar("_Model", bound="BaseModel")
+_Error = TypeVar("_Error", bound=BaseException)
 
 
 def creations(
@@ -88,12 +94,13 @@ def creations(
     return instances
 
 
-def _instance_of_row(model: Any, row: object) -> Any:
+def _instance_of_row(model: type[_Model], row: object) -> _Model:
     """Return the instance for a row, which is an instance already or a mapping of values.
 
     :raises ValidationError: if the mapping has a name without a column.
     """
-    if isinstance(row, getattr(model, "__context_of__", model)):
+    original_model: type[_Model] = getattr(model, "__context_of__", model)
+    if isinstance(row, original_model):
         return row
     if not isinstance(row, Mapping):
         raise TypeError(
@@ -143,9 +150,10 @@ def _drop_single_write_options(values: Values) -> None:
         values.options = options.for_later()
 
 
-def _numbered(error: Any, number: int) -> Any:
+def _numbered(error: _Error, number: int) -> _Error:
     """Add the row's number, from 0, to `error` and return it."""
-    error.row_number = number
+    numbered: Any = error
+    numbered.row_number = number
     if error.args and isinstance(error.args[0], str):
         error.args = (f"row {number}: {error.args[0]}", *error.args[1:])
     return error

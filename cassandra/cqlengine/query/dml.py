@@ -263,7 +263,7 @@ def _is_plain(mapping: Mapping, values: Values, position: int) -> bool:
     return column.update_clause is None or column.is_null(values[position])
 
 
-def _to_bind(mapping: Mapping, position: int, value: object) -> Any:
+def _to_bind(mapping: Mapping, position: int, value: object) -> object:
     """Return a value of the column at `position` in the form that is bound."""
     to_bound = mapping.wires[position]
     if value is None or to_bound is None:

@@ -23,11 +23,14 @@ from cassandra.cqlengine.operators import (
 
 if TYPE_CHECKING:
     from cassandra.cqlengine.columns.base import Column
+    from cassandra.cqlengine.named import NamedColumn
 
 __all__ = ["AbstractQueryableColumn", "ColumnQueryEvaluator", "filter_value"]
 
 
-def filter_value(column: Column[Any], operator: BaseWhereOperator, value: object) -> Any:
+def filter_value(
+    column: Column[Any] | NamedColumn, operator: BaseWhereOperator, value: object
+) -> object:
     """Return the value of a filter in the form that is bound.
 
     :raises CQLEngineException: if `value` is None, or not a list for ``IN``.
@@ -55,7 +58,7 @@ def filter_value(column: Column[Any], operator: BaseWhereOperator, value: object
 class AbstractQueryableColumn(UnicodeMixin):
     """Base class of expressions that become filters when they are compared."""
 
-    def _column(self) -> Any:
+    def _column(self) -> Column[Any] | NamedColumn:
         raise NotImplementedError
 
     def _clause(self, operator: BaseWhereOperator, value: object) -> WhereClause:
@@ -137,7 +140,7 @@ class ColumnQueryEvaluator(AbstractQueryableColumn):
     def __init__(self, column: Column[Any]) -> None:
         self.column = column
 
-    def _column(self) -> Column[Any]:
+    def _column(self) -> Column[Any] | NamedColumn:
         return self.column
 
 

@@ -359,13 +359,14 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         values = select.fixed_values(self._where)
         return InstanceRows(self._instance_class(), select.fixed_names, values)
 
-    def _instance_class(self) -> Any:
+    def _instance_class(self) -> type[Any]:
         """Return the class of the instances: the model, or, if `using` has set a keyspace or
         connection, the class that `context_class` derives from the model for them.
         """
         options = self._options
         if options.keyspace is None and options.connection is None:
-            return self.model
+            model: type[Any] = self.model
+            return model
         return context_class(self.model, options.keyspace, options.connection)
 
     def _partition_columns(self) -> Sequence[str]:
@@ -496,7 +497,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             instance itself, and False if this function must write it. None if this function always
             writes it.
         """
-        model, options = self._instance_class(), self._options
+        model: Any = self._instance_class()
+        options = self._options
         mapping = model.__mapping__
         if mapping.has_own_init:
             instance = model(**values)
@@ -652,7 +654,7 @@ def _assign(
     statement.add_update(column, value, operation=operation)
 
 
-def _map_change(column: Any, operation: str | None, value: Any) -> Any:
+def _map_change(column: Any, operation: str | None, value: Any) -> set[Any] | dict[Any, Any]:
     """Return the value to bind for an operation on a map: a set of the keys to remove, or a dict of
     the items to write.
 

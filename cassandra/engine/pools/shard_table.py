@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from cassandra.engine.connection import Connection
     from cassandra.metadata.placement.tablets import TabletMap
 
 __all__ = ["ShardTable", "first_with_room", "in_flight_of"]
@@ -16,7 +17,7 @@ _MOST_SHARDS = 0xFFFF
 _MASK = (1 << 64) - 1
 
 
-def first_with_room(connections: list[Any]) -> Any:
+def first_with_room(connections: list[Connection]) -> Connection | None:
     """Return the connection with the fewest streams in use; None if all are full."""
     best = None
     for connection in connections:
@@ -74,7 +75,7 @@ class ShardTable:
         """Return the number of connections of each shard, in the order of the shards."""
         return [len(shard_connections) for shard_connections in self._by_shard]
 
-    def pick(self, shard: int) -> Any:
+    def pick(self, shard: int) -> Connection | None:
         """Return the least busy connection to `shard` with a free stream, or None."""
         return first_with_room(self._by_shard[self._checked(shard)])
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra.cqltypes.parse import cqltype_to_python, lookup_cqltype
 from cassandra.encoder import Encoder
@@ -49,10 +49,15 @@ else:
 
 log = logging.getLogger("cassandra.metadata")
 
+_Expected = TypeVar("_Expected")
+_Object = TypeVar("_Object")
+
 _EMPTY_TYPES = ("empty", "'org.apache.cassandra.db.marshal.EmptyType'")
 
 
-def _check_type(value: object, expected: type | tuple[type, ...], description: str) -> Any:
+def _check_type(
+    value: object, expected: type[_Expected] | tuple[type[_Expected], ...], description: str
+) -> _Expected:
     """Return `value` if it has the expected type.
 
     :param description: the subject of the error message.
@@ -376,7 +381,9 @@ def _set_other_parts(table_metadata: TableMetadataV3, source: TableSource) -> No
         raise ValueError("no column is of the partition key")
 
 
-def _table_indexes(source: TableSource, table_metadata: TableMetadataV3) -> Any:
+def _table_indexes(
+    source: TableSource, table_metadata: TableMetadataV3
+) -> Mapping[str, IndexMetadata]:
     return (
         {row[0]: _build_index(row, table_metadata) for row in source.indexes}
         if source.indexes
@@ -534,14 +541,15 @@ def _alterable_settings(keyspace_metadata: KeyspaceMetadata) -> tuple[object, ..
     )
 
 
-def _identity(value: object) -> Any:
+def _identity(value: _Object) -> _Object:
     return value
 
 
-def _index_of(location: tuple[TableSource, str]) -> Any:
+def _index_of(location: tuple[TableSource, str]) -> IndexMetadata:
     """Return the index at (table source, index name); this builds the table."""
     source, name = location
-    return source.object().indexes[name]
+    index: IndexMetadata = source.object().indexes[name]
+    return index
 
 
 def _keyspace_indexes(source: KeyspaceSource) -> LazyMapping[Any]:

@@ -215,7 +215,7 @@ def _signature(row: Mapping[str, Any]) -> tuple[Any, tuple[Any, ...]]:
     return row["aggregate_name"], tuple(row["argument_types"] or ())
 
 
-def _name_of(item: tuple[Any, Any]) -> Any:
+def _name_of(item: tuple[Any, Any]) -> str:
     """Return the key for sorting the items of a dict by name."""
     return str(item[0])
 

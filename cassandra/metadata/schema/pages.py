@@ -66,7 +66,7 @@ class Pages:
         # All columns of one type share a cache of values.
         cached = self._cached.setdefault(cql_type, {})
 
-        def read(data: bytes) -> Any:
+        def read(data: bytes) -> object:
             value = cached.get(data)
             if value is None:
                 value = cached[data] = self._value(cql_type, data, version)
@@ -74,13 +74,13 @@ class Pages:
 
         return read
 
-    def _text(self, data: bytes) -> Any:
+    def _text(self, data: bytes) -> object:
         try:
             return data.decode()
         except UnicodeDecodeError:
             return self._value(UTF8Type, data, 0)
 
-    def _value(self, cql_type: type[CassandraType], data: bytes, version: int) -> Any:
+    def _value(self, cql_type: type[CassandraType], data: bytes, version: int) -> object:
         """Decode a cell; if it cannot be decoded, return the error in place of the value."""
         try:
             # Use the driver's own decoder: the application may have replaced the `deserialize` of

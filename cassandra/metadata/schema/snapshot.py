@@ -110,10 +110,10 @@ class NamedColumns(dict[str, V]):
     def __missing__(self, name: object) -> NoReturn:
         raise _with_names_note(KeyError(name), name, self)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self),)
 
-    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
         return self.__reduce__()
 
 
@@ -198,10 +198,10 @@ class LazyMapping(dict[str, V]):
     def __ror__(self, other: Any) -> dict[str, Any]:  # type: ignore[override]
         return {**other, **self.copy()}
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return dict, (self.copy(),)
 
-    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
         return self.__reduce__()
 
     def __repr__(self) -> str:
@@ -234,7 +234,7 @@ class _Items(ItemsView[str, V]):
         return ((name, make(source)) for name, source in self._mapping._names.items())
 
 
-def _no_value(source: object) -> Any:
+def _no_value(source: object) -> NoReturn:
     raise KeyError(source)
 
 

@@ -55,7 +55,7 @@ class ErrorMessage(MessageType, DriverException):
         return self
 
     @classmethod
-    def read_info(cls, cursor: Cursor, protocol_version: int) -> Any:
+    def read_info(cls, cursor: Cursor, protocol_version: int) -> object:
         """Read the fields after the error's text. Classes with such fields override this.
 
         :param cursor: a cursor after the error's text.
@@ -227,7 +227,7 @@ def _read_failures(cursor: Cursor, protocol_version: int) -> dict[str, Any]:
     return info
 
 
-def _write_type(text: str) -> Any:
+def _write_type(text: str) -> int | str:
     # If the server knows a write type that this driver does not, keep its name.
     return WriteType.name_to_value.get(text, text)
 

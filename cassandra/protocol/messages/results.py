@@ -170,8 +170,7 @@ class ResultMessage(StreamedResult):
             return self.__dict__["parsed_rows"]  # type: ignore[no-any-return]
         if self.kind != RESULT_KIND_ROWS:
             return None
-        rows: list[tuple[Any, ...]] = self._decode_rows("tuples")
-        return rows
+        return self._decode_rows("tuples")
 
     @parsed_rows.setter
     def parsed_rows(self, rows: Any) -> None:
@@ -240,7 +239,7 @@ class ResultMessage(StreamedResult):
             raise page[1].with_traceback(None)
         return column_plan.read(self._body, self._offset, self.row_count)
 
-    def _decode_rows(self, method: str) -> Any:
+    def _decode_rows(self, method: str) -> list[Any]:
         """Return the rows that the row plan's method `method` decodes.
 
         The rows of the last call are kept with the name of its method. A further call with the same
@@ -252,12 +251,13 @@ class ResultMessage(StreamedResult):
             page = self._page
             if page is not None:
                 if page[0] == method:
-                    return page[1]
+                    decoded: list[Any] = page[1]
+                    return decoded
                 if page[0] is None:
                     # Reset the traceback: otherwise, each access would add its frames to it.
                     raise page[1].with_traceback(None)
             row_plan = self.metadata._row_plan or self.metadata.row_plan
-            rows = getattr(row_plan, method)(self._body, self._offset, self.row_count)
+            rows: list[Any] = getattr(row_plan, method)(self._body, self._offset, self.row_count)
             self._page = (method, rows)
             return rows
         except DecodeError as error:

@@ -37,6 +37,7 @@ from cassandra.protocol.opcodes import (
 from cassandra.protocol.primitives import Cursor
 
 if TYPE_CHECKING:
+    from cassandra.protocol.column_specs import CqlType
     from cassandra.protocol.features import ProtocolFeatures
 
 __all__ = ["StreamedResult", "call_reader", "reads_by_itself"]
@@ -258,7 +259,7 @@ class StreamedResult(MessageType):
         ]
 
     @classmethod
-    def read_type(cls, f: BinaryIO, user_type_map: UserTypes | None) -> Any:
+    def read_type(cls, f: BinaryIO, user_type_map: UserTypes | None) -> CqlType:
         """Read the description of a type; returns its `cassandra.cqltypes` class.
 
         :param f: a file-like reader.
@@ -297,7 +298,7 @@ class _RestOfFile:
         self._f.seek(self._cursor.pos - len(self._cursor.data), 1)
 
 
-def _function(method: Any) -> Any:
+def _function(method: Any) -> object:
     return getattr(method, "__func__", method)
 
 

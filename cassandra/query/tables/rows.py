@@ -69,14 +69,15 @@ def snapshot_and_count(rows: object) -> tuple[object, int]:
     return copies, len(copies)
 
 
-def _copy_of_frame(frame: Any) -> Any:
+def _copy_of_frame(frame: Any) -> Frame:
     """Return a copy of a pandas DataFrame and of the Python objects in its columns."""
-    duplicate = frame.copy()
+    duplicate: Any = frame.copy()
     for position, dtype in enumerate(getattr(frame, "dtypes", ())):
         # Only types of NumPy have `hasobject`. pandas' own types hold no object that can change.
         if getattr(dtype, "hasobject", False):
             duplicate.isetitem(position, snapshot(frame.iloc[:, position]))
-    return duplicate
+    copied: Frame = duplicate
+    return copied
 
 
 def rows_of(rows: object, columns: Columns) -> Iterable[Any]:

@@ -6,7 +6,12 @@ Any object with these attributes is accepted, so neither library has to be impor
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from cassandra.query.tables.types import CqlType
 
 __all__ = ["Array", "Column", "Frame", "Series"]
 
@@ -19,7 +24,7 @@ class Column(Protocol):
         """The column's name."""
 
     @property
-    def type(self) -> Any:
+    def type(self) -> CqlType:
         """The CQL type of the values, a class of `cassandra.cqltypes`."""
 
 
@@ -48,10 +53,10 @@ class Array(Protocol):
     def astype(self, dtype: Any, /) -> Any:
         """Return the same values as another type."""
 
-    def copy(self) -> Any:
+    def copy(self) -> Self:
         """Return a copy that the application has no reference to."""
 
-    def tolist(self) -> Any:
+    def tolist(self) -> list[Any]:
         """Return the elements as Python objects."""
 
 
@@ -73,7 +78,7 @@ class Series(Protocol):
     def isna(self) -> Any:
         """Return a mask of the missing values."""
 
-    def to_numpy(self) -> Any:
+    def to_numpy(self) -> Array:
         """Return the values as a NumPy array."""
 
     def tolist(self) -> list[Any]:
@@ -91,5 +96,5 @@ class Frame(Protocol):
 
     def __getitem__(self, name: Any, /) -> Any: ...
 
-    def copy(self) -> Any:
+    def copy(self) -> Self:
         """Return a copy that the application has no reference to."""

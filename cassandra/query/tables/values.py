@@ -354,7 +354,7 @@ def nanoseconds_of(value: object) -> Any:
     return nanos + getattr(value, "nanoseconds", 0)
 
 
-def moment_of(value: object) -> Any:
+def moment_of(value: object) -> object:
     """Return the milliseconds of a pandas Timestamp; other values as they are.
 
     A Timestamp covers more years than `datetime`, so it must not become a `datetime`.
@@ -364,7 +364,7 @@ def moment_of(value: object) -> Any:
     return _convert_scalar(value.asm8, "datetime64[ms]")
 
 
-def day_of(value: Any) -> Any:
+def day_of(value: Any) -> object:
     """Return the date of a pandas Timestamp as the number of the wire format; other values as they
     are.
 

@@ -24,7 +24,7 @@ T = TypeVar("T")
 class Listening(Protocol):
     """A bound socket, or a port of the simulated network."""
 
-    def getsockname(self) -> Any:
+    def getsockname(self) -> tuple[Any, ...]:
         """Return (IP address, port)."""
 
     def close(self) -> None:
@@ -94,7 +94,7 @@ class NodeThread:
         result: T = value
         return result
 
-    def wait_for(self, predicate: Callable[[], Any], timeout: float) -> Any:
+    def wait_for(self, predicate: Callable[[], T], timeout: float) -> T:
         """Wait in virtual time until the predicate is true, and return its value; only
         `SimulatedThread` implements this.
 

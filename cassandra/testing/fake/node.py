@@ -16,7 +16,7 @@ import threading
 import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra.testing.fake.answers import (
     Answer,
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = ["FakeNode"]
+
+_Result = TypeVar("_Result")
 
 _AUTHENTICATOR = "org.apache.cassandra.auth.PasswordAuthenticator"
 _RECORDED = 100_000  # how many requests `requests` keeps, to limit the memory of long runs
@@ -346,7 +348,7 @@ class FakeNode(DefaultAnswers):
         """The open connections, the oldest first. The attribute `opened` counts all connections."""
         return list(self._connections)
 
-    def wait_for(self, predicate: Callable[[FakeNode], Any], timeout: float = 30.0) -> Any:
+    def wait_for(self, predicate: Callable[[FakeNode], _Result], timeout: float = 30.0) -> _Result:
         """Wait until ``predicate(node)`` is true, and return its result.
 
         The predicate is evaluated after each request, and whenever a connection opens or closes.
@@ -370,7 +372,9 @@ class FakeNode(DefaultAnswers):
             )
         return result
 
-    async def wait_until(self, predicate: Callable[[FakeNode], Any], timeout: float = 30.0) -> Any:
+    async def wait_until(
+        self, predicate: Callable[[FakeNode], _Result], timeout: float = 30.0
+    ) -> _Result:
         """Wait like `wait_for`, without blocking the event loop of the test.
 
         :param predicate: a function of the node.

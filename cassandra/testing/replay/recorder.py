@@ -234,7 +234,7 @@ class _ApplicationSide(asyncio.Protocol):
     # -- attributes that `Request` needs -----------------------------------------------------------
 
     @property
-    def node(self) -> Any:
+    def node(self) -> SimpleNamespace:
         """Stands in for the `FakeNode` of a connection. It only has the method `text_of`, which
         returns the CQL of prepared statements.
         """

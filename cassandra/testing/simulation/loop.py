@@ -529,7 +529,7 @@ class SimulatedEnvironment:
         """
         raise OSError(errno.ENOENT, f"there is no {path} in a simulation")
 
-    async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any:
+    async def in_thread(self, function: Callable[..., T], *args: Any) -> T:
         """Call the function in the event loop after a short virtual time, because a simulation has
         no thread for it.
 

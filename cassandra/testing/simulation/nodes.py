@@ -60,7 +60,7 @@ class SimulatedThread(NodeThread):
     def stop(self) -> None:
         """Do nothing: this object does not own the loop."""
 
-    def wait_for(self, predicate: Callable[[], Any], timeout: float) -> Any:
+    def wait_for(self, predicate: Callable[[], T], timeout: float) -> T:
         """Wait in virtual time until a predicate is true; return its value.
 
         Only a simulated thread can wait. If another thread calls this, it returns the present value

@@ -255,7 +255,7 @@ class SimulatedThreads:
         """Return a random id for the driver."""
         return self.loop.cassandra_id()
 
-    def start(self, program: Callable[[], Any], name: str = "program") -> Any:
+    def start(self, program: Callable[[], Any], name: str = "program") -> _Strand:
         """Start another application thread.
 
         :param program: a function without arguments.
