@@ -12,9 +12,12 @@ import re
 import sys
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra._misspelt import class_attribute, is_of_driver
+
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 __all__ = [
     "ASYNC_RESULT",
@@ -114,7 +117,7 @@ _NoLength.__module__ = "builtins"
 class _Length(Habit):
     __slots__ = ()
 
-    def __get__(self, holder: object, owner: type) -> Any:
+    def __get__(self, holder: object, owner: type) -> NoReturn:
         raise _NoLength(f"object of type {owner.__name__!r} has no len(): {self.advice}")
 
 
@@ -125,7 +128,7 @@ class _Operation(Habit):
 
     __slots__ = ()
 
-    def __get__(self, holder: object, owner: type) -> Any:
+    def __get__(self, holder: object, owner: type) -> NoReturn:
         raise _NoLength(f"{owner.__name__!r} object does not support {self._what()}: {self.advice}")
 
     def _what(self) -> str:

@@ -16,6 +16,7 @@ from cassandra._compat.refusal import refuse
 from cassandra.errors import ConnectionShutdown
 
 if TYPE_CHECKING:
+    from cassandra.engine.connection import Connection
     from cassandra.engine.core import Core
     from cassandra.metadata.host import Host
 
@@ -108,7 +109,7 @@ class CompatCluster:
         pools = [pool for session in list(core.sessions) for pool in list(session.pools.values())]
         return [*pools, self.control_connection]
 
-    def connection_factory(self, endpoint: Any, *args: object, **kwargs: object) -> Any:
+    def connection_factory(self, endpoint: Any, *args: object, **kwargs: object) -> Connection:
         """Open a connection to `endpoint` outside the pools. It must be closed on the event loop.
 
         :param endpoint: the node's `EndPoint`.
@@ -119,7 +120,8 @@ class CompatCluster:
         core = self._core
         if core is None:
             raise self._not_connected()
-        return self._run(core.open_connection(endpoint))
+        connection: Connection = self._run(core.open_connection(endpoint))
+        return connection
 
 
 class CompatSession:

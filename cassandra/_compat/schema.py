@@ -12,6 +12,7 @@ from cassandra.metadata.schema.tables import TableMetadataV3
 
 if TYPE_CHECKING:
     from cassandra.metadata.schema.keyspaces import KeyspaceMetadata
+    from cassandra.metadata.schema.tables import MaterializedViewMetadata, TableMetadata
 
 __all__ = [
     "EdgeMetadata",
@@ -97,7 +98,9 @@ class SchemaOfCluster:
         metadata: KeyspaceMetadata | None = self._cluster.metadata.keyspaces.get(keyspace)
         return metadata
 
-    def get_table(self, keyspaces: object, keyspace: str, table: str) -> Any:
+    def get_table(
+        self, keyspaces: object, keyspace: str, table: str
+    ) -> TableMetadata | MaterializedViewMetadata | None:
         """Read a table or view again, and return it, or None if it does not exist.
 
         :param keyspaces: accepted for compatibility.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from cassandra.client.columnar import Form, PlanOf
     from cassandra.client.paging import NextPage
     from cassandra.protocol.columnar.layouts import ColumnArray, PagePlan
+    from cassandra.protocol.messages.results import ResultMessage
 else:
     from cassandra._impl import bases
 
@@ -48,7 +49,7 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
     if TYPE_CHECKING:
 
         @property
-        def _message(self) -> Any: ...
+        def _message(self) -> ResultMessage | None: ...
 
         def _ask_for_next_page(self) -> NextPage: ...
 

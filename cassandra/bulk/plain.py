@@ -64,7 +64,7 @@ class _DictForEachType:
     Every class is dict, so each value is decoded as a dict of its fields.
     """
 
-    def get(self, name: str, default: object = None) -> Any:
+    def get(self, name: str, default: object = None) -> object:
         """Return the class `dict` for the name of a type; for the name of a keyspace, return a map
         of its type names, which is an object of this class too.
 

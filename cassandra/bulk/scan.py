@@ -517,13 +517,14 @@ class Scan(_ScanBase):
                 # The caller asked for the next page, so it has used this one.
                 self._used(queue, oldest, state)
 
-    def _result(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch) -> Any:
+    def _result(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch) -> Page:
         """Wait for a page, and request it again after an error that may pass."""
         while True:
             try:
                 # `_send` has stored a future in `handle`, and replaces it if the request is
                 # repeated.
-                return fetch.handle.result()
+                page: Page = fetch.handle.result()
+                return page
             except Exception as error:
                 fetch.attempts += 1
                 # The repeated request has the same paging state, so no row comes twice.
@@ -666,13 +667,14 @@ class AsyncScan(_ScanBase):
                 if fetch.handle is not None:
                     fetch.handle.cancel()
 
-    async def _result(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch) -> Any:
+    async def _result(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch) -> Page:
         """Wait for a page, and request it again after an error that may pass."""
         while True:
             try:
                 # `_send` has stored a future in `handle`, and replaces it if the request is
                 # repeated.
-                return await fetch.handle
+                page: Page = await fetch.handle
+                return page
             except Exception as error:
                 fetch.attempts += 1
                 # The repeated request has the same paging state, so no row comes twice.

@@ -36,6 +36,10 @@ class Page(Protocol):
         """The rows of the current page, as the row factory makes them."""
 
     @property
+    def paging_state(self) -> bytes | None:
+        """The server's paging state; None on the last page."""
+
+    @property
     def column_names(self) -> list[str] | None:
         """The names of the columns; None for an answer without rows."""
 

@@ -17,6 +17,8 @@ from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 from cassandra.query.row_factories import tuple_factory
 
 if TYPE_CHECKING:
+    import threading
+
     from cassandra.protocol.messages.results import ResultMessage
     from cassandra.query.trace import QueryTrace
 else:
@@ -54,7 +56,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     _is_read = False
     # A thread holds this lock while it fetches a page. The lock is created when it is first needed,
     # so results with a single page have none.
-    _fetch_lock: Any = None
+    _fetch_lock: threading.Lock | None = None
     # True from the request for the next page until that page is the current one, or has failed. If
     # the wait is interrupted, by KeyboardInterrupt for example, this stays True.
     _is_fetching = False
@@ -183,11 +185,13 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         if not self._fetch_after(self._pages_before):
             self._set_page([])
 
-    def _get_fetch_lock(self) -> Any:
+    def _get_fetch_lock(self) -> threading.Lock:
         """Return the lock of this result, and create it at the first call."""
-        lock = self._fetch_lock
+        lock: threading.Lock | None = self._fetch_lock
         # `setdefault` is atomic, so two threads get the same lock.
-        return self.__dict__.setdefault("_fetch_lock", new_lock()) if lock is None else lock
+        if lock is None:
+            lock = self.__dict__.setdefault("_fetch_lock", new_lock())
+        return lock
 
     def _fetch_after(self, page: int, is_read: bool = False) -> bool:
         """Make the page after `page` the current page. If another thread fetches it, wait for that.

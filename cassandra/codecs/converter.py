@@ -75,7 +75,7 @@ def name_of(function: Any) -> str:
     return name if isinstance(name, str) else repr(function)
 
 
-def to_native(to_cql: Callable[[Any], Any], value: object, cql_name: str) -> Any:
+def to_native(to_cql: Callable[[Any], Any], value: object, cql_name: str) -> object:
     """Convert a bound value to a CQL value.
 
     :param to_cql: the function of the converter.
@@ -100,7 +100,7 @@ def to_native(to_cql: Callable[[Any], Any], value: object, cql_name: str) -> Any
     return converted
 
 
-def from_native(from_cql: Callable[[Any], Any], value: object, cql_name: str) -> Any:
+def from_native(from_cql: Callable[[Any], Any], value: object, cql_name: str) -> object:
     """Convert a CQL value to an application value.
 
     :param from_cql: the function of the converter.

@@ -9,7 +9,7 @@ import weakref
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra._forks import renew_in_child, renewed
 from cassandra._secrets import HiddenAttribute, Secret
@@ -27,6 +27,10 @@ from cassandra.query.prepared import PreparedStatement
 from cassandra.query.row_factories import dict_factory
 from cassandra.query.settings import NOT_SET
 from cassandra.query.statement import SimpleStatement, Statement
+
+if TYPE_CHECKING:
+    from cassandra.aio.result import ResultSet as AsyncResultSet
+    from cassandra.cluster.result_set import ResultSet
 
 __all__ = [
     "DEFAULT_CONNECTION",
@@ -661,7 +665,7 @@ def execute(
     consistency_level: int | None = None,
     timeout: float | None = NOT_SET,
     connection: Hashable | None = None,
-) -> Any:
+) -> ResultSet[Any]:
     """Execute a query string or a statement; rows are dicts.
 
     :param query: a query string with markers, or a statement, which may be prepared.
@@ -681,7 +685,7 @@ def execute(
     statement, params = _statement_and_params(target, query, params, consistency_level)
     if log.isEnabledFor(logging.DEBUG):
         hooks.log_statement(log, target, getattr(statement, "query_string", statement), params)
-    result = target.session.execute(statement, params, timeout=timeout)
+    result: ResultSet[Any] = target.session.execute(statement, params, timeout=timeout)
     # Set the row factory of this result only: other code may use the session too, with other rows.
     with_rows_of(result, dict_factory)
     return result
@@ -693,7 +697,7 @@ async def aexecute(
     consistency_level: int | None = None,
     timeout: float | None = NOT_SET,
     connection: Hashable | None = None,
-) -> Any:
+) -> AsyncResultSet[Any]:
     """Execute a query string or a statement on a connection of `cassandra.aio`; rows are dicts.
 
     :param query: a query string with markers, or a statement, which may be prepared.
@@ -715,7 +719,8 @@ async def aexecute(
     future = target.session.execute(statement, params, timeout=timeout)
     # Set the row factory of this request only: other code may use the session too, with other rows.
     future.row_factory = dict_factory
-    return await future
+    result: AsyncResultSet[Any] = await future
+    return result
 
 
 def register_udt(

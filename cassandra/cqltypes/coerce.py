@@ -18,7 +18,7 @@ import socket
 import uuid as uuid_module
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 from cassandra._habits import stack_level
 from cassandra._patterns import pattern
@@ -48,6 +48,8 @@ from cassandra.util.temporal import (
     ms_timestamp_from_datetime,
 )
 
+_Result = TypeVar("_Result")
+
 # The number that encodes 1970-01-01 as a date (native_protocol_v5.spec, section 5.5).
 DATE_OFFSET = 1 << 31
 _EPOCH_ORDINAL = 719163  # date(1970, 1, 1).toordinal()
@@ -57,7 +59,9 @@ _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 _INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
 
 
-def member_or_refuse(convert: Callable[..., Any], value: object, what: str, *rest: object) -> Any:
+def member_or_refuse(
+    convert: Callable[..., _Result], value: object, what: str, *rest: object
+) -> _Result:
     """Return ``convert(value.value, *rest)`` for an enum member.
 
     :param convert: the function that converts the member's value.
@@ -580,10 +584,7 @@ def elements(value: Any, name: str) -> list[Any] | tuple[Any, ...]:
         iterator = iter(value)
     except TypeError:
         # Only an enum member can still be valid: convert its value. Anything else is an error.
-        items: list[Any] = member_or_refuse(
-            elements, value, f"a collection of elements for {name}", name
-        )
-        return items
+        return member_or_refuse(elements, value, f"a collection of elements for {name}", name)
     try:
         return list(iterator)
     except NotImplementedError:
@@ -670,6 +671,5 @@ def udt_items(value: object, name: str, fields: tuple[str, ...]) -> list[Any] | 
     ):
         what = f"a value of {name} (an object, mapping or sequence of {', '.join(fields)})"
         # Only an enum member can still be valid: convert its value. Anything else is an error.
-        items: list[Any] = member_or_refuse(udt_items, value, what, name, fields)
-        return items
+        return member_or_refuse(udt_items, value, what, name, fields)
     return [getattr(value, attribute, None) for attribute in attributes]

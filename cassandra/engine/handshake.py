@@ -15,7 +15,7 @@ import socket
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._secrets import Secret
 from cassandra.auth import Authenticator, PlainTextAuthenticator, PlainTextAuthProvider, Token
@@ -55,6 +55,8 @@ from cassandra.versions import ProtocolVersion
 if TYPE_CHECKING:
     from cassandra.engine.pools.shards import ShardTarget
     from cassandra.protocol.features import ProtocolFeatures
+
+_Result = TypeVar("_Result")
 
 log = logging.getLogger("cassandra.connection")
 
@@ -301,7 +303,7 @@ class Connector:
             return [address]
         return await self._environment.addresses(address, port, endpoint.socket_family)
 
-    async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any:
+    async def in_thread(self, function: Callable[..., _Result], *args: Any) -> _Result:
         """Run a function that may block in a thread other than the loop's, for example reverse DNS
         or a function of the application.
         """
@@ -495,7 +497,7 @@ class _Handshake:
 
 def _call_and_convert(
     convert: Callable[[Any], Any], function: Callable[..., Any], *args: Any
-) -> Any:
+) -> object:
     """Call `function` in another thread, and return its result after passing it through `convert`.
     If the result is awaitable, return it as it is: the loop awaits it.
     """

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from cassandra.observed import ObservedBase
     from cassandra.protocol import bodies
     from cassandra.protocol.column_specs import ResultMetadata
+    from cassandra.protocol.messages.results import ResultMessage
     from cassandra.query.prepared import PreparedStatement
 else:
     from cassandra._impl import bodies, tablets
@@ -708,7 +709,9 @@ class RequestBase:
                 return
         self.on_other_answer(attempt, connection, opcode, flags, body)
 
-    def _rows(self, metadata: ResultMetadata | None, body: bytes) -> Any:
+    def _rows(
+        self, metadata: ResultMetadata | None, body: bytes
+    ) -> RowsAnswer | ResultMessage | None:
         """Return the rows of an answer to a prepared SELECT with cached columns; None for any other
         answer.
         """

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from cassandra.engine.happy_path import ExecuteBodyBase
     from cassandra.engine.prepare.rebind import Renewed
     from cassandra.protocol import bind, bodies
-    from cassandra.protocol.bind import RowsBlock
+    from cassandra.protocol.bind import RowsBlock, ValuesBlock
+    from cassandra.protocol.column_specs import ResultMetadata
 else:
     from cassandra._impl import bind, bodies, happy_path
 
@@ -163,7 +164,7 @@ class BodyMethods:
         """Return the prepared statement with this id in the last rendered body."""
         return None
 
-    def cached_metadata(self) -> Any:
+    def cached_metadata(self) -> ResultMetadata | None:
         """Return the statement's cached result metadata, with which the answer is decoded."""
         return None
 
@@ -328,8 +329,9 @@ class ExecuteBody(BodyMethods, ExecuteBodyBase):
     def rebind(self, renewed: Renewed) -> None:
         self.replace(renewed.statement, renewed.values(self.values))
 
-    def cached_metadata(self) -> Any:
-        return self.result[0]
+    def cached_metadata(self) -> ResultMetadata | None:
+        metadata: ResultMetadata | None = self.result[0]
+        return metadata
 
 
 class BatchBody(RequestBody):
@@ -437,7 +439,7 @@ class BatchBody(RequestBody):
         self.invalidate()
 
 
-def _rebind_values(values: Any, renewed: Renewed) -> Any:
+def _rebind_values(values: Any, renewed: Renewed) -> ValuesBlock | RowsBlock:
     """Return the values of one statement of a batch, bound again for the current column types.
 
     `values` is a `ValuesBlock` of one row or a `RowsBlock` of many; the result is of the same kind.
@@ -704,7 +706,7 @@ class MessageBody(RequestBody):
         prepared = self._statements.get(query_id) or self._earlier.get(query_id)
         return prepared if prepared is not None else self.inner.prepared_by(query_id)
 
-    def cached_metadata(self) -> Any:
+    def cached_metadata(self) -> ResultMetadata | None:
         return None if self._result is None else self._result[0]
 
 

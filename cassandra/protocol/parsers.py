@@ -17,7 +17,7 @@ __all__ = ["ColumnParser", "LazyParser", "ListParser", "NumpyParser", "make_recv
 class ColumnParser:
     """Base of the parsers."""
 
-    def __call__(self, message: ResultMessage) -> Any:
+    def __call__(self, message: ResultMessage) -> object:
         raise NotImplementedError
 
 

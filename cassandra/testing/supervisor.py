@@ -79,7 +79,7 @@ class _Supervisor:
             reply = {"error": f"{type(error).__name__}: {error}"}
         return json.dumps(reply).encode() + b"\n"
 
-    def handle(self, command: str, **arguments: Any) -> Any:
+    def handle(self, command: str, **arguments: Any) -> object:
         """Carry out one command, and return its result."""
         if command == "spawn":
             return self.spawn(**arguments)

@@ -8,10 +8,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from cassandra._imports import import_module
 from cassandra._patterns import pattern
+
+_Geometry = TypeVar("_Geometry")
 
 Coordinates = tuple[float, float]
 # Coordinates are compared and hashed exactly: the server keeps all bits of a double.
@@ -51,8 +53,8 @@ def _points(coordinates: Iterable[Sequence[float]]) -> tuple[Coordinates, ...]:
 
 
 def _build_geometry(
-    make_geometry: Callable[[Any], Any], geometry: Mapping[str, Any], source: object
-) -> Any:
+    make_geometry: Callable[[Any], _Geometry], geometry: Mapping[str, Any], source: object
+) -> _Geometry:
     """Build a geometry from the coordinates of a parsed one.
 
     :raises ValueError: if there are no coordinates, or if they do not have the shape that

@@ -94,7 +94,7 @@ def _annotations(attrs: AnyMapping[str, Any]) -> AnyMapping[str, Any]:
 
 def _evaluate_annotation(
     annotation: str, label: str, attrs: AnyMapping[str, Any], error: type[Exception]
-) -> Any:
+) -> object:
     """Return the object for an annotation that is a string.
 
     :param label: the class and the attribute, for the error.

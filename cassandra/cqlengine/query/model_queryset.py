@@ -118,7 +118,7 @@ class SimpleQuerySet(AbstractQuerySet[ResultObject]):
             raise CQLEngineException(f"None values on filter are not allowed ({name})")
         return WhereClause(column, operator, value)
 
-    def _factory(self, select: StatementPlan) -> Any:
+    def _factory(self, select: StatementPlan) -> Callable[..., Any]:
         return _result_objects
 
     def _fields(self) -> list[str]:
@@ -349,7 +349,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             )
         return plan
 
-    def _factory(self, select: StatementPlan) -> Any:
+    def _factory(self, select: StatementPlan) -> Callable[..., Any]:
         """Return the row factory. It makes instances; after `values_list`, it makes lists."""
         if self._listed is not None:
             fixed = {

@@ -27,6 +27,8 @@ from cassandra.query.statement import FETCH_SIZE_UNSET
 from cassandra.util.cql_text import escape_name
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from typing_extensions import Self
 
 __all__ = ["AbstractQuerySet"]
@@ -88,7 +90,7 @@ class AbstractQuerySet(Generic[T]):
         clause = self._where_clause_for(name, value)
         return ConditionalClause(clause.field, clause.value, clause.operator)
 
-    def _factory(self, select: StatementPlan) -> Any:
+    def _factory(self, select: StatementPlan) -> Callable[..., Any]:
         """Return the row factory for the result of `select`."""
         raise NotImplementedError
 
@@ -563,7 +565,7 @@ class AbstractQuerySet(Generic[T]):
             rows += result.current_rows
         return rows
 
-    def _single(self, rows: Sequence[Any]) -> Any:
+    def _single(self, rows: Sequence[T]) -> T:
         """Return the only row; raise DoesNotExist or MultipleObjectsReturned otherwise."""
         if not rows:
             raise self.model.DoesNotExist(f"{self._description()} does not exist")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
     from cassandra.engine.settings import Settings
     from cassandra.protocol import bodies
+    from cassandra.protocol.messages.results import ResultMessage
 else:
     from cassandra._impl import bodies
 
@@ -74,7 +75,7 @@ class InternalQueries:
             raise response.to_exception()
         return response
 
-    async def query(self, connection: Connection, query: str) -> Any:
+    async def query(self, connection: Connection, query: str) -> ResultMessage:
         """Execute a statement without parameters at consistency ONE. Raises the same errors as
         `send`.
         """
@@ -82,7 +83,8 @@ class InternalQueries:
         # these.
         params = QueryParams(consistency=ConsistencyLevel.ONE)
         body = bodies.query_body(query, params, connection.version)
-        return await self.send(connection, QUERY, body, repr(query), query)
+        result: ResultMessage = await self.send(connection, QUERY, body, repr(query), query)
+        return result
 
     async def rows(self, connection: Connection, query: str) -> list[dict[str, Any]]:
         """Return the rows of `query`, as dicts."""

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from cassandra.engine.prepare.body import prepare_body
 from cassandra.engine.prepare.key_positions import key_positions
@@ -40,8 +40,11 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
     from cassandra.policies.balancing import LoadBalancingPolicy
     from cassandra.policies.retry import RetryPolicy
+    from cassandra.protocol.messages.results import ResultMessage
 
 PreparedTexts = RecentlyUsed[tuple[str | None, str], PreparedStatement]
+
+_Result = TypeVar("_Result")
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -184,9 +187,9 @@ class Preparer:
     async def _run_shared(
         self,
         key: tuple[Any, ...],
-        make_coroutine: Callable[[float | None], Coroutine[Any, Any, Any]],
+        make_coroutine: Callable[[float | None], Coroutine[Any, Any, _Result]],
         timeout: float | None,
-    ) -> Any:
+    ) -> _Result:
         """Run a task that all concurrent callers with the same key share, and return its outcome.
 
         The task has the time limit of the caller that started it. If that limit passes, a caller
@@ -290,10 +293,11 @@ class Preparer:
         policy: LoadBalancingPolicy,
         retry_policy: RetryPolicy,
         timeout: float | None,
-    ) -> Any:
+    ) -> ResultMessage:
         """Prepare on one host, then on the other hosts if the settings say so. Return the answer of
         the first host.
         """
+        response: ResultMessage
         response, host = await self._send(session, request_body, policy, retry_policy, timeout)
         if self._settings.prepare_on_all_hosts and len(session.pools) > 1:
             await self._prepare_on_others(

@@ -42,7 +42,7 @@ class RingMembers:
         )
         self.hosts = tuple(location[0] for location in self.locations)
         self.token_class = token_class
-        self._ring: Any = None
+        self._ring: TokenRing | SortedRing | None = None
 
     def same_placement(self, other: RingMembers | None) -> bool:
         """Return True if both rings place replicas on the same hosts."""
@@ -57,7 +57,7 @@ class RingMembers:
         )
 
     @property
-    def ring(self) -> Any:
+    def ring(self) -> TokenRing | SortedRing:
         """The sorted tokens, built at the first access."""
         if self._ring is None:
             # Each location is (host, tokens, data centre, rack).

@@ -59,7 +59,7 @@ class Token:
         self.value: Any = token
 
     @classmethod
-    def hash_fn(cls, key: bytes) -> Any:
+    def hash_fn(cls, key: bytes) -> object:
         """Return the value of the token of a serialized partition key.
 
         :param key: the key's bytes.

@@ -34,6 +34,7 @@ from cassandra._threads import RLock
 
 if TYPE_CHECKING:
     from cassandra.metadata.schema import build
+    from cassandra.metadata.schema.keyspaces import KeyspaceMetadata
     from cassandra.metadata.schema.pages import ColumnPages
 else:
     build = Deferred("cassandra.metadata.schema.build")
@@ -428,7 +429,7 @@ class KeyspaceSource(_Source):
         self.functions: Sequence[Mapping[str, Any]] = ()
         self.aggregates: Sequence[Mapping[str, Any]] = ()
 
-    def object(self) -> Any:
+    def object(self) -> KeyspaceMetadata:
         """Return the keyspace's object, which later sources share."""
         if self._object is None:
             with _build_lock:
@@ -436,7 +437,8 @@ class KeyspaceSource(_Source):
                 # successor, which shows later changes.
                 if self._object is None and self.successor is not None:
                     return self.successor.object()
-        return super().object()
+        metadata: KeyspaceMetadata = super().object()
+        return metadata
 
     def pass_object_on(self, successor: KeyspaceSource) -> None:
         """Pass the object on to `successor`; it shows the content of `successor` from now on."""

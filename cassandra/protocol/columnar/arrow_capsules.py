@@ -328,7 +328,7 @@ _release_array_address = _address(_release_array_callback)
 _release_stream_address = _address(_release_stream_callback)
 
 
-def _make_destructor(name: bytes, struct_type: type[ctypes.Structure]) -> Any:
+def _make_destructor(name: bytes, struct_type: type[ctypes.Structure]) -> object:
     """Return the destructor of capsules named `name` whose struct has the class `struct_type`."""
     # Use only local variables in `destroy`: this module's globals may be gone when it is called.
     # See `_make_release_callback`.

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, TypeVar
 
 from cassandra.errors import ProtocolError
 from cassandra.protocol.column_specs import (
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from cassandra.protocol.features import ProtocolFeatures
 
 __all__ = ["StreamedResult", "call_reader", "reads_by_itself"]
+
+_Result = TypeVar("_Result")
 
 _VAR_POSITIONAL = 0x04  # inspect.CO_VARARGS; the import of inspect would slow down every start
 
@@ -73,12 +75,12 @@ def reads_by_itself(message_type: type[Any]) -> bool:
 
 
 def call_reader(
-    reader: Callable[..., Any],
+    reader: Callable[..., _Result],
     f: BinaryIO,
     version: int,
     features: ProtocolFeatures | None,
     *rest: object,
-) -> Any:
+) -> _Result:
     """Call a method of an application's class with as many arguments as it accepts.
 
     cassandra-driver documents the parameters ``(f, protocol_version, user_type_map,

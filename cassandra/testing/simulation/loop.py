@@ -26,7 +26,7 @@ from concurrent.futures import Executor, Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from cassandra.testing.simulation.network import Network
+    from cassandra.testing.simulation.network import Listener, Network
     from cassandra.testing.simulation.threads import SimulatedThreads
 
 __all__ = ["Livelocked", "SimulatedEnvironment", "SimulatedLoop", "Stalled"]
@@ -363,7 +363,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         *,
         ssl: ssl.SSLContext | None = None,
         **_: Any,
-    ) -> Any:
+    ) -> Listener:
         """Listen at an address of the simulated network.
 
         :param protocol_factory: creates the protocol.

@@ -713,7 +713,7 @@ class SimulatedTransport(asyncio.Transport):
 
     # -- properties --------------------------------------------------------------------------------
 
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
+    def get_extra_info(self, name: str, default: Any = None) -> object:
         if name == "sockname":
             return (self.address, self.port)
         if name == "peername":
