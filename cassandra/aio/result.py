@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, overload
 
 from cassandra._habits import ASYNC_RESULT, RESULT, add_habits, awaited
 from cassandra.aio.columnar import PAGE_READ, ColumnarResult
@@ -32,6 +32,10 @@ else:
 __all__ = ["ResultSet"]
 
 T = TypeVar("T")
+
+
+class _UntypedRow:
+    """Only for type checkers, in the overloads of `ResultSet.one`. There are no instances."""
 
 
 class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
@@ -96,7 +100,16 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         message = self._message
         return message.decode(tuple_factory) if isinstance(message, ResultMessage) else []
 
-    def one(self, strict: bool = False) -> T | Any:
+    # Without `row_type`, T is Any. Then both overloads match, and type checkers infer Any, so that
+    # ``session.execute(query).one().name`` is no error in programs that were written for
+    # cassandra-driver. With a `row_type`, only the second overload matches: the row may be None.
+    @overload
+    def one(self: ResultSet[_UntypedRow], strict: bool = False) -> Any: ...
+
+    @overload
+    def one(self, strict: bool = False) -> T | None: ...
+
+    def one(self, strict: bool = False) -> T | None:
         """Return the first row of the current page; None if the page is empty.
 
         :param strict: True to raise an error if the result has more rows.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from cassandra._habits import RESULT, add_habits, no_attribute
 from cassandra._imports import at_first_cluster
@@ -29,6 +29,10 @@ __all__ = ["ResultSet"]
 T = TypeVar("T")
 
 _NO_ROW = "the result has no rows; result.one() returns None then"
+
+
+class _UntypedRow:
+    """Only for type checkers, in the overloads of `ResultSet.one`. There are no instances."""
 
 
 class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
@@ -288,7 +292,16 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     next = __next__
 
-    def one(self, strict: bool = False) -> T | Any:
+    # Without `row_type`, T is Any. Then both overloads match, and type checkers infer Any, so that
+    # ``session.execute(query).one().name`` is no error in programs that were written for
+    # cassandra-driver. With a `row_type`, only the second overload matches: the row may be None.
+    @overload
+    def one(self: ResultSet[_UntypedRow], strict: bool = False) -> Any: ...
+
+    @overload
+    def one(self, strict: bool = False) -> T | None: ...
+
+    def one(self, strict: bool = False) -> T | None:
         """Return the first row of the current page; None if the page is empty.
 
         :param strict: True to check that the result has no other rows, on any page.
@@ -333,14 +346,20 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         self._message = None
         self._is_list = True
 
-    def __getitem__(self, index: int | slice | str) -> Any:
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+
+    def __getitem__(self, index: int | slice | str) -> T | list[T]:
         """Return the row at `index`, or the rows of a slice. Except for the first row, this reads
         all pages into a list.
         """
         if index == 0 and not self._is_list and self._iterator is None:
             rows = self.current_rows  # do not fetch further pages, like `one`
             try:
-                first = rows[0]
+                first: T = rows[0]
             except IndexError:
                 raise IndexError(_NO_ROW) from None
             # A later iteration must begin with this row again.
@@ -353,7 +372,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             )
         self._enter_list_mode("indexing")
         try:
-            return self._page[index]
+            selected: T | list[T] = self._page[index]
+            return selected
         except IndexError:
             count = len(self._page)
             raise IndexError(f"there is no row {index}: the result has {count} rows") from None

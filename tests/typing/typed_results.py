@@ -27,7 +27,15 @@ def blocking(session: Session) -> None:
     for user in users:
         assert_type(user, User)
     assert_type(users.all(), list[User])
-    assert_type(session.execute("SELECT id FROM users"), ResultSet[Any])
+    assert_type(users.one(), User | None)
+    assert_type(users.one(strict=True), User | None)
+    assert_type(users[0], User)
+    assert_type(users[:2], list[User])
+    rows = session.execute("SELECT id FROM users")
+    assert_type(rows, ResultSet[Any])
+    # Without `row_type`, programs for cassandra-driver use the row of `one` without a check.
+    assert_type(rows.one(), Any)
+    print(rows.one().id, rows.one()["id"], rows[0].id)
 
 
 async def asynchronous(session: aio.Session) -> None:
@@ -36,3 +44,7 @@ async def asynchronous(session: aio.Session) -> None:
     async for user in users:
         assert_type(user, User)
     assert_type(await users.fetch_all(), list[User])
+    assert_type(users.one(), User | None)
+    rows = await session.execute("SELECT id FROM users")
+    assert_type(rows.one(), Any)
+    print(rows.one().id)

@@ -66,6 +66,8 @@ def calls(session: Session) -> None:
     session.default_timeout = "5"  # error
     order = session.execute("SELECT id FROM orders", row_type=Order).all()[0]
     print(order.total)  # error
+    print(session.execute("SELECT id FROM orders", row_type=Order).one().id)  # error
+    print(session.execute("SELECT id FROM orders", row_type=Order)[0].total)  # error
     ExecutionProfile(retry_policy=RoundRobinPolicy())  # error
     ExecutionProfile(request_timeout="5")  # error
 
@@ -121,6 +123,7 @@ async def calls_of_asyncio(session: aio.Session) -> None:
         print(row)
     async for order in await session.execute("SELECT id FROM orders", row_type=Order):
         print(order.total)  # error
+    print((await session.execute("SELECT id FROM orders", row_type=Order)).one().id)  # error
 
 
 class Mistaken(Model):
