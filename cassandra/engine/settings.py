@@ -59,13 +59,16 @@ class Settings(ClusterSettings):
         vars(self).update(values, **engine_settings)
         vars(self)["_live"] = live
 
-    def __getattr__(self, name: str) -> Any:
-        # Python calls this only for names that are not ordinary attributes, such as the live
-        # settings.
-        try:
-            return vars(self)["_live"][name]
-        except KeyError:
-            raise AttributeError(f"the engine has no setting {name!r}") from None
+    # Type checkers must not see this method: with it, they would accept any name of a setting.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            # Python calls this only for names that are not ordinary attributes, such as the live
+            # settings.
+            try:
+                return vars(self)["_live"][name]
+            except KeyError:
+                raise AttributeError(f"the engine has no setting {name!r}") from None
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"the engine's {name!r} cannot be changed: set the cluster's")
