@@ -23,14 +23,11 @@ from cassandra.cqlengine.operators import (
 
 if TYPE_CHECKING:
     from cassandra.cqlengine.columns.base import Column
-    from cassandra.cqlengine.named import NamedColumn
 
 __all__ = ["AbstractQueryableColumn", "ColumnQueryEvaluator", "filter_value"]
 
 
-def filter_value(
-    column: Column[Any] | NamedColumn, operator: BaseWhereOperator, value: object
-) -> object:
+def filter_value(column: Column[Any], operator: BaseWhereOperator, value: object) -> object:
     """Return the value of a filter in the form that is bound.
 
     :raises CQLEngineException: if `value` is None, or not a list for ``IN``.
@@ -58,7 +55,7 @@ def filter_value(
 class AbstractQueryableColumn(UnicodeMixin):
     """Base class of expressions that become filters when they are compared."""
 
-    def _column(self) -> Column[Any] | NamedColumn:
+    def _column(self) -> Any:
         raise NotImplementedError
 
     def _clause(self, operator: BaseWhereOperator, value: object) -> WhereClause:
@@ -140,7 +137,7 @@ class ColumnQueryEvaluator(AbstractQueryableColumn):
     def __init__(self, column: Column[Any]) -> None:
         self.column = column
 
-    def _column(self) -> Column[Any] | NamedColumn:
+    def _column(self) -> Column[Any]:
         return self.column
 
 
