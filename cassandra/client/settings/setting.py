@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from cassandra._imports import Deferred, import_module
 from cassandra._misspelt import class_attribute
 from cassandra._secrets import Secret
-from cassandra.client.settings.docstrings import TextOfSetting
 from cassandra.query.settings import NOT_SET
 
 if TYPE_CHECKING:
@@ -59,9 +58,10 @@ class Later:
 class Setting(Generic[Settable, Stored]):
     """A setting is a parameter of the constructor of both `Cluster` classes, and an attribute.
 
-    Its documentation is the docstring below it in the table.
-
     :param default: the value if the application does not set it.
+    :param doc: its docstring, for the reference and for `help`.
+    :param default_text: the default in the docstrings of the `Cluster` classes, if it is not a
+        literal or a class, and should be shown.
     :param check: called with the name and a new value; returns the value to store, or raises an
         error that names both.
     :param none_is_default: True if None means the default. For other settings, None is a value, for
@@ -79,14 +79,14 @@ class Setting(Generic[Settable, Stored]):
     :param reported: the path of the setting in the report to ScyllaDB (`cassandra.driver_config`).
     """
 
-    __doc__ = TextOfSetting(__doc__)
-
     name: str
 
     def __init__(
         self,
         *,
         default: object,
+        doc: str | None = None,
+        default_text: str = "",
         check: Check | None = None,
         none_is_default: bool = False,
         may_precede: bool = False,
@@ -98,6 +98,8 @@ class Setting(Generic[Settable, Stored]):
         class_name: str | None = None,
         reported: str | None = None,
     ) -> None:
+        self.__doc__ = doc
+        self.default_text = default_text
         self._default: Any = default
         self._check = check
         self.none_is_default = none_is_default
@@ -128,8 +130,8 @@ class Setting(Generic[Settable, Stored]):
 
     def __set__(self, holder: object, value: Settable) -> None:
         # Wrap a secret before anything can fail, because tracebacks may show local variables.
-        hidden = self.hidden(value)
-        self._write(holder, self.checked(hidden))
+        value = self.hidden(value)
+        self._write(holder, self.checked(value))
 
     def __delete__(self, holder: object) -> None:
         # Restore the default. Tools that patch attributes (mock, for example) delete them again.
@@ -149,7 +151,7 @@ class Setting(Generic[Settable, Stored]):
         """True if a change after `connect` has an effect."""
         return self.is_live or self._method_after_change is not None
 
-    def hidden(self, value: object) -> object:
+    def hidden(self, value: object) -> Any:
         """Return `value`, wrapped in a `Secret` if it may contain a password.
 
         :param value: the application's value.
