@@ -132,5 +132,4 @@ class HiddenAttribute(Generic[T]):
 
         :param holder: the object that has the attribute.
         """
-        secret: Secret[T] | None = vars(holder).get(self._attribute)
-        return secret
+        return vars(holder).get(self._attribute)

@@ -237,8 +237,7 @@ class ObservedRequest(observed.ObservedBase):
         """The CQL of the statement, with markers instead of values if it has any; None for a
         batch.
         """
-        text: str | None = self._request.request_body.statement_text()
-        return text
+        return self._request.request_body.statement_text()
 
     @property
     def texts(self) -> tuple[tuple[str, bool], ...]:
@@ -262,15 +261,13 @@ class ObservedRequest(observed.ObservedBase):
 
         It does not contain values that the driver interpolated.
         """
-        text: str = self._request.request_body.describe()
-        return text
+        return self._request.request_body.describe()
 
     @property
     def batch_size(self) -> int | None:
         """The number of statements in a batch; None if it is not a batch."""
         body = self._body
-        count: int | None = body.count if hasattr(body, "count") else None
-        return count
+        return body.count if hasattr(body, "count") else None
 
     @property
     def keyspace(self) -> str | None:
@@ -282,22 +279,19 @@ class ObservedRequest(observed.ObservedBase):
     @property
     def table(self) -> str | None:
         """The table of a bound statement; None if it is not known."""
-        table: str | None = getattr(self._request.statement, "table", None)
-        return table
+        return getattr(self._request.statement, "table", None)
 
     @property
     def consistency_level(self) -> int:
         """The consistency level of the last attempt."""
-        level: int = self._request.request_body.consistency
-        return level
+        return self._request.request_body.consistency
 
     @property
     def serial_consistency_level(self) -> int | None:
         """The serial consistency level, which applies to conditional statements; None for the
         server's default.
         """
-        level: int | None = getattr(self._body, "serial_consistency", None)
-        return level
+        return getattr(self._body, "serial_consistency", None)
 
     @property
     def is_idempotent(self) -> bool:
@@ -308,8 +302,7 @@ class ObservedRequest(observed.ObservedBase):
     def page_size(self) -> int | None:
         """The maximum number of rows per page; None without paging, and for a batch."""
         body = self._body
-        size: int | None = None if hasattr(body, "count") else getattr(body, "page_size", None)
-        return size
+        return None if hasattr(body, "count") else getattr(body, "page_size", None)
 
     @property
     def timeout(self) -> float | None:

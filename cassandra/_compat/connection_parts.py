@@ -150,14 +150,12 @@ def lz4_compress(byts: bytes) -> bytes:
 
     :raises ImportError: if the package lz4 is not installed.
     """
-    compressed: bytes = compression("lz4").compress_body(byts)
-    return compressed
+    return compression("lz4").compress_body(byts)
 
 
 def lz4_decompress(byts: bytes) -> bytes:
     """Undo `lz4_compress`."""
-    body: bytes = compression("lz4").decompress_body(byts, _LARGEST_BODY)
-    return body
+    return compression("lz4").decompress_body(byts, _LARGEST_BODY)
 
 
 def decompress(byts: bytes) -> bytes:
@@ -165,5 +163,4 @@ def decompress(byts: bytes) -> bytes:
 
     :raises ImportError: if the package python-snappy is not installed.
     """
-    body: bytes = compression("snappy").decompress_body(byts, _LARGEST_BODY)
-    return body
+    return compression("snappy").decompress_body(byts, _LARGEST_BODY)

@@ -107,8 +107,7 @@ class PlainRows:
         """
         message = rows_message(page._message)
         row_plan = self._follow(message.metadata)
-        row_tuples: list[tuple[Any, ...]] = row_plan.tuples(*message.rows_body)
-        return row_tuples
+        return row_plan.tuples(*message.rows_body)
 
     def _follow(self, metadata: ResultMetadata) -> rows.RowPlan:
         """Return the plan that decodes rows with this metadata, and set the codecs."""

@@ -132,8 +132,7 @@ class UnitWatch:
 
 def _first_rows(raw: Sequence[Any]) -> Sequence[Any]:
     head = getattr(raw, "head", None)
-    rows: Sequence[Any] = head(ROWS) if head is not None else raw[:ROWS]
-    return rows
+    return head(ROWS) if head is not None else raw[:ROWS]
 
 
 def _integers(table: Any, name: str) -> Sequence[Any]:
@@ -163,5 +162,4 @@ def _integers(table: Any, name: str) -> Sequence[Any]:
     index = schema.names.index(name)
     if not types.is_integer(schema.types[index]):
         return ()
-    values: Sequence[Any] = list(islice(table.column(index).slice(0, ROWS).to_pylist(), ROWS))
-    return values
+    return list(islice(table.column(index).slice(0, ROWS).to_pylist(), ROWS))

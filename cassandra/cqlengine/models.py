@@ -725,8 +725,7 @@ class BaseModel(metaclass=ModelMetaClass):
         :raises DoesNotExist: if no row matches.
         :raises MultipleObjectsReturned: if several rows match.
         """
-        instance: Self = cls.objects.get(*args, **kwargs)
-        return instance
+        return cls.objects.get(*args, **kwargs)
 
     @classmethod
     async def aget(cls, *args: Any, **kwargs: Any) -> Self:
@@ -735,8 +734,7 @@ class BaseModel(metaclass=ModelMetaClass):
         :param args: conditions, such as ``Model.age > 5``.
         :param kwargs: values by name, with another operator than equality as in ``age__gt=5``.
         """
-        instance: Self = await cls.objects.aget(*args, **kwargs)
-        return instance
+        return await cls.objects.aget(*args, **kwargs)
 
     @classmethod
     def create(cls, **kwargs: Any) -> Self:
@@ -749,8 +747,7 @@ class BaseModel(metaclass=ModelMetaClass):
             raise cls.__mapping__.unknown_columns(kwargs)
         # Let the queryset create the row, because the application may have set `__queryset__` to a
         # class with its own `create`.
-        instance: Self = cls.objects.create(**kwargs)
-        return instance
+        return cls.objects.create(**kwargs)
 
     @classmethod
     async def acreate(cls, **kwargs: Any) -> Self:
@@ -760,8 +757,7 @@ class BaseModel(metaclass=ModelMetaClass):
         """
         if not cls.__mapping__.columns.keys() >= kwargs.keys():
             raise cls.__mapping__.unknown_columns(kwargs)
-        instance: Self = await cls.objects.acreate(**kwargs)
-        return instance
+        return await cls.objects.acreate(**kwargs)
 
 
 def _origin(model: Any) -> type[BaseModel]:

@@ -18,8 +18,7 @@ all cached codecs become invalid, and are made again when they are next needed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar, cast
 
 import cassandra._impl as implementations
 from cassandra._bounded import Bounded, text_size
@@ -29,6 +28,49 @@ from cassandra.sentinels import EMPTY, EmptyValue
 
 if TYPE_CHECKING:
     from cassandra.cqltypes.codecs.base import Codec
+
+    class CodecModule(Protocol):
+        """The functions of `cassandra.cqltypes.codecs` or its compiled twin that types call."""
+
+        def from_class(
+            self, cls: Any, protocol_version: int, /, *, name: str, fixed_size: int
+        ) -> Codec: ...
+
+        def from_functions(
+            self,
+            name: str,
+            encode: Callable[[Any], bytes],
+            decode: Callable[[bytes], Any],
+            /,
+            *,
+            fixed_size: int = -1,
+            empty_is_value: bool = False,
+            empty: object = None,
+        ) -> Codec: ...
+
+        def blob(self, name: str, /) -> Codec: ...
+
+        def list_of(self, element: Codec, /) -> Codec: ...
+
+        def map_of(self, key: Codec, value: Codec, /, *, empty: object) -> Codec: ...
+
+        def tuple_of(self, fields: Sequence[Codec], /, *, empty: object) -> Codec: ...
+
+        def udt(
+            self,
+            name: str,
+            names: Sequence[str],
+            fields: Sequence[Codec],
+            make: Callable[[list[Any]], Any],
+            /,
+            *,
+            empty: object,
+        ) -> Codec: ...
+
+        def vector_of(
+            self, element: Codec, dimension: int, /, *, as_: str, empty: object
+        ) -> Codec: ...
+
 
 _TypeT = TypeVar("_TypeT", bound="_CassandraType")
 
@@ -233,8 +275,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         :param protocol_version: the version to encode it for.
         """
         cls._install_fast_methods()
-        encoded: bytes = cls._native_codec(protocol_version, "list").encode(val)
-        return encoded
+        return cls._native_codec(protocol_version, "list").encode(val)
 
     @classmethod
     def _install_fast_methods(cls) -> None:
@@ -284,7 +325,7 @@ class _CassandraType(metaclass=CassandraTypeType):
     @classmethod
     def build_codec(
         cls,
-        codecs: ModuleType,
+        codecs: CodecModule,
         protocol_version: int = DEFAULT_PROTOCOL_VERSION,
         vectors: str = "list",
     ) -> Codec:
@@ -296,13 +337,12 @@ class _CassandraType(metaclass=CassandraTypeType):
         """
         if cls._overridden():
             # An application's type: its own methods encode and decode the values.
-            codec: Codec = codecs.from_class(
+            return codecs.from_class(
                 cls,
                 protocol_version,
                 name=cls.cql_parameterized_type(),
                 fixed_size=cls._build(codecs, protocol_version, vectors).fixed_size,
             )
-            return codec
         return cls._build(codecs, protocol_version, vectors)
 
     @classmethod
@@ -346,7 +386,7 @@ class _CassandraType(metaclass=CassandraTypeType):
         return EMPTY if cls.support_empty_values else None
 
     @classmethod
-    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Codec:
+    def _build(cls, codecs: CodecModule, protocol_version: int, vectors: str) -> Codec:
         """Make the type's codec with the functions of `codecs`; it calls no overridden methods."""
         codec: Codec = getattr(codecs, cls._factory)(
             cls.typename or cls.cassname, empty=cls._empty()
@@ -467,18 +507,17 @@ def parameterized(
 
 
 def sub_codec(
-    cls: type[_CassandraType], codecs: ModuleType, protocol_version: int, vectors: str
+    cls: type[_CassandraType], codecs: CodecModule, protocol_version: int, vectors: str
 ) -> Codec:
     """Return the codec of a type that is inside another type.
 
     If `codecs` is the codec module that the driver uses, this is the cached codec; else a new one.
     """
-    codec: Codec = (
+    return (
         cls.codec(protocol_version, vectors)
         if codecs is implementations.codecs
         else cls.build_codec(codecs, protocol_version, vectors)
     )
-    return codec
 
 
 def public(*classes: Any) -> None:
@@ -488,6 +527,6 @@ def public(*classes: Any) -> None:
 
 
 CassandraType = _CassandraType
-Builder = Callable[[ModuleType, int, str], Any]
+Builder: TypeAlias = "Callable[[CodecModule, int, str], Codec]"
 
 public(CassandraTypeType, _CassandraType)

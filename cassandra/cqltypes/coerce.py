@@ -116,8 +116,7 @@ def real_number(value: Any, name: str) -> float:
         or not (hasattr(cls, "__float__") or hasattr(cls, "__index__"))
     ):
         # Only an enum member can still be valid: convert its value. Anything else is an error.
-        number: float = member_or_refuse(real_number, value, "a number", name)
-        return number
+        return member_or_refuse(real_number, value, "a number", name)
     try:
         return float(value)
     except OverflowError:
@@ -138,8 +137,7 @@ def boolean(value: object) -> bool:
     if not isinstance(value, enum.Enum) and isinstance(value, numbers.Integral):
         return bool(value)  # including NumPy's integers
     # Only an enum member can still be valid: convert its value. Anything else is an error.
-    truth: bool = member_or_refuse(boolean, value, "a boolean")
-    return truth
+    return member_or_refuse(boolean, value, "a boolean")
 
 
 def uuid_bytes(value: object) -> bytes:
@@ -152,8 +150,7 @@ def uuid_bytes(value: object) -> bytes:
         except ValueError:
             refuse_value(value, "is not a UUID")
     # Only an enum member can still be valid: convert its value. Anything else is an error.
-    data: bytes = member_or_refuse(uuid_bytes, value, "a UUID")
-    return data
+    return member_or_refuse(uuid_bytes, value, "a UUID")
 
 
 def inet_bytes(value: object) -> bytes:
@@ -169,8 +166,7 @@ def inet_bytes(value: object) -> bytes:
     if isinstance(packed, bytes) and len(packed) in (4, 16):
         return packed
     # Only an enum member can still be valid: convert its value. Anything else is an error.
-    data: bytes = member_or_refuse(inet_bytes, value, "an IP address")
-    return data
+    return member_or_refuse(inet_bytes, value, "an IP address")
 
 
 def refuse_zone(value: object) -> None:
@@ -387,10 +383,7 @@ def duration_parts(value: object) -> tuple[int, int, int]:
     """
     if not isinstance(value, Duration):
         # Only an enum member can still be valid: convert its value. Anything else is an error.
-        parts: tuple[int, int, int] = member_or_refuse(
-            duration_parts, value, "a cassandra.util.Duration"
-        )
-        return parts
+        return member_or_refuse(duration_parts, value, "a cassandra.util.Duration")
     try:
         months, days, nanos = map(operator.index, (value.months, value.days, value.nanoseconds))
     except (AttributeError, TypeError):
@@ -415,14 +408,12 @@ def varint_bytes(value: object) -> bytes:
     """
     if not hasattr(type(value), "__index__"):
         # Only an enum member can still be valid: convert its value. Anything else is an error.
-        data: bytes = member_or_refuse(varint_bytes, value, "an integer")
-        return data
+        return member_or_refuse(varint_bytes, value, "an integer")
     number = _index(value)
     # There must be one more bit for the sign, so a number of 8 * n bits needs n + 1 bytes.
     magnitude = number if number >= 0 else ~number
     size: int = (magnitude.bit_length() >> 3) + 1
-    encoded: bytes = number.to_bytes(size, "big", signed=True)
-    return encoded
+    return number.to_bytes(size, "big", signed=True)
 
 
 def decimal_parts(value: object) -> tuple[int, int]:
@@ -436,8 +427,7 @@ def decimal_parts(value: object) -> tuple[int, int]:
             isinstance(value, (int, float, str, tuple, list)) or hasattr(type(value), "__index__")
         ):
             # Only an enum member can still be valid: convert its value. Anything else is an error.
-            parts: tuple[int, int] = member_or_refuse(decimal_parts, value, "a decimal")
-            return parts
+            return member_or_refuse(decimal_parts, value, "a decimal")
         if not isinstance(value, (float, str, tuple, list)):
             return _index(value), 0
         try:
@@ -497,8 +487,7 @@ def text_bytes(value: object, name: str) -> bytes:
     """
     if not isinstance(value, str):
         # Only an enum member can still be valid: convert its value. Anything else is an error.
-        data: bytes = member_or_refuse(text_bytes, value, "text (str)", name)
-        return data
+        return member_or_refuse(text_bytes, value, "text (str)", name)
     try:
         return value.encode("ascii" if name == "ascii" else "utf-8")
     except UnicodeEncodeError as error:
@@ -520,8 +509,7 @@ def blob_bytes(value: Any) -> bytes:
         view = memoryview(value)
     except (TypeError, ValueError, BufferError):  # arrays of NumPy dates raise ValueError
         # Only an enum member can still be valid: convert its value. Anything else is an error.
-        data: bytes = member_or_refuse(blob_bytes, value, "bytes or another buffer")
-        return data
+        return member_or_refuse(blob_bytes, value, "bytes or another buffer")
     with view:
         if view.ndim > 1:
             refuse_type(value, f"bytes: it has {view.ndim} dimensions")
@@ -599,10 +587,7 @@ def pairs(value: Any, name: str) -> tuple[list[Any], list[Any]]:
         items = value.items()
     except AttributeError:
         # Only an enum member can still be valid: convert its value. Anything else is an error.
-        keys_and_values: tuple[list[Any], list[Any]] = member_or_refuse(
-            pairs, value, f"a mapping for {name}", name
-        )
-        return keys_and_values
+        return member_or_refuse(pairs, value, f"a mapping for {name}", name)
     keys: list[Any] = []
     values: list[Any] = []
     # list() makes a copy: iterating over the view would fail if another thread changes the mapping.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from cassandra.cqltypes import coerce
@@ -12,6 +11,7 @@ from cassandra.cqltypes.containers import _ParameterizedType
 from cassandra.cqltypes.failures import locate, malformed, refuse_type, refuse_value
 
 if TYPE_CHECKING:
+    from cassandra.cqltypes.base import CodecModule
     from cassandra.cqltypes.codecs.base import Codec
 
 _MAX_PART_SIZE = 0xFFFF  # bytes; the length of a part is a [short]
@@ -59,7 +59,7 @@ class CompositeType(_ParameterizedType):
         return f"'{cls.cass_parameterized_type(full=True)}'"
 
     @classmethod
-    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Codec:
+    def _build(cls, codecs: CodecModule, protocol_version: int, vectors: str) -> Codec:
         """Make the codec; a value is a tuple with the values of its parts."""
         name = cls.cass_parameterized_type()
         part_codecs = [
@@ -94,8 +94,7 @@ class CompositeType(_ParameterizedType):
                     raise
             return tuple(values)
 
-        codec: Codec = codecs.from_functions(name, encode, decode, empty=cls._empty())
-        return codec
+        return codecs.from_functions(name, encode, decode, empty=cls._empty())
 
 
 class DynamicCompositeType(_ParameterizedType):
@@ -128,7 +127,7 @@ class DynamicCompositeType(_ParameterizedType):
         return f"{name}({', '.join(parts)})"
 
     @classmethod
-    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Codec:
+    def _build(cls, codecs: CodecModule, protocol_version: int, vectors: str) -> Codec:
         """Make the codec.
 
         Each part says its type, by an alias or by the name of a class. To encode a value, pass
@@ -188,8 +187,7 @@ class DynamicCompositeType(_ParameterizedType):
                 values.append(body if codec is None else codec.decode_nullable(body))
             return tuple(values)
 
-        coder: Codec = codecs.from_functions(name, encode, decode, empty=cls._empty())
-        return coder
+        return codecs.from_functions(name, encode, decode, empty=cls._empty())
 
 
 class ColumnToCollectionType(_ParameterizedType):
@@ -198,9 +196,8 @@ class ColumnToCollectionType(_ParameterizedType):
     typename = "org.apache.cassandra.db.marshal.ColumnToCollectionType"
 
     @classmethod
-    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Codec:
-        codec: Codec = codecs.blob(cls.cassname)
-        return codec
+    def _build(cls, codecs: CodecModule, protocol_version: int, vectors: str) -> Codec:
+        return codecs.blob(cls.cassname)
 
 
 public(CompositeType, DynamicCompositeType, ColumnToCollectionType)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cassandra.cqltypes.base import _CassandraType, parameterized, public, sub_codec
 
 if TYPE_CHECKING:
+    from cassandra.cqltypes.base import CodecModule
     from cassandra.cqltypes.codecs.base import Codec
 
 
@@ -24,7 +24,7 @@ class _SimpleParameterizedType(_ParameterizedType):
     num_subtypes = 1
 
     @classmethod
-    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Codec:
+    def _build(cls, codecs: CodecModule, protocol_version: int, vectors: str) -> Codec:
         element = sub_codec(_first_parameter(cls), codecs, protocol_version, vectors)
         codec: Codec = getattr(codecs, cls._factory)(element, empty=cls._empty())
         return codec
@@ -71,13 +71,12 @@ class MapType(_ParameterizedType):
     num_subtypes = 2
 
     @classmethod
-    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Codec:
+    def _build(cls, codecs: CodecModule, protocol_version: int, vectors: str) -> Codec:
         _first_parameter(cls)  # raises the error for a map without parameters
         key, value = (
             sub_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes
         )
-        codec: Codec = codecs.map_of(key, value, empty=cls._empty())
-        return codec
+        return codecs.map_of(key, value, empty=cls._empty())
 
 
 class TupleType(_ParameterizedType):
@@ -89,10 +88,9 @@ class TupleType(_ParameterizedType):
     typename = "tuple"
 
     @classmethod
-    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Codec:
+    def _build(cls, codecs: CodecModule, protocol_version: int, vectors: str) -> Codec:
         fields = [sub_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes]
-        codec: Codec = codecs.tuple_of(fields, empty=cls._empty())
-        return codec
+        return codecs.tuple_of(fields, empty=cls._empty())
 
     @classmethod
     def cql_parameterized_type(cls) -> str:
@@ -156,19 +154,18 @@ class VectorType(_CassandraType):
         return f"{cls.typename}<{cls.subtype.cql_parameterized_type()}, {cls.vector_size}>"
 
     @classmethod
-    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Codec:
+    def _build(cls, codecs: CodecModule, protocol_version: int, vectors: str) -> Codec:
         if cls.subtype is None:
             raise ValueError("VectorType has no parameters yet; see apply_parameters")
         element = sub_codec(cls.subtype, codecs, protocol_version, vectors)
-        codec: Codec = codecs.vector_of(element, cls.vector_size, as_=vectors, empty=cls._empty())
-        return codec
+        return codecs.vector_of(element, cls.vector_size, as_=vectors, empty=cls._empty())
 
 
 class _Wrapper(_SimpleParameterizedType):
     """Base of frozen and reversed, whose values are encoded like those of their parameter."""
 
     @classmethod
-    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Codec:
+    def _build(cls, codecs: CodecModule, protocol_version: int, vectors: str) -> Codec:
         return sub_codec(_first_parameter(cls), codecs, protocol_version, vectors)
 
     @classmethod
@@ -209,8 +206,7 @@ class ReversedType(_Wrapper):
     @classmethod
     def cql_parameterized_type(cls) -> str:
         """Return the CQL name of the parameter, because CQL has no name for a reversed type."""
-        name: str = _first_parameter(cls).cql_parameterized_type()
-        return name
+        return _first_parameter(cls).cql_parameterized_type()
 
 
 public(ListType, SetType, MapType, TupleType, VectorType, FrozenType, ReversedType)

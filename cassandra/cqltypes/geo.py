@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from cassandra.cqltypes import coerce
@@ -15,6 +14,7 @@ from cassandra.util.daterange import OPEN_BOUND, DateRange, DateRangeBound, Date
 from cassandra.util.geometry import LineString, Point, Polygon
 
 if TYPE_CHECKING:
+    from cassandra.cqltypes.base import CodecModule
     from cassandra.cqltypes.codecs.base import Codec
 
 _PREFIX = apache_cassandra_type_prefix
@@ -239,16 +239,15 @@ class _PythonType(_CassandraType):
     _encode_and_decode: ClassVar[tuple[Callable[[Any], bytes], Callable[[bytes], Any]]]
 
     @classmethod
-    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Codec:
+    def _build(cls, codecs: CodecModule, protocol_version: int, vectors: str) -> Codec:
         """Make the codec from the two functions of the class."""
         encode, decode = cls._encode_and_decode
-        codec: Codec = codecs.from_functions(
+        return codecs.from_functions(
             cls.cassname,
             lambda value: b"" if value is EMPTY else encode(value),
             decode,
             empty=cls._empty(),
         )
-        return codec
 
 
 class PointType(_PythonType):

@@ -218,8 +218,7 @@ def cql_typename(casstypename: str) -> str:
 
     :param casstypename: the class name, or the class.
     """
-    name: str = lookup_casstype(casstypename).cql_parameterized_type()
-    return name
+    return lookup_casstype(casstypename).cql_parameterized_type()
 
 
 # -- CQL type names as strings, and as nested lists of names ---------------------------------------

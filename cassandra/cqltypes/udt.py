@@ -9,7 +9,6 @@ from collections import namedtuple
 from collections.abc import Callable, Sequence
 from functools import partial
 from keyword import iskeyword
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakSet
 
@@ -19,7 +18,7 @@ from cassandra.cqltypes.containers import TupleType, VectorType
 from cassandra.util.cql_text import protect_type_or_function
 
 if TYPE_CHECKING:
-    from cassandra.cqltypes.base import _CassandraType
+    from cassandra.cqltypes.base import CodecModule, _CassandraType
     from cassandra.cqltypes.codecs.base import Codec
 
 # The estimated memory, for the caches' limits: of a type class with its named tuple, and of a
@@ -143,13 +142,12 @@ class UserType(TupleType):
         return f"{cname}({', '.join([cls.keyspace, cls.typename.encode().hex(), *fields])})"
 
     @classmethod
-    def _build(cls, codecs: ModuleType, protocol_version: int, vectors: str) -> Codec:
+    def _build(cls, codecs: CodecModule, protocol_version: int, vectors: str) -> Codec:
         fields = [sub_codec(subtype, codecs, protocol_version, vectors) for subtype in cls.subtypes]
         name = f"{cls.keyspace}.{cls.typename}" if cls.keyspace else cls.typename
-        codec: Codec = codecs.udt(
+        return codecs.udt(
             name, cls.fieldnames or (), fields, _value_factory(cls), empty=cls._empty()
         )
-        return codec
 
 
 def _text(parameter: str | type[_CassandraType]) -> str:

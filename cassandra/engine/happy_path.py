@@ -590,8 +590,7 @@ class RequestBase:
             )
             if shard_connection is not None:
                 return shard_connection
-        any_connection: Connection | None = first_with_room(pool.connections)
-        return any_connection
+        return first_with_room(pool.connections)
 
     def _locate(self, tablet_map: TabletMap) -> None:
         """Compute the partition's token, and find out whether its table has tablets. Called once

@@ -266,8 +266,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     """
     simulated = simulation()
     if simulated is not None:
-        loop: asyncio.AbstractEventLoop = simulated.new_event_loop()
-        return loop
+        return simulated.new_event_loop()
     try:
         _check_descriptors()
         return _new_event_loop()

@@ -307,8 +307,7 @@ class ExecuteBody(BodyMethods, ExecuteBodyBase):
         ExecuteBodyBase.invalidate(self)
 
     def statement_text(self) -> str | None:
-        text: str = self.prepared.query_string
-        return text
+        return self.prepared.query_string
 
     def describe(self) -> str:
         return query_head(self.prepared.query_string)
@@ -319,8 +318,7 @@ class ExecuteBody(BodyMethods, ExecuteBodyBase):
     def prepared_by(self, query_id: bytes) -> PreparedStatement | None:
         # Do not compare the id. A request of this class has only this one statement, and its id may
         # have changed since, because another request prepared it again.
-        prepared: PreparedStatement = self.prepared
-        return prepared
+        return self.prepared
 
     def bound_rows(self) -> Iterator[BoundRow]:
         if self.values:

@@ -599,8 +599,7 @@ class EngineSession(ObservedSession):
             for connection in (pool.connections if pool is not None else ())
             if connection.gate is None and connection.keyspace == keyspace
         ]
-        free_connection: Connection | None = happy_path.first_with_room(candidates)
-        return free_connection
+        return happy_path.first_with_room(candidates)
 
     def on_schema_change(
         self,

@@ -186,8 +186,7 @@ def _needs_same_order(request: RequestBase, keyspace: str | None, consistency: i
 
 
 def _keyspace_of(request: RequestBase) -> str | None:
-    keyspace: str | None = getattr(request.statement, "keyspace", None) or request.session.keyspace
-    return keyspace
+    return getattr(request.statement, "keyspace", None) or request.session.keyspace
 
 
 def _replicas_of(request: RequestBase, keyspace: str | None, token: Token) -> list[Host]:

@@ -293,5 +293,4 @@ def make_query_plan(
             plan = None
         if plan is not None:
             return plan
-    slow_plan: Iterator[Host] = policy._plan_slowly(working_keyspace, query)
-    return slow_plan
+    return policy._plan_slowly(working_keyspace, query)

@@ -195,8 +195,7 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         tier_of = self._tier_function()
         # None stands for a host that has tablets, but is not known (yet).
         tiers = [tier_of(host) if host is not None else _LEFT_OUT for host in replica_map.hosts()]
-        router: Router = plans.Router(replica_map, tiers, self._random.getrandbits(64))
-        return router
+        return plans.Router(replica_map, tiers, self._random.getrandbits(64))
 
     def _tier_function(self) -> Callable[[Host], int]:
         """Return a function that maps a host to its tier: 0 is the nearest, `_LEFT_OUT` is

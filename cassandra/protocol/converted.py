@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cassandra._patterns import pattern
@@ -31,6 +30,7 @@ from cassandra.protocol.encrypted import SubstituteMetadata, list_of, with_plain
 if TYPE_CHECKING:
     from cassandra.codecs.converter import Converter
     from cassandra.codecs.registry import Converters
+    from cassandra.cqltypes.base import CodecModule
     from cassandra.cqltypes.codecs.base import Codec, Data
     from cassandra.protocol.column_specs import CqlType, UserTypes
     from cassandra.protocol.columnar.layouts import PagePlan
@@ -68,7 +68,7 @@ SERVER_KEYSPACES = frozenset(
 _TYPE_BYTES = 3000  # estimated memory of a cached type, for the cache's limit
 _BUILD_CODEC = vars(_CassandraType)["build_codec"].__func__
 
-_Build: TypeAlias = "Callable[[ModuleType, int, str], Codec]"
+_Build: TypeAlias = "Callable[[CodecModule, int, str], Codec]"
 
 
 def is_converted(cql_type: CqlType) -> bool:
@@ -85,7 +85,7 @@ def _make_subtype(parent: CqlType, build: _Build | None = None, **attributes: ob
 
         def build_codec(
             cls: Any,
-            codecs: ModuleType,
+            codecs: CodecModule,
             protocol_version: int = DEFAULT_PROTOCOL_VERSION,
             vectors: str = "list",
         ) -> Codec:
@@ -127,7 +127,7 @@ def _is_opaque(cql_type: CqlType) -> bool:
 
 
 def _make_codec(
-    codecs: ModuleType,
+    codecs: CodecModule,
     plain_codec: Codec,
     encode: Callable[[Any], bytes],
     decode: Callable[[bytes], Any],
@@ -135,7 +135,7 @@ def _make_codec(
     """Return a codec that calls `encode` and `decode`, and otherwise has the properties of
     `plain_codec`.
     """
-    codec: Codec = codecs.from_functions(
+    return codecs.from_functions(
         plain_codec.cql_name,
         encode,
         decode,
@@ -143,7 +143,6 @@ def _make_codec(
         empty_is_value=plain_codec.empty_is_value,
         empty=plain_codec.legacy_empty,
     )
-    return codec
 
 
 def _encode_converted(plain_codec: Codec, to_cql: Callable[[Any], Any], value: object) -> bytes:
@@ -162,7 +161,7 @@ def _converted_type(plain_type: CqlType, converter: Converter[Any, Any]) -> CqlT
     """Return a subclass of `plain_type` whose codec calls the functions of `converter`."""
     to_cql, from_cql = converter.to_cql, converter.from_cql
 
-    def build(codecs: ModuleType, version: int, vectors: str) -> Codec:
+    def build(codecs: CodecModule, version: int, vectors: str) -> Codec:
         plain_codec = plain_type.build_codec(codecs, version, vectors)
         cql_name = plain_codec.cql_name
         encode, decode = plain_codec.encode, plain_codec.decode
@@ -193,7 +192,7 @@ def _type_for_bound_classes(
     :param plain_type: the same type without any converter.
     """
 
-    def build(codecs: ModuleType, version: int, vectors: str) -> Codec:
+    def build(codecs: CodecModule, version: int, vectors: str) -> Codec:
         codec_of_others = cql_type.build_codec(codecs, version, vectors)
         plain_codec = plain_type.build_codec(codecs, version, vectors)
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Collection, Sequence
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import cassandra._impl as implementations
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
     from typing import NoReturn
 
-    from cassandra.cqltypes.base import _CassandraType
+    from cassandra.cqltypes.base import CodecModule, _CassandraType
     from cassandra.cqltypes.codecs.base import Codec
     from cassandra.protocol.column_specs import CqlType, UserTypes
     from cassandra.protocol.columnar.layouts import ColumnArray, Layout, PagePlan
@@ -155,7 +154,7 @@ def _make_decoder(
 
 # -- types -----------------------------------------------------------------------------------------
 
-_Build: TypeAlias = "Callable[[ModuleType, int, str], Codec]"
+_Build: TypeAlias = "Callable[[CodecModule, int, str], Codec]"
 
 
 def _make_subtype(parent: type[_CassandraType], build: _Build, **attributes: object) -> CqlType:
@@ -167,7 +166,7 @@ def _make_subtype(parent: type[_CassandraType], build: _Build, **attributes: obj
 
     def build_codec(
         cls: Any,
-        codecs: ModuleType,
+        codecs: CodecModule,
         protocol_version: int = DEFAULT_PROTOCOL_VERSION,
         vectors: str = "list",
     ) -> Codec:
@@ -202,19 +201,18 @@ def _encrypted_type(
         returned type raises an error for each value.
     """
 
-    def build(codecs: ModuleType, version: int, vectors: str) -> Codec:
+    def build(codecs: CodecModule, version: int, vectors: str) -> Codec:
         plain_codec = plain_type.build_codec(codecs, version, vectors)
         if not issubclass(server_type, BytesType):
             server_name = server_type.cql_parameterized_type()
             reason = f"{place_of(column)} is encrypted, so it has to be a blob on the server"
             return _failing_codec(codecs, server_name, f"{reason}, but it is {server_name}")
-        codec: Codec = codecs.from_functions(
+        return codecs.from_functions(
             plain_codec.cql_name,
             _make_encoder(policy, column, plain_codec),
             _make_decoder(policy, column, plain_codec),
             empty_is_value=True,
         )
-        return codec
 
     # The function `with_plain` calls this if a converter of the application replaces the type of
     # the decrypted values.
@@ -240,7 +238,7 @@ def with_plain(kind: CqlType, plain: CqlType) -> CqlType:
     return new_type
 
 
-def _failing_codec(codecs: ModuleType, cql_name: str, message: str) -> Codec:
+def _failing_codec(codecs: CodecModule, cql_name: str, message: str) -> Codec:
     """Return a codec that raises an error with the message `message` for every value."""
 
     def encode(value: object) -> bytes:
@@ -249,8 +247,7 @@ def _failing_codec(codecs: ModuleType, cql_name: str, message: str) -> Codec:
     def decode(data: bytes) -> NoReturn:
         raise DecodeError(message)
 
-    codec: Codec = codecs.from_functions(cql_name, encode, decode, empty_is_value=True)
-    return codec
+    return codecs.from_functions(cql_name, encode, decode, empty_is_value=True)
 
 
 def _guarded_type(
@@ -262,7 +259,7 @@ def _guarded_type(
     the column's values must not be sent in clear. So the codec asks the policy for each value.
     """
 
-    def build(codecs: ModuleType, version: int, vectors: str) -> Codec:
+    def build(codecs: CodecModule, version: int, vectors: str) -> Codec:
         plain_codec = server_type.build_codec(codecs, version, vectors)
 
         def encode(value: object) -> bytes:
@@ -275,7 +272,7 @@ def _guarded_type(
                 codec = encrypted_type.build_codec(codecs, version, vectors)
             return codec.encode(value)
 
-        guarded_codec: Codec = codecs.from_functions(
+        return codecs.from_functions(
             plain_codec.cql_name,
             encode,
             plain_codec.decode,
@@ -283,7 +280,6 @@ def _guarded_type(
             empty_is_value=plain_codec.empty_is_value,
             empty=plain_codec.legacy_empty,
         )
-        return guarded_codec
 
     return _make_subtype(server_type, build)
 
@@ -348,7 +344,7 @@ def _type_that_refuses_values(column: ColumnMetadata, policy: Encryption) -> Cql
         "encrypts the same value to other bytes each time: its row would never be found again"
     )
 
-    def build(codecs: ModuleType, version: int, vectors: str) -> Codec:
+    def build(codecs: CodecModule, version: int, vectors: str) -> Codec:
         return _failing_codec(codecs, column.type.cql_parameterized_type(), message)
 
     return _make_subtype(column.type, build)
@@ -385,10 +381,9 @@ def list_of(server_type: type[_CassandraType], element_type: type[_CassandraType
     :param element_type: the type of the encrypted column.
     """
 
-    def build(codecs: ModuleType, version: int, vectors: str) -> Codec:
+    def build(codecs: CodecModule, version: int, vectors: str) -> Codec:
         element_codec = element_type.build_codec(codecs, version, vectors)
-        codec: Codec = codecs.list_of(element_codec)
-        return codec
+        return codecs.list_of(element_codec)
 
     return _make_subtype(server_type, build, subtypes=(element_type,), plain_type=server_type)
 

@@ -25,8 +25,7 @@ class LazyParser(ColumnParser):
     """Returns an iterator of rows (tuples) that decodes each row when it is reached."""
 
     def __call__(self, message: ResultMessage) -> Iterator[tuple[Any, ...]]:
-        rows: Iterator[tuple[Any, ...]] = message.metadata.row_plan.iterate(*message.rows_body)
-        return rows
+        return message.metadata.row_plan.iterate(*message.rows_body)
 
 
 class ListParser(LazyParser):

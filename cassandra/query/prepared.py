@@ -140,8 +140,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         misspelled name then leaves its column unset. The setting applies to `bind` and to rows of a
         batch.
         """
-        strict: bool = self.bind_plan.strict
-        return strict
+        return self.bind_plan.strict
 
     @strict_names.setter
     def strict_names(self, strict: bool) -> None:
@@ -188,8 +187,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
     def plain_plan(self) -> BindPlan:
         """The bind plan without converters, for values that are plain CQL values already."""
         if self.codecs is None or self.codecs.converters is None:
-            plan: BindPlan = self.bind_plan
-            return plan
+            return self.bind_plan
         plain_plan = self._plain_plan
         # The application may have set `strict_names` since the plan was built.
         if plain_plan is None or plain_plan.strict != self.strict_names:

@@ -152,8 +152,7 @@ class Statement(StatementSettings, bases.StatementBase):
             raise TypeError(
                 f"routing_key is {key!r}; it has to be bytes, text, or a sequence of them"
             ) from error
-        joined: bytes | None = bind.composite_key(parts)
-        return joined
+        return bind.composite_key(parts)
 
     @routing_key.setter
     def routing_key(self, key: RoutingKey) -> None:

@@ -118,8 +118,7 @@ class Point:
         :param s: the well-known text.
         :raises ValueError: if the text is not a point.
         """
-        point: Point = _build_geometry(Point._of, _parse_wkt(s, "Point"), s)
-        return point
+        return _build_geometry(Point._of, _parse_wkt(s, "Point"), s)
 
     @staticmethod
     def from_geojson(source: str | Mapping[str, Any]) -> Point:
@@ -128,8 +127,7 @@ class Point:
         :param source: a mapping, or a JSON string.
         :raises ValueError: if it is not a point.
         """
-        point: Point = _build_geometry(Point._of, _parse_geojson(source, "Point"), source)
-        return point
+        return _build_geometry(Point._of, _parse_geojson(source, "Point"), source)
 
 
 class LineString:
@@ -250,8 +248,7 @@ class Polygon:
         :param s: the well-known text.
         :raises ValueError: if the text is not a polygon.
         """
-        polygon: Polygon = _build_geometry(Polygon._of, _parse_wkt(s, "Polygon"), s)
-        return polygon
+        return _build_geometry(Polygon._of, _parse_wkt(s, "Polygon"), s)
 
     @staticmethod
     def from_geojson(source: str | Mapping[str, Any]) -> Polygon:
@@ -260,8 +257,7 @@ class Polygon:
         :param source: a mapping, or a JSON string.
         :raises ValueError: if it is not a polygon.
         """
-        polygon: Polygon = _build_geometry(Polygon._of, _parse_geojson(source, "Polygon"), source)
-        return polygon
+        return _build_geometry(Polygon._of, _parse_geojson(source, "Polygon"), source)
 
 
 # geomet does not know DISTANCE, so we parse it here.

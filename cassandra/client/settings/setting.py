@@ -51,8 +51,7 @@ class Later:
 
     def load(self) -> object:
         """Import and return the default."""
-        default: object = getattr(import_module(self._module), self.name)
-        return default
+        return getattr(import_module(self._module), self.name)
 
 
 class Setting(Generic[Settable, Stored]):

@@ -484,8 +484,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
 
         :param kwargs: values by the attributes' names.
         """
-        instance: T = await arun(self.creation(kwargs))
-        return instance
+        return await arun(self.creation(kwargs))
 
     def creation(
         self, values: dict[str, Any], write: Callable[[Any, str], bool] | None = None
@@ -538,8 +537,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         if model.__dmlquery__ is not DMLQuery:
             mappings: Any = rows
             return [self.create(**dict(row)) for row in mappings]
-        instances: list[T] = run(creations(model, self._options, rows, concurrency))
-        return instances
+        return run(creations(model, self._options, rows, concurrency))
 
     async def acreate_many(
         self, rows: Iterable[Mapping[str, Any] | T], concurrency: int = 100
@@ -550,10 +548,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         :param rows: mappings of values by the attributes' names, or instances.
         :param concurrency: the maximum number of requests in flight.
         """
-        instances: list[T] = await arun(
-            creations(self._instance_class(), self._options, rows, concurrency)
-        )
-        return instances
+        return await arun(creations(self._instance_class(), self._options, rows, concurrency))
 
     def _delete(self) -> Operation[None]:
         timestamp = timestamp_of(self._options, self.model.__mapping__.has_counter)

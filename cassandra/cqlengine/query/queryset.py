@@ -630,13 +630,11 @@ class AbstractQuerySet(Generic[T]):
         :param args: conditions, such as ``Model.age > 5``.
         :param kwargs: values by name, with another operator than equality as in ``age__gt=5``.
         """
-        row: T = await arun(self.filter(*args, **kwargs)._get())
-        return row
+        return await arun(self.filter(*args, **kwargs)._get())
 
     async def afirst(self) -> T | None:
         """Return the first row, on a connection of `cassandra.aio`; None if no row matches."""
-        row: T | None = await arun(self._first())
-        return row
+        return await arun(self._first())
 
     async def acount(self) -> int:
         """Return the number of rows, on a connection of `cassandra.aio`."""

@@ -142,8 +142,7 @@ class Integer(_Number):
         if value is EMPTY:
             return b""
         if coerce.is_member(value):
-            data: bytes = coerce.member_or_refuse(self.encode, value, "an integer")
-            return data
+            return coerce.member_or_refuse(self.encode, value, "an integer")
         if not isinstance(value, int) and hasattr(type(value), "__index__"):
             # If the value's own `__index__` raises an error, that error is raised unchanged.
             try:

@@ -69,8 +69,7 @@ class EndpointResolver:
 
         if not getattr(self._factory, "may_block", True):
             return create()
-        endpoints: list[EndPoint] = await self._connector.in_thread(create)
-        return endpoints
+        return await self._connector.in_thread(create)
 
 
 async def _has_one_address(endpoint: EndPoint) -> bool:

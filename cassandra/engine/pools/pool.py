@@ -153,8 +153,7 @@ class HostPool(CompatPool, bases.PoolBase):
 
     def pick(self) -> Connection | None:
         """Return the connection with the fewest streams in use; None if all are full."""
-        connection: Connection | None = happy_path.first_with_room(self.connections)
-        return connection
+        return happy_path.first_with_room(self.connections)
 
     @property
     def is_worth_waiting_for(self) -> bool:

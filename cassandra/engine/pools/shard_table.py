@@ -29,8 +29,7 @@ def first_with_room(connections: list[Connection]) -> Connection | None:
 
 def in_flight_of(connections: list[Any]) -> int:
     """Return the number of streams in use on all of `connections`."""
-    total: int = sum([connection.streams.in_flight for connection in connections])
-    return total
+    return sum([connection.streams.in_flight for connection in connections])
 
 
 class ShardTable:

@@ -181,8 +181,7 @@ class Preparer:
             return statement
 
         task_key = ("text", id(session), *cache_key)
-        shared: PreparedStatement = await self._run_shared(task_key, prepare_and_remember, timeout)
-        return shared
+        return await self._run_shared(task_key, prepare_and_remember, timeout)
 
     async def _run_shared(
         self,

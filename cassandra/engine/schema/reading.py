@@ -316,8 +316,7 @@ class SchemaReader:
         )
         if not rows:
             raise UserTypeDoesNotExist(f"there is no user-defined type {keyspace}.{name}")
-        names: list[str] = list(rows[0]["field_names"])
-        return names
+        return list(rows[0]["field_names"])
 
     # -- queries -----------------------------------------------------------------------------------
 

@@ -51,8 +51,7 @@ class Pages:
             self._reader(*column, version)
             for column in zip(metadata.names, metadata.types, strict=True)
         ]
-        columns: list[list[Any]] = row_plans.shared_columns(readers, *message.rows_body)
-        return columns
+        return row_plans.shared_columns(readers, *message.rows_body)
 
     def _reader(
         self, name: str, cql_type: type[CassandraType], version: int

@@ -191,10 +191,7 @@ class ArrowPages(ArrowSchema):
             else:
                 schema = pyarrow.schema(self)
                 batches = (arrow_batch(pyarrow, schema, page) for page in self._pages)
-                stream: object = pyarrow.RecordBatchReader.from_batches(
-                    schema, batches
-                ).__arrow_c_stream__()
-                return stream
+                return pyarrow.RecordBatchReader.from_batches(schema, batches).__arrow_c_stream__()
         pages = iter(self._pages)
         return capsules.stream_capsule(self.layout, lambda: next(pages, None))
 

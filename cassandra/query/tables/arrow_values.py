@@ -76,8 +76,7 @@ def arrow_values(array: pyarrow.Array, cqltype: CqlType) -> list[Any]:
 
 def _values_of_chunk(array: pyarrow.Array, cqltype: CqlType) -> list[Any]:
     array, converted = _convert_array(array, bare(cqltype))
-    values: list[Any] = array.to_pylist() if converted is None else converted
-    return values
+    return array.to_pylist() if converted is None else converted
 
 
 def _convert_array(
