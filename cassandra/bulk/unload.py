@@ -221,10 +221,9 @@ class _Writer:
 
         def write_rows(page: Page) -> int:
             rows = self._plain_rows.tuples(page)
-            for number, row in enumerate(rows):
-                with _numbered(number):
-                    line = file_text.row(row)
-                file.write(line)
+            with _counted(rows) as counted_rows:
+                lines = [file_text.row(row) for row in counted_rows]
+            file.writelines(lines)
             return len(rows)
 
         if not self._form.has_usual_texts or self._form.encoding != "utf-8":
@@ -243,8 +242,8 @@ class _Writer:
                 lines = csv_texts.csv_lines(names, codecs, *message.rows_body)
             except TypeError:
                 # The error names the column, but not the row: convert row by row to find it.
-                for number, row in enumerate(self._plain_rows.tuples(page)):
-                    with _numbered(number):
+                with _counted(self._plain_rows.tuples(page)) as counted_rows:
+                    for row in counted_rows:
                         file_text.row(row)
                 raise
             if not is_begun and lines:
@@ -265,12 +264,13 @@ class _Writer:
 
         def write(page: Page) -> int:
             rows = self._plain_rows.tuples(page)
-            for number, row in enumerate(rows):
-                with _numbered(number):
+            lines = []
+            with _counted(rows) as counted_rows:
+                for row in counted_rows:
                     content = _json_row(names, row)
                     line = json.dumps(content, ensure_ascii=is_ascii) + "\n"
-                    data = file_text.encoded(line, map(json.dumps, content.values()))
-                file.write(data)
+                    lines.append(file_text.encoded(line, map(json.dumps, content.values())))
+            file.writelines(lines)
             return len(rows)
 
         return write
@@ -351,16 +351,26 @@ class _Writer:
 
 
 @contextmanager
-def _numbered(row: int) -> Iterator[None]:
-    """Put the number of the row in its page before the message of an error for a value.
+def _counted(rows: Sequence[Any]) -> Iterator[Iterator[Any]]:
+    """Count the rows of a page while the body of the ``with`` statement converts them, and put the
+    number of the latest row before the message of an error for a value.
 
     `Scan.locating` finds the primary key of the row by this number.
+
+    :param rows: the rows of the page.
     """
+    number = 0
+
+    def counted_rows() -> Iterator[Any]:
+        nonlocal number
+        for number, row in enumerate(rows):  # noqa: B007 (used below)
+            yield row
+
     try:
-        yield
+        yield counted_rows()
     except (TypeError, ValueError) as error:
         if type(error) in (TypeError, ValueError):
-            error.args = (f"row {row}, {error}",)
+            error.args = (f"row {number}, {error}",)
         raise
 
 
