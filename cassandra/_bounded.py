@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import Generic, TypeVar
 
-__all__ = ["Bounded", "text_size"]
-
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 

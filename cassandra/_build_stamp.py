@@ -18,8 +18,6 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["REBUILD", "STAMP", "changed_files", "has_sources", "source_lines", "write_stamp"]
-
 DIRECTORY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_accel")
 STAMP = "built-from.txt"
 REBUILD = "run `python setup.py build_ext --inplace` (or `pip install -e .`) in the tree"

@@ -22,8 +22,6 @@ from cassandra._threads import simulation
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["monotonic", "wall_time_ns"]
-
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:
     """Return the event loop that runs in the calling thread, or None."""

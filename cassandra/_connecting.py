@@ -16,8 +16,6 @@ from typing import Any
 
 from cassandra.auth import PlainTextAuthProvider
 
-__all__ = ["add_connection_options", "connection_settings", "reason_of"]
-
 
 def add_connection_options(
     parser: argparse.ArgumentParser | argparse._ArgumentGroup, prefix: str = ""

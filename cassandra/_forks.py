@@ -13,8 +13,6 @@ import weakref
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-__all__ = ["renew_in_child", "renewed"]
-
 
 class Renewable(Protocol):
     """An object that has locks."""

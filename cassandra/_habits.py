@@ -19,37 +19,6 @@ from cassandra._misspelt import class_attribute, is_of_driver
 if TYPE_CHECKING:
     from typing import NoReturn
 
-__all__ = [
-    "ASYNC_RESULT",
-    "ASYNC_SESSION",
-    "BATCH",
-    "CLUSTER",
-    "DATE",
-    "FUTURE",
-    "HOST",
-    "IN_ASYNC",
-    "METADATA",
-    "MODEL",
-    "PREPARED",
-    "QUERYSET",
-    "RESULT",
-    "ROW",
-    "SCAN",
-    "SESSION",
-    "SESSION_SETTINGS",
-    "STATEMENT_SETTINGS",
-    "TIME",
-    "Habit",
-    "WrongSetting",
-    "add_habits",
-    "awaited",
-    "names_of",
-    "no_attribute",
-    "refuse_pickling",
-    "stack_level",
-    "warn_of_milliseconds",
-]
-
 
 class Habit:
     """Raises AttributeError with advice for a name that the class does not have.

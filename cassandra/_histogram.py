@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import frexp
 
-__all__ = ["BUCKETS", "bucket_of", "percentile_of"]
-
 _OCTAVES = 36  # powers of two, from a microsecond to nineteen hours
 _STEPS = 16  # buckets per power of two, so that values are accurate to 1/32
 BUCKETS = _OCTAVES * _STEPS

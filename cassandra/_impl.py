@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 else:
     _build_stamp = Deferred("cassandra._build_stamp")
 
-__all__ = ["TWINS", "fallback_reason", "implementation", "twin"]
-
 TWINS: dict[str, str] = {
     "bases": "cassandra.bases",
     "codecs": "cassandra.cqltypes.codecs",

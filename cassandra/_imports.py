@@ -17,8 +17,6 @@ from typing import Any
 
 from cassandra._threads import Lock, get_ident
 
-__all__ = ["Deferred", "at_first_cluster", "call_at_first_cluster", "import_all", "import_module"]
-
 PATIENCE = 5.0  # a fork waits at most this many seconds for imports
 
 # Protects `_importers`. No thread holds this lock during an import itself: if two threads each wait

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 else:
     reexports = Deferred("cassandra._compat.reexports")
 
-__all__ = ["LazyAttribute", "lazy_base", "lazy_names"]
-
 _NO_HOMES: Mapping[str, str] = {}
 
 

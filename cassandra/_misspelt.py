@@ -9,8 +9,6 @@ from weakref import WeakKeyDictionary
 
 from cassandra._imports import import_module
 
-__all__ = ["check_spelling", "class_attribute", "is_of_driver", "nearest", "warn_of_misspelt"]
-
 log = logging.getLogger(__name__)
 
 # A name is considered misspelt if its similarity to a setting (from 0 to 1) is at least this. For

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["ObserverBase"]
-
 
 class ObserverBase:
     """The base of `cassandra.observers.RequestObserver`, for type annotations in modules that must

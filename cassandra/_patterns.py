@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-__all__ = ["pattern"]
-
 
 class _Pattern:
     """Replaces a compiled pattern, and compiles it when one of its methods is first used."""

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, NoReturn, TypeVar, overload
 
-__all__ = ["HiddenAttribute", "Secret", "SecretKey"]
-
 T = TypeVar("T")
 _MISSING: Any = object()
 

@@ -11,8 +11,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, TypeVar
 
-__all__ = ["adrive", "drive"]
-
 S = TypeVar("S")
 T = TypeVar("T")
 

@@ -37,25 +37,6 @@ if TYPE_CHECKING:
     import asyncio
     import uuid
 
-__all__ = [
-    "GreenEvent",
-    "Lock",
-    "RLock",
-    "Simulation",
-    "Waiter",
-    "get_ident",
-    "green_library",
-    "in_own_greenlet",
-    "new_lock",
-    "new_thread",
-    "new_user_thread",
-    "new_waiter",
-    "run_simulation",
-    "simulation",
-    "sleep",
-    "waits_by_waiters",
-]
-
 
 def green_library() -> str | None:
     """Return "gevent" or "eventlet" if it has patched this process's threads, otherwise None."""

@@ -11,8 +11,6 @@ from collections.abc import Iterable
 
 from cassandra._misspelt import nearest
 
-__all__ = ["unknown_option"]
-
 _EXECUTE = (
     "parameters",
     "timeout",

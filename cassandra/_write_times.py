@@ -6,8 +6,6 @@ import warnings
 
 from cassandra._habits import stack_level
 
-__all__ = ["probable_unit", "warn_of_early_write"]
-
 # Numbers in these two ranges are suspicious. Taken as seconds or milliseconds, they are times from
 # 2001 to 5138. Taken as microseconds, which servers expect, they are times in the first years after
 # 1970.

@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["HOME", "copy_checkout", "translate_sources"]
-
 HOME = Path(__file__).resolve().parent.parent
 # The files and folders of the checkout that a build of the driver and its tests need.
 PARTS = (

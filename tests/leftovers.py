@@ -23,8 +23,6 @@ from typing import Any
 
 import pytest
 
-__all__ = ["nothing_is_left_open", "watch"]
-
 # seconds for which a test waits until other threads have closed what they have open
 PATIENCE = 60.0
 HOME = str(Path(__file__).resolve().parents[1])

@@ -11,8 +11,6 @@ from typing import Any
 
 from cassandra.testing.fake import FakeCluster, FakeNode
 
-__all__ = ["Proxies", "Proxy", "Relay", "put_proxies_before"]
-
 CHUNK = 1 << 16
 
 Address = tuple[str, int]

@@ -7,8 +7,6 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-__all__ = ["WAIT", "cancelled_after", "until", "until_on_loop"]
-
 # Seconds after which a wait counts as failed. A test that passes never waits that long, even on a
 # slow machine under load.
 WAIT = 60.0

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from benchmarks._lib.tables import Table
 
-__all__ = ["CASES", "svg"]
-
 # The cases and drivers that are drawn, each with the title that it has in the picture.
 CASES = {
     "insert, 100 in flight": "Insert of a prepared statement",

@@ -21,8 +21,6 @@ from benchmarks._lib.null_server import (
     type_option,
 )
 
-__all__ = ["COLUMNS", "CREATE", "KEYSPACE", "NAME", "file_of_rows", "rows_of", "rules"]
-
 KEYSPACE = (
     "CREATE KEYSPACE bench WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}"
 )

@@ -12,8 +12,6 @@ from benchmarks._lib import peers
 from benchmarks._lib.bulk_table import COLUMNS, NAME
 from benchmarks._lib.report import Benchmark
 
-__all__ = ["Tool", "cqlsh", "dsbulk", "turbocql"]
-
 VERSION = "1.10.0"  # the version of dsbulk that is downloaded
 # The Maven artifacts of dsbulk (their names without the prefix "dsbulk-") that are needed to load
 # and unload CSV.

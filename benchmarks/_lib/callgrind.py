@@ -10,8 +10,6 @@ from pathlib import Path
 
 from benchmarks._lib import peers
 
-__all__ = ["count", "counted_environment", "parse_instruction_count", "run_worker"]
-
 
 def counted_environment(implementation: str) -> dict[str, str]:
     """Return the environment variables of the processes whose instructions are counted.

@@ -15,8 +15,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["FILE", "TOLERANCE", "Record", "add", "environment", "grown", "last", "read"]
-
 FILE = Path(__file__).parents[1] / "history" / "instructions.csv"
 TOLERANCE = 0.02  # a count may grow by 2 %: even two runs of one build differ by up to 0.4 %
 

@@ -10,8 +10,6 @@ from typing import Any
 
 from benchmarks._lib.tables import Table, shown
 
-__all__ = ["page_of"]
-
 
 def page_of(reports: Sequence[Mapping[str, Any]]) -> str:
     """Return the page as reStructuredText.

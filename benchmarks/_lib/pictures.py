@@ -8,8 +8,6 @@ from pathlib import Path
 
 from benchmarks._lib.tables import Table
 
-__all__ = ["can_draw", "draw"]
-
 # The scale is logarithmic if the largest figure is more than this multiple of the least.
 SPREAD = 20.0
 

@@ -18,8 +18,6 @@ from benchmarks._lib import pictures
 from benchmarks._lib.requirements import lacking, need_driver
 from benchmarks._lib.tables import Table
 
-__all__ = ["Benchmark", "Progress", "machine"]
-
 BAR = 30  # characters
 
 

@@ -7,8 +7,6 @@ import os
 import shutil
 import sys
 
-__all__ = ["PROGRAMS", "has", "is_quick", "lacking", "need", "need_driver"]
-
 # Programs that some benchmarks need, and their Debian packages.
 PROGRAMS = {"cc": "gcc", "strace": "strace", "valgrind": "valgrind"}
 

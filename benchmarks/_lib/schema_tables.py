@@ -23,8 +23,6 @@ from benchmarks._lib.null_server import (
 from cassandra.testing.fake.system_tables import SCHEMA_TABLES, SCHEMA_TABLES_OF_5_0
 from cassandra.testing.fake.values import encode_row, parse_type
 
-__all__ = ["OPTIONS", "rules", "rules_of"]
-
 Row = dict[str, Any]
 
 TYPES = [

@@ -6,8 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Row", "Table", "least_over"]
-
 Row = Mapping[str, float | None]
 
 

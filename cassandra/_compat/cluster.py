@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from cassandra.engine.core import Core
     from cassandra.metadata.host import Host
 
-__all__ = ["CompatCluster", "CompatSession"]
-
 T = TypeVar("T")
 
 

@@ -18,21 +18,6 @@ from typing import Any, NoReturn
 from cassandra._compat.refusal import CONTINUOUS_PAGING, holder, refuse
 from cassandra.protocol.compression import compression
 
-__all__ = [
-    "NONBLOCKING",
-    "ConnectionHeartbeat",
-    "ContinuousPagingSession",
-    "ContinuousPagingState",
-    "HeartbeatFuture",
-    "ResponseWaiter",
-    "Timer",
-    "TimerManager",
-    "decompress",
-    "defunct_on_error",
-    "lz4_compress",
-    "lz4_decompress",
-]
-
 NONBLOCKING = (errno.EAGAIN, errno.EWOULDBLOCK)
 
 _LARGEST_BODY = 256 * 1024 * 1024  # bytes: native_protocol_v5.spec, section 2.4

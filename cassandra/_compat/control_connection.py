@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
     from cassandra.engine.core import Core
 
-__all__ = ["ControlConnection", "ViewOfConnection"]
-
 
 class ViewOfConnection:
     """Wraps a connection together with its cluster, for `cassandra.metadata.get_schema_parser`.

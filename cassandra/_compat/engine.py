@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from cassandra.engine.settings import Settings
     from cassandra.metadata.host import Host
 
-__all__ = ["CompatConnection", "CompatPool", "open_by_factory"]
-
 _LOOP_ONLY = "it belongs to the driver's event loop: use Session.execute or Session.execute_async"
 
 # While an application's own `factory` runs, this has the function with which

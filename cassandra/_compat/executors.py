@@ -11,12 +11,6 @@ from cassandra.concurrent import execute_concurrent, execute_concurrent_async
 if TYPE_CHECKING:
     from cassandra.engine.profile import ExecutionProfile
 
-__all__ = [
-    "ConcurrentExecutorFutureResults",
-    "ConcurrentExecutorGenResults",
-    "ConcurrentExecutorListResults",
-]
-
 
 class ConcurrentExecutorListResults:
     """Calls `execute_concurrent` and returns a list of results.

@@ -16,15 +16,6 @@ if TYPE_CHECKING:
     from cassandra.policies.balancing import LoadBalancingPolicy
     from cassandra.policies.retry import RetryPolicy
 
-__all__ = [
-    "EXEC_PROFILE_GRAPH_ANALYTICS_DEFAULT",
-    "EXEC_PROFILE_GRAPH_DEFAULT",
-    "EXEC_PROFILE_GRAPH_SYSTEM_DEFAULT",
-    "ContinuousPagingOptions",
-    "GraphAnalyticsExecutionProfile",
-    "GraphExecutionProfile",
-]
-
 
 class _ProfileKey:
     """The name of one of the driver's own profiles. It is not a string, so it differs from every

@@ -10,16 +10,6 @@ from typing import Any
 
 from cassandra.engine.connection import Connection
 
-__all__ = [
-    "AsyncioConnection",
-    "AsyncoreConnection",
-    "EventletConnection",
-    "GeventConnection",
-    "LibevConnection",
-    "Reactor",
-    "TwistedConnection",
-]
-
 
 class Reactor(Connection):
     """Base class of the connection classes of event loops that this driver does not have.

@@ -8,8 +8,6 @@ not become slower. Each name is the same object as in the module that defines it
 
 from __future__ import annotations
 
-__all__ = ["REEXPORTS"]
-
 # Maps each module to a dict, which maps the defining module to the names that the first module
 # re-exports, separated by spaces.
 REEXPORTS: dict[str, dict[str, str]] = {

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import Any, NoReturn
 
-__all__ = ["CONTINUOUS_PAGING", "GRAPHS", "INSIGHTS", "holder", "refuse", "refusing"]
-
 GRAPHS = "graphs are DataStax Enterprise's own, and this driver does not speak to them"
 CONTINUOUS_PAGING = (
     "continuous paging is DataStax Enterprise's own, and this driver does not speak it; "

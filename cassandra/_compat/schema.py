@@ -14,22 +14,6 @@ if TYPE_CHECKING:
     from cassandra.metadata.schema.keyspaces import KeyspaceMetadata
     from cassandra.metadata.schema.tables import MaterializedViewMetadata, TableMetadata
 
-__all__ = [
-    "EdgeMetadata",
-    "ReplicationStrategyTypeType",
-    "SchemaParserDSE60",
-    "SchemaParserDSE67",
-    "SchemaParserDSE68",
-    "SchemaParserV3",
-    "SchemaParserV4",
-    "SchemaParserV22",
-    "TableMetadataDSE68",
-    "VertexMetadata",
-    "get_column_from_system_local",
-    "get_schema_parser",
-    "trim_if_startswith",
-]
-
 # The metaclass of the replication strategies.
 ReplicationStrategyTypeType = type(ReplicationStrategy)
 

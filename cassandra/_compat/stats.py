@@ -15,8 +15,6 @@ from typing import Any
 from cassandra import metrics
 from cassandra.metrics import RequestTimer
 
-__all__ = ["IntStat", "PmfStat", "Stat", "StatsCollection", "collection", "init"]
-
 
 class Stat:
     """A value of a collection, which a function computes at each access.

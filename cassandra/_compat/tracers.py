@@ -14,8 +14,6 @@ from cassandra.engine.failures import failure_of
 if TYPE_CHECKING:
     from cassandra.cluster.response_future import ResponseFuture
 
-__all__ = ["finish_wrapped", "set_final_exception", "set_final_result"]
-
 log = logging.getLogger("cassandra.cluster")
 
 

@@ -11,8 +11,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from types import TracebackType
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
-__all__ = ["Call", "Connecting", "returns_call", "returns_connecting"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

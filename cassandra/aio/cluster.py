@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
     from cassandra.policies.balancing import LoadBalancingPolicy
 
-__all__ = ["Cluster"]
-
 SHUTDOWN_TIMEOUT = 10.0  # seconds
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import happy_path
 
-__all__ = ["ExecutionResult", "PlacedResult", "outcomes"]
-
 # After this many outcomes without a suspension, let other tasks of the loop run.
 _MAX_OUTCOMES_WITHOUT_YIELD = 1000
 

@@ -29,8 +29,6 @@ else:
 
     RowsAnswer = happy_path.RowsAnswer
 
-__all__ = ["ResultSet"]
-
 T = TypeVar("T")
 
 

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bind, grouping
 
-__all__ = ["Binder", "Bound", "StaticRows", "Wave"]
-
 _LENGTH = struct.Struct(">i")
 _LONGEST_TTL = 20 * 365 * 86_400  # seconds
 

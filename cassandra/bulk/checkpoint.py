@@ -20,8 +20,6 @@ from cassandra.bulk.opened import is_pipe
 if TYPE_CHECKING:
     from cassandra.metadata import Metadata
 
-__all__ = ["Checkpoint", "describe_cluster", "describe_files", "write_json"]
-
 _VERSION = 2
 # The keys of a subject under which a cluster is described. Checkpoints of earlier releases may lack
 # them.

@@ -11,17 +11,6 @@ if TYPE_CHECKING:
     from cassandra.bulk.opened import Pipes
     from cassandra.protocol.bind import BindPlan
 
-__all__ = [
-    "Chunk",
-    "Column",
-    "Part",
-    "Position",
-    "Reading",
-    "RowLocation",
-    "rows_of_a_chunk",
-    "slice_of",
-]
-
 _Rows = TypeVar("_Rows")
 
 # The maximum number of rows in a chunk. It is high, because only rows of the same chunk can share a

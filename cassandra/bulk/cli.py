@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from cassandra.bulk.unload import UnloadReport
     from cassandra.cluster.session import Session
 
-__all__ = ["main"]
-
 DESCRIPTION = (
     "Whole files into tables of a Cassandra or ScyllaDB cluster, and whole tables into files."
 )

@@ -24,15 +24,6 @@ if TYPE_CHECKING:
     from cassandra.metadata.schema.tables import TableMetadata
     from cassandra.query.prepared import PreparedStatement
 
-__all__ = [
-    "Columns",
-    "FieldsOfEach",
-    "Selection",
-    "reading_of_names",
-    "selection_of_statement",
-    "selection_of_table",
-]
-
 # For each file of a source, its name and its field names: see `fields_of_each`.
 FieldsOfEach = Sequence[tuple[str, list[str] | None]]
 

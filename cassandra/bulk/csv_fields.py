@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 if TYPE_CHECKING:
     from cassandra.protocol.bind import RowsBlock
 
-__all__ = ["CsvReader", "Field", "ReadRows"]
-
 
 class Field(NamedTuple):
     """A CSV field that is written to a column.

@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import csv_rows
 
-__all__ = ["csv_fields", "csv_parts"]
-
-
 FIRST_BYTES = 1 << 16  # bytes to read at a time until the header is complete
 MORE_BYTES = 1 << 20  # bytes to read at a time
 # Key columns of these types may have an empty value, which differs from null.

@@ -27,8 +27,6 @@ from cassandra.protocol.records import is_record
 from cassandra.query.tables.rows import TableRows, is_array, rows_of
 from cassandra.sentinels import UNSET_VALUE
 
-__all__ = ["FailedRows", "check_failed_rows", "rows_after", "size_of"]
-
 # The last fields of each line; their names begin with underscores.
 _NOTES = ("source", "row", "line", "error")
 RowKey = tuple[str | None, int]  # the absolute path of the source's file, and the row's number

@@ -32,18 +32,6 @@ if TYPE_CHECKING:
 
     from cassandra.metadata.schema.tables import TableMetadata
 
-__all__ = [
-    "UNSPLIT_FIELDS",
-    "check_names",
-    "is_note",
-    "positions_of",
-    "select_columns",
-    "unknown_field",
-    "unmapped_fields",
-    "values_by_name",
-    "values_by_position",
-]
-
 # The names of notes in a file of failed rows. A note has further leading underscores if a field of
 # the row has its name.
 _NOTE = re.compile(r"_+(?:source|row|line|error)")

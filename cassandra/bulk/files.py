@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-__all__ = ["READERS", "fields_of_file"]
-
 # All exceptions of pyarrow are instances of these classes.
 _ARROW_ERRORS = (OSError, ValueError, NotImplementedError, LookupError, TypeError, ArithmeticError)
 # Rows of Parquet to decode at a time. Their decoded size is only known afterwards, so this is

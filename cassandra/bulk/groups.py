@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from cassandra.metadata.host import Host
 
-__all__ = ["MOST_BYTES", "MOST_PARTITIONS", "Keys", "Owners"]
-
 # Limits of a batch. Servers log a warning for batches that are larger than 5 KB, or have more than
 # ten partitions.
 MOST_BYTES = 4000

@@ -18,8 +18,6 @@ from cassandra.engine.faulty_vectors import first_non_finite
 if TYPE_CHECKING:
     from cassandra.metadata.schema.tables import TableMetadata
 
-__all__ = ["IndexedVector", "fault_of", "indexed_vectors"]
-
 # The bytes of 0.0 and -0.0. Other numbers of only these bytes are smaller than 1e-37, and count as
 # zeros too.
 _ZERO_BYTES = b"\x00\x80"

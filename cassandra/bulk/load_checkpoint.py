@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from cassandra.metadata import Metadata
     from cassandra.metadata.schema.tables import TableMetadata
 
-__all__ = ["COUNTED_TWICE", "LoadCheckpoint", "check_repeatable", "subject_of_load"]
-
 COUNTED_TWICE = (
     "counters and checkpoint exclude each other: rows since the last checkpoint are written twice, "
     "and so would be added twice"

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
-__all__ = ["Pause", "Prepare", "Requests", "Step", "Work"]
-
 
 class Requests(NamedTuple):
     """A step of `Load.steps`: execute these requests, several at a time. `steps` gets back None.

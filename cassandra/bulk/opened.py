@@ -23,19 +23,6 @@ from typing import Any, Protocol
 from cassandra.bulk import chunks
 from cassandra.errors import DependencyException
 
-__all__ = [
-    "Limited",
-    "Pipes",
-    "bad_byte",
-    "bare_name",
-    "check_encoding",
-    "is_pipe",
-    "no_column",
-    "opened",
-    "opened_bytes",
-    "text_of",
-]
-
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd", ".lz4")
 STANDARD_INPUT = "-"
 _STEP = 1 << 16  # compressed bytes to read at a time

@@ -16,8 +16,6 @@ from cassandra.bulk.opened import check_encoding
 if TYPE_CHECKING:
     from cassandra.engine.profile import ExecutionProfile
 
-__all__ = ["LoadOptions", "LoadSettings", "load_options"]
-
 
 @dataclass(frozen=True)
 class LoadOptions:

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from cassandra.bulk.chunks import Chunk
 
-__all__ = ["DoneRows", "Outcomes"]
-
 
 class DoneRows(NamedTuple):
     """The number of rows that are done: written, failed, or not written because of their condition

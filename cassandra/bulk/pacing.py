@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["Pace"]
-
 _GROW = 1.25  # factor of the limit after a slice with a good latency
 _SHRINK = 0.5  # factor after an overload
 _SLOW = 0.8  # factor after a slice with a bad latency

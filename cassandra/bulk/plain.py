@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import rows
 
-__all__ = ["PlainRows", "plain_codec", "plain_session"]
-
 _Session = TypeVar("_Session")
 
 

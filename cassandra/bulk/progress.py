@@ -8,8 +8,6 @@ from typing import Any, TextIO
 
 from cassandra._clocks import monotonic
 
-__all__ = ["Progress"]
-
 _INTERVAL = 0.5  # seconds between two updates of the line
 
 

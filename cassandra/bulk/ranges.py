@@ -12,17 +12,6 @@ from cassandra.metadata.placement.tokens import Murmur3Token
 if TYPE_CHECKING:
     from cassandra.metadata import Metadata
 
-__all__ = [
-    "FIRST",
-    "LAST",
-    "TokenRange",
-    "at_tablets",
-    "key_of_token",
-    "ring_ranges",
-    "split_ranges",
-    "weigh",
-]
-
 # The bounds of all tokens. A range does not include its start, but no partition has the token FIRST
 # (the partitioner uses LAST instead), so (FIRST, LAST) has all partitions.
 FIRST = -(1 << 63)

@@ -13,8 +13,6 @@ from cassandra.bulk.load_steps import Work
 from cassandra.bulk.opened import Pipes
 from cassandra.bulk.worker import Worker
 
-__all__ = ["Reader", "new_worker"]
-
 
 def new_worker(name: str) -> Worker | Executor:
     """Return a thread that makes the calls of a `Reader`.

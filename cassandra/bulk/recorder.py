@@ -14,8 +14,6 @@ from cassandra.bulk.report import LoadError, LoadReport, RowFailure
 if TYPE_CHECKING:
     from cassandra.bulk.grouping import Group
 
-__all__ = ["Recorder"]
-
 
 class Recorder:
     """Counts the outcomes of rows in the report of a load, notes them for the checkpoint, writes

@@ -7,8 +7,6 @@ from typing import Any
 
 from cassandra.errors import DriverException, NoHostAvailable
 
-__all__ = ["LoadError", "LoadReport", "RowFailure", "counted"]
-
 MOST_FAILURES = 100  # failed rows that a report describes
 
 

@@ -23,15 +23,6 @@ from cassandra.errors import (
 )
 from cassandra.protocol.messages.errors import ServerError
 
-__all__ = [
-    "RETRIES",
-    "delay_before_retry",
-    "is_data_error",
-    "is_outage",
-    "may_be_data_error",
-    "may_pass",
-]
-
 RETRIES = 10  # how often one request is repeated
 LONGEST_DELAY = 5.0  # seconds
 

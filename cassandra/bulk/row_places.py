@@ -22,8 +22,6 @@ from cassandra.protocol.encrypted import is_encrypted
 if TYPE_CHECKING:
     from cassandra.bulk.sessions import Page
 
-__all__ = ["add_place"]
-
 _LENGTH = struct.Struct(">i")
 # The beginning of an error that names a row of the page.
 _ROW = re.compile(r'row ([0-9]+)(?:, column "|: )')

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from cassandra.query import PreparedStatement
     from cassandra.query.bound import BoundStatement
 
-__all__ = ["Fetch", "PageQueue", "ScanStatement"]
-
 _ESTIMATES = (
     "SELECT range_start, range_end, mean_partition_size, partitions_count "
     "FROM system.size_estimates WHERE keyspace_name = {} AND table_name = {}"

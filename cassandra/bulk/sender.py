@@ -60,8 +60,6 @@ if TYPE_CHECKING:
     from cassandra.bulk.grouping import Group
     from cassandra.query.prepared import PreparedStatement
 
-__all__ = ["Sender"]
-
 # After one of these errors, `Pace` reduces the number of requests in flight. WriteFailure is among
 # them because small nodes return it when a vector index cannot take more writes.
 _OVERLOAD = (

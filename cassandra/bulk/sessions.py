@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from cassandra.protocol.messages.results import ResultMessage
     from cassandra.query.prepared import PreparedStatement
 
-__all__ = ["AsyncSession", "BulkSession", "Page", "Session"]
-
 
 class Page(Protocol):
     """A result of either API. Bulk code only uses its current page, and never lets it fetch the

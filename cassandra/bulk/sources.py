@@ -34,8 +34,6 @@ from cassandra.bulk.opened import STANDARD_INPUT, bare_name, is_pipe
 from cassandra.errors import DependencyException
 from cassandra.query.tables.rows import is_array, is_arrow, is_frame
 
-__all__ = ["chunks_of", "fields_of_each", "files_of", "format_of", "is_file_of", "rows_of_columns"]
-
 log = logging.getLogger(__name__)
 
 _ENDINGS = {

@@ -20,22 +20,6 @@ if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.schema.tables import TableMetadata
 
-__all__ = [
-    "Plan",
-    "Traits",
-    "check_statement_using",
-    "columns_of",
-    "full_name",
-    "order_of_statement",
-    "owners_in",
-    "plan_of",
-    "positions_in",
-    "static_plan",
-    "table_of",
-    "traits_of",
-    "written_table",
-]
-
 
 class Plan(NamedTuple):
     """The CQL statement that writes a row, before it is prepared.

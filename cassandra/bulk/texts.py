@@ -34,23 +34,6 @@ from cassandra.util.temporal import Date, Duration, MillisTimestamp, Time
 if TYPE_CHECKING:
     from typing import NoReturn
 
-__all__ = [
-    "READING_ERRORS",
-    "Formats",
-    "formats_of",
-    "hiding",
-    "ignores_blanks",
-    "json_of",
-    "json_reader",
-    "means_null",
-    "parsed_json",
-    "refuse_other",
-    "short_repr",
-    "text_of",
-    "text_reader",
-    "usual_kind",
-]
-
 Reader = Callable[[Any], Any]
 
 # A reader raises one of these for a value that it does not accept.

@@ -22,8 +22,6 @@ from cassandra.query.tables.rows import is_array
 if TYPE_CHECKING:
     from cassandra.bulk.chunks import Chunk, Column, Reading
 
-__all__ = ["UnitWatch"]
-
 # How many rows of a chunk to look at: the first values of a column may be null.
 ROWS = 100
 

@@ -15,8 +15,6 @@ from cassandra.bulk.options import LoadOptions
 from cassandra.bulk.texts import json_of, refuse_other
 from cassandra.util.temporal import Date, MillisTimestamp
 
-__all__ = ["FileForm", "FileText"]
-
 # A file is encoded line by line. In these encodings, joining the encoded lines does not give the
 # encoded file, so an unload refuses them.
 _JOINING = frozenset({"idna", "punycode", "undefined"})

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from cassandra.bulk.chunks import Chunk
     from cassandra.metadata.schema.tables import TableMetadata
 
-__all__ = ["UnmappedWatch"]
-
 log = logging.getLogger(__name__)
 
 ROWS = 100  # how many rows to look at, if each row has its own field names

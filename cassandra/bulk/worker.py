@@ -8,8 +8,6 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any
 
-__all__ = ["Worker"]
-
 _Task = tuple["Future[Any]", Callable[..., Any], tuple[Any, ...]]
 
 

@@ -17,8 +17,6 @@ from cassandra.query.prepared import PreparedStatement
 if TYPE_CHECKING:
     from cassandra.engine.request_bodies import AnyBody
 
-__all__ = ["BATCH_WARNING_INTERVAL", "batch_statements", "routed", "texts_of", "warn_of_size"]
-
 log = logging.getLogger("cassandra.cluster")
 
 BATCH_WARNING_INTERVAL = 60.0  # seconds between two warnings of a session about large batches

@@ -24,20 +24,6 @@ else:
         is_record="cassandra.protocol.records",
     )
 
-__all__ = [
-    "check_host",
-    "check_keyspace",
-    "check_pairs",
-    "check_parameters",
-    "check_timeout",
-    "check_trace",
-    "check_vector_type",
-    "check_vectors",
-    "list_of_queries",
-    "no_keyspace",
-    "typed_factory",
-]
-
 VECTOR_TYPES = ("list", "array", "numpy")
 
 

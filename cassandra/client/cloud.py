@@ -30,8 +30,6 @@ from cassandra._secrets import Secret
 from cassandra.engine.endpoint import EndPoint, EndPointFactory, SniEndPointFactory
 from cassandra.errors import DriverException
 
-__all__ = ["Cloud", "CloudEndPointFactory", "cloud_of"]
-
 DEFAULT_TIMEOUT = 5.0  # seconds for the answer of the metadata service
 MOST_BYTES = 1 << 20  # the maximum size of a file in the bundle, and of the service's answer
 MOST_NODES = 1000  # the maximum number of nodes in the service's answer

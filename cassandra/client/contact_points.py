@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
     ContactPoints = Iterable[ContactPoint]
 
-__all__ = ["checked_contact_points", "endpoint_of", "resolved"]
-
-
 _SETTINGS_OF_OTHERS = ("address", "contact_points", "host", "hosts", "port")
 
 

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from cassandra.engine.collector import Collector
     from cassandra.engine.request import Request
 
-__all__ = ["fill"]
-
 
 def fill(
     collector: Collector,

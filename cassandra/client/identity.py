@@ -18,8 +18,6 @@ else:
     # Imported when first used: only ScyllaDB gets a report of the settings.
     driver_config = Deferred("cassandra.driver_config")
 
-__all__ = ["Identity", "scylla_options"]
-
 
 class Identity(ClusterSettings):
     """The base of both `Cluster` classes that identifies the application and the cluster object to

@@ -6,8 +6,6 @@ import logging
 
 from cassandra import _impl
 
-__all__ = ["warn_of_fallback"]
-
 log = logging.getLogger("cassandra.cluster")
 
 _has_warned = False

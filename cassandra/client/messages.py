@@ -17,8 +17,6 @@ from cassandra.engine.request_bodies import (
 )
 from cassandra.protocol.messages.requests import BatchMessage, ExecuteMessage, QueryMessage
 
-__all__ = ["message_of"]
-
 
 def message_of(request_body: AnyBody) -> Any:
     """Return a message object with the same content as `request_body`."""

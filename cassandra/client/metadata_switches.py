@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from cassandra.engine.core import Core
     from cassandra.metadata.cluster_metadata import Metadata
 
-__all__ = ["MetadataSwitches"]
-
 
 class MetadataSwitches(ClusterSettings):
     """The base of both `Cluster` classes that switches the reading of metadata off and on."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 else:
     at_first_cluster(__name__, checked_observers="cassandra.observers")
 
-__all__ = ["ObservedByCluster", "ObservedBySession"]
-
 
 class ObservedByCluster(ClusterSettings):
     """The base of both `Cluster` classes that has the observers of all requests of a cluster."""

@@ -15,8 +15,6 @@ from cassandra.errors import QueryExhausted
 if TYPE_CHECKING:
     from cassandra.engine.request import Request
 
-__all__ = ["NextPage"]
-
 
 class NextPage:
     """The request for the next page, which is sent at once. The loop completes it, and a consumer

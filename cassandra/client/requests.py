@@ -108,8 +108,6 @@ else:
         warn_of_size="cassandra.client.batches",
     )
 
-__all__ = ["USUAL_OPTIONS", "Parameters", "Query", "RequestMaker"]
-
 R = TypeVar("R", bound="Request")
 
 # The options of a call that passes none, in the order timeout, trace, custom_payload,

@@ -6,8 +6,6 @@ from cassandra.client_routes import ClientRoutesConfig
 from cassandra.engine.control.client_routes import ClientRoutes
 from cassandra.engine.tls import TlsClient
 
-__all__ = ["check_names", "contact_points_of", "routes_of"]
-
 
 def routes_of(config: object, has_factory: bool) -> ClientRoutes:
     """Return the route table for the setting's value.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 else:
     at_first_cluster(__name__, Target="cassandra.engine.schema.targets")
 
-__all__ = ["SchemaCalls"]
-
 R = TypeVar("R")
 
 

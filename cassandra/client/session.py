@@ -57,8 +57,6 @@ else:
         protect_name="cassandra.util.cql_text",
     )
 
-__all__ = ["SessionBase"]
-
 _Value = TypeVar("_Value")
 
 # The number of CQL strings with bind markers whose prepared statements a session caches.

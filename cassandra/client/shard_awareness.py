@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 else:
     at_first_cluster(__name__, ShardPool="cassandra.engine.pools.shards")
 
-__all__ = ["ShardAwareness"]
-
 
 class ShardAwareness:
     """The base of both `Cluster` classes that has the methods about shards."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 else:
     at_first_cluster(__name__, mapped_classes="cassandra.cqltypes.udt")
 
-__all__ = ["UserTypes"]
-
 
 class UserTypes:
     """The classes that are registered for the user-defined types of a cluster, by keyspace and

@@ -46,8 +46,6 @@ else:
         pools_opened="cassandra.engine.waiting",
     )
 
-__all__ = ["Cluster"]
-
 T = TypeVar("T")
 
 log = logging.getLogger("cassandra.cluster")

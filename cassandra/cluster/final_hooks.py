@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 else:
     tracers = Deferred("cassandra._compat.tracers")
 
-__all__ = ["FinalMethod", "finish_wrapped"]
-
 
 class FinalMethod:
     """A descriptor for a method of a future that a tracing library may replace on an instance.

@@ -60,8 +60,6 @@ else:
 
     R = TypeVar("R")
 
-__all__ = ["ResponseFuture"]
-
 log = logging.getLogger("cassandra.cluster")
 
 # A thread holds this lock while it adds a callback or an event to a future. All futures share it.

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 else:
     at_first_cluster(__name__, ResultMessage="cassandra.protocol.messages.results")
 
-__all__ = ["ResultSet"]
-
 T = TypeVar("T")
 
 _NO_ROW = "the result has no rows; result.one() returns None then"

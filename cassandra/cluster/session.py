@@ -69,8 +69,6 @@ else:
     bulk_scan = Deferred("cassandra.bulk.scan")
     bulk_unload = Deferred("cassandra.bulk.unload")
 
-__all__ = ["Session"]
-
 T = TypeVar("T")
 
 

@@ -9,8 +9,6 @@ from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, shown
 from cassandra.errors import DecodeError
 from cassandra.sentinels import UNSET_VALUE
 
-__all__ = ["Converter", "from_native", "name_of", "to_native"]
-
 P = TypeVar("P")
 C = TypeVar("C")
 

@@ -13,8 +13,6 @@ from cassandra.codecs.converter import to_native
 if TYPE_CHECKING:
     from cassandra.encoder import Encoder
 
-__all__ = ["write_literals"]
-
 
 class _ClassLiteral:
     """A value of `Encoder.mapping`: the function that writes the literals of one class.

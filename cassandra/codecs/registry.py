@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from cassandra.encoder import Encoder
     from cassandra.metadata.cluster_metadata import Metadata
 
-__all__ = ["CodecRegistry", "Converters"]
-
 T = TypeVar("T")
 ColumnKey = tuple[str, str, str]
 AnyConverter = Converter[Any, Any]

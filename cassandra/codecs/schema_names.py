@@ -10,8 +10,6 @@ from cassandra._misspelt import nearest
 if TYPE_CHECKING:
     from cassandra.codecs.type_patterns import TypePattern
 
-__all__ = ["missing_column", "missing_type"]
-
 
 def missing_column(key: tuple[str, str, str], keyspaces: Mapping[str, Any]) -> str | None:
     """Return a message if a column, its table or its keyspace does not exist; otherwise None.

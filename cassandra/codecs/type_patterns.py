@@ -19,8 +19,6 @@ from cassandra.util.cql_text import protect_name
 if TYPE_CHECKING:
     from cassandra.cqltypes.base import _CassandraType
 
-__all__ = ["TypePattern", "bare", "column_key", "pattern_of"]
-
 _ALIASES = {"varchar": "text"}
 # The number of parameters in angle brackets; None for any number.
 _PARAMETER_COUNTS: dict[str, int | None] = {

@@ -23,27 +23,6 @@ from cassandra.cqlengine.operators import (
 from cassandra.encoder import ValueSequence
 from cassandra.util.cql_text import escape_name
 
-__all__ = [
-    "AssignmentClause",
-    "BaseClause",
-    "BaseDeleteClause",
-    "ConditionalClause",
-    "ContainerUpdateClause",
-    "ContainerUpdateTypeMapMeta",
-    "CounterUpdateClause",
-    "FieldDeleteClause",
-    "InQuoter",
-    "IsNotNull",
-    "IsNotNullClause",
-    "ListUpdateClause",
-    "MapDeleteClause",
-    "MapUpdateClause",
-    "SetUpdateClause",
-    "StatementException",
-    "ValueQuoter",
-    "WhereClause",
-]
-
 PREPARED = "?"
 
 

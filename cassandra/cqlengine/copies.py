@@ -13,8 +13,6 @@ from enum import Enum
 from cassandra.query.snapshots import CONSTANTS
 from cassandra.util import Date, Duration, Time
 
-__all__ = ["IMMUTABLE_CLASSES", "are_different", "is_immutable", "snapshot"]
-
 IMMUTABLE_CLASSES = CONSTANTS | {
     ipaddress.IPv4Address,
     ipaddress.IPv6Address,

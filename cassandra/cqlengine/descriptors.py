@@ -23,21 +23,6 @@ if TYPE_CHECKING:
 
     from cassandra.cqlengine.models import BaseModel
 
-__all__ = [
-    "ColumnDescriptor",
-    "ConditionalDescriptor",
-    "ConsistencyDescriptor",
-    "IfExistsDescriptor",
-    "IfNotExistsDescriptor",
-    "PartitionKeyDescriptor",
-    "QuerySetDescriptor",
-    "TTLDescriptor",
-    "TimestampDescriptor",
-    "UsingDescriptor",
-    "descriptor_of",
-    "hybrid_classmethod",
-]
-
 M = TypeVar("M", bound="BaseModel")
 
 

@@ -4,8 +4,6 @@ module.
 
 from __future__ import annotations
 
-__all__ = ["CQLEngineException", "UnicodeMixin", "ValidationError"]
-
 
 class CQLEngineException(Exception):
     """Base class of the mapper's errors."""

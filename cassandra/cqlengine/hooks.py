@@ -8,8 +8,6 @@ import weakref
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-__all__ = ["forget", "format_log_context", "log_statement", "text_of", "with_rows_of"]
-
 
 def format_log_context(
     msg: str, connection: Hashable | None = None, keyspace: str | None = None

@@ -24,16 +24,6 @@ from cassandra.util.cql_text import protect_name
 if TYPE_CHECKING:
     from cassandra.cqlengine.models import BaseModel
 
-__all__ = [
-    "InstanceRows",
-    "Mapping",
-    "ModelDefinitionException",
-    "ModelException",
-    "PolymorphicModelException",
-    "StatementPlan",
-    "context_class",
-]
-
 _Model = TypeVar("_Model", bound="BaseModel")
 
 # The type of the functions that `layout` makes. They are called with (rows, tail), and return the

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["MOST_CHARACTERS", "snake_case"]
-
 # Servers refuse table names of more characters.
 MOST_CHARACTERS = 48  # maximum length of a table name
 

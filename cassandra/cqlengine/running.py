@@ -20,8 +20,6 @@ from cassandra.cqlengine.options import NOT_SET
 from cassandra.query.row_factories import dict_factory
 from cassandra.query.statement import FETCH_SIZE_UNSET, SimpleStatement
 
-__all__ = ["Call", "ManyRequests", "Operation", "Request", "arun", "run", "simple_request"]
-
 T = TypeVar("T")
 
 RowFactory = Callable[[Sequence[str], Sequence[Any]], Any]

@@ -19,18 +19,6 @@ if TYPE_CHECKING:
     from cassandra.cqlengine.models import BaseModel
     from cassandra.cqlengine.usertype import UserType
 
-__all__ = [
-    "Field",
-    "ServerColumn",
-    "add_columns",
-    "create_index",
-    "create_table",
-    "create_type",
-    "missing_indexes",
-    "option_changes",
-    "same_type",
-]
-
 
 class Field(NamedTuple):
     """A column of a table, or a field of a user-defined type.

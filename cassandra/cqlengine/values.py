@@ -15,17 +15,6 @@ from cassandra.cqlengine.options import DEFAULTS, Options
 if TYPE_CHECKING:
     from cassandra.cqlengine.columns.base import Column
 
-__all__ = [
-    "ColumnsOfModel",
-    "Instance",
-    "SavedState",
-    "Values",
-    "changed_positions",
-    "commit",
-    "values_of",
-    "values_read",
-]
-
 
 class Instance(Protocol):
     """An instance of a model: `cassandra.cqlengine.models.BaseModel`."""

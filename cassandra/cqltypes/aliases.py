@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["attributes_by_alias"]
-
 
 # We recognise a class of either library by its attributes, so we need not import the library.
 @lru_cache(maxsize=256)

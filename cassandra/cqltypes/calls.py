@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-__all__ = ["NAMES", "install", "is_stock", "protect", "stock_methods", "withdraw"]
-
 NAMES = ("serialize", "deserialize", "to_binary", "from_binary")
 
 stock_methods: dict[str, Any] = {}

@@ -16,16 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from numpy.ma import MaskedArray
 
-__all__ = [
-    "USUAL",
-    "is_missing",
-    "is_missing_type",
-    "is_partly_masked",
-    "masked_array",
-    "masked_away",
-    "without_missing",
-]
-
 # (module, attribute) of the missing values that we have not found yet.
 _locations_to_check = {("numpy.ma.core", "masked"), ("pandas", "NaT"), ("pandas", "NA")}
 # The classes of the missing values that we have found.

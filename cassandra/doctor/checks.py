@@ -17,8 +17,6 @@ from cassandra.metadata.host import Host
 from cassandra.metadata.placement.replication import NetworkTopologyStrategy, SimpleStrategy
 from cassandra.query.statement import SimpleStatement
 
-__all__ = ["CHECKS", "advice"]
-
 _LOGIN = (
     "give --user, and --password-env or --password-file; if you did, the server does not know this "
     "name with this password"

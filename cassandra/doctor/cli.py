@@ -17,8 +17,6 @@ from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.errors import DriverException
 from cassandra.policies.balancing import RoundRobinPolicy
 
-__all__ = ["main"]
-
 DESCRIPTION = """\
 Connect to a Cassandra or ScyllaDB cluster as a program would, look at what commonly goes wrong, and
 say what to do about it.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["NOTE", "OK", "PROBLEM", "WARNING", "Finding", "finding"]
-
 OK = "ok"
 NOTE = "note"
 WARNING = "warning"

@@ -19,8 +19,6 @@ from cassandra import _build_stamp, _impl
 from cassandra._version import DRIVER_NAME, __version__
 from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, finding
 
-__all__ = ["client_certificate", "installation", "reach"]
-
 # Warn about certificates that expire within this number of days.
 _EXPIRY_WARNING_DAYS = 30
 _SECONDS_PER_DAY = 24 * 60 * 60

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
     from cassandra.metadata.host import Host
 
-__all__ = ["Attempt", "AttemptedRequest"]
-
 
 class AttemptedRequest(Protocol):
     """The request of an attempt, which continues it: `cassandra.engine.happy_path.RequestBase`."""

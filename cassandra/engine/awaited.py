@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from cassandra.engine.interfaces import RequestSession
     from cassandra.protocol.column_specs import ResultMetadata
 
-__all__ = ["HappyPath", "ResultFuture", "RowsAnswer", "is_changed_by_user_code"]
-
 _one_int = struct.Struct(">i").unpack_from
 
 

@@ -10,8 +10,6 @@ from typing import Any, Protocol, TypeVar
 from cassandra.engine.environment import InsertionOrdered
 from cassandra.errors import DriverException
 
-__all__ = ["Background", "Spawn"]
-
 log = logging.getLogger("cassandra.cluster")
 
 T = TypeVar("T")

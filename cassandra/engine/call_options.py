@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bases
 
-__all__ = ["CallOptions"]
-
 
 class CallOptions(bases.CallBase):
     """The options of a call of `execute`, apart from the statement and its parameters.

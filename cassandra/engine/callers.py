@@ -9,8 +9,6 @@ from weakref import WeakKeyDictionary
 
 from cassandra._threads import get_ident
 
-__all__ = ["current_caller"]
-
 # The number of each task. We do not use id(): a new task may get the id of a task that has ended
 # but still has requests in a queue. The numbers are negative, so that they differ from the
 # identifiers of threads.

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     from cassandra.engine.awaited import HappyPath
     from cassandra.engine.happy_path import RequestBase
 
-__all__ = ["Collector"]
-
 # The upper limit of the concurrency: the compiled twin counts in C integers, which must not
 # overflow.
 _MOST = 1 << 24

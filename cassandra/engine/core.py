@@ -53,8 +53,6 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import happy_path
 
-__all__ = ["Core"]
-
 T = TypeVar("T")
 
 log = logging.getLogger("cassandra.pool")

@@ -23,8 +23,6 @@ from cassandra._threads import green_library, simulation
 from cassandra.engine.green import run_in_thread
 from cassandra.engine.pools.shard_ports import connected, connected_to_shard
 
-__all__ = ["Environment", "InsertionOrdered", "environment_of", "new_id"]
-
 T = TypeVar("T")
 
 MakeProtocol = Callable[[], asyncio.BaseProtocol]

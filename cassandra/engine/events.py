@@ -13,8 +13,6 @@ from collections import deque
 
 from cassandra._threads import GreenEvent, Lock
 
-__all__ = ["Event", "WakeQueue"]
-
 
 class Event:
     """An event that is set once, and wakes all threads that wait for it."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 else:
     at_first_cluster(__name__, asyncio="asyncio")
 
-__all__ = ["as_exception", "failure_of", "fault_among", "for_caller", "reraise_on_loop"]
-
 E = TypeVar("E", bound=BaseException)
 
 # Errors that are no programming errors: those of servers and networks. `asyncio.TimeoutError`,

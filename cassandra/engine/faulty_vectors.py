@@ -18,8 +18,6 @@ from cassandra.errors import ReadFailure, WriteFailure
 if TYPE_CHECKING:
     from cassandra.engine.request_bodies import AnyBody
 
-__all__ = ["faulty_vectors", "first_non_finite"]
-
 _FLOAT_SIZE = 4  # bytes
 _MAX_VECTORS = 1000  # a batch may have more; the rest is not searched
 

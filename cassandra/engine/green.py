@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 
 from cassandra._threads import green_library, new_thread
 
-__all__ = ["new_selector", "run_in_thread"]
-
 T = TypeVar("T")
 
 

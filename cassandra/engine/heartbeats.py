@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
     from cassandra.metadata.host import Host
 
-__all__ = ["Heartbeats", "is_silent"]
-
 log = logging.getLogger("cassandra.cluster")
 
 # `check` does not ask a connection that has received something within this time.

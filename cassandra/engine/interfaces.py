@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from cassandra.query.prepared import PreparedStatement
     from cassandra.throttling import RequestThrottler
 
-__all__ = ["Ending", "QueryFallback", "RequestCore", "RequestPool", "RequestSession", "Statements"]
-
 
 class Ending(Protocol):
     """Pending work, such as a delayed retry, that must be ended when the session is closed."""

@@ -36,16 +36,6 @@ if TYPE_CHECKING:
     from cassandra.engine.attempts import Attempt
     from cassandra.engine.connection import Connection
 
-__all__ = [
-    "HeldRequest",
-    "KeyspaceGate",
-    "UseTurns",
-    "can_pass",
-    "depends_on_keyspace",
-    "hold",
-    "switch",
-]
-
 # The gate waits at most this long for requests in flight that depend on the keyspace. If there
 # still are some, the connection is not switched, but replaced by the pool.
 LONGEST_UNREST = 0.25  # seconds

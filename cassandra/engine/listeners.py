@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
     from cassandra.policies.balancing import LoadBalancingPolicy, PolicyCluster
 
-__all__ = ["Listeners"]
-
 log = logging.getLogger("cassandra.cluster")
 
 

@@ -6,14 +6,6 @@ import asyncio
 import logging
 from typing import Any, NoReturn
 
-__all__ = [
-    "no_attribute",
-    "refuse_loop",
-    "running_loop",
-    "statement_of",
-    "warn_of_blocking",
-]
-
 log = logging.getLogger("cassandra.cluster")
 
 # Returns the running loop of this thread, or None. asyncio intends this function for

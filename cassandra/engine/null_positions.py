@@ -33,8 +33,6 @@ from cassandra.protocol.primitives import NULL_VALUE
 if TYPE_CHECKING:
     from cassandra.engine.request_bodies import AnyBody
 
-__all__ = ["null_positions"]
-
 # The classes of the errors with which servers reject a null in a collection.
 _NULL_REJECTIONS = (ServerError, InvalidRequest, ProtocolException)
 

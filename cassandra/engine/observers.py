@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bases
 
-__all__ = ["Hook", "Hooks", "ObservedSession", "Observers"]
-
 log = logging.getLogger("cassandra.observers")
 
 # Returns the CPU time of the current thread in seconds. A few platforms do not have it.

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["refuse_overrides"]
-
 
 def refuse_overrides(cls: type, stock: type, names: Iterable[str]) -> None:
     """Raise TypeError if `cls` overrides a method that the compiled base class calls directly.

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from cassandra.policies.retry import RetryPolicy
     from cassandra.policies.speculation import SpeculativeExecutionPolicy
 
-__all__ = ["Policies"]
-
 
 class Policies:
     """The policies of a cluster.

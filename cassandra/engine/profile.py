@@ -38,8 +38,6 @@ else:
 
     at_first_cluster(__name__, checked_observers="cassandra.observers")
 
-__all__ = ["EXEC_PROFILE_DEFAULT", "ExecutionProfile", "ProfileManager", "default_lbp_factory"]
-
 _Value = TypeVar("_Value")
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 from typing import Any
 
-__all__ = ["generator_or_default"]
-
 # The module has the methods of a generator.
 _DEFAULT: Any = random
 

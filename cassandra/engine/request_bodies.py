@@ -35,19 +35,6 @@ else:
     ExecuteBodyBase = happy_path.ExecuteBodyBase
     RowsBlock = bind.RowsBlock
 
-__all__ = [
-    "USE_ITSELF",
-    "AnyBody",
-    "BatchBody",
-    "ExecuteBody",
-    "MessageBody",
-    "PrepareBody",
-    "QueryBody",
-    "RequestBody",
-    "UseBody",
-    "values_of_rows",
-]
-
 # The `expected` keyspace of a USE. No connection's keyspace equals it, so `RequestBase._fits`
 # always returns False for a USE, and the keyspace gate handles it.
 USE_ITSELF: Any = object()

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from cassandra.engine.happy_path import ExecuteBodyBase, RequestBase
     from cassandra.engine.interfaces import RequestSession
 
-__all__ = ["bound_request", "request_for", "resolve"]
-
 _Request = TypeVar("_Request", bound="RequestBase")
 
 

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from cassandra.consistency import SERIAL_LEVELS
 
-__all__ = ["WithConsistency", "in_order"]
-
 
 class WithConsistency:
     """Wraps a statement for a policy, with the consistency level at which it will be executed.

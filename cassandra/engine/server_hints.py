@@ -11,8 +11,6 @@ import re
 
 from cassandra._misspelt import nearest
 
-__all__ = ["advice_for"]
-
 # For syntax errors: pairs of a pattern to look for in the statement, and the advice. The first
 # pattern that matches decides.
 _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (

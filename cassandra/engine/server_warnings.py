@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from cassandra._bounded import Bounded
 from cassandra.util.intervals import OncePerInterval
 
-__all__ = ["INTERVAL", "log_warnings"]
-
 log = logging.getLogger("cassandra.protocol")
 
 # The same warning is logged only once in this time, because every request may cause it.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import happy_path
 
-__all__ = ["Sessions"]
-
 log = logging.getLogger("cassandra.cluster")
 
 # An event may change the distances of hosts (as the load balancing policies return them). Pools are

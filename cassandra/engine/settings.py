@@ -15,8 +15,6 @@ else:
     # not import the table of settings.
     ClusterSettings = object
 
-__all__ = ["Settings"]
-
 
 class Settings(ClusterSettings):
     """All settings of a cluster, as attributes; times are in seconds.

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from cassandra.engine.connection import Connection, Responder
     from cassandra.protocol.frame import FrameWriter
 
-__all__ = ["WRITE_HIGH_WATER", "StreamTable"]
-
 log = logging.getLogger("cassandra.connection")
 
 # No further requests are sent on a connection while more bytes than this wait to be written.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host
 
-__all__ = ["Target", "check_replica", "make_target", "named_host", "plan_to"]
-
 _REMOTE = 2  # the value of HostDistance.REMOTE: a host in another data centre
 
 

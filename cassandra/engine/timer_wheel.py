@@ -12,8 +12,6 @@ from typing import Protocol
 
 from cassandra.engine.failures import as_exception
 
-__all__ = ["TimerWheel"]
-
 log = logging.getLogger("cassandra.connection")
 
 # Deadlines are rounded up to a multiple of 10 ms (one tick). If the timeout is _COARSE_FROM or

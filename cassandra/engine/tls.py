@@ -16,8 +16,6 @@ from typing import Any
 from cassandra.metadata.endpoint import EndPoint
 from cassandra.ssl_session_cache import SSLSessionCache
 
-__all__ = ["Handshake", "TlsClient"]
-
 ContextSource = ssl.SSLContext | Callable[[], ssl.SSLContext]
 
 InThread = Callable[..., Any]

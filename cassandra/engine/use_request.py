@@ -9,8 +9,6 @@ from cassandra.engine.request import Request
 if TYPE_CHECKING:
     from cassandra.engine.happy_path import RequestBase
 
-__all__ = ["UseRequest"]
-
 
 class UseRequest(Request):
     """The request for a USE. It waits until earlier USE statements of the session are done, and

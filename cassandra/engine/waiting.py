@@ -11,8 +11,6 @@ from typing import Any, TypeVar
 from cassandra.engine.failures import for_caller
 from cassandra.errors import ConnectionShutdown, OperationTimedOut
 
-__all__ = ["outcome_of", "pools_opened", "together", "within"]
-
 T = TypeVar("T")
 
 

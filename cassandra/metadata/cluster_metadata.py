@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bases, tablets
 
-__all__ = ["Metadata", "ReplicaShard"]
-
-
 _NO_KEYSPACES = (
     "no keyspace is known: cluster.connect() reads them, unless schema_metadata_enabled is False"
 )

@@ -9,15 +9,6 @@ import socket
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = [
-    "DEFAULT_PORT",
-    "DefaultEndPoint",
-    "EndPoint",
-    "SniEndPoint",
-    "UnixSocketEndPoint",
-    "is_ip_address",
-]
-
 DEFAULT_PORT = 9042
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bases
 
-__all__ = ["Host"]
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 

@@ -14,15 +14,6 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
     from cassandra.metadata.schema.keyspaces import KeyspaceMetadata
 
-__all__ = [
-    "cluster_as_html",
-    "host_as_html",
-    "hosts_as_html",
-    "keyspace_as_html",
-    "table_as_html",
-    "table_of",
-]
-
 MOST_ROWS = 100
 
 _LEFT_ALIGNED = " style='text-align:left'"

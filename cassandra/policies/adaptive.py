@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import plans
 
-__all__ = ["AdaptivePolicy"]
-
 ENOUGH_ANSWERS = 20  # minimum number of responses before a host may be demoted as slow
 WEIGHT = 0.1  # the weight of the latest response in the moving average
 # logarithm of the shortest latency in seconds; shorter latencies count as this one

@@ -24,24 +24,6 @@ if TYPE_CHECKING:
 else:
     at_first_cluster(__name__, plans="cassandra._impl")
 
-__all__ = [
-    "DCAwareRoundRobinPolicy",
-    "DSELoadBalancingPolicy",
-    "DefaultLoadBalancingPolicy",
-    "Engine",
-    "HostDistance",
-    "HostFilterPolicy",
-    "HostStateListener",
-    "LoadBalancingPolicy",
-    "PolicyCluster",
-    "RackAwareRoundRobinPolicy",
-    "RoundRobinPolicy",
-    "WhiteListRoundRobinPolicy",
-    "WrapperPolicy",
-    "attach_policy",
-    "distances_follow_events",
-]
-
 
 class HostDistance:
     """The distance of a host, as a load balancing policy sees it."""

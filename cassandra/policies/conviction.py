@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cassandra.metadata.host import Host
 
-__all__ = ["ConvictionPolicy", "SimpleConvictionPolicy"]
-
 
 class ConvictionPolicy:
     """Decides from connection failures if a host is down. Each host has its own policy object.

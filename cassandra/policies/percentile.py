@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
     from cassandra.query.statement import Statement
 
-__all__ = ["LatencyTracker", "PercentileSpeculativeExecutionPolicy"]
-
 _CHECK_EVERY = 64  # the number of responses after which `LatencyTracker` reads the clock
 
 

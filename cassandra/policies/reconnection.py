@@ -12,13 +12,6 @@ from cassandra._habits import warn_of_milliseconds
 if TYPE_CHECKING:
     from cassandra.policies.balancing import Engine
 
-__all__ = [
-    "ConstantReconnectionPolicy",
-    "ExponentialReconnectionPolicy",
-    "ReconnectionPolicy",
-    "check_number",
-]
-
 
 class ReconnectionPolicy:
     """Decides how long to wait before each attempt to reach a host again."""

@@ -15,16 +15,6 @@ if TYPE_CHECKING:
     from cassandra.policies.balancing import Engine
     from cassandra.query.statement import Statement
 
-__all__ = [
-    "DowngradingConsistencyRetryPolicy",
-    "ExponentialBackoffRetryPolicy",
-    "FallthroughRetryPolicy",
-    "LWTRetryPolicy",
-    "NeverRetryPolicy",
-    "RateLimitRetryPolicy",
-    "RetryPolicy",
-]
-
 # The action (a constant of `RetryPolicy`), the consistency level of the retry or None to keep it,
 # and optionally the delay in seconds.
 Decision = tuple[int, int | None] | tuple[int, int | None, float]

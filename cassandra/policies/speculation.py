@@ -12,15 +12,6 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
     from cassandra.query.statement import Statement
 
-__all__ = [
-    "ConstantSpeculativeExecutionPolicy",
-    "NoSpeculativeExecutionPlan",
-    "NoSpeculativeExecutionPolicy",
-    "SpeculativeExecutionPlan",
-    "SpeculativeExecutionPolicy",
-]
-
-
 # A longer delay was probably meant in milliseconds: requests end after 10 s by default.
 _LONG_DELAY = 60
 

@@ -53,8 +53,6 @@ else:
         ring="cassandra._impl",
     )
 
-__all__ = ["TokenAwarePolicy"]
-
 _LEFT_OUT = 255  # the tier by which a `Router` excludes a host
 _TIERS = {HostDistance.LOCAL_RACK: 0, HostDistance.LOCAL: 1, HostDistance.REMOTE: 2}
 _FURTHEST = 7  # the furthest tier that a router distinguishes

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import socket
 
-__all__ = ["AddressTranslator", "EC2MultiRegionTranslator", "IdentityTranslator"]
-
 
 class AddressTranslator:
     """Translates the addresses that nodes advertise to addresses that the client can reach.

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from cassandra.protocol.column_specs import CqlType, UserTypes
     from cassandra.protocol.columnar.layouts import PagePlan
 
-__all__ = ["SERVER_KEYSPACES", "bound_columns", "converting", "is_converted"]
-
 # Servers name the marker of ``column IN ?`` "in(column)".
 _IN_MARKER = pattern(r"in\((.+)\)\Z", re.DOTALL | re.IGNORECASE)
 # The names of markers that belong to no column: "[limit]", "[ttl]" and the like, and "partition key

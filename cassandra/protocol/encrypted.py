@@ -32,17 +32,6 @@ if TYPE_CHECKING:
     from cassandra.protocol.column_specs import CqlType, UserTypes
     from cassandra.protocol.columnar.layouts import ColumnArray, Layout, PagePlan
 
-__all__ = [
-    "ColDesc",
-    "Encryption",
-    "SubstituteMetadata",
-    "bound_columns",
-    "decrypting",
-    "is_encrypted",
-    "list_of",
-    "with_plain",
-]
-
 _int32 = struct.Struct(">i")
 
 # Servers name the marker of ``column IN ?`` "in(column)".

@@ -24,8 +24,6 @@ from cassandra.protocol.opcodes import (
     RESULT_KIND_VOID,
 )
 
-__all__ = ["ALLOWED", "check_answer", "first_word", "is_allowed"]
-
 _RESULT_KINDS = {
     RESULT_KIND_VOID: "VOID",
     RESULT_KIND_ROWS: "ROWS",

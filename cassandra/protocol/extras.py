@@ -13,8 +13,6 @@ from cassandra.protocol.opcodes import CUSTOM_PAYLOAD_FLAG, TRACING_FLAG, USE_BE
 from cassandra.protocol.primitives import NULL_VALUE, int32_pack, uint16_pack
 from cassandra.versions import ProtocolVersion
 
-__all__ = ["Payload", "bytes_map", "check_payload", "request_extras", "standing_flags"]
-
 # The limit for the entries of a map, and for the bytes of a key: both are counted by a [short].
 MAX_SHORT = 0xFFFF
 MAX_VALUE_SIZE = 0x7FFFFFFF  # bytes; the length of a value is an [int]

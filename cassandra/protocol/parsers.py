@@ -11,8 +11,6 @@ from cassandra.protocol.messages.results import ResultMessage
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["ColumnParser", "LazyParser", "ListParser", "NumpyParser", "make_recv_results_rows"]
-
 
 class ColumnParser:
     """Base of the parsers."""

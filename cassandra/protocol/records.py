@@ -17,15 +17,6 @@ from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, locat
 from cassandra.errors import MissingParameter, UnsetUnsupported
 from cassandra.sentinels import UNSET_VALUE
 
-__all__ = [
-    "is_lone_text",
-    "is_record",
-    "locate_row",
-    "refuse_missing",
-    "refuse_unknown",
-    "values_of",
-]
-
 # The classes of errors whose message `locate_row` can change.
 _CHANGEABLE_ERRORS = frozenset({TypeError, ValueError, MissingParameter, UnsetUnsupported})
 # An instance of a class from these modules is a single value, never a row. If an application

@@ -33,17 +33,6 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bind
 
-__all__ = [
-    "BatchStatement",
-    "BatchType",
-    "BoundRow",
-    "BoundRows",
-    "Entry",
-    "TextRows",
-    "batch_of_block",
-    "bind_rows",
-]
-
 MAX_STATEMENTS = 0xFFFF  # the count is a [short] (native_protocol_v5.spec, section 4.1.7)
 
 _routing_key_of: Callable[[Statement], bytes | None]

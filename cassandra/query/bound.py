@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bases
 
-__all__ = ["BoundStatement"]
-
 
 class BoundStatement(Statement, bases.BoundBase):
     """A prepared statement with its values, which `bind` serializes.

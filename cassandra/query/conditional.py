@@ -9,8 +9,6 @@ import re
 
 from cassandra._patterns import pattern
 
-__all__ = ["is_conditional"]
-
 _IF = pattern(r"\bif\b", re.IGNORECASE)
 # What may contain the word IF without being a condition: comments, literals and quoted names.
 _OTHER = pattern(

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 
 from cassandra._patterns import pattern
 
-__all__ = ["FIRST_OF_USE", "is_use", "names_its_keyspace"]
-
 # The characters that a USE statement can begin with.
 FIRST_OF_USE = frozenset("uU-/ \t\r\n\f\v")
 

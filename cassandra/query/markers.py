@@ -15,8 +15,6 @@ from typing import Any
 
 from cassandra._patterns import pattern
 
-__all__ = ["Parameters", "parameters_of", "separate_minus_signs"]
-
 _TOKEN = r"""
       (?P<skip> \s+ | --[^\n]* | //[^\n]* | /\*.*?(?:\*/|\Z) )
     | (?P<string> '(?:[^']|'')*(?:'|\Z) | "(?:[^"]|"")*(?:"|\Z) | \$\$.*?(?:\$\$|\Z) )

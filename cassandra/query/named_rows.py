@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bind
 
-__all__ = ["NamedRow"]
-
 _int32 = struct.Struct(">i")
 _NULL, _UNSET = _int32.pack(-1), _int32.pack(-2)
 

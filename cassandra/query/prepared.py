@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bases, bind as bind_plans, binding
 
-__all__ = ["PreparedStatement"]
-
 # Settings besides `SETTINGS` that an application may change. Pickles and copies keep them too.
 _OWN_SETTINGS = ("serial_consistency_level", "strict_names", "table", "table_keyspace")
 

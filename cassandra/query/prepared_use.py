@@ -7,8 +7,6 @@ from typing import Any
 from cassandra.query.bound import BoundStatement
 from cassandra.query.prepared import PreparedStatement
 
-__all__ = ["BoundUse", "PreparedUse"]
-
 
 class BoundUse(BoundStatement):
     """A USE statement bound from a `PreparedUse`, without values."""

@@ -10,8 +10,6 @@ from cassandra._bounded import text_size
 from cassandra._forks import renewed
 from cassandra._threads import Lock
 
-__all__ = ["RecentlyUsed"]
-
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bind
 
-__all__ = ["SentValues", "block_of"]
-
 _pack_length = struct.Struct(">i").pack
 _NULL, _UNSET = _pack_length(-1), _pack_length(-2)
 

@@ -26,8 +26,6 @@ from typing import Any, TypeVar
 
 from cassandra.cqltypes.udt import mapped_classes
 
-__all__ = ["CONSTANTS", "snapshot"]
-
 _Copy = TypeVar("_Copy")
 
 CONSTANTS = frozenset(

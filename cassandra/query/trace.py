@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 else:
     at_first_cluster(__name__, asyncio="asyncio")
 
-__all__ = ["QueryTrace", "TraceEvent", "TraceUnavailable"]
-
 # The first and the longest interval between two reads, in seconds.
 _FIRST_WAIT = 0.003
 _LONGEST_WAIT = 0.25

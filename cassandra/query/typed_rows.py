@@ -27,8 +27,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard, TypeVar
 from cassandra._bounded import Bounded, text_size
 from cassandra.cqltypes.scalars import SCALARS
 
-__all__ = ["TypedRows", "typed_rows"]
-
 if TYPE_CHECKING:
     from cassandra.protocol.column_specs import ResultMetadata
     from cassandra.query.tables.types import CqlType

@@ -18,8 +18,6 @@ import tempfile
 from cassandra.testing.errors import LocalClusterError, MissingRequirement
 from cassandra.testing.locks import FileLock
 
-__all__ = ["Subnet", "check_platform", "claim_subnet"]
-
 _SUBNETS = 150  # how many values X may have
 MOST_NODES = 99
 # JMX ports are 17101 to 32099. They stay below 32768, because the kernel may give higher ports to

@@ -36,8 +36,6 @@ from cassandra.testing.readiness import Login, await_ready
 from cassandra.testing.topology import NodeLocation, tokens_of
 from cassandra.testing.versions import CassandraVersion
 
-__all__ = ["ensure_archive"]
-
 _START_TIMEOUT_S = 120.0
 _DUMP_TIMEOUT_S = 120.0
 _HEAP = "512M"

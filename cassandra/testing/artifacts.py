@@ -21,8 +21,6 @@ from cassandra.testing.processes import Supervisor, read_text, tail
 from cassandra.testing.progress import Progress
 from cassandra.testing.versions import CassandraVersion
 
-__all__ = ["ensure_jars", "version_directory"]
-
 _PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 _TIMEOUT_S = 900.0
 _POM = """<?xml version="1.0" encoding="UTF-8"?>

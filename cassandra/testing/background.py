@@ -25,8 +25,6 @@ from cassandra.testing.local import LocalCluster
 from cassandra.testing.node import LocalNode
 from cassandra.testing.registry import Entry, receive_line
 
-__all__ = ["main"]
-
 
 def describe(name: str, cluster: LocalCluster) -> dict[str, Any]:
     """Return the state that the command ``status`` prints."""

@@ -20,8 +20,6 @@ from cassandra.testing.progress import Progress
 from cassandra.testing.registry import Entry, all_entries
 from cassandra.testing.versions import DEFAULT_VERSION
 
-__all__ = ["main"]
-
 _EXAMPLES = """\
 examples:
   python -m cassandra.testing start -n 3

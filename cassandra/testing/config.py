@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 from cassandra.testing.topology import NodeLocation
 from cassandra.testing.versions import CassandraVersion
 
-__all__ = ["defaults", "logback_xml", "node_settings", "rackdc_properties", "render_yaml"]
-
 # The default settings. Sizes are small and threads are few, because several nodes share one
 # machine, and tests have little data.
 _BASE: dict[str, Any] = {

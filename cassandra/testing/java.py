@@ -19,8 +19,6 @@ from typing import NamedTuple
 from cassandra.testing.errors import MissingRequirement
 from cassandra.testing.versions import CassandraVersion
 
-__all__ = ["JavaRuntime", "find_java", "inspect_java"]
-
 _PROPERTY = re.compile(r"^\s+(java\.[a-z.]+) = (.*)$", re.MULTILINE)
 _ASK_TIMEOUT_S = 30.0
 _INSTALL = (

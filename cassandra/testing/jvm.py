@@ -10,8 +10,6 @@ from cassandra.testing.errors import LocalClusterError
 from cassandra.testing.java import JavaRuntime
 from cassandra.testing.naming import PACKAGE
 
-__all__ = ["daemon_command", "nodetool_command"]
-
 _EXPORTS = (
     "java.base/jdk.internal.misc",
     "java.base/jdk.internal.ref",

@@ -27,8 +27,6 @@ from cassandra.testing.tls import TlsMaterial, TlsMode, check_tls_mode
 from cassandra.testing.topology import NodeCounts, NodeLocation, RackNames, lay_out, tokens_of
 from cassandra.testing.versions import DEFAULT_VERSION, parse_version
 
-__all__ = ["LocalCluster"]
-
 _NODETOOL_TIMEOUT_S = 180.0
 _STATE_FILE = "cluster.json"
 _TLS_DIRECTORY = "tls"

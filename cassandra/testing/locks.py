@@ -19,8 +19,6 @@ try:
 except ImportError:  # on Windows, where LocalCluster raises its own error
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["FileLock"]
-
 _POLL_S = 0.1
 
 

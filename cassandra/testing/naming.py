@@ -13,8 +13,6 @@ from __future__ import annotations
 import base64
 import os
 
-__all__ = ["CLASS_FILE", "CLASS_NAME", "PACKAGE", "SOURCE", "write_class"]
-
 PACKAGE = "turbocql"
 CLASS_NAME = "rmiURLContextFactory"
 SOURCE = """\

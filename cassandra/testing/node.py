@@ -13,8 +13,6 @@ from cassandra.testing.naming import write_class
 from cassandra.testing.processes import Supervisor, read_text, tail
 from cassandra.testing.topology import NodeLocation
 
-__all__ = ["LocalNode"]
-
 _GRACE_S = 30.0  # maximum seconds to wait for the end of a node after SIGTERM
 _KILL_S = 20.0  # maximum seconds to wait for the end of a node after SIGKILL
 _TOOLS_LOGBACK = """<configuration><root level="OFF"/></configuration>

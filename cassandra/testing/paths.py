@@ -6,8 +6,6 @@ import os
 
 from cassandra.testing.errors import LocalClusterError
 
-__all__ = ["cache_directory"]
-
 
 def cache_directory(*parts: str) -> str:
     """Create and return a directory below the user's cache.

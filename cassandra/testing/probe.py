@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from cassandra.testing import wire
 
-__all__ = ["NodeView", "Probe", "ProbeError"]
-
 # Consistency levels (native_protocol_v4.spec, section 3).
 ONE, ALL = 0x0001, 0x0005
 

@@ -19,8 +19,6 @@ from typing import Any
 
 from cassandra.testing.errors import CommandFailed, LocalClusterError
 
-__all__ = ["Supervisor", "read_text", "tail"]
-
 _SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "supervisor.py")
 _POLL_S = 0.03
 _CLOSE_TIMEOUT_S = 60.0

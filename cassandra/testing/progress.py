@@ -6,8 +6,6 @@ import sys
 import time
 from typing import TextIO
 
-__all__ = ["Progress"]
-
 _REDRAW_S = 0.1
 _SILENCE_S = 10.0  # if stderr is not a terminal, print a line when a step takes this long
 

@@ -18,8 +18,6 @@ from cassandra.testing.probe import NodeView, Probe, ProbeError
 from cassandra.testing.processes import tail
 from cassandra.testing.wire import WireError
 
-__all__ = ["Login", "await_ready"]
-
 _POLL_S = 0.05
 
 

@@ -19,8 +19,6 @@ from cassandra.testing.errors import LocalClusterError
 from cassandra.testing.locks import FileLock
 from cassandra.testing.paths import cache_directory
 
-__all__ = ["Entry", "all_entries", "receive_line"]
-
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     PrivateKey: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
-__all__ = ["Authority", "TlsMaterial", "TlsMode", "check_tls_mode"]
-
 TlsMode: TypeAlias = Literal["required", "optional", "mutual"]
 
 # Java requires a password for key stores. It need not be secret: the unencrypted PEM files are in

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-__all__ = ["NodeCounts", "NodeLocation", "RackNames", "lay_out", "tokens_of"]
-
 NodeCounts: TypeAlias = int | Sequence[int] | Mapping[str, int]
 RackNames: TypeAlias = int | Sequence[str] | Mapping[str, int | Sequence[str]] | None
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["DEFAULT_VERSION", "CassandraVersion", "parse_version"]
-
 DEFAULT_VERSION = "5.0.9"
 # Maps a release line to its newest release at the time of writing, which "5.0" means, for example.
 _NEWEST = {(6, 0): "6.0-alpha2", (5, 0): "5.0.9", (4, 1): "4.1.10", (4, 0): "4.0.19"}

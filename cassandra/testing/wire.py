@@ -9,28 +9,6 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-__all__ = [
-    "AUTHENTICATE",
-    "AUTH_RESPONSE",
-    "AUTH_SUCCESS",
-    "ERROR",
-    "HEADER_LENGTH",
-    "QUERY",
-    "READY",
-    "RESULT",
-    "STARTUP",
-    "Header",
-    "Reader",
-    "WireError",
-    "auth_response_body",
-    "decode_error",
-    "decode_header",
-    "decode_rows",
-    "encode_frame",
-    "query_body",
-    "startup_body",
-]
-
 # Opcodes (section 2.4).
 ERROR, STARTUP, READY, AUTHENTICATE, QUERY, RESULT, AUTH_RESPONSE, AUTH_SUCCESS = (
     0x00,

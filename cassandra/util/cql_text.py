@@ -12,21 +12,6 @@ from typing import Any, Protocol
 
 from cassandra._patterns import pattern
 
-__all__ = [
-    "cql_keywords",
-    "cql_keywords_reserved",
-    "cql_keywords_unreserved",
-    "cql_map",
-    "cql_string",
-    "escape_name",
-    "is_valid_name",
-    "maybe_escape_name",
-    "protect_name",
-    "protect_names",
-    "protect_type_or_function",
-    "protect_value",
-]
-
 _RESERVED = """
 add allow alter and apply asc authorize batch begin by cast columnfamily create default delete desc
 describe drop entries execute from full grant if in index infinity insert into is keyspace limit

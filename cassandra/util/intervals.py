@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-__all__ = ["OncePerInterval"]
-
 
 class OncePerInterval:
     """Allows a log line once per interval.

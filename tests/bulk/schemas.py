@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 
 from cassandra.util import Date, Duration, Time
 
-__all__ = ["SCALARS", "Column", "Schema"]
-
 EPOCH = datetime.datetime(1970, 1, 1)
 LETTERS = "abc ,;\"'\\{}[]:\t\n\réß漢\U0001f600%?0"
 Maker = Callable[[random.Random], Any]

@@ -16,8 +16,6 @@ import pytest
 
 from cassandra.testing import LocalCluster
 
-__all__ = ["KINDS", "Pool", "restore", "share_of"]
-
 # The version of Cassandra for all kinds that do not name a version. `tox -e cassandra6` sets it.
 CURRENT = os.environ.get("TURBOCQL_CASSANDRA", "5.0.9")
 # Short timeouts and low limits, to provoke errors. Two seconds are long enough for requests that

@@ -15,8 +15,6 @@ from cassandra.cluster import Cluster
 if TYPE_CHECKING:
     from tests.simulation.life import Simulation
 
-__all__ = ["BlockingCluster"]
-
 _END = object()
 
 

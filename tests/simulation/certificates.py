@@ -13,8 +13,6 @@ import ssl
 import tempfile
 from pathlib import Path
 
-__all__ = ["contexts"]
-
 _DAY = datetime.timedelta(days=1)
 
 

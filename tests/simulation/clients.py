@@ -18,8 +18,6 @@ from tests.simulation.store import KEYSPACES, PAGES_ROWS, SCANNED, SCANNED_ROWS
 if TYPE_CHECKING:
     from tests.simulation.life import Simulation
 
-__all__ = ["Clients", "Operation", "User"]
-
 INSERT = "INSERT INTO w (k, op) VALUES (?, ?)"
 SELECT = "SELECT k, op, v, ks FROM w WHERE k = ? AND op = ?"
 COUNT = "UPDATE c SET n = n + 1 WHERE k = ? AND op = ?"

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from cassandra.testing.fake.requests import Request
     from tests.simulation.life import Simulation
 
-__all__ = ["Faults"]
-
 # Errors that a server may answer, with their fields. The third item says which requests get the
 # error, and what the store records for them:
 # - "unclear": any request; the node may have executed it.

@@ -12,18 +12,6 @@ if TYPE_CHECKING:
     from tests.simulation.clients import Operation
     from tests.simulation.life import Simulation
 
-__all__ = [
-    "check_deadlines",
-    "check_drains",
-    "check_hosts",
-    "check_leftovers",
-    "check_operations",
-    "check_pools",
-    "check_retries",
-    "check_timers",
-    "check_timestamps",
-]
-
 
 def check_pools(simulation: Simulation) -> None:
     """Check that no connection pool has more connections than its settings allow."""

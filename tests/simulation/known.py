@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from tests.simulation.plan import Plan, PlannedEvent
 
-__all__ = ["KNOWN"]
-
 KNOWN = {
     "a statement prepared again in another keyspace": Plan(
         41,

@@ -53,8 +53,6 @@ from tests.simulation.mapped_table import TABLE
 from tests.simulation.plan import LENGTH, Plan
 from tests.simulation.store import KEYSPACES, ScyllaStoreNode, Store, StoreNode
 
-__all__ = ["Outcome", "Simulation", "run_plan"]
-
 _CONNECT_TRIES = 20
 # Virtual seconds after which a simulation counts as one that hangs. Others need at most half of it.
 _LONGEST = 3_600.0

@@ -23,8 +23,6 @@ from tests.simulation.store import KEYSPACES
 if TYPE_CHECKING:
     from tests.simulation.clients import Clients, Operation, User
 
-__all__ = ["Mapped"]
-
 
 def _model_of(keyspace: str) -> Any:
     class Row(Model):

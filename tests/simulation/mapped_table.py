@@ -13,8 +13,6 @@ from cassandra.testing.fake import Message, rows, void
 if TYPE_CHECKING:
     from cassandra.testing.fake.answers import Prepared
 
-__all__ = ["STAMP", "TABLE", "VERBS", "Write", "number_of", "prepared_of", "result_of"]
-
 TABLE = "m"
 VERBS = ("INSERT", "UPDATE", "SELECT", "DELETE")
 """The verbs of the requests about one row, in the order of the numbers of their operations."""

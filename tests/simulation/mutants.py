@@ -41,8 +41,6 @@ from cassandra.policies import retry
 from cassandra.throttling import RequestThrottler
 from cassandra.timestamps import MonotonicTimestampGenerator
 
-__all__ = ["MUTANTS", "Mutant"]
-
 
 class Mutant(NamedTuple):
     """One bug in a function of the driver.

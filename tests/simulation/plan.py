@@ -14,8 +14,6 @@ from typing import Any
 
 from tests.simulation.store import KEYSPACES
 
-__all__ = ["FAULTS", "STEPS", "Plan", "PlannedEvent", "random_plan"]
-
 # Virtual seconds of a simulation in which clients work and faults occur.
 LENGTH = 12.0
 

@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from tests.simulation.life import Outcome
 from tests.simulation.plan import Plan, PlannedEvent
 
-__all__ = ["IN_ANOTHER_KEYSPACE", "kind_of", "shrink_plan"]
-
 IN_ANOTHER_KEYSPACE = "a request in another keyspace"
 
 _VARIES = re.compile(r"\d+(\.\d+)*|'k[abc]'|\bk[abc]\b|0x[0-9a-f]+")

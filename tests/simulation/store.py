@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from cassandra.testing.fake.connection import ServerConnection
     from cassandra.testing.fake.requests import Request
 
-__all__ = ["KEYSPACES", "Arrival", "ScyllaStoreNode", "Store", "StoreNode", "Trouble"]
-
 KEYSPACES = ("ka", "kb", "kc")
 PAGES_ROWS = 20
 SCANNED = "big.t0"

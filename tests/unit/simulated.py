@@ -12,8 +12,6 @@ from cassandra.cluster import Cluster
 from cassandra.testing import FakeCluster, FakeNode
 from cassandra.testing.simulation import Network, SimulatedLoop, SimulatedThread, SimulatedThreads
 
-__all__ = ["APIS", "LONGEST", "Simulated", "current_loop"]
-
 T = TypeVar("T")
 
 APIS = ("blocking", "aio")

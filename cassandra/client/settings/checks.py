@@ -25,30 +25,6 @@ else:
         datetime="datetime",
     )
 
-__all__ = [
-    "auth_provider",
-    "class_with_factory",
-    "compression",
-    "count_or_unlimited",
-    "encryption",
-    "function",
-    "instance",
-    "instance_with",
-    "must_be_false",
-    "must_be_none",
-    "names_or_all",
-    "positive",
-    "rows",
-    "seconds",
-    "seconds_or_negative",
-    "socket_options",
-    "switch",
-    "tcp_port",
-    "text",
-    "throttler",
-    "timedelta",
-]
-
 _Value = TypeVar("_Value")
 
 

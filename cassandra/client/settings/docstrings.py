@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 else:
     texts = Deferred("cassandra.client.settings.texts")
 
-__all__ = ["WithFields"]
-
 
 # This class is a descriptor: Python calls `__get__` when the `__doc__` of the class is read.
 class WithFields:

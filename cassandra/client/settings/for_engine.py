@@ -16,8 +16,6 @@ from cassandra.engine.settings import Settings
 if TYPE_CHECKING:
     from cassandra.client.configuration import ClusterBase
 
-__all__ = ["settings_of"]
-
 
 def settings_of(cluster: ClusterBase) -> Settings:
     """Return the settings of the engine for `cluster`."""

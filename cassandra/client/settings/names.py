@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from cassandra._misspelt import nearest
 
-__all__ = ["instead_of"]
-
 # Names that users pass to a cluster although they mean a setting of an execution profile, with the
 # name of that setting.
 _PROFILE_SETTINGS = {

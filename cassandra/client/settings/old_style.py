@@ -13,8 +13,6 @@ from cassandra.client.settings.setting import Setting
 if TYPE_CHECKING:
     from cassandra.bases import ProfileBase
 
-__all__ = ["OldStyle"]
-
 Settable = TypeVar("Settable")
 Stored = TypeVar("Stored")
 

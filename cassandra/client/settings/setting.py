@@ -29,8 +29,6 @@ else:
         return lambda decorator: decorator
 
 
-__all__ = ["ConstructorOnly", "Later", "Plain", "Setting", "settings_table"]
-
 Settable = TypeVar("Settable")  # the type that an application may set
 Stored = TypeVar("Stored")  # the type that it reads
 T = TypeVar("T", bound=type)

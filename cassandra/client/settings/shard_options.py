@@ -11,8 +11,6 @@ from cassandra.engine.pools.shard_ports import (
     ShardAwarePortGenerator,
 )
 
-__all__ = ["ShardAwareOptions"]
-
 
 class ShardAwareOptions:
     """How to connect to the shards of ScyllaDB nodes.

@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     SocketOption = tuple[int, int, int | bytes] | tuple[int, int, None, int]
     """Arguments for ``socket.setsockopt``."""
 
-__all__ = ["TASKS", "ApplicationInfo", "ClusterSettings"]
-
 
 class ApplicationInfo(Protocol):
     """Sends information about the application to the server."""

@@ -12,8 +12,6 @@ from cassandra.client.settings.table import ClusterSettings
 if TYPE_CHECKING:
     from cassandra.client.settings.setting import Setting
 
-__all__ = ["fields", "texts"]
-
 _LITERALS = (bool, int, float, str, tuple, type(None))
 # In a field list, a description begins with a lower-case letter. These words keep their capital
 # letter.

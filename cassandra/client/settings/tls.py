@@ -19,8 +19,6 @@ from cassandra.ssl_session_cache import SSLSessionCache
 if TYPE_CHECKING:
     from cassandra.client.settings.table import ClusterSettings
 
-__all__ = ["tls_client", "tls_of"]
-
 # Arguments of `ssl.SSLContext.wrap_socket` that applications may have in `ssl_options`. Only the
 # given value of each is accepted, because the driver cannot use another.
 _FIXED_OPTIONS = {

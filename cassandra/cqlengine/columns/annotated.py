@@ -20,8 +20,6 @@ from cassandra.cqlengine.columns.mapped import Mapped
 if sys.version_info >= (3, 14):
     import annotationlib
 
-__all__ = ["columns_of_annotations"]
-
 _SCALARS: dict[type, Any] = {
     str: scalars.Text,
     int: scalars.Integer,

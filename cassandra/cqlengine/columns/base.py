@@ -17,8 +17,6 @@ from cassandra.util.cql_text import escape_name
 if TYPE_CHECKING:
     from cassandra.cqlengine.query.expressions import ColumnQueryEvaluator
 
-__all__ = ["BaseValueManager", "Column", "T", "plain"]
-
 T = TypeVar("T")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

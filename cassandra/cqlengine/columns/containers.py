@@ -20,19 +20,6 @@ from cassandra.util.cql_text import protect_name
 if TYPE_CHECKING:
     from cassandra.cqlengine.usertype import UserType
 
-__all__ = [
-    "BaseCollectionColumn",
-    "BaseContainerColumn",
-    "List",
-    "Map",
-    "Set",
-    "Tuple",
-    "UDTValueManager",
-    "UserDefinedType",
-    "Vector",
-    "resolve_udts",
-]
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Sized = TypeVar("_Sized", bound=Sized)
 

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 if TYPE_CHECKING:
     from cassandra.cqlengine.query.expressions import ColumnQueryEvaluator
 
-__all__ = ["Mapped"]
-
 T_co = TypeVar("T_co", covariant=True)
 
 

@@ -16,8 +16,6 @@ from cassandra.cqlengine.values import Values, commit, values_of
 if TYPE_CHECKING:
     from cassandra.cqlengine.models import BaseModel
 
-__all__ = ["creations"]
-
 _Model = TypeVar("_Model", bound="BaseModel")
 _Error = TypeVar("_Error", bound=BaseException)
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from cassandra.cqlengine.query.model_queryset import ModelQuerySet
 
-__all__ = ["ColumnarReads"]
-
 
 class ColumnarReads:
     """The methods of model querysets that read rows into a table.

@@ -7,8 +7,6 @@ from typing import Any
 from cassandra.cqlengine.connection import registered
 from cassandra.cqlengine.mapping import context_class
 
-__all__ = ["ContextQuery"]
-
 
 class ContextQuery:
     """Creates classes like the models, for another keyspace or connection.

@@ -33,18 +33,6 @@ if TYPE_CHECKING:
     from cassandra.cqlengine.query.batch import BatchQuery
     from cassandra.cqlengine.statements import Timestamp
 
-__all__ = [
-    "DMLQuery",
-    "Write",
-    "delete",
-    "execute_and_commit",
-    "execute_write",
-    "insertion",
-    "save",
-    "timestamp_of",
-    "update",
-]
-
 _EQUALS = EqualsOperator()
 Write = tuple[str, list[Any]]  # the CQL of a prepared statement, and its values
 

@@ -7,16 +7,6 @@ from typing import Any
 
 from cassandra.cqlengine.errors import CQLEngineException
 
-__all__ = [
-    "DoesNotExist",
-    "IfExistsWithCounterColumn",
-    "IfNotExistsWithCounterColumn",
-    "LWTException",
-    "MultipleObjectsReturned",
-    "QueryException",
-    "check_applied",
-]
-
 
 class QueryException(CQLEngineException):
     """A query has filters or other arguments that it cannot have."""

@@ -24,8 +24,6 @@ from cassandra.cqlengine.operators import (
 if TYPE_CHECKING:
     from cassandra.cqlengine.columns.base import Column
 
-__all__ = ["AbstractQueryableColumn", "ColumnQueryEvaluator", "filter_value"]
-
 
 def filter_value(column: Column[Any], operator: BaseWhereOperator, value: object) -> object:
     """Return the value of a filter in the form that is bound.

@@ -50,8 +50,6 @@ from cassandra.util.cql_text import escape_name
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["ModelQuerySet", "ResultObject", "SimpleQuerySet"]
-
 T = TypeVar("T")
 _EQUALS = EqualsOperator()
 _PK_TOKEN = "pk__token"

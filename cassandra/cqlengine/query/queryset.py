@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-__all__ = ["AbstractQuerySet"]
-
 T = TypeVar("T")
 DEFAULT_LIMIT = 10_000
 

@@ -320,21 +320,3 @@ def take(data: bytes, offset: int) -> tuple[int, int]:
         # But servers only ever write -1, so another negative length means damaged data.
         truncated(f"an item has the negative length {size}")
     return start, size
-
-
-__all__ = [
-    "MAX_LENGTH",
-    "NULL",
-    "Codec",
-    "Data",
-    "Leaf",
-    "TypeCalls",
-    "begin_page",
-    "from_class",
-    "from_functions",
-    "length_fields",
-    "missing_fields",
-    "pack_length",
-    "read_element",
-    "take",
-]

@@ -14,8 +14,6 @@ import decimal
 
 from cassandra.limits import limits
 
-__all__ = ["WIDE_CONTEXT", "check_size", "digits_limit", "int_of_digits", "to_decimal"]
-
 # The precision and exponents are the largest possible, so that results are never rounded.
 WIDE_CONTEXT = decimal.Context(
     prec=decimal.MAX_PREC,

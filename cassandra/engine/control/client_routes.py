@@ -20,8 +20,6 @@ from cassandra.metadata.endpoint import DEFAULT_PORT
 if TYPE_CHECKING:
     from cassandra.client_routes import ClientRoutesConfig
 
-__all__ = ["ClientRoutes", "ClientRoutesEndPoint", "ClientRoutesEndPointFactory"]
-
 log = logging.getLogger("cassandra.cluster")
 
 

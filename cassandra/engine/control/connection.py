@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from cassandra.engine.settings import Settings
     from cassandra.metadata.host import Host
 
-__all__ = ["ControlConnection"]
-
 log = logging.getLogger("cassandra.cluster")
 
 EventHandler = Callable[[Mapping[str, Any]], None]

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from cassandra.engine.interfaces import RequestSession
     from cassandra.metadata.cluster_metadata import Metadata
 
-__all__ = ["QueryFallback"]
-
 
 class QueryFallback:
     """Sends requests on a cluster's control connection, and switches that to the keyspace of the

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bodies
 
-__all__ = ["InternalQueries", "Rows", "Send"]
-
 # `Send` is the type of `InternalQueries.send`, which is called with a connection, an opcode, a body
 # and a name for error messages. `Rows` is the type of `InternalQueries.rows`, which is called with
 # a connection and a query.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import Enum
 
-__all__ = ["ControlConnectionQueryFallback", "fallback_of"]
-
 
 class ControlConnectionQueryFallback(Enum):
     """What to do with a request if no connection pool can send it.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from cassandra.engine.control.internal_queries import Rows
     from cassandra.engine.settings import Settings
 
-__all__ = ["RouteWatch"]
-
 log = logging.getLogger("cassandra.cluster")
 
 

@@ -8,8 +8,6 @@ from collections.abc import Callable
 
 from cassandra.engine.randomness import generator_or_default
 
-__all__ = ["Debouncer", "spread"]
-
 # The delay after the last event of a burst. A random delay of at most the same length is added, so
 # that not all clients react at the same time.
 REFRESH_DELAY = 0.2  # seconds

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from cassandra.engine.handshake import Connector
     from cassandra.metadata.host import Host
 
-__all__ = ["EndpointResolver"]
-
 
 class EndpointResolver:
     """Finds the end points of nodes from rows of the system tables.

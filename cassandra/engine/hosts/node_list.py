@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from cassandra.engine.settings import Settings
     from cassandra.metadata.cluster_metadata import Metadata
 
-__all__ = ["NodeListReader"]
-
 log = logging.getLogger("cassandra.cluster")
 
 

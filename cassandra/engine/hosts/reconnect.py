@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
     from cassandra.policies.reconnection import ReconnectionPolicy
 
-__all__ = ["Reconnector"]
-
 log = logging.getLogger("cassandra.pool")
 
 

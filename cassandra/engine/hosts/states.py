@@ -23,8 +23,6 @@ import enum
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-__all__ = ["TABLE", "Action", "Event", "Facts", "State", "Up", "transition"]
-
 
 class Up(enum.Enum):
     """The states of a host."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host
 
-__all__ = ["StatusEvents"]
-
 
 class Hosts(Protocol):
     """Reacts to status events; see `cassandra.engine.hosts.watch.HostWatch`."""

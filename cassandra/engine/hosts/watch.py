@@ -63,8 +63,6 @@ if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host
 
-__all__ = ["HostWatch"]
-
 log = logging.getLogger("cassandra.cluster")
 
 # For each time that a host is down, at most this many different errors are logged.

@@ -17,15 +17,6 @@ from cassandra.engine.randomness import generator_or_default
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = [
-    "DEFAULT_LOCAL_PORT_HIGH",
-    "DEFAULT_LOCAL_PORT_LOW",
-    "DefaultShardAwarePortGenerator",
-    "ShardAwarePortGenerator",
-    "connected",
-    "connected_to_shard",
-]
-
 # These errors mean that a local port is in use, or is still reserved after an earlier connection to
 # the same address: try the next port.
 _PORT_IN_USE = (errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EACCES)

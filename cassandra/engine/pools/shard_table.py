@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from cassandra.engine.connection import Connection
     from cassandra.metadata.placement.tablets import TabletMap
 
-__all__ = ["ShardTable", "first_with_room", "in_flight_of"]
-
 _MOST_SHARDS = 0xFFFF
 _MASK = (1 << 64) - 1
 

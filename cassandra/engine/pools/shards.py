@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import happy_path
 
-__all__ = ["ShardPool", "ShardTarget", "shard_aware_port", "usable_sharding"]
-
 log = logging.getLogger("cassandra.pool")
 
 ALGORITHM = "biased-token-round-robin"

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bodies
 
-__all__ = ["prepare_body"]
-
 
 def prepare_body(query: str, keyspace: str | None, version: int) -> bytes:
     """Return the body of a PREPARE of `query`.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from cassandra.engine.session import EngineSession
     from cassandra.query.prepared import PreparedStatement
 
-__all__ = ["PreparingRequest"]
-
 
 class PreparingRequest(Request):
     """Prepares the CQL strings in `texts` concurrently, and then runs like a normal request.

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.protocol.column_specs import ColumnMetadata
 
-__all__ = ["key_positions"]
-
 
 def key_positions(metadata: Metadata, markers: Sequence[ColumnMetadata] | None) -> list[int] | None:
     """Return for each column of the partition key, in order, the index of its bind marker.

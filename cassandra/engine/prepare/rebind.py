@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from cassandra.protocol.bind import ValuesBlock
     from cassandra.protocol.column_specs import ColumnMetadata
 
-__all__ = ["Renewed", "changes_of"]
-
 
 def changes_of(old_columns: Sequence[ColumnMetadata], new_columns: Sequence[ColumnMetadata]) -> str:
     """Return a description of the differences between old and new bind columns, for an error

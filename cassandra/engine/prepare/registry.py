@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cassandra.query.prepared import PreparedStatement
 
-__all__ = ["StatementRegistry"]
-
 
 class StatementRegistry:
     """The prepared statements that the application still refers to. Only the event loop may use it,

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from cassandra.policies.balancing import LoadBalancingPolicy
     from cassandra.policies.retry import RetryPolicy
 
-__all__ = ["Send", "send_to_one"]
-
 # The type of `send_to_one`, and of its replacement in tests.
 Send = Callable[
     ["EngineSession", "PrepareBody", "LoadBalancingPolicy", "RetryPolicy", "float | None"],

@@ -60,8 +60,6 @@ if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host
 
-__all__ = ["SchemaRefresher"]
-
 log = logging.getLogger("cassandra.cluster")
 
 # A failed reading is repeated after FIRST_DELAY, then after twice that delay, and so on, at most

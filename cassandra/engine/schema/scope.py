@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import enum
 
-__all__ = ["SchemaAgreementScope"]
-
 
 class SchemaAgreementScope(str, enum.Enum):
     """The hosts that `Session.wait_for_schema_agreement` asks.

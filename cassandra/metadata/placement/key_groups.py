@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host
 
-__all__ = ["NO_VALID_REPLICA", "group_keys_by_replica"]
-
 NO_VALID_REPLICA = object()
 """The group of keys for which no replica is up and at a local distance."""
 

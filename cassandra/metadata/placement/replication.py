@@ -15,16 +15,6 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import ring as rings
 
-__all__ = [
-    "REPLICATION_STRATEGY_CLASS_PREFIX",
-    "EverywhereStrategy",
-    "LocalStrategy",
-    "NetworkTopologyStrategy",
-    "ReplicationFactor",
-    "ReplicationStrategy",
-    "SimpleStrategy",
-]
-
 log = logging.getLogger("cassandra.metadata")
 
 REPLICATION_STRATEGY_CLASS_PREFIX = "org.apache.cassandra.locator."

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import ring as rings
 
-__all__ = ["RingMembers", "Routing", "TokenMap"]
-
 _UNKNOWN: Any = object()  # marks an absent entry of a cache in which None is a value
 
 

@@ -19,20 +19,6 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import ring
 
-__all__ = [
-    "MAX_LONG",
-    "MIN_LONG",
-    "BytesToken",
-    "HashToken",
-    "MD5Token",
-    "Murmur3Token",
-    "NoMurmur3",
-    "SortedRing",
-    "Token",
-    "checked_token",
-    "token_class_of",
-]
-
 T = TypeVar("T", bound="Token")
 
 MIN_LONG = -(1 << 63)

@@ -22,17 +22,6 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bases
 
-__all__ = [
-    "Aggregate",
-    "ColumnMask",
-    "ColumnMetadata",
-    "DroppedColumn",
-    "Function",
-    "IndexMetadata",
-    "TriggerMetadata",
-    "UserType",
-]
-
 
 def _thawed(cql_type: str) -> str:
     """Return `cql_type` without the outermost ``frozen<...>``.

@@ -18,13 +18,6 @@ if TYPE_CHECKING:
             """The extensions of the table, as bytes by name."""
 
 
-__all__ = [
-    "RLACTableExtension",
-    "RegisteredTableExtension",
-    "TableExtensionInterface",
-    "after_table_cql",
-]
-
 _registered: dict[str, Any] = {}
 
 

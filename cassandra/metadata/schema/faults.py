@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bases
 
-__all__ = ["Faulty", "incomplete"]
-
 
 class Faulty(bases.FaultyBase):
     """Base class of keyspaces, tables and views, which may be incomplete because of an error."""

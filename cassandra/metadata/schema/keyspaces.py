@@ -12,8 +12,6 @@ from cassandra.metadata.schema.faults import Faulty, incomplete
 from cassandra.metadata.schema.tables import MaterializedViewMetadata, TableMetadata
 from cassandra.util.cql_text import cql_map, maybe_escape_name
 
-__all__ = ["KeyspaceMetadata"]
-
 _CDC_LOG = "_scylla_cdc_log"
 
 

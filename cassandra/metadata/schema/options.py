@@ -14,8 +14,6 @@ from typing import Any
 from cassandra.metadata.schema.snapshot import RowNames
 from cassandra.util.cql_text import maybe_escape_name, protect_value
 
-__all__ = ["options_as_cql", "scylla_options", "table_options"]
-
 # Columns that are not options: names, flags, and what is an attribute of the metadata classes.
 _NOT_OPTIONS = frozenset(
     (

@@ -39,19 +39,6 @@ if TYPE_CHECKING:
 else:
     build = Deferred("cassandra.metadata.schema.build")
 
-__all__ = [
-    "NOTHING",
-    "NO_NAMES",
-    "NO_SCHEMA",
-    "IndexRow",
-    "KeyspaceSource",
-    "LazyMapping",
-    "NamedColumns",
-    "RowNames",
-    "Schema",
-    "TableSource",
-]
-
 V = TypeVar("V")
 
 log = logging.getLogger("cassandra.metadata")

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bases
 
-__all__ = ["MaterializedViewMetadata", "TableMetadata", "TableMetadataV3"]
-
 T = TypeVar("T", bound="TableMetadata")
 
 

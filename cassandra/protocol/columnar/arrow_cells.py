@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     import pyarrow
     from numpy.typing import NDArray
 
-__all__ = ["bounds", "cells", "is_ours", "with_nulls"]
-
 # The kinds of layouts that this module converts, if they are inside another value.
 _CONVERTED_INSIDE = frozenset({"time", "bytes", "decimal", "varint"})
 

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from cassandra.protocol.column_specs import CqlType
     from cassandra.protocol.features import ProtocolFeatures
 
-__all__ = ["StreamedResult", "call_reader", "reads_by_itself"]
-
 _Result = TypeVar("_Result")
 
 _VAR_POSITIONAL = 0x04  # inspect.CO_VARARGS; the import of inspect would slow down every start

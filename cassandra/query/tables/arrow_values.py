@@ -40,8 +40,6 @@ from cassandra.util.temporal import Duration
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["arrow_values"]
-
 _Reader: TypeAlias = "Callable[[pyarrow.Array, CqlType], list[Any] | None]"
 
 _DAY_MILLIS = 86_400_000

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from cassandra.query.tables.shapes import Array, Column, Frame
 
-__all__ = ["TableRows", "rows_of", "snapshot_and_count"]
-
 Columns: TypeAlias = "Sequence[Column]"
 
 

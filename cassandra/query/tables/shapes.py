@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from cassandra.query.tables.types import CqlType
 
-__all__ = ["Array", "Column", "Frame", "Series"]
-
 
 class Column(Protocol):
     """A bind marker: its name, and the CQL type of its values."""

@@ -26,11 +26,6 @@ from cassandra.protocol.columnar.layouts import layout_of
 if TYPE_CHECKING:
     from cassandra.cqltypes.base import CassandraType
 
-__all__ = [
-    "DURATION_PARTS", "NANOS", "Convert", "CqlType", "Pairs", "bare", "container_of", "element_of",
-    "kind_of", "map_maker", "reader_of", "uuid_of", "whole_number",
-]  # fmt: skip
-
 Convert = Callable[[Any], Any]
 CqlType: TypeAlias = "type[CassandraType]"
 

@@ -40,8 +40,6 @@ from cassandra.util.temporal import Duration
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["array_values", "arrow_values", "series_values"]
-
 _FLOATS = frozenset({"float", "double"})
 _INTEGER_TYPES = frozenset({"tinyint", "smallint", "int", "bigint", "varint", "counter"})
 _EXACT_FLOATS = 1 << 53  # all integers below this one are floats

@@ -19,8 +19,6 @@ from cassandra.testing.fake.script import Match, Prime
 from cassandra.testing.fake.scylla import Scylla
 from cassandra.testing.fake.scylla_node import ScyllaNode
 
-__all__ = ["FakeCluster"]
-
 _TRIES = 50  # how many values of z to try
 _RING = 1 << 64  # the number of tokens
 _PORT = 9042  # the port of nodes without sockets

@@ -21,8 +21,6 @@ from cassandra.testing.fake.segments import SegmentReader, lz4_compress, lz4_dec
 if TYPE_CHECKING:
     from cassandra.testing.fake.node import FakeNode
 
-__all__ = ["ServerConnection"]
-
 _HEADER = struct.Struct(">BBhBi")
 _HEADER_LENGTH = 9
 _COMPRESSED = 0x01  # a flag of an envelope

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from cassandra.testing.fake.requests import Request
     from cassandra.testing.fake.script import Script
 
-__all__ = ["OLDEST_VERSION", "DefaultAnswers"]
-
 OLDEST_VERSION = 3
 
 _USE = re.compile(r'^\s*use\s+("(?:[^"]|"")+"|\w+)\s*;?\s*$', re.IGNORECASE)

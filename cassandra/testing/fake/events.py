@@ -11,8 +11,6 @@ from typing import Any
 from cassandra.testing.fake.answers import schema_change_body
 from cassandra.testing.fake.primitives import inet, string, string_list
 
-__all__ = ["DRAIN_EVENT", "EVENTS", "ROUTES_EVENT", "event_body"]
-
 EVENTS = frozenset({"TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE"})
 ROUTES_EVENT = "CLIENT_ROUTES_CHANGE"
 DRAIN_EVENT = "GRACEFUL_DISCONNECT"  # Cassandra's CEP-59

@@ -16,8 +16,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-__all__ = ["Listening", "NodeThread"]
-
 T = TypeVar("T")
 
 

@@ -18,8 +18,6 @@ from cassandra.testing.fake.refusals import ErrorCode
 from cassandra.testing.fake.requests import Request
 from cassandra.testing.fake.system_tables import names_system_table
 
-__all__ = ["CosmosNode", "KeyspacesNode"]
-
 # Consistency levels (native_protocol_v5.spec, section 3), and the type of a batch (section 4.1.7).
 _ONE, _LOCAL_QUORUM, _LOCAL_ONE = 0x01, 0x06, 0x0A
 _READ_LEVELS = {_ONE: "ONE", _LOCAL_QUORUM: "LOCAL_QUORUM", _LOCAL_ONE: "LOCAL_ONE"}

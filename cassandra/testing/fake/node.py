@@ -42,8 +42,6 @@ from cassandra.testing.fake.values import Columns
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["FakeNode"]
-
 _Result = TypeVar("_Result")
 
 _AUTHENTICATOR = "org.apache.cassandra.auth.PasswordAuthenticator"

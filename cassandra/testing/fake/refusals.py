@@ -11,8 +11,6 @@ from cassandra.testing.fake.primitives import inetaddr, short_bytes, string, str
 if TYPE_CHECKING:
     from cassandra.testing.fake.requests import Request
 
-__all__ = ["ErrorCode", "error_body"]
-
 
 class ErrorCode(IntEnum):
     """The codes of errors (native_protocol_v5.spec, section 8).

@@ -14,8 +14,6 @@ from cassandra.testing.fake.primitives import BodyReader, NotSet, Opcode, WireEr
 if TYPE_CHECKING:
     from cassandra.testing.fake.connection import ServerConnection
 
-__all__ = ["BatchStatement", "Request"]
-
 # Flags of an envelope (section 2.4.1.2), and of the parameters of a query (section 4.1.4).
 TRACING, CUSTOM_PAYLOAD = 0x02, 0x04
 _VALUES, _SKIP_METADATA, _PAGE_SIZE, _PAGING_STATE = 0x01, 0x02, 0x04, 0x08

@@ -13,8 +13,6 @@ from cassandra.testing.fake.primitives import Opcode
 if TYPE_CHECKING:
     from cassandra.testing.fake.requests import Request
 
-__all__ = ["Match", "Prime", "Script"]
-
 Match = str | re.Pattern[str] | Opcode | Callable[["Request"], bool]
 
 _WITH_TEXT = frozenset({Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH})

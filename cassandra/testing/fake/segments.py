@@ -16,17 +16,6 @@ try:
 except ImportError:  # pragma: no cover - nodes then do not offer compression
     lz4 = None
 
-__all__ = [
-    "HAVE_LZ4",
-    "MAX_PAYLOAD",
-    "SegmentReader",
-    "crc24",
-    "encode_segment",
-    "lz4_compress",
-    "lz4_decompress",
-    "pack",
-]
-
 HAVE_LZ4 = lz4 is not None
 MAX_PAYLOAD = (1 << 17) - 1
 _CRC24_START, _CRC24_POLYNOMIAL = 0x875060, 0x1974F0B

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from cassandra.testing.fake.node import FakeNode
     from cassandra.testing.fake.requests import Request
 
-__all__ = ["SCHEMA_TABLES", "SCHEMA_TABLES_OF_5_0", "answer_to", "names_system_table"]
-
 # Matches the form of SELECT with which drivers read system tables. We do not parse any other CQL.
 _SELECT = re.compile(
     r"^\s*select\s+(?P<columns>.+?)\s+from\s+(?P<table>system\w*\.\w+)"

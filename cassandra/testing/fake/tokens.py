@@ -7,8 +7,6 @@ docs/dev/protocol-extensions.md, "Intranode sharding".
 
 from __future__ import annotations
 
-__all__ = ["shard_of", "token_of"]
-
 _MASK = (1 << 64) - 1
 _C1, _C2 = 0x87C37B91114253D5, 0x4CF5AD432745937F
 

@@ -16,17 +16,6 @@ from typing import Any, NamedTuple
 
 from cassandra.testing.fake.primitives import long_bytes, string, unsigned_vint, vint
 
-__all__ = [
-    "Column",
-    "Columns",
-    "Encoded",
-    "Type",
-    "Udt",
-    "check_columns",
-    "encode_row",
-    "parse_type",
-]
-
 _MARSHAL = "org.apache.cassandra.db.marshal."
 # The [option] ids of types that contain other types (section 4.2.5.2).
 _LIST_OPTION, _SET_OPTION = 0x20, 0x22

@@ -16,8 +16,6 @@ from typing import Any
 from cassandra.testing.fake.primitives import NOT_SET, Opcode
 from cassandra.testing.fake.requests import Request
 
-__all__ = ["ANSWERED", "Meaning", "masked_text", "meaning_of", "shown"]
-
 Meaning = dict[str, Any]
 
 ANSWERED = frozenset({Opcode.QUERY, Opcode.PREPARE, Opcode.EXECUTE, Opcode.BATCH})

@@ -16,8 +16,6 @@ from cassandra.testing.replay.recording import Exchange, Recording
 from cassandra.testing.replay.sniffing import prepared_id, used_keyspace
 from cassandra.testing.wire import Reader
 
-__all__ = ["ReplayNode"]
-
 _NEAREST = 3  # maximum number of recorded requests that an error lists
 
 

@@ -35,8 +35,6 @@ from cassandra.testing.replay.sniffing import (
     without_compression,
 )
 
-__all__ = ["Recorder"]
-
 
 class Recorder:
     """Records what an application and a real node send each other.

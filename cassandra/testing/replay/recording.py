@@ -17,8 +17,6 @@ from typing import Any, NamedTuple
 from cassandra.testing.fake.primitives import Opcode
 from cassandra.testing.replay.meaning import Meaning
 
-__all__ = ["Exchange", "Recording", "RecordingError"]
-
 FORMAT = "turbocql recording"
 VERSION = 1
 

@@ -9,16 +9,6 @@ from cassandra.testing.fake.primitives import BodyReader, Opcode, WireError, str
 from cassandra.testing.fake.requests import CUSTOM_PAYLOAD, TRACING
 from cassandra.testing.fake.segments import SegmentReader
 
-__all__ = [
-    "Envelope",
-    "Sniffer",
-    "bytes_of",
-    "prepared_id",
-    "read_supported",
-    "used_keyspace",
-    "without_compression",
-]
-
 _HEADER = struct.Struct(">BBhBi")
 _WARNING = 0x08  # a flag of an envelope
 # Kinds of a RESULT (native_protocol_v5.spec, section 4.2.5).
