@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from cassandra.client.settings.table import ClusterSettings
 from tests.leftovers import nothing_is_left_open, watch
 from tests.unit.loops import LOOPS, Loops
 from tests.unit.simulated import Simulated, current_loop
+from tests.waiting import WAIT
 
 __all__ = ["loops", "nothing_is_left_open", "pytest_asyncio_loop_factories", "simulated"]
 
@@ -44,6 +46,22 @@ def simulated(monkeypatch: pytest.MonkeyPatch) -> Iterator[Simulated]:
     monkeypatch.setattr("tests.unit.simulated.current", simulation)
     yield simulation
     simulation.check()
+
+
+@pytest.fixture(autouse=True)
+def patient_clusters(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let clusters of tests in real time wait long for answers to their own queries.
+
+    A busy machine may take more than the default of 2 s to connect. Tests in virtual time keep the
+    default.
+    """
+    if "simulated" in request.fixturenames or _is_simulated(request.node):
+        yield
+        return
+    setting = vars(ClusterSettings)["control_connection_timeout"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(setting, "_default", WAIT)
+        yield
 
 
 def _is_simulated(item: Any) -> bool:

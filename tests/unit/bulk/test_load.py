@@ -453,18 +453,22 @@ def test_an_interrupted_load_saves_what_is_written(
     node.prime(Opcode.EXECUTE, interrupt_row_12)
     with pytest.raises((KeyboardInterrupt, asyncio.CancelledError)) as caught:
         load(node, path, concurrency=1, **options)
+    state = json.loads(checkpoint.read_text())["state"]
+    first = state["row"]  # where the next run begins
+    # The node never answers the request of row 12. On a busy machine, Control-C may interrupt the
+    # load before it has seen the answer for row 11: then the next run writes row 11 again.
+    assert first in (11, 12)
+    assert (state["rows"], state["failed"]) == (first, 1)
     if load is blocking:
         report: LoadReport = caught.value.report  # type: ignore[attr-defined]
-        # Written were rows 0 to 11 without row 5. The node never answers the request of row 12.
-        assert (report.written, report.requests) == (11, 12)
-    state = json.loads(checkpoint.read_text())["state"]
-    assert (state["row"], state["rows"], state["failed"]) == (12, 12, 1)
+        # Row 5 was not sent, and so is not among the written ones.
+        assert (report.written, report.requests) == (first - 1, 12)
     request_count = len(values_sent(node))
     report = load(node, path, **options)
     ids = {struct.unpack(">i", values[0])[0] for values in values_sent(node)[request_count:]}
     # Row 20 fails in the driver, so it is never sent.
-    assert ids == {*range(12, 30)} - {20}
-    assert (report.skipped, report.skipped_failed, report.written) == (12, 1, 17)
+    assert ids == {*range(first, 30)} - {20}
+    assert (report.skipped, report.skipped_failed, report.written) == (first, 1, 29 - first)
     assert [json.loads(line)["_row"] for line in failed_path.read_text().splitlines()] == [6, 21]
 
 
