@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 
 # Servers name the marker of ``column IN ?`` "in(column)".
 _IN_MARKER = pattern(r"in\((.+)\)\Z", re.DOTALL | re.IGNORECASE)
-# The names of markers that belong to no column: "[limit]", "[ttl]" and the like, and "partition key
-# token" for ``token(key) > ?``.
+# The names of markers and of columns of results that belong to no column of a table: "[limit]",
+# "[ttl]" and "partition key token" (of ``token(key) > ?``) of markers; "[applied]" of conditional
+# writes and "[json]" of ``SELECT JSON``.
 _NOT_OF_COLUMN = pattern(r"\[.*\]\Z|partition key token\Z", re.DOTALL)
 # A name that begins with "system" is not enough: applications have keyspaces such as "system_data".
 SERVER_KEYSPACES = frozenset(
@@ -240,8 +241,9 @@ class _Types:
             return _replace_decrypted_type(
                 cql_type, lambda plain: _converted_type(plain, converter)
             )
-        # A marker such as "[limit]" belongs to no column, and takes the server's plain type.
-        if self._is_bound and _NOT_OF_COLUMN.match(name):
+        # A converter is for the application's values, and these are the server's own. The driver
+        # itself reads "[applied]".
+        if _NOT_OF_COLUMN.match(name):
             return cql_type
         if self._is_bound and issubclass(cql_type, ListType) and cql_type.subtypes:
             # ``column IN ?``: the value is a list, each of whose elements is a value of the column.

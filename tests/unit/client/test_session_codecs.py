@@ -282,6 +282,40 @@ def test_an_error_of_a_converter_has_the_column(session: Session) -> None:
         session.execute(READ).all()
 
 
+UPDATE = "UPDATE ks.t SET price = null WHERE k = 'a' IF d = 'x'"
+UPDATED: list[tuple[str, Any]] = [("[applied]", "boolean"), ("d", "text")]
+
+
+def register_texts(registry: CodecRegistry) -> None:
+    """Register converters that return texts in place of booleans and of other texts."""
+    registry.register_type("boolean", Converter(from_cql=lambda value: "yes" if value else "no"))
+    registry.register_type("text", Converter(from_cql=str.upper))
+
+
+async def test_was_applied_is_not_converted_in_asyncio(node: FakeNode) -> None:
+    node.prime(UPDATE, rows(UPDATED, [(False, "y")]))
+    async with aio.Cluster([node.address], port=node.port) as cluster:
+        register_texts(cluster.codecs)
+        session = await cluster.connect()
+        assert (await session.execute(UPDATE)).was_applied is False
+
+
+@pytest.mark.parametrize("is_prepared", [False, True])
+def test_columns_of_the_server_itself_are_not_converted(
+    node: FakeNode, session: Session, is_prepared: bool
+) -> None:
+    """``[applied]`` stays a bool, which `was_applied` reads, and ``[json]`` stays a text."""
+    node.prime(UPDATE, rows(UPDATED, [(False, "y")]))
+    node.prime_prepare(UPDATE, [], result=UPDATED)
+    node.prime("SELECT JSON k FROM ks.t", rows([("[json]", "text")], [('{"k": 1}',)]))
+    register_texts(session.codecs)
+    statement = session.prepare(UPDATE) if is_prepared else UPDATE
+    result = session.execute(statement)
+    assert result.was_applied is False
+    assert tuple(result.one()) == (False, "Y")
+    assert tuple(session.execute("SELECT JSON k FROM ks.t").one()) == ('{"k": 1}',)
+
+
 def test_a_pickled_statement_has_no_converters(session: Session) -> None:
     prepared = session.prepare(SELECT)
     copied: PreparedStatement = pickle.loads(pickle.dumps(prepared))
