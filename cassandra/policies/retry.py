@@ -401,9 +401,11 @@ class RateLimitRetryPolicy(ExponentialBackoffRetryPolicy):
     Managed services reject requests beyond the purchased throughput. Azure Cosmos DB sends
     OVERLOADED with ``RetryAfterMs=...``. Such a request was not executed, so it is retried even if
     it is not idempotent. After an OVERLOADED without ``RetryAfterMs``, only idempotent requests are
-    retried, with exponential backoff.
+    retried, with exponential backoff. Amazon Keyspaces sends a time-out with 0 responses. After
+    such a time-out, reads and idempotent writes are retried, with exponential backoff.
 
-    Other errors are handled as by `ExponentialBackoffRetryPolicy`.
+    Other errors are handled as by `ExponentialBackoffRetryPolicy`. No policy is asked about
+    `cassandra.RateLimitReached`, ScyllaDB's error for partitions with a rate limit.
 
     :param max_num_retries: the maximum number of retries.
     :param min_interval: seconds before the first retry, if the service does not name a time.
@@ -414,6 +416,37 @@ class RateLimitRetryPolicy(ExponentialBackoffRetryPolicy):
         self, max_num_retries: float = 9, min_interval: float = 0.1, max_interval: float = 10.0
     ) -> None:
         super().__init__(max_num_retries, min_interval, max_interval)
+
+    def on_read_timeout(
+        self,
+        query: Statement | None,
+        consistency: int,
+        required_responses: int,
+        received_responses: int,
+        data_retrieved: bool,
+        retry_num: int,
+    ) -> Decision:
+        if received_responses == 0:
+            return self._retry_later(self.RETRY, consistency, retry_num)
+        return super().on_read_timeout(
+            query, consistency, required_responses, received_responses, data_retrieved, retry_num
+        )
+
+    def on_write_timeout(
+        self,
+        query: Statement | None,
+        consistency: int,
+        write_type: int,
+        required_responses: int,
+        received_responses: int,
+        retry_num: int,
+    ) -> Decision:
+        # A time-out without any response does not prove that nothing was written.
+        if received_responses == 0 and getattr(query, "is_idempotent", False):
+            return self._retry_later(self.RETRY, consistency, retry_num)
+        return super().on_write_timeout(
+            query, consistency, write_type, required_responses, received_responses, retry_num
+        )
 
     def on_request_error(
         self, query: Statement | None, consistency: int, error: Exception, retry_num: int

@@ -38,7 +38,8 @@ class KeyspacesNode(FakeNode):
     accept LOCAL_QUORUM; reads also accept ONE and LOCAL_ONE. Batches must be unlogged, with at most
     30 statements. After a CREATE TABLE with a full name, the first SELECT from
     ``system_schema_mcs.tables`` returns the status ``CREATING`` for the table. From then on the
-    table is ``ACTIVE``, and is listed in ``system_schema``.
+    table is ``ACTIVE``, and is listed in ``system_schema``. After `exceed_capacity`, requests get a
+    time-out.
 
     :param address: the address to listen on.
     :param port: the port; 0 chooses a free one.
@@ -69,6 +70,16 @@ class KeyspacesNode(FakeNode):
         self.partitioner = "com.amazonaws.cassandra.DefaultPartitioner"
         self._sigv4 = sigv4
         self._status_by_table: dict[tuple[str, str], str] = {}  # status by (keyspace, table)
+        self._refusals = 0  # how many further requests get a time-out
+
+    def exceed_capacity(self, requests: int) -> None:
+        """Answer the next requests with a time-out, as if they exceeded the capacity of the table.
+
+        They are not executed. Requests to system tables are not affected.
+
+        :param requests: the number of requests.
+        """
+        self._refusals = requests
 
     def _on_auth_response(self, request: Request) -> Message:
         token = request.token or b""
@@ -86,7 +97,7 @@ class KeyspacesNode(FakeNode):
         text = request.query or ""
         if _STATUS.search(text):
             return self._statuses()
-        refusal = self._refused_level(request, bool(_WRITE.match(text)))
+        refusal = self._refused(request)
         if refusal is not None:
             return refusal
         create_match = _CREATE_TABLE.match(text)
@@ -103,8 +114,23 @@ class KeyspacesNode(FakeNode):
                 f"A batch has {self.most_in_a_batch} statements at most, "
                 f"this one has {len(request.statements)}"
             )
-        refusal = self._refused_level(request, is_write=True)
-        return refusal if refusal is not None else super()._on_batch(request)
+        return self._refused(request) or super()._on_batch(request)
+
+    def _refused(self, request: Request) -> Message | None:
+        """Return an error if the service does not execute the request; None if it does."""
+        is_write = any(map(_WRITE.match, request.queries))
+        refusal = self._refused_level(request, is_write)
+        if refusal is not None or not self._refusals:
+            return refusal
+        if any(map(names_system_table, request.queries)):
+            return None
+        self._refusals -= 1
+        return error(
+            ErrorCode.WRITE_TIMEOUT if is_write else ErrorCode.READ_TIMEOUT,
+            "Operation timed out - received only 0 responses.",
+            received=0,
+            blockfor=2,
+        )
 
     def _refused_level(self, request: Request, is_write: bool) -> Message | None:
         """Return an error if the service does not support the request's consistency level."""

@@ -184,6 +184,24 @@ def test_an_overload_without_a_time_is_retried_only_if_idempotent() -> None:
     assert 1.7 <= delay <= 2.3
 
 
+def test_timeouts_without_responses_are_retried_if_that_is_safe() -> None:
+    policy = RateLimitRetryPolicy(2, min_interval=1)
+    for decided in (
+        policy.on_read_timeout(UNSAFE, QUORUM, 2, 0, False, 0),
+        policy.on_write_timeout(SAFE, QUORUM, WriteType.SIMPLE, 2, 0, 0),
+    ):
+        decision, level, delay = parts_of(decided)
+        assert (decision, level) == (RetryPolicy.RETRY, QUORUM)
+        # The first retry is delayed by 1 s, up to 15 % shorter or longer.
+        assert 0.85 <= delay <= 1.15
+    rethrow = (RetryPolicy.RETHROW, None)
+    assert policy.on_write_timeout(UNSAFE, QUORUM, WriteType.SIMPLE, 2, 0, 0) == rethrow
+    # One replica has responded, so this is no rate limit.
+    assert policy.on_write_timeout(SAFE, QUORUM, WriteType.SIMPLE, 2, 1, 0) == rethrow
+    assert policy.on_read_timeout(SAFE, QUORUM, 2, 1, False, 0) == rethrow
+    assert policy.on_read_timeout(SAFE, QUORUM, 2, 0, False, 2) == rethrow
+
+
 def test_a_time_in_another_error_is_ignored() -> None:
     error = ServerError(0, REFUSAL.format(5), {})
     policy = RateLimitRetryPolicy()

@@ -9,7 +9,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from cassandra import AuthenticationFailed, ConsistencyLevel, InvalidRequest, aio
+from cassandra import (
+    AuthenticationFailed,
+    ConsistencyLevel,
+    InvalidRequest,
+    ReadTimeout,
+    WriteTimeout,
+    aio,
+)
 from cassandra.auth import Authenticator, AuthProvider
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.policies import RateLimitRetryPolicy
@@ -162,6 +169,36 @@ def cosmos() -> Iterator[CosmosNode]:
     with CosmosNode() as node:
         node.prime("SELECT v FROM t", rows([("v", "int")], [(7,)]))
         yield node
+
+
+@pytest.mark.parametrize("is_idempotent", [True, False])
+def test_a_policy_repeats_requests_beyond_the_capacity_of_keyspaces(
+    keyspaces: KeyspacesNode, is_idempotent: bool
+) -> None:
+    """Keyspaces answers them with time-outs, after which only idempotent writes may be repeated."""
+    profile = ExecutionProfile(
+        consistency_level=QUORUM, retry_policy=RateLimitRetryPolicy(3, min_interval=0.001)
+    )
+    with Cluster(
+        [keyspaces.address], port=keyspaces.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
+    ) as cluster:
+        session = cluster.connect()
+        insert = session.prepare("INSERT INTO t (v) VALUES (?)")
+        insert.is_idempotent = is_idempotent
+        keyspaces.exceed_capacity(3)
+        if is_idempotent:
+            session.execute(insert, (1,))
+            # Expected are three time-outs and the last attempt.
+            assert len(keyspaces.queries()) == 4
+        else:
+            with pytest.raises(WriteTimeout, match="received only 0 responses"):
+                session.execute(insert, (1,))
+            assert len(keyspaces.queries()) == 1
+        keyspaces.exceed_capacity(3)
+        session.execute("SELECT v FROM t")
+        keyspaces.exceed_capacity(4)
+        with pytest.raises(ReadTimeout):
+            session.execute("SELECT v FROM t")
 
 
 def test_a_policy_waits_as_long_as_cosmos_asks(cosmos: CosmosNode) -> None:
