@@ -11,6 +11,7 @@ from cassandra.testing.fake.answers import error
 from cassandra.testing.fake.node import FakeNode
 from cassandra.testing.fake.refusals import ErrorCode
 from cassandra.testing.fake.requests import Request
+from cassandra.testing.replay.addresses import with_own_address, without_other_ports
 from cassandra.testing.replay.meaning import ANSWERED, Meaning, meaning_of, shown
 from cassandra.testing.replay.recording import Exchange, Recording
 from cassandra.testing.replay.sniffing import prepared_id, used_keyspace
@@ -28,6 +29,9 @@ class ReplayNode(FakeNode):
     that was not recorded gets an `InvalidRequest` error, which names the request and the file. The
     message is also kept in `refused`, and `check` raises an error with it.
 
+    The node does not lead a client to other nodes: it takes other addresses out of the responses,
+    and offers no shard-aware port.
+
     :param recording: the path of the file, or a `Recording`.
     :param port: the port to listen on; 0 for a free port.
     :raises RecordingError: if the file is not a recording.
@@ -43,7 +47,7 @@ class ReplayNode(FakeNode):
             recording = Recording.load(recording)
         version = recording.protocol_version or 5
         super().__init__(port=port, max_version=version)
-        self.supported = recording.supported
+        self.supported = without_other_ports(recording.supported)
         self.recording = recording
         self.refused: list[str] = []
         self._texts: dict[bytes, str] = {}  # the CQL of prepared statements, by id
@@ -122,7 +126,8 @@ class ReplayNode(FakeNode):
         if len(answers) > 1:
             answers.popleft()
         connection.keyspace = used_keyspace(*exchange[1:]) or connection.keyspace
-        connection.send(request.stream, exchange.opcode, exchange.flags, exchange.body)
+        answer = with_own_address(exchange[1:], self.address, self.port)
+        connection.send(request.stream, *answer)
         for event in self._events.pop(number, ()):
             self._push(Reader(event.body).string(), event.body)
 

@@ -2,11 +2,12 @@
 responses.
 
 For each connection of the application, an `_ApplicationSide` makes a connection to the node
-(`_NodeSide`), and forwards the bytes in both directions. It also parses them. The bytes are
-forwarded unchanged, with one exception: we remove compression from SUPPORTED, so that the
-application does not choose it, because we cannot parse compressed messages. Exchanges are recorded
-in the order in which the application sent the requests. Requests that have no response at the end,
-and logins, are left out.
+(`_NodeSide`), and forwards the messages in both directions. It also parses them. We change some
+responses of the node: we remove compression from SUPPORTED, so that the application does not choose
+it, because we cannot parse compressed messages; and we replace other addresses, so that the
+application does not connect past the recorder (see `cassandra.testing.replay.addresses`). Exchanges
+are recorded in the order in which the application sent the requests. Requests that have no response
+at the end, and logins, are left out.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from cassandra.testing.fake.looping import Listening, NodeThread
 from cassandra.testing.fake.primitives import Opcode, WireError, string
 from cassandra.testing.fake.refusals import ErrorCode
 from cassandra.testing.fake.requests import Request
+from cassandra.testing.fake.segments import pack
+from cassandra.testing.replay.addresses import with_own_address, without_other_ports
 from cassandra.testing.replay.meaning import ANSWERED, Meaning, meaning_of
 from cassandra.testing.replay.recording import Exchange, Recording
 from cassandra.testing.replay.sniffing import (
@@ -31,8 +34,8 @@ from cassandra.testing.replay.sniffing import (
     bytes_of,
     prepared_id,
     read_supported,
+    supported_body,
     used_keyspace,
-    without_compression,
 )
 
 
@@ -40,8 +43,9 @@ class Recorder:
     """Records what an application and a real node send each other.
 
     The application connects to `contact_points` and `port` of the recorder. Use it as a context
-    manager, or call `start`, and then `stop`, which writes the file. Record with a cluster of a
-    single node: the driver would connect to other nodes directly, past the recorder.
+    manager, or call `start`, and then `stop`, which writes the file. Other nodes of the cluster are
+    hidden from the application, and so is ScyllaDB's shard-aware port, so that all of its requests
+    pass through the recorder.
 
     :param path: the file to write. An existing file is replaced.
     :param contact_point: the address of the real node.
@@ -294,10 +298,6 @@ class _ApplicationSide(asyncio.Protocol):
 
     def on_node_data(self, data: bytes) -> None:
         """Called when bytes from the node arrive."""
-        # With frames, forward the bytes unchanged. Without frames, `_read_answers` forwards each
-        # message itself, because it has to change SUPPORTED.
-        if self._answers.is_framed:
-            self._write(data)
         self._parse_with(self._read_answers, data)
 
     def _write(self, data: bytes) -> None:
@@ -356,21 +356,32 @@ class _ApplicationSide(asyncio.Protocol):
             self._in_flight[stream] = (request, entry)
 
     def _read_answers(self, data: bytes) -> None:
-        """Parse the responses in bytes from the node, and forward them if they have no frames."""
+        """Parse the responses in bytes from the node, and forward them."""
         self._answers.feed(data)
+        envelopes: list[bytes] = []  # to forward together, so that they share a frame
+        was_framed = self._answers.is_framed
         while (envelope := self._answers.next()) is not None:
-            was_framed = self._answers.is_framed
             if envelope.opcode == Opcode.SUPPORTED:
-                self._recorder.supported = {**read_supported(envelope.body), "COMPRESSION": []}
-                body = without_compression(envelope.body)
-                envelope = envelope._replace(body=body)
-            # With frames, `on_node_data` has already forwarded the bytes.
-            if not was_framed:
-                self._write(bytes_of(envelope))
+                options = without_other_ports(read_supported(envelope.body))
+                self._recorder.supported = options = {**options, "COMPRESSION": []}
+                envelope = envelope._replace(body=supported_body(options))
+            answer = with_own_address(
+                (envelope.opcode, envelope.flags, envelope.body),
+                self._recorder.address,
+                self._recorder.port,
+            )
+            version, _, stream = envelope[:3]
+            forwarded = Envelope(version, answer[1], stream, answer[0], answer[2])
+            if was_framed:
+                envelopes.append(bytes_of(forwarded))
+            else:
+                self._write(bytes_of(forwarded))
             self._on_answer(envelope)
             # Frames begin after this message. `_on_answer` has parsed the bytes that follow it.
             if not was_framed and self._answers.is_framed:
                 return
+        if envelopes:
+            self._write(pack(envelopes, compressed=False))
 
     def _on_answer(self, envelope: Envelope) -> None:
         """Record the response to a request, and follow the state of the connection."""
@@ -389,7 +400,6 @@ class _ApplicationSide(asyncio.Protocol):
             self._requests.begin_frames()
             rest = self._answers.begin_frames()
             if rest:
-                self._write(rest)
                 self._read_answers(rest)
         if entry is None:
             return

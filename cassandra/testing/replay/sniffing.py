@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from cassandra.testing.fake.primitives import BodyReader, Opcode, WireError, string, string_list
@@ -13,6 +14,9 @@ _HEADER = struct.Struct(">BBhBi")
 _WARNING = 0x08  # a flag of an envelope
 # Kinds of a RESULT (native_protocol_v5.spec, section 4.2.5).
 _SET_KEYSPACE, _PREPARED = 3, 4
+
+# The opcode, the header flags, and the body of a response.
+Answer = tuple[int, int, bytes]
 
 
 class Envelope(NamedTuple):
@@ -88,9 +92,8 @@ def read_supported(body: bytes) -> dict[str, list[str]]:
     return {reader.string(): reader.string_list() for _ in range(reader.short())}
 
 
-def without_compression(body: bytes) -> bytes:
-    """Return the body of SUPPORTED with an empty list of compression algorithms."""
-    options = {**read_supported(body), "COMPRESSION": []}
+def supported_body(options: Mapping[str, Sequence[str]]) -> bytes:
+    """Return the body of a SUPPORTED message with these options."""
     parts = [len(options).to_bytes(2, "big")]
     for name, values in options.items():
         parts += (string(name), string_list(values))

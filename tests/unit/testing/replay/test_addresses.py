@@ -1,0 +1,185 @@
+"""Neither a recorded nor a replayed application connects past the recorder or the replay node."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra.client_routes import ClientRouteProxy, ClientRoutesConfig
+from cassandra.cluster import Cluster
+from cassandra.engine.endpoint import DefaultEndPointFactory
+from cassandra.errors import NoHostAvailable
+from cassandra.testing import Recorder, Recording, ReplayNode
+from cassandra.testing.fake import FakeCluster, FakeNode, Scylla, rows, void
+from cassandra.testing.fake.scylla_node import ScyllaNode
+
+BY_KEY = "SELECT k, v FROM ks.t WHERE k = ?"
+READ = "SELECT k FROM ks.t"
+SHARDS = 4
+KEYS = range(40)
+
+
+@pytest.fixture
+def scylla_node() -> Iterator[ScyllaNode]:
+    """Yield a node with several shards and a shard-aware port."""
+    scylla = Scylla(shards=[SHARDS])
+    with ScyllaNode("127.0.0.1", 0, scylla=scylla) as node:
+        scylla.keyspace("ks", replication_factor=1)
+        scylla.table("ks", "t", {"k": "int", "v": "text"})
+        yield node
+
+
+def settings(server: Any) -> dict[str, Any]:
+    return {"contact_points": server.contact_points, "port": server.port}
+
+
+def read_keys(server: Any, own: Any, connections: int) -> None:
+    """Read rows of all shards, when the client has as many `connections` to the node `own`."""
+    with Cluster(**settings(server)) as cluster:
+        session = cluster.connect()
+        prepared = session.prepare(BY_KEY)
+        own.wait_for(lambda node: node.opened >= connections)
+        for key in KEYS:
+            session.execute(prepared, (key,))
+
+
+def test_requests_to_all_shards_pass_through_the_recorder(
+    scylla_node: ScyllaNode, tmp_path: Path
+) -> None:
+    assert scylla_node.shard_aware_port
+    path = tmp_path / "run.jsonl"
+    with Recorder(path, scylla_node.address, scylla_node.port) as recorder:
+        # the control connection, and one to each shard
+        read_keys(recorder, scylla_node, 1 + SHARDS)
+    requests = [exchange.request for exchange in Recording.load(path).exchanges]
+    assert sum(request is not None and request["kind"] == "EXECUTE" for request in requests) == len(
+        KEYS
+    )
+    assert "SHARD_AWARE_PORT" not in path.read_text()
+    opened = scylla_node.opened
+    with ReplayNode(path) as replayed:
+        read_keys(replayed, replayed, 2)
+        replayed.check()
+    assert scylla_node.opened == opened
+
+
+def test_a_recording_with_a_shard_aware_port(scylla_node: ScyllaNode, tmp_path: Path) -> None:
+    """A replay does not offer the port, so clients do not connect to it."""
+    path = tmp_path / "run.jsonl"
+    with Recorder(path, scylla_node.address, scylla_node.port) as recorder:
+        read_keys(recorder, scylla_node, 2)
+    head, *lines = path.read_text().splitlines()
+    properties = json.loads(head)
+    ports = {f"SCYLLA_SHARD_AWARE_PORT{end}": [str(scylla_node.port)] for end in ("", "_SSL")}
+    properties["supported"] |= ports
+    path.write_text("\n".join([json.dumps(properties), *lines]))
+    opened = scylla_node.opened
+    with ReplayNode(path) as replayed:
+        assert "SHARD_AWARE_PORT" not in str(replayed.supported)
+        read_keys(replayed, replayed, 2)
+    assert scylla_node.opened == opened
+
+
+@pytest.mark.parametrize("version", [4, 5])
+def test_the_other_nodes_of_a_cluster_are_hidden(version: int, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    with FakeCluster(3, max_version=version) as nodes:
+        for node in nodes:
+            node.prime(READ, rows([("k", "int")], [(1,)]))
+        first, *others = nodes
+
+        def run(server: Any) -> None:
+            with Cluster(**settings(server)) as cluster:
+                session = cluster.connect()
+                for _ in range(3):
+                    session.execute(READ)
+                for change in ("TOPOLOGY_CHANGE", "NEW_NODE"), ("STATUS_CHANGE", "UP"):
+                    server_node = first if server is recorder else server
+                    server_node.send_event(*change, others[0].address, others[0].port)
+                cluster.refresh_nodes()
+                (host,) = cluster.metadata.all_hosts()
+                assert (host.address, host.endpoint.port) == (server.address, server.port)
+
+        with Recorder(path, first.address, first.port) as recorder:
+            run(recorder)
+        opened = first.opened
+        with ReplayNode(path) as replayed:
+            run(replayed)
+            replayed.check()
+        assert [node.opened for node in nodes] == [opened, 0, 0]
+
+
+class AdvertisedAddresses(DefaultEndPointFactory):
+    """Makes end points with the addresses in the system tables, for the queried node, too."""
+
+    names_each_node = True
+
+
+def test_the_node_itself_has_the_address_of_the_recorder(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    with FakeNode() as node:
+        node.prime(READ, rows([("k", "int")], [(1,)]))
+
+        def run(server: Any) -> None:
+            with Cluster(**settings(server), endpoint_factory=AdvertisedAddresses()) as cluster:
+                cluster.connect().execute(READ)
+                (host,) = cluster.metadata.all_hosts()
+                assert (host.address, host.endpoint.port) == (server.address, server.port)
+
+        with Recorder(path, node.address, node.port) as recorder:
+            run(recorder)
+        opened = node.opened
+        with ReplayNode(path) as replayed:
+            run(replayed)
+            replayed.check()
+        assert node.opened == opened
+
+
+def test_routes_of_clients_are_refused(tmp_path: Path) -> None:
+    config = ClientRoutesConfig([ClientRouteProxy("a", "127.0.0.1")])
+    with FakeNode() as node:
+        columns = [
+            ("connection_id", "text"),
+            ("host_id", "uuid"),
+            ("address", "text"),
+            ("port", "int"),
+            ("tls_port", "int"),
+        ]
+        node.prime(
+            "SELECT connection_id, host_id, address, port, tls_port FROM system.client_routes "
+            "WHERE connection_id IN ('a')",
+            rows(
+                columns,
+                [("a", node.host_id, node.address, node.port, None)],
+                keyspace="system",
+                table="client_routes",
+            ),
+        )
+        path = tmp_path / "run.jsonl"
+        recorder = Recorder(path, node.address, node.port)
+        for server in recorder, None:
+            with (
+                server or ReplayNode(path) as running,
+                Cluster(**settings(running), client_routes_config=config) as cluster,
+                pytest.raises(NoHostAvailable, match="connect without client_routes_config"),
+            ):
+                cluster.connect()
+
+
+def test_results_of_other_tables_are_unchanged(tmp_path: Path) -> None:
+    """A table of the application may have the columns of the system tables."""
+    path = tmp_path / "run.jsonl"
+    with FakeNode() as node:
+        node.prime(READ, rows([("rpc_address", "inet")], [("10.9.9.9",)], table="peers"))
+        node.prime("INSERT", void())
+        with (
+            Recorder(path, node.address, node.port) as recorder,
+            Cluster(**settings(recorder)) as cluster,
+        ):
+            session = cluster.connect()
+            session.execute("INSERT")
+            assert session.execute(READ).one().rpc_address == "10.9.9.9"
