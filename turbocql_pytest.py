@@ -205,18 +205,21 @@ def cassandra_session(cassandra_cluster: LocalCluster | RunningCluster) -> Itera
 def cassandra_replay(request: pytest.FixtureRequest) -> Iterator[Recorder | ReplayNode]:
     """A node that plays the recording of this test; connect to its `contact_points` and `port`.
 
-    The recording is ``recordings/MODULE/TEST.jsonl`` beside the test's file. To make it, run the
-    test with ``--cassandra-record=HOST:PORT``: requests then go to that node, and the recording is
-    kept if the test passes.
+    The recording is ``recordings/MODULE/TEST.jsonl`` beside the test's file. TEST is the name of
+    the test, with its classes and a digest where a name alone would not be unique. To make the
+    recording, run the test with ``--cassandra-record=HOST:PORT``: requests then go to that node,
+    and the recording is kept if the test passes.
     """
     from pathlib import Path
 
     from cassandra.testing.replay import Recorder, ReplayNode
+    from cassandra.testing.replay.file_names import file_name
 
     module = Path(request.path)
-    # The name of a parametrized test may contain characters that are not valid in a file name.
-    name = "".join(char if char.isalnum() or char in "-_.[]" else "_" for char in request.node.name)
-    path = module.parent / "recordings" / module.stem / f"{name}.jsonl"
+    test = request.node.name
+    classes = [node.name for node in request.node.listchain() if isinstance(node, pytest.Class)]
+    folder = module.parent / "recordings" / module.stem
+    path = folder / file_name(classes, test)
     upstream = _setting(request.config, "cassandra_record", "")
     if upstream:
         host, _, port = upstream.rpartition(":")
@@ -229,7 +232,14 @@ def cassandra_replay(request: pytest.FixtureRequest) -> Iterator[Recorder | Repl
         recorder.discard() if request.session.testsfailed > failures_before else recorder.stop()
         return
     if not path.exists():
-        pytest.fail(f"{path} was not recorded yet: run this test with --cassandra-record=HOST:PORT")
+        # A function's recording may have the function's name unchanged. List the directory, because
+        # `exists` ignores the case on some file systems.
+        unchanged_name = f"{test}.jsonl"
+        if classes or not folder.exists() or unchanged_name not in os.listdir(folder):
+            pytest.fail(
+                f"{path} was not recorded yet: run this test with --cassandra-record=HOST:PORT"
+            )
+        path = folder / unchanged_name
     with ReplayNode(path) as node:
         yield node
         node.check()

@@ -58,3 +58,81 @@ def test_a_test_is_recorded_and_replayed(tmp_path: Path) -> None:
     output = run_pytest(tmp_path)
     assert "1 passed, 1 error" in output
     assert "SELECT other FROM ks.t" in output
+
+
+NAMES = """\
+import pytest
+from cassandra.cluster import Cluster
+
+
+def ask(server, key):
+    with Cluster(server.contact_points, port=server.port) as cluster:
+        assert cluster.connect().execute(f"SELECT {key} FROM ks.t").one()[0] == key
+
+
+def test_it(cassandra_replay):
+    ask(cassandra_replay, 1)
+
+
+def test_IT(cassandra_replay):
+    ask(cassandra_replay, 2)
+
+
+class TestA:
+    def test_it(self, cassandra_replay):
+        ask(cassandra_replay, 3)
+
+    class TestB:
+        def test_it(self, cassandra_replay):
+            ask(cassandra_replay, 4)
+
+
+class TestB:
+    def test_it(self, cassandra_replay):
+        ask(cassandra_replay, 5)
+
+
+IDS = ["a/b", "a b", "a:b", "a_b", "A_b", "..", "x" * 300]
+
+
+@pytest.mark.parametrize("key", range(6, 6 + len(IDS)), ids=IDS)
+def test_p(cassandra_replay, key):
+    ask(cassandra_replay, key)
+"""
+TESTS = 12
+
+
+def test_each_test_has_its_own_recording(tmp_path: Path) -> None:
+    """Names differ by more than case, and simple names are the names of the tests."""
+    (tmp_path / "test_names.py").write_text(NAMES)
+    with FakeNode() as node:
+        for key in range(1, TESTS + 1):
+            node.prime(f"SELECT {key} FROM ks.t", rows([("k", "int")], [(key,)]))
+        record_option = f"--cassandra-record={node.address}:{node.port}"
+        assert f"{TESTS} passed" in run_pytest(tmp_path, record_option)
+    names = {path.name for path in (tmp_path / "recordings" / "test_names").iterdir()}
+    assert len({name.lower() for name in names}) == TESTS
+    assert {"test_it.jsonl", "test_p[a_b].jsonl", "test_p[..].jsonl"} <= names
+    prefixes = {name.partition("~")[0] for name in names if "~" in name}
+    assert {"test_IT", "TestA.test_it", "TestA.TestB.test_it", "TestB.test_it"} <= prefixes
+    assert {"test_p[a_b]", "test_p[A_b]"} <= prefixes
+    assert f"{TESTS} passed" in run_pytest(tmp_path)
+
+
+def test_a_recording_with_the_unchanged_name_of_a_function(tmp_path: Path) -> None:
+    """It is used for this function, but not for a method."""
+    (tmp_path / "test_names.py").write_text(NAMES)
+    folder = tmp_path / "recordings" / "test_names"
+    only = ("-k", "test_IT")  # which ignores the case
+    with FakeNode() as node:
+        for key in range(1, 6):
+            node.prime(f"SELECT {key} FROM ks.t", rows([("k", "int")], [(key,)]))
+        run_pytest(tmp_path, f"--cassandra-record={node.address}:{node.port}", *only)
+    (recording,) = folder.glob("test_IT~*")
+    recording.rename(folder / "test_IT.jsonl")
+    assert "5 passed" in run_pytest(tmp_path, *only)
+    (recording,) = folder.glob("TestB.test_it~*")
+    recording.rename(folder / "TestB.test_it.jsonl")
+    output = run_pytest(tmp_path, *only)
+    assert "4 passed, 7 deselected, 1 error" in output
+    assert f"{recording} was not recorded yet" in output
