@@ -15,6 +15,7 @@ from cassandra._foreign import check_files
 
 check_files()
 
+from cassandra._public_names import set_public_module
 from cassandra._version import __version__, __version_info__
 from cassandra.consistency import ConsistencyLevel, consistency_value_to_name
 from cassandra.errors import (
@@ -97,12 +98,13 @@ __all__ = [
     "implementation",
 ]
 
+# Attributes that `__getattr__` reads from `_impl`.
+_OF_IMPL = frozenset({"implementation", "fallback_reason"})
+
 # Set the `__module__` of each error class to this package, from which applications import it.
 # Tracebacks and pickles contain that name.
-for _name in __all__:
-    if getattr(globals().get(_name), "__module__", None) == "cassandra.errors":
-        globals()[_name].__module__ = __name__
-del _name
+# The names of `_impl` are left out, because reading them would choose the implementation.
+set_public_module(__name__, set(__all__) - _OF_IMPL, "cassandra.errors")
 
 # Modules that can be used as attributes of this package without importing them. Applications rely
 # on that, because in cassandra-driver importing cassandra.cluster imports most of these modules.
@@ -118,7 +120,7 @@ _MODULES = frozenset(
 def __getattr__(name: str) -> object:
     # Import `_impl` only when one of its attributes is needed: it chooses the implementation, and
     # applications that only import errors need not spend that time.
-    if name in ("implementation", "fallback_reason"):
+    if name in _OF_IMPL:
         __import__(f"{__name__}._impl")
         return getattr(sys.modules[f"{__name__}._impl"], name)
     if name not in _MODULES:

@@ -7,6 +7,7 @@ from cassandra._foreign import check_files
 check_files()
 
 from cassandra._lazy import lazy_names
+from cassandra._public_names import set_public_module
 from cassandra.errors import WriteType
 from cassandra.policies.balancing import (
     DCAwareRoundRobinPolicy,
@@ -109,8 +110,6 @@ _LATER = {
     "WT": "cassandra.errors",  # cassandra-driver imports `WriteType` under this name
 }
 
-for _name in set(__all__) - {"WriteType", *_LATER}:
-    globals()[_name].__module__ = "cassandra.policies"
-del _name
+set_public_module(__name__, set(__all__) - set(_LATER), __name__)
 
 __getattr__ = lazy_names(__name__, _LATER, {"WT": "WriteType"})

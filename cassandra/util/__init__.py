@@ -19,7 +19,7 @@ from cassandra.util.misc import (
     maybe_add_timeout_to_query,
 )
 from cassandra.util.orderedmap import OrderedMap, OrderedMapSerializedKey
-from cassandra.util.sortedset import SortedSet, sortedset
+from cassandra.util.sortedset import SortedSet
 from cassandra.util.temporal import (
     DATETIME_EPOC,
     UTC_DATETIME_EPOC,
@@ -78,5 +78,9 @@ __all__ = [
     "utc_datetime_from_ms_timestamp",
     "uuid_from_time",
 ]
+
+# The older name is also the name of a submodule. With lazy imports (PEP 810), importing the
+# submodule later would replace an imported class by the module, so assign the class here.
+sortedset = SortedSet
 
 __getattr__ = lazy_names(__name__)

@@ -29,6 +29,7 @@ LAYERS: list[set[str]] = [
         "_observer",
         "_steps",
         "_patterns",
+        "_public_names",
         "_forks",
         "_secrets",
         "_threads",

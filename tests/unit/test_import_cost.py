@@ -227,6 +227,7 @@ def test_importing_only_the_package_loads_little() -> None:
     assert {name for name in loaded if name.startswith("cassandra")} == {
         "cassandra",
         "cassandra._foreign",
+        "cassandra._public_names",
         "cassandra._version",
         "cassandra.consistency",
         "cassandra.errors",

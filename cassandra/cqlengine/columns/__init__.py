@@ -4,6 +4,7 @@ from cassandra._foreign import check_files
 
 check_files()
 
+from cassandra._public_names import set_public_module
 from cassandra.cqlengine.columns import scalars, temporal
 from cassandra.cqlengine.columns.base import BaseValueManager, Column
 from cassandra.cqlengine.columns.containers import (
@@ -46,7 +47,4 @@ __all__ = [
 __all__ += scalars.__all__
 __all__ += temporal.__all__
 
-for _name in __all__:
-    if getattr(globals()[_name], "__module__", "").startswith("cassandra.cqlengine.columns."):
-        globals()[_name].__module__ = "cassandra.cqlengine.columns"
-del _name
+set_public_module(__name__, __all__, __name__)
