@@ -8,6 +8,7 @@ from __future__ import annotations
 import fnmatch
 import io
 import json
+import re
 import subprocess
 import sys
 import tarfile
@@ -17,7 +18,11 @@ from typing import Any
 
 import pytest
 
-TOOLS = Path(__file__).parents[2] / "tools"
+HOME = Path(__file__).parents[2]
+TOOLS = HOME / "tools"
+RELEASE = HOME / ".github" / "workflows" / "release.yml"
+# Versions that cibuildwheel, which makes the wheels of macOS and Windows, no longer builds.
+NOT_OF_CIBUILDWHEEL = {"3.13t"}
 FILES = {
     "cassandra/__init__.py": b"",
     "turbocql_pytest.py": b"",
@@ -207,3 +212,36 @@ def test_manifest_in_includes_every_file_that_git_knows() -> None:
             for ending in endings
         )
     ] == []
+
+
+@pytest.fixture
+def release_workflow() -> str:
+    """The text of the workflow that uploads a release. A source distribution has no workflows."""
+    if not RELEASE.exists():
+        pytest.skip("no clone, which has the workflows")
+    return RELEASE.read_text()
+
+
+def test_the_release_workflow_makes_wheels_for_every_version(
+    wheels: Any, release_workflow: str
+) -> None:
+    (build,) = re.findall(r'CIBW_BUILD: "(.*)"', release_workflow)
+    identifiers = {
+        f"cp{version.replace('.', '')}-*"
+        for version in set(wheels.targets.VERSIONS) - NOT_OF_CIBUILDWHEEL
+    }
+    assert set(build.split()) == identifiers
+
+
+def test_the_release_workflow_installs_the_interpreters_of_the_linux_wheels(
+    wheels: Any, release_workflow: str
+) -> None:
+    (versions,) = re.findall(r"python-version: \|\n((?: +3\.\d+t?\n)+)", release_workflow)
+    assert set(versions.split()) == set(wheels.targets.VERSIONS)
+
+
+def test_the_classifiers_name_every_version(wheels: Any) -> None:
+    classifiers = re.findall(
+        r'"Programming Language :: Python :: (3\.\d+)"', (HOME / "pyproject.toml").read_text()
+    )
+    assert set(classifiers) == {version.rstrip("t") for version in wheels.targets.VERSIONS}
