@@ -62,6 +62,15 @@ TWINS: dict[str, str] = {
 implementation: Literal["python", "c"]
 fallback_reason: str | None = None
 
+# Advice for an installation without compiled modules. If the index has no compiled wheel for the
+# platform, pip prefers the pure wheel to the source. --no-cache-dir keeps pip from installing a
+# pure wheel that it has built itself.
+HOW_TO_COMPILE = (
+    "install a C compiler (Debian: apt install build-essential python3-dev), and run "
+    "CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST=1 pip install --no-cache-dir --force-reinstall "
+    "--no-deps --no-binary turbocql turbocql"
+)
+
 
 def twin(name: str, impl: str) -> ModuleType:
     """Import and return one of two twin modules.

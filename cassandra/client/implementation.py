@@ -21,9 +21,8 @@ def warn_of_fallback() -> None:
         return
     _has_warned = True
     log.warning(
-        "turbocql runs in pure Python, at about a quarter of its speed (%s). Install a wheel for "
-        "this platform, or where there is a C compiler (Debian: apt install build-essential "
-        "python3-dev); CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST=1 makes pip say what is missing, and "
-        "CASS_DRIVER_IMPL=python silences this",
+        "turbocql runs in pure Python, at about a quarter of its speed (%s): install a wheel for "
+        "this platform; if there is none, %s. CASS_DRIVER_IMPL=python silences this",
         _impl.fallback_reason,
+        _impl.HOW_TO_COMPILE,
     )

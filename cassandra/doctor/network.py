@@ -63,7 +63,7 @@ def installation() -> Iterator[Finding]:
             WARNING,
             "driver",
             f"{text}, pure Python, at about a quarter of its speed: {_impl.fallback_reason}",
-            "install a wheel for this platform, or where there is a C compiler",
+            f"install a wheel for this platform; if there is none, {_impl.HOW_TO_COMPILE}",
         )
 
 

@@ -29,3 +29,6 @@ def test_a_fallback_to_python_is_logged_at_the_first_connect(
     (logged,) = [record for record in caplog.records if "pure Python" in record.getMessage()]
     assert (logged.name, logged.levelname) == ("cassandra.cluster", "WARNING")
     assert "(it lacks any)" in logged.getMessage()
+    assert " pip install " in logged.getMessage()
+    assert " --no-binary turbocql turbocql." in logged.getMessage()
+    assert "\n" not in logged.getMessage()
