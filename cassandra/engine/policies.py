@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
+from cassandra.engine.datacenters import warn_of_unknown_datacenters
 from cassandra.policies.balancing import attach_policy
 
 if TYPE_CHECKING:
@@ -60,7 +61,9 @@ class Policies:
 
     def populate(self, policy: LoadBalancingPolicy, cluster: PolicyCluster) -> None:
         """Pass the current hosts to a load balancing policy, and notify it of later changes."""
-        self._listeners.populate(policy, cluster, self._metadata.all_hosts())
+        hosts = self._metadata.all_hosts()
+        self._listeners.populate(policy, cluster, hosts)
+        warn_of_unknown_datacenters(policy, hosts)
         # Attach the policy last: it may expect that `populate` is called first.
         self.attach(policy)
 

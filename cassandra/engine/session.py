@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.connection import METADATA_IDS, Connection
+from cassandra.engine.datacenters import datacenters_of, local_datacenters, quoted
 from cassandra.engine.environment import InsertionOrdered
 from cassandra.engine.failures import failure_of, fault_among
 from cassandra.engine.keyspace_gate import HeldRequest, UseTurns, can_pass, hold, switch
@@ -163,24 +164,15 @@ class EngineSession(ObservedSession):
 
         Usually the reason is a wrong name of a data centre in a policy, so look for that first.
         """
-        # Collect the `local_dc` of all policies, including policies inside of others.
-        local_dcs = set()
-        for listener in self.core.listeners.policies:
-            policy: Any = listener
-            while policy is not None:
-                local_dcs.add(getattr(policy, "local_dc", None) or "")
-                policy = getattr(policy, "_child_policy", None)
-        datacenters = {
-            host.datacenter for host in self.core.metadata.all_hosts() if host.datacenter
-        }
-        unknown = sorted(local_dcs - datacenters - {""})
+        hosts = self.core.metadata.all_hosts()
+        datacenters = datacenters_of(hosts)
+        local_dcs = set[str]().union(*map(local_datacenters, self.core.listeners.policies))
+        unknown = local_dcs - datacenters
         if unknown and datacenters:
             return (
-                f"no node is in the data centre {', '.join(map(repr, unknown))}, the local_dc of "
-                "the load balancing policy: the nodes are in "
-                f"{', '.join(map(repr, sorted(datacenters)))}"
+                f"no node is in the data centre {quoted(unknown)}, the local_dc of the load "
+                f"balancing policy: the nodes are in {quoted(datacenters)}"
             )
-        hosts = self.core.metadata.all_hosts()
         ignored = sum(self.distance(host) == HostDistance.IGNORED for host in hosts)
         counts = f" (hosts: {len(hosts)}, ignored: {ignored})" if ignored else ""
         return f"no host is up and not ignored by the load balancing policy{counts}"

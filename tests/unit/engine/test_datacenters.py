@@ -1,0 +1,102 @@
+"""Data centres that load balancing policies name, but in which there is no node, are reported."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.engine.datacenters import local_datacenters, warn_of_unknown_datacenters
+from cassandra.policies import (
+    DCAwareRoundRobinPolicy,
+    LoadBalancingPolicy,
+    RackAwareRoundRobinPolicy,
+    RoundRobinPolicy,
+    TokenAwarePolicy,
+)
+from cassandra.testing.fake import FakeCluster
+from tests.unit.engine.partners import new_host
+
+
+def host_in(datacenter: str | None) -> Any:
+    host = new_host("10.0.0.1")
+    host.set_location_info(datacenter, "r1")
+    return host
+
+
+def warnings_of(policy: LoadBalancingPolicy, caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return the warnings about a policy of a cluster with nodes in west and east."""
+    warn_of_unknown_datacenters(policy, [host_in("west"), host_in("east"), host_in(None)])
+    return [record.getMessage() for record in caplog.records]
+
+
+def test_an_unknown_preferred_datacenter_is_logged_with_the_existing_ones(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("east", 1, ["west", "nosuchdc"]))
+    assert warnings_of(policy, caplog) == [
+        "no node is in the data centre 'nosuchdc', which preferred_remote_dcs of "
+        "DCAwareRoundRobinPolicy names: the nodes are in 'east', 'west'"
+    ]
+
+
+def test_an_unknown_local_datacenter_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    # Hosts of other data centres are used, so that no error shows the mistake.
+    policy = RackAwareRoundRobinPolicy("est", "r1", 1)
+    assert warnings_of(policy, caplog) == [
+        "no node is in the data centre 'est', which local_dc of RackAwareRoundRobinPolicy names: "
+        "the nodes are in 'east', 'west'"
+    ]
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        DCAwareRoundRobinPolicy("east", 1, ["west"]),
+        DCAwareRoundRobinPolicy(),
+        TokenAwarePolicy(RoundRobinPolicy()),
+    ],
+    ids=["names", "no names", "no data centres"],
+)
+def test_existing_datacenters_are_not_logged(
+    policy: LoadBalancingPolicy, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert warnings_of(policy, caplog) == []
+
+
+def test_nothing_is_logged_while_no_datacenter_is_known(caplog: pytest.LogCaptureFixture) -> None:
+    warn_of_unknown_datacenters(DCAwareRoundRobinPolicy("east"), [host_in(None)])
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [mock.Mock(), SimpleNamespace(local_dc=3, preferred_remote_dcs=7), object()],
+    ids=["mock", "numbers", "no attributes"],
+)
+def test_other_objects_in_place_of_policies_name_no_datacenter(
+    policy: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert warnings_of(policy, caplog) == []
+
+
+def test_local_datacenters_are_those_of_inner_policies_too() -> None:
+    assert local_datacenters(TokenAwarePolicy(DCAwareRoundRobinPolicy("east"))) == {"east"}
+    assert local_datacenters(DCAwareRoundRobinPolicy()) == set()
+
+
+def test_connect_logs_an_unknown_datacenter_once(caplog: pytest.LogCaptureFixture) -> None:
+    policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("east", 1, ["nosuchdc"]))
+    profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(policy)}
+    with (
+        FakeCluster({"east": 1, "west": 1}) as nodes,
+        Cluster(nodes.contact_points, port=nodes.port, execution_profiles=profiles) as cluster,
+    ):
+        cluster.connect()
+        cluster.connect()
+    (record,) = [record for record in caplog.records if "'nosuchdc'" in record.getMessage()]
+    assert (record.name, record.levelname) == ("cassandra.cluster", "WARNING")
+    assert record.getMessage().endswith("the nodes are in 'east', 'west'")
