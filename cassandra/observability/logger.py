@@ -29,7 +29,13 @@ from typing import Any, NamedTuple
 from cassandra._clocks import monotonic
 from cassandra._habits import stack_level
 from cassandra.consistency import consistency_value_to_name
-from cassandra.observability.texts import code_of, error_text, is_invalid, without_values
+from cassandra.observability.texts import (
+    code_of,
+    error_text,
+    is_invalid,
+    without_secrets,
+    without_values,
+)
 from cassandra.observers import ObservedRequest, RequestObserver
 from cassandra.policies.encryption import ColDesc
 from cassandra.query.bound import BoundStatement
@@ -338,7 +344,7 @@ class RequestLogger(RequestObserver):
     def _shown_cql(self, text: str, is_prepared: bool) -> str:
         """Return the CQL of one statement, shortened, and without literals if necessary."""
         if is_prepared or self.values:
-            summary = " ".join(text.split())
+            summary = " ".join(without_secrets(text).split())
         else:
             template = text.template if isinstance(text, InterpolatedText) else text
             summary = without_values(template)

@@ -46,15 +46,29 @@ from cassandra.protocol.messages.errors import (
     PreparedQueryNotFound,
 )
 
-__all__ = ["Shape", "code_of", "error_text", "is_invalid", "shape_of", "without_values"]
+__all__ = [
+    "Shape",
+    "code_of",
+    "error_text",
+    "is_about_roles",
+    "is_invalid",
+    "message_without_secrets",
+    "shape_of",
+    "without_secrets",
+    "without_values",
+]
 
-_TOKENS = r"""
+# White space or a comment. Each text has a single match, so that patterns which repeat it need no
+# exponential time.
+_SPACE = r"(?: \s | (?:--|//)[^\n]*(?:\n|\Z) | /\*(?:(?!\*/).)*(?:\*/|\Z) )"
+
+_TOKENS = rf"""
       (?P<misquoted> (?<==) \s*"(?:[^"]|"")*(?:"|\Z) )
-    | (?P<space> (?: \s | --[^\n]* | //[^\n]* | /\*.*?(?:\*/|\Z) )+ )
+    | (?P<space> {_SPACE}+ )
     | (?P<open> '(?:[^']|'')*\Z | \$\$(?:(?!\$\$).)*\Z )
     | (?P<value> '(?:[^']|'')*'\w* | \$\$.*?\$\$ )
     | (?P<name> "(?:[^"]|"")*(?:"|\Z) )
-    | (?P<uuid> \b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b )
+    | (?P<uuid> \b[0-9a-fA-F]{{8}}(?:-[0-9a-fA-F]{{4}}){{3}}-[0-9a-fA-F]{{12}}\b )
     | (?P<number> (?<![\w"])[-+]?\b\d[\w.]*(?:[eE][-+]?\d+)? )
     | (?P<duration> (?<![\w"])-?\bP(?=T?\d)(?:\d+[YMWD])*(?:T(?:\d+[HMS])*)?\b )
     """
@@ -75,12 +89,41 @@ _TABLE = rf"""
     (?P<keyspace>{_NAME}\s*\.\s*)?(?P<table>{_NAME})
     """
 
+# Statements about roles: any of their literals may be a secret.
+_ROLE = rf"""
+    (?: {_SPACE} | ; )* (?:CREATE|ALTER|ADD|DROP) {_SPACE}+
+    (?: (?:GENERATED|OR|REPLACE|IF|NOT|EXISTS) {_SPACE}+ )* (?:ROLE|USER|IDENTITY)\b
+    """
+_PASSWORD = rf"(?: (?:HASHED{_SPACE}+)?PASSWORD | SALTED{_SPACE}+HASH )"
+# Passwords in other statements, such as those with a misspelt first word.
+_ASSIGNMENT = rf"""
+    ( \b{_PASSWORD}{_SPACE}*={_SPACE}* | \b(?:WITH|AND){_SPACE}+{_PASSWORD}{_SPACE}* )
+    (?: '(?:[^']|'')*(?:'|\Z) | \$\$.*?(?:\$\$|\Z) )
+    """
+# The words that may follow WITH in statements about roles. Other words may be part of a secret.
+_ROLE_OPTIONS = frozenset(
+    {
+        *("password", "hashed", "salted", "hash", "generated", "login", "superuser", "nosuperuser"),
+        *("options", "access", "to", "from", "all", "datacenters", "cidrs"),
+        *("with", "and", "true", "false"),
+    }
+)
+
 # Only this many characters of a statement are analysed. The rest is left out of its description.
 _MAX_CQL_LENGTH = 1 << 14
 
 _tokens = pattern(_TOKENS, re.VERBOSE | re.DOTALL)
 _quote = pattern(r"'|\$\$", 0)
 _table = pattern(_TABLE, re.VERBOSE | re.DOTALL | re.IGNORECASE)
+_role = pattern(_ROLE, re.VERBOSE | re.DOTALL | re.IGNORECASE)
+_assignment = pattern(_ASSIGNMENT, re.VERBOSE | re.DOTALL | re.IGNORECASE)
+_with = pattern(r"\bWITH\b", re.IGNORECASE)
+_option = pattern(r"[^\s=:,{}?;]+")
+_words = pattern(r"\w+")
+
+_UNSAFE_MESSAGE = "the server's message is left out, because it may repeat a password"
+# A message with this many characters of a secret is left out.
+_SECRET_PART = 4
 
 
 class Shape(NamedTuple):
@@ -110,10 +153,28 @@ def without_values(text: str) -> str:
 
     Strings, numbers, blobs, UUIDs and durations are literals. Names stay, including names in double
     quotes. White space becomes a single space. If a quote is missing, everything after the first
-    quote is left out. A value in double quotes (``PASSWORD = "secret"``) is left out too.
+    quote is left out. A value in double quotes (``PASSWORD = "secret"``) is left out too. In
+    statements about roles and users, so are all words after WITH that are not keywords.
 
     :param text: the CQL. Only its first 16,384 characters are used.
     """
+    if not is_about_roles(text):
+        return _without_literals(text)
+    # A password may lack its quotes, or be in the wrong ones.
+    shown_text = _without_literals(text)
+    with_match = _with.search(shown_text)
+    start = len(shown_text) if with_match is None else with_match.start()
+    return shown_text[:start] + _option.sub(_option_or_marker, shown_text[start:])
+
+
+def _option_or_marker(match: re.Match[str]) -> str:
+    """Return a word of a statement about roles, or ? if the word is not a keyword."""
+    word = match.group()
+    return word if word.lower() in _ROLE_OPTIONS else "?"
+
+
+def _without_literals(text: str) -> str:
+    """Return CQL with ? in place of each literal, and without comments."""
     if len(text) > _MAX_CQL_LENGTH:
         return _tokens.sub(_replacement, text[:_MAX_CQL_LENGTH]).strip() + "..."
     if any(match.lastgroup == "open" for match in _tokens.finditer(text)):
@@ -121,6 +182,58 @@ def without_values(text: str) -> str:
         # word after the first quote may be part of a value: leave out the rest.
         text = text[: _quote.search(text).start()] + "'"  # type: ignore[union-attr]  # there is one
     return _tokens.sub(_replacement, text).strip()
+
+
+def is_about_roles(text: str) -> bool:
+    """Return True if CQL creates, changes or drops a role, a user or an identity."""
+    return _role.match(text) is not None
+
+
+def without_secrets(text: str) -> str:
+    """Return CQL without passwords and other secrets; other values stay.
+
+    Statements about roles and users lose all of their values, as by `without_values`. In all other
+    statements, ``'***'`` replaces a string after ``password =``. Leaving out the secrets of the
+    result again changes nothing.
+
+    :param text: the CQL. Only the first 16,384 characters of a statement about roles are used.
+    """
+    if is_about_roles(text):
+        return without_values(text)
+    return _assignment.sub(r"\1'***'", text)
+
+
+def message_without_secrets(message: str, text: str) -> str:
+    """Return a server's error or warning about a statement without the statement's secrets.
+
+    :param message: the server's message.
+    :param text: the CQL of the statement.
+    :returns: the message with ``***`` in place of secrets; or another message, if a part of the
+        statement may be left.
+    """
+    shown_text = without_secrets(text)
+    if shown_text == text:
+        return message
+    shown_words = set(_words.findall(shown_text))
+    literals = {
+        match.group().strip("'$\"")
+        for match in _tokens.finditer(text)
+        if match.lastgroup not in ("space", "name")
+    }
+    # Longer words first: they may contain others.
+    secrets = sorted(
+        ({*_words.findall(text)} - shown_words | literals) - {""}, key=len, reverse=True
+    )
+    for secret in secrets:
+        message = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", message)
+    # A message with a quote or an ellipsis may have a short piece of the statement.
+    has_part = any(
+        secret[start : start + _SECRET_PART] in message
+        for secret in secrets
+        for start in range(max(1, len(secret) - _SECRET_PART + 1))
+        if len(secret) >= _SECRET_PART
+    )
+    return _UNSAFE_MESSAGE if has_part or "'" in message or "..." in message else message
 
 
 def _replacement(match: re.Match[str]) -> str:
@@ -136,7 +249,8 @@ def shape_of(text: str, has_markers: bool = False) -> Shape:
     """Return the description of a statement; cached.
 
     :param text: the CQL.
-    :param has_markers: True for a prepared statement, whose CQL is shown unchanged.
+    :param has_markers: True for a prepared statement, whose CQL is shown with its values, but
+        without secrets.
     """
     shape = _shapes.get((text, has_markers))
     if shape is None:
@@ -165,7 +279,8 @@ def _make_shape(text: str, has_markers: bool) -> Shape:
         keyspace = (
             _stored_name(match["keyspace"].rstrip().rstrip(".")) if match["keyspace"] else None
         )
-    return Shape(operation, keyspace, table, text if has_markers else text_without_values)
+    shown_text = without_secrets(text) if has_markers else text_without_values
+    return Shape(operation, keyspace, table, shown_text)
 
 
 def _stored_name(name: str) -> str:

@@ -9,10 +9,10 @@ out, because they differ from run to run.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from typing import Any
 
+from cassandra.observability.texts import is_about_roles, without_secrets
 from cassandra.testing.fake.primitives import NOT_SET, Opcode
 from cassandra.testing.fake.requests import Request
 
@@ -23,13 +23,31 @@ ANSWERED = frozenset({Opcode.QUERY, Opcode.PREPARE, Opcode.EXECUTE, Opcode.BATCH
 like a `FakeNode`.
 """
 
-_PASSWORD = re.compile(r"(\b(?:hashed\s+)?password\s*=\s*)'(?:[^']|'')*'", re.IGNORECASE)
+_SECRET = "***"
 _LONGEST_SHOWN = 300
 
 
 def masked_text(text: str | None) -> str | None:
-    """Return a statement in which ``***`` replaces the passwords of roles."""
-    return None if text is None else _PASSWORD.sub(r"\1'***'", text)
+    """Return a statement without passwords and other secrets; see `without_secrets`."""
+    return None if text is None else without_secrets(text)
+
+
+def masked_meaning(meaning: Meaning) -> Meaning:
+    """Return a recorded meaning whose statements have no secrets.
+
+    Earlier recordings may have them, and are found all the same.
+    """
+    masked = dict(meaning)
+    if masked.get("text") is not None:
+        masked["text"] = masked_text(masked["text"])
+        if "values" in masked and is_about_roles(masked["text"]):
+            masked["values"] = [_SECRET] * len(masked["values"])
+    if "statements" in masked:
+        masked["statements"] = [
+            {**statement, "text": masked_text(statement["text"])}
+            for statement in masked["statements"]
+        ]
+    return masked
 
 
 def _value(value: Any, is_masked: bool) -> str | None:
@@ -44,7 +62,14 @@ def _value(value: Any, is_masked: bool) -> str | None:
     return f"0x{data}"
 
 
-def _values(values: Sequence[Any], is_masked: bool) -> list[str | None]:
+def _values(text: str | None, values: Sequence[Any], is_masked: bool) -> list[str | None]:
+    """Return bound values as strings.
+
+    :param text: the CQL of the statement. All values of statements about roles are masked.
+    """
+    if text is not None and is_about_roles(text):
+        # A digest of a short password would reveal it to anyone who tries all passwords.
+        return [_SECRET] * len(values)
     return [_value(value, is_masked) for value in values]
 
 
@@ -64,9 +89,12 @@ def meaning_of(request: Request, keyspace: str | None, is_masked: bool) -> Meani
         "kind": Opcode(request.opcode).name,
         "text": masked_text(request.query),
         "names": list(request.names),
-        "values": _values(request.values, is_masked),
+        "values": _values(request.query, request.values, is_masked),
         "statements": [
-            {"text": masked_text(statement.query), "values": _values(statement.values, is_masked)}
+            {
+                "text": masked_text(statement.query),
+                "values": _values(statement.query, statement.values, is_masked),
+            }
             for statement in request.statements
         ],
         "batch_type": request.batch_type,

@@ -12,7 +12,13 @@ from cassandra.testing.fake.node import FakeNode
 from cassandra.testing.fake.refusals import ErrorCode
 from cassandra.testing.fake.requests import Request
 from cassandra.testing.replay.addresses import with_own_address, without_other_ports
-from cassandra.testing.replay.meaning import ANSWERED, Meaning, meaning_of, shown
+from cassandra.testing.replay.meaning import (
+    ANSWERED,
+    Meaning,
+    masked_meaning,
+    meaning_of,
+    shown,
+)
 from cassandra.testing.replay.recording import Exchange, Recording
 from cassandra.testing.replay.sniffing import prepared_id, used_keyspace
 from cassandra.testing.wire import Reader
@@ -66,12 +72,13 @@ class ReplayNode(FakeNode):
                 self._events.setdefault(last_number, []).append(exchange)
                 continue
             last_number = number
-            self._answers.setdefault(_key(exchange.request), deque()).append((number, exchange))
-            if exchange.request["kind"] == "PREPARE":
+            meaning = masked_meaning(exchange.request)
+            self._answers.setdefault(_key(meaning), deque()).append((number, exchange))
+            if meaning["kind"] == "PREPARE":
                 # The items after the request are the opcode, the flags and the body.
                 query_id = prepared_id(*exchange[1:])
                 if query_id is not None:
-                    self._texts[query_id] = exchange.request["text"]
+                    self._texts[query_id] = meaning["text"]
 
     @property
     def contact_points(self) -> list[str]:
@@ -150,13 +157,15 @@ class ReplayNode(FakeNode):
     def _similar_requests(self, meaning: Meaning) -> list[str]:
         """Describe recorded requests with the same CQL, for an error message."""
         text: Any = meaning.get("text")
-        same = [
-            shown(exchange.request)
+        recorded = [
+            masked_meaning(exchange.request)
             for exchange in self.recording.exchanges
-            if exchange.request is not None
-            and text
-            and exchange.request.get("text") == text
-            and exchange.request["kind"] == meaning["kind"]
+            if exchange.request is not None and text
+        ]
+        same = [
+            shown(request)
+            for request in recorded
+            if request.get("text") == text and request["kind"] == meaning["kind"]
         ]
         return list(dict.fromkeys(same))[:_NEAREST]
 

@@ -31,6 +31,7 @@ from cassandra.testing.replay.recording import Exchange, Recording
 from cassandra.testing.replay.sniffing import (
     Envelope,
     Sniffer,
+    answer_without_secrets,
     bytes_of,
     prepared_id,
     read_supported,
@@ -404,6 +405,8 @@ class _ApplicationSide(asyncio.Protocol):
         if entry is None:
             return
         entry[1] = answer
+        for text in request.queries:
+            entry[1] = answer_without_secrets(entry[1], text)
         if request.opcode == Opcode.PREPARE:
             query_id = prepared_id(*answer)
             if query_id is not None and request.query is not None:

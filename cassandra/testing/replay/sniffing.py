@@ -6,14 +6,28 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from cassandra.testing.fake.primitives import BodyReader, Opcode, WireError, string, string_list
+from cassandra.observability.texts import (
+    is_about_roles,
+    message_without_secrets,
+    without_secrets,
+)
+from cassandra.testing.fake.primitives import (
+    BodyReader,
+    Opcode,
+    WireError,
+    long_bytes,
+    string,
+    string_list,
+)
 from cassandra.testing.fake.requests import CUSTOM_PAYLOAD, TRACING
 from cassandra.testing.fake.segments import SegmentReader
 
 _HEADER = struct.Struct(">BBhBi")
 _WARNING = 0x08  # a flag of an envelope
 # Kinds of a RESULT (native_protocol_v5.spec, section 4.2.5).
-_SET_KEYSPACE, _PREPARED = 3, 4
+_ROWS, _SET_KEYSPACE, _PREPARED = 2, 3, 4
+# Flags of the metadata of rows (section 4.2.5.2).
+_GLOBAL_TABLE, _MORE_PAGES, _NO_METADATA, _CHANGED = 0x0001, 0x0002, 0x0004, 0x0008
 
 # The opcode, the header flags, and the body of a response.
 Answer = tuple[int, int, bytes]
@@ -100,16 +114,117 @@ def supported_body(options: Mapping[str, Sequence[str]]) -> bytes:
     return b"".join(parts)
 
 
+def _skip_prefix(flags: int, reader: BodyReader) -> list[str]:
+    """Skip what precedes the content of a response, by its flags; return its warnings."""
+    if flags & TRACING:
+        reader.take(16)
+    warnings = reader.string_list() if flags & _WARNING else []
+    if flags & CUSTOM_PAYLOAD:
+        reader.bytes_map()
+    return warnings
+
+
 def result_start(flags: int, body: bytes) -> tuple[int, BodyReader]:
     """Return (kind, reader) for a RESULT. The reader is positioned after the kind."""
     reader = BodyReader(body)
-    if flags & TRACING:
-        reader.take(16)
-    if flags & _WARNING:
-        reader.string_list()
-    if flags & CUSTOM_PAYLOAD:
-        reader.bytes_map()
+    _skip_prefix(flags, reader)
     return reader.int32(), reader
+
+
+class RowsHead(NamedTuple):
+    """The description of rows in a RESULT.
+
+    :param keyspace: the keyspace of the first column.
+    :param table: its table.
+    :param columns: the names of the columns.
+    :param end: the offset of the number of rows.
+    """
+
+    keyspace: str
+    table: str
+    columns: list[str]
+    end: int
+
+
+def read_rows_head(flags: int, body: bytes, only_keyspace: str | None = None) -> RowsHead | None:
+    """Return the description of rows in a RESULT; None for other results, and for rows without
+    metadata. The driver always requests the metadata of system tables.
+
+    :param only_keyspace: return None for rows of other keyspaces, without reading their columns.
+    :raises WireError: if the body ends too early.
+    """
+    kind, reader = result_start(flags, body)
+    if kind != _ROWS:
+        return None
+    row_flags, count = reader.int32(), reader.int32()
+    if row_flags & _MORE_PAGES:
+        reader.blob()
+    if row_flags & _CHANGED:
+        reader.short_bytes()
+    if row_flags & _NO_METADATA or not count:
+        return None
+    keyspace, table = reader.string(), reader.string()
+    if only_keyspace not in (None, keyspace):
+        return None
+    columns = []
+    for index in range(count):
+        # Without a global table, each column is preceded by its table: we have read the first one.
+        if index and not row_flags & _GLOBAL_TABLE:
+            reader.string()
+            reader.string()
+        columns.append(reader.string())
+        reader.skip_type()
+    return RowsHead(keyspace, table, columns, len(body) - len(reader.rest()))
+
+
+def with_values(body: bytes, head: RowsHead, new_values: Mapping[str, bytes]) -> bytes:
+    """Return the body of a RESULT with other values in its rows.
+
+    :param head: the description of the rows.
+    :param new_values: the values to write, by column name.
+    """
+    reader = BodyReader(body[head.end :])
+    count = reader.int32()
+    parts = [body[: head.end], count.to_bytes(4, "big")]
+    for _ in range(count):
+        for column in head.columns:
+            value = reader.blob()
+            parts.append(long_bytes(new_values.get(column, value)))
+    return b"".join(parts)
+
+
+def answer_without_secrets(answer: Answer, text: str) -> Answer:
+    """Return the response to a statement without the statement's secrets.
+
+    A server's errors and warnings may repeat parts of the statement, and a result may have the
+    password that the server has generated.
+
+    :param text: the CQL of the statement.
+    """
+    opcode, flags, body = answer
+    if not is_about_roles(text) and without_secrets(text) == text:
+        return answer
+    reader = BodyReader(body)
+    if opcode == Opcode.RESULT:
+        head = read_rows_head(flags, body)
+        if head is not None:
+            passwords = [column for column in head.columns if "password" in column.lower()]
+            body = with_values(body, head, dict.fromkeys(passwords, b"***"))
+            reader = BodyReader(body)
+    warnings = _skip_prefix(flags, reader)
+    content = reader.rest()
+    prefix = body[: len(body) - len(content)]
+    if warnings:
+        old, new = (
+            string_list(items)
+            for items in (warnings, [message_without_secrets(item, text) for item in warnings])
+        )
+        prefix = prefix.replace(old, new, 1)
+    if opcode == Opcode.ERROR:
+        reader = BodyReader(content)
+        code = reader.take(4)
+        content = code + string(message_without_secrets(reader.string(), text)) + reader.rest()
+    return opcode, flags, prefix + content
 
 
 def prepared_id(opcode: int, flags: int, body: bytes) -> bytes | None:

@@ -255,6 +255,22 @@ def session_bound(node: FakeNode) -> Any:
         return cluster.connect().prepare(INSERT).bind((5, "a"))
 
 
+def test_passwords_of_roles_are_never_shown(
+    node: FakeNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    statement = "ALTER ROLE r WITH PASSWORD = 'hidden'"
+    node.prime_prepare(statement, [])
+    with connected(node, RequestLogger(slow=0.0, values=True)) as cluster:
+        session = cluster.connect()
+        session.execute(statement)
+        session.execute(session.prepare(statement))
+    messages = [record.getMessage() for record in records_of(caplog)]
+    assert len(messages) == 2
+    for message in messages:
+        assert "ALTER ROLE r WITH PASSWORD = ?" in message
+        assert "hidden" not in message
+
+
 def test_values_of_encrypted_columns_are_never_shown(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -43,8 +43,8 @@ from cassandra.protocol.messages.errors import (
         ("UPDATE t SET l = [1, 2] WHERE k = %s", "UPDATE t SET l = [?, ?] WHERE k = %s"),
         ("SELECT  *\n\tFROM t", "SELECT * FROM t"),
         (
-            'CREATE ROLE b WITH PASSWORD = "secret" AND LOGIN = x',
-            "CREATE ROLE b WITH PASSWORD = ? AND LOGIN = x",
+            'CREATE ROLE b WITH PASSWORD = "secret" AND LOGIN = true',
+            "CREATE ROLE b WITH PASSWORD = ? AND LOGIN = true",
         ),
         ('CREATE ROLE b WITH PASSWORD="secret', "CREATE ROLE b WITH PASSWORD= ?"),
         ("CREATE ROLE b WITH PASSWORD = 'it's secret'", "CREATE ROLE b WITH PASSWORD = ?"),
@@ -188,3 +188,74 @@ def test_the_cache_of_shapes_is_bounded() -> None:
         shape_of(f"INSERT INTO t (k) VALUES ('{n:0100000d}')")
     assert 0 < texts._shapes.held <= texts._shapes.most_bytes
     texts._shapes.clear()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE ROLE a WITH PASSWORD = 'hunter2'",
+        "CREATE ROLE IF NOT EXISTS a WITH PASSWORD='hunter2' AND LOGIN = true",
+        "create user a with password 'hunter2'",
+        "ALTER USER IF EXISTS a WITH HASHED PASSWORD 'hunter2' SUPERUSER",
+        "CREATE ROLE a WITH HASHED PASSWORD = 'hunter2'",
+        "CREATE ROLE a WITH PASSWORD = $$hunter2$$",
+        "CREATE ROLE a WITH PASSWORD=/*x*/'hunter2'",
+        "CREATE ROLE a WITH PASSWORD -- hunter2\n = 'hunter2'",
+        "/* hunter2 */ CREATE /**/ ROLE a WITH SALTED HASH = '$6$hunter2'",
+        "CREATE ROLE a WITH OPTIONS = {'token': 'hunter2', 'hunter2': 1}",
+        "ALTER ROLE a WITH LOGIN = true AND PASSWORD\n=\n'hunter2 ''hunter2'''",
+        'CREATE USER a WITH PASSWORD "hunter2"',
+        "CREATE USER a WITH PASSWORD hunter2",
+        "CREATE ROLE a WITH PASSWORD = hunter2",
+        "CREATE USER a WITH PASSWORD 'it's hunter2",
+        "ADD IDENTITY 'hunter2' TO ROLE 'a'",
+        "DROP IDENTITY IF EXISTS 'hunter2'",
+        "CREAT USER a WITH PASSWORD 'hunter2'",
+        "CREAT ROLE a WITH LOGIN = true AND SALTED HASH = $$hunter2$$",
+        "UPDATE ks.users SET password = 'hunter2' WHERE k = ?",
+    ],
+)
+def test_secrets_of_statements_are_left_out(text: str) -> None:
+    text_without_secrets = texts.without_secrets(text)
+    assert SECRET not in text_without_secrets
+    # Leaving out secrets again changes nothing.
+    assert texts.without_secrets(text_without_secrets) == text_without_secrets
+    assert SECRET not in shape_of(text, has_markers=True).text
+    assert SECRET not in shape_of(text).text
+    for message in (
+        f"line 1:3 no viable alternative at input 'x' (...= '{SECRET}' AND ...)",
+        f"Password {SECRET} is too short",
+        f"a token that starts with {SECRET[:4]}",
+    ):
+        message_without_secrets = texts.message_without_secrets(message, text)
+        assert SECRET[:4] not in message_without_secrets
+        assert message_without_secrets
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT password FROM t WHERE k = 'x'",
+        "INSERT INTO t (k, v) VALUES ('my password', 'x')",
+        "CREATE TABLE user (password text PRIMARY KEY)",
+        "UPDATE t SET role = 'x', hash = 'y' WHERE k = 1",
+    ],
+)
+def test_other_statements_have_no_secrets(text: str) -> None:
+    assert texts.without_secrets(text) == text
+    assert texts.message_without_secrets("it's x", text) == "it's x"
+
+
+def test_many_comments_take_no_exponential_time() -> None:
+    for gap in ("/**/" * 1000, "--" * 1000, "//--" * 1000):
+        for text in (f"CREATE {gap}x", f"x WITH PASSWORD {gap} x", f"password {gap}"):
+            assert texts.without_secrets(text) == text
+
+
+def test_messages_about_roles() -> None:
+    """A message without a secret is shown, without the quoted role."""
+    text = "CREATE USER 'bob' WITH PASSWORD 'hunter2'"
+    assert texts.message_without_secrets("a role exists already", text) == "a role exists already"
+    assert texts.message_without_secrets("bob exists already", text) == "*** exists already"
+    text = "CREATE USER bob WITH PASSWORD '!?!?'"
+    assert texts.message_without_secrets("!?!? is weak", text) == "*** is weak"
