@@ -1,4 +1,4 @@
-"""`tools/build_python` keeps a build of a release, and replaces a release candidate by newer ones."""
+"""`tools/build_python` keeps builds of releases, and replaces those of candidates by newer ones."""
 
 from __future__ import annotations
 
