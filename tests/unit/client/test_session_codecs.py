@@ -201,6 +201,28 @@ def test_class_converters_apply_to_bound_values(session: Session, table: Table) 
     assert table.values == [[b"blue", *SENT_VALUES[1:]]]
 
 
+def test_pydantic_models_are_sent_as_json_and_validated_when_they_are_read(
+    session: Session, node: FakeNode, table: Table
+) -> None:
+    pydantic = pytest.importorskip("pydantic")
+    model = pydantic.create_model("Address", street=(str, ...), city=(str, ...))
+    home = model(street="Storgata 1", city="Oslo")
+    session.codecs.register_class(model, model.model_dump_json)
+    session.codecs.register_column(
+        "ks.t.c", Converter(model.model_dump_json, model.model_validate_json)
+    )
+    session.execute(session.prepare(INSERT), ("a", home, Money(5, "EUR")))
+    session.execute("INSERT INTO ks.t (k, c) VALUES (%s, %s)", ("a", home))
+    text = '{"street":"Storgata 1","city":"Oslo"}'
+    assert table.values[0] == [b"a", text.encode(), SENT_VALUES[2]]
+    assert table.queries[-1] == f"INSERT INTO ks.t (k, c) VALUES ('a', '{text}')"
+    node.prime("SELECT c FROM ks.t", rows(COLUMNS[1:2], [(text,)]))
+    assert session.execute("SELECT c FROM ks.t").one() == (home,)
+    node.prime("SELECT c FROM ks.t", rows(COLUMNS[1:2], [('{"street":"Storgata 1"}',)]))
+    with pytest.raises(DecodeError, match=r'(?s)column "c".*ValidationError.*city\n +Field required'):
+        session.execute("SELECT c FROM ks.t").one()
+
+
 def test_a_prepared_statement_uses_converters_registered_later(
     cluster: Cluster, session: Session, table: Table
 ) -> None:
