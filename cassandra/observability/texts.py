@@ -185,7 +185,10 @@ def _without_literals(text: str) -> str:
 
 
 def is_about_roles(text: str) -> bool:
-    """Return True if CQL creates, changes or drops a role, a user or an identity."""
+    """Return True if a statement creates, changes or drops a role, a user or an identity.
+
+    :param text: the CQL.
+    """
     return _role.match(text) is not None
 
 
