@@ -219,7 +219,9 @@ def test_pydantic_models_are_sent_as_json_and_validated_when_they_are_read(
     node.prime("SELECT c FROM ks.t", rows(COLUMNS[1:2], [(text,)]))
     assert session.execute("SELECT c FROM ks.t").one() == (home,)
     node.prime("SELECT c FROM ks.t", rows(COLUMNS[1:2], [('{"street":"Storgata 1"}',)]))
-    with pytest.raises(DecodeError, match=r'(?s)column "c".*ValidationError.*city\n +Field required'):
+    with pytest.raises(
+        DecodeError, match=r'(?s)column "c".*ValidationError.*city\n +Field required'
+    ):
         session.execute("SELECT c FROM ks.t").one()
 
 
