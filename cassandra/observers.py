@@ -114,7 +114,8 @@ class RequestObserver(ObserverBase):
         """Called once when the cluster is shut down, after the last `on_end`.
 
         Log or send here what you have collected. The observers of sessions and profiles are called,
-        too, if they are still in use then.
+        too, if they are still in use then. If an observer is so slow that it is called in a thread
+        of its own, the shutdown waits at most 5 seconds until it has handled all events.
         """
 
     # The following methods are for events without a request, which cost little time. Only the

@@ -123,7 +123,7 @@ class Core(Observers):
             self,
             metadata,
             self.listeners,
-            self.hosts.bring_up,
+            self.hosts.bring_up_if_wanted,
             self.spawn,
             self.sessions.follow_distances_soon,
         )
@@ -242,14 +242,22 @@ class Core(Observers):
             return
         # Set this first: the steps below must not open connections or sessions again.
         self.closed = True
-        self.control.close()
-        self._status_events.close()
-        self.sessions.stop_following()
-        self.schema.close()
-        self.hosts.close()
         sessions = list(self.sessions)
         # Sessions refer to their own observers: keep these until the last requests have failed.
         observers = self.observers_in_use()
+        for close in (
+            self.control.close,
+            self._status_events.close,
+            self.sessions.stop_following,
+            self.schema.close,
+            self.hosts.close,
+        ):
+            # If one part cannot be closed, close the others all the same: requests in flight would
+            # wait for ever for an engine that is closed by half.
+            try:
+                close()
+            except Exception:
+                log.exception("a part of the cluster cannot be closed")
         self.sessions.close()
         self._detach_throttler(sessions)
         self.timers.close()
@@ -257,7 +265,7 @@ class Core(Observers):
         # Close this after the other parts: they may start tasks while they are closed, and these
         # must be cancelled, too.
         await self._background.close()
-        self.notify_shutdown(observers)
+        await self.notify_shutdown(observers)
         await self.connector.settle()
         # asyncio closes transports in the next two turns of the loop.
         await asyncio.sleep(0)

@@ -10,14 +10,16 @@ passed to the observers.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from contextvars import Context, copy_context
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
 
 from cassandra._forks import renewed
@@ -55,6 +57,8 @@ SLOW = 0.1  # seconds
 MOST_SLOW_CALLS = 3
 MOST_SLOW_TIME = 1.0  # seconds
 SUSPECTED_CALLS = 1000
+# `Cluster.shutdown` waits at most this long for the observers that have threads of their own.
+LAST_WAIT = 5.0  # seconds
 _IDLE = 5.0  # seconds without events after which a slow observer's thread ends
 _LOG_INTERVAL = 10.0  # seconds between log lines about the same observer
 
@@ -62,6 +66,11 @@ _EVENTS = (
     *("on_start", "on_page", "on_attempt", "on_retry", "on_speculation", "on_end"),
     "on_shutdown",
 )
+
+
+# (context, hook, function to call, arguments) of an event. The hook is None if the function is the
+# driver's own.
+_QueuedCall: TypeAlias = "tuple[Context, Hook | None, Callable[..., object], tuple[Any, ...]]"
 
 
 class _SlowObserver:
@@ -83,7 +92,7 @@ class _SlowObserver:
 
     def __init__(self, watched: _Watched) -> None:
         self._watched = watched
-        self._events: deque[tuple[Context, Hook, Callable[..., object], tuple[Any, ...]]] = deque()
+        self._events: deque[_QueuedCall] = deque()
         self._renew_locks()
         renewed(self)
         self._dropped = OncePerInterval(_LOG_INTERVAL, watched.clock)
@@ -106,12 +115,7 @@ class _SlowObserver:
             is_full = len(self._events) >= MOST_WAITING
             if not is_full:
                 self._events.append((copy_context(), hook, call, arguments))
-            if not self._is_running:
-                self._is_running = True
-                new_thread(self._run, "cassandra-observer").start()
-            elif self._is_waiting:
-                self._is_waiting = False
-                self._wake.release()
+            self._wake_thread()
         if is_full:
             missed = self._dropped.missed
             if self._dropped.is_due():
@@ -122,13 +126,35 @@ class _SlowObserver:
                     missed + 1,
                 )
 
+    def put_last(self, call: Callable[[], None]) -> None:
+        """Queue a function that must not raise, even if the queue is full."""
+        with self._guard:
+            self._events.append((copy_context(), None, call, ()))
+            self._wake_thread()
+
+    @property
+    def is_busy(self) -> bool:
+        """True if there are events that the observer has not handled yet."""
+        with self._guard:
+            return self._is_running and not self._is_waiting
+
+    def _wake_thread(self) -> None:
+        """Start the thread, or wake it if it waits for events. The caller holds `_guard`."""
+        if not self._is_running:
+            self._is_running = True
+            new_thread(self._run, "cassandra-observer").start()
+        elif self._is_waiting:
+            self._is_waiting = False
+            self._wake.release()
+
     def _run(self) -> None:
         while self._wait_for_event():
             context, hook, call, arguments = self._events.popleft()
             try:
                 context.run(call, *arguments)
             except BaseException as error:
-                hook.log_error(error)
+                if hook is not None:
+                    hook.log_error(error)
 
     def _wait_for_event(self) -> bool:
         """Wait until there is an event in the queue. Return False if none came for _IDLE seconds:
@@ -249,6 +275,31 @@ class _Watched:
                 f" (and {missed} more since the last such line)" if missed else "",
                 exc_info=error,
             )
+
+    @property
+    def is_late(self) -> bool:
+        """True if the observer is called in a thread of its own, in which events wait."""
+        return self._slow is not None and self._slow.is_busy
+
+    def events_handled(self) -> asyncio.Future[None]:
+        """Return a future that is done when the observer's thread has handled all events so far.
+
+        Must be called on the loop, and only if `is_late` is true.
+        """
+        assert self._slow is not None
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+
+        def set_done() -> None:
+            if not done.done():
+                done.set_result(None)
+
+        def tell_loop() -> None:
+            with suppress(RuntimeError):  # the loop is closed: it has stopped waiting
+                loop.call_soon_threadsafe(set_done)
+
+        self._slow.put_last(tell_loop)
+        return done
 
     def _call_of(self, hook: Hook) -> Callable[..., object]:
         """Return the function to call for an event."""
@@ -492,19 +543,26 @@ class Observers(bases.CoreBase):
     def observers_in_use(self) -> list[_Watched]:
         """Return the wrappers of the observers of the cluster, its sessions and their profiles."""
         own = [self.watched(observer) for observer in self._own]
+        # `valuerefs` makes the list in one step, so other threads may add observers meanwhile.
+        others = [reference() for reference in self._by_id.valuerefs()]
         # Compare by identity: an observer may define an equality of its own.
-        by_id = {id(wrapper): wrapper for wrapper in (*own, *self._by_id.values())}
+        by_id = {id(wrapper): wrapper for wrapper in (*own, *others) if wrapper is not None}
         return list(by_id.values())
 
-    def notify_shutdown(self, watched: Iterable[_Watched]) -> None:
-        """Call the method `on_shutdown` of observers.
+    async def notify_shutdown(self, watched: Iterable[_Watched]) -> None:
+        """Call the method `on_shutdown` of observers. For those that are called in a thread of
+        their own, wait until they have handled all events, at most LAST_WAIT seconds.
 
         :param watched: the wrappers of the observers.
         """
+        watched = list(watched)
         for wrapper in watched:
             hook = wrapper.hook("on_shutdown")
             if hook is not None:
                 hook.notify()
+        late = [wrapper.events_handled() for wrapper in watched if wrapper.is_late]
+        if late:
+            await asyncio.wait(late, timeout=LAST_WAIT)
 
     def _on_observers_changed(self) -> None:
         """Called when observers were added or removed; sessions then update their hooks."""

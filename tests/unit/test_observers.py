@@ -82,6 +82,31 @@ def test_observers_of_session_profile_and_cluster(connect: Face, node: FakeNode)
         session.session.remove_request_observer(session_observer)
 
 
+def test_all_observers_are_told_of_the_shutdown(connect: Face, node: FakeNode) -> None:
+    shut_down: list[str] = []
+
+    class NamedObserver(RequestObserver):
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def on_end(self, request: ObservedRequest) -> None:
+            pass
+
+        def on_shutdown(self) -> None:
+            shut_down.append(self.name)
+
+    shared = NamedObserver("cluster and session")
+    profile = ExecutionProfile(request_observers=[NamedObserver("profile")])
+    session = connect(node, shared, execution_profiles={"own": profile})
+    session.session.add_request_observer(shared)
+    session.session.add_request_observer(NamedObserver("session"))
+    session.execute(QUERY, execution_profile="own")
+    ending = session.cluster.shutdown()
+    if ending is not None:  # the asyncio API
+        session.run(ending)
+    assert sorted(shut_down) == ["cluster and session", "profile", "session"]
+
+
 @pytest.mark.parametrize("owner_name", ["cluster", "session", "profile"])
 def test_removed_observers_are_freed(connect: Face, node: FakeNode, owner_name: str) -> None:
     class EndRecorder(RequestObserver):

@@ -4,6 +4,7 @@ harm.
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterable
 from typing import Any
@@ -18,6 +19,12 @@ from tests.unit.engine.partners import new_host
 from tests.waiting import until
 
 HOST = new_host("10.0.0.1")
+
+
+@pytest.fixture
+def short_idle_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the threads of slow observers end at once when they have no events."""
+    monkeypatch.setattr(observers_module, "_IDLE", 0.01)
 
 
 def test_without_observers_all_hooks_are_none() -> None:
@@ -233,6 +240,7 @@ def test_slow_calls_that_are_rare_are_not_the_observers_fault(
     assert caplog.records == []
 
 
+@pytest.mark.usefixtures("short_idle_time")
 @pytest.mark.parametrize(
     "durations",
     [[0.2] * 3, [0.9, 0.2], [0.2, *[0.001] * 400, 0.2, *[0.001] * 400, 0.2]],
@@ -266,3 +274,50 @@ def test_repeated_errors_of_an_observer_are_logged_once(
         observers.on_failure(None, OSError(), None)
     assert caplog.text.count("on_failure of the request observer") == 1
     assert "ValueError('broken')" in caplog.text
+
+
+class BlockingObserver(RequestObserver):
+    """An observer whose `on_start` blocks until `gate` is set."""
+
+    def __init__(self) -> None:
+        self.gate = threading.Event()
+        self.seen: list[str] = []
+
+    def on_start(self, request: Any) -> None:
+        assert self.gate.wait(WAIT)
+        self.seen.append("start")
+
+    def on_shutdown(self) -> None:
+        self.seen.append("shutdown")
+
+
+def blocked(observer: RequestObserver) -> Any:
+    """Return the wrapper of an observer that was slow, and is in a call of `on_start` now."""
+    wrapper: Any = Observers().watched(observer)
+    hook = wrapper.hook("on_start")
+    for _ in range(observers_module.MOST_SLOW_CALLS):
+        wrapper.on_slow("on_start", 2 * observers_module.SLOW)
+    hook.call(None)
+    return wrapper
+
+
+@pytest.mark.usefixtures("short_idle_time")
+async def test_the_shutdown_waits_for_observers_in_their_threads() -> None:
+    observer = BlockingObserver()
+    task = asyncio.ensure_future(Observers().notify_shutdown([blocked(observer)]))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not task.done()
+    observer.gate.set()
+    await asyncio.wait_for(task, WAIT)
+    assert observer.seen == ["start", "shutdown"]
+
+
+@pytest.mark.usefixtures("short_idle_time")
+async def test_the_shutdown_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observers_module, "LAST_WAIT", 0.0)
+    observer = BlockingObserver()
+    await Observers().notify_shutdown([blocked(observer)])
+    assert observer.seen == []
+    observer.gate.set()
+    until(lambda: observer.seen == ["start", "shutdown"])
