@@ -78,12 +78,9 @@ class Policies:
         if any(policy is other for other in self._listeners.policies):
             return []
         self.populate(policy, cluster)
-        # Include hosts whose `is_up` is None: opening their pools shows whether they are up.
-        return [
-            self._spawn(self._bring_up(host))
-            for host in self._metadata.all_hosts()
-            if host.is_up is not False
-        ]
+        # Opening the pools shows whether hosts are up. Include those that are down: if all policies
+        # ignored such a host until now, nobody has tried to reach it.
+        return [self._spawn(self._bring_up(host)) for host in self._metadata.all_hosts()]
 
     def attach_once(self, policy: object) -> None:
         """Attach a speculative execution policy or a retry policy, unless it is attached

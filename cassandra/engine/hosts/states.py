@@ -58,6 +58,7 @@ class Event(enum.Enum):
     LOOK_AGAIN = "the cluster may have said, unheard, that it is up"
     DRAINS = "it will stop soon, and ends what is in flight"
     RELOCATED = "it is in another data centre or rack"
+    WANTED = "a policy that ignored it wants connections to it now"
     LEFT = "it has left the cluster"
 
 
@@ -233,6 +234,10 @@ TABLE: dict[Event, Sequence[Rule]] = {
             Action.BRING_UP,
         ),
         Rule(lambda state, facts: not state.up.is_down, Action.RELOCATE),
+    ),
+    # While all policies ignored the host, nobody tried to reach it.
+    Event.WANTED: (
+        Rule(lambda state, facts: state.up is Up.DOWN and not state.tried, Action.BRING_UP),
     ),
     Event.LEFT: (
         Rule(lambda state, facts: state.tried, Action.STOP_TRIES, tried=False),

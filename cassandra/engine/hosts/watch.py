@@ -206,6 +206,12 @@ class HostWatch:
         for host in self._metadata.all_hosts():
             self._handle(Event.LOOK_AGAIN, host)
 
+    def on_wanted(self, host: Host) -> None:
+        """Called when a session wants a pool to a host that is down. If the policies ignored the
+        host until now, nobody has tried to reach it.
+        """
+        self._handle(Event.WANTED, host)
+
     def take_node_list(self, node_list: NodeList, rebuild: bool = False) -> None:
         """Replace the snapshot of the hosts, and handle hosts that were added, removed or moved.
 
@@ -357,6 +363,16 @@ class HostWatch:
         if host.is_up and self._settings.reprepare_on_up:
             await self.prepare_on(host)
         return self._sessions.are_served(host) or not self.knows(host)
+
+    async def bring_up_if_wanted(self, host: Host) -> bool:
+        """Let all sessions open their pools to a host, as `bring_up` does; but if the host is down
+        and no session wants connections to it, leave it down.
+
+        :returns: see `bring_up`.
+        """
+        if host.is_up is False and (not self._sessions or self._sessions.ignore(host)):
+            return True
+        return await self.bring_up(host)
 
     async def _add_pools(self, host: Host) -> None:
         await asyncio.gather(*(session.add_pool(host) for session in list(self._sessions)))

@@ -69,9 +69,9 @@ async def test_a_policy_gets_the_hosts_before_the_engine() -> None:
 async def test_for_a_policy_that_is_added_later_pools_are_opened() -> None:
     parts, policy = PolicyParts(), RecordingPolicy()
     tasks = parts.policies.adopt(policy, object())  # type: ignore[arg-type]
-    assert await asyncio.gather(*tasks) == [True, True]
-    # A host that is down gets no pool here, since its reconnector tries it.
-    assert parts.brought_up == [UP, UNKNOWN]
+    assert await asyncio.gather(*tasks) == [True, True, True]
+    # If the other policies ignore the host that is down, nobody has tried to reach it so far.
+    assert parts.brought_up == [UP, DOWN, UNKNOWN]
     assert policy.seen[0][0] == "populate"
 
 

@@ -58,6 +58,9 @@ IGNORED = Facts(is_ignored=True)
         (State(Up.DOWN), Event.RELOCATED, IGNORED, State(Up.DOWN), []),
         (State(Up.DOWN), Event.RELOCATED, Facts(), State(Up.DOWN), [Action.BRING_UP]),
         (State(Up.DOWN, True), Event.RELOCATED, Facts(), State(Up.DOWN, True), [Action.HURRY]),
+        (State(Up.DOWN), Event.WANTED, Facts(), State(Up.DOWN), [Action.BRING_UP]),
+        (State(Up.DOWN, True), Event.WANTED, Facts(), State(Up.DOWN, True), []),
+        (State(Up.GIVEN_UP), Event.WANTED, Facts(), State(Up.GIVEN_UP), []),
         (State(Up.UP), Event.LEFT, CONNECTED, State(Up.DOWN), [Action.FORGET]),
         (State(Up.DOWN, True), Event.LEFT, Facts(), State(Up.DOWN), [Action.STOP_TRIES, Action.FORGET]),  # noqa: E501
     ],

@@ -189,6 +189,20 @@ async def test_a_recheck_does_not_bring_up_an_ignored_host_that_does_not_answer(
     assert watched.first not in watched.pools
 
 
+async def test_a_host_that_was_ignored_is_tried_when_a_policy_wants_it() -> None:
+    watched = WatchedHosts(reconnection_policy=ConstantReconnectionPolicy(0.0, 5))
+    watched.distances[watched.first] = HostDistance.IGNORED
+    watched.watch.on_reported_down(watched.first)
+    await watched.watch.bring_up_if_wanted(watched.first)
+    assert watched.events == [("down", "10.0.0.1")]
+    assert watched.first not in watched.pools
+    del watched.distances[watched.first]
+    watched.watch.on_wanted(watched.first)
+    await watched.settle()
+    assert watched.events == [("down", "10.0.0.1"), ("up", "10.0.0.1")]
+    assert watched.first in watched.pools
+
+
 async def test_the_newest_reason_of_a_host_wins(caplog: pytest.LogCaptureFixture) -> None:
     watched = WatchedHosts(reconnection_policy=ConstantReconnectionPolicy(0.0, 5))
     refused, denied = ConnectionException("refused"), AuthenticationFailed("no")

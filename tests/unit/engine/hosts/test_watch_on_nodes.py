@@ -49,6 +49,21 @@ async def test_a_policy_that_is_added_later_knows_which_hosts_are_down(
         assert policy.distance(live) == HostDistance.REMOTE
 
 
+async def test_a_policy_that_is_added_later_reaches_hosts_that_were_ignored(
+    two_datacenters: FakeCluster,
+) -> None:
+    """The cluster has reported the host down, and its report that it is up again was lost."""
+    local = {"load_balancing_policy": DCAwareRoundRobinPolicy("east")}
+    async with connected(two_datacenters, local) as (cluster, session):
+        remote = next(host for host in cluster.metadata.all_hosts() if host.datacenter == "west")
+        two_datacenters.tell("STATUS_CHANGE", "DOWN", two_datacenters.node_at(remote.address))
+        await until_on_loop(lambda: remote.is_up is False)
+        policy = DCAwareRoundRobinPolicy("west")
+        cluster.add_execution_profile("west", ExecutionProfile(load_balancing_policy=policy))
+        await until_on_loop(lambda: remote.is_up)
+        await session.execute(READ, execution_profile="west", host=remote)
+
+
 # -- hosts that leave during a connect -------------------------------------------------------------
 
 
