@@ -302,8 +302,11 @@ class EngineSession(ObservedSession):
             elif pool is not None:
                 pool.distance = self.distance(host)
                 self._resize(pool)
-            elif is_wanted and host.is_up is not False and host not in self._opening:
-                self._spawn(self.add_pool(host))
+            elif is_wanted and host not in self._opening:
+                if host.is_up is False:
+                    self.core.hosts.on_wanted(host)
+                else:
+                    self._spawn(self.add_pool(host))
 
     async def _open_connection(self, host: Host, target: ShardTarget | None = None) -> Connection:
         """Open a connection to `host` that uses the session's keyspace; pools call this.
@@ -703,13 +706,13 @@ class EngineSession(ObservedSession):
         if self.closed or self.core.closed:
             return
         # A request keeps its session alive until it is over. This is for work of the driver itself.
-        if any(pool.in_flight or pool.waiting for pool in (*self.pools.values(), *self.draining)):
+        if any(pool.is_busy for pool in (*self.pools.values(), *self.draining)):
             self.on_dropped()
             return
         count = sum(len(pool.open_connections()) for pool in self.pools.values())
         self.close()
         warnings.warn(
-            f"a Session was dropped without shutdown(): its {count} connections are closed now. "
+            f"a Session was dropped without shutdown(): its connections ({count}) are closed now. "
             "One session serves all threads, tasks and requests",
             ResourceWarning,
             stacklevel=1,

@@ -199,7 +199,7 @@ def test_observability_prints_spans_log_lines_and_metrics(
     )
     assert "[local_one, attempt] cassandra.InvalidRequest" in output
     assert output.count("log sampled request, ") >= 6
-    assert "log failed request, " in output
+    assert "log invalid request, " in output
     assert 'cassandra_driver_requests_total{cluster="' in output
     assert 'outcome="InvalidRequest"} 1.0' in output
 

@@ -502,6 +502,14 @@ class HostPool(CompatPool, bases.PoolBase):
         """Requests that wait for a free stream."""
         return len(self._waiters)
 
+    @property
+    def is_busy(self) -> bool:
+        """True if requests wait for a free stream or for their answers. Requests that their callers
+        have abandoned do not count: their answers may never come.
+        """
+        orphans = sum(connection.orphans for connection in self.connections)
+        return bool(self._waiters) or self.in_flight > orphans
+
     def load(self) -> str:
         """Return a description of how busy the connections are, for errors."""
         connections = self.connections

@@ -25,6 +25,8 @@ from cassandra.errors import (
     ConnectionShutdown,
     DriverException,
     NoHostAvailable,
+    OperationTimedOut,
+    SessionShutdown,
 )
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import FakeNode, Opcode, hold, paged, silence, void
@@ -243,7 +245,7 @@ def test_a_session_that_is_dropped_is_closed_with_a_warning(node: FakeNode) -> N
             gc.collect()
             node.wait_for(lambda node: len(node.connections) == 2)
         (message,) = messages
-        assert message.startswith("a Session was dropped without shutdown(): its 1 connections")
+        assert message.startswith("a Session was dropped without shutdown(): its connections (1) ")
         kept.execute("SELECT 1")
 
 
@@ -266,6 +268,58 @@ def test_a_dropped_session_ends_its_requests_first(node: FakeNode) -> None:
             until(lambda: gc.collect() >= 0 and len(node.connections) == 1)
         assert len(messages) == 1
     assert outcomes == [None]
+
+
+def test_a_part_that_cannot_be_closed_leaves_no_request_behind(
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Requests in flight fail, and connections are closed, whatever else goes wrong."""
+    node.prime("SELECT never", silence())
+    cluster, session = connect(node)
+    future = session.execute_async("SELECT never", timeout=None)
+
+    def fail(sessions: object) -> None:
+        raise ValueError("not today")
+
+    monkeypatch.setattr("cassandra.engine.sessions.Sessions.stop_following", fail)
+    cluster.shutdown()
+    with pytest.raises(SessionShutdown):
+        future.result()
+    node.wait_for(lambda node: not node.connections)
+    assert "a part of the cluster cannot be closed" in caplog.messages
+
+
+@pytest.mark.usefixtures("no_delay")
+def test_an_engine_that_is_dropped_waits_for_the_work_of_the_driver(node: FakeNode) -> None:
+    """A request of the application keeps its session alive, so ask the engine directly."""
+    held = hold(void())
+    node.prime("SELECT held", held)
+    with Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        future = session.execute_async("SELECT held", timeout=None)
+        held.wait()
+        engine = session._engine
+        engine.loop.call_soon_threadsafe(engine.on_dropped)
+        # Each of these requests gives the loop further turns.
+        for _ in range(20):
+            session.execute("SELECT 1")
+        assert not engine.closed
+        held.release()
+        future.result()
+        with warnings_of_dropped():
+            until(lambda: engine.closed)
+
+
+@pytest.mark.usefixtures("no_delay")
+def test_a_dropped_session_does_not_wait_for_abandoned_requests(node: FakeNode) -> None:
+    node.prime("SELECT never", silence())
+    with Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        with pytest.raises(OperationTimedOut):
+            session.execute("SELECT never", timeout=0.01)
+        with warnings_of_dropped():
+            del session
+            until(lambda: gc.collect() >= 0 and len(node.connections) == 1)
 
 
 @pytest.mark.usefixtures("no_delay")
