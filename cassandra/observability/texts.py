@@ -14,15 +14,16 @@ from typing import Any, NamedTuple
 from cassandra._bounded import Bounded
 from cassandra._patterns import pattern
 from cassandra.consistency import consistency_value_to_name
+from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError
 from cassandra.errors import (
     AlreadyExists,
     AuthenticationFailed,
     ConfigurationException,
     ConnectionBusy,
     ConnectionException,
-    DecodeError,
     FunctionFailure,
     InvalidRequest,
+    MissingParameter,
     NoConnectionsAvailable,
     NoHostAvailable,
     OperationTimedOut,
@@ -350,18 +351,27 @@ def code_of(error: BaseException) -> str | None:
     return next((code for cls, code in _CODES if isinstance(error, cls)), None)
 
 
-# Errors that show a mistake in the request: in its CQL, its values or its page token.
-_MISTAKES = (RequestValidationException, InvalidPagingState, ValueError, TypeError)
+# Errors that show a mistake in the request: in its CQL, its values or its page token. A ValueError
+# or TypeError of another class is not such an error: the driver checks arguments before a request
+# starts, so it comes from a bug in a policy, protocol handler or codec.
+_MISTAKES = (
+    RequestValidationException,
+    InvalidPagingState,
+    MissingParameter,
+    EncodeTypeError,
+    EncodeValueError,
+)
 # Errors of these classes are instances of a class in `_MISTAKES`, but have other causes.
-_NO_MISTAKES = (DecodeError, PreparedQueryNotFound, RateLimitReached)
+_NO_MISTAKES = (PreparedQueryNotFound, RateLimitReached)
 
 
 def is_invalid(error: BaseException) -> bool:
     """Return True if an error shows that the request was invalid, and False if the server, the
-    network or a limit of the client failed it.
+    network, a limit of the client, or a bug in a policy or protocol handler failed it.
 
     Invalid are requests with wrong CQL, values or page tokens, requests for tables that do not
-    exist, and requests without the permission. Repeating such a request fails again.
+    exist, and requests without the permission. Repeating such a request fails again. A plain
+    ValueError or TypeError does not show that a request was invalid.
 
     :param error: the error of a request.
     """

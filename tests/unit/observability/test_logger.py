@@ -20,7 +20,8 @@ from cassandra.errors import DriverException, InvalidRequest, OperationTimedOut,
 from cassandra.observability import logger as logger_module
 from cassandra.observability.logger import RequestLogger
 from cassandra.observers import RequestObserver
-from cassandra.policies import ColDesc, RetryPolicy
+from cassandra.policies import ColDesc, RetryPolicy, RoundRobinPolicy
+from cassandra.protocol import ProtocolHandler
 from cassandra.query import BatchStatement, SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, error, hold, paged, rows
 from tests.unit.engine.faults import AddressOrderPolicy
@@ -360,6 +361,49 @@ def test_invalid_requests_are_warnings(node: FakeNode, caplog: pytest.LogCapture
         "invalid",
         "failed",
     ]
+
+
+class _BrokenPlan(RoundRobinPolicy):
+    """A policy whose bug appears after the session is connected."""
+
+    is_broken = False
+
+    def make_query_plan(self, working_keyspace: Any = None, query: Any = None) -> Any:
+        if self.is_broken:
+            raise TypeError("a bug")
+        return super().make_query_plan(working_keyspace, query)
+
+
+class _BrokenRetries(RetryPolicy):
+    def on_request_error(self, *arguments: Any, **details: Any) -> Any:
+        raise ValueError("a bug")
+
+
+class _BrokenHandler(ProtocolHandler):
+    @classmethod
+    def decode_message(cls, *arguments: Any) -> Any:
+        raise TypeError("a bug")
+
+
+@pytest.mark.parametrize("place", ["load balancing policy", "retry policy", "protocol handler"])
+def test_errors_of_policies_and_handlers_are_failures(
+    node: FakeNode, caplog: pytest.LogCaptureFixture, place: str
+) -> None:
+    node.prime(QUERY, error(ErrorCode.OVERLOADED))
+    plan = _BrokenPlan()
+    profile = ExecutionProfile(
+        plan, retry_policy=_BrokenRetries() if place == "retry policy" else RetryPolicy()
+    )
+    profiles = {EXEC_PROFILE_DEFAULT: profile}
+    with connected(node, RequestLogger(slow=None), execution_profiles=profiles) as cluster:
+        session = cluster.connect()
+        plan.is_broken = place == "load balancing policy"
+        if place == "protocol handler":
+            session.client_protocol_handler = _BrokenHandler
+        with pytest.raises((TypeError, ValueError), match="a bug"):
+            session.execute(QUERY)
+    (record,) = records_of(caplog)
+    assert (record.levelname, vars(record)["request"]["reason"]) == ("ERROR", "failed")
 
 
 # -- requests that repeat --------------------------------------------------------------------------
