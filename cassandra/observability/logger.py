@@ -13,7 +13,8 @@ same data as a dict in ``record.request``.
 
 In an outage, thousands of requests may fail, or be slow, in the same way each second. The first one
 is logged at once. The following ones are only counted, and one line per `repeat_interval` reports
-their number. `Cluster.shutdown` logs what was counted until then.
+their number, and shows the slowest of them, or the first that failed. `Cluster.shutdown` logs what
+was counted until then.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ import warnings
 from typing import Any, NamedTuple
 
 from cassandra._clocks import monotonic
+from cassandra._forks import renewed
 from cassandra._habits import stack_level
+from cassandra._threads import RLock
 from cassandra.consistency import consistency_value_to_name
 from cassandra.observability.texts import (
     code_of,
@@ -68,8 +71,8 @@ class _Reason(NamedTuple):
     like: str = ""
 
 
-_FAILED = _Reason("failed", logging.ERROR, "last", "failed like this")
-_INVALID = _Reason("invalid", logging.WARNING, "last", "were invalid like this")
+_FAILED = _Reason("failed", logging.ERROR, "first", "failed like this")
+_INVALID = _Reason("invalid", logging.WARNING, "first", "were invalid like this")
 _SLOW = _Reason("slow", logging.WARNING, "slowest", "were slow")
 _SAMPLED = _Reason("sampled", logging.INFO)
 
@@ -77,33 +80,40 @@ _SAMPLED = _Reason("sampled", logging.INFO)
 class _Repeated:
     """Counts the requests that are like one that was logged, until the interval ends.
 
-    `shown` is the request that the next line shows. `hosts` has the number of requests by the host
-    of their last attempt.
+    `fields` is the content of the next line, and `latency` the latency of the request that the line
+    shows. The group does not keep the request itself, which would keep its values, its session and
+    a page of rows in memory. `hosts` has the number of requests by the host of their last attempt.
 
     :param until: the end of the interval, as `time.monotonic` returns it.
     """
 
-    __slots__ = ("count", "hosts", "reason", "shown", "until")
+    __slots__ = ("count", "fields", "hosts", "latency", "reason", "until")
 
     def __init__(self, reason: _Reason, until: float) -> None:
         self.reason = reason
         self.until = until
         self.count = 0
-        self.shown: ObservedRequest | None = None
+        self.latency = 0.0
+        self.fields: dict[str, Any] | None = None
         self.hosts: dict[str, int] = {}
 
-    def add(self, request: ObservedRequest) -> None:
-        """Count a request."""
+    def shows(self, latency: float) -> bool:
+        """Return True if the next line would show a request with this latency: the slowest one, or
+        the first failure. The following failures are similar, and collecting the fields of each one
+        would take time when the application has none.
+        """
+        return self.fields is None or (self.reason is _SLOW and latency > self.latency)
+
+    def add(self, latency: float, host: str | None, fields: dict[str, Any] | None) -> None:
+        """Count a request.
+
+        :param fields: the content of its line; None is allowed if `shows` returns False.
+        """
         self.count += 1
-        if (
-            self.reason is not _SLOW
-            or self.shown is None
-            or (request.latency or 0.0) > (self.shown.latency or 0.0)
-        ):
-            self.shown = request
-        if request.host is not None:
-            name = str(request.host.endpoint)
-            self.hosts[name] = self.hosts.get(name, 0) + 1
+        if host is not None:
+            self.hosts[host] = self.hosts.get(host, 0) + 1
+        if self.shows(latency):
+            self.latency, self.fields = latency, fields
 
 
 class RequestLogger(RequestObserver):
@@ -147,9 +157,8 @@ class RequestLogger(RequestObserver):
         logger: str | logging.Logger = "cassandra.requests",
         repeat_interval: float = 10.0,
     ) -> None:
-        self._repeated: dict[tuple[Any, ...], _Repeated] = {}
-        # When counted requests must be logged for which no timer could be set.
-        self._due = math.inf
+        self._renew_locks()
+        renewed(self)
         self.slow = slow
         self.failed = failed
         self.sample = sample
@@ -176,6 +185,33 @@ class RequestLogger(RequestObserver):
             _check_number(name, value, None)
         super().__setattr__(name, value)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the parameters. What was counted stays with the original, which logs it."""
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name not in ("_repeated", "_due", "_lock")
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Set the parameters of a copy."""
+        self._renew_locks()
+        renewed(self)
+        vars(self).update(state)
+
+    def _renew_locks(self) -> None:
+        """Begin without counted requests, which the original or the parent process logs, and with a
+        new lock: in a forked child, the thread that held the old one does not exist.
+        """
+        self._repeated: dict[tuple[Any, ...], _Repeated] = {}
+        # When counted requests must be logged for which no timer could be set.
+        self._due = math.inf
+        # This lock protects both attributes and the groups, because several event loops may count
+        # and any thread may call `flush`. It is only needed for slow and failed requests. It is
+        # reentrant because a signal handler or finalizer may call `flush` while it is held. Lines
+        # are written without it, because that may take long or run code of the application.
+        self._lock = RLock()
+
     def on_end(self, request: ObservedRequest) -> None:
         """Log the request if it is slow, has failed, or is sampled.
 
@@ -201,42 +237,69 @@ class RequestLogger(RequestObserver):
 
     def flush(self) -> None:
         """Log the requests that were counted and not logged yet, without waiting for the end of
-        `repeat_interval`. `Cluster.shutdown` calls this.
+        `repeat_interval`. `Cluster.shutdown` calls this. You may call it from any thread.
         """
+        with self._lock:
+            groups = self._take_groups()
+        for repeated in groups:
+            self._log_repeated(repeated)
+
+    def _take_groups(self) -> list[_Repeated]:
+        """Remove and return all groups. The caller holds the lock."""
         groups, self._repeated = self._repeated, {}
         self._due = math.inf
-        for repeated in groups.values():
-            self._log_repeated(repeated)
+        return list(groups.values())
 
     def _log_or_count(self, reason: _Reason, request: ObservedRequest) -> None:
         """Log a request, or only count it if one like it was logged in this interval."""
-        interval = self.repeat_interval
         # With slow=0, the application wants to see each request.
-        if not interval or (reason is _SLOW and not self.slow):
+        if not self.repeat_interval or (reason is _SLOW and not self.slow):
             self._log(reason, request)
             return
-        key = _key_of(reason, request)
-        now = monotonic()
-        repeated = self._repeated.get(key)
-        if repeated is not None and now < repeated.until:
-            repeated.add(request)
-            # This is the first repetition in this interval: schedule the report for the end of the
-            # interval.
-            if repeated.count == 1:
-                self._call_later(repeated.until - now, key)
+        if not self.logger.isEnabledFor(reason.level):
             return
-        # The interval is over, but its repetitions were not reported. Report them now.
-        if repeated is not None:
+        key = _key_of(reason, request)
+        latency = request.latency or 0.0
+        host = None if request.host is None else str(request.host.endpoint)
+        fields = None
+        while True:
+            with self._lock:
+                now = monotonic()
+                repeated = self._repeated.get(key)
+                if repeated is None or now >= repeated.until:
+                    finished = self._begin_group(key, reason, now)
+                    break
+                if fields is not None or not repeated.shows(latency):
+                    repeated.add(latency, host, fields)
+                    # This is the first repetition in this interval: schedule the report for the end
+                    # of the interval.
+                    if repeated.count == 1:
+                        self._call_later(repeated.until - now, key)
+                    return
+            # Collect the fields without the lock, because values may have a `__repr__` of the
+            # application. Then look again: another thread may have replaced the group.
+            fields = self._collect_fields(reason.name, request)
+        for repeated in finished:
             self._log_repeated(repeated)
-        elif len(self._repeated) >= _MAX_REPEATED:
-            # There are too many different groups: report and forget all of them.
-            self.flush()
         self._log(reason, request)
-        self._repeated[key] = _Repeated(reason, now + interval)
+
+    def _begin_group(self, key: tuple[Any, ...], reason: _Reason, now: float) -> list[_Repeated]:
+        """Begin to count the requests with this key. The caller holds the lock.
+
+        :returns: the groups to report: the one with this key, if its interval is over, but its
+            repetitions were not reported.
+        """
+        repeated = self._repeated.get(key)
+        finished = [] if repeated is None else [repeated]
+        if repeated is None and len(self._repeated) >= _MAX_REPEATED:
+            # There are too many different groups: report and forget all of them.
+            finished = self._take_groups()
+        self._repeated[key] = _Repeated(reason, now + self.repeat_interval)
+        return finished
 
     def _call_later(self, delay: float, key: tuple[Any, ...]) -> None:
         """Call `_end_interval` after `delay` seconds. If there is no running event loop, the next
-        request that ends after this time does it.
+        request that ends after this time does it. The caller holds the lock.
         """
         try:
             loop = asyncio.get_running_loop()
@@ -247,47 +310,48 @@ class RequestLogger(RequestObserver):
 
     def _log_due(self) -> None:
         """Log the groups whose interval is over."""
-        self._due = math.inf
-        now = monotonic()
-        for key, repeated in [*self._repeated.items()]:
-            if repeated.count and repeated.until <= now:
+        with self._lock:
+            self._due = math.inf
+            now = monotonic()
+            counted = [(key, group) for key, group in self._repeated.items() if group.count]
+            for _, repeated in counted:
+                if repeated.until > now:
+                    self._due = min(self._due, repeated.until)
+        for key, repeated in counted:
+            if repeated.until <= now:
                 self._end_interval(key)
-            elif repeated.count:
-                self._due = min(self._due, repeated.until)
 
     def _end_interval(self, key: tuple[Any, ...]) -> None:
         """Log how many requests were like this one since the last line."""
-        repeated = self._repeated.get(key)
-        if repeated is not None and repeated.count:
-            self._log_repeated(repeated)
+        with self._lock:
+            repeated = self._repeated.get(key)
+            if repeated is None or not repeated.count:
+                return
             # Begin the next interval, so that there is one line per interval as long as the outage
             # lasts.
-            until = monotonic() + self.repeat_interval
-            self._repeated[key] = _Repeated(repeated.reason, until)
+            self._begin_group(key, repeated.reason, monotonic())
+        self._log_repeated(repeated)
 
     def _log_repeated(self, repeated: _Repeated) -> None:
-        if repeated.shown is not None:
-            self._log(repeated.reason, repeated.shown, repeated)
+        """Log a line about a group that no thread counts any more."""
+        fields = repeated.fields
+        if fields is None:  # nothing was counted
+            return
+        fields["repeated"] = repeated.count
+        if repeated.hosts:
+            by_count = sorted(repeated.hosts.items(), key=lambda item: -item[1])
+            fields["hosts"] = dict(by_count[:_MAX_HOSTS])
+        self._write(repeated.reason, fields)
 
     # -- lines -------------------------------------------------------------------------------------
 
-    def _log(
-        self, reason: _Reason, request: ObservedRequest, repeated: _Repeated | None = None
-    ) -> None:
-        """Log one line with its fields, unless the logger is not enabled for the level.
+    def _log(self, reason: _Reason, request: ObservedRequest) -> None:
+        """Log one line about one request, unless the logger is not enabled for the level."""
+        if self.logger.isEnabledFor(reason.level):
+            self._write(reason, self._collect_fields(reason.name, request))
 
-        :param reason: the reason for the line.
-        :param repeated: the group of requests for which this request is shown; None if the line is
-            about one request.
-        """
-        if not self.logger.isEnabledFor(reason.level):
-            return
-        fields = self._collect_fields(reason.name, request)
-        if repeated is not None:
-            fields["repeated"] = repeated.count
-            if repeated.hosts:
-                by_count = sorted(repeated.hosts.items(), key=lambda item: -item[1])
-                fields["hosts"] = dict(by_count[:_MAX_HOSTS])
+    def _write(self, reason: _Reason, fields: dict[str, Any]) -> None:
+        """Log one line with its fields."""
         text = json.dumps(fields, default=str) if self.structured else _format_line(fields, reason)
         # Pass the line as an argument and not as the format, because CQL may contain a %.
         self.logger.log(reason.level, "%s", text, extra={"request": fields})

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import gc
 import json
 import logging
+import pickle
 import re
+import threading
 from collections.abc import Iterator
+from contextlib import nullcontext
 from inspect import isawaitable
 from types import SimpleNamespace
 from typing import Any
@@ -23,7 +28,16 @@ from cassandra.observers import RequestObserver
 from cassandra.policies import ColDesc, RetryPolicy, RoundRobinPolicy
 from cassandra.protocol import ProtocolHandler
 from cassandra.query import BatchStatement, SimpleStatement
-from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, error, hold, paged, rows
+from cassandra.testing.fake import (
+    ErrorCode,
+    FakeCluster,
+    FakeNode,
+    Opcode,
+    error,
+    hold,
+    paged,
+    rows,
+)
 from tests.unit.engine.faults import AddressOrderPolicy
 from tests.waiting import until
 
@@ -311,13 +325,17 @@ def test_further_pages_are_numbered(node: FakeNode, caplog: pytest.LogCaptureFix
     assert "page 2, LOCAL_ONE" in records_of(caplog)[1].getMessage()
 
 
-def test_no_line_is_formatted_for_a_disabled_logger(node: FakeNode) -> None:
+@pytest.mark.parametrize("slow", [0.0, 1e-9])
+def test_no_line_is_formatted_for_a_disabled_logger(node: FakeNode, slow: float) -> None:
     quiet = logging.getLogger("tests.quiet")
     quiet.setLevel(logging.CRITICAL)
-    logger = RequestLogger(slow=0.0, logger=quiet)
+    logger = RequestLogger(slow=slow, logger=quiet, repeat_interval=1000)
     logger._collect_fields = None  # type: ignore[assignment,method-assign]  # would raise
     with connected(node, logger) as cluster:
-        cluster.connect().execute(QUERY)
+        session = cluster.connect()
+        session.execute(QUERY)
+        session.execute(QUERY)
+    assert not logger._repeated
 
 
 @pytest.mark.parametrize(
@@ -435,12 +453,161 @@ def test_slow_requests_are_counted_like_failures(
     assert line.endswith(f"| hosts: {node.address}:{node.port} 4")
 
 
-def test_the_slowest_request_is_shown() -> None:
-    group = logger_module._Repeated(logger_module._SLOW, 0.0)
-    requests: Any = [SimpleNamespace(latency=seconds, host=None) for seconds in (1.0, 3.0, 2.0)]
-    for request in requests:
-        group.add(request)
-    assert group.shown is requests[1]
+@pytest.mark.parametrize(
+    ("failure", "shown", "seconds"), [(None, "slowest", 3.0), (ReadTimeout("late"), "first", 1.0)]
+)
+def test_the_slowest_request_and_the_first_failure_are_shown(
+    caplog: pytest.LogCaptureFixture, failure: Exception | None, shown: str, seconds: float
+) -> None:
+    logger = RequestLogger(repeat_interval=1000)
+    for latency in (9.0, 1.0, 3.0, 2.0):
+        logger.on_end(ended_request(latency, failure))
+    logger.flush()
+    first, summary = records_of(caplog)
+    assert vars(first)["request"]["seconds"] == 9.0
+    assert vars(summary)["request"]["seconds"] == seconds
+    assert f"the {shown} of 3 that" in summary.getMessage()
+
+
+def ended_request(latency: float = 1.0, failure: Exception | None = None) -> Any:
+    """Return a request as `on_end` gets it."""
+    return SimpleNamespace(
+        latency=latency,
+        error=failure,
+        texts=[(QUERY, True)],
+        keyspace=None,
+        consistency_level=1,
+        batch_size=None,
+        page_number=1,
+        retries=0,
+        speculations=0,
+        attempts=[],
+        host=None,
+        statement=None,
+        request_size=0,
+        response_size=0,
+    )
+
+
+@pytest.mark.parametrize("code", [None, ErrorCode.INVALID, ErrorCode.WRITE_TIMEOUT])
+@pytest.mark.parametrize("form", ["bound", "batch"])
+def test_counted_requests_are_not_kept(node: FakeNode, code: ErrorCode | None, form: str) -> None:
+    answer = rows(COLUMNS, [(1, "a")]) if code is None else error(code)
+    node.prime(INSERT, answer)
+    node.prime(Opcode.BATCH, answer)
+    logger = RequestLogger(slow=1e-9, values=True, repeat_interval=1000)
+    with connected(node, logger) as cluster:
+        session = cluster.connect()
+        prepared = session.prepare(INSERT)
+        for _ in range(3):
+            batch = BatchStatement()
+            batch.add(prepared, (1, "a"))
+            with nullcontext() if code is None else pytest.raises(DriverException):
+                session.execute(batch if form == "batch" else prepared.bind((1, "a")))
+        assert sum(group.count for group in logger._repeated.values()) == 2
+        # Only strings and numbers are left: neither rows and bound values nor the session.
+        assert classes_of_referents(logger._repeated) <= {
+            *(dict, list, tuple, str, int, float, bool, type(None), type),
+            *(logger_module._Repeated, logger_module._Reason),
+        }
+
+
+def classes_of_referents(root: object) -> set[type]:
+    """Return the classes of all objects that can be reached from `root`, without following
+    classes.
+    """
+    reached: dict[int, Any] = {}
+    waiting = [root]
+    while waiting:
+        item = waiting.pop()
+        if id(item) not in reached:
+            reached[id(item)] = item
+            waiting += [
+                referent for referent in gc.get_referents(item) if not isinstance(referent, type)
+            ]
+    return {type(item) for item in reached.values()}
+
+
+class _WatchedLock:
+    """A lock that notifies a test when a second thread needs it.
+
+    :ivar second: set before the second acquisition.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._count = 0
+        self.second = threading.Event()
+
+    def __enter__(self) -> None:
+        self._count += 1
+        if self._count == 2:
+            self.second.set()
+        self._lock.acquire()
+
+    def __exit__(self, *details: object) -> None:
+        self._lock.release()
+
+
+def test_a_flush_in_another_thread_loses_no_count(caplog: pytest.LogCaptureFixture) -> None:
+    logger = RequestLogger(repeat_interval=1000)
+    for _ in range(2):
+        logger.on_end(ended_request())
+    lock = _WatchedLock()
+    threads: list[threading.Thread] = []
+
+    def flush() -> None:
+        logger.flush()
+        lock.second.set()
+
+    class Racing(dict[Any, Any]):
+        def get(self, key: Any, default: Any = None) -> Any:
+            group = super().get(key, default)
+            # Another thread flushes after the group was looked up: it ends at once, or waits for
+            # the lock.
+            threads.append(threading.Thread(target=flush))
+            threads[-1].start()
+            lock.second.wait()
+            return group
+
+    logger._repeated = Racing(logger._repeated)
+    logger._lock = lock  # type: ignore[assignment]
+    logger.on_end(ended_request())
+    for thread in threads:
+        thread.join()
+    logger.flush()
+    # The first line is about one request.
+    counts = [vars(record)["request"].get("repeated") for record in records_of(caplog)]
+    assert counts == [None, 2]
+
+
+@pytest.mark.parametrize("copied", [copy.copy, lambda logger: pickle.loads(pickle.dumps(logger))])
+def test_copies_have_the_parameters_and_count_for_themselves(
+    caplog: pytest.LogCaptureFixture, copied: Any
+) -> None:
+    logger = RequestLogger(slow=0.25, repeat_interval=1000)
+    for _ in range(2):
+        logger.on_end(ended_request())
+    clone = copied(logger)
+    assert (clone.slow, clone.logger) == (0.25, logger.logger)
+    clone.flush()
+    assert len(records_of(caplog)) == 1
+    logger.flush()
+    assert len(records_of(caplog)) == 2
+
+
+def test_a_forked_child_leaves_the_counted_requests_to_its_parent(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    logger = RequestLogger(repeat_interval=1000)
+    for _ in range(2):
+        logger.on_end(ended_request())
+    lock = logger._lock
+    # `cassandra._forks` calls this in the child.
+    logger._renew_locks()
+    assert logger._lock is not lock
+    logger.flush()
+    assert len(records_of(caplog)) == 1
 
 
 @pytest.mark.parametrize("owner", ["cluster", "session", "profile"])
@@ -531,7 +698,7 @@ def test_repeated_failures_are_counted_and_logged_once_per_interval(
             assert record.levelname == "ERROR"
             assert record.getMessage().startswith("failed request, ")
             assert (
-                f"the last of {count} that failed like this since the line" in record.getMessage()
+                f"the first of {count} that failed like this since the line" in record.getMessage()
             )
         (other,) = records_with("SELECT other")
         assert "repeated" not in vars(other)["request"]
