@@ -32,6 +32,7 @@ ACROSS = {
     "cqltypes/test_hostile_values.py": "both implementations, with values that nobody means to bind",  # noqa: E501
     "cqltypes/test_parity.py": "both implementations of the codecs beside each other",
     "protocol/test_parity.py": "both implementations of the protocol beside each other",
+    "testing/replay/test_secrets_of_recordings.py": "that recordings have no passwords",
     "test_compiled_objects.py": "that copies of compiled objects are good or refused",
     "test_careless_callers.py": "that nothing public makes the process die",
     "test_fuzz.py": "tests/fuzz",
