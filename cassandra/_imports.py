@@ -69,6 +69,31 @@ class Deferred:
         return getattr(import_module(self._name), name)
 
 
+class NotInstalled:
+    """Replaces, in type hints, a class of an optional package that is not installed."""
+
+    def __class_getitem__(cls, item: object) -> type[NotInstalled]:
+        return cls
+
+
+class OptionalPackage(Deferred):
+    """An optional package whose classes are only named in annotations.
+
+    It makes `typing.get_type_hints` work, with and without the package. Use it like `Deferred`.
+    """
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        # Tools that look through a module ask for names such as __wrapped__: import nothing then.
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            return super().__getattr__(name)
+        except ImportError:
+            return NotInstalled
+
+
 class _Name:
     """A placeholder in a module for a name from another module that is not imported yet.
 

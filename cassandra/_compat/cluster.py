@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from cassandra import concurrent
 from cassandra._compat.control_connection import ControlConnection
 from cassandra._compat.refusal import refuse
+from cassandra._imports import Deferred
 from cassandra.errors import ConnectionShutdown
 
 if TYPE_CHECKING:
-    from cassandra.engine.connection import Connection
+    from cassandra.engine import connection as engine_connection
     from cassandra.engine.core import Core
     from cassandra.metadata.host import Host
+else:
+    engine_connection = Deferred("cassandra.engine.connection")
 
 T = TypeVar("T")
 
@@ -107,7 +110,9 @@ class CompatCluster:
         pools = [pool for session in list(core.sessions) for pool in list(session.pools.values())]
         return [*pools, self.control_connection]
 
-    def connection_factory(self, endpoint: Any, *args: object, **kwargs: object) -> Connection:
+    def connection_factory(
+        self, endpoint: Any, *args: object, **kwargs: object
+    ) -> engine_connection.Connection:
         """Open a connection to `endpoint` outside the pools. It must be closed on the event loop.
 
         :param endpoint: the node's `EndPoint`.
@@ -118,7 +123,7 @@ class CompatCluster:
         core = self._core
         if core is None:
             raise self._not_connected()
-        connection: Connection = self._run(core.open_connection(endpoint))
+        connection: engine_connection.Connection = self._run(core.open_connection(endpoint))
         return connection
 
 

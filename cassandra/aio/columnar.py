@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from cassandra._imports import OptionalPackage
 from cassandra.client.columnar import (
     BEGUN,
     READ,
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
-    from numpy.typing import NDArray
+    from numpy import typing as numpy_typing
 
     from cassandra import bases
     from cassandra.client.columnar import Form, PlanOf
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from cassandra.protocol.messages.results import ResultMessage
 else:
     from cassandra._impl import bases
+
+    pandas, polars = OptionalPackage("pandas"), OptionalPackage("polars")
+    pyarrow = OptionalPackage("pyarrow")
+    numpy_typing = OptionalPackage("numpy.typing")
 
 PAGE_READ = "page"
 
@@ -96,10 +101,10 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         """
         return await self._read(self._pandas_form(options))
 
-    async def to_numpy(self, **_unknown: NoReturn) -> dict[str, NDArray[Any]]:
+    async def to_numpy(self, **_unknown: NoReturn) -> dict[str, numpy_typing.NDArray[Any]]:
         """Return NumPy arrays by column name, like `cassandra.cluster.ResultSet.to_numpy`."""
         check_numpy_options(_unknown)
-        arrays: dict[str, NDArray[Any]] = await self._read(self._numpy_form())
+        arrays: dict[str, numpy_typing.NDArray[Any]] = await self._read(self._numpy_form())
         return arrays
 
     async def _read(self, form: Form) -> Any:

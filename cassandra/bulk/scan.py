@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypedDict
 
 from cassandra import _threads
 from cassandra._habits import SCAN, add_habits
+from cassandra._imports import OptionalPackage
 from cassandra._misspelt import nearest
 from cassandra._steps import adrive, drive
 from cassandra.bulk.checkpoint import Checkpoint, describe_cluster
@@ -53,6 +54,9 @@ if TYPE_CHECKING:
 
     from cassandra.bulk.sessions import AsyncSession, Page, Session
     from cassandra.engine.profile import ExecutionProfile
+else:
+    pandas, polars = OptionalPackage("pandas"), OptionalPackage("polars")
+    pyarrow = OptionalPackage("pyarrow")
 
 __all__ = ["AsyncScan", "Batches", "Scan", "ScanOptions", "acount", "count"]
 

@@ -13,7 +13,7 @@ from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
-from cassandra._imports import at_first_cluster, import_module
+from cassandra._imports import OptionalPackage, at_first_cluster, import_module
 from cassandra._misspelt import nearest
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 
@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
-    from numpy.typing import NDArray
+    from numpy import typing as numpy_typing
 
     from cassandra.protocol.columnar.layouts import ColumnArray, PagePlan
     from cassandra.protocol.messages.results import ResultMessage
 else:
+    pandas, polars = OptionalPackage("pandas"), OptionalPackage("polars")
+    pyarrow = OptionalPackage("pyarrow")
+    numpy_typing = OptionalPackage("numpy.typing")
     at_first_cluster(__name__, ResultMessage="cassandra.protocol.messages.results")
 
 BEGUN = (
@@ -316,7 +319,7 @@ class ColumnarResult(ColumnForms):
         """
         return self._read(self._pandas_form(options))
 
-    def to_numpy(self, **_unknown: NoReturn) -> dict[str, NDArray[Any]]:
+    def to_numpy(self, **_unknown: NoReturn) -> dict[str, numpy_typing.NDArray[Any]]:
         """Return the remaining rows as a dict of column names and NumPy arrays.
 
         Numbers, booleans and times become arrays of their type. Vectors of numbers become an array
@@ -326,7 +329,7 @@ class ColumnarResult(ColumnForms):
         :raises ValueError: if two columns have the same name.
         """
         check_numpy_options(_unknown)
-        arrays: dict[str, NDArray[Any]] = self._read(self._numpy_form())
+        arrays: dict[str, numpy_typing.NDArray[Any]] = self._read(self._numpy_form())
         return arrays
 
     def _read(self, form: Form) -> Any:

@@ -10,7 +10,7 @@ from cassandra._forks import renewed
 from cassandra._imports import import_module
 from cassandra._secrets import SecretKey
 from cassandra._threads import Lock
-from cassandra.cqltypes.base import CassandraTypeType
+from cassandra.cqltypes.base import CassandraTypeType, _CassandraType
 from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError
 from cassandra.cqltypes.parse import cqltype_to_python, lookup_cqltype
 from cassandra.errors import DecodeError, DependencyException
@@ -18,7 +18,6 @@ from cassandra.policies.encryption import ColumnEncryptionPolicy
 from cassandra.protocol.encrypted import ColDesc, place_of
 
 if TYPE_CHECKING:
-    from cassandra.cqltypes.base import _CassandraType
     from cassandra.query.prepared import PreparedStatement
 
 __all__ = ["ColData", "KeyedPolicy", "SecretKey", "UnknownColumn", "require_cryptography"]

@@ -23,11 +23,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeVar, c
 import cassandra._impl as implementations
 from cassandra._bounded import Bounded, text_size
 from cassandra.cqltypes import calls
-from cassandra.cqltypes.codecs.base import begin_page
+from cassandra.cqltypes.codecs.base import Codec, begin_page
 from cassandra.sentinels import EMPTY, EmptyValue
 
 if TYPE_CHECKING:
-    from cassandra.cqltypes.codecs.base import Codec
 
     class CodecModule(Protocol):
         """The functions of `cassandra.cqltypes.codecs` or its compiled twin that types call."""
@@ -70,6 +69,9 @@ if TYPE_CHECKING:
         def vector_of(
             self, element: Codec, dimension: int, /, *, as_: str, empty: object
         ) -> Codec: ...
+else:
+    # For `typing.get_type_hints`.
+    from types import ModuleType as CodecModule
 
 
 _TypeT = TypeVar("_TypeT", bound="_CassandraType")

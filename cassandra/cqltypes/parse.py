@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cassandra._patterns import pattern
 from cassandra.cqltypes.base import (
     CassandraTypeType,
     _by_cassname,
     _by_cqlname,
+    _CassandraType,
     apache_cassandra_type_prefix,
     public,
     trim_if_startswith,
@@ -24,9 +25,6 @@ from cassandra.cqltypes.containers import FrozenType, VectorType, _Wrapper
 from cassandra.cqltypes.custom import UnrecognizedType, mkUnrecognizedType
 from cassandra.cqltypes.scalars import CounterColumnType
 from cassandra.cqltypes.udt import UserType, with_subtypes
-
-if TYPE_CHECKING:
-    from cassandra.cqltypes.base import _CassandraType
 
 # Schemas are never nested so deep. The parser is recursive, and without this limit a hostile server
 # could exhaust the stack.

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cassandra._imports import Deferred
 from cassandra.protocol.encrypted import ColDesc
 
 if TYPE_CHECKING:
-    from cassandra.cqltypes.base import CassandraType
+    from cassandra import cqltypes
     from cassandra.query.prepared import PreparedStatement
+else:
+    cqltypes = Deferred("cassandra.cqltypes")
 
 __all__ = ["ColDesc", "ColumnEncryptionPolicy"]
 
@@ -60,7 +63,7 @@ class ColumnEncryptionPolicy:
         """
         raise NotImplementedError
 
-    def column_type(self, coldesc: ColDesc) -> type[CassandraType]:
+    def column_type(self, coldesc: ColDesc) -> type[cqltypes.CassandraType]:
         """Return the `cassandra.cqltypes` class of the column's values.
 
         :param coldesc: the `ColDesc` of the column.
