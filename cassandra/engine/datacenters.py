@@ -57,7 +57,7 @@ def _names(policy: object, setting: str) -> set[str]:
     The result is empty if there is no such attribute. Policies of applications may also use its
     name for something else.
     """
-    value: object = getattr(policy, setting, None)
+    value = _attribute(policy, setting)
     values = value if isinstance(value, (tuple, list, set, frozenset)) else (value,)
     return {name for name in values if isinstance(name, str) and name}
 
@@ -70,4 +70,16 @@ def _parts(policy: object) -> Iterator[object]:
         if part is None:
             return
         yield part
-        part = getattr(part, "_child_policy", None)
+        part = _attribute(part, "_child_policy")
+
+
+def _attribute(policy: object, name: str) -> Any:
+    """Return an attribute of a policy; None if there is none.
+
+    An attribute of a user's policy may be a property that raises anything. That must not end
+    `connect`, since the driver asks only to warn.
+    """
+    try:
+        return getattr(policy, name, None)
+    except Exception:
+        return None

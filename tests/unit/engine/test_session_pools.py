@@ -80,7 +80,9 @@ class Engine:
             opens_pools=True, is_allowed=False, release=self.recorder("released")
         )
         self.hosts = SimpleNamespace(
-            on_connection_failure=self.recorder("failure"), on_answer=self.recorder("answer")
+            on_connection_failure=self.recorder("failure"),
+            on_answer=self.recorder("answer"),
+            on_wanted=self.recorder("wanted"),
         )
         self.sessions = SimpleNamespace(
             remove=self.recorder("removed"), follow_distances_soon=self.recorder("distances soon")
@@ -331,11 +333,14 @@ async def test_pools_are_opened_and_closed_when_distances_change() -> None:
 
 
 async def test_follow_distances_opens_no_pool_to_a_host_that_is_down() -> None:
+    """The watch decides whether somebody has to try the host."""
     down = new_host("10.0.0.8", is_up=False)
-    session = Session(Engine(A, down))
+    engine = Engine(A, down)
+    session = Session(engine)
     session.follow_distances()
     await run_loop_turns()
     assert set(session.pools) == {A}
+    assert ("wanted", down) in engine.calls
 
 
 # -- closing ---------------------------------------------------------------------------------------
