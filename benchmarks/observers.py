@@ -87,7 +87,7 @@ def logger() -> Any:
     """Return the driver's logger of slow requests, with a limit that no request reaches."""
     from cassandra.observability.logger import RequestLogger
 
-    return RequestLogger(slow=60.0)
+    return RequestLogger(slow=30.0)
 
 
 def opentelemetry_observer() -> Any:
