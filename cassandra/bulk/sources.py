@@ -418,7 +418,7 @@ def _chunks_of_files(paths: Sequence[str], reading: Reading) -> Generator[Chunk,
 
 
 def _check_text_options(source: object, paths: Sequence[str] | None, reading: Reading) -> None:
-    """Raise ValueError for an option of text files if the source has no such file.
+    """Raise ValueError for an option of text files that no file of the source can use.
 
     It would have no effect: the strings that ``null=`` names would be written as strings.
     """
@@ -432,19 +432,30 @@ def _check_text_options(source: object, paths: Sequence[str] | None, reading: Re
         "header": reading.header is not True,
         "encoding": reading.encoding != "utf-8",
     }
-    name = next((name for name, is_used in used.items() if is_used), None)
-    if name is None:
+    options = [name for name, is_used in used.items() if is_used]
+    if not options:
         return
-    if paths is None:
-        what = type(source).__name__
-    elif paths and all(format_of(path, reading.format) == "parquet" for path in paths):
-        what = "Parquet"
-    else:
+    file_formats = {format_of(path, reading.format) for path in paths or ()}
+    if "csv" in file_formats:
         return
+    if "jsonl" in file_formats:
+        options = [name for name in options if name not in _OPTIONS_OF_JSON]
+        if options:
+            others = " and Parquet" if "parquet" in file_formats else ""
+            raise ValueError(
+                f"{options[0]}= is an option for CSV, and has no effect on JSON lines{others}: "
+                "convert the values in the file, or leave the option out"
+            )
+        return
+    what = "Parquet" if file_formats else type(source).__name__
     raise ValueError(
-        f"{name}= is an option for files of text, and has no effect on {what}: convert the values "
-        "before the load"
+        f"{options[0]}= is an option for files of text, and has no effect on {what}: convert the "
+        "values before the load, or leave the option out"
     )
+
+
+# The options of text files that apply to JSON lines too.
+_OPTIONS_OF_JSON = frozenset({"date_format", "timestamp_format", "encoding"})
 
 
 def is_file_of(paths: Iterable[str] | None, path: str | os.PathLike[str]) -> bool:

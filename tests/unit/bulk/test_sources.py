@@ -346,18 +346,18 @@ def test_sources_that_are_not_tables_say_what_to_write() -> None:
         read(pandas.Series([1, 2]))
 
 
-@pytest.mark.parametrize(
-    ("name", "changes"),
-    [
-        ("null", {"formats": Formats(null="NULL")}),
-        ("date_format", {"formats": Formats(date="%d/%m/%Y")}),
-        ("timestamp_format", {"formats": Formats(timestamp=["iso"])}),
-        ("delimiter", {"delimiter": ";"}),
-        ("quote", {"quote": "'"}),
-        ("header", {"header": ["a"]}),
-        ("encoding", {"encoding": "latin-1"}),
-    ],
-)
+OPTIONS_OF_TEXT: Any = [
+    ("null", {"formats": Formats(null="NULL")}),
+    ("date_format", {"formats": Formats(date="%d/%m/%Y")}),
+    ("timestamp_format", {"formats": Formats(timestamp=["iso"])}),
+    ("delimiter", {"delimiter": ";"}),
+    ("quote", {"quote": "'"}),
+    ("header", {"header": ["a"]}),
+    ("encoding", {"encoding": "latin-1"}),
+]
+
+
+@pytest.mark.parametrize(("name", "changes"), OPTIONS_OF_TEXT)
 def test_options_for_text_are_refused_without_a_file_of_text(
     tmp_path: Path, name: str, changes: dict[str, Any]
 ) -> None:
@@ -369,5 +369,24 @@ def test_options_for_text_are_refused_without_a_file_of_text(
             fields_of_each(source, reading(**changes))
     assert fields_of_each([(1, "x")], reading()) == [("the rows", None)]
     # A folder may have files of several formats.
+    (tmp_path / "b.csv").touch()
     write(tmp_path / "a.jsonl", '{"id": 1}\n')
-    assert fields_of_each(tmp_path / "a.jsonl", reading(**changes))[0][1] is None
+    assert fields_of_each([tmp_path / "a.jsonl", tmp_path / "b.csv"], reading(**changes))
+
+
+@pytest.mark.parametrize(("name", "changes"), OPTIONS_OF_TEXT)
+def test_options_for_csv_are_refused_for_json_lines(
+    tmp_path: Path, name: str, changes: dict[str, Any]
+) -> None:
+    (tmp_path / "a.parquet").touch()
+    write(tmp_path / "a.jsonl", '{"id": 1}\n')
+    if name in ("encoding", "date_format", "timestamp_format"):
+        assert fields_of_each(tmp_path / "a.jsonl", reading(**changes))[0][1] is None
+        return
+    for files, what in (
+        (["a.jsonl"], "JSON lines"),
+        (["a.parquet", "a.jsonl"], "JSON lines and Parquet"),
+    ):
+        match = f"{name}= is an option for CSV, and has no effect on {what}: "
+        with pytest.raises(ValueError, match=match):
+            fields_of_each([tmp_path / file for file in files], reading(**changes))
