@@ -92,20 +92,26 @@ def _not_text(data: bytes) -> str | None:
     :param data: the first bytes of the file.
     """
     for signature, ending in _COMPRESSED_SIGNATURES.items():
-        if data.startswith(signature):
+        if re.match(signature, data) is not None:
             return f"it is compressed: decompress it, or give it a name that ends with {ending}"
     if data.startswith(b"PK\3\4"):
         return "it is a ZIP archive, or of a spreadsheet program: unpack it, or save it as CSV"
+    # The mark of UTF-32 begins with that of UTF-16, so look for it first.
+    if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "it begins with the byte order mark of UTF-32: write encoding='utf-32'"
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "it begins with the byte order mark of UTF-16: write encoding='utf-16'"
     return None
 
 
-# The first bytes of compressed files. None of them is UTF-8, so no text begins with them.
+# Patterns of the first bytes of compressed files. No text begins like this. A .bz2 file begins with
+# letters, so its pattern includes the mark of its first block, or of the end of an empty file.
 _COMPRESSED_SIGNATURES = {
-    b"\x1f\x8b": ".gz",
-    b"\x28\xb5\x2f\xfd": ".zst",
-    b"\xfd7zXZ\0": ".xz",
+    rb"\x1f\x8b": ".gz",
+    rb"\x28\xb5\x2f\xfd": ".zst",
+    rb"\xfd7zXZ\x00": ".xz",
+    rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)": ".bz2",
+    rb"\x04\x22\x4d\x18": ".lz4",
 }
 
 

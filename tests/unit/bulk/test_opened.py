@@ -337,13 +337,22 @@ def test_the_message_for_a_missing_column() -> None:
         (gzip.compress(b"id"), "it is compressed: decompress it, or .* ends with .gz"),
         (b"\x28\xb5\x2f\xfd", "ends with .zst"),
         (lzma.compress(b"id"), "ends with .xz"),
+        (bz2.compress(b"id"), "ends with .bz2"),
+        (bz2.compress(b""), "ends with .bz2"),
+        (b"\x04\x22\x4d\x18", "ends with .lz4"),
         (b"PK\3\4", "it is a ZIP archive, or of a spreadsheet program"),
         ("id".encode("utf-16"), "write encoding='utf-16'"),
+        ("id".encode("utf-32"), "write encoding='utf-32'"),
+        (b"\0\0\xfe\xff" + "id".encode("utf-32-be"), "write encoding='utf-32'"),
     ],
-    ids=["gzip", "zstd", "xz", "zip", "utf-16"],
+    ids="gzip zstd xz bz2 empty-bz2 lz4 zip utf-16 utf-32 utf-32-be".split(),
 )
 def test_files_of_another_format_are_named(data: bytes, message: str) -> None:
     with pytest.raises(OSError, match=message):
         Limited(Pieces(data), "a").read1()
     # Only the first bytes tell the format.
     assert whole(Limited(Pieces(b"PK", data), "a")) == b"PK" + data
+
+
+def test_a_text_may_begin_like_the_name_of_a_compression() -> None:
+    assert whole(Limited(Pieces(b"BZh9,id\n"), "a")) == b"BZh9,id\n"
