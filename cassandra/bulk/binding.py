@@ -542,6 +542,7 @@ def _advise_for_strings(error: Exception, row: Any) -> None:
         isinstance(error, TypeError)
         and isinstance(values, (tuple, list, ValuesView))
         and all(isinstance(value, (str, NoneType)) for value in values)
+        and any(isinstance(value, str) for value in values)
         and error.args
         and isinstance(error.args[0], str)
     ):

@@ -292,6 +292,14 @@ def test_rows_of_strings_get_advice(binder: Binder) -> None:
         ({"p": "a", "c": "1"}, True),
         (("a", "1", None, 2), False),
         (["a", "1", "s", "2"], True),
+        ((), False),
     ):
         ((_, error),) = bound(binder, row).failures
         assert (advice in str(error)) is has_advice
+
+
+def test_rows_without_strings_get_no_advice_for_strings() -> None:
+    for row in ((), (None, None), {}):
+        error = TypeError("refused")
+        binding._advise_for_strings(error, row)
+        assert str(error) == "refused"
