@@ -195,8 +195,26 @@ class _ScanBase:
         self.is_dry = False  # True for dry runs, which save no checkpoint
         self.unit = "rows"  # what the progress display counts
         self._saved_checkpoint: Checkpoint | None = None
-        # The page that `pages` has yielded last, and its token range.
+        # The page that `pages` has yielded last, and its token range; None if the application does
+        # not use a page.
         self._latest: tuple[Any, TokenRange] | None = None
+
+    @contextmanager
+    def _noting(self, page: Page, token_range: TokenRange) -> Iterator[None]:
+        """Note that the application uses a page, until it asks for the next one or ends the
+        iteration.
+
+        :param page: the page that the body of the ``with`` statement yields.
+        :param token_range: its token range.
+        """
+        latest = self._latest = (page, token_range)
+        try:
+            yield
+        finally:
+            # Release the page, which may be large. If two iterations of this scan alternate, the
+            # other one may have noted its page.
+            if self._latest is latest:
+                self._latest = None
 
     @contextmanager
     def locating(self, page: Page) -> Iterator[None]:
@@ -516,8 +534,8 @@ class Scan(_ScanBase):
                 for fetch in queue.to_send() if remaining != 0 else ():
                     self._send(statement, queue, fetch)
                 progress.add(count)
-                self._latest = (result, queue.ranges[oldest.number])
-                yield result
+                with self._noting(result, queue.ranges[oldest.number]):
+                    yield result
                 # The caller asked for the next page, so it has used this one.
                 self._used(queue, oldest, state)
 
@@ -660,8 +678,8 @@ class AsyncScan(_ScanBase):
                 for fetch in queue.to_send() if remaining != 0 else ():
                     self._send(statement, queue, fetch)
                 progress.add(count)
-                self._latest = (result, queue.ranges[oldest.number])
-                yield result
+                with self._noting(result, queue.ranges[oldest.number]):
+                    yield result
                 # The caller asked for the next page, so it has used this one.
                 self._used(queue, oldest, state)
         finally:

@@ -345,7 +345,7 @@ def test_the_message_for_a_missing_column() -> None:
         ("id".encode("utf-32"), "write encoding='utf-32'"),
         (b"\0\0\xfe\xff" + "id".encode("utf-32-be"), "write encoding='utf-32'"),
     ],
-    ids="gzip zstd xz bz2 empty-bz2 lz4 zip utf-16 utf-32 utf-32-be".split(),
+    ids=["gzip", "zstd", "xz", "bz2", "empty-bz2", "lz4", "zip", "utf-16", "utf-32", "utf-32-be"],
 )
 def test_files_of_another_format_are_named(data: bytes, message: str) -> None:
     with pytest.raises(OSError, match=message):

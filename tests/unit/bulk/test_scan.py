@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -378,6 +380,27 @@ def test_pages_ahead_are_bounded_by_their_bytes(nodes: FakeCluster) -> None:
         # four requests at once (`concurrency`).
         assert table.request_count <= 8 + 4
         pages.close()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("is_complete", [True, False])
+def test_a_scan_releases_its_last_page(nodes: FakeCluster, is_complete: bool) -> None:
+    """The scan notes the page for errors, and forgets it when the iteration ends."""
+    nodes.prime(QUERY, Table(no_fault))
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        scan = session.scan("a.t0", page_size=20)
+        pages = scan.pages()
+        latest_page = weakref.ref(next(pages))
+        assert latest_page() is not None
+        if is_complete:
+            for page in pages:
+                latest_page = weakref.ref(page)
+            del page
+        pages.close()  # type: ignore[attr-defined]
+        del pages
+        gc.collect()
+        assert latest_page() is None
+        # The scan itself can be read again.
+        assert len(list(scan)) == ROWS
 
 
 def test_count_adds_the_ranges(nodes: FakeCluster) -> None:
