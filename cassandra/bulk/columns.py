@@ -36,11 +36,14 @@ class Selection(NamedTuple):
     :param source_order: column names, in the order in which rows without names have their values.
     :param is_closed: True if a field that has no column is an error, because its values would be
         lost silently.
+    :param file_order: column names, in the order in which a CSV file without a header has its
+        fields. It includes the columns whose fields are ignored. None stands for `source_order`.
     """
 
     mapping: Mapping[str, str]
     source_order: Sequence[str]
     is_closed: bool
+    file_order: Sequence[str] | None = None
 
 
 def selection_of_statement(prepared: PreparedStatement, options: LoadOptions) -> Selection:
@@ -76,6 +79,11 @@ def selection_of_table(
                 f"columns= maps fields of the source to columns of {table.name}, which has no "
                 f"column {unknown[0]!r}: write columns={mapping!r}"
             )
+    file_order = columns or list(table.columns)
+    if columns:
+        columns = [name for name in columns if mapping.get(name, name) not in options.ignore]
+        if not columns:
+            raise ValueError("ignore= has all fields of columns=, so no column would be written")
     plan = plan_of(
         table,
         columns or _columns_of_source(table, options, fields),
@@ -87,7 +95,7 @@ def selection_of_table(
     )
     # Rows without names have their values in the order of the statement's columns. With `columns=`,
     # fields without a column are left out on purpose.
-    return plan, Selection(mapping, plan.names, is_closed=options.columns is None)
+    return plan, Selection(mapping, plan.names, options.columns is None, file_order)
 
 
 def _columns_of_source(
@@ -192,6 +200,8 @@ class Columns:
         source_order = list(selection.source_order)
         source_order += [name for name in names if name not in source_order]
         self.fields = [mapping.get(name, name) for name in source_order]
+        file_order = list(selection.file_order or source_order)
+        file_order += [name for name in names if name not in file_order]
         self._positions = positions_in(source_order, names)
         self.keys, key_names = _keys_of(prepared, names, table)
         # Without columns=, a file may lack a column that another file has. Columns of the key, and
@@ -206,8 +216,11 @@ class Columns:
                 for column in columns
             ],
             mapping=mapping,
-            # Without a header line, the fields of a file are in the order of `columns=`.
-            header=self.fields if options.header is False else options.header,
+            # Without a header line, the fields of a file are in the order of `columns=`, or of the
+            # table's columns. Ignored fields have their positions too.
+            header=[mapping.get(name, name) for name in file_order]
+            if options.header is False
+            else options.header,
             is_closed=selection.is_closed,
             # The plan skips the converters of the application (`Session.codecs`), because the
             # fields of files are read as CQL values.

@@ -26,7 +26,8 @@ class LoadOptions:
         dict does not name are not written; a warning is logged if one has the name of a column.
     :param format: "csv", "jsonl" or "parquet"; None derives it from the file's name.
     :param header: True if the first line of CSV has the field names; False if the file has no
-        names, and its fields are in the order of the table's columns; or a list of the field names.
+        names, and its fields are in the order of `columns`, or of the table's columns, with those
+        of `ignore`; or a list of the field names.
     :param delimiter: the delimiter of CSV fields; None for a comma, or a tab in .tsv.
     :param quote: the quote character of CSV fields.
     :param null: the string that means null in CSV, or a list of several. Blanks around a field are
@@ -34,8 +35,8 @@ class LoadOptions:
         is a text in a text column, and null in an int column. In text and blob columns of the
         primary key, which cannot be null, an empty field is an empty value.
     :param encoding: the encoding of CSV and JSON lines.
-    :param ignore: names of fields to ignore. Any other field without a column is an error, unless
-        `columns` selects what is written.
+    :param ignore: names of fields to ignore, also if `columns` has them. Any other field without a
+        column is an error, unless `columns` selects what is written.
     :param date_format: the format of dates, for `datetime.datetime.strptime`, or a list of formats,
         of which the first that fits a text is used. "iso" in a list stands for ISO 8601. None reads
         ISO 8601.

@@ -71,6 +71,8 @@ def columns_of_table(
         ([["x"]], {"ignore": ["x"]}, ["p", "c", "s", "r"]),
         ([["x"]], {"columns": ["r", "c", "p"]}, ["r", "c", "p"]),
         ([["x"]], {"columns": {"x": "r", "p": "p", "c": "c"}}, ["r", "p", "c"]),
+        ([["p", "c", "r"]], {"columns": ["r", "c", "p"], "ignore": ["r"]}, ["c", "p"]),
+        ([["x"]], {"columns": {"x": "r", "p": "p", "c": "c"}, "ignore": ["x"]}, ["p", "c"]),
     ],
 )
 def test_a_load_writes_the_columns_of_its_source_or_the_selected_ones(
@@ -90,6 +92,7 @@ def test_columns_that_do_not_fit_the_table_are_refused() -> None:
         ({"columns": {"x": "p", "y": "p"}}, "columns names one column twice"),
         ({"columns": ["x"]}, "has no column 'x'"),
         ({}, "the source has a column 'x'"),
+        ({"columns": ["p"], "ignore": ["p"]}, "ignore= has all fields of columns="),
     ):
         with pytest.raises(ValueError, match=message):
             selection_of_table(TABLE, LoadOptions(**options), [("a.csv", ["p", "x"])])
@@ -130,6 +133,25 @@ def test_a_field_has_the_time_to_live_of_each_row() -> None:
     assert columns.reading.header == columns.fields
     # A file may lack the column `r` if another file has it, but not the time to live.
     assert [column.name for column in columns.columns if column.is_needed] == ["p", "c", "[ttl]"]
+
+
+@pytest.mark.parametrize(
+    ("options", "header"),
+    [
+        ({}, ["p", "c", "s", "r", "life"]),
+        ({"columns": ["s", "r", "p", "c"]}, ["s", "r", "p", "c", "life"]),
+        ({"columns": {"x": "s", "p": "p", "c": "c", "r": "r"}}, ["x", "p", "c", "r", "life"]),
+    ],
+)
+def test_ignored_fields_keep_their_positions_in_a_file_without_a_header(
+    options: dict[str, Any], header: list[str]
+) -> None:
+    columns = columns_of_table(
+        *("p", "c", "r", "[ttl]"), ignore=["s", "x"], header=False, ttl_column="life", **options
+    )
+    assert columns.reading.header == header
+    # Rows of the application have no values for ignored columns.
+    assert {*columns.fields} == {"p", "c", "r", "life"}
 
 
 def test_columns_of_the_key_are_needed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import signal
@@ -609,6 +610,17 @@ def test_shutting_down_the_session_ends_the_load(node: FakeNode, tmp_path: Path)
 # -- the columns of a prepared statement -----------------------------------------------------------
 
 
+# Ways to say that the third field of a file is that of the column c1, with the values that the line
+# 1,2,3,4 writes.
+IGNORING_FIELDS: Any = [
+    ({"header": False}, [1, 2, 4]),
+    ({"header": ["id", "c0", "c1", "c2"]}, [1, 2, 4]),
+    ({"header": False, "columns": ["id", "c0", "c1", "c2"]}, [1, 2, 4]),
+    ({"header": False, "columns": ["c0", "id", "c1", "c2"]}, [1, 2, 4]),
+    ({"header": ["c0", "id", "c1", "c2"], "columns": ["id", "c0", "c1", "c2"]}, [2, 1, 4]),
+]
+
+
 def values_sent(node: FakeNode) -> list[Any]:
     """Return the encoded values of each row that the node received."""
     return [request.values for request in node.requests if request.opcode == Opcode.EXECUTE]
@@ -632,6 +644,31 @@ def test_rows_without_names_have_the_order_of_the_argument_columns(
     assert {name: json.loads(failed_path.read_text())[name] for name in fields} == dict(
         zip(fields, ["Oslo", "x"], strict=True)
     )
+
+
+@LOADERS
+@pytest.mark.parametrize(("options", "expected"), IGNORING_FIELDS)
+def test_ignored_fields_of_a_file_are_left_out_by_position(
+    node: FakeNode, load: Load, tmp_path: Path, options: dict[str, Any], expected: list[int]
+) -> None:
+    node.schema = schema("a", tables=1)
+    node.schema["system_schema.columns"] += [
+        column("a", "t0", "c1", type="int"),
+        column("a", "t0", "c2", type="int"),
+    ]
+    columns = [("id", "int"), ("c0", "int"), ("c2", "int")]
+    for order in itertools.permutations(columns):
+        names = ", ".join(name for name, _ in order)
+        key_index = [name for name, _ in order].index("id")
+        node.prime_prepare(
+            f"INSERT INTO a.t0 ({names}) VALUES (?, ?, ?)", order, pk_indexes=[key_index]
+        )
+    path = tmp_path / "rows.csv"
+    path.write_text("1,2,3,4\n")
+    report = into_table(node, load, path, ignore=["c1"], batch=None, **options)
+    assert (report.written, report.failed) == (1, 0)
+    (values,) = values_sent(node)
+    assert values == [bytes([0, 0, 0, number]) for number in expected]
 
 
 @LOADERS
