@@ -13,8 +13,8 @@ from typing import Any, NoReturn, TypeVar
 from cassandra.errors import DecodeError
 
 _SHOWN_LENGTH = 60
-_EXACT_FLOATS = 1 << 53  # below it, floats hold all integers
 _SHOWN_ELEMENTS = 8  # of an array
+_WIDTHS = {24: 32, 11: 16}  # the width of floats in bits, by the bits of their integers
 ErrorT = TypeVar("ErrorT", bound=BaseException)
 
 
@@ -62,11 +62,16 @@ def shown(value: object) -> str:
 def refuse_type(value: object, what: str) -> NoReturn:
     """Raise `EncodeTypeError`: ``<value> is not <what>``."""
     message = f"{shown(value)} is not {what}"
-    if what == "an integer" and isinstance(value, float) and abs(value) >= _EXACT_FLOATS:
-        message += (
-            ", and floats from 2**53 on may have lost digits: read the column as integers, as with"
-            " dtype='Int64' of pandas"
-        )
+    if what == "an integer" and isinstance(value, float):
+        # Below this power of two, floats hold all integers. Floats of a table may be narrower than
+        # those of Python: see `Float32`.
+        bits = getattr(value, "exact_bits", 53)
+        if abs(value) >= 1 << bits:
+            message += (
+                f", and {'floats' if bits == 53 else f'floats of {_WIDTHS[bits]} bits'} from "
+                f"2**{bits} on may have lost digits: read the column as integers, as with "
+                "dtype='Int64' of pandas"
+            )
     raise EncodeTypeError(message)
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _FLOATS = frozenset({"float", "double"})
 _INTEGER_TYPES = frozenset({"tinyint", "smallint", "int", "bigint", "varint", "counter"})
-_EXACT_FLOATS = 1 << 53  # all integers below this one are floats
+_EXACT_BITS = 53  # all integers below 2**53 are floats of 64 bits
 _NAT = -(1 << 63)  # the integer by which NumPy stores NaT, its missing date or duration
 # The length of NumPy's units in nanoseconds. Units that are shorter than a nanosecond are left out:
 # their numbers do not overflow, because converting makes them smaller.
@@ -57,29 +57,70 @@ _LENGTHS = {
 }
 
 
-def without_nan(values: Iterable[Any], name: str) -> list[Any]:
+class Float32(float):
+    """A number of a table's column of 32-bit floats, which may have lost digits as an integer.
+
+    Binding refuses it for an integer type, and the error names the width.
+    """
+
+    __slots__ = ()
+    exact_bits = 24
+
+
+class Float16(float):
+    """Like `Float32`, for a column of 16-bit floats."""
+
+    __slots__ = ()
+    exact_bits = 11
+
+
+# The classes of floats that are narrower than those of Python, by the bits of the integers that all
+# fit them.
+_NARROW_FLOATS: dict[int, Callable[[float], float]] = {24: Float32, 11: Float16}
+_EXACT_BITS_OF_SIZES = {2: 11, 4: 24}  # by the size of the floats in bytes
+_EXACT_BITS_OF_ARROW = {"halffloat": 11, "float": 24, "double": 53}
+
+
+def without_nan(values: Iterable[Any], name: str, exact_bits: int = _EXACT_BITS) -> list[Any]:
     """Convert floats for a column whose CQL type is neither float nor double.
 
     NaN becomes None. If the type is an integer type, a float such as 3.0 becomes an int. But from
-    2**53 on, floats do not hold all integers: if a column of integers has become one of floats, as
-    pandas makes it for NaN, such a float may be another integer. It stays a float, which binding
-    refuses.
+    2**53 on, or from 2**24 on with 32 bits, floats do not hold all integers: if a column of
+    integers has become one of floats, as pandas makes it for NaN, such a float may be another
+    integer. It stays a float, which binding refuses.
 
     :param name: the name of the CQL type.
+    :param exact_bits: how many bits an integer may have to fit the floats of the table: 53, 24 for
+        floats of 32 bits, or 11 for floats of 16 bits.
     """
     is_integer_type = name in _INTEGER_TYPES
-    return [
+    limit = 1 << exact_bits
+    converted = [
         value
         if type(value) is not float
         else (
             None
             if math.isnan(value)
             else int(value)
-            if is_integer_type and -_EXACT_FLOATS < value < _EXACT_FLOATS and value.is_integer()
+            if is_integer_type and -limit < value < limit and value.is_integer()
             else value
         )
         for value in values
     ]
+    narrow = _NARROW_FLOATS.get(exact_bits)
+    if is_integer_type and narrow is not None:
+        return [narrow(value) if type(value) is float else value for value in converted]
+    return converted
+
+
+def _exact_bits_of(dtype: Any) -> int:
+    """Return the argument `exact_bits` of `without_nan` for a type of NumPy or pandas."""
+    # The values of categories and of sparse columns have types of their own.
+    dtype = getattr(getattr(dtype, "categories", None), "dtype", dtype)
+    dtype = getattr(dtype, "subtype", dtype)
+    if getattr(dtype, "kind", "") != "f":
+        return _EXACT_BITS
+    return _EXACT_BITS_OF_SIZES.get(dtype.itemsize, _EXACT_BITS)
 
 
 # -- arrays of NumPy and columns of pandas ---------------------------------------------------------
@@ -111,7 +152,9 @@ def array_values(array: Array, cqltype: CqlType) -> list[Any]:
     if dtype_kind == "O":
         return object_values(array.tolist(), cqltype)
     values: list[Any] = array.tolist()
-    return values if dtype_kind != "f" or cql_name in _FLOATS else without_nan(values, cql_name)
+    if dtype_kind != "f" or cql_name in _FLOATS:
+        return values
+    return without_nan(values, cql_name, _exact_bits_of(array.dtype))
 
 
 def _convert_moments(array: Array, unit: str, convert: Convert | None) -> list[Any]:
@@ -189,11 +232,10 @@ def arrow_values(array: pyarrow.Array, cqltype: CqlType) -> list[Any]:
     """Return the values of a plain or chunked pyarrow array for bind markers of `cqltype`."""
     values = arrow.arrow_values(array, cqltype)
     name = bare(cqltype).codec().cql_name
-    return (
-        values
-        if str(array.type) not in ("halffloat", "float", "double")
-        else _without_nan_unless_float(values, name)
-    )
+    is_dictionary = hasattr(array.type, "index_type")
+    value_type = array.type.value_type if is_dictionary else array.type
+    exact_bits = _EXACT_BITS_OF_ARROW.get(str(value_type))
+    return values if exact_bits is None else _without_nan_unless_float(values, name, exact_bits)
 
 
 def series_values(series: Series, cqltype: CqlType) -> list[Any]:
@@ -216,24 +258,30 @@ def series_values(series: Series, cqltype: CqlType) -> list[Any]:
             value if not is_missing or (keeps_nan and isinstance(value, Real)) else None
             for value, is_missing in zip(values, missing.tolist(), strict=True)
         ]
+    exact_bits = _exact_bits_of(series.dtype)
     return (
-        object_values(values, cqltype)
+        object_values(values, cqltype, exact_bits)
         if series.dtype.kind == "O"
-        else _without_nan_unless_float(values, name)
+        else _without_nan_unless_float(values, name, exact_bits)
     )
 
 
-def _without_nan_unless_float(values: list[Any], name: str) -> list[Any]:
-    return values if name in _FLOATS else without_nan(values, name)
+def _without_nan_unless_float(
+    values: list[Any], name: str, exact_bits: int = _EXACT_BITS
+) -> list[Any]:
+    return values if name in _FLOATS else without_nan(values, name, exact_bits)
 
 
-def object_values(values: list[Any], cqltype: CqlType) -> list[Any]:
-    """Convert the Python objects of a column to values for bind markers of `cqltype`."""
+def object_values(values: list[Any], cqltype: CqlType, exact_bits: int = _EXACT_BITS) -> list[Any]:
+    """Convert the Python objects of a column to values for bind markers of `cqltype`.
+
+    :param exact_bits: as for `without_nan`.
+    """
     convert = cell_reader(cqltype)
     name = cqltype.codec().cql_name
     if convert is not None:
         values = [None if value is None else convert(value) for value in values]
-    return _without_nan_unless_float(values, name)
+    return _without_nan_unless_float(values, name, exact_bits)
 
 
 # -- cells -----------------------------------------------------------------------------------------

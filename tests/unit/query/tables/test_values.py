@@ -22,7 +22,7 @@ from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.protocol.columnar.pages import pandas_of_arrow, polars_frame
 from cassandra.query.tables.rows import rows_of
 from cassandra.query.tables.types import Pairs
-from cassandra.query.tables.values import array_values, series_values
+from cassandra.query.tables.values import array_values, arrow_values, series_values
 from cassandra.util.temporal import Date, Duration, MillisTimestamp, Time
 from tests.conftest import Twins
 from tests.unit.cqltypes.samples import (
@@ -395,6 +395,42 @@ def test_floats_that_may_have_lost_digits_are_no_integers(kind: str) -> None:
         cqltype.codec().encode(values[3])
     with pytest.raises(TypeError, match=r"1\.5 \(float\) is not an integer$"):
         cqltype.codec().encode(1.5)
+
+
+@pytest.mark.parametrize(("width", "bits"), [(32, 24), (16, 11)])
+def test_narrow_floats_hold_fewer_integers(width: int, bits: int) -> None:
+    """16777217 of a column of 32-bit floats would be written as 16777216."""
+    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    cqltype = lookup_cqltype("bigint")
+    limit = 1 << bits
+    numbers = [limit - 1, 1 - limit, math.nan, limit + 1, -limit, math.inf, 1.5]
+    array = numpy.array(numbers, dtype=f"f{width // 8}")
+    series = pandas.Series(array)
+    columns = [
+        array_values(array, cqltype),
+        series_values(series, cqltype),
+        arrow_values(pyarrow.array(array), cqltype),
+        arrow_values(pyarrow.chunked_array([array]), cqltype),
+    ]
+    if width == 32:
+        columns += [
+            series_values(series.astype("category"), cqltype),
+            series_values(series.astype("Float32"), cqltype),
+            series_values(series.astype("Sparse[float32]"), cqltype),
+            arrow_values(pyarrow.array(array).dictionary_encode(), cqltype),
+        ]
+    for values in columns:
+        assert values[:3] == [limit - 1, 1 - limit, None]
+        for value in values[3:]:
+            with pytest.raises(TypeError, match=r" is not an integer"):
+                cqltype.codec().encode(value)
+    for value in columns[0][3:6]:
+        message = rf"floats of {width} bits from 2\*\*{bits} on may have lost digits: read"
+        with pytest.raises(TypeError, match=message):
+            cqltype.codec().encode(value)
+    # The columns of other types are as before.
+    assert array_values(array, lookup_cqltype("double"))[3] == float(array[3])
+    assert type(array_values(array, lookup_cqltype("decimal"))[6]) is float
 
 
 def test_a_map_that_has_a_key_twice_is_refused() -> None:
