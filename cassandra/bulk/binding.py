@@ -27,6 +27,7 @@ from cassandra.bulk.chunks import Chunk, Column, slice_of
 from cassandra.bulk.fields import unknown_field, values_by_name, values_by_position
 from cassandra.bulk.groups import Keys, Owners
 from cassandra.bulk.indexed_vectors import IndexedVector, fault_of
+from cassandra.bulk.lost_times import LostTimes, is_date
 from cassandra.protocol.records import is_record
 from cassandra.query.batch import bind_rows
 from cassandra.query.prepared import PreparedStatement
@@ -155,6 +156,16 @@ class Binder:
         self.is_dry = False  # True if the rows are only checked, and no requests are made
         self.is_plain = False  # True if the application's rows are bound without converters
         self.is_empty_null = True  # True if an empty field of CSV means null
+        self.lost_times = LostTimes()
+        # (position among the bind markers, name) of each date column. A column with a converter is
+        # left out: its values may be objects of any class.
+        self._date_columns = [
+            (index, plain_column.name)
+            for index, (plain_column, column) in enumerate(
+                zip(prepared.plain_plan.columns, prepared.bind_plan.columns, strict=True)
+            )
+            if is_date(plain_column.type) and column.type is plain_column.type
+        ]
         self.static_rows: StaticRows | None = None
         # The columns whose vectors are checked before they are sent.
         self.indexed_vectors: Sequence[IndexedVector] = ()
@@ -203,6 +214,8 @@ class Binder:
                     f"written: {', '.join(self._names_in_order())}"
                 )
             source = source[:, list(self._order)]
+        if self._date_columns and chunk.source is None:
+            self._look_at_dates(source)
         # (row numbers, block) of all rows that could be bound. This is one part unless rows fail.
         bound_parts: list[tuple[Sequence[int], Any]] = []
         # Values of files are CQL values already, so no converter applies.
@@ -218,6 +231,18 @@ class Binder:
                 for row in part.rows():
                     block.append(row)
         return self._bound(chunk, block, row_numbers, failures)
+
+    def _look_at_dates(self, source: Any) -> None:
+        """Warn if rows without a table's columns have times of day for date columns.
+
+        :param source: rows, or an array of two dimensions, in the order of the bind markers. Tables
+            with named columns were checked when their columns were selected.
+        """
+        for index, name in self._date_columns:
+            if isinstance(source, list):
+                self.lost_times.look_at_rows(name, source, index)
+            elif is_array(source) and source.ndim == 2 and index < source.shape[1]:
+                self.lost_times.look_at_array(name, source[:, index])
 
     def _in_marker_order(
         self, rows: list[Any], row_numbers: Sequence[int], failures: list[tuple[int, BaseException]]

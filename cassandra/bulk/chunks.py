@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from cassandra.bulk.texts import Formats
 
 if TYPE_CHECKING:
+    from cassandra.bulk.lost_times import LostTimes
     from cassandra.bulk.opened import Pipes
     from cassandra.protocol.bind import BindPlan
 
@@ -127,6 +128,8 @@ class Reading(NamedTuple):
     :param encoding: the encoding of text files.
     :param ignored: the names of fields to ignore.
     :param pipes: open files that can be read only once; None if there are none.
+    :param lost_times: warns of times of day in date columns, once per column of the load; None
+        warns once per chunk.
     """
 
     format: str | None
@@ -142,6 +145,7 @@ class Reading(NamedTuple):
     encoding: str = "utf-8"
     ignored: Set[str] = frozenset()
     pipes: Pipes | None = None
+    lost_times: LostTimes | None = None
 
     def field(self, column: Column) -> str:
         """Return the field name of a column.

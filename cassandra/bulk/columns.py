@@ -15,6 +15,7 @@ from cassandra.bulk.chunks import Column, Reading
 from cassandra.bulk.fields import check_names, positions_of
 from cassandra.bulk.groups import Keys, Owners
 from cassandra.bulk.indexed_vectors import indexed_vectors
+from cassandra.bulk.lost_times import LostTimes
 from cassandra.bulk.options import LoadOptions
 from cassandra.bulk.target import Plan, columns_of, order_of_statement, plan_of, positions_in
 from cassandra.bulk.texts import Formats
@@ -159,6 +160,7 @@ def reading_of_names(options: LoadOptions, pipes: Pipes | None = None) -> Readin
         encoding=options.encoding,
         ignored=frozenset(options.ignore),
         pipes=pipes,
+        lost_times=LostTimes(),
     )
 
 
@@ -270,6 +272,8 @@ class Columns:
         binder.ignored = reading.ignored
         binder.is_dry = self._options.dry_run
         binder.is_plain = self._is_plain
+        if reading.lost_times is not None:
+            binder.lost_times = reading.lost_times
         binder.is_empty_null = "" in reading.formats.nulls
         if self._table is not None:
             # Leave encrypted columns out: their bytes are not floats, so their vectors cannot be

@@ -14,14 +14,12 @@ and to each of its files:
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from cassandra._habits import stack_level
 from cassandra._misspelt import nearest
 from cassandra.bulk.chunks import Column, Reading
+from cassandra.bulk.lost_times import LostTimes, is_date
 from cassandra.bulk.opened import no_column
 from cassandra.protocol.records import declared_fields
 from cassandra.query.row_factories import PseudoNamedTupleRow
@@ -274,8 +272,9 @@ def select_columns(table: Any, reading: Reading, source: str = "the source") -> 
         for column, index in zip(reading.columns, positions_of(names, source, reading), strict=True)
         if index is not None
     ]
+    lost_times = reading.lost_times or LostTimes()
     for column, index in columns:
-        _check_date_column(table, column, index)
+        _check_date_column(table, column, index, lost_times)
     names_written = [column.name for column, _ in columns]
     if names_written == (list(table.columns) if hasattr(table, "iloc") else names):
         # The usual case: the table has just these columns, in this order.
@@ -315,35 +314,13 @@ def _select_fields(array: Any, fields: Sequence[str], names: Sequence[str]) -> N
     return result
 
 
-def _has_time_of_day(table: Any, index: int) -> bool:
-    """Return True if a column of a frame or an Arrow table has timestamps that are not midnight."""
-    if hasattr(table, "iloc"):
-        series = table.iloc[:, index]
-        if getattr(series.dtype, "kind", "") != "M" or not hasattr(series, "dt"):
-            return False
-        values = series.dropna()
-        return bool((values != values.dt.normalize()).any())
-    if is_array(table):
-        return False
-    from pyarrow import ArrowInvalid, compute, types
-
-    values = table.column(index)
-    if not types.is_timestamp(values.type):
-        return False
-    # pyarrow needs a database of time zones, which some machines lack: then we cannot tell.
-    with suppress(ArrowInvalid):
-        days = compute.floor_temporal(values, unit="day")
-        return bool(compute.any(compute.not_equal(values, days)).as_py())
-    return False
-
-
-def _check_date_column(table: Any, column: Column, index: int) -> None:
+def _check_date_column(table: Any, column: Column, index: int, lost_times: LostTimes) -> None:
     """Raise ValueError if a table has integers or booleans for a date column. Warn if it has
     timestamps whose time of day would be lost.
 
     Integers would be sent as they are, and a server would read them as its own day numbers.
     """
-    if getattr(column.type, "typename", None) != "date":
+    if not is_date(column.type):
         return
     if hasattr(table, "iloc"):
         series = table.iloc[:, index]
@@ -362,13 +339,7 @@ def _check_date_column(table: Any, column: Column, index: int) -> None:
         data_type = table.schema.types[index]
         value_type = data_type.value_type if types.is_dictionary(data_type) else data_type
         is_integer = types.is_integer(value_type) or types.is_boolean(value_type)
-    if _has_time_of_day(table, index):
-        warnings.warn(
-            f"column {column.name!r} is a date, and the source has timestamps with a time of day "
-            f"({data_type}), which is not stored",
-            RuntimeWarning,
-            stacklevel=stack_level(),
-        )
+    lost_times.look_at_table(column.name, table, index, data_type)
     if is_integer:
         raise ValueError(
             f"column {column.name!r} is a date, and the source has integers ({data_type}): make "

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import collections
+import datetime
 import sqlite3
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,7 +15,9 @@ from cassandra.bulk import binding
 from cassandra.bulk.binding import Binder, Bound, StaticRows
 from cassandra.bulk.chunks import Chunk, Column, Position
 from cassandra.bulk.groups import Keys
+from cassandra.codecs import CodecRegistry, Converter
 from cassandra.cqltypes.parse import lookup_cqltype
+from cassandra.protocol.converted import bound_columns as converted_columns
 from cassandra.protocol.rowclass import row_class
 from cassandra.query.row_factories import PseudoNamedTupleRow
 from tests.conftest import Twins
@@ -299,7 +303,66 @@ def test_rows_of_strings_get_advice(binder: Binder) -> None:
 
 
 def test_rows_without_strings_get_no_advice_for_strings() -> None:
-    for row in ((), (None, None), {}):
+    no_strings: list[Any] = [(), (None, None), {}]
+    for row in no_strings:
         error = TypeError("refused")
         binding._advise_for_strings(error, row)
         assert str(error) == "refused"
+
+
+def test_a_time_of_day_that_a_date_column_loses_is_warned_of_once(twins: Twins) -> None:
+    columns = [COLUMNS[0], Column("d", lookup_cqltype("date"))]
+    prepared = prepared_insert(twins, columns, [0])
+    NamedRow = collections.namedtuple("NamedRow", "d p")
+    noon, midnight = datetime.datetime(2026, 11, 23, 12), datetime.datetime(2026, 11, 23)
+
+    class Row:
+        def __init__(self, day: object) -> None:
+            self.p, self.d = "a", day
+
+    def new_binder() -> Binder:
+        return Binder(prepared, columns, {}, [0, 1], Keys([0], []), None, lambda: None)
+
+    forms: list[Callable[[object], object]] = [
+        lambda day: ("a", day),
+        lambda day: ["a", day],
+        lambda day: {"d": day, "p": "a"},
+        lambda day: NamedRow(day, "a"),
+        Row,
+    ]
+    for make_row in forms:
+        binder = new_binder()
+        with warnings.catch_warnings(record=True) as records:
+            warnings.simplefilter("always")
+            for _ in range(2):
+                result = bound(binder, *map(make_row, (midnight, None, noon, noon)))
+                assert (result.row_count, result.failures) == (4, [])
+        (record,) = records
+        assert str(record.message).startswith("column 'd' is a date, ")
+        assert "time of day (datetime)" in str(record.message)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert bound(new_binder(), *map(make_row, (midnight, None, midnight.date())))
+    numpy = pytest.importorskip("numpy")
+    array = numpy.array([["a", midnight], ["b", noon]], dtype=object)
+    chunk = Chunk(array, 2, None, 0, None, Position(0, 2), None)
+    with pytest.warns(RuntimeWarning, match=r"column 'd' is a date, .* \(object\)"):
+        assert new_binder().bind_next(iter([chunk])) is not None
+
+
+def test_a_converter_may_use_the_time_of_a_date_column(twins: Twins) -> None:
+    """The application's converter decides what becomes of a datetime."""
+    columns = [COLUMNS[0], Column("d", lookup_cqltype("date"))]
+    prepared = prepared_insert(twins, columns, [0])
+    registry = CodecRegistry()
+    registry.register_type("date", Converter(to_cql=datetime.datetime.date))
+    prepared.codecs = registry
+    assert registry.converters is not None
+    prepared.bind_plan = twins.bind.BindPlan(
+        converted_columns(prepared.column_metadata, registry.converters), [0]
+    )
+    binder = Binder(prepared, columns, {}, [0, 1], Keys([0], []), None, lambda: None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = bound(binder, ("a", datetime.datetime(2026, 11, 23, 12)))
+    assert (result.row_count, result.failures) == (1, [])

@@ -20,6 +20,7 @@ from cassandra.bulk.fields import (
     unmapped_fields,
     values_by_name,
 )
+from cassandra.bulk.lost_times import LostTimes
 from cassandra.bulk.texts import Formats
 from cassandra.cqltypes import Int32Type, SimpleDateType, UTF8Type
 
@@ -208,6 +209,7 @@ def test_fields_that_a_mapping_leaves_out() -> None:
 
 def test_a_time_of_day_that_a_date_column_loses_is_warned_of() -> None:
     pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    numpy = pytest.importorskip("numpy")
     reading_dates = reading(columns=(Column("d", SimpleDateType),))
     noon = datetime.datetime(2026, 11, 23, 12)
     midnight = datetime.datetime(2026, 11, 23)
@@ -215,6 +217,11 @@ def test_a_time_of_day_that_a_date_column_loses_is_warned_of() -> None:
         pandas.DataFrame({"d": [midnight, None, noon]}),
         pyarrow.table({"d": pyarrow.array([midnight, None, noon], pyarrow.timestamp("ms"))}),
         pandas.DataFrame({"d": [noon]}).convert_dtypes(dtype_backend="pyarrow"),
+        pandas.DataFrame({"d": [midnight, None, noon]}, dtype=object),
+        pandas.DataFrame({"d": [noon]}).astype("category"),
+        pyarrow.table({"d": pyarrow.array([midnight, noon]).dictionary_encode()}),
+        numpy.array([(midnight,), ("NaT",), (noon,)], dtype=[("d", "M8[s]")]),
+        numpy.array([(None,), (noon,)], dtype=[("d", object)]),
     ):
         with pytest.warns(RuntimeWarning, match="column 'd' is a date, .* with a time of day"):
             assert len(select_columns(table, reading_dates)) == len(table)
@@ -226,6 +233,24 @@ def test_a_time_of_day_that_a_date_column_loses_is_warned_of() -> None:
             pandas.DataFrame({"d": pandas.to_datetime([midnight]).tz_localize("Asia/Kolkata")}),
             pyarrow.table({"d": [midnight, None]}),
             pyarrow.table({"d": [midnight.date(), None]}),
-            pandas.DataFrame({"d": [midnight.date()]}),
+            pandas.DataFrame({"d": [midnight.date(), midnight, pandas.NaT]}, dtype=object),
+            numpy.array([(midnight,), ("NaT",)], dtype=[("d", "M8[s]")]),
+            numpy.array([(midnight,), (midnight.date(),), (None,)], dtype=[("d", object)]),
+            numpy.ma.array([(noon,)], mask=[(True,)], dtype=[("d", "M8[s]")]),
         ):
             assert len(select_columns(table, reading_dates)) == len(table)
+
+
+def test_a_lost_time_of_day_is_warned_of_once_for_each_column_of_a_load() -> None:
+    pandas = pytest.importorskip("pandas")
+    columns = (Column("d", SimpleDateType), Column("e", SimpleDateType))
+    reading_dates = reading(columns=columns, lost_times=LostTimes())
+    frame = pandas.DataFrame({name: [datetime.datetime(2026, 11, 23, 12)] for name in "de"})
+    with warnings.catch_warnings(record=True) as records:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            assert len(select_columns(frame, reading_dates)) == 1
+    assert [str(record.message).split(" is a date")[0] for record in records] == [
+        "column 'd'",
+        "column 'e'",
+    ]

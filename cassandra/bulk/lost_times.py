@@ -1,0 +1,132 @@
+"""Warns of a time of day that is lost, because its column is a date.
+
+A date column takes a datetime and drops its time, as in cassandra-driver. In a load that is
+probably a mistake: the column was meant to be a timestamp. Tables are checked when their columns
+are selected (`select_columns`), and all other rows when they are bound (`Binder`).
+"""
+
+from __future__ import annotations
+
+import datetime
+import warnings
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from cassandra._habits import stack_level
+from cassandra.query.tables.rows import is_array
+
+
+def is_date(cql_type: Any) -> bool:
+    """Return True for the CQL type date."""
+    return getattr(cql_type, "typename", None) == "date"
+
+
+class LostTimes:
+    """Looks for times of day in the values of date columns; warns at most once per column."""
+
+    def __init__(self) -> None:
+        self._warned: set[str] = set()  # the names of columns that have been warned of
+
+    def look_at_table(self, name: str, table: Any, index: int, data_type: object) -> None:
+        """Look at a column of a table.
+
+        :param name: the name of the date column that is written.
+        :param table: a data frame, a structured array, or Arrow data.
+        :param index: the position of the column in the table.
+        :param data_type: the type of the column in the table, for the message.
+        """
+        if name not in self._warned and _has_time_of_day(table, index):
+            self._warn(name, str(data_type))
+
+    def look_at_array(self, name: str, values: Any) -> None:
+        """Look at a column of an array of two dimensions.
+
+        :param name: the name of the date column that is written.
+        :param values: the column.
+        """
+        if name not in self._warned and _array_has_time_of_day(values):
+            self._warn(name, str(values.dtype))
+
+    def look_at_rows(self, name: str, rows: Iterable[Any], index: int) -> None:
+        """Look at a column of rows that the application has passed in.
+
+        :param name: the name of the date column that is written.
+        :param rows: tuples, lists, mappings by column name, or objects with attributes.
+        :param index: the position of the column's value in a tuple or list.
+        """
+        if name in self._warned:
+            return
+        for row in rows:
+            value: Any = None
+            # User code may raise anything, and a row may lack the value: binding the row tells.
+            with suppress(Exception):
+                if isinstance(row, (tuple, list)):
+                    value = row[index]
+                elif isinstance(row, Mapping):
+                    value = row.get(name)
+                else:
+                    value = getattr(row, name, None)
+            if is_with_time(value):
+                self._warn(name, type(value).__name__)
+                return
+
+    def _warn(self, name: str, data_type: str) -> None:
+        self._warned.add(name)
+        warnings.warn(
+            f"column {name!r} is a date, and the source has timestamps with a time of day "
+            f"({data_type}), which is not stored",
+            RuntimeWarning,
+            stacklevel=stack_level(),
+        )
+
+
+def is_with_time(value: Any) -> bool:
+    """Return True for a datetime that is not midnight.
+
+    :param value: any value. A Timestamp of pandas is a datetime too.
+    """
+    # NaT of pandas is a datetime that does not equal itself.
+    if not isinstance(value, datetime.datetime) or value != value:
+        return False
+    return value.time() != datetime.time() or getattr(value, "nanosecond", 0) != 0
+
+
+def _has_time_of_day(table: Any, index: int) -> bool:
+    """Return True if a column of a table has timestamps that are not midnight."""
+    if hasattr(table, "iloc"):
+        series = table.iloc[:, index]
+        kind = getattr(series.dtype, "kind", "")
+        if kind == "O":
+            return any(map(is_with_time, series))
+        if kind != "M" or not hasattr(series, "dt"):
+            return False
+        values = series.dropna()
+        return bool((values != values.dt.normalize()).any())
+    if is_array(table):
+        array: Any = table
+        return _array_has_time_of_day(array[array.dtype.names[index]])
+    from pyarrow import ArrowInvalid, compute, types
+
+    values = table.column(index)
+    if types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if not types.is_timestamp(values.type):
+        return False
+    # pyarrow needs a database of time zones, which some machines lack: then we cannot tell.
+    with suppress(ArrowInvalid):
+        days = compute.floor_temporal(values, unit="day")
+        return bool(compute.any(compute.not_equal(values, days)).as_py())
+    return False
+
+
+def _array_has_time_of_day(values: Any) -> bool:
+    """Return True if an array of NumPy has timestamps that are not midnight."""
+    if hasattr(values, "compressed"):  # a masked array, whose masked items have arbitrary values
+        values = values.compressed()
+    if values.dtype.kind == "O":
+        return any(map(is_with_time, values.ravel().tolist()))
+    if values.dtype.kind != "M":
+        return False
+    # NaT does not equal anything, not even itself.
+    return bool(((values.astype("datetime64[D]") != values) & (values == values)).any())

@@ -1,0 +1,52 @@
+"""Datetimes for date columns: which of them lose a time of day."""
+
+from __future__ import annotations
+
+import datetime
+import warnings
+from typing import Any
+
+import pytest
+
+from cassandra.bulk.lost_times import LostTimes, is_date, is_with_time
+from cassandra.cqltypes import DateType, SimpleDateType
+
+MIDNIGHT = datetime.datetime(2026, 11, 23)
+NOON = datetime.datetime(2026, 11, 23, 12)
+
+
+def test_values_with_a_time_of_day() -> None:
+    utc = datetime.timezone.utc
+    for value in (NOON, NOON.replace(tzinfo=utc), MIDNIGHT.replace(microsecond=1)):
+        assert is_with_time(value)
+    for other in (MIDNIGHT, MIDNIGHT.replace(tzinfo=utc), MIDNIGHT.date(), None, "12:30", 5):
+        assert not is_with_time(other)
+
+
+def test_timestamps_of_pandas() -> None:
+    pandas = pytest.importorskip("pandas")
+    assert is_with_time(pandas.Timestamp("2026-11-23 00:00:00.000000001"))
+    assert not is_with_time(pandas.Timestamp("2026-11-23"))
+    assert not is_with_time(pandas.NaT)
+
+
+def test_only_the_type_date_loses_times() -> None:
+    assert is_date(SimpleDateType)
+    # In cassandra-driver, DateType is the class of timestamps.
+    assert not is_date(DateType)
+    assert not is_date(None)
+
+
+def test_rows_that_cannot_be_read_are_left_to_binding() -> None:
+    class FailingRow:
+        @property
+        def d(self) -> object:
+            raise RuntimeError("no value")
+
+    rows: list[Any] = [(), FailingRow(), {}, object()]
+    lost_times = LostTimes()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lost_times.look_at_rows("d", rows, 0)
+    with pytest.warns(RuntimeWarning, match="column 'd' is a date, .* time of day"):
+        lost_times.look_at_rows("d", [*rows, (NOON,)], 0)
