@@ -87,10 +87,9 @@ def test_a_recording_with_a_shard_aware_port(scylla_node: ScyllaNode, tmp_path: 
 @pytest.mark.parametrize("version", [4, 5])
 def test_the_other_nodes_of_a_cluster_are_hidden(version: int, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
-    with FakeCluster(3, max_version=version) as nodes:
-        for node in nodes:
-            node.prime(READ, rows([("k", "int")], [(1,)]))
-        first, *others = nodes
+    with FakeCluster(3, max_version=version) as cluster_of_nodes:
+        cluster_of_nodes.prime(READ, rows([("k", "int")], [(1,)]))
+        first, *others = nodes = cluster_of_nodes.nodes
 
         def run(server: Any) -> None:
             with Cluster(**settings(server)) as cluster:
