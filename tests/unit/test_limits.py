@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -157,6 +158,10 @@ HUGE = [
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.skipif(
+    not getattr(sys, "_is_gil_enabled", lambda: True)(),
+    reason="without the GIL, zeros of the allocator may take memory at once",
+)
 def test_null_vectors_cost_no_memory(twins: Twins) -> None:
     # Use another process for each case, since the peak memory of a process never falls.
     code = f"""if True:

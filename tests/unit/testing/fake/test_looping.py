@@ -93,6 +93,9 @@ def test_only_a_simulated_thread_waits_in_virtual_time(thread: NodeThread) -> No
         asyncio.run(thread.wait_until(lambda: True, 1.0))
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:asyncio")
+@pytest.mark.filterwarnings("ignore:.*EventLoopPolicy' is deprecated:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.*event_loop_policy' is deprecated:DeprecationWarning")
 def test_the_policy_of_event_loops_does_not_matter() -> None:
     """The test may have set a policy whose loops nodes cannot use."""
 
