@@ -102,8 +102,8 @@ def test_pages_are_fetched_as_they_are_needed(connected: FakeNode) -> None:
     connected.prime(ALL, paged(COLUMNS, [(number, "x", None) for number in range(25)]))
     rows = iter(Row.objects.fetch_size(10))
     assert next(rows).id == 0
-    # 25 rows in pages of 10: one page so far, and three in the end.
-    assert len(connected.queries(ALL)) == 1
+    # 25 rows in pages of 10: one page so far, perhaps the next one ahead, and three in the end.
+    assert len(connected.queries(ALL)) in (1, 2)
     assert [row.id for row in rows] == list(range(1, 25))
     assert len(connected.queries(ALL)) == 3
     assert connected.count(Opcode.PREPARE) == 1
