@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequen
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
 
 from cassandra._habits import ASYNC_SESSION, SESSION, SESSION_SETTINGS, add_habits, awaited
-from cassandra._imports import Deferred, import_all
+from cassandra._imports import Deferred
 from cassandra._unknown_options import unknown_option
 from cassandra.aio.calls import returns_call
 from cassandra.aio.concurrent import outcomes
@@ -98,8 +98,6 @@ class Session(SessionBase):
 
         Its arguments are the classes of the requests, request bodies and results that it makes.
         """
-        # With lazy imports (PEP 810), this module may be imported after the first cluster was made.
-        import_all()
         return happy_path.HappyPath(
             self,
             self._engine,

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypeVar
 
 from cassandra._habits import refuse_pickling, stack_level
-from cassandra._imports import at_first_cluster
+from cassandra._imports import at_first_cluster, import_all
 from cassandra._lazy import LazyAttribute
 from cassandra._misspelt import check_spelling, is_of_driver
 from cassandra.client.checks import check_vector_type
@@ -172,6 +172,9 @@ class SessionBase(RequestMaker, ObservedBySession):
             self._codecs.serve(self.encoder)
 
     def __init__(self, cluster: ClusterBase, engine_session: EngineSession) -> None:
+        # With lazy imports (PEP 810), the module of the session's class may be imported after the
+        # first cluster was made.
+        import_all()
         self.cluster = cluster
         self._engine = engine_session
         self._lease = _Lease()

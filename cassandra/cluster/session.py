@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 from weakref import ref
 
 from cassandra._habits import IN_ASYNC, SESSION, SESSION_SETTINGS, add_habits
-from cassandra._imports import Deferred, at_first_cluster, import_all
+from cassandra._imports import Deferred, at_first_cluster
 from cassandra._threads import get_ident
 from cassandra._unknown_options import unknown_option
 from cassandra.client.checks import (
@@ -125,8 +125,6 @@ class Session(SessionBase, CompatSession):
         Its arguments are the classes of requests and request bodies, and `result_of`, which makes
         the results.
         """
-        # With lazy imports (PEP 810), this module may be imported after the first cluster was made.
-        import_all()
         return happy_path.HappyPath(
             self,
             self._engine,
