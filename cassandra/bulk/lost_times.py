@@ -58,15 +58,17 @@ class LostTimes:
         if name in self._warned:
             return
         for row in rows:
-            value: Any = None
-            # User code may raise anything, and a row may lack the value: binding the row tells.
-            with suppress(Exception):
+            # This loop runs for each row of a load, so it enters no context manager.
+            try:
                 if isinstance(row, (tuple, list)):
                     value = row[index]
                 elif isinstance(row, Mapping):
                     value = row.get(name)
                 else:
                     value = getattr(row, name, None)
+            except Exception:
+                # User code may raise anything, and a row may lack the value: binding the row tells.
+                continue
             if is_with_time(value):
                 self._warn(name, type(value).__name__)
                 return
