@@ -83,11 +83,11 @@ class Policies:
         return [self._spawn(self._bring_up(host)) for host in self._metadata.all_hosts()]
 
     def attach_once(self, policy: object) -> None:
-        """Attach a speculative execution policy or a retry policy, unless it is attached
-        already.
+        """Attach a speculative execution policy or a retry policy, unless it is attached already.
+
+        :param policy: a policy with a method `attach`; see `profile.attached_policies`.
         """
-        # Most of these policies have no `attach`, and need not be remembered in `_attached`.
-        if hasattr(policy, "attach") and not any(policy is other for other in self._attached):
+        if not any(policy is other for other in self._attached):
             self._attached.append(policy)
             self.attach(policy)
 
