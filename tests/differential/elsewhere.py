@@ -93,7 +93,7 @@ ELSEWHERE: list[Defended] = [
     told("private-names", test="tests/unit/migrate/test_table.py"),
     told("unknown-arguments", test="tests/unit/drop_in/test_settings.py"),
     told("distribution-name", test="tests/shims"),
-    told("build-switches", test="tests/house/test_build_switches.py"),
+    told("build-switches", test="tests/tools/test_build_switches.py"),
     told("eventlet", test="tests/green"),
     told("other-drivers", test="tests/unit/migrate/test_table.py"),
 ]

@@ -11,7 +11,6 @@ import time
 from typing import Any
 
 from cassandra.cluster import NoHostAvailable
-from cassandra.migrate.table import BY_KEY, DIFFERENCES
 from cassandra.query import UNSET_VALUE, dict_factory, named_tuple_factory
 from cassandra.util import Date, OrderedMapSerializedKey, SortedSet
 from tests.differential.compare import (
@@ -23,11 +22,8 @@ from tests.differential.compare import (
     judge,
     places,
 )
-from tests.differential.defended import DEFENDED
-from tests.differential.page import PAGE, table
 from tests.differential.recorder import Frames, Requests, without_compression
 from tests.differential.worker import canonical
-from tests.programs.environments import ROOT
 
 OPTIONS, QUERY = 0x05, 0x07  # opcodes
 
@@ -136,13 +132,6 @@ def test_an_entry_without_a_difference_is_stale_only_if_all_programs_have_run() 
     entry = Defended("what", "why", (Seen(r"core\.gone"),))
     assert judge([], [entry], is_whole=True).stale == [entry.seen[0]]
     assert judge([], [entry], is_whole=False).stale == []
-
-
-def test_each_entry_has_a_reason_and_a_program_or_test() -> None:
-    for entry in DEFENDED:
-        assert entry.what.endswith("."), entry
-        assert entry.why.endswith("."), entry
-        assert entry.seen or entry.test, entry
 
 
 class Word(str):
@@ -254,17 +243,3 @@ def test_the_recorder_removes_compression_from_supported() -> None:
 
 def test_places_number_equal_labels() -> None:
     assert list(places({"shown": [["a", "1"], ["a", "2"]]})) == ["show:a", "show:a#2"]
-
-
-def test_the_page_of_differences_is_up_to_date() -> None:
-    assert PAGE.read_text() == table(DIFFERENCES), "run: python -m tests.differential.page"
-    assert f".. include:: {PAGE.name}" in (PAGE.parent / "upgrading.rst").read_text()
-
-
-def test_each_documented_difference_has_an_entry() -> None:
-    assert sorted(entry.key for entry in DEFENDED if entry.key) == sorted(BY_KEY)
-
-
-def test_tests_of_entries_exist() -> None:
-    for entry in DEFENDED:
-        assert not entry.test or (ROOT / entry.test).exists(), entry.test
