@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from cassandra._forks import renew_in_child
 from cassandra._imports import at_first_cluster
+from cassandra._threads import Lock
 from cassandra.client.settings.table import ClusterSettings
 
 if TYPE_CHECKING:
@@ -14,6 +16,16 @@ if TYPE_CHECKING:
     from cassandra.observers import RequestObserver, checked_observers
 else:
     at_first_cluster(__name__, checked_observers="cassandra.observers")
+
+# Held while observers are added or removed: of two threads that do so at the same time, the second
+# one starts with the result of the first one.
+_changing = Lock()
+
+
+@renew_in_child
+def _renew_lock() -> None:
+    global _changing
+    _changing = Lock()
 
 
 class ObservedByCluster(ClusterSettings):
@@ -44,7 +56,8 @@ class ObservedByCluster(ClusterSettings):
         :param observer: see `cassandra.observers`.
         :raises TypeError: if it is not a `RequestObserver`.
         """
-        self.request_observers = (*self.request_observers, observer)
+        with _changing:
+            self.request_observers = (*self.request_observers, observer)
 
     def remove_request_observer(self, observer: RequestObserver) -> None:
         """Remove an observer. It is still notified about requests that have started before.
@@ -52,7 +65,8 @@ class ObservedByCluster(ClusterSettings):
         :param observer: a registered observer.
         :raises ValueError: if it is not registered.
         """
-        self.request_observers = without(observer, self._registered())
+        with _changing:
+            self.request_observers = without(observer, self._registered())
 
     def _observe(self, core: Core) -> None:
         """Register the observers with an engine."""
@@ -74,7 +88,8 @@ class ObservedBySession:
         :raises ValueError: if it has methods that are only called for observers of a cluster.
         """
         checked_observers((observer,), "session")
-        self._engine.observe(*self._engine.observers, observer)
+        with _changing:
+            self._engine.observe(*self._engine.observers, observer)
 
     def remove_request_observer(self, observer: RequestObserver) -> None:
         """Remove an observer. It is still notified about requests that have started before.
@@ -82,7 +97,8 @@ class ObservedBySession:
         :param observer: a registered observer.
         :raises ValueError: if it is not registered.
         """
-        self._engine.observe(*without(observer, self._engine.observers))
+        with _changing:
+            self._engine.observe(*without(observer, self._engine.observers))
 
 
 def without(

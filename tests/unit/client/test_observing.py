@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from cassandra.client.observing import ObservedBySession, without
 from cassandra.cluster import Cluster
 from cassandra.observers import RequestObserver
+from tests.waiting import WAIT
 
 
 class Observer(RequestObserver):
@@ -80,3 +82,34 @@ def test_observers_of_a_session_can_be_added_and_removed() -> None:
     with pytest.raises(TypeError):
         session.add_request_observer(5)
     assert ids(session._engine.observers) == [id(second)]
+
+
+@pytest.mark.parametrize("kind", ["cluster", "session"])
+def test_two_threads_that_add_observers_lose_none(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = Observer(), Observer()
+    engine = FakeEngine()
+    if kind == "cluster":
+        holder: Any = Cluster()
+        holder._core = engine
+        name = "observe_requests"
+    else:
+        holder = ObservedBySession()
+        holder._engine = engine
+        name = "observe"
+    register = getattr(engine, name)
+    other = threading.Thread(target=holder.add_request_observer, args=(second,))
+
+    def interrupted(*observers: Any) -> None:
+        # The first call comes from the first thread, which has read the observers already. The
+        # other thread ends here, or waits until the first one is done.
+        if other.ident is None:
+            other.start()
+            other.join(0.1)
+        register(*observers)
+
+    monkeypatch.setattr(engine, name, interrupted)
+    holder.add_request_observer(first)
+    other.join(WAIT)
+    assert ids(engine.observers) == ids([first, second])
