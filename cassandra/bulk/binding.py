@@ -41,7 +41,7 @@ else:
     from cassandra._impl import bind, grouping
 
 _LENGTH = struct.Struct(">i")
-_LONGEST_TTL = 20 * 365 * 86_400  # seconds
+_LONGEST_TTL = 20 * 365 * 86_400  # seconds; servers refuse a longer time to live
 
 
 class StaticRows(NamedTuple):
@@ -138,9 +138,11 @@ class Binder:
     ) -> None:
         self._prepared = prepared
         self._columns = columns
+        # (bind marker, field name) of each column.
         self._fields = [(column.name, mapping.get(column.name, column.name)) for column in columns]
         self._key_fields = [mapping.get(each.name, each.name) for each in columns if each.is_key]
         self._mapping = mapping
+        # True until the write time of the first row is checked; False if rows have no write time.
         self._looks_at_write_times = any(column.name == "[timestamp]" for column in columns)
         self._order = order
         # False if values of rows without names must be moved to their bind markers.
@@ -166,6 +168,7 @@ class Binder:
             )
             if is_date(plain_column.type) and column.type is plain_column.type
         ]
+        # The second statement of the load; None if it has none.
         self.static_rows: StaticRows | None = None
         # The columns whose vectors are checked before they are sent.
         self.indexed_vectors: Sequence[IndexedVector] = ()
@@ -233,7 +236,7 @@ class Binder:
         return self._bound(chunk, block, row_numbers, failures)
 
     def _look_at_dates(self, source: Any) -> None:
-        """Warn if rows without a table's columns have times of day for date columns.
+        """Warn if values for date columns have times of day, which would be lost.
 
         :param source: rows, or an array of two dimensions, in the order of the bind markers. Tables
             with named columns were checked when their columns were selected.
@@ -297,10 +300,14 @@ class Binder:
                 self._check_names(values, known_fields, isinstance(row, Mapping))
                 return {marker: values[field] for marker, field in self._fields if field in values}
             if is_object:
+                # Use the attributes that have the names of fields. An iterable object without such
+                # attributes is a sequence of values.
                 attributes = {
                     name: getattr(row, field) for name, field in self._fields if hasattr(row, field)
                 }
                 if attributes or not isinstance(row, Iterable):
+                    # Without a mapping, the attributes have the names of the bind markers, so the
+                    # object itself can be bound.
                     return attributes if self._mapping else row
             row = values_by_position(row)
             if not isinstance(row, (tuple, list)):
@@ -422,6 +429,7 @@ class Binder:
             # One value is enough to find out the unit.
             self._looks_at_write_times = False
             offset, size = _spans(row.data, block.width)[names.index("[timestamp]")]
+            # The value follows its length of 4 bytes.
             write_time = int.from_bytes(
                 row.data[offset + 4 : offset + 4 + size], "big", signed=True
             )
@@ -447,22 +455,22 @@ class Binder:
         :param failures: gets (row number, error) for each of these rows.
         :returns: (block, row numbers) of all other rows.
         """
-        kept: list[int] = []
-        for number, row in enumerate(block.rows()):
+        good_indexes: list[int] = []  # the indexes in the block of all other rows
+        for row_index, row in enumerate(block.rows()):
             data = row.data
             spans = _spans(data, block.width)
             for column in self.indexed_vectors:
                 offset, size = spans[column.position]
-                start = offset + 4
+                start = offset + 4  # behind the length of the value
                 error = fault_of(column, data[start : start + size]) if size > 0 else None
                 if error is not None:
-                    failures.append((row_numbers[number], error))
+                    failures.append((row_numbers[row_index], error))
                     break
             else:
-                kept.append(number)
-        if len(kept) == len(block):
+                good_indexes.append(row_index)
+        if len(good_indexes) == len(block):
             return block, row_numbers
-        return block.take(kept), [row_numbers[number] for number in kept]
+        return block.take(good_indexes), [row_numbers[row_index] for row_index in good_indexes]
 
     def _waves(
         self, prepared: PreparedStatement, block: Any, keys: Keys, row_numbers: Sequence[int]
@@ -488,34 +496,35 @@ class Binder:
         static_rows = self.static_rows
         assert static_rows is not None
         rows: list[bytes] = []
-        static_numbers: list[int] = []
-        other_numbers: list[int] = []
-        for number, row in enumerate(block.rows()):
+        # The indexes in the block of the rows with and without only static columns.
+        static_indexes: list[int] = []
+        other_indexes: list[int] = []
+        for row_index, row in enumerate(block.rows()):
             data = row.data
             spans = _spans(data, block.width)
             sizes = [size for _, size in spans]
             if not static_rows.has_only_static_values(sizes, is_empty_null):
-                other_numbers.append(number)
+                other_indexes.append(row_index)
                 continue
             # Each value is 4 bytes of length and then its bytes; a negative length has no bytes.
             values = [data[start : start + 4 + max(size, 0)] for start, size in spans]
             rows.append(b"".join([values[index] for index in static_rows.positions]))
-            static_numbers.append(number)
+            static_indexes.append(row_index)
         if not rows:
             return block, row_numbers, []
         prepared = static_rows.prepared
         static_block = bind.RowsBlock(len(static_rows.positions), rows, block.has_unset)
         # The key of these requests is the partition key: they have no clustering columns.
         keys = Keys(tuple(prepared.routing_key_indexes or ()), ())
-        numbers = [row_numbers[number] for number in static_numbers]
+        numbers = [row_numbers[row_index] for row_index in static_indexes]
         errors: list[tuple[int, BaseException]] = []
         if self.is_dry:
             names = [column.name for column in prepared.column_metadata]
             errors = _refused_rows(static_block, names, keys, numbers)
         else:
             waves += self._waves(prepared, static_block, keys, numbers)
-        other_row_numbers = [row_numbers[number] for number in other_numbers]
-        return block.take(other_numbers), other_row_numbers, errors
+        other_numbers = [row_numbers[row_index] for row_index in other_indexes]
+        return block.take(other_indexes), other_numbers, errors
 
 
 def _refused_rows(
@@ -551,6 +560,7 @@ def _refused_rows(
         else:
             if ttl_position is not None:
                 offset, size = spans[ttl_position]
+                # The value follows its length of 4 bytes. No value (null, or unset) counts as 0.
                 ttl = int.from_bytes(
                     row.data[offset + 4 : offset + 4 + max(size, 0)], "big", signed=True
                 )

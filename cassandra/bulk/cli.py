@@ -183,7 +183,7 @@ class _Repeated(argparse.Action):
     ) -> None:
         # Collect the values in a separate attribute. The option's own attribute may already have
         # the default from the TOML file, to which we must not append.
-        collected_name = f"_said_{self.dest}"
+        collected_name = f"_collected_{self.dest}"
         collected = [*getattr(namespace, collected_name, ()), values]
         setattr(namespace, collected_name, collected)
         setattr(namespace, self.dest, values if len(collected) == 1 else collected)
@@ -456,7 +456,7 @@ def _options_in_file(options: argparse.Namespace) -> dict[str, Any]:
     for name in file_options:
         if not hasattr(options, name) or name in _NOT_IN_FILES:
             known_names = [option for option in vars(options) if option not in _NOT_IN_FILES]
-            similar_name = nearest(name.replace("-", "_"), known_names, 0.6)
+            similar_name = nearest(name.replace("-", "_"), known_names, alike=0.6)
             hint = f"; did you mean {similar_name!r}?" if similar_name else ""
             raise ValueError(f"{os.fspath(options.config)} has an unknown option {name!r}{hint}")
     # These options take several values, so their value in a TOML file must be a list, even for one

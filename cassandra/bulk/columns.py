@@ -115,7 +115,7 @@ def _columns_of_source(
         if names is None:  # not known before the rows are read: any column may occur
             names_in_source.update(table.columns)
             continue
-        check_names(names, source, not_columns, None, table)
+        check_names(names, source, not_columns, written=None, table=table)
         names_in_source.update(names)
     columns = [
         name for name in table.columns if name in names_in_source and name not in options.ignore

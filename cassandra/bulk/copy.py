@@ -360,6 +360,8 @@ class _Copy:
         :param report: the report of the load.
         """
         self._report.requests += report.requests
+        # A load that returns has written all of its rows: an error would have ended the copy. Count
+        # the rows that were read, because one of them may have become several rows of the load.
         if not report.is_dry:
             self._report.written = self._report.read
 

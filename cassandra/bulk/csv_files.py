@@ -114,7 +114,7 @@ class _Rows:
     :param lines: the lines of a file, with their line ends.
     :param reading: the options for reading.
     :param delimiter: the delimiter of fields.
-    :param before: how many lines of the file precede these.
+    :param previous_line: how many lines of the file precede these.
     """
 
     def __init__(
@@ -272,42 +272,72 @@ def _read_header(
             return list(reading.header), data, 0, 0
         # Read on until the header is complete: it may be longer than a piece, and a quoted name may
         # have line ends. An empty piece means the end of the file.
-        if piece and b"\n" not in data and b"\r" not in data:
-            continue
-        text = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
-        rows = csv.reader(
-            text, delimiter=_delimiter(path, reading), quotechar=reading.quote, strict=True
-        )
-        try:
-            header = next((row for row in rows if row), None)
-        except csv.Error as error:
-            # The error may be an open quote whose end is in the next piece, so read on.
-            if piece:
-                continue
-            line = rows.line_num
-            if str(error).startswith(_UNCLOSED):
-                delimiter = _delimiter(path, reading)
-                line = _line_of_quote(text.getvalue(), 1, delimiter, reading.quote)
-                raise ValueError(f"{path}, line {line}: {_UnclosedQuote(line, error)}") from error
-            raise ValueError(f"{path}, line {line}: {error}") from error
-        # `end` is negative if the header's last line has no end yet.
-        end = _after_lines(data, rows.line_num)
-        if piece and (header is None or end < 0):
-            continue
-        for name in header or ():
-            if (problem := bad_byte(name)) is not None:
-                raise ValueError(f"{path}, line {rows.line_num}: {problem}")
-        return header, data, end if end >= 0 else len(data), rows.line_num
+        parsed = _parse_header(path, data, reading, is_whole_file=not piece)
+        if parsed is not None:
+            header, end, line_count = parsed
+            return header, data, end, line_count
 
 
-def _after_lines(data: bytes, count: int) -> int:
+def _parse_header(
+    path: str, data: bytes, reading: Reading, is_whole_file: bool
+) -> tuple[list[str] | None, int, int] | None:
+    """Parse the header of a file; return None if it may go on after `data`, so that more bytes are
+    needed.
+
+    :param data: the first bytes of the file.
+    :param is_whole_file: True if the file has no further bytes.
+    :returns: (field names, end, lines): the names, None if the file has no lines; the offset of the
+        first row; and the number of lines before that row.
+    :raises ValueError: if the header is damaged.
+    """
+    if not is_whole_file and b"\n" not in data and b"\r" not in data:
+        return None
+    text = data.decode("utf-8", "surrogateescape")
+    rows = csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=_delimiter(path, reading),
+        quotechar=reading.quote,
+        strict=True,
+    )
+    try:
+        header = next((row for row in rows if row), None)
+    except csv.Error as error:
+        if not is_whole_file:
+            return None  # the cause may be a quote whose end is in the next bytes
+        raise _header_error(path, text, rows.line_num, reading, error) from error
+    end = _after_lines(data, rows.line_num)
+    if not is_whole_file and (header is None or end is None):
+        return None
+    for name in header or ():
+        if (problem := bad_byte(name)) is not None:
+            raise ValueError(f"{path}, line {rows.line_num}: {problem}")
+    return header, len(data) if end is None else end, rows.line_num
+
+
+def _header_error(
+    path: str, text: str, line: int, reading: Reading, error: csv.Error
+) -> ValueError:
+    """Return the error for a header that the csv module rejects.
+
+    :param text: the whole file.
+    :param line: the line that the csv module has read last.
+    """
+    problem: Exception = error
+    if str(error).startswith(_UNCLOSED):
+        # The csv module goes on to a line far behind the quote: find the line with the quote.
+        line = _line_of_quote(text, 1, _delimiter(path, reading), reading.quote)
+        problem = _UnclosedQuote(line, error)
+    return ValueError(f"{path}, line {line}: {problem}")
+
+
+def _after_lines(data: bytes, count: int) -> int | None:
     """Return the offset after `count` lines.
 
-    Return -1 if more data is needed, also if the line ends with the last byte of `data`: this byte
-    may be a carriage return, and the next piece may begin with the newline that belongs to it.
+    Return None if more data is needed, also if the line ends with the last byte of `data`: this
+    byte may be a carriage return, and the next piece may begin with the newline that belongs to it.
     """
     end = next(islice(_LINE_END.finditer(data), max(count - 1, 0), None), None)
-    return end.end() if end is not None and end.end() < len(data) else -1
+    return end.end() if end is not None and end.end() < len(data) else None
 
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
@@ -392,8 +422,8 @@ class _File:
         """
         assert self.reader is not None
         minimum = chunks.CHUNK_BYTES  # bytes to collect before the reader is called
-        error: Exception | None = None
-        is_last = False
+        error: Exception | None = None  # the error of the file after the bytes that were read
+        is_last = False  # True at the end of the file
         while True:
             # Collect the bytes of one chunk.
             pieces = [data]
@@ -421,9 +451,9 @@ class _File:
                 data = data[read_rows.end :]
                 line += read_rows.line_count
                 minimum = chunks.CHUNK_BYTES
-                if read_rows.size or (is_last and not data):
-                    if read_rows.size:
-                        continue
+                if read_rows.size:
+                    continue
+                if is_last and not data:
                     return
                 # There was no complete row, because the next row is longer than the bytes that were
                 # read. Read more.
@@ -438,8 +468,8 @@ class _File:
                 yield from self.parts_by_texts(self._rows(text_file, line))
             return
 
-    def _rows(self, lines: Iterable[str], before: int) -> _Rows:
-        return _Rows(lines, self._reading, self.delimiter, before)
+    def _rows(self, lines: Iterable[str], previous_line: int) -> _Rows:
+        return _Rows(lines, self._reading, self.delimiter, previous_line)
 
     def _bound_chunk(
         self, read_rows: ReadRows, text: bytes, line: int, cut: int, first: int

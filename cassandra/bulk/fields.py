@@ -109,7 +109,7 @@ def _hint_for(name: str, names: Sequence[str], columns: Iterable[str]) -> str:
     if mapping[name] is not None:
         mapping = {field: column for field, column in mapping.items() if column is not None}
         return f" (write columns={mapping!r} if it is {mapping[name]!r})"
-    similar_name = nearest(name, columns, 0.7)
+    similar_name = nearest(name, columns, alike=0.7)
     if similar_name:
         return f" (did you mean {similar_name!r}?)"
     if _VALUE.fullmatch(name) is not None:
@@ -263,6 +263,7 @@ def select_columns(table: Any, reading: Reading, source: str = "the source") -> 
     """
     names = _names_of_table(table)
     if names is None:
+        # The columns of an array have no names: the load takes them by their positions.
         if reading.mapping:
             raise ValueError("columns= is for tables with named columns: an array goes by position")
         return table
@@ -272,15 +273,17 @@ def select_columns(table: Any, reading: Reading, source: str = "the source") -> 
         for column, index in zip(reading.columns, positions_of(names, source, reading), strict=True)
         if index is not None
     ]
+    # `LostTimes` warns of each date column once, so the tables of a load share one object.
     lost_times = reading.lost_times or LostTimes()
     for column, index in columns:
         _check_date_column(table, column, index, lost_times)
     names_written = [column.name for column, _ in columns]
-    if names_written == (list(table.columns) if hasattr(table, "iloc") else names):
+    is_pandas = hasattr(table, "iloc")
+    if names_written == (list(table.columns) if is_pandas else names):
         # The usual case: the table has just these columns, in this order.
         return table
     indexes = [index for _, index in columns]
-    if hasattr(table, "iloc"):
+    if is_pandas:
         return table.iloc[:, indexes].set_axis(names_written, axis=1)
     if is_array(table):
         return _select_fields(table, [names[index] for index in indexes], names_written)

@@ -92,14 +92,14 @@ def request_waves(
         )
         for data, spans in rows
     ]
-    partitions = [_partition(data, spans, keys.partition) for data, spans in rows]
+    routing_keys = [_routing_key(data, spans, keys.partition) for data, spans in rows]
     return [
-        [Group(block, rows) for rows in _group_rows(wave, partitions, sizes, by, owners)]
+        [Group(block, members) for members in _group_rows(wave, routing_keys, sizes, by, owners)]
         for wave in _waves(primary_keys)
     ]
 
 
-def _partition(
+def _routing_key(
     data: bytes, spans: Sequence[tuple[int, int]], key_positions: Sequence[int]
 ) -> bytes | None:
     """Return the routing key of a row; None if a server would refuse its partition key.
@@ -124,11 +124,11 @@ def _waves(primary_keys: Sequence[bytes]) -> list[list[int]]:
     :param primary_keys: the primary key of each row.
     """
     waves: list[list[int]] = []
-    counts: dict[bytes, int] = {}
+    row_counts: dict[bytes, int] = {}  # how many rows so far have this key
     for row, primary_key in enumerate(primary_keys):
         # Rows with the same key go into successive waves.
-        wave = counts.get(primary_key, 0)
-        counts[primary_key] = wave + 1
+        wave = row_counts.get(primary_key, 0)
+        row_counts[primary_key] = wave + 1
         if wave == len(waves):
             waves.append([])
         waves[wave].append(row)
@@ -175,7 +175,8 @@ def _group_rows(
             group += members
             open_groups[owner] = (group, group_size + size, count + 1)
             continue
-        # The partition does not fit into the group: begin a new one, or several.
+        # The partition does not fit into the group: begin a new one, or several. The last of them
+        # stays open for further partitions.
         for part, part_size in _split_partition(members, sizes):
             row_groups.append(part)
             open_groups[owner] = (part, part_size, 1)

@@ -165,7 +165,7 @@ class LoadCheckpoint:
         if self.outcomes is None or self._file.path is None:
             return
         chunk = self.outcomes.chunk
-        first_rows = self.outcomes.first_rows()
+        first_rows = self.outcomes.count_first_rows()
         if first_rows.total:
             row = chunk.position.row - chunk.size + first_rows.total
             done = DoneRows(*map(sum, zip(self._done, first_rows, strict=True)))

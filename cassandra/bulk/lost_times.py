@@ -29,7 +29,7 @@ class LostTimes:
         self._warned: set[str] = set()  # the names of columns that have been warned of
 
     def look_at_table(self, name: str, table: Any, index: int, data_type: object) -> None:
-        """Look at a column of a table.
+        """Warn if a column of a table has times of day, which the date column would lose.
 
         :param name: the name of the date column that is written.
         :param table: a data frame, a structured array, or Arrow data.
@@ -40,19 +40,20 @@ class LostTimes:
             self._warn(name, str(data_type))
 
     def look_at_array(self, name: str, values: Any) -> None:
-        """Look at a column of an array of two dimensions.
+        """Warn if the values of an array have times of day, which the date column would lose.
 
         :param name: the name of the date column that is written.
-        :param values: the column.
+        :param values: one column of an array of two dimensions.
         """
         if name not in self._warned and _array_has_time_of_day(values):
             self._warn(name, str(values.dtype))
 
     def look_at_rows(self, name: str, rows: Iterable[Any], index: int) -> None:
-        """Look at a column of rows that the application has passed in.
+        """Warn if values in rows have times of day, which the date column would lose.
 
         :param name: the name of the date column that is written.
-        :param rows: tuples, lists, mappings by column name, or objects with attributes.
+        :param rows: the application's rows: tuples, lists, mappings by column name, or objects with
+            attributes.
         :param index: the position of the column's value in a tuple or list.
         """
         if name in self._warned:
@@ -67,7 +68,8 @@ class LostTimes:
                 else:
                     value = getattr(row, name, None)
             except Exception:
-                # User code may raise anything, and a row may lack the value: binding the row tells.
+                # User code may raise anything, and a row may lack the value. Ignore the error here:
+                # binding the row reports it.
                 continue
             if is_with_time(value):
                 self._warn(name, type(value).__name__)

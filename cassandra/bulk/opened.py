@@ -365,8 +365,8 @@ class _Zstd:
             if self._frame.eof:
                 self._unread = self._frame.unused_data
                 self._frame = None
-            # If the result was smaller than `size`, read four times as much next time; if it was
-            # very large, read little.
+            # If the result was smaller than `size`, read four times as much next time, but at most
+            # 64 KiB. After a result of more than 4 MiB, read little.
             self._step = min(max(self._step * (4 if len(unpacked) < size else 1), 512), 1 << 16)
             if len(unpacked) > 4 << 20:
                 self._step = 512

@@ -26,7 +26,8 @@ class Outcomes:
     """The outcomes of the rows of a chunk.
 
     Servers acknowledge the rows in any order, but a checkpoint is a position in the source. So
-    another run may only skip the rows before the first row that is not done: see `first_rows`.
+    another run may only skip the rows before the first row that is not done (see
+    `count_first_rows`).
 
     :param chunk: the chunk.
     """
@@ -36,7 +37,7 @@ class Outcomes:
         # Store the arguments of `note_group` as they are. They are only evaluated if the load is
         # interrupted: doing it at once would slow down every load.
         self._groups: list[tuple[Sequence[int], Sequence[int], bool]] = []
-        self._failed: list[int] = []
+        self._failed: list[int] = []  # the indexes of failed rows in the chunk
 
     def note_group(self, row_numbers: Sequence[int], rows: Sequence[int], is_applied: bool) -> None:
         """Note that a server has answered a request without an error, so its rows are done.
@@ -54,7 +55,7 @@ class Outcomes:
         """
         self._failed.append(index)
 
-    def first_rows(self) -> DoneRows:
+    def count_first_rows(self) -> DoneRows:
         """Count the rows before the first row of the chunk that is not done; return their
         outcomes.
         """

@@ -55,25 +55,27 @@ def plain_session(session: _Session) -> _Session:
     return view
 
 
-class _DictForEachType:
-    """Stands in for the map {keyspace: {type name: class}}, which says as which class the values of
-    user-defined types are decoded.
+class _SameForEachName:
+    """Stands in for a dict that has the same value under each name.
 
-    Every class is dict, so each value is decoded as a dict of its fields.
+    :param value: the value.
     """
 
-    def get(self, name: str, default: object = None) -> object:
-        """Return the class `dict` for the name of a type; for the name of a keyspace, return a map
-        of its type names, which is an object of this class too.
+    def __init__(self, value: object) -> None:
+        self._value = value
 
-        :param name: the keyspace, or the type.
+    def get(self, name: str, default: object = None) -> object:
+        """Return the value.
+
+        :param name: any name.
         :param default: not used.
         """
-        return _types_of_keyspace if self is _AS_DICTS else dict
+        return self._value
 
 
-_AS_DICTS: Any = _DictForEachType()
-_types_of_keyspace: Any = _DictForEachType()
+# Stands in for the map {keyspace: {type name: class}}, which says as which class the values of
+# user-defined types are decoded. Every class is dict, so each value becomes a dict of its fields.
+_AS_DICTS: Any = _SameForEachName(_SameForEachName(dict))
 
 
 class PlainRows:
@@ -85,6 +87,7 @@ class PlainRows:
     """
 
     def __init__(self) -> None:
+        # The metadata of the latest page, and the codecs and the plan that decode its rows.
         self._metadata: ResultMetadata | None = None
         self._codecs: list[Any] = []
         self._row_plan: rows.RowPlan | None = None
@@ -94,7 +97,7 @@ class PlainRows:
 
         :param page: a result, of which the current page is used.
         """
-        self._follow(rows_message(page._message).metadata)
+        self._row_plan_for(rows_message(page._message).metadata)
         return self._codecs
 
     def tuples(self, page: Page) -> list[tuple[Any, ...]]:
@@ -104,10 +107,10 @@ class PlainRows:
         :raises DecodeError: if a value cannot be decoded; names the row and the column.
         """
         message = rows_message(page._message)
-        row_plan = self._follow(message.metadata)
+        row_plan = self._row_plan_for(message.metadata)
         return row_plan.tuples(*message.rows_body)
 
-    def _follow(self, metadata: ResultMetadata) -> rows.RowPlan:
+    def _row_plan_for(self, metadata: ResultMetadata) -> rows.RowPlan:
         """Return the plan that decodes rows with this metadata, and set the codecs."""
         # All pages of a statement have the same metadata object, unless the table is altered.
         if self._row_plan is None or metadata is not self._metadata:

@@ -92,7 +92,7 @@ def ring_ranges(metadata: Metadata, keyspace: str) -> list[TokenRange]:
     return ranges
 
 
-def at_tablets(metadata: Metadata, keyspace: str, splits: int) -> int:
+def rounded_to_tablets(metadata: Metadata, keyspace: str, splits: int) -> int:
     """Return `splits`; for a keyspace with tablets, rounded up to a power of two.
 
     ScyllaDB divides the tokens into a power of two of tablets of equal width. If the number of

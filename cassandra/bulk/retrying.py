@@ -134,4 +134,5 @@ def delay_before_retry(error: BaseException, attempts: int) -> float | None:
     """
     if attempts > RETRIES or not may_pass(error) or is_data_error(error):
         return None
+    # 0.04, 0.16, 0.64 and 2.56 seconds, then LONGEST_DELAY.
     return float(min(0.01 * 4**attempts, LONGEST_DELAY))

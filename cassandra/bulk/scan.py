@@ -172,7 +172,7 @@ class _ScanBase:
         if remaining_options:
             name = next(iter(remaining_options))
             names = sorted(ScanOptions.__annotations__)
-            similar_name = nearest(name, names, 0.6)
+            similar_name = nearest(name, names, alike=0.6)
             hint = (
                 f"did you mean {similar_name!r}?"
                 if similar_name
@@ -475,7 +475,7 @@ class Frames:
         self._options = dict(options)
         # These options say how columns are decoded. All others are passed to
         # `pyarrow.Table.to_pandas`.
-        self._choices: dict[str, Any] = {
+        self._column_options: dict[str, Any] = {
             name: self._options.pop(name)
             for name in ("decimals", "varints", "durations")
             if name in options
@@ -490,7 +490,7 @@ class Frames:
         :raises ValueError: if its columns differ from those of the first page.
         """
         message = rows_message(result._message)
-        plan, _ = column_plans(message, self._choices)
+        plan, _ = column_plans(message, self._column_options)
         if self._layout is None:
             self._layout = plan.layout
         self._columnar.check_same(self._layout, plan.layout)

@@ -14,8 +14,8 @@ from cassandra.bulk.ranges import (
     LAST,
     Estimate,
     TokenRange,
-    at_tablets,
     ring_ranges,
+    rounded_to_tablets,
     split_ranges,
     weigh,
 )
@@ -150,7 +150,7 @@ def plan_steps(
         # Make at least four ranges for each page in flight, so that no few large ranges are left at
         # the end of the scan.
         splits = max(int(total / BYTES_OF_A_RANGE), concurrency * 4)
-    splits = at_tablets(metadata, keyspace, splits)
+    splits = rounded_to_tablets(metadata, keyspace, splits)
     scan_ranges = split_ranges(ranges, weights, splits)
     return ScanStatement(prepared, scan_ranges, has_tokens=True, parameters=parameters)
 

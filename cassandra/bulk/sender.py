@@ -189,7 +189,8 @@ class Sender:
         """Return the groups to send again after a failed request; [] if its rows have failed."""
         if isinstance(error, RequestThrottled) and self._throttled_slices < MOST_WAITS:
             # The cluster's own throttler refused the request, so it was not sent: send it again
-            # later. The delay doubles with each slice of which no request was sent.
+            # later. The delay doubles with each slice of which no request was sent, up to
+            # LONGEST_WAIT (2 ** 8 milliseconds are longer).
             self._delay = max(
                 self._delay, min(0.001 * 2 ** min(self._throttled_slices, 8), LONGEST_WAIT)
             )

@@ -27,7 +27,7 @@ class Page(Protocol):
 
     @property
     def _message(self) -> ResultMessage | None:
-        """The message with the current page; None for an answer without rows."""
+        """The message with the current page; None if the page was set as a list of rows."""
 
     @property
     def current_rows(self) -> Any:
@@ -39,7 +39,7 @@ class Page(Protocol):
 
     @property
     def column_names(self) -> list[str] | None:
-        """The names of the columns; None for an answer without rows."""
+        """The names of the columns; None if the response has no columns, as for an INSERT."""
 
     def _numpy_form(self) -> Form:
         """Return the settings by which pages are converted to NumPy arrays."""

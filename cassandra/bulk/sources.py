@@ -490,16 +490,14 @@ def fields_of_each(source: object, reading: Reading) -> list[tuple[str, list[str
                 log.warning("%s is empty: it has no header, and no rows", path)
         return [(path, names) for path, names in fields_by_file if names != []]
     if is_array(source):
-        column_names: Any = getattr(source, "dtype", None)
-        names = (
-            None if column_names is None or column_names.names is None else list(column_names.names)
-        )
+        dtype: Any = getattr(source, "dtype", None)
+        names = None if dtype is None or dtype.names is None else list(dtype.names)
         return [("the array", names)]
     if is_frame(source):
         return [("the frame", [str(name) for name in source.columns])]
     if is_arrow(source):
         # A source without `schema.names` (a stream, a polars frame) may have `columns`.
-        column_names = getattr(getattr(source, "schema", None), "names", None)
+        column_names: Any = getattr(getattr(source, "schema", None), "names", None)
         if column_names is None or callable(column_names):
             column_names = getattr(source, "columns", None)
         return [

@@ -572,6 +572,7 @@ def _timestamp(text: str) -> datetime.datetime | MillisTimestamp:
         and text[4:5] == text[7:8] == "-"
         and text[13:14] == text[16:17] == ":"
         and text[10:11] in (" ", "T")
+        # Only some versions read a week ("W") or the hour 24.
         and text[5:6] != "W"
         and text[11:13] != "24"
         and (len(text) == 19 or _BEHIND_SECONDS.fullmatch(text, 19) is not None)

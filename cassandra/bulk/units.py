@@ -27,7 +27,7 @@ ROWS = 100
 
 
 class UnitWatch:
-    """Looks at the first value of each timestamp column of a load; warns at most once per column.
+    """Warns if the first value of a timestamp column is probably not in milliseconds.
 
     :param reading: the options for reading.
     """
@@ -48,7 +48,7 @@ class UnitWatch:
         }
 
     def watch(self, chunks: Generator[Chunk, None, None]) -> Generator[Chunk, None, None]:
-        """Yield the chunks, and look at each of them before.
+        """Yield the chunks, after checking each of them.
 
         :param chunks: the chunks of the source.
         """
@@ -58,7 +58,7 @@ class UnitWatch:
                 yield chunk
 
     def look(self, chunk: Chunk) -> None:
-        """Look at the timestamp columns that had no value in earlier chunks.
+        """Check the first values of the timestamp columns that had no value in earlier chunks.
 
         :param chunk: the next rows of the source.
         """

@@ -82,14 +82,14 @@ class UnloadReport:
 class _Writer:
     """Writes pages to the files of an unload. A file has a temporary name until it is complete.
 
-    Used by both APIs.
+    Used by the blocking and by the asyncio unload.
 
     :param target: the folder.
     :param format: "parquet", "csv" or "jsonl".
     :param compression: as for `unload`.
     :param file_bytes: as for `unload`.
-    :param choices: the options `decimals` and `varints`.
-    :param form: the options of text files.
+    :param number_options: the options `decimals` and `varints`, for Parquet.
+    :param form: the options for CSV and JSON lines.
     """
 
     def __init__(
@@ -98,14 +98,15 @@ class _Writer:
         format: str,
         compression: str | None,
         file_bytes: int,
-        choices: dict[str, Any],
+        number_options: dict[str, Any],
         form: FileForm,
     ) -> None:
         if format not in FORMATS:
             raise ValueError(f"format is one of {', '.join(FORMATS)}, not {format!r}")
         if format != "parquet" and compression not in (None, "gzip"):
             raise ValueError(f"compression of {format} is None or 'gzip', not {compression!r}")
-        parquet_options = {name: value for name, value in choices.items() if value != "text"}
+        # "text" is the default of both options.
+        parquet_options = {name: value for name, value in number_options.items() if value != "text"}
         if parquet_options and format != "parquet":
             raise ValueError(
                 f"{next(iter(parquet_options))} is an option of Parquet: {format} has numbers as "
@@ -136,7 +137,7 @@ class _Writer:
                 + ("" if (self.folder / MANIFEST).exists() else f", and has no {MANIFEST}")
             )
         self.report = UnloadReport()
-        self.rows_of: dict[str, int] = {}  # the number of rows by file name, for the manifest
+        self.row_counts: dict[str, int] = {}  # the number of rows by file name, for the manifest
         self._format = format
         self._compression = compression
         self._file_bytes = file_bytes
@@ -306,7 +307,7 @@ class _Writer:
         self.report.files.append(path)
         self.report.rows += self._rows
         self.report.bytes += path.stat().st_size
-        self.rows_of[path.name] = self._rows
+        self.row_counts[path.name] = self._rows
         self._write, self._rows, self._file_pages_bytes = None, 0, 0
 
     @staticmethod
@@ -326,7 +327,7 @@ class _Writer:
             "table": table,
             "format": self._format,
             "rows": report.rows,
-            "files": [{"name": name, "rows": rows} for name, rows in self.rows_of.items()],
+            "files": [{"name": name, "rows": rows} for name, rows in self.row_counts.items()],
         }
         # Write this last: a folder with a manifest is complete.
         write_json(self.folder / MANIFEST, content, indent=1)
@@ -369,6 +370,8 @@ def _counted(rows: Sequence[Any]) -> Iterator[Iterator[Any]]:
     try:
         yield counted_rows()
     except (TypeError, ValueError) as error:
+        # Only these two classes: the arguments of a subclass, such as UnicodeError, may not be a
+        # message.
         if type(error) in (TypeError, ValueError):
             error.args = (f"row {number}, {error}",)
         raise
@@ -400,13 +403,13 @@ def _check_folder(target: str | Path, format: str) -> None:
 _ENDINGS = {".csv": "csv", ".json": "jsonl", ".jsonl": "jsonl", ".parquet": "parquet"}
 
 
-def _check_parquet(compression: str | None, numbers: dict[str, Any]) -> None:
+def _check_parquet(compression: str | None, number_options: dict[str, Any]) -> None:
     """Raise an error for invalid options of Parquet. Without this check, the error would only come
     with the first page.
     """
     columnar = columnar_module()
     pyarrow = columnar.pyarrow_module("unload to Parquet")
-    columnar.ColumnOptions(**numbers).checked()
+    columnar.ColumnOptions(**number_options).checked()
     if compression in (None, "none", "NONE"):
         return
     try:
@@ -479,8 +482,8 @@ def unload(
     """
     form = _form_of(options)
     scan = Scan(session, table, columns, where, _checked_scan_options(options))  # type: ignore[arg-type]
-    numbers = {"decimals": decimals, "varints": varints}
-    writer = _Writer(target, format, compression, file_bytes, numbers, form)
+    number_options = {"decimals": decimals, "varints": varints}
+    writer = _Writer(target, format, compression, file_bytes, number_options, form)
     try:
         for page in scan.pages():
             with scan.locating(page):
@@ -526,8 +529,8 @@ async def aunload(
     """
     form = _form_of(options)
     scan = AsyncScan(session, table, columns, where, _checked_scan_options(options))  # type: ignore[arg-type]
-    numbers = {"decimals": decimals, "varints": varints}
-    writer = _Writer(target, format, compression, file_bytes, numbers, form)
+    number_options = {"decimals": decimals, "varints": varints}
+    writer = _Writer(target, format, compression, file_bytes, number_options, form)
     try:
         async with aclosing(scan.pages()) as pages:
             async for page in pages:

@@ -88,8 +88,10 @@ class FileForm:
 
     @property
     def has_usual_texts(self) -> bool:
-        """True if `csv_texts` can write the lines. It knows no other delimiter, quote or format, so
-        no option except header and encoding may be set.
+        """True if `csv_texts` can write the lines.
+
+        It only writes commas, double quotes, empty nulls and the default formats. So only the
+        header and the encoding may differ from the defaults.
         """
         default_form = FileForm(
             header=self.header, encoding=self.encoding, delimiter=self.delimiter

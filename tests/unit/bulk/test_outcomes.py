@@ -18,22 +18,22 @@ def test_rows_are_done_up_to_the_first_gap() -> None:
     rows = outcomes(8)
     # Expected are the number of done rows before the first gap, and how many of them failed or were
     # not applied.
-    assert rows.first_rows() == (0, 0, 0)
+    assert rows.count_first_rows() == (0, 0, 0)
     # This maps the rows of the wave to those of the chunk: its row 0 is row 1 of the chunk, and so
     # on.
     numbers = range(1, 8)
     rows.note_group(numbers, [5, 6], True)
     rows.note_group(numbers, [0], True)
-    assert rows.first_rows() == (0, 0, 0)
+    assert rows.count_first_rows() == (0, 0, 0)
     rows.note_failed(0)
-    assert rows.first_rows() == (2, 1, 0)
+    assert rows.count_first_rows() == (2, 1, 0)
     rows.note_group(numbers, [1], False)
     rows.note_group(numbers, [4], False)
     rows.note_failed(7)
-    assert rows.first_rows() == (3, 1, 1)
+    assert rows.count_first_rows() == (3, 1, 1)
     rows.note_group(numbers, [2, 3], True)
-    assert rows.first_rows() == (8, 2, 2)
+    assert rows.count_first_rows() == (8, 2, 2)
 
 
 def test_an_empty_chunk_is_done() -> None:
-    assert outcomes(0).first_rows() == (0, 0, 0)
+    assert outcomes(0).count_first_rows() == (0, 0, 0)

@@ -13,9 +13,9 @@ from cassandra.bulk.ranges import (
     LAST,
     Estimate,
     TokenRange,
-    at_tablets,
     key_of_token,
     ring_ranges,
+    rounded_to_tablets,
     split_ranges,
     weigh,
 )
@@ -110,7 +110,7 @@ def test_without_a_ring_and_with_tablets_there_is_one_range() -> None:
 @pytest.mark.parametrize("tablets", [1, 2, 8, 64])
 def test_no_range_crosses_the_border_of_a_tablet(splits: int, tablets: int) -> None:
     metadata: Any = Metadata(None, tablets=True)
-    part_count = at_tablets(metadata, "ks", splits)
+    part_count = rounded_to_tablets(metadata, "ks", splits)
     assert splits <= part_count < 2 * splits
     ranges = split_ranges(ring_ranges(metadata, "ks"), [1.0], part_count)
     check_cover(ranges)
@@ -126,7 +126,7 @@ def test_no_range_crosses_the_border_of_a_tablet(splits: int, tablets: int) -> N
         else:
             assert token_range.end in tablet_ends
     # Without tablets, the number of splits is not changed.
-    assert at_tablets(Metadata(None), "ks", splits) == splits  # type: ignore[arg-type]
+    assert rounded_to_tablets(Metadata(None), "ks", splits) == splits  # type: ignore[arg-type]
 
 
 def test_a_ring_of_another_partitioner_is_one_range() -> None:

@@ -52,10 +52,10 @@ def test_the_outcome_of_each_row_is_in_the_report_and_in_the_checkpoint(tmp_path
     recorder.note_answer(wave, Rows(0), is_applied=True)  # type: ignore[arg-type]
     assert (report.written, report.not_applied, report.bytes) == (1, 0, 10)
     assert checkpoint.outcomes is not None
-    assert checkpoint.outcomes.first_rows() == (2, 1, 0)
+    assert checkpoint.outcomes.count_first_rows() == (2, 1, 0)
     recorder.note_answer(wave, Rows(1), is_applied=False)  # type: ignore[arg-type]
     assert (report.written, report.not_applied, report.bytes) == (1, 1, 10)
-    assert checkpoint.outcomes.first_rows() == (3, 1, 1)
+    assert checkpoint.outcomes.count_first_rows() == (3, 1, 1)
     recorder.note_slice(2, 2)
     recorder.note_retries(1)
     assert (report.requests, report.retries) == (2, 1)
