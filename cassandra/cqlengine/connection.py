@@ -20,7 +20,7 @@ from cassandra.cluster.session import Session
 from cassandra.consistency import ConsistencyLevel
 from cassandra.cqlengine import hooks
 from cassandra.cqlengine.errors import CQLEngineException
-from cassandra.cqlengine.hooks import forget, format_log_context, text_of, with_rows_of
+from cassandra.cqlengine.hooks import forget, format_log_context, set_row_factory, text_of
 from cassandra.cqlengine.statements import BaseCQLStatement
 from cassandra.errors import NoHostAvailable, UserTypeDoesNotExist
 from cassandra.query.prepared import PreparedStatement
@@ -146,10 +146,12 @@ class Connection:
         self.lazy_connect_lock = threading.RLock()
         # A child process gets a new lock: another thread may hold this one at the fork.
         renewed(self)
+        # `adopt` sets these when the connection is connected; the first two are None before.
         self.cluster: Any = None
         self.session: Any = None
-        self.is_async = False
-        self.owns_cluster = False
+        self.is_async = False  # True for a session of `cassandra.aio`
+        self.owns_cluster = False  # True if `close` shuts the cluster down
+        # The keyspace of user-defined types without a keyspace; None if it was not set.
         self.default_keyspace: str | None = None
         # Prepared statements by query string. It can be read without a lock: entries are only
         # added, and `keep` drops all of them at once by storing a new dict.
@@ -687,7 +689,7 @@ def execute(
         hooks.log_statement(log, target, getattr(statement, "query_string", statement), params)
     result: ResultSet[Any] = target.session.execute(statement, params, timeout=timeout)
     # Set the row factory of this result only: other code may use the session too, with other rows.
-    with_rows_of(result, dict_factory)
+    set_row_factory(result, dict_factory)
     return result
 
 

@@ -36,7 +36,7 @@ def log_statement(log: logging.Logger, connection: Any, text: object, values: ob
     log.debug("[Connection: %s] %s with %s", connection.label, text, logged_values)
 
 
-def with_rows_of(result: Any, factory: Any) -> None:
+def set_row_factory(result: Any, factory: Any) -> None:
     """Set the row factory by which a blocking result makes its rows; must be called before rows are
     read.
 

@@ -510,6 +510,7 @@ def _sync_table_in_keyspace(
     """Create or extend the table of a model in one keyspace.
 
     :param table: the table's name in CQL, with the keyspace.
+    :param changes: executes the statements, and collects them.
     """
     keyspace, connection = changes.keyspace, changes.connection
     keyspaces = yield from _schema_rows("keyspaces", connection, keyspace_name=keyspace)
@@ -552,14 +553,14 @@ def _sync_table_in_keyspace(
 def _alter_table(
     model: type[BaseModel],
     table: str,
-    name: str,
+    stored_name: str,
     existing: dict[str, ServerColumn],
     changes: _Changes,
 ) -> Operation[None]:
     """Add the columns that an existing table lacks, and set the options that differ.
 
     :param table: the table's name in CQL, with the keyspace.
-    :param name: the table's name in the schema tables.
+    :param stored_name: the table's name in the schema tables.
     :param existing: the table's columns.
     """
     alters, warnings = schema_changes.add_columns(model, table, existing)
@@ -568,12 +569,12 @@ def _alter_table(
     for text in alters:
         # `execute` returns False if another process seems to have made the same change.
         if not (yield from changes.execute(text)):
-            columns = yield from _server_columns(changes.keyspace, name, changes.connection)
+            columns = yield from _server_columns(changes.keyspace, stored_name, changes.connection)
             # The server refused the column, but no other process has added one: report the refusal.
             if len(columns) <= len(existing):
                 raise CQLEngineException(f"{text} was refused, and the column is not there")
     rows = yield from _schema_rows(
-        "tables", changes.connection, keyspace_name=changes.keyspace, table_name=name
+        "tables", changes.connection, keyspace_name=changes.keyspace, table_name=stored_name
     )
     if rows:
         for text in schema_changes.option_changes(model, table, rows[0]):

@@ -108,6 +108,7 @@ class Mapping:
         self.key_positions = tuple(self.index[name] for name in self.primary_keys)
         self.partition_positions = tuple(self.index[name] for name in self.partition_keys)
         self.has_counter = any(column.is_counter for column in self.order)
+        # The positions of columns whose values may change in place.
         self.mutable = tuple(
             position for position, column in enumerate(self.order) if column.mutable
         )
@@ -126,6 +127,8 @@ class Mapping:
         self.discriminator = next(
             (name for name, column in columns.items() if column.discriminator_column), None
         )
+        # By position: a function that converts a value to the form that is bound. None if values
+        # are bound as they are.
         self.wires = tuple(column.wire for column in self.order)
         # By position: a function that returns True if a value other than None is stored as null,
         # too. None if only None is stored as null.
@@ -148,6 +151,7 @@ class Mapping:
         }
         # True if the application's class defines __init__, which must be called for new instances.
         self.has_own_init = False
+        # (position, column) of columns with a default.
         self.defaults = tuple(
             (position, column)
             for position, column in enumerate(self.order)
@@ -159,14 +163,15 @@ class Mapping:
             (position, column.validate, _takes_none(column), column.mutable)
             for position, column in enumerate(self.order)
         )
-        self.blank = (None,) * len(self.order)
+        self.blank = (None,) * len(self.order)  # the values of an instance without any value
+        # (position, column) of the primary key's columns.
+        self.key_checks = tuple((position, self.order[position]) for position in self.key_positions)
         # Caches: statement plans by shape; the functions that `rows` returns; parsed keywords of
         # filters (`ModelQuerySet`); the table's full name by keyspace.
         self.statement_plans: dict[Any, StatementPlan] = {}
         self.layouts: dict[Any, Arrange] = {}
         self.terms: dict[str, Any] = {}
         self.tables: dict[str | None, str] = {}
-        self.key_checks = tuple((position, self.order[position]) for position in self.key_positions)
         # The classes of the model for other keyspaces and connections (`context_class`).
         self.contexts: dict[Any, Any] = {}
 
@@ -337,13 +342,13 @@ class Mapping:
             return next(iter(self.partition_keys.values()))
         return column
 
-    def rows(self, names: Sequence[str], filled: tuple[str, ...]) -> Arrange:
+    def rows(self, names: Sequence[str], fixed_names: tuple[str, ...]) -> Arrange:
         """Return a function that brings the values of rows into the model's order (see `layout`).
 
         :param names: the columns of the rows.
-        :param filled: the fixed columns, which are not in the rows.
+        :param fixed_names: the fixed columns, which are not in the rows.
         """
-        key = (tuple(names), filled)
+        key = (tuple(names), fixed_names)
         arrange = self.layouts.get(key)
         if arrange is None:
             arrange = layout(self, *key)
@@ -366,7 +371,9 @@ def context_class(
         it.
     """
     # `model` may already be such a class: begin with the model that it was created from.
-    original_model, context = vars(model).get("__context_of__", model), (None, None)
+    original_model = vars(model).get("__context_of__", model)
+    # The keyspace and the connection of `model`; None for those of the original model.
+    context = (None, None)
     if original_model is not model:
         context = vars(model)["__context__"]
     context_key = (keyspace or context[0], context[1] if connection is None else connection)
@@ -466,16 +473,16 @@ def _takes_none(column: Column[Any]) -> bool:
     return _is_stock(column) and not column.required and not getattr(column, "min_length", None)
 
 
-def layout(mapping: Mapping, names: tuple[str, ...], filled: tuple[str, ...]) -> Arrange:
+def layout(mapping: Mapping, names: tuple[str, ...], fixed_names: tuple[str, ...]) -> Arrange:
     """Return a function of (rows, tail) that returns the rows' values in the model's order.
 
     The function appends the tail to each row, and then picks the values by index. The tail has the
     values of the fixed columns, and then None for all columns that were not read.
 
     :param names: the columns of the rows.
-    :param filled: the fixed columns.
+    :param fixed_names: the fixed columns.
     """
-    columns = (*names, *filled)
+    columns = (*names, *fixed_names)
     # Maps a column's position in the model to the index of its value in a row with the tail.
     sources = {
         mapping.db_index[name]: index
@@ -493,7 +500,7 @@ def layout(mapping: Mapping, names: tuple[str, ...], filled: tuple[str, ...]) ->
     pick_values: Any = (
         itemgetter(*source_indexes) if len(source_indexes) > 1 else _single(source_indexes[0])
     )
-    is_in_order = source_indexes == list(range(len(names))) and not filled
+    is_in_order = source_indexes == list(range(len(names))) and not fixed_names
 
     def arrange(rows: Sequence[Any], tail: tuple[Any, ...]) -> Sequence[Any]:
         return rows if is_in_order else [pick_values(row + tail) for row in rows]
@@ -520,28 +527,29 @@ def _single(index: int) -> Callable[[Sequence[Any]], tuple[Any]]:
 class InstanceRows:
     """A row factory that creates instances of a model.
 
-    :param filled: the names of the fixed columns, which the statement does not select.
+    :param model: the class of the instances.
+    :param fixed_names: the names of the fixed columns, which the statement does not select.
     :param values: the values of the fixed columns.
     """
 
-    __slots__ = ("_filled", "_model", "_tail")
+    __slots__ = ("_fixed_names", "_model", "_tail")
 
     def __init__(
-        self, model: type[BaseModel], filled: tuple[str, ...] = (), values: Sequence[Any] = ()
+        self, model: type[BaseModel], fixed_names: tuple[str, ...] = (), values: Sequence[Any] = ()
     ) -> None:
         self._model = model
-        self._filled = filled
+        self._fixed_names = fixed_names
         self._tail = (*values, None)
 
     def __call__(self, names: Sequence[str], rows: Sequence[Any]) -> list[BaseModel]:
         model = self._model
         mapping = model.__mapping__
         # `rows` returns a (cached) function that brings the values into the model's order.
-        arranged = mapping.rows(names, self._filled)(rows, self._tail)
+        arranged = mapping.rows(names, self._fixed_names)(rows, self._tail)
         if mapping.discriminator is not None:
             field = mapping.columns[mapping.discriminator].db_field_name
             # A select with DISTINCT does not read the discriminator.
-            if field in names or field in self._filled:
+            if field in names or field in self._fixed_names:
                 return self._polymorphic(names, rows, arranged)
         # Local names are faster in this loop, which runs for each row.
         new = model.__new__
@@ -574,7 +582,7 @@ class InstanceRows:
                     model = context_class(model, *context)
                 # The class of the row may have other columns, in another order, so arrange the row
                 # for that class.
-                (row,) = model.__mapping__.rows(names, self._filled)((raw,), self._tail)
+                (row,) = model.__mapping__.rows(names, self._fixed_names)((raw,), self._tail)
             instance = model.__new__(model)
             instance._row = row
             instances.append(instance)

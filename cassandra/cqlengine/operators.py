@@ -95,7 +95,7 @@ class EqualsOperator(BaseWhereOperator):
 # As in cassandra-driver, the following operators are subclasses of `=`, although they mean
 # something else. To recognize `=`, compare the exact class.
 class NotEqualsOperator(EqualsOperator):
-    """The operator ``!=``; servers accept it only in conditions."""
+    """The operator ``!=``, which servers accept in IF (lightweight transactions) only."""
 
     symbol = "NE"
     cql_symbol = "!="

@@ -15,7 +15,7 @@ from cassandra._steps import adrive, drive
 from cassandra.concurrent import execute_concurrent
 from cassandra.cqlengine.connection import Connection, _connections, get_connection, log
 from cassandra.cqlengine.errors import CQLEngineException
-from cassandra.cqlengine.hooks import log_statement, with_rows_of
+from cassandra.cqlengine.hooks import log_statement, set_row_factory
 from cassandra.cqlengine.options import NOT_SET
 from cassandra.query.row_factories import dict_factory
 from cassandra.query.statement import FETCH_SIZE_UNSET, SimpleStatement
@@ -29,8 +29,12 @@ class Request:
     """A prepared statement to execute with its values.
 
     :param text: the query string, with ``?`` for each value.
+    :param values: the values, in order.
     :param connection: the name of the connection; None for the default connection.
     :param factory: the row factory of the result.
+    :param consistency: a value of `ConsistencyLevel`; None for the connection's, or the session's.
+    :param timeout: seconds; None for no limit; the session's by default.
+    :param fetch_size: rows per page; the session's by default.
     """
 
     __slots__ = (
@@ -112,7 +116,9 @@ class SimpleRequest(Request):
 class Call(Request):
     """A request that is not a statement: it calls a function with the connection.
 
-    On a connection of `cassandra.aio`, the result of the function is awaited.
+    :param function: called with the connection; returns the result of the request. On a connection
+        of `cassandra.aio`, it returns an awaitable of the result.
+    :param connection: the name of the connection; None for the default connection.
     """
 
     __slots__ = ("function",)
@@ -128,6 +134,8 @@ class ManyRequests(Request):
     The result is a list with (True, result) or (False, error) for each write, in order.
 
     :param writes: (CQL to prepare, values) for each write.
+    :param connection: the name of the connection; None for the default connection.
+    :param consistency: a value of `ConsistencyLevel`; None for the connection's, or the session's.
     :param concurrency: the maximum number of requests in flight.
     """
 
@@ -205,7 +213,7 @@ def blocking(request: Request) -> Any:
         outcomes = execute_concurrent(connection.session, pairs, request.concurrency, False)
         for _, outcome in outcomes:
             # Conditional writes return a row, which `check_applied` reads as a dict.
-            with_rows_of(outcome, dict_factory)
+            set_row_factory(outcome, dict_factory)
         return outcomes
     statement, values = request.statement(prepared, connection.consistency)
     if log.isEnabledFor(logging.DEBUG):
@@ -213,7 +221,7 @@ def blocking(request: Request) -> Any:
     # Call the public `Session.execute`, because applications wrap it to observe or refuse
     # statements.
     result = connection.session.execute(statement, values, timeout=request.timeout)
-    with_rows_of(result, request.factory)
+    set_row_factory(result, request.factory)
     # A `SimpleRequest` changes the schema, so prepared statements may be outdated.
     if type(request) is SimpleRequest:
         forget_prepared(connection)

@@ -32,7 +32,15 @@ class Field(NamedTuple):
 
 
 class ServerColumn(NamedTuple):
-    """A column of an existing table, as the server's schema tables describe it."""
+    """A column of an existing table, as the server's schema tables describe it.
+
+    :param name: the name, without quotes.
+    :param type: the type's CQL.
+    :param kind: "partition_key", "clustering", "static" or "regular".
+    :param position: the position in the partition key or among the clustering columns, from 0; -1
+        for columns outside the primary key.
+    :param clustering_order: "asc", "desc" or "none".
+    """
 
     name: str
     type: str
@@ -371,23 +379,28 @@ def _indexed_column(target: str) -> str:
 
     The target is the name of the column, or for a collection ``values(tags)`` or ``keys(tags)``.
     """
-    name = re.sub(r"^\w+\((.*)\)$", r"\1", target, flags=re.DOTALL)
+    return _unquoted(re.sub(r"^\w+\((.*)\)$", r"\1", target, flags=re.DOTALL))
+
+
+def _unquoted(name: str) -> str:
+    """Return a name in CQL without its quotes."""
     if len(name) > 1 and name[0] == name[-1] == '"':
-        # Remove the quotes around the name. A quote in the name is doubled.
+        # A quote in the name is doubled.
         return name[1:-1].replace('""', '"')
     return name
 
 
 def missing_indexes(
-    model: type[BaseModel], table: str, table_name: str, targets: Iterable[str]
+    model: type[BaseModel], table: str, quoted_name: str, targets: Iterable[str]
 ) -> list[str]:
     """Return the CREATE INDEX statements for the indexes that a table lacks.
 
-    :param table_name: the table's name without the keyspace.
+    :param table: the table's name in CQL, with the keyspace.
+    :param quoted_name: the table's name in CQL, without the keyspace.
     :param targets: the targets of the existing indexes, from the server's schema.
     """
     indexed = set(map(_indexed_column, targets))
-    plain_name = _indexed_column(table_name)  # without quotes
+    plain_name = _unquoted(quoted_name)
     # Compare the columns and not the names of the indexes, because an index may have any name.
     return [
         create_index(_index_name(plain_name, column.db_field_name), table, column)

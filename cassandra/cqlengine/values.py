@@ -78,6 +78,7 @@ class SavedState:
 
     def __init__(self, values: Values) -> None:
         self._values = values
+        # (stored, explicit, unknown) from before the write; after a `swap`, from after the write.
         self._other = (values.stored, values.explicit, values.unknown)
 
     def swap(self) -> None:
@@ -181,11 +182,13 @@ def commit(values: Values, mapping: ColumnsOfModel, *, is_insert: bool) -> None:
     else:
         values.unknown &= ~(values.explicit | values.exposed)
     # Copy the values that the application may change in place, so that the stored values do not
-    # change with them.
+    # change with them. These are values that it has read or set.
     stored = list(values)
     exposed = values.exposed | values.explicit
     is_new = is_insert or values.stored is None
     for position in mapping.mutable:
+        # A null collection counts as unknown. If the application sets it next, it is then written
+        # as a whole, and not added to elements that other clients may have written.
         if values[position] is None and (is_insert or values.explicit >> position & 1):
             values.unknown |= 1 << position
         if exposed >> position & 1:

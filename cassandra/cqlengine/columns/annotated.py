@@ -69,8 +69,8 @@ def columns_of_annotations(
         (annotated_type,) = typing.get_args(annotation)
         columns[attribute] = _column_of(annotated_type, f"{name}.{attribute}", error)
     if columns:
-        # Columns are ordered by number. The columns above were created after those with a value, so
-        # number all of them again in the order of the annotations.
+        # Columns are ordered by number. The loop above has created columns after those that the
+        # body of the class assigns, so number all of them again, in the order of the annotations.
         for attribute in annotations:
             column = columns.get(attribute, attrs.get(attribute))
             if isinstance(column, Column):

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from cassandra.cqlengine.usertype import UserType
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-_Sized = TypeVar("_Sized", bound=Sized)
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -86,13 +85,12 @@ class BaseCollectionColumn(Column[T]):
     def sub_types(self) -> list[Column[Any]]:
         return list(self.types)
 
-    def _checked_size(self, value: _Sized) -> _Sized:
-        """Return `value`; raise ValidationError if it has too many elements."""
+    def _check_size(self, value: Sized) -> None:
+        """Raise ValidationError if `value` has too many elements."""
         if len(value) > MOST_ELEMENTS:
             raise ValidationError(
                 f"{self.label} has {len(value)} elements; a collection can have {MOST_ELEMENTS}"
             )
-        return value
 
     def _element(
         self, column: Column[Any], value: object, description: str = "an element"
@@ -202,7 +200,7 @@ class Set(BaseContainerColumn[set[T]], Generic[T]):
             _refuse_string(self, value, self.cql_name, self.example)
             problem = "is not a set object" if self.strict else "cannot be coerced to a set object"
             raise ValidationError(f"{self.label} {value!r} {problem}")
-        self._checked_size(value)
+        self._check_size(value)
         return {self._element(self.value_col, element) for element in value}
 
     def to_python(self, value: object) -> Any:
@@ -290,10 +288,11 @@ class List(BaseContainerColumn[list[T]], Generic[T]):
         value = super().validate(value)
         if value is None:
             return None
+        # Accept sets too, as cassandra-driver does; `_is_set` finds the driver's own set classes.
         if not isinstance(value, (list, tuple, set, frozenset)) and not _is_set(value):
             _refuse_string(self, value, self.cql_name, self.example)
             raise ValidationError(f"{self.label} {value!r} is not a list object")
-        self._checked_size(value)
+        self._check_size(value)
         return [self._element(self.value_col, element) for element in value]
 
     def to_python(self, value: object) -> Any:
@@ -347,7 +346,7 @@ class Map(BaseContainerColumn[dict[K, V]], Generic[K, V]):
             return None
         if not _is_map(value) or not hasattr(value, "__len__"):
             raise ValidationError(f"{self.label} {value!r} is not a dict object")
-        self._checked_size(value)
+        self._check_size(value)
         return {
             self._element(self.key_col, key, "a key"): self._element(
                 self.value_col, item, "a value"

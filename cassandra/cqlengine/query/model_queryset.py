@@ -103,7 +103,7 @@ class SimpleQuerySet(AbstractQuerySet[ResultObject]):
     """The queryset of a named table, whose columns are not known."""
 
     def _where_clause_for(self, name: str, value: object) -> WhereClause:
-        """Return the clause for a keyword of `filter`, such as ``age__gt=5``."""
+        """Return the WHERE clause for one keyword argument of `filter`, such as ``age__gt=5``."""
         column, operator = split_operator(name)
         if isinstance(value, Token):
             if column != _PK_TOKEN:
@@ -150,7 +150,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
     # -- filters --------------------------------------------------------------------------------
 
     def _where_clause_for(self, name: str, value: object) -> WhereClause:
-        """Return the clause for a keyword of `filter`, such as ``age__gt=5``."""
+        """Return the WHERE clause for one keyword argument of `filter`, such as ``age__gt=5``."""
         mapping = self.model.__mapping__
         # Cache what the keyword means, because applications use the same few keywords again and
         # again.
@@ -301,6 +301,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         """Return the columns to select, by their names in the database; [] selects all."""
         mapping = self.model.__mapping__
         is_narrowed = self._only_fields or self._defer_fields
+        # `values_list` with names selects these columns. Without names it selects all columns, or
+        # those that `only` and `defer` have left.
         if self._listed is not None and (self._listed or not is_narrowed):
             return [mapping.columns[name].db_field_name for name in self._listed]
         # Rows of subclasses have columns that this class does not have: select all.
@@ -669,6 +671,9 @@ def _map_change(column: Any, operation: str | None, value: Any) -> set[Any] | di
 class _ListRows:
     """The row factory of `values_list`.
 
+    :param model: the model.
+    :param names: the columns of each list; empty for all columns.
+    :param flat: True to return the values themselves, not lists of one value.
     :param fixed: values by column name, for columns that are not selected because a filter fixes
         their value.
     """

@@ -58,6 +58,7 @@ class AbstractQuerySet(Generic[T]):
 
     _where: tuple[WhereClause, ...] = ()
     _order: tuple[str, ...] = ()
+    # The ordering by the distance from a vector, which excludes `_order`; None if there is none.
     _ann: AnnClause | None = None
     _limit: int | None = DEFAULT_LIMIT
     _allow_filtering = False
@@ -79,9 +80,7 @@ class AbstractQuerySet(Generic[T]):
     # -- implemented by subclasses --------------------------------------------------------------
 
     def _where_clause_for(self, name: str, value: object) -> WhereClause:
-        """Return the clause for WHERE that belongs to a keyword of `filter`, such as ``age__gt``,
-        and its value.
-        """
+        """Return the WHERE clause for one keyword argument of `filter`, such as ``age__gt=5``."""
         raise NotImplementedError
 
     def _condition_of(self, name: str, value: object) -> ConditionalClause:

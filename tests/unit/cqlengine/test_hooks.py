@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cassandra.cqlengine import ValidationError, columns, connection
-from cassandra.cqlengine.hooks import log_statement, text_of, with_rows_of
+from cassandra.cqlengine.hooks import log_statement, set_row_factory, text_of
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.operators import EqualsOperator, GreaterThanOperator
 from cassandra.cqlengine.query import BatchQuery, DMLQuery, ModelQuerySet
@@ -62,9 +62,9 @@ def test_values_of_clusters_that_encrypt_are_not_logged(caplog: pytest.LogCaptur
     assert "secret" not in caplog.text
 
 
-def test_with_rows_of_ignores_results_of_other_classes() -> None:
+def test_set_row_factory_ignores_results_of_other_classes() -> None:
     result: list[Any] = []
-    with_rows_of(result, tuple)
+    set_row_factory(result, tuple)
     assert result == []
 
 
