@@ -101,8 +101,8 @@ class MissingName(Matcher):
     besides: tuple[str, ...] = ()
 
     def match(self, fact: Fact, program: Program) -> str:
-        """Return the name if it is missing."""
-        # `is_there` is None if we cannot know whether this driver has it. Only False is a match.
+        """Return the name if this driver does not have it; otherwise ""."""
+        # `is_there` is None if we cannot know whether this driver has the name. Only False matches.
         if not isinstance(fact, Name) or fact.is_there is not False or fact.name in self.besides:
             return ""
         parts = fact.name.split(".")
@@ -146,7 +146,7 @@ class ModuleOf(Matcher):
     is_alone: bool = False
 
     def match(self, fact: Fact, program: Program) -> str:
-        """Return the name of the module if it is in `names`."""
+        """Return the name of the module if it is in `names`; otherwise ""."""
         # Most modules only matter if the application also imports the driver.
         if not isinstance(fact, Module) or not (self.is_alone or names.PACKAGE in program.imports):
             return ""
@@ -161,15 +161,16 @@ class PrivateAttribute(Matcher):
     """Matches a private attribute that objects of this driver do not have."""
 
     def match(self, fact: Fact, program: Program) -> str:
-        """Return the class and the attribute."""
-        # `is_there` is None if we cannot know whether this driver has it. Only False is a match.
+        """Return "Class.attribute" if the application uses such an attribute; otherwise ""."""
+        # `is_there` is None if we cannot know whether this driver has the attribute. Only False
+        # matches.
         if not isinstance(fact, Attribute) or fact.is_there is not False:
             return ""
         # Names with two leading and trailing underscores belong to Python.
         if not fact.name.startswith("_") or fact.name.endswith("__"):
             return ""
-        # If the application itself sets or defines an attribute with this name, it may mean its
-        # own.
+        # If the application itself sets or defines an attribute with this name, its code may refer
+        # to that attribute, and not to the driver's.
         if fact.name in program.stored or fact.name in program.defined:
             return ""
         return f"{fact.owner.rpartition('.')[2]}.{fact.name}"
@@ -195,14 +196,15 @@ class MissingAttribute(Matcher):
     owners: tuple[str, ...]
 
     def match(self, fact: Fact, program: Program) -> str:
-        """Return the class and the attribute."""
-        # `is_there` is None if we cannot know whether this driver has it. Only False is a match.
+        """Return "Class.attribute" if the application uses such an attribute; otherwise ""."""
+        # `is_there` is None if we cannot know whether this driver has the attribute. Only False
+        # matches. `is_own` marks objects of the application's subclasses, which may have it.
         if not isinstance(fact, Attribute) or fact.is_there is not False or fact.is_own:
             return ""
         if fact.owner not in definition_names(self.owners) or OF_MOCKS.fullmatch(fact.name):
             return ""
-        # `PrivateAttribute` reports private names. Names that the application itself sets or
-        # defines are no match.
+        # `PrivateAttribute` reports private names. If the application itself sets or defines an
+        # attribute with this name, its code may refer to that attribute.
         if fact.name.startswith("_") or fact.name in program.stored | program.defined:
             return ""
         return f"{fact.owner.rpartition('.')[2]}.{fact.name}"
@@ -228,7 +230,7 @@ class Setting(Matcher):
     is_stored: bool = False
 
     def match(self, fact: Fact, program: Program) -> str:
-        """Return the call with the argument, or the assignment."""
+        """Return the call with the argument, or the assignment; "" for no match."""
         if isinstance(fact, Stored):
             if not self.is_stored or fact.name != self.name:
                 return ""
@@ -298,10 +300,11 @@ class CallOf(Matcher):
     methods: tuple[str, ...] = ()
 
     def match(self, fact: Fact, program: Program) -> str:
-        """Return the name of the function."""
+        """Return the name of the function, as in ``execute()``; "" for no match."""
         if not isinstance(fact, Call):
             return ""
         is_known = fact.callee in definition_names(self.callees)
+        # A call of a method of an object whose class we do not know.
         is_method = (
             not fact.callee
             and fact.method in self.methods
@@ -329,7 +332,7 @@ class TextOf(Matcher):
     not_of: tuple[str, ...] = ()
 
     def match(self, fact: Fact, program: Program) -> str:
-        """Return the string in quotes."""
+        """Return the string in quotes; "" for no match."""
         if not isinstance(fact, Text) or not re.fullmatch(self.pattern, fact.value):
             return ""
         # Only strings that are passed to these functions count.
@@ -353,7 +356,7 @@ class AttributeOfClass(Matcher):
     name: str
 
     def match(self, fact: Fact, program: Program) -> str:
-        """Return the name."""
+        """Return the name if such a class defines it; otherwise ""."""
         matches = (
             isinstance(fact, ClassAttribute)
             and not definition_names((self.base,)).isdisjoint(fact.bases)
@@ -372,7 +375,7 @@ class DerivedFrom(Matcher):
     base: str
 
     def match(self, fact: Fact, program: Program) -> str:
-        """Return the names of the classes."""
+        """Return the names of both classes, ``class MyPolicy(RetryPolicy)``; "" for no match."""
         if not isinstance(fact, Derived) or not isinstance(fact.node, ast.ClassDef):
             return ""
         derived_class, base_class = names.find(fact.base), names.find(self.base)
@@ -409,7 +412,7 @@ class RemovedFromList(Matcher):
     """Matches ``update(column__remove=...)`` if all columns with this name are lists."""
 
     def match(self, fact: Fact, program: Program) -> str:
-        """Return the call with the argument."""
+        """Return the call with the argument; "" for no match."""
         if not isinstance(fact, Noticed) or not fact.kind.startswith(LIST_REMOVE):
             return ""
         column = fact.kind.removeprefix(LIST_REMOVE)

@@ -107,9 +107,11 @@ def read(tree: ast.Module) -> list[Fact]:
 
 
 class _Reader(ast.NodeVisitor):
+    """Visits the nodes of a file, and adds what they show to `facts`."""
+
     def __init__(self, tree: ast.Module) -> None:
         self.scopes = Scopes(tree)
-        self.scope = self.scopes.root
+        self.scope = self.scopes.root  # the scope of the node that is visited
         self.facts: list[Fact] = []
         self._guards: list[set[str]] = []  # for each enclosing ``try``, the errors that it handles
         # Maps the id of an argument's node to the name of the function that gets the argument.
@@ -198,11 +200,13 @@ class _Reader(ast.NodeVisitor):
         self._add_facts(forks.in_class(node, self.scopes, self.scope))
         bases = [base for base in dict.fromkeys(self.scopes.bases(node)) if base]
         for base in bases:
-            self.facts.append(Derived(node, False, base))
+            self.facts.append(Derived(node, is_guarded=False, base=base))
         if bases:
             for statement in node.body:
                 for name in _assigned(statement):
-                    self.facts.append(ClassAttribute(statement, False, bases, name))
+                    self.facts.append(
+                        ClassAttribute(statement, is_guarded=False, bases=bases, name=name)
+                    )
         self._visit_in_scope(node, self._without_docstring(node.body))
 
     def visit_Try(self, node: ast.Try) -> None:
@@ -389,7 +393,17 @@ class _Reader(ast.NodeVisitor):
             name: self.scopes.constant(argument, self.scope) for name, argument in keywords.items()
         }
         method = function_name.rpartition(".")[2]
-        self.facts.append(Call(node, False, callee, method, arguments, keywords, unknown))
+        self.facts.append(
+            Call(
+                node,
+                is_guarded=False,
+                callee=callee,
+                method=method,
+                arguments=arguments,
+                keywords=keywords,
+                unknown=unknown,
+            )
+        )
         return function_name
 
     def _forwarded_call(

@@ -79,7 +79,10 @@ PASSES_ON = {"list", "tuple", "set", "frozenset", "sorted", "reversed", "iter"}
 
 @dataclass(frozen=True)
 class Named:
-    """A module, class or function that was imported, or is an attribute of an imported object."""
+    """A module, class or function that was imported, or is an attribute of an imported object.
+
+    :param name: its full, dotted name.
+    """
 
     name: str
 
@@ -208,7 +211,8 @@ class Scopes(ast.NodeVisitor):
     def __init__(self, tree: ast.Module) -> None:
         self.root = Scope(tree, None)
         self.by_node: dict[ast.AST, Scope] = {tree: self.root}
-        self._scope = self.root
+        self._scope = self.root  # the scope of the node that is visited
+        # The names whose values are being computed, as (id of the scope, name).
         self._in_progress: set[tuple[int, str]] = set()
         self.visit(tree)
 
@@ -605,7 +609,7 @@ class Scopes(ast.NodeVisitor):
         return Instance(element_class) if element_class else None
 
     def _call_result(self, node: ast.Call, scope: Scope) -> Value:
-        """Return the value of the result of a call."""
+        """Return the value of a call's result, as far as we can infer it; None if we cannot."""
         called = self.value(node.func, scope)
         if isinstance(node.func, ast.Name) and called is None:
             return self._builtin_result(node, node.func.id, scope)
@@ -632,7 +636,7 @@ class Scopes(ast.NodeVisitor):
         return instance
 
     def _builtin_result(self, node: ast.Call, name: str, scope: Scope) -> Value:
-        """Return the result of calling a builtin function: super(), next() and the like."""
+        """Return the value of the result of a builtin function: super(), next() and the like."""
         # If some scope binds the name, it is not the builtin function.
         if scope.binding_scope(name) is not None:
             return None
@@ -656,7 +660,10 @@ class Scopes(ast.NodeVisitor):
         return Instance(instance.owner, next(iter(self.ancestry(instance.user_class)[1:]), None))
 
     def _result_of_callable(self, called: Value) -> Value:
-        """Return the result of calling a method, or a function or class of the application."""
+        """Return the value of a call's result, as far as we can infer it; None if we cannot.
+
+        :param called: a method of the driver, or a function or class of the application.
+        """
         if isinstance(called, Method):
             returned_class = RETURNED.get((called.owner, called.name))
             return Instance(returned_class) if returned_class is not None else None
