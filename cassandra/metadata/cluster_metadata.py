@@ -79,16 +79,18 @@ class Metadata(bases.MetadataBase):
         self.cluster_name: str | None = None
         self.partitioner: str | None = None
         self.dbaas = False
-        self.replication_version = 0
+        self.replication_version = 0  # counts the changes of the replication of keyspaces
         # Counts every change of the placement: of the ring, the replication or the tablets' hosts.
         self.placement_version = 0
-        self._hosts: MappingProxyType[Any, Host] = MappingProxyType({})
+        self._hosts: MappingProxyType[Any, Host] = MappingProxyType({})  # by end point
+        # By keyspace; None for a replication that is not known.
         self._replication: Mapping[str, ReplicationStrategy | None] = MappingProxyType({})
         # The hosts that own tokens. The object is replaced when one of these hosts changes.
         self.members: RingMembers | None = None
         self._table_replicas: TableReplicas | None = None
         # The tablets that ScyllaDB nodes have reported.
         self.tablets: TabletMap = tablets.TabletMap()
+        # The latest result of `routing`; None before the first call.
         self._routing: Routing | None = None
         # (members, the map that was made from them): the map is valid as long as the members are
         # the same object.

@@ -89,7 +89,7 @@ class Host(bases.HostBase):
         self._down_since_ns = 0
         # The most recent reason why the driver could not reach the node; None if it is up.
         self.last_failure: Exception | None = None
-        self._failed_at_ns = 0
+        self._failed_at_ns = 0  # wall time of `last_failure`
         self.conviction_policy = (
             conviction_policy_factory(self) if conviction_policy_factory is not NOT_SET else None
         )

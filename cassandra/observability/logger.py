@@ -177,12 +177,12 @@ class RequestLogger(RequestObserver):
         # Check the value when it is set: otherwise a wrong one would only raise an error at the
         # first request.
         if name == "slow" and value is not None:
-            _check_number(name, value, None)
+            _check_number(name, value, maximum=None)
             _warn_of_long_time(value)  # type: ignore[arg-type]  # it is a number
         elif name == "sample":
-            _check_number(name, value, 1.0)
+            _check_number(name, value, maximum=1.0)
         elif name in ("longest_text", "longest_value", "most_values", "repeat_interval"):
-            _check_number(name, value, None)
+            _check_number(name, value, maximum=None)
         super().__setattr__(name, value)
 
     def __getstate__(self) -> dict[str, Any]:

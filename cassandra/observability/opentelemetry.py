@@ -227,6 +227,7 @@ class _Start(NamedTuple):
     common: dict[str, Any]
 
 
+# At most 8 MiB.
 _starts: Bounded[tuple[tuple[Any, ...], bool], _Start] = Bounded(1000, 1 << 23)
 
 
@@ -276,7 +277,7 @@ def _level_name(level: int) -> str:
 
 
 def _common_attributes(shape: Shape, keyspace: str | None) -> dict[str, Any]:
-    """Return the attributes of a statement that spans and durations have."""
+    """Return the attributes that both the span and the duration of a request have."""
     attributes = {"db.system.name": _SYSTEM, "db.operation.name": shape.operation}
     if keyspace is None:
         keyspace = shape.keyspace

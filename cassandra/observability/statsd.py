@@ -76,7 +76,7 @@ class _TimedCounters(RequestCounters):
     def __init__(self, client: StatsdClient, name: str) -> None:
         super().__init__()
         self._client = client
-        self._name = name
+        self._name = name  # the name of the metric
 
     def on_end(self, request: ObservedRequest) -> None:
         super().on_end(request)
@@ -96,7 +96,8 @@ class StatsReporter:
         self._cluster = weakref.ref(cluster)
         self._client = client
         self._prefix = prefix
-        self._sent: dict[str, int] = {}
+        self._sent: dict[str, int] = {}  # the count in the last report, by metric name
+        # Ends the thread of `start` when it is set; None if no thread is running.
         self._stopped: threading.Event | None = None
         self.counters: RequestCounters = _TimedCounters(client, f"{prefix}.request")
         """The request counters of the cluster."""

@@ -63,6 +63,8 @@ __all__ = [
 # exponential time.
 _SPACE = r"(?: \s | (?:--|//)[^\n]*(?:\n|\Z) | /\*(?:(?!\*/).)*(?:\*/|\Z) )"
 
+# The parts of a statement that `_replacement` replaces or keeps. `misquoted` is a value in double
+# quotes, `open` a string that never ends, `value` a string.
 _TOKENS = rf"""
       (?P<misquoted> (?<==) \s*"(?:[^"]|"")*(?:"|\Z) )
     | (?P<space> {_SPACE}+ )
@@ -265,7 +267,7 @@ def shape_of(text: str, has_markers: bool = False) -> Shape:
     return shape
 
 
-_shapes: Bounded[tuple[str, bool], Shape] = Bounded(1000, 1 << 23)
+_shapes: Bounded[tuple[str, bool], Shape] = Bounded(1000, 1 << 23)  # at most 8 MiB
 
 
 def _make_shape(text: str, has_markers: bool) -> Shape:

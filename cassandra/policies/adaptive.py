@@ -5,11 +5,11 @@ balances nearly as well as comparing all replicas, and clients that see the same
 choose the same replica ("the power of two choices"). A replica that has stopped responding keeps
 its requests in flight, and so gets no more requests.
 
-A replica may be slow, but not slow enough to be avoided in this way. Such a replica is demoted:
-plans try it after the other replicas at its distance. When load moves away from one replica, the
-next one may become slow, so demotions are limited. Each demotion ends, and is followed by an
-equally long time without one. At most half of the hosts at a distance are demoted at a time, and
-never all replicas of a partition.
+A replica may be slow, but not slow enough to be avoided in this way. Such a replica is demoted for
+some seconds: plans try it after the other replicas at its distance. When load moves away from one
+replica, the next one may become slow, so demotions are limited. After a demotion, the same host is
+not demoted again for an equally long time. At most half of the hosts at a distance are demoted at a
+time, and never all replicas of a partition.
 """
 
 from __future__ import annotations
@@ -79,12 +79,15 @@ class AdaptivePolicy(TokenAwarePolicy):
 
     :param child_policy: decides which hosts are used, and how far they are. None means a
         `DCAwareRoundRobinPolicy`; a `RackAwareRoundRobinPolicy` prefers hosts in the local rack.
-    :param slow_replica_avoidance: False to never demote slow replicas.
+    A host that is slow is demoted: for some seconds, plans try it after the other replicas at the
+    same distance.
+
+    :param slow_replica_avoidance: False to never demote slow hosts.
     :param slow_factor: a host is slow if its latency is more than this many times that of the
         fastest host at the same distance, and exceeds it by more than `slow_floor`.
     :param slow_floor: the minimum difference to the fastest host's latency, in seconds.
-    :param demotion_time: the duration of a demotion, in seconds. At least as many seconds without a
-        demotion follow.
+    :param demotion_time: the duration of a demotion, in seconds. After it, the host is not demoted
+        again for at least the same time.
     :raises ValueError: if the factor is 1 or less, or a time is negative.
     """
 
@@ -113,6 +116,7 @@ class AdaptivePolicy(TokenAwarePolicy):
         self._time: Callable[[], float] = time.monotonic
         self._answers: dict[Host, _Latencies] = {}  # the latencies of the answers of each host
         self._demoted: dict[Host, float] = {}  # the end of each demotion, by `_time`
+        # When `_judge` decides next which hosts are slow, by `_time`.
         self._next_judgement = 0.0
 
     def attach(self, engine: Engine) -> None:

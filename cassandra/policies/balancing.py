@@ -215,6 +215,7 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         self.used_hosts_per_remote_dc = used_hosts_per_remote_dc
         self._hosts: tuple[Host, ...] = ()
         self._position = _Turns()
+        # The result of `_hosts_by_tier`; None if it must be computed again.
         self._tiers: tuple[tuple[Host, ...], ...] | None = None
 
     def attach(self, engine: Engine) -> None:
@@ -314,6 +315,7 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
         super().__init__(used_hosts_per_remote_dc, preferred_remote_dcs)
         self.local_dc = local_dc or ""
         self.finds_local_dc = not local_dc
+        # The addresses of the contact points; empty if they are not known.
         self._contact_addresses: frozenset[str] = frozenset()
 
     def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:

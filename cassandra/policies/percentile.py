@@ -54,6 +54,8 @@ class LatencyTracker:
             raise ValueError(f"window must be greater than 0 seconds, but is {window!r}")
         self.window = window
         self._clock = clock
+        # The number of responses in each bucket of latencies, in the current and in the previous
+        # window. None if there is no previous window.
         self._counts = [0] * BUCKETS
         self._previous: list[int] | None = None
         # How many responses to record before the next look at the clock: reading it for each

@@ -167,6 +167,7 @@ class Planner:
         router_over: Callable[[tuple[Any, ...]], Router] | None = None,
     ) -> None:
         self._router_over = router_over
+        # (hosts of the tablets, the router over these hosts); None before it is needed.
         self._tablet_router: tuple[Any, Router] | None = None
         self._metadata = metadata
         self._version = metadata.placement_version

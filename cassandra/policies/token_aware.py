@@ -82,8 +82,10 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         self._metadata: Any = None
         # True if routers may be built and cached.
         self._has_routing = False
+        # `Metadata.placement_version` when the routers were built; -1 before that.
         self._placement_version = -1
-        self._routers: dict[str | None, Router] = {}
+        self._routers: dict[str | None, Router] = {}  # by keyspace
+        # Builds plans with the routers; None if there is no router yet.
         self._planner: Planner | None = None
         self._random = random.Random()
 

@@ -76,6 +76,7 @@ def group_keys_by_replica(
                 f"the partition key of {keyspace}.{table} has {len(types)} columns, "
                 f"but a key is {key!r}"
             )
+        # Any version gives the same bytes; it is None before the cluster has connected.
         parts = [
             cql_type.serialize(value, cluster.protocol_version or 4)
             for cql_type, value in zip(types, key, strict=True)

@@ -114,9 +114,10 @@ class ReplicaMap:
     def __init__(self, ring: Ring, hosts: Sequence[Any], rows: Sequence[tuple[int, ...]]) -> None:
         self._ring = ring
         self._hosts = tuple(hosts)
+        # A row for each position of the ring. Equal rows become one object.
         unique_rows: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._rows = [unique_rows.setdefault(row, row) for row in rows]
-        self._sets = len(unique_rows)
+        self._sets = len(unique_rows)  # the number of different sets of replicas
 
     def at(self, position: int) -> tuple[Any, ...]:
         """Return the hosts that hold the range of the token at `position`, primary first."""

@@ -106,9 +106,10 @@ class TabletMap:
         self._host_ids: list[uuid.UUID] = []
         # The number of a host is its index in `_host_ids` and in `hosts`.
         self._numbers: dict[uuid.UUID, int] = {}
-        self._last_part = 0
+        self._last_part = 0  # the part of a version that `next_block` has returned last
         self._host_by_id: dict[uuid.UUID | None, Host] = {}
-        self._tables: dict[str, dict[str, _Table]] = {}
+        self._tables: dict[str, dict[str, _Table]] = {}  # by keyspace and table
+        # The keyspaces with tablets, and those whose tablets have leaders: see `use_keyspaces`.
         self._with_tablets: frozenset[str] = frozenset()
         self._leaders: frozenset[str] = frozenset()
 

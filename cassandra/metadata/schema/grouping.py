@@ -23,6 +23,7 @@ class Grouping:
     """Collects pages of the schema tables in any order, and builds sources from them."""
 
     def __init__(self) -> None:
+        # The rows of system_schema.keyspaces and scylla_keyspaces, by keyspace.
         self.keyspaces: dict[str, dict[str, Any]] = {}
         self._scylla_keyspaces: dict[str, dict[str, Any]] = {}
         # True if the server supports tablets. This cannot be seen from the rows: a keyspace without
@@ -31,9 +32,9 @@ class Grouping:
         # The sources of tables and views, by keyspace and then by name.
         self._tables: dict[str, dict[str, TableSource]] = {}
         self._views: dict[str, dict[str, TableSource]] = {}
-        self._pages = Pages()
+        self._pages = Pages()  # decodes all pages, except those of system_schema.columns
         self._columns = ColumnPages()
-        self._indexes: dict[str, dict[str, list[IndexRow]]] = {}
+        self._indexes: dict[str, dict[str, list[IndexRow]]] = {}  # by keyspace and table
         # The rows of other schema tables: by schema table, then by the table or the keyspace.
         self._rows_by_table: dict[str, dict[Key, list[dict[str, Any]]]] = {}
         self._rows_by_keyspace: dict[str, dict[str, list[dict[str, Any]]]] = {}

@@ -108,10 +108,11 @@ class ColumnPages:
     __slots__ = ("pages", "rows_of", "texts")
 
     def __init__(self) -> None:
-        self.pages: list[Page] = []
+        self.pages: list[Page] = []  # the pages whose rows are not in `rows_of` yet
         # Where the rows of each table or view are, by keyspace and name: its runs, as described in
         # `cassandra.metadata.schema.column_rows`.
         self.rows_of: dict[str, dict[str, tuple[Any, ...]]] = {}
+        # The `column_rows.Texts` that decodes names and types; None until a table is built.
         self.texts: Any = None
 
     def add(self, message: ResultMessage) -> None:

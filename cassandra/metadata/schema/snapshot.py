@@ -72,7 +72,7 @@ def _with_names_note(
 
     The arguments of the error stay the same: the only one is the key that was not found.
     """
-    similar_name = nearest(name, names, 0.6) if isinstance(name, str) else None
+    similar_name = nearest(name, names, alike=0.6) if isinstance(name, str) else None
     listed_names = [*names][:MAX_LISTED_NAMES]
     more_note = (
         f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
@@ -111,6 +111,10 @@ class LazyMapping(dict[str, V]):
     For each name it has a source, from which `make` returns the value. `show` replaces all names
     and sources at once, so readers need no lock. The class derives from dict only for `isinstance`:
     the dict itself is always empty. Pickling and copying create a plain dict.
+
+    :param names: the source of each value, by name.
+    :param make: called with a source; returns the value.
+    :param if_empty: the note for an unknown name if the mapping has no names.
     """
 
     __slots__ = ("_if_empty", "_make", "_names")
@@ -121,7 +125,7 @@ class LazyMapping(dict[str, V]):
         make: Callable[[Any], V],
         if_empty: str = "there are none",
     ) -> None:
-        self._names = names
+        self._names = names  # the source of each value, by name
         self._make = make
         self._if_empty = if_empty
 
@@ -428,20 +432,22 @@ class KeyspaceSource(_Source):
         return metadata
 
     def pass_object_on(self, successor: KeyspaceSource) -> None:
-        """Pass the object on to `successor`; it shows the content of `successor` from now on."""
+        """Pass the metadata object of this source on to `successor`, whose content the object shows
+        from now on.
+        """
         with _build_lock:
-            # `object` checks this under the same lock: an object that is built later is the
-            # successor's.
+            # The method `object` reads `successor` under this lock, so from now on it builds no
+            # object for this source, but returns the successor's.
             self.successor = successor
-            # There is nothing to pass on if no object was built yet, or if the successor has its
-            # own already.
+            # There is nothing to pass on if this source has built no object, or if the successor
+            # has built one already.
             if self._object is None or successor._object is not None:
                 return
             try:
                 successor._object = build.renewed_keyspace(self._object, successor)
             except Exception:
-                # The successor will build another object. Only an object that the application
-                # already holds is outdated then.
+                # The successor will build an object of its own. Only the object of this source, if
+                # the application holds it, is outdated then.
                 log.exception("the metadata of keyspace %s cannot be renewed", self.name)
 
     def replaced(self, **parts: Any) -> KeyspaceSource:
