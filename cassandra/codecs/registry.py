@@ -121,10 +121,10 @@ class CodecRegistry:
         self._types: Mapping[TypePattern, AnyConverter] = {}
         self._columns: Mapping[ColumnKey, AnyConverter] = {}
         self._classes: Mapping[type, ToCql] = {}
-        self._children: weakref.WeakSet[CodecRegistry] = weakref.WeakSet()
-        self._followers: weakref.WeakSet[Follower] = weakref.WeakSet()
-        self._encoder: weakref.ref[Encoder] | None = None
-        self.converters: Converters | None = None
+        self._children: weakref.WeakSet[CodecRegistry] = weakref.WeakSet()  # those of sessions
+        self._followers: weakref.WeakSet[Follower] = weakref.WeakSet()  # see `follow`
+        self._encoder: weakref.ref[Encoder] | None = None  # see `serve`
+        self.converters: Converters | None = None  # None if there are no converters at all
         if parent is not None:
             with _changing:
                 parent._children.add(self)

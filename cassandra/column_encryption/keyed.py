@@ -53,9 +53,10 @@ class KeyedPolicy(ColumnEncryptionPolicy):
     def __init__(self) -> None:
         require_cryptography()
         self._columns: dict[ColDesc, ColData] = {}
+        # The prepared statements to inform when columns are added: see `follow`.
         self._followers: weakref.WeakSet[PreparedStatement] = weakref.WeakSet()
         self._lock = Lock()
-        renewed(self)
+        renewed(self)  # have `_renew_locks` called in forked children
 
     def _renew_locks(self) -> None:
         # Replace the lock in a forked child. The thread that held it does not exist there, so
@@ -163,7 +164,7 @@ def check_key(key: SecretKey | None, column: ColDesc) -> None:
         raise ValueError("coldesc must be a ColDesc, not None")
     if key is None:
         raise ValueError(f"{place_of(column)}: Key supplied to add_column cannot be None")
-    if key.size < 0:
+    if key.size < 0:  # the key was not created from bytes
         raise TypeError(f"{place_of(column)}: a key is {AES256_KEY_SIZE_BYTES} bytes, not a text")
     if key.size != AES256_KEY_SIZE_BYTES:
         raise ValueError(

@@ -336,6 +336,7 @@ def date_number(value: object) -> int:
     if isinstance(value, Date):
         number = operator.index(value.days_from_epoch) + DATE_OFFSET
     elif isinstance(value, datetime.date):
+        # pandas.NaT is a datetime, and thus a date, but stands for a missing value.
         refuse_missing(value, "a date")
         number = value.toordinal() - _EPOCH_ORDINAL + DATE_OFFSET
     elif isinstance(value, str):

@@ -28,6 +28,10 @@ class WKBGeometryType:
     POLYGON = 3
 
 
+_POINT_SIZE = 16  # bytes of two doubles
+_LEAST_RING_SIZE = 4  # bytes of the number of points, which begins each ring
+
+
 class _Wkb:
     """Reads well-known binary (WKB) in the byte order that the first byte says.
 
@@ -46,22 +50,22 @@ class _Wkb:
         if not data or data[0] > 1:
             malformed(name, "the byte order is neither 0 nor 1")
         self._order = "<" if data[0] else ">"
-        code = self.count(0)
+        code = self.uint32(item_size=0)
         if code != kind:
             malformed(name, f"well-known binary of kind {code}, not {kind}")
 
-    def count(self, width: int) -> int:
+    def uint32(self, *, item_size: int) -> int:
         """Read an unsigned 32-bit number.
 
-        :param width: the size of an item in bytes, if the number is a count of items that follow.
-            If so many items do not fit, an error is raised. 0 if the number is not a count.
+        :param item_size: the least size of an item in bytes, if the number is a count of items that
+            follow. If so many items do not fit, an error is raised. 0 if the number is not a count.
         """
         if len(self._data) < self._offset + 4:
             malformed(self._name, "truncated")
         number: int = struct.unpack_from(self._order + "I", self._data, self._offset)[0]
         self._offset += 4
         # Check this before we allocate memory for the items.
-        if width and number * width > len(self._data) - self._offset:
+        if item_size and number * item_size > len(self._data) - self._offset:
             malformed(
                 self._name,
                 f"claims {number} items, which {len(self._data) - self._offset} bytes cannot hold",
@@ -70,10 +74,10 @@ class _Wkb:
 
     def points(self, number: int) -> list[tuple[float, float]]:
         """Read `number` points; returns a pair of floats for each."""
-        if number * 16 > len(self._data) - self._offset:
+        if number * _POINT_SIZE > len(self._data) - self._offset:
             malformed(self._name, "truncated")
         flat = struct.unpack_from(f"{self._order}{2 * number}d", self._data, self._offset)
-        self._offset += number * 16
+        self._offset += number * _POINT_SIZE
         return list(zip(flat[0::2], flat[1::2], strict=True))
 
     def end(self) -> None:
@@ -120,7 +124,7 @@ def _encode_line(value: object) -> bytes:
 
 def _decode_line(data: bytes) -> LineString:
     cursor = _Wkb(data, "LineStringType", WKBGeometryType.LINESTRING)
-    points = cursor.points(cursor.count(16))
+    points = cursor.points(cursor.uint32(item_size=_POINT_SIZE))
     cursor.end()
     return LineString(points)
 
@@ -142,7 +146,8 @@ def _encode_polygon(value: object) -> bytes:
 
 def _decode_polygon(data: bytes) -> Polygon:
     cursor = _Wkb(data, "PolygonType", WKBGeometryType.POLYGON)
-    rings = [cursor.points(cursor.count(16)) for _ in range(cursor.count(4))]
+    ring_count = cursor.uint32(item_size=_LEAST_RING_SIZE)
+    rings = [cursor.points(cursor.uint32(item_size=_POINT_SIZE)) for _ in range(ring_count)]
     cursor.end()
     return Polygon(rings[0], rings[1:]) if rings else Polygon()
 

@@ -69,15 +69,18 @@ class TypeReader:
     """Reads the [option]s that describe column types.
 
     `has_user_types` becomes True as soon as one of the types is, or contains, a UDT.
+
+    :param cursor: the position from which the types are read.
+    :param user_types: classes registered for UDTs, by keyspace and name; None if there are none.
     """
 
     __slots__ = ("_depth", "_fields", "_user_types", "cursor", "has_user_types")
 
     def __init__(self, cursor: Cursor, user_types: UserTypes | None) -> None:
         self.cursor = cursor
-        self._user_types = user_types or {}
-        self._depth = 0
-        self._fields = 0
+        self._user_types = user_types or {}  # registered classes, by keyspace and name of the UDT
+        self._depth = 0  # how deep the type that is being read is nested in other types
+        self._fields = 0  # the number of fields of all UDTs and tuples so far: see `_read_count`
         self.has_user_types = False
 
     def read(self) -> CqlType:
@@ -323,8 +326,8 @@ class ResultMetadata:
             else self._skipped_head
         )
         self._user_types = user_types
-        self._row_plan: RowPlan | None = None
-        self._variants: dict[str, ResultMetadata] = {}
+        self._row_plan: RowPlan | None = None  # None until `row_plan` creates it
+        self._variants: dict[str, ResultMetadata] = {}  # a cache for `with_vectors`
         self.vectors = "list"
         self.column_plans: dict[Hashable, PagePlan] = {}
 

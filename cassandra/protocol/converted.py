@@ -265,7 +265,11 @@ class _Types:
         return _with_subtypes(cql_type, (element,))
 
     def _with_converters(self, cql_type: CqlType, is_number_of_vector: bool = False) -> CqlType:
-        """Return `cql_type` with the converters of types and, for bind markers, of classes."""
+        """Return `cql_type` with the converters of types and, for bind markers, of classes.
+
+        :param is_number_of_vector: True if it is the element type of a vector of numbers, to which
+            converters of classes do not apply.
+        """
         converter = self._converters.of_type(cql_type)
         # For a wrapper such as frozen, the converters of the wrapped type apply.
         if isinstance(cql_type, type) and issubclass(cql_type, _Wrapper) and converter is None:

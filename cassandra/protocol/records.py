@@ -17,7 +17,7 @@ from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, locat
 from cassandra.errors import MissingParameter, UnsetUnsupported
 from cassandra.sentinels import UNSET_VALUE
 
-# The classes of errors whose message `locate_row` can change.
+# The exact classes, whose first argument is the message, that `locate_row` changes by itself.
 _CHANGEABLE_ERRORS = frozenset({TypeError, ValueError, MissingParameter, UnsetUnsupported})
 # An instance of a class from these modules is a single value, never a row. If an application
 # passes, for example, a UUID instead of a row, it gets an error.
@@ -242,6 +242,8 @@ def _refuse(row: object, why: str = "") -> NoReturn:
 
 def locate_row(error: Exception, index: int) -> None:
     """Put the row's number before the message of `error`. The caller then raises `error` again."""
+    # `locate` changes the message of encoding errors. To errors of an application's own classes, it
+    # only adds a note, because their arguments may have any meaning.
     if (
         isinstance(error, (EncodeTypeError, EncodeValueError))
         or type(error) not in _CHANGEABLE_ERRORS

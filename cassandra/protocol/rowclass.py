@@ -18,6 +18,8 @@ _CLASS_BYTES = 4000
 _FIELD_BYTES = 400
 _classes: Bounded[tuple[str, ...], type[Any]] = Bounded(1024, 1 << 25)
 
+# For names that rows of other libraries have, such as ``keys``: attributes that raise an
+# AttributeError with advice.
 _ROW_HABITS = {name: Habit(name, advice) for name, advice in ROW.items()}
 
 _LEADING = pattern(r"^[^a-zA-Z0-9]+")
@@ -88,7 +90,7 @@ def row_class(names: Sequence[str]) -> type[Any]:
         )
 
     members = {
-        **_ROW_HABITS,
+        **_ROW_HABITS,  # first, so that a column may have one of these names
         **vars(named_tuple),
         "__dir__": names_of,
         # This cannot clash with a field, since no field begins with an underscore.

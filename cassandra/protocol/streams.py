@@ -22,8 +22,8 @@ class StreamIds:
         if not 0 < limit <= MAX_STREAMS:
             raise ValueError(f"{limit} streams; a connection has 1 to {MAX_STREAMS}")
         self.limit = limit
-        self._next = 0
-        self._free: list[int] = []
+        self._next = 0  # the lowest id that was never used
+        self._free: list[int] = []  # a heap of the ids that were released
 
     def take(self) -> int:
         """Allocate and return the lowest free id; returns -1 if all are in use."""

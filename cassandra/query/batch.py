@@ -254,12 +254,13 @@ class BatchStatement(Statement):
         self.batch_type = batch_type
         self._session = session
         self._entries: list[Entry] = []
-        self._has_text = False
-        self._count = 0
-        self._reserved = 0
+        self._has_text = False  # True if an entry is a query string that is sent unprepared
+        self._count = 0  # number of statements; an entry may contain several
+        self._reserved = 0  # the argument of `reserve`
         # The last entry, while rows may still be added to it. Building a request closes the entry,
         # because the values of a request must not change any more.
         self._open: BoundRows | TextRows | None = None
+        # The entry whose first row gives the batch's routing key; None if no entry of rows does.
         self._routed_by: BoundRows | None = None
         # The keyspace that was taken over from a bound or prepared statement; None if none was.
         self._borrowed_keyspace: str | None = None

@@ -37,6 +37,10 @@ _Args = tuple[Any, ...]
 
 _SHOWN_MEMBERS = 10  # maximum number of enum members in an error message
 MOST_MAKERS = 64  # maximum number of row makers, one per column list, that are cached for a class
+_MOST_MAKER_BYTES = 1 << 24  # maximum memory of the row makers that are cached for a class
+# Estimated memory of a row maker, and what each column adds to it.
+_MAKER_BYTES = 2000
+_COLUMN_BYTES = 500
 
 _FACTORY_ATTRIBUTE = (
     "__rows_of_cassandra__"  # the attribute that holds the factory of an application's class
@@ -96,11 +100,12 @@ class TypedRows:
     """Makes instances of one class from rows: a row factory that also knows the columns' types."""
 
     def __init__(self, row_type: type[Any]) -> None:
-        self._kind = _class_kind(row_type)
+        self._kind = _class_kind(row_type)  # dataclass, named tuple, pydantic model, ...
         self.row_type = row_type
         self._fields = self._kind.fields(row_type)
+        # A cache of row makers, by `ResultMetadata.columns_key`.
         self._makers: Bounded[Any, Callable[[Iterable[Any]], list[Any]]] = Bounded(
-            MOST_MAKERS, 1 << 24
+            MOST_MAKERS, _MOST_MAKER_BYTES
         )
 
     def rows_of(self, metadata: ResultMetadata, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
@@ -114,11 +119,9 @@ class TypedRows:
         make_rows = self._makers.get(key)
         if make_rows is None:
             make_rows = self._maker_of([(column.name, column.type) for column in metadata.columns])
-            # The size of the cache is limited, so pass an estimate of the bytes that the function
-            # takes.
-            make_rows = self._makers.keep(
-                key, make_rows, 2000 + 500 * len(metadata.columns) + 3 * text_size(key)
-            )
+            # The memory of the cache is limited, so pass an estimate of the function's memory.
+            size = _MAKER_BYTES + _COLUMN_BYTES * len(metadata.columns) + 3 * text_size(key)
+            make_rows = self._makers.keep(key, make_rows, size)
         # The iterator's position tells which row failed. Counting rows would cost time for each.
         iterator = iter(rows)
         try:

@@ -281,7 +281,7 @@ class LocalCluster:
         nodes already wait.
         """
         with self._lock:
-            self._parts()  # raises an error if the cluster is not started
+            self._supervisor_and_subnet()  # raises an error if the cluster is not started
             self._await_ready()
 
     # -- one node ----------------------------------------------------------------------------------
@@ -344,7 +344,7 @@ class LocalCluster:
         :param rack: the name of its rack; None for that of the last node in the data centre.
         """
         with self._lock:
-            supervisor, subnet = self._parts()
+            supervisor, subnet = self._supervisor_and_subnet()
             number = max(self._nodes) + 1
             new_datacenter = datacenter or self._nodes[1].datacenter
             neighbours = [
@@ -423,7 +423,7 @@ class LocalCluster:
         :raises CommandFailed: if it failed, or took more than three minutes.
         """
         with self._lock:
-            supervisor, _ = self._parts()
+            supervisor, _ = self._supervisor_and_subnet()
             node = self._node(n)
             if not node.running:
                 raise LocalClusterError(f"nodetool cannot reach node {n}: it is {node.state}")
@@ -501,20 +501,21 @@ class LocalCluster:
         )
         return f"<LocalCluster {self._version}, {state}>"
 
-    # -- parts -------------------------------------------------------------------------------------
+    # -- internals ---------------------------------------------------------------------------------
 
     def _watch(self) -> None:
         """Raise StartCancelled if the start was cancelled. Long steps call this repeatedly."""
         if self._abort.is_set():
             raise StartCancelled("the start of the local cluster was cancelled")
 
-    def _parts(self) -> tuple[Supervisor, Subnet]:
+    def _supervisor_and_subnet(self) -> tuple[Supervisor, Subnet]:
+        """Return the supervisor and the subnet; raise an error if the cluster is not started."""
         if self._supervisor is None or self._subnet is None:
             raise LocalClusterError("the cluster is not started")
         return self._supervisor, self._subnet
 
     def _node(self, n: int) -> LocalNode:
-        self._parts()  # raises an error if the cluster is not started
+        self._supervisor_and_subnet()  # raises an error if the cluster is not started
         try:
             return self._nodes[n]
         except KeyError:
@@ -644,7 +645,7 @@ class LocalCluster:
 
     def _launch(self, node: LocalNode, bootstrap: bool = False) -> None:
         """Write the files of a node, and start its process."""
-        supervisor, _ = self._parts()
+        supervisor, _ = self._supervisor_and_subnet()
         assert self._java is not None
         tokens_per_node = int(self._config.get("num_tokens") or 4)
         # We choose the tokens of the nodes that the cluster was created with. A node of `add_node`

@@ -23,8 +23,9 @@ class Progress:
     def __init__(self, enabled: bool = True, stream: TextIO | None = None) -> None:
         self._stream = stream if stream is not None else sys.stderr
         self._enabled = enabled and self._stream is not None
-        self._live = self._enabled and self._stream.isatty()
-        self._step = ""
+        self._live = self._enabled and self._stream.isatty()  # True if one line is redrawn
+        self._step = ""  # the step in progress; empty if there is none
+        # Monotonic times: when the step began, and when something was last printed about it.
         self._began = 0.0
         self._drawn = 0.0
 

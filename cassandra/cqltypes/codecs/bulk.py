@@ -216,8 +216,10 @@ def store(packed: bytes | bytearray, code: str, out: Buffer, name: str) -> int:
     # The buffer's byte order may differ from this machine's.
     is_other_order = order in "<>!" and (">" if order == "!" else order) != _NATIVE_ORDER
     raw = bytes(packed)
+    # It is little-endian if it has the order of a little-endian machine, or the other order on a
+    # big-endian one. `packed` is big-endian.
     is_little_endian = ("<" if not is_other_order else ">") == _NATIVE_ORDER
-    if is_little_endian:  # `packed` is big-endian
+    if is_little_endian:
         raw = native_swapped(raw, code)
     view.cast("B")[: len(raw)] = raw
     return count

@@ -43,6 +43,8 @@ from cassandra.util.temporal import Time
 
 Cells = list[Any]  # the bytes of each value, or None if it is null
 
+# Counts the cells made for nulls in the page that this thread decodes, against the limit
+# `limits.null_cells`.
 _nulls = NullCells()
 
 _int32_at = struct.Struct(">i").unpack_from

@@ -308,8 +308,8 @@ def fixed_decimal(data: bytes, layout: Layout) -> bytes:
     missing_digits = scale - int.from_bytes(data[:4], "big", signed=True)
     remainder = 0
     if unscaled and missing_digits > 0:
-        # The server's scale may be huge, and 10**shift could exhaust the memory. It is enough to
-        # multiply by 10**precision: then the number is too large in any case.
+        # The server's scale may be huge, and 10**missing_digits could exhaust the memory. It is
+        # enough to multiply by 10**precision: then the number is too large in any case.
         unscaled *= 10 ** min(missing_digits, precision)
     elif unscaled and missing_digits < 0:
         # The division below must leave no remainder. Detect most failures without it, since the

@@ -268,14 +268,20 @@ class ResultMessage(StreamedResult):
 
 
 def _decode_parsed_rows(self: ResultMessage, row_factory: Callable[..., Any]) -> Any:
-    """Replaces `ResultMessage.decode` in subclasses: passes `parsed_rows` to the row factory."""
+    """Pass `parsed_rows` to the row factory, and return its rows.
+
+    `ResultMessage.__init_subclass__` makes this the method `decode` of each subclass that does not
+    define its own: the result classes of an application's protocol handlers. There, `parsed_rows`
+    may be overridden, or set by `recv_body`.
+    """
     if self.kind != RESULT_KIND_ROWS:
         return []
+    # Only a `TypedRows` factory has this method. It needs the columns' types, not just their names.
     make_typed_rows = getattr(row_factory, "rows_of", None)
     if make_typed_rows is not None:
         return make_typed_rows(self.metadata, self.parsed_rows)
     rows = row_factory(self.column_names, self.parsed_rows)
-    # If the factory returns a dict of columns instead of rows, it becomes the only item of a list.
+    # Callers expect a list. A factory may return a dict of columns instead: wrap it.
     return [rows] if isinstance(rows, dict) else rows
 
 

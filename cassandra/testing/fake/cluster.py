@@ -74,10 +74,10 @@ class FakeCluster:
         self._racks = racks
         self._scylla = Scylla(scylla) if isinstance(scylla, int) else scylla
         self._settings = settings
-        self._own_thread = thread
+        self._shared_thread = thread
         self._node_class = node_class
         self._thread: NodeThread | None = None
-        self._prefix = ""
+        self._prefix = ""  # of all nodes' addresses, such as "127.0.100."
         # How many nodes were created since the start, including removed ones.
         self._created_count = 0
         self._primes: list[tuple[Match, Answerable]] = []
@@ -91,9 +91,9 @@ class FakeCluster:
         """Start all nodes."""
         if self._thread is not None:
             return self
-        self._thread = self._own_thread or NodeThread("fake-cluster")
+        self._thread = self._shared_thread or NodeThread("fake-cluster")
         try:
-            if self._own_thread is not None:
+            if self._shared_thread is not None:
                 self._start_all("10.0.0.", _PORT)
             else:
                 self._find_addresses()

@@ -130,8 +130,8 @@ class Hold(Answer):
     def __init__(self, default: Answer) -> None:
         self._default = default
         self._held: deque[Held] = deque()
-        self._arrived = threading.Condition()
-        self._open = False
+        self._arrived = threading.Condition()  # guards the fields; notified when a request arrives
+        self._open = False  # True after `open`: requests are no longer held
 
     def perform(self, request: Request) -> None:
         with self._arrived:

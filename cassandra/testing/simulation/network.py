@@ -356,6 +356,7 @@ class SimulatedTransport(asyncio.Transport):
         self._unread = 0
         self._arrival = 0.0  # the virtual time at which the last segment arrives at the peer
         self._held: list[bytes | str] = []  # segments to the peer that were blocked
+        # The sizes of `_buffer` at which the protocol must pause writing, and may resume it.
         self._high, self._low = _HIGH_WATER, _HIGH_WATER // 4
         self._protocol_paused = False
         self._sends_fin = False  # True if FIN must be sent when the buffer is empty
