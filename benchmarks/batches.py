@@ -133,8 +133,8 @@ def main() -> int:
         with_peers=True,
     )
     bench.add_option("--passes", type=int, default=2, help="the least of so many counts")
-    bench.start(passes=1)
-    bench.need_program("cc")
+    bench.start(quick={"passes": 1})
+    bench.need_program("cc")  # to compile the null server
     drivers = [*peers.own_lanes(bench), *peers.prepare(bench)]
     for peer, extra in EXTRA.items():
         drivers += peers.prepare(bench, (peer,), extra)

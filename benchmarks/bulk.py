@@ -105,7 +105,7 @@ def measure_real_node(bench: Benchmark, folder: Path) -> None:
             for tool in filter(None, tools):
                 session.execute(f"DROP TABLE IF EXISTS {bulk_table.NAME}", timeout=60)
                 session.execute(bulk_table.CREATE, timeout=60)
-                note(rows, "load of CSV", tool.name, count, *timed(tool.load(path)))
+                add_figures(rows, "load of CSV", tool.name, count, *timed(tool.load(path)))
                 loaded = session.count(bulk_table.NAME)
                 if loaded != count:
                     raise RuntimeError(f"{tool.name} loaded {loaded} rows of {count}")
@@ -119,23 +119,23 @@ def measure_unloads(tool: Tool, folder: Path, count: int, rows: Figures) -> None
     for form in tool.formats:
         target = folder / f"{tool.name}-{form}"
         figures = timed(tool.unload(target, form))
-        note(rows, f"unload to {form.upper()}", tool.name, count, *figures)
+        add_figures(rows, f"unload to {form.upper()}", tool.name, count, *figures)
         if target.is_dir():
             shutil.rmtree(target)
         else:
             target.unlink()
 
 
-def note(rows: Figures, case: str, name: str, count: int, used: float, took: float) -> None:
+def add_figures(
+    rows: Figures, case: str, name: str, count: int, cpu_seconds: float, wall_seconds: float
+) -> None:
     """Add the figures of one run to the table.
 
     :param name: the name of the tool, which is the heading of its column.
     :param count: the number of rows.
-    :param used: CPU seconds.
-    :param took: elapsed seconds.
     """
-    rows.setdefault(f"{case}, us of CPU a row", {})[name] = used / count * 1e6
-    rows.setdefault(f"{case}, s", {})[name] = took
+    rows.setdefault(f"{case}, us of CPU a row", {})[name] = cpu_seconds / count * 1e6
+    rows.setdefault(f"{case}, s", {})[name] = wall_seconds
 
 
 def judge(bench: Benchmark, rows: Figures) -> None:
@@ -176,8 +176,8 @@ def main() -> int:
     bench.add_option(
         "--pure", action="store_true", help="measure pure Python, too, at the null server"
     )
-    bench.start(rows=20_000)
-    bench.need_program("cc")
+    bench.start(quick={"rows": 20_000})
+    bench.need_program("cc")  # to compile the null server
     if not has("pyarrow"):
         bench.note("loads of Arrow data are left out: pip install pyarrow for them")
     with tempfile.TemporaryDirectory() as folder:

@@ -154,7 +154,7 @@ def main() -> int:
         with_peers=True,
     )
     bench.add_option("--passes", type=int, default=2, help="the least of so many counts")
-    bench.start(passes=1)
+    bench.start(quick={"passes": 1})
     drivers = [*peers.own_lanes(bench), *peers.prepare(bench)]
     rows = by_case(measure(bench, drivers))
     bench.show_table("ns a value", rows, {"peer / ours": least_over(rows, drivers[0], peers.PEERS)})

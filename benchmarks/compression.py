@@ -75,8 +75,8 @@ def main() -> int:
         with_peers=True,
     )
     bench.add_option("--rounds", type=int, default=2)
-    bench.start(rounds=1)
-    bench.need_program("cc")
+    bench.start(quick={"rounds": 1})
+    bench.need_program("cc")  # to compile the null server
     if not has("lz4"):
         bench.stop("this benchmark needs lz4: pip install lz4")
     lanes = lanes_of(bench)

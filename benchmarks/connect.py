@@ -35,8 +35,8 @@ def main() -> int:
         with_peers=True,
     )
     bench.add_option("--repeats", type=int, default=10, help="the best of so many processes")
-    options = bench.start(repeats=3)
-    bench.need_program("cc")
+    options = bench.start(quick={"repeats": 3})
+    bench.need_program("cc")  # to compile the null server
     drivers = [*peers.own_lanes(bench), *peers.prepare(bench, PEERS)]
     rows: dict[str, dict[str, float]] = {case: {} for case in CASES}
     steps = options.repeats * len(drivers)

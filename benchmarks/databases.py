@@ -64,8 +64,8 @@ def main() -> int:
         with_peers=True,
     )
     bench.add_option("--rounds", type=int, default=3)
-    bench.start(rounds=1)
-    bench.need_program("cc")
+    bench.start(quick={"rounds": 1})
+    bench.need_program("cc")  # to compile the null server
     lanes = our_lanes()[:1]
     ready = installed_peers(bench)
     with contextlib.ExitStack() as servers:

@@ -81,8 +81,8 @@ def main() -> int:
     bench.add_option("--rounds", type=int, default=3)
     bench.add_option("--each", type=int, default=200, help="executions of each caller")
     bench.add_option("--callers", type=int, default=100)
-    bench.start(rounds=1, each=50)
-    bench.need_program("cc")
+    bench.start(quick={"rounds": 1, "each": 50})
+    bench.need_program("cc")  # to compile the null server
     patches = {name: patch for name, patch in PATCHES.items() if not patch or has(name)}
     for name in PATCHES.keys() - patches.keys():
         bench.note(f"{name} is left out: it is not installed (pip install {name})")

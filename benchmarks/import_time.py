@@ -113,7 +113,7 @@ def main() -> int:
     )
     bench.add_option("--repeats", type=int, default=20)
     bench.add_option("--instructions", action="store_true", help="by valgrind, too")
-    options = bench.start(repeats=3)
+    options = bench.start(quick={"repeats": 3})
     if options.instructions:
         bench.need_program("valgrind")
     results = measure(bench)

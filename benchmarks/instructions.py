@@ -197,7 +197,7 @@ def main() -> int:
     if options.record is not None and (options.quick or options.pure or options.without):
         bench.parser.error("--record takes the figures of the whole compiled driver")
     bench.need_program("valgrind")
-    bench.need_program("cc")
+    bench.need_program("cc")  # to compile the null server
     if options.without:
         # Import it only here, so that the options can be checked without compiled modules.
         from cassandra._impl import TWINS

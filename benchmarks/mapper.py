@@ -18,14 +18,14 @@ from benchmarks._lib.tables import least_over
 
 WORKER = Path(__file__).with_name("_lib") / "worker_mapper.py"
 
-# cassandra-driver must need at least so many times the CPU or memory of this driver.
+# `TARGET_PEER` must need at least so many times the CPU or memory of this driver.
 TARGETS = {
     "Model.create": 4.0,
     "Model.objects.get": 4.0,
     "iteration over 5,000 rows, a row": 4.0,
     "bytes an instance": 2.0,
 }
-PEER = "cassandra-driver"
+TARGET_PEER = "cassandra-driver"
 # The other drivers' mappers have only blocking calls. So each of our awaited calls is compared with
 # a blocking call, which costs more: it has to switch to the event loop's thread and back.
 AWAITED = {"acreate": "Model.create", "aget": "Model.objects.get"}
@@ -97,18 +97,18 @@ def main() -> int:
         with_peers=True,
     )
     bench.add_option("--rounds", type=int, default=3)
-    bench.start(rounds=1)
-    bench.need_program("cc")
+    bench.start(quick={"rounds": 1})
+    bench.need_program("cc")  # to compile the null server
     drivers = [*peers.own_lanes(bench), *peers.prepare(bench)]
     rows = measure(bench, drivers)
     ours = drivers[0]
     ratios = least_over(rows, ours, peers.PEERS, AWAITED)
     bench.show_table("us of client CPU", rows, {"peer / ours": ratios})
     for case, target in TARGETS.items():
-        theirs = rows.get(case, {}).get(PEER)
+        theirs = rows.get(case, {}).get(TARGET_PEER)
         if theirs is not None:
             ratio = theirs / rows[case][ours]
-            text = f"{case}: {ratio:.2f} times less than {PEER}, at least {target:g}"
+            text = f"{case}: {ratio:.2f} times less than {TARGET_PEER}, at least {target:g}"
             bench.add_target(text, ratio >= target)
     return bench.end()
 

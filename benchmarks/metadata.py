@@ -71,8 +71,8 @@ def main() -> int:
     )
     bench.add_option("--tables", type=int, default=2000)
     bench.add_option("--rounds", type=int, default=5)
-    options = bench.start(tables=300, rounds=1)
-    bench.need_program("cc")
+    options = bench.start(quick={"tables": 300, "rounds": 1})
+    bench.need_program("cc")  # to compile the null server
     drivers = [*peers.own_lanes(bench), *peers.prepare(bench)]
     best = measure(bench, drivers)
     rows = {

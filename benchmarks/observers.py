@@ -205,8 +205,8 @@ def main(arguments: list[str] | None = None) -> int:
         quick_duration_text="5 s",
     )
     bench.add_option("--rounds", type=int, default=15, help="how often each is measured")
-    options = bench.start(arguments, rounds=3)
-    bench.need_program("cc")
+    options = bench.start(arguments, quick={"rounds": 3})
+    bench.need_program("cc")  # to compile the null server
     observer_factories: list[tuple[str, Callable[[], Any]]] = [
         ("none", lambda: None),
         ("latencies alone", latency_observer),

@@ -90,7 +90,7 @@ def main() -> int:
     bench.add_option("--hosts", type=int, default=1000, help="of the ring that is built")
     bench.add_option("--vnodes", type=int, default=256, help="tokens of each of them")
     bench.add_option("--passes", type=int, default=2, help="the least of so many counts")
-    bench.start(hosts=100, vnodes=64, passes=1)
+    bench.start(quick={"hosts": 100, "vnodes": 64, "passes": 1})
     drivers = [*peers.own_lanes(bench), *peers.prepare(bench)]
     rows, rings = measure(bench, drivers)
     ours = drivers[0]

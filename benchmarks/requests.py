@@ -216,8 +216,8 @@ def main() -> int:
     )
     bench.add_option("--rounds", type=int, default=3)
     bench.add_option("cases", nargs="*", help="words that the names of the wanted cases hold")
-    options = bench.start(rounds=1)
-    bench.need_program("cc")
+    options = bench.start(quick={"rounds": 1})
+    bench.need_program("cc")  # to compile the null server
     if not has("uvloop"):
         bench.note("aio on uvloop is left out: it is not installed (pip install uvloop)")
     lanes = our_lanes() + peer_lanes(bench)

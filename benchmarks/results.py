@@ -67,7 +67,7 @@ def main() -> int:
         with_peers=True,
     )
     bench.add_option("--rounds", type=int, default=3, help="each lane's best of so many processes")
-    bench.start(rounds=1)
+    bench.start(quick={"rounds": 1})
     lanes = own_lanes(bench, ("engine",)) + peer_lanes(bench, ("numpy", "pandas"))
     absent = [name for name in PACKAGES if not has(name)]
     if absent:

@@ -27,7 +27,7 @@ def main() -> int:
     )
     bench.add_option("--tablets", type=int, default=1_000_000)
     # Take few tablets in pure Python, where adding one takes longer the more there are.
-    options = bench.start(tablets=100_000 if "c" in peers.lanes() else 5_000)
+    options = bench.start(quick={"tablets": 100_000 if "c" in peers.lanes() else 5_000})
     peers.own_lanes(bench)
     from benchmarks._lib import shards  # not at the top, since it imports the driver
 

@@ -36,9 +36,9 @@ def main() -> int:
     if "--serve" in sys.argv:  # this is the process of the fake nodes (see soak.broken_nodes)
         from benchmarks._lib import soak
 
-        soak.serve(int(sys.argv[-1]))
+        soak.serve(seed=int(sys.argv[-1]))
         return 0
-    options = bench.start(minutes=0.1, interval=1.5)
+    options = bench.start(quick={"minutes": 0.1, "interval": 1.5})
     return measure(bench, options)
 
 

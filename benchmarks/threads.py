@@ -96,13 +96,16 @@ def main() -> int:
     )
     bench.add_option("--seconds", type=float, default=2.0)
     bench.add_option("--rounds", type=int, default=5)
-    options = bench.start(seconds=0.2, rounds=2)
-    is_free = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
-    locks = {"without the lock": "0", "with the lock": "1"} if is_free else {"with the lock": "1"}
-    best = {lock: dict.fromkeys(CASES, 0.0) for lock in locks}
-    with bench.progress(options.rounds * len(locks) * len(CASES)) as bar:
+    options = bench.start(quick={"seconds": 0.2, "rounds": 2})
+    is_free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+    # The values of PYTHON_GIL, by the heading of the table's column.
+    gil_settings = {"with the lock": "1"}
+    if is_free_threaded:
+        gil_settings = {"without the lock": "0", **gil_settings}
+    best = {lock: dict.fromkeys(CASES, 0.0) for lock in gil_settings}
+    with bench.progress(options.rounds * len(gil_settings) * len(CASES)) as bar:
         for _ in range(options.rounds):
-            for lock, gil in locks.items():
+            for lock, gil in gil_settings.items():
                 for name, (threads, plans) in CASES.items():
                     bar.step(f"{name}, {lock}")
                     measured = rate(threads, plans, options.seconds, gil) / 1000
@@ -110,7 +113,7 @@ def main() -> int:
     for figures in best.values():
         figures["two / one"] = figures["two threads"] / figures["one thread"]
     bench.show_table(f"the best of {options.rounds} rounds, {os.cpu_count()} processors", best)
-    if is_free:
+    if is_free_threaded:
         without_lock, with_lock = best["without the lock"], best["with the lock"]
         speed_up, slow_down = (
             without_lock["two / one"],

@@ -158,8 +158,8 @@ def main() -> int:
     )
     bench.add_option("--rounds", type=int, default=2)
     bench.add_option("--openings", action="store_true", help="only the opening of connections")
-    options = bench.start(rounds=1)
-    bench.need_program("cc")
+    options = bench.start(quick={"rounds": 1})
+    bench.need_program("cc")  # to compile the null server
     if not has("cryptography"):
         bench.stop("this benchmark needs cryptography: pip install cryptography")
     lanes = [] if options.openings else lanes_of(bench)

@@ -56,7 +56,7 @@ def main() -> int:
         with_peers=True,
     )
     bench.add_option("--passes", type=int, default=3, help="the least of so many counts")
-    bench.start(passes=1)
+    bench.start(quick={"passes": 1})
     drivers = [*peers.own_lanes(bench), *peers.prepare(bench)]
     measured = measure(bench, drivers)
     ours = drivers[0]

@@ -117,7 +117,7 @@ def compare(group: str, targets: dict[str, float], bench: Benchmark) -> None:
     :param targets: for each case, how many nanoseconds it may take in this driver's first lane.
     """
     bench.add_option("--rounds", type=int, default=3, help="each lane's best of so many processes")
-    bench.start(rounds=1)
+    bench.start(quick={"rounds": 1})
     lanes = own_lanes(bench) + peer_lanes(bench)
     times = times_of(bench, group, lanes)
     rows = by_case(times)

@@ -9,7 +9,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -91,18 +91,19 @@ class Benchmark:
         self.add_option = self.parser.add_argument
 
     def start(
-        self, arguments: list[str] | None = None, /, **quick_defaults: Any
+        self, arguments: list[str] | None = None, *, quick: Mapping[str, Any] | None = None
     ) -> argparse.Namespace:
         """Read the options, check that the driver can be imported, and print the first line.
 
-        :param quick_defaults: values that ``--quick`` sets for options that keep their default.
+        :param arguments: the command line's arguments; None for those of this process.
+        :param quick: values that ``--quick`` sets for options that keep their default.
         :returns: the options.
         """
         self._add_common()
         options = self.parser.parse_args(arguments)
         if options.quick:
             os.environ["TURBOCQL_BENCH_QUICK"] = "1"  # for child processes
-            for name, value in quick_defaults.items():
+            for name, value in (quick or {}).items():
                 if getattr(options, name) == self.parser.get_default(name):
                     setattr(options, name, value)
         self.options = options

@@ -114,14 +114,14 @@ def disturb(nodes: FakeCluster, rng: random.Random) -> None:
         node.forget_prepared()
     elif fault == "storm":  # many status and topology events
         for _ in range(200):
-            change, about = rng.choice(
+            event_type, change = rng.choice(
                 (
-                    ("UP", "STATUS_CHANGE"),
-                    ("DOWN", "STATUS_CHANGE"),
-                    ("NEW_NODE", "TOPOLOGY_CHANGE"),
+                    ("STATUS_CHANGE", "UP"),
+                    ("STATUS_CHANGE", "DOWN"),
+                    ("TOPOLOGY_CHANGE", "NEW_NODE"),
                 )
             )
-            nodes.tell(about, change, rng.choice(nodes.nodes))
+            nodes.tell(event_type, change, rng.choice(nodes.nodes))
     else:
         node.refuse_connections()
         node.drop_connections()

@@ -20,14 +20,14 @@ from cassandra.cluster import Cluster
 
 
 def touch(metadata: Any) -> int:
-    """Read each column, option and index of each table, and return the number of tables.
+    """Read each column, option and index of each table; return the number of user tables.
 
     This makes drivers parse everything, since a driver may parse metadata only when it is read.
     """
     count = 0
     for keyspace in metadata.keyspaces.values():
         for table in keyspace.tables.values():
-            count += table.name.startswith("table_")
+            count += table.name.startswith("table_")  # these names are from `schema_tables`
             table.options.get("comment")
             for column in table.columns.values():
                 column.cql_type  # noqa: B018

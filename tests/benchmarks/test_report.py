@@ -83,7 +83,7 @@ def test_quick_replaces_only_defaults_not_given_options() -> None:
     for arguments, expected in ((["--quick"], 1), (["--quick", "--rounds", "2"], 2), ([], 9)):
         bench = benchmark()
         bench.add_option("--rounds", type=int, default=9)
-        assert bench.start(arguments, rounds=1).rounds == expected
+        assert bench.start(arguments, quick={"rounds": 1}).rounds == expected
 
 
 def test_a_missed_target_changes_the_exit_status_only_with_check(
