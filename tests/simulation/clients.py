@@ -13,7 +13,7 @@ from cassandra.protocol.messages.errors import PreparedQueryNotFound
 from cassandra.query import BatchStatement, BatchType, SimpleStatement
 from tests.simulation.mapped import Mapped
 from tests.simulation.plan import PlannedEvent
-from tests.simulation.store import KEYSPACES, PAGES_ROWS, SCANNED, SCANNED_ROWS
+from tests.simulation.store import KEYS, KEYSPACES, PAGES_ROWS, SCANNED, SCANNED_ROWS
 
 if TYPE_CHECKING:
     from tests.simulation.life import Simulation
@@ -43,8 +43,8 @@ class Operation:
     is_write: bool = False
     is_acknowledged: bool = False
     what: str = ""
-    is_bound: bool = False
-    """True if `keyspaces` is final. Otherwise each later USE of the session adds its keyspace."""
+    has_final_keyspaces: bool = False
+    """False if each later USE of the session adds its keyspace to `keyspaces`."""
     cluster: Any = None
     request: int = 0
     """The number of the first operation of the same request."""
@@ -100,7 +100,11 @@ class Clients:
     # -- operations --------------------------------------------------------------------------------
 
     def begin_operation(self, user: User, what: str, *, idempotent: bool, write: bool) -> Operation:
-        """Create an operation of `user`, and return it."""
+        """Create an operation of `user`, and return it.
+
+        It may run in the session's keyspace, and in the keyspaces of USE statements that are in
+        flight or begin before it ends.
+        """
         self._number += 1
         operation = Operation(self._number, idempotent, user.keyspaces(), write, what=what)
         self.operations[operation.number] = operation
@@ -115,20 +119,21 @@ class Clients:
     ) -> Operation:
         """Like `begin_operation`, for a statement that is sent at once and has no keyspace name.
 
-        Such an operation must run in the session's current keyspace, even if a USE is in flight or
-        begins later. With the blocking API, another thread sends the statement, perhaps later, so
-        the keyspaces of `begin_operation` are allowed.
+        With the asyncio API, such an operation must run in the session's current keyspace, even if
+        a USE is in flight or begins later. With the blocking API, another thread sends the
+        statement, perhaps later. So there the keyspaces of any USE until the operation's end are
+        allowed, too.
         """
         operation = self.begin_operation(user, what, idempotent=idempotent, write=write)
-        if self.simulation.threads is None:
+        if self.simulation.threads is None:  # the asyncio API
             operation.keyspaces = {user.session.keyspace or ""}
-            operation.is_bound = True
+            operation.has_final_keyspaces = True
         return operation
 
     def end_operations(self, user: User, *operations: Operation) -> None:
         """Record that operations have ended, and which keyspaces they may have run in."""
         for operation in operations:
-            if not operation.is_bound:
+            if not operation.has_final_keyspaces:
                 operation.keyspaces |= user.keyspaces()
             self.end_operations_in_known_keyspaces(user, operation)
 
@@ -149,7 +154,7 @@ class Clients:
         """Allow the operations in flight to run in the current keyspaces of their session, too."""
         for number in user.open:
             operation = self.operations[number]
-            if not operation.is_bound:
+            if not operation.has_final_keyspaces:
                 operation.keyspaces |= user.keyspaces()
 
     def start(self, event: PlannedEvent) -> None:
@@ -282,7 +287,7 @@ class Clients:
         statement, keyspaces = await self.prepared(user, text)
         operation = self.begin_operation(user, event.kind, idempotent=not is_once, write=True)
         operation.keyspaces = set(keyspaces)
-        bound = statement.bind((event.parameter % 50, operation.number))
+        bound = statement.bind((event.parameter % KEYS, operation.number))
         bound.is_idempotent = not is_once
         try:
             await user.session.execute(bound, **self.timeout_option(event), **options)
@@ -307,7 +312,7 @@ class Clients:
 
     async def do_simple_write(self, user: User, event: PlannedEvent) -> None:
         operation = self.begin_unprepared_operation(user, event.kind, idempotent=True, write=True)
-        text = f"INSERT INTO w (k, op) VALUES ({event.parameter % 50}, {operation.number})"
+        text = f"INSERT INTO w (k, op) VALUES ({event.parameter % KEYS}, {operation.number})"
         await self.execute_operations(
             user, SimpleStatement(text, is_idempotent=True), None, [operation], event
         )
@@ -328,7 +333,7 @@ class Clients:
         statement, keyspaces = await self.prepared(user, SELECT)
         operation = self.begin_operation(user, event.kind, idempotent=True, write=False)
         operation.keyspaces = set(keyspaces)
-        key = event.parameter % 50
+        key = event.parameter % KEYS
         bound = statement.bind((key, operation.number))
         bound.is_idempotent = True
         try:
@@ -340,7 +345,7 @@ class Clients:
 
     async def do_simple_read(self, user: User, event: PlannedEvent) -> None:
         operation = self.begin_unprepared_operation(user, event.kind, idempotent=True, write=False)
-        key = event.parameter % 50
+        key = event.parameter % KEYS
         text = f"SELECT k, op, v, ks FROM w WHERE k = {key} AND op = {operation.number}"
         statement = SimpleStatement(text, is_idempotent=True)
         result = await self.execute_operations(user, statement, None, [operation], event)
@@ -369,8 +374,8 @@ class Clients:
         if user.cluster.protocol_version >= 5:
             for operation in operations:
                 operation.keyspaces = set(keyspaces)
-                operation.is_bound = True
-        key = event.parameter % 50
+                operation.has_final_keyspaces = True
+        key = event.parameter % KEYS
         batch.add(statement, (key, bound_operation.number))
         for operation in operations:
             text = f"INSERT INTO w (k, op) VALUES ({key}, {operation.number})"
@@ -426,7 +431,7 @@ class Clients:
         for operation in operations:
             operation.keyspaces = set(keyspaces)
         statement.is_idempotent = True
-        pairs = [(event.parameter % 50, operation.number) for operation in operations]
+        pairs = [(event.parameter % KEYS, operation.number) for operation in operations]
         results = user.session.execute_concurrent(
             [(statement, pair) for pair in pairs], concurrency=7, raise_on_first_error=False
         )
@@ -478,7 +483,7 @@ class Clients:
                 operations.append(operation)
                 # A load may send several rows in one request, so give all its rows the same one.
                 operation.request = operations[0].number
-                yield number % 50, operation.number
+                yield number % KEYS, operation.number
 
         try:
             await user.session.load(statement, rows(), progress=False, concurrency=5)
@@ -490,7 +495,7 @@ class Clients:
     async def do_trace(self, user: User, event: PlannedEvent) -> None:
         """Execute a traced write: its trace must belong to this write."""
         operation = self.begin_unprepared_operation(user, event.kind, idempotent=True, write=True)
-        text = f"INSERT INTO w (k, op) VALUES ({event.parameter % 50}, {operation.number})"
+        text = f"INSERT INTO w (k, op) VALUES ({event.parameter % KEYS}, {operation.number})"
         try:
             result = await user.session.execute(
                 SimpleStatement(text, is_idempotent=True), trace=True, **self.timeout_option(event)

@@ -17,23 +17,24 @@ from cassandra.testing.fake import (
     dribble,
     error,
     half_frame,
-    reset,
 )
 from cassandra.testing.fake.primitives import Opcode
 from cassandra.testing.simulation import SimulatedLoop
 from cassandra.testing.simulation.network import CLIENT
 from tests.simulation.plan import PlannedEvent
+from tests.simulation.store import ALREADY_RECORDED
 
 if TYPE_CHECKING:
     from cassandra.testing.fake.requests import Request
     from tests.simulation.life import Simulation
 
-# Errors that a server may answer, with their fields. The third item says which requests get the
-# error, and what the store records for them:
+# Errors that a server may answer, with their fields. The third item, the scope, says which requests
+# get the error, and what the store records for them:
 # - "unclear": any request; the node may have executed it.
 # - "refused": any request; the node has not executed it.
-# - "read": reads, "write": writes without a batch, "b": batches; the node may have executed them.
-# - "log": batches; the node has not executed them, since it could not write its batch log.
+# - "read", "write", "batch": only reads, writes without a batch, or batches; the node may have
+#   executed them.
+# - "batch log": batches; the node has not executed them, since it could not write its batch log.
 _ERRORS: list[tuple[int, dict[str, Any], str]] = [
     (ErrorCode.OVERLOADED, {}, "unclear"),
     (ErrorCode.IS_BOOTSTRAPPING, {}, "unclear"),
@@ -44,8 +45,16 @@ _ERRORS: list[tuple[int, dict[str, Any], str]] = [
     (ErrorCode.READ_TIMEOUT, {"received": 1, "blockfor": 2, "data_present": True}, "read"),
     (ErrorCode.WRITE_TIMEOUT, {"received": 0, "blockfor": 1, "write_type": "SIMPLE"}, "write"),
     (ErrorCode.WRITE_TIMEOUT, {"received": 1, "blockfor": 2, "write_type": "COUNTER"}, "write"),
-    (ErrorCode.WRITE_TIMEOUT, {"received": 0, "blockfor": 1, "write_type": "UNLOGGED_BATCH"}, "b"),
-    (ErrorCode.WRITE_TIMEOUT, {"received": 0, "blockfor": 1, "write_type": "BATCH_LOG"}, "log"),
+    (
+        ErrorCode.WRITE_TIMEOUT,
+        {"received": 0, "blockfor": 1, "write_type": "UNLOGGED_BATCH"},
+        "batch",
+    ),
+    (
+        ErrorCode.WRITE_TIMEOUT,
+        {"received": 0, "blockfor": 1, "write_type": "BATCH_LOG"},
+        "batch log",
+    ),
     (ErrorCode.READ_FAILURE, {}, "read"),
     (ErrorCode.WRITE_FAILURE, {}, "write"),
     (ErrorCode.INVALID, {}, "refused"),
@@ -60,8 +69,8 @@ class Faults:
     def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation
         self.tasks: list[asyncio.Task[None]] = []
-        self._down: set[str] = set()
-        self._has_moved = False
+        self._down: set[str] = set()  # addresses of nodes that a fault has stopped
+        self._has_moved = False  # True after `do_move`
 
     def start(self, event: PlannedEvent) -> None:
         """Begin a fault in a task, which ends the fault after its seconds."""
@@ -174,6 +183,19 @@ class Faults:
 
     # -- nodes -------------------------------------------------------------------------------------
 
+    def _restart(self, node: Any) -> None:
+        """Start a stopped node, unless it has left the cluster."""
+        if node in self.simulation.fake.nodes:
+            node.start()
+
+    def _announce_up(self, node: Any, event: PlannedEvent) -> None:
+        """Send an event that a node is up; but not if the parameter is divisible by three.
+
+        Without the event, clients have to find out by themselves.
+        """
+        if event.parameter % 3:
+            self.simulation.fake.tell("STATUS_CHANGE", "UP", node)
+
     async def do_crash(self, event: PlannedEvent) -> None:
         """Stop a node, and start it again after some seconds."""
         node = self.node(event)
@@ -187,10 +209,8 @@ class Faults:
             await asyncio.sleep(event.seconds)
         finally:
             self._down.discard(node.address)
-            if node in self.simulation.fake.nodes:
-                node.start()
-        if event.parameter % 3:
-            self.simulation.fake.tell("STATUS_CHANGE", "UP", node)
+            self._restart(node)
+        self._announce_up(node, event)
 
     async def do_power(self, event: PlannedEvent) -> None:
         """Turn the host of a node off.
@@ -212,10 +232,8 @@ class Faults:
         finally:
             self._down.discard(node.address)
             network.regain_power(node.address)
-            if node in self.simulation.fake.nodes:
-                node.start()
-        if event.parameter % 3:
-            self.simulation.fake.tell("STATUS_CHANGE", "UP", node)
+            self._restart(node)
+        self._announce_up(node, event)
 
     async def do_rolling(self, event: PlannedEvent) -> None:
         for number in range(len(self.simulation.fake.nodes)):
@@ -242,12 +260,10 @@ class Faults:
                 await asyncio.sleep(event.seconds / 2)
         finally:
             self._down.discard(node.address)
-            if node in self.simulation.fake.nodes:
-                if node.is_running:
-                    node.accept_connections()
-                node.start()
-        if event.parameter % 3:
-            self.simulation.fake.tell("STATUS_CHANGE", "UP", node)
+            if node in self.simulation.fake.nodes and node.is_running:
+                node.accept_connections()  # `say_drain` has made the node refuse them
+            self._restart(node)  # does nothing if the node went on running
+        self._announce_up(node, event)
 
     async def do_rolling_drain(self, event: PlannedEvent) -> None:
         for number in range(len(self.simulation.fake.nodes)):
@@ -309,9 +325,9 @@ class Faults:
             if all(node in fake.nodes for node in nodes):
                 change()
             for node in nodes:
-                if node in fake.nodes:
-                    node.start()
+                self._restart(node)
         for node, address in previous_addresses:
+            # Two times out of three, announce the new address. Otherwise clients have to read it.
             if event.parameter % 3 and node.address != address:
                 for other in fake.nodes:
                     if other is not node and other.is_running:
@@ -446,24 +462,25 @@ class Faults:
 
     async def do_errors(self, event: PlannedEvent) -> None:
         """Answer some requests of a node with an error."""
-        code, fields, fate = _ERRORS[event.parameter % len(_ERRORS)]
+        code, fields, scope = _ERRORS[event.parameter % len(_ERRORS)]
 
         def answer(node: Any, request: Request) -> tuple[str, Answer] | None:
             is_read = all(text.startswith("SELECT") for text in request.queries)
             is_batch = request.opcode == Opcode.BATCH
             # The error fits only some kinds of requests; the node answers all others as usual.
-            if fate == "read" and not is_read:
+            if scope == "read" and not is_read:
                 return None
-            if fate in ("write", "b", "log") and (is_read or is_batch != (fate in ("b", "log"))):
+            if scope == "write" and (is_read or is_batch):
                 return None
-            if fate == "write" and fields.get("received"):
+            if scope in ("batch", "batch log") and (is_read or not is_batch):
+                return None
+            if scope == "write" and fields.get("received"):
                 # The error says that one replica has written, so a retry policy may ignore it, and
-                # the write counts as acknowledged. So the store has to execute it. "again" means
-                # that `answer_of` has recorded the request already.
+                # the write counts as acknowledged. So the store has to execute it.
                 node.answer_of(request, "unclear")
-                return "again", error(code, **fields)
-            outcome = "refused" if fate in ("refused", "log") else "unclear"
-            return outcome, error(code, **fields)
+                return ALREADY_RECORDED, error(code, **fields)
+            fate = "refused" if scope in ("refused", "batch log") else "unclear"
+            return fate, error(code, **fields)
 
         await self._trouble(event, 1 + event.target_index % 8, self._if_accepted(answer))
 
@@ -478,22 +495,23 @@ class Faults:
                 node.withholding.append(request.connection)
             if event.parameter % 2:
                 node.answer_of(request, "unclear")
-                return "again", None
+                return ALREADY_RECORDED, None
             return "unclear", None
 
         await self._trouble(event, 1 + event.parameter % 20, self._if_accepted(answer))
 
     async def do_late(self, event: PlannedEvent) -> None:
         def answer(node: Any, request: Request) -> tuple[str, Answer]:
-            # The node executes the request now, but sends the answer after a delay. "again" means
-            # that `answer_of` has recorded the request already.
-            return "again", delay(0.05 + event.parameter / 300, node.answer_of(request, "done"))
+            # The node executes the request now, but sends the answer after a delay.
+            seconds = 0.05 + event.parameter / 300
+            return ALREADY_RECORDED, delay(seconds, node.answer_of(request, "done"))
 
         await self._trouble(event, 1 + event.parameter % 20, self._if_accepted(answer))
 
     async def do_drip(self, event: PlannedEvent) -> None:
         def answer(node: Any, request: Request) -> tuple[str, Answer]:
-            return "again", dribble(node.answer_of(request, "done"), 1 + event.parameter % 7)
+            bytes_at_once = 1 + event.parameter % 7
+            return ALREADY_RECORDED, dribble(node.answer_of(request, "done"), bytes_at_once)
 
         await self._trouble(event, 1, self._if_accepted(answer))
 
@@ -503,9 +521,7 @@ class Faults:
         def answer(node: Any, request: Request) -> tuple[str, Answer]:
             answer_to_cut = node.answer_of(request, "unclear")
             ending = ("close", "reset", "hang")[event.parameter % 3]
-            return "again", half_frame(
-                answer_to_cut, event.parameter % 11, ending
-            ) if ending else reset()
+            return ALREADY_RECORDED, half_frame(answer_to_cut, event.parameter % 11, ending)
 
         await self._trouble(event, 1, self._if_accepted(answer))
 

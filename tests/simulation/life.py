@@ -140,7 +140,9 @@ class Simulation:
         self.outcome = Outcome(plan.seed)
         self.threads = SimulatedThreads(self.loop) if settings.get("blocking") else None
         self.stalled = 0.0
+        """How long the loops were blocked by `Faults.do_stall` so far, in virtual seconds."""
         self.stalled_until = 0.0
+        """The virtual time until which they are blocked."""
         self.store = Store(self.loop.time, self.log)
         if settings.get("jitter"):
             self.store.jitter = random.Random(f"{plan.seed}/store")

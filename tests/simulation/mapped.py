@@ -18,7 +18,7 @@ from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.query import BatchQuery
 from tests.simulation.mapped_table import VERBS
 from tests.simulation.plan import PlannedEvent
-from tests.simulation.store import KEYSPACES
+from tests.simulation.store import KEYS, KEYSPACES
 
 if TYPE_CHECKING:
     from tests.simulation.clients import Clients, Operation, User
@@ -81,7 +81,7 @@ class Mapped:
         ]
         for operation in operations:
             operation.keyspaces = {keyspace}
-            operation.is_bound = True
+            operation.has_final_keyspaces = True
         return operations
 
     async def _call(self, owner: Any, name: str, *operations: Operation, **values: Any) -> Any:
@@ -101,7 +101,7 @@ class Mapped:
     async def do_mapped(self, user: User, event: PlannedEvent) -> None:
         """Create, change, read and delete an instance."""
         keyspace = KEYSPACES[event.parameter % len(KEYSPACES)]
-        objects, key = self._objects(user, keyspace), event.parameter % 50
+        objects, key = self._objects(user, keyspace), event.parameter % KEYS
         operations = self._begin(user, event, keyspace, len(VERBS))
         create, update, read, delete = operations
         try:
@@ -124,7 +124,7 @@ class Mapped:
     async def do_mapped_lwt(self, user: User, event: PlannedEvent) -> None:
         """Create an instance if it does not exist, and update it if it has the created value."""
         keyspace = KEYSPACES[event.parameter % len(KEYSPACES)]
-        objects, key = self._objects(user, keyspace), event.parameter % 50
+        objects, key = self._objects(user, keyspace), event.parameter % KEYS
         operations = self._begin(user, event, keyspace, 2)
         create, update = operations
         try:
@@ -148,7 +148,7 @@ class Mapped:
             for operation in operations:
                 operation.request = operations[0].number  # all statements arrive in one request
                 rows = _MODELS[keyspace].batch(batch_query)
-                rows.create(k=event.parameter % 50, op=operation.number, v=1)
+                rows.create(k=event.parameter % KEYS, op=operation.number, v=1)
             return batch_query
 
         try:
@@ -162,7 +162,7 @@ class Mapped:
         objects = self._objects(user, keyspace)
         operations = self._begin(user, event, keyspace)
         delay = datetime.timedelta(milliseconds=event.parameter - 60)
-        values = {"k": event.parameter % 50, "op": operations[0].number, "v": 1}
+        values = {"k": event.parameter % KEYS, "op": operations[0].number, "v": 1}
 
         def build_query() -> Any:
             return objects.timestamp(self._note_time(operations, delay))
@@ -178,7 +178,8 @@ class Mapped:
         objects = self._objects(user, keyspace)
         operations = [self._begin(user, event, keyspace)[0] for _ in range(8)]
         instances = [
-            {"k": event.parameter % 50, "op": operation.number, "v": 1} for operation in operations
+            {"k": event.parameter % KEYS, "op": operation.number, "v": 1}
+            for operation in operations
         ]
         try:
             await self._call(objects, "create_many", *operations, rows=instances, concurrency=3)

@@ -168,7 +168,10 @@ _ENDS = {"new_session", "close_session", "new_cluster", "close_cluster"}
 
 
 def _settings(rng: random.Random) -> dict[str, Any]:
-    """Draw the settings of a plan."""
+    """Draw the settings of a plan.
+
+    A value that is listed several times is drawn more often.
+    """
     scylla = rng.random() < 0.2
     return {
         "nodes": rng.choice((1, 2, 3, 3, 3, 4)),

@@ -62,6 +62,8 @@ def shrink_plan(
             ) and fails(candidate):
                 plan = candidate
                 has_shrunk = True
+        # Repeat the round of single events as long as it leaves out any: then other events may have
+        # become unnecessary, too.
         if not has_shrunk or group_size > 1:
             group_size = group_size // 2
     return plan, best

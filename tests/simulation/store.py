@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from cassandra.testing.fake.requests import Request
 
 KEYSPACES = ("ka", "kb", "kc")
+KEYS = 50  # most steps use a partition key from 0 to KEYS - 1
 PAGES_ROWS = 20
 SCANNED = "big.t0"
 """The only table in the schema of the nodes; a scan needs the schema to know the table's key."""
@@ -93,9 +94,11 @@ class Arrival(NamedTuple):
 Trouble = Callable[["Request"], "tuple[str, Answer | None] | None"]
 """Takes an application's request, and returns None to let the node answer as usual.
 
-Otherwise it returns (fate, answer): the fate is that of the `Arrival`, or "again" if the store has
-recorded the arrival already. If the answer is None, the node does not answer.
+Otherwise it returns (fate, answer): the fate is that of the `Arrival`, or `ALREADY_RECORDED`. If
+the answer is None, the node does not answer.
 """
+ALREADY_RECORDED = "already recorded"
+"""Returned by a `Trouble` that has called `answer_of`, which records the arrival."""
 
 
 class StatementPart(NamedTuple):
@@ -114,14 +117,21 @@ class StatementPart(NamedTuple):
 
 
 class Store:
-    """The data and the records that all nodes of a cluster share."""
+    """The data and the records that all nodes of a cluster share.
+
+    :param now: returns the virtual time, in seconds.
+    :param log: adds a line to the log of the simulation.
+    """
 
     def __init__(self, now: Callable[[], float], log: Callable[[str], None]) -> None:
         self.now = now
         self.log = log
         self.arrivals: dict[int, list[Arrival]] = {}
+        """The arrivals of each operation, by its number."""
         self.applied: dict[int, int] = {}
+        """How many times each write was executed, by the number of the operation."""
         self.values: dict[tuple[str, int], int] = {}
+        """The operation that last wrote a row, by keyspace and key."""
         self.cells: dict[tuple[str, int, int], Write] = {}
         """The rows of the object mapper's table, by keyspace, ``k`` and ``op``."""
         self.late: list[str] = []
@@ -309,7 +319,7 @@ class _Stored(FakeNode):
             outcome = trouble(request)
             if outcome is not None:
                 fate, answer = outcome
-                if fate != "again":  # "again": it was recorded when it was executed
+                if fate != ALREADY_RECORDED:
                     self._record(request, fate)
                 if answer is not None:
                     answer.perform(request)
