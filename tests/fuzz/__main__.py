@@ -4,8 +4,9 @@ python tests/fuzz [--seconds N] [--seed S] [--grow] [--impl c|both]
 
 The program first replays the corpus, and then gives each of six fuzzers the same share of the time.
 It prints the seed, with which you can repeat the run; without ``--seed``, each run has a new one.
-``--grow`` adds inputs with a new outcome to the corpus. The exit status is not 0 if a fuzzer finds
-something.
+``--grow`` adds inputs with a new outcome to the corpus. ``--impl both``, the default, compares the
+compiled and the Python implementation; ``--impl c`` runs only the compiled one. The exit status is
+not 0 if a fuzzer finds something.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ def main() -> None:
     frames = [twin("frame", impl) for impl in impls]
     both, grow = len(impls) > 1, options.grow
     print(f"seed {seed}; {replay(impls)} inputs of the corpus replayed", flush=True)
+    # The count of 0 has no effect, since the seconds are given.
     parts: list[tuple[str, Callable[[], object]]] = [
         ("codecs", lambda: fuzz_codecs.fuzz(0, seed, both, seconds_per_part, grow)),
         ("columns", lambda: fuzz_columns.fuzz(0, seed, both, seconds_per_part)),

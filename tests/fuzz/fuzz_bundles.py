@@ -122,7 +122,7 @@ def bundle(rng: random.Random) -> bytes:
         del files[rng.choice([*files])]
     elif kind == 2:
         files["config.json"] = with_odd_json(CONFIG, rng)
-    else:
+    else:  # half of the bundles
         name = rng.choice([*files])
         files[name] = with_damaged_bytes(files[name], rng)
     return zipped(files, method)

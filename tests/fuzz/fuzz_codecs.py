@@ -31,28 +31,31 @@ from tests.unit.cqltypes.samples import (
 )
 from tests.unit.cqltypes.test_parity import TYPES, mutated
 
-NESTED = [
-    list_of(map_of(t.UTF8Type, list_of(t.Int32Type))),
-    map_of(tuple_of(t.Int32Type, t.DecimalType), ADDRESS),
-    vector_of(vector_of(t.UTF8Type, 2), 2),
-    vector_of(t.FloatType, 16),
-    tuple_of(t.DurationType, t.InetAddressType, t.IntegerType, list_of(t.TimestampType)),
-    t.UserType.make_udt_class(
-        "ks", "deep", ["a", "b"], [list_of(ADDRESS), map_of(t.UUIDType, t.BytesType)]
+# Nested types, each with a value for the corpus; None for no value.
+NESTED_VALUES: list[tuple[Any, Any]] = [
+    (list_of(map_of(t.UTF8Type, list_of(t.Int32Type))), [{"a": [1, 2], "b": []}, {}]),
+    (map_of(tuple_of(t.Int32Type, t.DecimalType), ADDRESS), {(1, "1.5"): ("x", 1)}),
+    (vector_of(vector_of(t.UTF8Type, 2), 2), [["a", "b"], ["c", ""]]),
+    (vector_of(t.FloatType, 16), range(16)),
+    (tuple_of(t.DurationType, t.InetAddressType, t.IntegerType, list_of(t.TimestampType)), None),
+    (
+        t.UserType.make_udt_class(
+            "ks", "deep", ["a", "b"], [list_of(ADDRESS), map_of(t.UUIDType, t.BytesType)]
+        ),
+        ([("x", 1), ("y", 2)], {}),
     ),
 ]
+NESTED = [cqltype for cqltype, _ in NESTED_VALUES]
 
 
 def corpus() -> list[bytes]:
     """Return undamaged encoded values of all types, some of them long."""
     bodies = {bytes.fromhex(expected) for _, _, expected in [*SCALARS, *CONTAINERS]}
-    encode = twin("codecs", "python")
-    bodies.add(NESTED[0].build_codec(encode).encode([{"a": [1, 2], "b": []}, {}]))
-    bodies.add(NESTED[1].build_codec(encode).encode({(1, "1.5"): ("x", 1)}))
-    bodies.add(NESTED[2].build_codec(encode).encode([["a", "b"], ["c", ""]]))
-    bodies.add(NESTED[3].build_codec(encode).encode(range(16)))
-    bodies.add(NESTED[5].build_codec(encode).encode(([("x", 1), ("y", 2)], {})))
-    bodies.add(list_of(t.Int32Type).build_codec(encode).encode(range(200)))
+    codecs = twin("codecs", "python")
+    for cqltype, value in NESTED_VALUES:
+        if value is not None:
+            bodies.add(cqltype.build_codec(codecs).encode(value))
+    bodies.add(list_of(t.Int32Type).build_codec(codecs).encode(range(200)))
     return sorted(bodies)
 
 

@@ -220,6 +220,7 @@ def run_messages(
     for number in numbers(count, seconds):  # noqa: B007 - how many there were
         opcode, body, version = rng.choice(messages)
         damaged = mutate(body, rng)
+        # Mostly no flags; or the flags for tracing (2), a payload (4), warnings (8), or all three.
         flags = rng.choice((0, 0, 0, 2, 4, 8, 14))
         try:
             outcome = read_message(
@@ -272,10 +273,10 @@ def run_rows(impls: list[str], count: int, rng: random.Random, seconds: float | 
         + value(bytes(16))
         + value(bytes(8))
     )
-    page = (row + value(None) * 5) * 4
+    page = (row + value(None) * 5) * 4  # eight rows; every second one has only nulls
     for number in numbers(count, seconds):  # noqa: B007 - how many there were
         damaged = mutate(page, rng)
-        row_count = rng.choice((8, 8, 8, 9, 2**31 - 1))
+        row_count = rng.choice((8, 8, 8, 9, 2**31 - 1))  # the last two are wrong
         method = rng.choice(
             ("tuples", "named_tuples", "dicts", "ordered_dicts", "columns", "iterate")
         )

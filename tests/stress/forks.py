@@ -18,7 +18,7 @@ from typing import Any
 
 from cassandra.cluster import Cluster
 from cassandra.errors import ConnectionShutdown
-from tests.stress.serving import PATIENCE, main, node
+from tests.stress.serving import KEYSPACES, PATIENCE, main, node
 
 EXECUTING = 3
 
@@ -27,7 +27,7 @@ class Load:
     """Threads that use one session, and a thread that creates clusters, until `stop` is called."""
 
     def __init__(self, address: str, port: int) -> None:
-        self._place = address, port
+        self._endpoint = address, port
         self._cluster = Cluster([address], port=port)
         self.session = self._cluster.connect()
         self._ended = threading.Event()
@@ -57,7 +57,7 @@ class Load:
             keyspace.export_as_string()
 
     def _connect(self) -> None:
-        with Cluster([self._place[0]], port=self._place[1]) as cluster:
+        with Cluster([self._endpoint[0]], port=self._endpoint[1]) as cluster:
             cluster.connect().execute("SELECT 1")
 
     def stop(self) -> None:
@@ -86,7 +86,7 @@ def check_in_child(load: Load, address: str, port: int) -> None:
         done = threading.Event()
         session.execute_async("SELECT 1").add_callback(lambda rows: done.set())
         assert done.wait(PATIENCE)
-        assert len(cluster.metadata.keyspaces) == 20  # those of the fake node, see `serving`
+        assert len(cluster.metadata.keyspaces) == KEYSPACES
         for keyspace in cluster.metadata.keyspaces.values():
             keyspace.export_as_string()
 
@@ -116,7 +116,7 @@ def run(count: int) -> int:
     # Since version 3.12, Python warns if a process with threads forks.
     warnings.simplefilter("ignore", DeprecationWarning)
     faulthandler.register(signal.SIGUSR1, all_threads=True)
-    hung = 0
+    failures = 0
     with node() as (address, port):
         load = Load(address, port)
         try:
@@ -125,12 +125,12 @@ def run(count: int) -> int:
                 if pid == 0:
                     check_in_child(load, address, port)
                     sys.exit(0)  # unlike os._exit, this runs the exit handlers, which might hang
-                hung += not child_succeeded(pid, PATIENCE)
+                failures += not child_succeeded(pid, PATIENCE)
         finally:
             # A child that exits leaves this block, too, but only the parent may stop the load.
             if os.getpid() == parent_pid:
                 load.stop()
-    return hung
+    return failures
 
 
 parent_pid = os.getpid()

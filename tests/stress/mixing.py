@@ -19,7 +19,7 @@ from cassandra.cluster import Cluster, Session
 from cassandra.concurrent import execute_concurrent
 from cassandra.engine import loop as engine_loop
 from cassandra.errors import ConnectionException, OperationTimedOut
-from tests.stress.serving import PATIENCE, main, node
+from tests.stress.serving import KEYSPACES, PATIENCE, main, node
 
 THREADS = 32
 FEW_THREADS = 3
@@ -43,18 +43,17 @@ class Mix:
         self.session = session
         self.select = session.prepare(_NAMES)
         self.outcomes: Counter[str] = Counter()
-        self.unended = 0
         self._lock = threading.Lock()
 
     def check(self, rows: Any, expects_names: bool) -> None:
         """Check that an answer belongs to its request.
 
-        A query of the keyspaces has 20 rows, all other requests have none.
+        A query of the keyspaces has a row for each, all other requests have none.
 
         :param expects_names: True if the request was a query of the keyspaces.
         """
         count = len(list(rows or ()))
-        if (count == 20) != expects_names:
+        if (count == KEYSPACES) != expects_names:
             raise WrongAnswer(f"{count} rows")
 
     def blocking(self, rng: random.Random) -> None:

@@ -140,7 +140,7 @@ async def drive(nodes: subprocess.Popen[str], options: argparse.Namespace) -> in
                 await asyncio.sleep(0.05)
         load.is_over = True
         await task
-        executed = await send_command("count 0")
+        executed = await send_command("count 0")  # the index of the node has no effect here
     print(
         f"{load.sent_count:,} requests in {load.seconds:.1f} s "
         f"({load.sent_count / load.seconds:,.0f}/s), "

@@ -14,6 +14,7 @@ from typing import Any
 
 PATIENCE = 30.0  # seconds; a call that takes longer counts as hung
 
+KEYSPACES = 20  # how many keyspaces the node's schema has
 SELECT = "SELECT k, v FROM stress.t WHERE k = ?"
 INSERT = "INSERT INTO stress.t (k, v) VALUES (?, ?)"
 ARRIVED = "SELECT count, total FROM stress.arrived"
@@ -67,7 +68,7 @@ def _serve() -> None:
 
     with FakeNode() as fake_node:
         fake_node.schema = {
-            "system_schema.keyspaces": [keyspace(number, 1) for number in range(20)]
+            "system_schema.keyspaces": [keyspace(number, 1) for number in range(KEYSPACES)]
         }
         fake_node.prime_prepare(SELECT, columns[:1], columns, pk_indexes=[0])
         fake_node.prime(SELECT, select)

@@ -34,6 +34,8 @@ from tests.stress.serving import ALTER, ARRIVED, INSERT, PATIENCE, SELECT, node,
 
 VERSION = 5
 ROWS = 50
+APPENDED_ROWS = 20  # how many rows `Work.append` appends to the shared block
+_ROWS_OFFSET = 4  # the rows of a page follow their count, an [int]
 KINDS: list[tuple[str, str, Callable[[random.Random], Any]]] = [
     ("k", "int", lambda r: r.randrange(-(1 << 31), 1 << 31)),
     ("b", "bigint", lambda r: r.randrange(-(1 << 63), 1 << 63)),
@@ -114,17 +116,18 @@ class Work:
             for kind in (PreparedStatement, StatementA, StatementB, PreparedStatement)
         ]
         self.rows = [tuple(make(rng) for _, _, make in KINDS) for _ in range(ROWS)]
-        self.blocks: list[bytes] = [self.statements[0].bind(row).block.data for row in self.rows]
-        self.expected_blocks = set(self.blocks)
-        page = b"".join(self.blocks)
-        self.page = len(self.rows).to_bytes(4, "big") + page
+        # What a single thread makes of the rows: the bound bytes of each; a page of all of them,
+        # which begins with the row count; and the decoded page.
+        self.row_data: list[bytes] = [self.statements[0].bind(row).block.data for row in self.rows]
+        self.page = len(self.rows).to_bytes(4, "big") + b"".join(self.row_data)
         self.metadata = ResultMetadata(self.columns)
-        self.decoded = self.metadata.row_plan.tuples(self.page, 4, ROWS)
+        self.decoded = self.metadata.row_plan.tuples(self.page, _ROWS_OFFSET, ROWS)
         if [tuple(map(plain, row)) for row in self.decoded] != self.rows:
             raise WrongAnswer("one thread alone")  # no other thread has begun: this test is wrong
+        # A block to which all threads append rows, and how many rows they have appended.
         self.shared = _impl.bind.RowsBlock(len(KINDS))
         self.appended = 0
-        self.lock = threading.Lock()
+        self.lock = threading.Lock()  # guards only the counters
         self.tablets = _impl.tablets.TabletMap()
         self.tablets.use_keyspaces(["ks"], [])
         self.host = SimpleNamespace(host_id=uuid.UUID(int=7))
@@ -148,7 +151,7 @@ class Work:
             if rng.random() < 0.3:
                 values = dict(zip([name for name, _, _ in KINDS], values, strict=True))
             bound: Any = statement.bind(values)
-            if bound.block.data != self.blocks[index]:
+            if bound.block.data != self.row_data[index]:
                 raise WrongAnswer("bound bytes")
 
     def change(self, rng: random.Random) -> None:
@@ -173,7 +176,7 @@ class Work:
             self.metadata = ResultMetadata(self.columns)
         plan = self.metadata.row_plan
         decode_rows = rng.choice([plan.tuples, plan.named_tuples, plan.dicts])
-        decoded = decode_rows(self.page, 4, ROWS)
+        decoded = decode_rows(self.page, _ROWS_OFFSET, ROWS)
         rows = [tuple(row.values()) if isinstance(row, dict) else tuple(row) for row in decoded]
         if rows != [tuple(row) for row in self.decoded]:
             raise WrongAnswer("decoded rows")
@@ -192,26 +195,32 @@ class Work:
         plan = self.statements[0].bind_plan
         if self.shared.count > 20_000:  # then the block is large enough
             return
-        for _ in range(20):
+        # Do not take the lock here: the test is that all threads may append at the same time.
+        for _ in range(APPENDED_ROWS):
             plan.bind_into(self.shared, self.rows[rng.randrange(ROWS)], VERSION)
         with self.lock:
-            self.appended += 20
+            self.appended += APPENDED_ROWS
         index = rng.randrange(self.shared.count)
-        if self.shared.row(index).data not in self.expected_blocks:
+        if self.shared.row(index).data not in self.row_data:
             raise WrongAnswer("a row of a block")
 
     def place(self, rng: random.Random) -> None:
         """Add tablets to the map, look one up, and sometimes remove all of them."""
         first = rng.randrange(-100, 100) * 1000
-        replica = (
-            # ScyllaDB sends this tuple for each replica: host id (uuid) and shard (int).
-            (28).to_bytes(4, "big") + (16).to_bytes(4, "big") + self.host.host_id.bytes
-            + (4).to_bytes(4, "big") + rng.randrange(9).to_bytes(4, "big")
-        )  # fmt: skip
-        replicas = (1).to_bytes(4, "big") + len(replica).to_bytes(4, "big") + replica
+
+        def int32(number: int) -> bytes:
+            return number.to_bytes(4, "big")
+
+        def sized(data: bytes) -> bytes:
+            return int32(len(data)) + data
+
+        # ScyllaDB sends a tuple for a tablet: its first and last token (bigint), and a list of its
+        # replicas. Each replica is a tuple of host id (uuid) and shard (int).
+        replica = sized(self.host.host_id.bytes) + sized(int32(rng.randrange(9)))
+        replicas = int32(1) + sized(sized(replica))
         payload = b"".join(
-            len(bound).to_bytes(4, "big") + bound
-            for bound in (
+            sized(field)
+            for field in (
                 first.to_bytes(8, "big", signed=True),
                 (first + 1000).to_bytes(8, "big", signed=True),
                 replicas,
@@ -367,7 +376,7 @@ def main() -> None:
         rows = work.shared.rows()
         # The shared objects must contain what all threads have added, and no deadline of a call may
         # be left.
-        if len(rows) != work.appended or {row.data for row in rows} - work.expected_blocks:
+        if len(rows) != work.appended or {row.data for row in rows} - set(work.row_data):
             work.outcomes["WRONG rows of the block"] += 1
         if not hung and not work.written():
             work.outcomes["WRONG rows of batches"] += 1
