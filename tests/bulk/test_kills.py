@@ -135,6 +135,8 @@ def test_a_killed_scan_returns_all_rows_and_repeats_at_most_a_page(
     counts = Counter(
         int(line.split("\t")[0])
         for line in (tmp_path / "rows").read_text(encoding="utf-8").splitlines()
+        # Skip the empty lines, since each value ends with a newline, and the line that a process
+        # was writing when it was killed.
         if "\ttext " in line
     )
     assert set(counts) == set(range(COUNT))

@@ -58,12 +58,27 @@ def load(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Load:
     monkeypatch.setattr(binding, "grouping", twins.grouping)
     monkeypatch.setattr(csv_files, "csv_rows", twins.csv_rows)
     prepared = prepared_insert(twins, COLUMNS, [0])
-    binder = Binder(prepared, COLUMNS, {}, range(5), Keys((0,), ()), None, lambda: None)
+    binder = Binder(
+        prepared,
+        COLUMNS,
+        mapping={},
+        order=range(len(COLUMNS)),
+        keys=Keys((0,), ()),
+        batch=None,
+        owners=lambda: None,
+    )
     binder.is_closed = True
     reading = Reading(
-        None, COLUMNS, {}, Formats(), True, None, '"', is_closed=True,
+        format=None,
+        columns=COLUMNS,
+        mapping={},
+        formats=Formats(),
+        header=True,
+        delimiter=None,
+        quote='"',
+        is_closed=True,
         binding=(prepared.bind_plan, 5),
-    )  # fmt: skip
+    )
 
     def load_file(path: Path) -> Outcome:
         outcome = Outcome({}, set(), None)

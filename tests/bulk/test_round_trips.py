@@ -82,6 +82,7 @@ def test_tables_are_the_same_after_a_round_trip(
 ) -> None:
     expected = prepare(session, seed)
     source, target = names_of(session)
+    # A test uses only as many combinations as there are formats, so each seed begins at another.
     combinations = itertools.islice(
         itertools.cycle(itertools.product(HANDLERS, FACTORIES)), seed, None
     )
@@ -110,6 +111,7 @@ async def test_tables_are_the_same_after_a_round_trip_of_asyncio(
 ) -> None:
     expected = prepare(session, seed)
     source, target = names_of(session)
+    # A test uses only as many combinations as there are formats, so each seed begins at another.
     combinations = itertools.islice(
         itertools.cycle(itertools.product(HANDLERS, FACTORIES)), seed, None
     )

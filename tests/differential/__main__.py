@@ -147,7 +147,10 @@ def main() -> int:
     for log in folder.glob("*.log"):
         log.unlink()
     commands = environments(folder)
-    with node(options.node) as address, Lane(*address, commands, folder) as lane:
+    with (
+        node(options.node) as (address, port),
+        Lane(address, port, commands, folder) as lane,
+    ):
         count, all_differences, outcomes = run(lane, options)
     if options.keep:
         options.keep.write_text(json.dumps(outcomes, indent=1))

@@ -160,7 +160,7 @@ class Defended:
     key: str = ""
 
 
-def told(key: str, seen: tuple[Seen, ...] = (), test: str = "") -> Defended:
+def documented(key: str, seen: tuple[Seen, ...] = (), test: str = "") -> Defended:
     """Return a `Defended` with the text of an entry in `cassandra.migrate.table`.
 
     :param key: the key of the entry.

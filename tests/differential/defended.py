@@ -1,8 +1,9 @@
 """The intended differences of turbocql from the other drivers, and the programs that show them.
 
 The differential tests (`tests.differential`) fail if a difference has no entry here, and if an
-entry matches no difference. `told(KEY, ...)` refers to an entry of `cassandra.migrate.table`, which
-documents the difference for users. `Defended` explains a difference that is not documented there.
+entry matches no difference. `documented(KEY, ...)` refers to an entry of `cassandra.migrate.table`,
+which documents the difference for users. `Defended` explains a difference that is not documented
+there.
 
 Each `Seen` has patterns for the program, the place of the value (its label, for example), the other
 driver's value and ours. Patterns are as narrow as possible: if values differ, they name the program
@@ -11,7 +12,7 @@ and the label; if errors differ, the classes of both errors.
 
 from __future__ import annotations
 
-from tests.differential.compare import Defended, Seen, told
+from tests.differential.compare import Defended, Seen, documented
 from tests.differential.elsewhere import ELSEWHERE
 
 ENCODE = r"error\((ArithmeticError\|)?Encode(Type|Value)Error"
@@ -24,7 +25,7 @@ TYPES = r"types_bound\."
 BOUND = TYPES + r"(bound|read_again)\["
 
 SEEN = [
-    told(
+    documented(
         "retry-idempotent",
         seen=(
             Seen(
@@ -36,7 +37,7 @@ SEEN = [
         ),
         test="tests/unit/policies/test_retry.py",
     ),
-    told(
+    documented(
         "wrong-types",
         seen=(
             Seen(BOUND, "show:", ANY_ERROR, ENCODE),
@@ -44,7 +45,7 @@ SEEN = [
             Seen(r"core_data\.wrong_parameters", "show:", ANY_ERROR, ENCODE),
         ),
     ),
-    told(
+    documented(
         "refused-values",
         seen=(
             Seen(BOUND, "show:", ROWS, ENCODE),
@@ -53,7 +54,7 @@ SEEN = [
             Seen(r"docs_core\.user_types", r"(show:dict write|table:people\[id=6\])"),
         ),
     ),
-    told(
+    documented(
         "more-values",
         seen=(
             Seen(TYPES, "show:", ANY_ERROR, r"(ResultSet|Row)"),
@@ -129,7 +130,7 @@ SEEN = [
             Seen(r"core_data\.consistency_levels", "table:"),
         ),
     ),
-    told(
+    documented(
         "deprecation-warnings",
         seen=(
             Seen(
@@ -140,7 +141,7 @@ SEEN = [
             ),
         ),
     ),
-    told(
+    documented(
         "lazy-rows",
         seen=(Seen(r"core_data\.row_factories_of_programs", r"show:(raises|number) "),),
     ),
@@ -157,7 +158,7 @@ SEEN = [
             Seen(r"core_data\.light_weight_transactions", r"show:named applied"),
         ),
     ),
-    told(
+    documented(
         "arguments",
         seen=(
             Seen(r"core_data\.wrong_parameters", "show:(query|positions|prepare) "),
@@ -193,7 +194,7 @@ SEEN = [
             Seen(r"settings\.used_settings", "show:no timeouts"),
         ),
     ),
-    told(
+    documented(
         "unregister-listener",
         seen=(Seen(r"core_data\.listeners_at_connect", "show:unknown"),),
     ),
@@ -221,11 +222,11 @@ SEEN = [
         why="There, of hosts whose data centres take turns, the last ones are known.",
         seen=(Seen(r"settings\.balancing", "show:dc remote (distances|plan)"),),
     ),
-    told(
+    documented(
         "protocol-versions",
         seen=(Seen(r"settings\.versions_of_the_protocol", "show:"),),
     ),
-    told(
+    documented(
         "indexing",
         seen=(Seen(r"generated_statements\.fetching", "statements"),),
     ),
@@ -250,7 +251,7 @@ SEEN = [
             Seen(r"values\.clocks", "show:warning_(threshold|interval)", "1", r"1\.0"),
         ),
     ),
-    told(
+    documented(
         "sync-statements",
         seen=(
             Seen(
@@ -261,7 +262,7 @@ SEEN = [
             ),
         ),
     ),
-    told(
+    documented(
         "mapper-validation",
         seen=(
             Seen(r"mapper_(pages|differences|columns)\.", "show:", "", REFUSED),
@@ -299,7 +300,7 @@ SEEN = [
             Seen(r"mapper_differences\.small_ones", "show:cql type"),
         ),
     ),
-    told(
+    documented(
         "clustering-filter",
         seen=(
             Seen(r"mapper_pages\.filters", "show:clustering alone"),
@@ -311,11 +312,11 @@ SEEN = [
             ),
         ),
     ),
-    told(
+    documented(
         "deferred-columns",
         seen=(Seen(r"mapper_changes\.\w+\[(deferred|only)\]", ""),),
     ),
-    told(
+    documented(
         "changed-columns",
         seen=(
             Seen(r"mapper_changes\.\w+\[", "show:.* (changed|left)"),
@@ -323,7 +324,7 @@ SEEN = [
             Seen(r"generated_mapper\.actions", "show:.* changed"),
         ),
     ),
-    told(
+    documented(
         "empty-set",
         seen=(
             Seen(r"mapper_differences\.sets_that_are_assigned", "show:add"),
@@ -331,7 +332,7 @@ SEEN = [
             Seen(r"mapper_changes\.changed_inside\[", "show:.* s( then|)$"),
         ),
     ),
-    told(
+    documented(
         "empty-paging-state",
         seen=(
             Seen(
@@ -342,11 +343,11 @@ SEEN = [
             ),
         ),
     ),
-    told(
+    documented(
         "nulls-once",
         seen=(Seen(r"mapper_changes\.created_with_null", ""),),
     ),
-    told(
+    documented(
         "batch-left",
         seen=(Seen(r"mapper_pages\.counters", "table:hits"),),
     ),
@@ -379,7 +380,7 @@ SEEN = [
             Seen(r"mapper_pages\.definitions", "warnings:UserWarning", "warned", NOTHING),
         ),
     ),
-    told(
+    documented(
         "update-null",
         seen=(
             Seen(
@@ -394,11 +395,11 @@ SEEN = [
             ),
         ),
     ),
-    told(
+    documented(
         "list-remove",
         seen=(Seen(r"mapper_pages\.updates", "show:.* then", r".*'steps': \[5", "Event"),),
     ),
-    told(
+    documented(
         "count",
         seen=(Seen(r"generated_mapper\.readings", r"show:.* count", r"\d+$", r"\d+$"),),
     ),
@@ -407,7 +408,7 @@ SEEN = [
         why="Their value is known.",
         seen=(Seen(r"generated_mapper\.readings", r"show:.*'only'", r"\[?Thing", r"\[?Thing"),),
     ),
-    told(
+    documented(
         "mapper-decimals",
         seen=(
             Seen(r"mapper_pages\.values_of_columns", "show:read"),

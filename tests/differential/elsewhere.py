@@ -5,95 +5,95 @@ Each is named by the key of its entry in `cassandra.migrate.table`.
 
 from __future__ import annotations
 
-from tests.differential.compare import Defended, told
+from tests.differential.compare import Defended, documented
 
 ELSEWHERE: list[Defended] = [
-    told(
+    documented(
         "callbacks",
         test="tests/unit/cluster/test_response_future.py",
     ),
-    told(
+    documented(
         "forks",
         test="tests/unit/lifetimes/test_processes.py",
     ),
-    told(
+    documented(
         "connection-class",
         test="tests/unit/drop_in/test_parts.py",
     ),
-    told(
+    documented(
         "system-exit",
         test="tests/unit/faults",
     ),
-    told(
+    documented(
         "metadata-read-only",
         test="tests/unit/metadata",
     ),
-    told(
+    documented(
         "set-keyspace",
         test="tests/unit/drop_in/test_tracers.py",
     ),
-    told(
+    documented(
         "error-notes",
         test="tests/unit/engine",
     ),
-    told(
+    documented(
         "error-texts",
         test="tests/unit/faults",
     ),
-    told(
+    documented(
         "bound-str",
         test="tests/unit/query/test_bound.py",
     ),
-    told(
+    documented(
         "vector-types",
         test="tests/unit/drop_in/test_behaviour.py",
     ),
-    told(
+    documented(
         "connection-counts",
         test="tests/unit/client/test_pool_sizes.py",
     ),
-    told(
+    documented(
         "prepare-scope",
         test="tests/unit/engine/prepare/test_statements_scope.py",
     ),
-    told(
+    documented(
         "metrics",
         test="tests/unit/test_metrics.py",
     ),
-    told(
+    documented(
         "session-id",
         test="tests/unit/scylla",
     ),
-    told(
+    documented(
         "scylla-cloud",
         test="tests/unit/drop_in/test_settings.py",
     ),
-    told(
+    documented(
         "enterprise",
         test="tests/unit/drop_in/test_enterprise.py",
     ),
-    told(
+    documented(
         "blocking-parts",
         test="tests/unit/drop_in/test_parts.py",
     ),
-    told(
+    documented(
         "shared-tables",
         test="tests/unit/cqlengine/test_models.py",
     ),
-    told(
+    documented(
         "default-ttl",
         test="tests/integration/cqlengine",
     ),
-    told(
+    documented(
         "old-schemas",
         test="tests/unit/engine/schema",
     ),
-    told("missing-names", test="tests/unit/drop_in/test_names.py"),
-    told("compiled-parts", test="tests/unit/migrate/test_table.py"),
-    told("private-names", test="tests/unit/migrate/test_table.py"),
-    told("unknown-arguments", test="tests/unit/drop_in/test_settings.py"),
-    told("distribution-name", test="tests/shims"),
-    told("build-switches", test="tests/tools/test_build_switches.py"),
-    told("eventlet", test="tests/green"),
-    told("other-drivers", test="tests/unit/migrate/test_table.py"),
+    documented("missing-names", test="tests/unit/drop_in/test_names.py"),
+    documented("compiled-parts", test="tests/unit/migrate/test_table.py"),
+    documented("private-names", test="tests/unit/migrate/test_table.py"),
+    documented("unknown-arguments", test="tests/unit/drop_in/test_settings.py"),
+    documented("distribution-name", test="tests/shims"),
+    documented("build-switches", test="tests/tools/test_build_switches.py"),
+    documented("eventlet", test="tests/green"),
+    documented("other-drivers", test="tests/unit/migrate/test_table.py"),
 ]

@@ -123,7 +123,8 @@ class Names:
         for base in cls.__mro__:
             module = base.__module__
             if module == "builtins":
-                return base.__name__ if base is cls or base is not object else cls.__name__
+                # If no base class but `object` has a public name, use the class's own name.
+                return cls.__name__ if base is object else base.__name__
             if not module.startswith("cassandra"):
                 return base.__name__ if module in MADE else f"{module}.{base.__name__}"
             if base in self._name_of:
