@@ -333,10 +333,12 @@ class Binder:
         error: ValueError | None = None
         if known_fields is not None and not known_fields >= {*names}:
             error = unknown_field(names, known_fields, self.ignored)
+        # If the load has a second statement, rows may lack clustering columns.
         if error is None and self.static_rows is None:
             missing = [field for field in self._key_fields if field not in names]
             if missing:
                 error = ValueError(f"it has no field {missing[0]!r}, which is of the primary key")
+        # Without `known_fields`, `columns=` or a statement selects the columns: each is expected.
         if error is None and not is_mapping and known_fields is None:
             missing = [field for _, field in self._fields if field not in names]
             if missing:
@@ -425,8 +427,8 @@ class Binder:
     def _look_at_write_times(self, chunk: Chunk, block: Any, row_numbers: Sequence[int]) -> None:
         """Warn if the first row's write time is probably not in microseconds."""
         names = [column.name for column in self._columns]
+        # Only look at the first row: one value is enough to find out the unit.
         for number, row in zip(row_numbers, block.rows(), strict=True):
-            # One value is enough to find out the unit.
             self._looks_at_write_times = False
             offset, size = _spans(row.data, block.width)[names.index("[timestamp]")]
             # The value follows its length of 4 bytes.

@@ -265,6 +265,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # Set the file's options as defaults, so that the command line takes precedence.
             parsers[options.command].set_defaults(**_options_in_file(options))
             options = parser.parse_args(arguments)
+        # A bundle has the contact points itself.
         options.hosts = options.hosts or ([] if options.cloud_bundle else ["127.0.0.1"])
         settings = connection_settings(options)
         # Each function checks its options, and returns a function that does the work.

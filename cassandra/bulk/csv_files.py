@@ -371,6 +371,8 @@ class _File:
         formats = reading.formats
         fields: list[Field] = []
         for column, (_, index, _) in zip(reading.columns, self._readers, strict=True):
+            # The compiled reader needs a field for each column. It writes usual values itself, and
+            # would not encrypt them.
             if index is None or column.is_hidden:
                 return None
             field_kind = usual_kind(column.type, formats)
@@ -460,6 +462,7 @@ class _File:
                 if not is_last and error is None and len(data) <= chunks.LONGEST_LINE:
                     minimum = len(data) + chunks.CHUNK_BYTES
                     continue
+            # Report damage of the file only now, after the complete rows before it.
             if error is not None:
                 raise ValueError(f"{self._path}, line {line + 1}: {error}") from error
             # The compiled reader gave up: the csv module reads the rest of the file.

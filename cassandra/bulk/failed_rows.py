@@ -257,6 +257,7 @@ class _JsonLines:
             raise TypeError("it is not a table")
         values: dict[str, Any] = {}
         for index, column in enumerate(columns):
+            # The table has a single row, so each column has a single value.
             (values[self._mapping.get(column.name, column.name)],) = rows.values(index)
         return self._as_json_fields(values)
 
@@ -275,7 +276,7 @@ class _JsonLines:
             column = self._columns.get(name)
             if value is UNSET_VALUE:
                 continue
-            if column is None:
+            if column is None:  # a field that is not written
                 fields[name] = json_of(value)
                 continue
             cql_type = column.type if types is None else types[column.name]
@@ -362,6 +363,7 @@ def check_failed_rows(path: str | os.PathLike[str]) -> None:
     row: Any = None
     with suppress(ValueError):
         row = parsed_json(line)
+    # An empty file has no first line, and is accepted.
     if line and not (isinstance(row, dict) and any(map(is_note, row))):
         raise ValueError(
             f"failed_rows={os.fspath(path)!r} has something else than failed rows, to which those "
@@ -403,8 +405,11 @@ def _as_faithful_json(column: Column, cql_type: Any, value: Any) -> tuple[bool, 
 
 
 def _bytes_after_load(column: Column, json_value: Any) -> bytes | None:
-    """Return the bytes that a load of a JSON value would write; None if it would refuse it."""
+    """Return the bytes that a load of a JSON value would write; None if the load would refuse the
+    value.
+    """
     try:
+        # As in a load, the value is read from a JSON string.
         value = json_reader(column.type, Formats())(parsed_json(_dumped(json_value)))
         data: bytes = column.type.codec().encode(value)
     except Exception:

@@ -215,6 +215,7 @@ class Load:
         """
         options = self._options
         chunks = chunks_of(self._source, reading)
+        # Only a mapping may leave out a column of the table by mistake.
         if isinstance(options.columns, Mapping) and not isinstance(self._target, PreparedStatement):
             ignored = [*options.ignore, *options.marker_fields().values()]
             unmapped = UnmappedWatch(options.columns, ignored, self._target)

@@ -144,6 +144,7 @@ class LoadCheckpoint:
         :raises OSError: if the checkpoint cannot be saved.
         """
         report = self.report
+        # The counts of all chunks up to this one, including those of earlier runs.
         done = DoneRows(
             report.skipped + report.read,
             report.skipped_failed + report.failed,

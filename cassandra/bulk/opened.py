@@ -303,6 +303,7 @@ class _Streams:
     def _begin_stream(self) -> bool:
         """Skip padding and begin the next stream. Return False if the file ends instead."""
         padding_start = self._offset
+        # Read until there is a byte that is not padding, or the file ends.
         while True:
             data = self._unread or self._file.read(_STEP)
             self._unread = data.lstrip(b"\0") if self._padding else data

@@ -112,7 +112,7 @@ class LoadOptions:
             if value is not None and (not isinstance(value, str) or len(value) != 1):
                 raise ValueError(f"{name} must be one character, but is {value!r}")
         for name in ("date_format", "timestamp_format"):
-            _check_formats(name, getattr(self, name, None))
+            _check_formats(name, getattr(self, name))
         warn_of_early_write(self.timestamp)
         if isinstance(self.columns, str):
             raise TypeError(

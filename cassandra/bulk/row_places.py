@@ -111,6 +111,7 @@ def _values_of_row(body: bytes, offset: int, width: int, row: int) -> list[bytes
     :param width: how many values a row has.
     """
     values: list[bytes | None] = []
+    # The rows before this one have to be read too, to find the end of each value.
     for _ in range(row + 1):
         values.clear()
         for _ in range(width):

@@ -401,7 +401,7 @@ def _tables_of(table: Any) -> Iterator[Any]:
         yield table
     elif hasattr(table, "__arrow_c_stream__"):
         yield from pyarrow.RecordBatchReader.from_stream(table)
-    else:
+    else:  # an object with `__arrow_c_array__`
         yield pyarrow.record_batch(table)
 
 
@@ -423,7 +423,7 @@ def _check_text_options(source: object, paths: Sequence[str] | None, reading: Re
     It would have no effect: the strings that ``null=`` names would be written as strings.
     """
     formats = reading.formats
-    used = {
+    differs_from_default = {
         "null": formats.nulls != ("",),
         "date_format": formats.date is not None,
         "timestamp_format": formats.timestamp is not None,
@@ -432,12 +432,12 @@ def _check_text_options(source: object, paths: Sequence[str] | None, reading: Re
         "header": reading.header is not True,
         "encoding": reading.encoding != "utf-8",
     }
-    options = [name for name, is_used in used.items() if is_used]
+    options = [name for name, differs in differs_from_default.items() if differs]
     if not options:
         return
     file_formats = {format_of(path, reading.format) for path in paths or ()}
     if "csv" in file_formats:
-        return
+        return  # CSV has all of these options
     if "jsonl" in file_formats:
         options = [name for name in options if name not in _OPTIONS_OF_JSON]
         if options:

@@ -160,14 +160,14 @@ def _split_name(name: str) -> list[str]:
     rest = name
     while rest:
         if rest.startswith('"'):
-            quote = 1
-            # Two quotes in a row mean one quote in the name.
-            while (quote := rest.find('"', quote)) >= 0 and rest[quote + 1 : quote + 2] == '"':
-                quote += 2
-            if quote < 0:
+            # Find the closing quote. Two quotes in a row mean one quote in the name.
+            end = 1
+            while (end := rest.find('"', end)) >= 0 and rest[end + 1 : end + 2] == '"':
+                end += 2
+            if end < 0:
                 raise ValueError(f"the quoted name in {name!r} has no end")
-            parts.append(rest[1:quote].replace('""', '"'))
-            rest = rest[quote + 1 :]
+            parts.append(rest[1:end].replace('""', '"'))
+            rest = rest[end + 1 :]
         else:
             part, dot, tail = rest.partition(".")
             # CQL folds unquoted names to lower case.

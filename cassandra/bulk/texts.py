@@ -198,7 +198,7 @@ def text_reader(cql_type: Any, formats: Formats) -> Reader:
         return partial(_formatted_date, formats_of(formats.date))
     if type_name == "timestamp" and formats.timestamp is not None:
         return partial(_formatted_timestamp, formats_of(formats.timestamp))
-    return _SCALARS.get(type_name, str)
+    return _SCALARS.get(type_name, str)  # str for texts, and for custom types
 
 
 def usual_kind(cql_type: Any, formats: Formats) -> str:
@@ -649,6 +649,7 @@ def _by_first_format(
     else:
         listed = ", ".join(map(repr, formats))
         message = f"{short_repr(text)} has none of the formats of {option}, {listed}"
+    # Suggest a format with a name that fits.
     for name, read in named_formats.items():
         with suppress(ValueError):
             read(stripped)

@@ -345,6 +345,7 @@ class _Writer:
         try:
             self._stack.close()
         finally:
+            # Also clean up if the file cannot be closed, because the disk is full, for example.
             if self._path is not None:
                 Path(self._temporary_path(self._path)).unlink(missing_ok=True)
             if self._is_new and not any(self.folder.iterdir()):
@@ -409,7 +410,8 @@ def _check_parquet(compression: str | None, number_options: dict[str, Any]) -> N
     """
     columnar = columnar_module()
     pyarrow = columnar.pyarrow_module("unload to Parquet")
-    columnar.ColumnOptions(**number_options).checked()
+    columnar.ColumnOptions(**number_options).checked()  # raises an error for an invalid value
+    # pyarrow accepts these values, but they are not the names of codecs.
     if compression in (None, "none", "NONE"):
         return
     try:
