@@ -155,7 +155,7 @@ def in_if(node: ast.If, scopes: Scopes, scope: Scope) -> Iterator[Noticed]:
 
 def _is_fork(test: ast.expr, scopes: Scopes, scope: Scope) -> bool:
     """Return True if an expression is a call of ``os.fork``, or a name for its result."""
-    if isinstance(test, ast.NamedExpr):
+    if isinstance(test, ast.NamedExpr):  # (pid := os.fork())
         test = test.value
     if isinstance(test, ast.Name):
         owner_scope = scope.binding_scope(test.id)

@@ -83,14 +83,14 @@ def _reads(node: ast.AST) -> list[ast.expr]:
     """Return the child expressions that a node only reads. If one of them is a dict, the node does
     not change the dict.
     """
-    if isinstance(node, ast.keyword) and node.arg is None:
+    if isinstance(node, ast.keyword) and node.arg is None:  # call(**settings)
         return [node.value]
-    if isinstance(node, ast.Dict):
+    if isinstance(node, ast.Dict):  # {**settings}
         return [value for key, value in zip(node.keys, node.values, strict=True) if key is None]
-    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):  # settings["name"]
         return [node.value]
-    if isinstance(node, ast.Attribute) and node.attr in READS:
+    if isinstance(node, ast.Attribute) and node.attr in READS:  # settings.get("name")
         return [node.value]
-    if isinstance(node, ast.Compare):
+    if isinstance(node, ast.Compare):  # "name" in settings
         return node.comparators
     return []

@@ -65,6 +65,7 @@ def survey(tree: ast.Module, program: Program) -> None:
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             program.stored.add(node.id)  # in the body of a class, this is an attribute
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "setattr":
+            # setattr(object, "name", value): the second argument is the name.
             program.stored.update(noticed.texts(node.args[1:2]))
         elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "set_start_method":
             program.forks = noticed.texts(node.args[:1]) == ["fork"]
@@ -150,6 +151,7 @@ class _Reader(ast.NodeVisitor):
                 name = f"{node.module}.{alias.name}"
                 self.facts.append(Module(alias, self._is_guarded_against(SAVES_IMPORTS), name))
         elif names.is_there(node.module) is False:
+            # If the whole module is missing, report the module, and not each of its names.
             self._add_name(node, node.module, is_import=True)
         else:
             for alias in node.names:
@@ -198,6 +200,7 @@ class _Reader(ast.NodeVisitor):
         for part in [*node.decorator_list, *node.bases, *node.keywords]:
             self.visit(part)
         self._add_facts(forks.in_class(node, self.scopes, self.scope))
+        # Leave out the bases that we do not know ("").
         bases = [base for base in dict.fromkeys(self.scopes.bases(node)) if base]
         for base in bases:
             self.facts.append(Derived(node, is_guarded=False, base=base))
@@ -287,6 +290,8 @@ class _Reader(ast.NodeVisitor):
         if scope is None or not isinstance(scope.node, ast.ClassDef):
             return
         bases = list(self.scopes.bases(scope.node))
+        # "" stands for a base that we do not know. Attributes that the class itself defines are not
+        # the driver's.
         if not bases or "" in bases or node.attr in scope.bindings:
             return
         answers = [names.has_attribute(base, node.attr) for base in bases]
@@ -415,6 +420,7 @@ class _Reader(ast.NodeVisitor):
             "" if the application's class may change the arguments.
         """
         bases = set(self.scopes.bases(node))
+        # A decorator or a metaclass may change what a call of the class does.
         if len(bases) != 1 or "" in bases or node.decorator_list or node.keywords:
             return "", arguments, keywords
         for cls in self.scopes.ancestry(node):
@@ -424,6 +430,7 @@ class _Reader(ast.NodeVisitor):
                 passed_keywords = noticed.forwarded_arguments(statement, keywords)
                 if passed_keywords is None:
                     return "", arguments, keywords
+                # We do not know which positional arguments the constructor passes on.
                 arguments, keywords = [], passed_keywords
         return bases.pop(), arguments, keywords
 
@@ -436,12 +443,13 @@ class _Reader(ast.NodeVisitor):
             for argument in value.elts if isinstance(value, (ast.List, ast.Tuple)) else [value]:
                 self._callee_of_argument[id(argument)] = f"{function_name}:{keyword.arg}"
 
-    def _add_looked_up_names(self, node: ast.Call, dotted_name: str) -> None:
+    def _add_looked_up_names(self, node: ast.Call, function_name: str) -> None:
         """Add facts for names in strings that a call resolves, such as ``mock.patch("...")``."""
         # With the argument `create` or `raising`, the name need not exist.
         if any(keyword.arg in ("create", "raising") for keyword in node.keywords):
             return
         first_argument = node.args[0] if node.args else None
+        # The first argument is a string with a name, or an expression that refers to a name.
         name = first_argument.value if isinstance(first_argument, ast.Constant) else ""
         target = self.scopes.value(first_argument, self.scope)
         if isinstance(target, Named):
@@ -450,10 +458,10 @@ class _Reader(ast.NodeVisitor):
             return
         second_argument = node.args[1] if len(node.args) > 1 else None
         inner_name = second_argument.value if isinstance(second_argument, ast.Constant) else None
-        function_name = dotted_name.rpartition(".")[2]
-        if dotted_name.endswith(LOOK_INSIDE) and isinstance(inner_name, str):
+        last_part = function_name.rpartition(".")[2]
+        if function_name.endswith(LOOK_INSIDE) and isinstance(inner_name, str):
             self._add_name(node, f"{name}.{inner_name}", is_import=True)
-        elif isinstance(first_argument, ast.Constant) and "." in name and function_name in LOOK_UP:
+        elif isinstance(first_argument, ast.Constant) and "." in name and last_part in LOOK_UP:
             self._add_name(first_argument, name, is_import=True)
 
     def visit_Constant(self, node: ast.Constant) -> None:

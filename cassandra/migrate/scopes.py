@@ -229,6 +229,7 @@ class Scopes(ast.NodeVisitor):
             self._scope.bind(target.id, binding)
         elif isinstance(target, ast.Starred):
             self._bind_target(target.value, self._unknown())
+        # We do not know the items of the assigned value.
         elif isinstance(target, (ast.Tuple, ast.List)):
             for element in target.elts:
                 self._bind_target(element, self._unknown())
@@ -329,7 +330,7 @@ class Scopes(ast.NodeVisitor):
         """Bind imported names."""
         for alias in node.names:
             bound_name = alias.asname or alias.name
-            if node.level or not node.module:
+            if node.level or not node.module:  # from the application's own package
                 self._scope.bind(bound_name, self._unknown())
             elif alias.name == "*":
                 for name in names.public(node.module):
@@ -420,6 +421,7 @@ class Scopes(ast.NodeVisitor):
             return self._call_result(node, scope)
         if isinstance(node, ast.Subscript):
             base = self.value(node.value, scope)
+            # mapping["key"], or sequence[0].
             return self._element_of(base, MAPPING if not _is_number(node.slice) else EACH)
         if isinstance(node, ast.Lambda):
             return UserDefined(node)
@@ -506,6 +508,7 @@ class Scopes(ast.NodeVisitor):
                 bindings = owner.attributes.get(node.attr, []) + owner.bindings.get(node.attr, [])
                 if bindings:
                     return self._common_value(bindings, owner, f"self.{node.attr}")
+                # The class does not define the attribute, but may inherit it.
                 return self._attribute_of(self.self_of(scope), node.attr)
         base = self.value(node.value, scope)
         if isinstance(base, Named):
@@ -537,6 +540,7 @@ class Scopes(ast.NodeVisitor):
         """Return the value that objects of a class have; None if we do not know the class."""
         if isinstance(cls, UserDefined) and isinstance(cls.node, ast.ClassDef):
             bases = set(self.bases(cls.node))
+            # "" stands for a base that we do not know.
             return Instance(bases.pop(), cls.node) if len(bases) == 1 and "" not in bases else None
         if isinstance(cls, Named) and cls.name in OTHERS:
             return Instance(OTHERS[cls.name])
