@@ -15,7 +15,7 @@ def format_log_context(
     """Return `msg` with the connection's name and the keyspace in front, for logs.
 
     :param msg: the message to log.
-    :param connection: the connection's name; None to leave it out.
+    :param connection: the connection's name; None for the default connection.
     :param keyspace: the keyspace's name; None to leave it out.
     """
     name = "DEFAULT_CONNECTION" if connection is None else connection

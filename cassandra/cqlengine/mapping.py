@@ -265,7 +265,7 @@ class Mapping:
         # A row without a discriminator value becomes an instance of the queried class, unless that
         # class has no discriminator value either.
         if value is None:
-            if self.model.__discriminator_value__ is None:
+            if model.__discriminator_value__ is None:
                 raise PolymorphicModelException(
                     f"a row of {name} has null in its discriminator column {self.discriminator}"
                 )
@@ -277,11 +277,11 @@ class Mapping:
                 f"unrecognized discriminator column {value!r} for class {name}, "
                 f"which knows {values}"
             )
-        if value == self.model.__discriminator_value__:
+        if value == model.__discriminator_value__:
             return model
         # This model may be a class for another keyspace or connection, which `context_class` has
         # derived from the application's model. Compare with the latter.
-        original_model = getattr(self.model, "__context_of__", self.model)
+        original_model = getattr(model, "__context_of__", model)
         if not issubclass(cls, original_model):
             raise PolymorphicModelException(f"{cls.__name__} is not a subclass of {name}")
         return cls
@@ -352,6 +352,7 @@ class Mapping:
         arrange = self.layouts.get(key)
         if arrange is None:
             arrange = layout(self, *key)
+            # If there are too many, drop all of them, as `Connection.keep` does.
             if len(self.layouts) >= MOST_SHAPES:
                 self.layouts.clear()
             self.layouts[key] = arrange

@@ -102,7 +102,7 @@ def reach(
             PROBLEM, subject, f"the name cannot be looked up: {reason}", "check the name, and DNS"
         )
         return
-    if addresses != [host]:
+    if addresses != [host]:  # otherwise `host` is an address itself
         yield finding(OK, subject, f"is {', '.join(addresses)}")
     for address in addresses:
         yield from _check_address(subject, address, host, port, timeout, context)

@@ -220,6 +220,7 @@ class RequestLogger(RequestObserver):
         error = request.error
         latency = request.latency
         assert latency is not None
+        # Log the counted requests for which `_call_later` could not set a timer.
         if self._due is not math.inf and monotonic() >= self._due:
             self._log_due()
         if error is not None and self.failed and not isinstance(error, asyncio.CancelledError):
@@ -266,6 +267,7 @@ class RequestLogger(RequestObserver):
             with self._lock:
                 now = monotonic()
                 repeated = self._repeated.get(key)
+                # This is the first such request in this interval: log it, and count later ones.
                 if repeated is None or now >= repeated.until:
                     finished = self._begin_group(key, reason, now)
                     break
@@ -309,7 +311,7 @@ class RequestLogger(RequestObserver):
         loop.call_later(delay, self._end_interval, key)
 
     def _log_due(self) -> None:
-        """Log the groups whose interval is over."""
+        """Log the groups whose interval is over, and set `_due` to the end of the next interval."""
         with self._lock:
             self._due = math.inf
             now = monotonic()

@@ -97,7 +97,7 @@ class OpenTelemetryObserver(RequestObserver):
         span = self._tracer.start_span(
             start.name, kind=SpanKind.CLIENT, attributes=start.attributes
         )
-        request.storage[self] = (span, start.common)
+        request.storage[self] = (span, start.common)  # for `on_end`
 
     def on_attempt(self, request: ObservedRequest, attempt: Attempt) -> None:
         """Add an event to the span.

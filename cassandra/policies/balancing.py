@@ -314,7 +314,7 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
         _check_name("local_dc", local_dc)
         super().__init__(used_hosts_per_remote_dc, preferred_remote_dcs)
         self.local_dc = local_dc or ""
-        self.finds_local_dc = not local_dc
+        self.finds_local_dc = not local_dc  # True if the application has not set it
         # The addresses of the contact points; empty if they are not known.
         self._contact_addresses: frozenset[str] = frozenset()
 

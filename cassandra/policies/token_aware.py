@@ -131,6 +131,7 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         keyspace = query.keyspace or working_keyspace
         router = self._router_of(keyspace)
         shuffle = self.shuffle_replicas and not keeps_order(query)
+        # A router is for a whole keyspace, but with tablets the replicas depend on the table.
         if router is not None and not self._has_tablets(keyspace):
             return router.plan(key, shuffle, self._child_policy, working_keyspace, query)
         replicas, _ = self._ranked_replicas(keyspace, key, query)
@@ -238,6 +239,7 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
             return (), 0
         replicas = self._find_replicas(keyspace, key, query)
         has_leaders = self._has_tablets(keyspace) and self._metadata.tablets.has_leaders(keyspace)
+        # Do not shuffle if all clients should try the same replica first.
         if self.shuffle_replicas and not has_leaders and not keeps_order(query):
             self._random.shuffle(replicas)
         tier_of = self._tier_function()

@@ -180,6 +180,7 @@ class Column(Mapped[T]):
         self.clustering_order = clustering_order
         self.discriminator_column = discriminator_column
         self.static = static
+        # The name of the attribute, and of the class that has it: set when the class is created.
         self.column_name: str | None = None
         self.owner: str = ""
         # Columns are numbered in the order of their creation, which is their order in the model.
@@ -247,8 +248,8 @@ class Column(Mapped[T]):
         :raises ValidationError: if the column cannot have `value`.
         """
         value = self.validate(value)
-        wire = self.wire
-        return value if wire is None or value is None else wire(value)
+        to_bound = self.wire
+        return value if to_bound is None or value is None else to_bound(value)
 
     def is_null(self, value: object) -> bool:
         """Return True if the database stores `value` as null.

@@ -128,6 +128,7 @@ def _insert_rows(
     for number, (succeeded, outcome) in zip(numbers, outcomes, strict=True):
         values = values_of(instances[number])
         error = None if succeeded else outcome
+        # A conditional write may succeed, and not be applied.
         if succeeded and values.options is not DEFAULTS and values.options.is_conditional:
             try:
                 check_applied(outcome)

@@ -354,6 +354,7 @@ def check_changes(instance: BaseModel, changes: dict[str, Any]) -> None:
             )
         if column.primary_key:
             position = mapping.index[name]
+            # Setting a column to the value that it has is allowed.
             if changes[name] != values[position]:
                 raise ValidationError(
                     f"Cannot apply update to primary key '{name}' for "

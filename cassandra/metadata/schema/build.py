@@ -363,6 +363,7 @@ def _hide_static_compact(table_metadata: TableMetadataV3) -> None:
 def _set_other_parts(table_metadata: TableMetadataV3, source: TableSource) -> None:
     """Set the indexes, the triggers and the dropped columns."""
     table_metadata.indexes = _table_indexes(source, table_metadata)
+    # So far, the table has the shared mapping NOTHING, which must not be changed.
     if source.triggers:
         table_metadata.triggers = {}
     for row in source.triggers:

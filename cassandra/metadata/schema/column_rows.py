@@ -139,6 +139,7 @@ def _rows(body: bytes, offset: int, count: int) -> Iterator[list[bytes | None]]:
                 offset += size if size > 0 else 0
         except struct.error:
             raise _past_the_end() from None
+        # Slicing past the end does not raise, so check the end here.
         if offset > end:
             raise _past_the_end()
         yield cells
