@@ -655,6 +655,7 @@ def _first_lines(rows: Sequence[Sequence[str]], previous_line: int) -> list[int]
     lines = [previous_line + 1]
     for row in rows:
         text = "".join(row)
+        # Fields in quotes may have line breaks, of which "\r\n" is one.
         previous_line += 1 + text.count("\n") + text.count("\r") - text.count("\r\n")
         lines.append(previous_line + 1)
     return lines

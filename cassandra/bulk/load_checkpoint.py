@@ -168,6 +168,7 @@ class LoadCheckpoint:
         chunk = self.outcomes.chunk
         first_rows = self.outcomes.count_first_rows()
         if first_rows.total:
+            # The position of a chunk is the one after its last row.
             row = chunk.position.row - chunk.size + first_rows.total
             done = DoneRows(*map(sum, zip(self._done, first_rows, strict=True)))
             # The error that ends the load matters more than an error of the disk.

@@ -152,6 +152,7 @@ def split_ranges(
     :param parts: about how many ranges to return. Neighbouring ranges of little weight are joined,
         and ranges of more weight are cut.
     """
+    # If all weights are 0, any target above 0 will do.
     target_weight = (sum(weights) or float(len(ranges))) / max(parts, 1)
     result: list[TokenRange] = []
     weight_of_last = 0.0

@@ -90,7 +90,8 @@ def _key_of(page: Page, row: int, key_names: Sequence[str]) -> str:
     with suppress(Exception):
         message = rows_message(page._message)
         names = message.metadata.names
-        values = _values_of_row(*message.rows_body[:2], len(names), row)
+        body, offset, _ = message.rows_body
+        values = _values_of_row(body, offset, len(names), row)
         columns = message.metadata.native.columns
         codecs = PlainRows().codecs(page)
         shown: list[str] = []

@@ -519,7 +519,7 @@ def _date(text: str) -> Date:
     if parts is not None:
         try:
             return _day(int(parts[1]), int(parts[2]), int(parts[3]))
-        except ValueError:
+        except ValueError:  # there is no such day, as February 30
             pass
     raise ValueError(f"{short_repr(text)} is not a date, as 2026-11-23")
 
@@ -603,6 +603,7 @@ def _iso_timestamp(text: str) -> datetime.datetime:
         zone = datetime.timezone.utc if utc else None
         try:
             if sign is not None:
+                # `timedelta` would accept more minutes than an hour has.
                 if int(minutes or 0) > 59:
                     raise ValueError("an hour has 60 minutes")
                 offset = datetime.timedelta(hours=int(hours), minutes=int(minutes or 0))

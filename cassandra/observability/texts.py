@@ -179,10 +179,12 @@ def _option_or_marker(match: re.Match[str]) -> str:
 def _without_literals(text: str) -> str:
     """Return CQL with ? in place of each literal, and without comments."""
     if len(text) > _MAX_CQL_LENGTH:
+        # If the cut is inside a string, its first part is an `open` token, so it is replaced too.
         return _tokens.sub(_replacement, text[:_MAX_CQL_LENGTH]).strip() + "..."
     if any(match.lastgroup == "open" for match in _tokens.finditer(text)):
         # There is a string without an end, because a quote is missing or was not doubled. So any
-        # word after the first quote may be part of a value: leave out the rest.
+        # word after the first quote may be part of a value: leave out the rest. The added quote
+        # is an `open` token, which becomes ?.
         text = text[: _quote.search(text).start()] + "'"  # type: ignore[union-attr]  # there is one
     return _tokens.sub(_replacement, text).strip()
 

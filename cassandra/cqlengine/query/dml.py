@@ -284,6 +284,7 @@ def _plain_update(
             statement.add_assignment(AssignmentClause(mapping.order[position].db_field_name, None))
         _add_where_and_conditions(statement, mapping, values, keys, options)
         text = statement.prepared()
+        # `statement_plan` also limits the size of the cache.
         plan = mapping.statement_plan(plan_key, lambda: StatementPlan(text))
     # The values in the order of the markers: USING, SET, WHERE, IF.
     bound: list[Any] = [] if options.ttl is None else [options.ttl]
@@ -421,6 +422,7 @@ def delete(instance: BaseModel) -> Operation[None]:
         statement = DeleteStatement(table, timestamp=timestamp, if_exists=options.if_exists)
         _add_where_and_conditions(statement, mapping, values, mapping.key_positions, options)
         text = statement.prepared()
+        # `statement_plan` also limits the size of the cache.
         plan = mapping.statement_plan(plan_key, lambda: StatementPlan(text))
     bound: list[Any] = [] if timestamp is None else [timestamp]
     bound += [_to_bind(mapping, position, values[position]) for position in mapping.key_positions]
