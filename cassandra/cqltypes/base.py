@@ -500,6 +500,7 @@ def parameterized(
                 **attributes,
             },
         )
+        # Names count three times: about so many copies of them are kept.
         subclass = _parameterized.keep(
             key,
             new_class,

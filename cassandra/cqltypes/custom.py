@@ -38,6 +38,7 @@ def mkUnrecognizedType(casstypename: str) -> type[UnrecognizedType]:
             {"typename": f"'{casstypename}'", "cassname": casstypename, "_registered": False},
         )
         new_type.__module__ = "cassandra.cqltypes"
+        # The name counts three times: about so many copies of it are kept.
         cql_type = _unrecognized.keep(casstypename, new_type, _CLASS_BYTES + 3 * len(casstypename))
     return cql_type
 

@@ -88,7 +88,8 @@ class UserType(TupleType):
                     "_registered": False,
                 },
             )
-            # An estimate of the bytes that the class takes: the cache is bounded.
+            # An estimate of the bytes that the class takes: the cache is bounded. Names count three
+            # times: about so many copies of them are kept.
             cost = (
                 _CLASS_BYTES
                 + _FIELD_BYTES * len(names)

@@ -97,9 +97,9 @@ class FrameReader:
         self._max_body = max_body
         self._direction = 0 if requests else HEADER_DIRECTION_TO_CLIENT
         self._compression: BodyCompression | None = None
-        self._segmented = False
+        self._segmented = False  # True after `enable_segments`
         self._uses_lz4_segments = False
-        self._error: ProtocolError | None = None
+        self._error: ProtocolError | None = None  # the first error, which every later call raises
         # The upper layer: either `_partial_header` has the first bytes of an incomplete header, or
         # `_body` is an incomplete body, of which `_body_filled` bytes have arrived.
         self._partial_header = b""
@@ -114,6 +114,7 @@ class FrameReader:
         self._pending_start = 0
         self._pending_end = 0
         self._segment_size = 0
+        # True if the memory that `get_buffer` returned is that of `_body`.
         self._transport_fills_body = False
 
     def set_compression(self, algorithm: str | None) -> None:
@@ -472,8 +473,8 @@ class FrameWriter:
         self._flags_of_version = 0 if responses else standing_flags(version)
         self._max_body = max_body
         self._compression: BodyCompression | None = None
-        self._segmented = False
-        self._parts: list[bytes] = []
+        self._segmented = False  # True after `enable_segments`
+        self._parts: list[bytes] = []  # the queued envelopes
         self._unsegmented_parts: list[
             bytes
         ] = []  # queued before `enable_segments`, so not put into segments

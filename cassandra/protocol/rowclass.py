@@ -100,5 +100,8 @@ def row_class(names: Sequence[str]) -> type[Any]:
         "__reduce__": reduce,
     }
     cls = type("Row", (implementations.rows.RowBase,), members)
+    # An estimate of the class's memory. Names count three times: about so many copies of them are
+    # kept.
+    size = _CLASS_BYTES + _FIELD_BYTES * len(key) + 3 * text_size(key)
     # Two threads may both make a class. `keep` returns the first, so that all use the same class.
-    return _classes.keep(key, cls, _CLASS_BYTES + _FIELD_BYTES * len(key) + 3 * text_size(key))
+    return _classes.keep(key, cls, size)

@@ -61,7 +61,7 @@ class RowPlan:
         # For each column: (decode function, value for zero bytes). The second is _EMPTY_IS_VALUE if
         # zero bytes must be decoded like any others.
         self._columns = tuple((codec.decode, _value_of_no_bytes(codec)) for codec in codecs)
-        self._row_class: type[Any] | None = None
+        self._row_class: type[Any] | None = None  # of `named_tuples`; None until it is needed
 
     def tuples(self, body: bytes, offset: int, row_count: int) -> list[Any]:
         """Decode the rows at `offset` into tuples; a `DecodeError` names the row and column."""

@@ -105,7 +105,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         self.protocol_version = protocol_version
         self.column_encryption_policy = column_encryption_policy
         self.codecs = codecs
-        self._plain_plan: BindPlan | None = None
+        self._plain_plan: BindPlan | None = None  # None until `plain_plan` builds it
         # The settings that the application may change afterwards.
         self.reset_settings()
         self.serial_consistency_level: int | None = None
@@ -122,6 +122,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         # A row with this many values has the whole partition key. Computed once, so that `bind`
         # needs one comparison for each row.
         self.needed_values = max(routing_key_indexes) + 1 if routing_key_indexes else 0
+        # The names of the primary key's columns, as far as they are known: see `bound_columns`.
         self._key_names: frozenset[str] = frozenset(
             column_metadata[index].name for index in routing_key_indexes or ()
         )

@@ -119,7 +119,8 @@ class TypedRows:
         make_rows = self._makers.get(key)
         if make_rows is None:
             make_rows = self._maker_of([(column.name, column.type) for column in metadata.columns])
-            # The memory of the cache is limited, so pass an estimate of the function's memory.
+            # The memory of the cache is limited, so pass an estimate of the function's. Names count
+            # three times: about so many copies of them are kept.
             size = _MAKER_BYTES + _COLUMN_BYTES * len(metadata.columns) + 3 * text_size(key)
             make_rows = self._makers.keep(key, make_rows, size)
         # The iterator's position tells which row failed. Counting rows would cost time for each.

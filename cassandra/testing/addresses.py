@@ -93,7 +93,7 @@ class Subnet:
         """Return (address, port) of everything that a node will listen on."""
         return [*((self.address(node), port) for port in ports), ("127.0.0.1", self.jmx_port(node))]
 
-    def taken(self, node: int, ports: tuple[int, ...]) -> LocalClusterError | None:
+    def why_not_usable(self, node: int, ports: tuple[int, ...]) -> LocalClusterError | None:
         """Return why a node cannot listen on its addresses, as an exception; None if it can."""
         if node > MOST_NODES:
             return LocalClusterError(f"a local cluster has {MOST_NODES} nodes at most")
@@ -152,7 +152,7 @@ def _try_subnet(number: int, nodes: int, ports: tuple[int, ...]) -> Subnet | Loc
         return LocalClusterError(f"the lock {lock.path} cannot be opened: {error.strerror}")
     subnet = Subnet(number, lock)
     for node in range(1, nodes + 1):
-        if (refusal := subnet.taken(node, ports)) is not None:
+        if (refusal := subnet.why_not_usable(node, ports)) is not None:
             lock.release()
             return refusal
     return subnet

@@ -355,7 +355,7 @@ class LocalCluster:
             )
             # The start only checked the addresses of the first nodes: another process may listen on
             # the new one.
-            if (conflict := subnet.taken(number, self._ports())) is not None:
+            if (conflict := subnet.why_not_usable(number, self._ports())) is not None:
                 raise conflict
             node = LocalNode(
                 number,

@@ -147,7 +147,7 @@ class _Supervisor:
             child.wait()
         self.children.clear()
         for directory in self.directories:
-            for _ in range(5):
+            for _ in range(5):  # tries
                 shutil.rmtree(directory, ignore_errors=True)
                 if not os.path.exists(directory):
                     break

@@ -164,7 +164,7 @@ class Authority:
         self._name = name
         self._bits = bits
         self._password = password
-        self._count = 0
+        self._count = 0  # issued certificates, for their file names
         if not os.path.exists(self.path):
             self._make(name, name, [], -_DAY, _LIFE, issuer=None)
         self._certificate, self._key = self._load()

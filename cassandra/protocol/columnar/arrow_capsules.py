@@ -120,10 +120,10 @@ _held: dict[int, tuple[Any, ...]] = {}
 _numbers = itertools.count(1)
 
 
-def _hold(*things: Any) -> int:
-    """Keep `things` alive in `_held`; returns their key, for private_data."""
+def _hold(*objects: Any) -> int:
+    """Keep `objects` alive in `_held`; returns their key, for private_data."""
     number = next(_numbers)
-    _held[number] = things
+    _held[number] = objects
     return number
 
 

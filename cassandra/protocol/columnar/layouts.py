@@ -316,17 +316,15 @@ def fixed_decimal(data: bytes, layout: Layout) -> bytes:
         # power of ten may be huge. A multiple of 10**n ends with at least n zero bits; and the size
         # in bits tells whether the quotient would have no digits or more than the precision.
         # A decimal digit has log2(10) = 3.322 bits.
-        bits = unscaled.bit_length()
-        if (
-            unscaled & -unscaled
-        ).bit_length() <= -missing_digits or not -missing_digits * 3.32 < bits < (
-            precision - missing_digits
-        ) * 3.33 + 1:
+        excess_digits = -missing_digits
+        zero_bits = (unscaled & -unscaled).bit_length() - 1
+        least_bits, most_bits = excess_digits * 3.32, (precision + excess_digits) * 3.33 + 1
+        if zero_bits < excess_digits or not least_bits < unscaled.bit_length() < most_bits:
             raise _inexact(layout)
         size_error = check_size(len(data) - 4)  # 4 bytes are the scale
         if size_error:
             raise DecodeError(size_error)
-        unscaled, remainder = divmod(unscaled, 10**-missing_digits)
+        unscaled, remainder = divmod(unscaled, 10**excess_digits)
     if remainder or abs(unscaled) >= 10**precision:
         raise _inexact(layout)
     return unscaled.to_bytes(layout.width, sys.byteorder, signed=True)

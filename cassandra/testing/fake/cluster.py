@@ -80,6 +80,7 @@ class FakeCluster:
         self._prefix = ""  # of all nodes' addresses, such as "127.0.100."
         # How many nodes were created since the start, including removed ones.
         self._created_count = 0
+        # The arguments of `prime` and `prime_prepare` so far: nodes that are added later get them.
         self._primes: list[tuple[Match, Answerable]] = []
         self._statements: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
         self.nodes: list[FakeNode] = []

@@ -573,6 +573,7 @@ class FakeNode(DefaultAnswers):
             connection.end()
 
     def _push(self, event_type: str, body: bytes) -> int:
+        """Send an event to all connections that registered for it; return their number."""
         registered = [
             connection for connection in self._connections if event_type in connection.event_types
         ]
@@ -698,6 +699,7 @@ class FakeNode(DefaultAnswers):
             return
         answer: Answer = answer_method(request)
         answer.perform(request)
+        # The version and compression that STARTUP chose apply only after its response.
         if request.opcode == Opcode.STARTUP and not request.connection.started:
             request.connection.start(request)
 

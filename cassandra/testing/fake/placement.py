@@ -66,8 +66,8 @@ class Placement:
     def __init__(self, members: Callable[[], Sequence[Member]], seed: int = 1) -> None:
         self._members = members
         self._random = random.Random(seed)
-        self._factors: dict[str, int] = {}
-        self._with_leaders: set[str] = set()
+        self._factors: dict[str, int] = {}  # the replication factor of each keyspace
+        self._with_leaders: set[str] = set()  # keyspaces whose tablets have leaders
         # The tablets of a table, in token order. Each change replaces the tuple, because the nodes'
         # thread may read it at any time.
         self._tablets: dict[tuple[str, str], tuple[Tablet, ...]] = {}

@@ -152,6 +152,7 @@ def _prepare(request: Request, reader: BodyReader) -> None:
 
 
 def _execute(request: Request, reader: BodyReader) -> None:
+    """Read the body of an EXECUTE."""
     query_id = request.query_id = reader.short_bytes()
     # Version 5 has this id (section 4.1.6); earlier versions only with an extension of ScyllaDB.
     if request.connection.has_metadata_ids:
@@ -202,6 +203,7 @@ def _last_parameters(request: Request, reader: BodyReader, flags: int) -> None:
 
 
 def _batch(request: Request, reader: BodyReader) -> None:
+    """Read the body of a BATCH."""
     request.batch_type = reader.byte()
     text_of = request.connection.node.text_of
     statements: list[BatchStatement] = []

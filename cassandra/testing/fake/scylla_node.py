@@ -54,9 +54,10 @@ class ScyllaNode(FakeNode):
         self.has_client_routes = scylla.client_routes
         self.release_version = "3.0.8"
         self.supported["CQL_VERSION"] = ["3.3.1"]
-        self._next_shard = 0
+        self._next_shard = 0  # counts connections to the ordinary port
+        # Draws the ports of a simulated NAT. Each node has another seed.
         self._nat = Random(len(scylla.nodes))
-        self._shard_listener: Listening | None = None
+        self._shard_listener: Listening | None = None  # of the shard-aware port, while it is open
         scylla.nodes.append(self)
 
     # -- connections -------------------------------------------------------------------------------

@@ -221,9 +221,9 @@ class _ApplicationSide(asyncio.Protocol):
     def __init__(self, recorder: Recorder, loop: asyncio.AbstractEventLoop) -> None:
         self._recorder = recorder
         self._loop = loop
-        self._transport: asyncio.Transport | None = None
-        self._node: asyncio.Transport | None = None
-        self._connecting: asyncio.Task[None] | None = None
+        self._transport: asyncio.Transport | None = None  # to the application
+        self._node: asyncio.Transport | None = None  # to the node
+        self._connecting: asyncio.Task[None] | None = None  # connects to the node
         # The application's bytes, until we are connected to the node.
         self._unsent: list[bytes] = []
         self._requests, self._answers = Sniffer(), Sniffer()
@@ -363,6 +363,7 @@ class _ApplicationSide(asyncio.Protocol):
         was_framed = self._answers.is_framed
         while (envelope := self._answers.next()) is not None:
             if envelope.opcode == Opcode.SUPPORTED:
+                # Offer no compression: we could not parse compressed messages.
                 options = without_other_ports(read_supported(envelope.body))
                 self._recorder.supported = options = {**options, "COMPRESSION": []}
                 envelope = envelope._replace(body=supported_body(options))

@@ -89,13 +89,13 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """The loops of other threads, in the order of their creation."""
         self._clock = _Clock(seed)
         self._stall = 0.0  # seconds that must pass before the next event; see `stall`
-        self._is_told_to_end = False
+        self._is_stopped_at_end = False  # see `SimulatedThreads._turn_alone`
         # A heap of I/O events: (time, random tie-breaker, number, connection, callback).
         self._io: list[tuple[float, float, int, object, Callable[[], object]]] = []
         self._numbers = itertools.count()
         self._watch_from = (_BEGINNING, 0)  # (time, turns) at which the check for a livelock began
         self._selector = self
-        self._clusters = itertools.count(1)
+        self._clusters = itertools.count(1)  # numbers of the clusters, for their random seeds
         self._task_numbers = itertools.count(1)
         self.set_exception_handler(lambda loop, context: self.faults.append(context))
         make_task: Any = _make_task

@@ -95,7 +95,7 @@ class _Strand:
         """Set when the strand ends: `SimulatedThreads` waits for it in real time."""
         self._is_alive = False
         self.ident: int | None = None
-        self.carrier: _Carrier | None = None
+        self.carrier: _Carrier | None = None  # the real thread, from `start` on
 
     def start(self) -> None:
         self._is_alive = True
@@ -180,11 +180,11 @@ class SimulatedThreads:
         self.is_over = False  # True when the simulation ends, and all remaining threads have to end
         self._random = random.Random(f"{loop.seed}/threads")
         self._loops = 0  # the number of child loops so far, by which they are named
-        self.idle: list[_Carrier] = []
+        self.idle: list[_Carrier] = []  # the real threads of ended strands, to be used again
         # The strand of the thread that runs `loop`. This class does not start that thread.
         self._main = _Strand(self, _never, "main")
         self._strands = [self._main]
-        self._by_ident: dict[int | None, _Strand] = {}
+        self._by_ident: dict[int | None, _Strand] = {}  # by the real thread's `get_ident`
         self._is_stalled = False  # True makes the main strand raise Stalled
         self._ended: asyncio.Event | None = None  # set when a thread ends
 
@@ -379,8 +379,8 @@ class SimulatedThreads:
 
         A loop of another thread is stopped if the simulation is over.
         """
-        if self.is_over and loop is not self.loop and not loop._is_told_to_end:
-            loop._is_told_to_end = True
+        if self.is_over and loop is not self.loop and not loop._is_stopped_at_end:
+            loop._is_stopped_at_end = True
             loop.stop()
         if not loop.has_work():
             loop.jump(loop.next_time())
@@ -391,6 +391,7 @@ class SimulatedThreads:
         :param loop: the loop that got the callback.
         """
         strand = self._by_ident.get(threading.get_ident())
+        # Do nothing in a real thread that is not simulated, or in the thread of `loop` itself.
         if strand is None or self.is_over or asyncio._get_running_loop() is loop:
             return
         if self._random.random() < _SWITCH_SHARE:

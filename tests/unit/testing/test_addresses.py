@@ -100,7 +100,7 @@ def test_a_subnet_with_a_port_in_use_is_skipped(ports: tuple[int, int]) -> None:
         # A cluster of one node does not need the address 127.0.0.2.
         subnet = addresses.claim_subnet(1, ports)
         assert subnet.number == 0
-        assert "127.0.0.2" in str(subnet.taken(2, ports))
+        assert "127.0.0.2" in str(subnet.why_not_usable(2, ports))
         subnet.lock.release()
 
 
