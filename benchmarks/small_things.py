@@ -33,14 +33,14 @@ class Case(NamedTuple):
     """One row of the table.
 
     - `what` and `beside`: descriptions of the function and of its floor.
-    - `most`: the function may need at most so many times the instructions of the floor.
+    - `max_ratio`: the function may need at most so many times the instructions of the floor.
     - `calls`: how many more calls the longer run makes.
     """
 
     name: str
     what: str
     beside: str
-    most: float
+    max_ratio: float
     calls: int = 500
 
 
@@ -99,8 +99,8 @@ def measure(bench: Benchmark, cases: list[Case], lane: str) -> dict[str, dict[st
                 row[side] = per_call(case, side, environment, Path(folder))
             if lane == "c":
                 ratio = row["ours"] / row["floor"]
-                text = f"{case.what}: {ratio:.2f} times {case.beside}, at most {case.most:g}"
-                bench.add_target(text, ratio <= case.most)
+                text = f"{case.what}: {ratio:.2f} times {case.beside}, at most {case.max_ratio:g}"
+                bench.add_target(text, ratio <= case.max_ratio)
     return rows
 
 

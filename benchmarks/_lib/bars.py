@@ -23,7 +23,9 @@ DRIVERS = {
     "cassandra-driver": "cassandra-driver",
     "scylla-driver": "scylla-driver",
 }
-WIDTH, LABEL, BAR, GAP = 720, 195, 18, 30
+# Pixels: the width of the picture and of the drivers' names, the height of a bar with the space
+# below it, the space between two cases, and the space for the figure at the end of a bar.
+WIDTH, LABEL, BAR, GAP, FIGURE = 720, 195, 18, 30, 90
 OURS, OTHERS = "#e0832b", "#3d7fb8"
 
 
@@ -60,7 +62,7 @@ def _append_bars(parts: list[str], top: float, figures: Sequence[tuple[str, floa
     """
     highest = max(figure for _, figure in figures)
     for name, figure in figures:
-        length = (WIDTH - LABEL - 90) * figure / highest
+        length = (WIDTH - LABEL - FIGURE) * figure / highest
         color = OURS if name in ("aio", "blocking") else OTHERS
         parts.append(_text(LABEL - 8, top + 14, DRIVERS[name], color, 400, "end"))
         parts.append(

@@ -50,20 +50,22 @@ def read(file: Path = FILE) -> list[Record]:
             if number == 1:
                 continue  # skip the heading
             try:
-                date, place, case, instructions, why = line
-                records.append(Record(date, place, case, int(instructions), why))
+                date, environment_name, case, instructions, why = line
+                records.append(Record(date, environment_name, case, int(instructions), why))
             except ValueError as error:
                 raise ValueError(f"{file.name}, line {number}: {line} ({error})") from None
     return records
 
 
-def last(place: str, file: Path = FILE) -> dict[str, int]:
+def last(environment_name: str, file: Path = FILE) -> dict[str, int]:
     """Return the last recorded instructions of each case.
 
-    :param place: the environment, as `environment` describes it.
+    :param environment_name: what `environment` returns there.
     """
     return {
-        record.case: record.instructions for record in read(file) if record.environment == place
+        record.case: record.instructions
+        for record in read(file)
+        if record.environment == environment_name
     }
 
 
@@ -72,10 +74,10 @@ def grown(instructions: float, recorded: int) -> bool:
     return instructions > recorded * (1 + TOLERANCE)
 
 
-def add(place: str, counts: Mapping[str, float], why: str, file: Path = FILE) -> None:
+def add(environment_name: str, counts: Mapping[str, float], why: str, file: Path = FILE) -> None:
     """Append the counts of cases to the file.
 
-    :param place: the environment, as `environment` describes it.
+    :param environment_name: what `environment` returns there.
     :param counts: instructions by case.
     :param why: the reason why the counts changed.
     :raises ValueError: if the reason is empty.
@@ -86,4 +88,4 @@ def add(place: str, counts: Mapping[str, float], why: str, file: Path = FILE) ->
     with file.open("a", newline="") as lines:
         writer = csv.writer(lines, lineterminator="\n")
         for case, instructions in counts.items():
-            writer.writerow(Record(today, place, case, round(instructions), why.strip()))
+            writer.writerow(Record(today, environment_name, case, round(instructions), why.strip()))

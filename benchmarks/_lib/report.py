@@ -79,7 +79,7 @@ class Benchmark:
         self.tables: list[Table] = []
         self.notes: list[str] = []
         self.targets: list[tuple[str, bool]] = []  # (the target in words, True if it is met)
-        self.versions: dict[str, str] = {}
+        self.versions: dict[str, str] = {}  # of the other drivers that are measured
         self._began = time.monotonic()
         self.options = argparse.Namespace()
         self._duration_text = duration_text
@@ -119,6 +119,7 @@ class Benchmark:
         return options
 
     def _add_common(self) -> None:
+        """Add the options that all benchmarks have."""
         if self._with_peers:
             self.add_option("--no-peers", action="store_true", help="leave the other drivers out")
         self.add_option(

@@ -79,12 +79,18 @@ def response_processing(session: Any) -> tuple[float, float]:
     prepared = session.prepare("INSERT INTO tb.t (k, v) VALUES (?, 'x')")
     statement = prepared.bind((7,))
     void = b"\0\0\0\1"  # a RESULT of kind Void
-    tablet = Tablet(-(1 << 62), 1 << 62, (Replica(uuid.UUID(int=1), 3),) * 3, 5)
+    tablet = Tablet(
+        first=-(1 << 62),
+        last=1 << 62,
+        replicas=(Replica(uuid.UUID(int=1), 3),) * 3,
+        version=5,
+    )
     ((name, value),) = routing_payload(tablet, 1).items()
     assert value is not None
     payload = b"\0\1" + len(name).to_bytes(2, "big") + name.encode()
     payload += len(value).to_bytes(4, "big") + value + void
     connection = next(iter(engine.pools.values())).connections[0]
+    # A stand-in for the request's body: it says that no handler of an application decodes answers.
     body = type("Body", (), {"decodes": False})()
 
     def process_response(flags: int, data: bytes) -> Callable[[], None]:

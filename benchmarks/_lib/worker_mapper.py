@@ -22,6 +22,7 @@ from typing import Any
 QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
 PASSES = 2 if QUICK else 7
 CALLS = 1_000
+PAGES = 3  # how many pages of `ROWS` rows a pass reads
 ROWS = 5_000
 
 Figures = dict[str, float]
@@ -97,8 +98,8 @@ def measure_blocking(address: str, port: int) -> Figures:
         for number in range(CALLS):
             row.c = number + 8
             row.save()
-    for _ in passes(figures, "iteration over 5,000 rows, a row", 3 * ROWS):
-        for _ in range(3):
+    for _ in passes(figures, "iteration over 5,000 rows, a row", PAGES * ROWS):
+        for _ in range(PAGES):
             assert sum(1 for _ in page.objects.all()) == ROWS
     # Read once before, to fill caches: then only the memory of the instances is counted.
     instances = list(page.objects.all())
@@ -134,8 +135,8 @@ async def measure_asyncio(address: str, port: int) -> Figures:
         for _ in passes(figures, "aget", CALLS):
             for _ in range(CALLS):
                 assert (await five.aget(a=7)).c == 7
-        for _ in passes(figures, "async for over 5,000 rows, a row", 3 * ROWS):
-            for _ in range(3):
+        for _ in passes(figures, "async for over 5,000 rows, a row", PAGES * ROWS):
+            for _ in range(PAGES):
                 assert len([row async for row in page.objects.all()]) == ROWS
     return figures
 

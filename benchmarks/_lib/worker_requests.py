@@ -31,8 +31,13 @@ COMPRESSION: Any = os.environ.get("TURBOCQL_BENCH_COMPRESSION", False)
 QUICK = bool(os.environ.get("TURBOCQL_BENCH_QUICK"))
 PASSES = 2 if QUICK else 7
 IN_FLIGHT = 100
+# How many requests a pass makes: one at a time, with many in flight, for pages, batches and inserts
+# of vectors.
 ONE_AT_A_TIME = 2_000
 MANY = 10_000
+PAGES = 5
+BATCHES = 200
+VECTORS = 1_000
 INSERT = "INSERT INTO five (a, b, c, d, e) VALUES (?, ?, ?, ?, ?)"
 SELECT = "SELECT one FROM five WHERE a = ?"
 PAGE = "SELECT page FROM five WHERE a = ?"
@@ -144,12 +149,12 @@ def blocking(address: str, port: int) -> Figures:
         ):
             assert outcome.result_or_exc.one().a == 7
     tuples = session.execution_profile_clone_update(EXEC_PROFILE_DEFAULT, row_factory=tuple_factory)
-    for _ in clock.passes("page of 5,000 rows x 5, a row", 5, PAGE_ROWS):
-        for _ in range(5):
+    for _ in clock.passes("page of 5,000 rows x 5, a row", PAGES, PAGE_ROWS):
+        for _ in range(PAGES):
             assert len(list(execute(page, (7,), execution_profile=tuples))) == PAGE_ROWS
 
     def batches() -> Iterator[tuple[Any, None]]:
-        for _ in range(200):
+        for _ in range(BATCHES):
             batch = BatchStatement(BatchType.UNLOGGED)
             for _ in range(BATCH_SIZE):
                 batch.add(insert, ROW)
@@ -157,25 +162,25 @@ def blocking(address: str, port: int) -> Figures:
 
     from cassandra.concurrent import execute_concurrent
 
-    for _ in clock.passes("batch of 50 bound inserts, 100 in flight", 200):
+    for _ in clock.passes("batch of 50 bound inserts, 100 in flight", BATCHES):
         for outcome in execute_concurrent(session, batches(), IN_FLIGHT, results_generator=True):
             assert outcome.success
 
     def filled_batches() -> Iterator[tuple[Any, None]]:
-        for _ in range(200):
+        for _ in range(BATCHES):
             yield BatchStatement(BatchType.UNLOGGED).add_many(insert, [ROW] * BATCH_SIZE), None
 
     # Only turbocql has `add_many`.
     if hasattr(BatchStatement, "add_many"):
-        for _ in clock.passes("batch of 50 by add_many, 100 in flight", 200):
+        for _ in clock.passes("batch of 50 by add_many, 100 in flight", BATCHES):
             for outcome in execute_concurrent(
                 session, filled_batches(), IN_FLIGHT, results_generator=True
             ):
                 assert outcome.success
     try:
         insert_vector, vector_page = session.prepare(VECTOR_INSERT), session.prepare(VECTOR_PAGE)
-        values = [(7, vector())] * 1000
-        for _ in clock.passes("vector<float,768> insert, 100 in flight", 1000):
+        values = [(7, vector())] * VECTORS
+        for _ in clock.passes("vector<float,768> insert, 100 in flight", VECTORS):
             for outcome in execute_concurrent_with_args(
                 session, insert_vector, values, IN_FLIGHT, results_generator=True
             ):
@@ -267,8 +272,8 @@ async def aio(address: str, port: int) -> Figures:
                 assert (await execute(select, (7,))).one().a == 7
         for _ in clock.passes("select of one row, 100 in flight", MANY):
             await by_workers(lambda: execute(select, (7,)), MANY, lambda result: result.one().a)
-        for _ in clock.passes("page of 5,000 rows x 5, a row", 5, PAGE_ROWS):
-            for _ in range(5):
+        for _ in clock.passes("page of 5,000 rows x 5, a row", PAGES, PAGE_ROWS):
+            for _ in range(PAGES):
                 assert (
                     len((await execute(page, (7,), execution_profile="tuples")).all()) == PAGE_ROWS
                 )
@@ -279,19 +284,19 @@ async def aio(address: str, port: int) -> Figures:
                 statement.add(insert, ROW)
             return execute(statement)
 
-        for _ in clock.passes("batch of 50 bound inserts, 100 in flight", 200):
-            await by_workers(batch, 200)
+        for _ in clock.passes("batch of 50 bound inserts, 100 in flight", BATCHES):
+            await by_workers(batch, BATCHES)
 
         def filled_batch() -> Awaitable[Any]:
             statement = BatchStatement(BatchType.UNLOGGED)
             statement.add_many(insert, [ROW] * BATCH_SIZE)
             return execute(statement)
 
-        for _ in clock.passes("batch of 50 by add_many, 100 in flight", 200):
-            await by_workers(filled_batch, 200)
+        for _ in clock.passes("batch of 50 by add_many, 100 in flight", BATCHES):
+            await by_workers(filled_batch, BATCHES)
         values = (7, vector())
-        for _ in clock.passes("vector<float,768> insert, 100 in flight", 1000):
-            await by_workers(lambda: execute(insert_vector, values), 1000)
+        for _ in clock.passes("vector<float,768> insert, 100 in flight", VECTORS):
+            await by_workers(lambda: execute(insert_vector, values), VECTORS)
         for _ in clock.passes("page of 1,000 vectors<float,768>, a row", 1, VECTOR_ROWS):
             vector_rows = (await execute(vector_page, (7,), execution_profile="tuples")).all()
             assert len(vector_rows) == VECTOR_ROWS
@@ -332,8 +337,8 @@ async def acsylla(address: str, port: int) -> Figures:
             MANY,
             lambda result: result.first().as_dict()["a"],
         )
-    for _ in clock.passes("page of 5,000 rows x 5, a row", 5, PAGE_ROWS):
-        for _ in range(5):
+    for _ in clock.passes("page of 5,000 rows x 5, a row", PAGES, PAGE_ROWS):
+        for _ in range(PAGES):
             result = await session.execute(bound(page, (7,)))
             assert len([row.as_tuple() for row in result]) == PAGE_ROWS
 
@@ -343,8 +348,8 @@ async def acsylla(address: str, port: int) -> Figures:
             statement.add_statement(bound(insert, ROW))
         return session.execute_batch(statement)
 
-    for _ in clock.passes("batch of 50 bound inserts, 100 in flight", 200):
-        await by_workers(batch, 200)
+    for _ in clock.passes("batch of 50 bound inserts, 100 in flight", BATCHES):
+        await by_workers(batch, BATCHES)
     await session.close()
     return clock.figures
 
@@ -371,8 +376,8 @@ async def scyllapy(address: str, port: int) -> Figures:
         await by_workers(
             lambda: session.execute(select, key), MANY, lambda result: result.first()["a"]
         )
-    for _ in clock.passes("page of 5,000 rows x 5, a row", 5, PAGE_ROWS):
-        for _ in range(5):
+    for _ in clock.passes("page of 5,000 rows x 5, a row", PAGES, PAGE_ROWS):
+        for _ in range(PAGES):
             assert len((await session.execute(page, key)).all()) == PAGE_ROWS
 
     def batch() -> Any:
@@ -381,12 +386,12 @@ async def scyllapy(address: str, port: int) -> Figures:
             statement.add_query(insert)
         return session.batch(statement, [row] * BATCH_SIZE)
 
-    for _ in clock.passes("batch of 50 bound inserts, 100 in flight", 200):
-        await by_workers(batch, 200)
+    for _ in clock.passes("batch of 50 bound inserts, 100 in flight", BATCHES):
+        await by_workers(batch, BATCHES)
     insert_vector = await session.prepare(VECTOR_INSERT)
     values = [7, list(map(float, vector()))]
-    for _ in clock.passes("vector<float,768> insert, 100 in flight", 1000):
-        await by_workers(lambda: session.execute(insert_vector, values), 1000)
+    for _ in clock.passes("vector<float,768> insert, 100 in flight", VECTORS):
+        await by_workers(lambda: session.execute(insert_vector, values), VECTORS)
     await session.shutdown()
     return clock.figures
 

@@ -22,6 +22,7 @@ from typing import Any
 # package `benchmarks` cannot be imported in the environments in which this script runs.
 from worker_requests import (  # type: ignore[import-not-found]
     BATCH_SIZE,
+    BATCHES,
     COMPRESSION,
     IN_FLIGHT,
     INSERT,
@@ -29,11 +30,13 @@ from worker_requests import (  # type: ignore[import-not-found]
     ONE_AT_A_TIME,
     PAGE,
     PAGE_ROWS,
+    PAGES,
     ROW,
     SELECT,
     VECTOR_INSERT,
     VECTOR_PAGE,
     VECTOR_ROWS,
+    VECTORS,
     Clock,
     Figures,
     by_workers,
@@ -94,14 +97,14 @@ async def awaited(address: str, port: int) -> Figures:
             assert first_row(await execute(select, (7,)))["a"] == 7
     for _ in clock.passes("select of one row, 100 in flight", MANY):
         await by_workers(lambda: execute(select, (7,)), MANY, lambda result: first_row(result)["a"])
-    for _ in clock.passes("page of 5,000 rows x 5, a row", 5, PAGE_ROWS):
-        for _ in range(5):
+    for _ in clock.passes("page of 5,000 rows x 5, a row", PAGES, PAGE_ROWS):
+        for _ in range(PAGES):
             assert len(await (await execute(page, (7,))).all()) == PAGE_ROWS
-    for _ in clock.passes("batch of 50 bound inserts, 100 in flight", 200):
-        await by_workers(lambda: session.batch(filled_batch(insert)), 200)
+    for _ in clock.passes("batch of 50 bound inserts, 100 in flight", BATCHES):
+        await by_workers(lambda: session.batch(filled_batch(insert)), BATCHES)
     values = (7, list(map(float, vector())))
-    for _ in clock.passes("vector<float,768> insert, 100 in flight", 1000):
-        await by_workers(lambda: execute(insert_vector, values), 1000)
+    for _ in clock.passes("vector<float,768> insert, 100 in flight", VECTORS):
+        await by_workers(lambda: execute(insert_vector, values), VECTORS)
     for _ in clock.passes("page of 1,000 vectors<float,768>, a row", 1, VECTOR_ROWS):
         assert len(await (await execute(vector_page, (7,))).all()) == VECTOR_ROWS
     return clock.figures
@@ -146,14 +149,14 @@ def blocking(address: str, port: int) -> Figures:
             assert first_row(execute(select, (7,)).result())["a"] == 7
     for _ in clock.passes("select of one row, 100 in flight", MANY):
         in_flight(lambda: execute(select, (7,)), MANY, lambda result: first_row(result)["a"])
-    for _ in clock.passes("page of 5,000 rows x 5, a row", 5, PAGE_ROWS):
-        for _ in range(5):
+    for _ in clock.passes("page of 5,000 rows x 5, a row", PAGES, PAGE_ROWS):
+        for _ in range(PAGES):
             assert len(execute(page, (7,)).result().all().result()) == PAGE_ROWS
-    for _ in clock.passes("batch of 50 bound inserts, 100 in flight", 200):
-        in_flight(lambda: session.batch(filled_batch(insert)), 200)
+    for _ in clock.passes("batch of 50 bound inserts, 100 in flight", BATCHES):
+        in_flight(lambda: session.batch(filled_batch(insert)), BATCHES)
     values = (7, list(map(float, vector())))
-    for _ in clock.passes("vector<float,768> insert, 100 in flight", 1000):
-        in_flight(lambda: execute(insert_vector, values), 1000)
+    for _ in clock.passes("vector<float,768> insert, 100 in flight", VECTORS):
+        in_flight(lambda: execute(insert_vector, values), VECTORS)
     for _ in clock.passes("page of 1,000 vectors<float,768>, a row", 1, VECTOR_ROWS):
         assert len(execute(vector_page, (7,)).result().all().result()) == VECTOR_ROWS
     return clock.figures

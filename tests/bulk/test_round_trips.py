@@ -29,6 +29,9 @@ pytestmark = pytest.mark.integration
 FIRST = int(os.environ.get("TURBOCQL_BULK_FIRST_SEED", "0"))
 SEEDS = range(FIRST, FIRST + int(os.environ.get("TURBOCQL_BULK_SEEDS", "20")))
 ROWS = 40
+# The rows then take several pages and several ranges of tokens.
+PAGE_SIZE = 7
+SPLITS = 3
 FORMS: list[dict[str, Any]] = [
     {"format": "csv"},
     {"format": "csv", "compression": "gzip"},
@@ -92,12 +95,14 @@ def test_tables_are_the_same_after_a_round_trip(
             for name in ("inner", "Outer type"):
                 cluster.register_user_type(session.keyspace or "", name, Shut)
             folder = tmp_path / str(number)
-            report = other_session.unload(source, folder, page_size=7, splits=3, **form)
-            assert report.rows == len(expected) == other_session.count(source, splits=3)
+            report = other_session.unload(
+                source, folder, page_size=PAGE_SIZE, splits=SPLITS, **form
+            )
+            assert report.rows == len(expected) == other_session.count(source, splits=SPLITS)
             other_session.load(target, folder, progress=False, **load_options(form))
             assert not difference(session, expected, content_of(session, "target")), (form, handler)
             session.execute("TRUNCATE target")
-            copy(other_session, source, other_session, target, page_size=7, splits=3)
+            copy(other_session, source, other_session, target, page_size=PAGE_SIZE, splits=SPLITS)
             assert not difference(session, expected, content_of(session, "target")), (
                 "copy",
                 handler,
@@ -124,12 +129,16 @@ async def test_tables_are_the_same_after_a_round_trip_of_asyncio(
             for name in ("inner", "Outer type"):
                 await cluster.register_user_type(session.keyspace or "", name, Shut)
             folder = tmp_path / str(number)
-            report = await other_session.unload(source, folder, page_size=7, splits=3, **form)
-            assert report.rows == len(expected) == await other_session.count(source, splits=3)
+            report = await other_session.unload(
+                source, folder, page_size=PAGE_SIZE, splits=SPLITS, **form
+            )
+            assert report.rows == len(expected) == await other_session.count(source, splits=SPLITS)
             await other_session.load(target, folder, progress=False, **load_options(form))
             assert not difference(session, expected, content_of(session, "target")), (form, handler)
             session.execute("TRUNCATE target")
-            await acopy(other_session, source, other_session, target, page_size=7, splits=3)
+            await acopy(
+                other_session, source, other_session, target, page_size=PAGE_SIZE, splits=SPLITS
+            )
             assert not difference(session, expected, content_of(session, "target")), (
                 "copy",
                 handler,

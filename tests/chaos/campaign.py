@@ -165,6 +165,7 @@ class Load:
                     except Exception as error:
                         self._accountant.note_failed(error)
 
+            # Add 100, so that the seeds differ from those of the threads.
             rngs = (random.Random(self._seed + number + 100 + n) for n in range(TASKS))
             await asyncio.gather(*map(task, rngs))
 
@@ -272,7 +273,7 @@ def run(
             begin()
             pause.wait(rng.uniform(1, 6))  # the fault lasts
             end()
-            pause.wait(rng.uniform(0, 4))
+            pause.wait(rng.uniform(0, 4))  # the driver recovers
         load.stop()
         say(f"failures: {dict(accountant.failed)}")
         local.wait_until_ready()

@@ -33,7 +33,7 @@ class Network:
         self.addresses = list(addresses)
         self.proxies = [Relay((address, port)) for address in addresses]
         self._port = port
-        self._growing = threading.Lock()
+        self._growing = threading.Lock()  # held while a proxy for a new node is added
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, daemon=True)
 

@@ -290,7 +290,7 @@ class Recorder:
         self._target = target
         self._requests_seen: list[str] = []
         self._lock = threading.Lock()
-        self._prepared: dict[bytes, str] = {}
+        self._prepared: dict[bytes, str] = {}  # the CQL of prepared statements, by id
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self.port = 0

@@ -41,6 +41,7 @@ MOST_SHOWN = 20  # failing seeds whose violations are printed
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
+    """Parse the command line. The docstring of this module describes the options."""
     parser = argparse.ArgumentParser("tests.simulation", description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--seed", type=int)

@@ -93,7 +93,7 @@ class Faults:
             simulation.network.regain_power(node.address)
             node.troubles.clear()
             node.lag = node.use_lag = node.prepare_lag = 0.0
-            node.start()
+            node.start()  # does nothing if the node runs
             node.accept_connections()
             node.start_reading()
             node.peers = [other for other in simulation.fake.nodes if other is not node]

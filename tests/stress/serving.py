@@ -107,7 +107,7 @@ def node() -> Iterator[tuple[str, int]]:
 
 
 def main(what: str, run: Callable[[int], int]) -> None:
-    """Call ``run(count)`` with the count of the command line, and exit with 1 if a call hung.
+    """Call ``run(count)`` with the count of the command line, and exit with 1 if it is not 0.
 
     :param what: says what is repeated `count` times.
     :param run: returns the number of calls that hung or failed.
@@ -125,9 +125,10 @@ def main(what: str, run: Callable[[int], int]) -> None:
         sys.modules["uvloop"] = None  # type: ignore[assignment]
     elif options.loop == "uvloop":
         import uvloop  # noqa: F401 - fail now if it is missing
-    hung = run(options.count)
-    print(f"{options.count} {what}, {options.loop or 'default loop'}: {hung} hung", flush=True)
-    sys.exit(1 if hung else 0)
+    failures = run(options.count)
+    loop = options.loop or "default loop"
+    print(f"{options.count} {what}, {loop}: {failures} hung or failed", flush=True)
+    sys.exit(1 if failures else 0)
 
 
 if __name__ == "__main__":

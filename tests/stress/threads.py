@@ -327,6 +327,7 @@ class Work:
     def run(self, seed: int, end: float) -> None:
         """Call the methods in random order until the time `end`."""
         rng = random.Random(seed)
+        # `execute`, which itself makes many kinds of calls, is drawn twice as often.
         actions: list[Callable[[random.Random], None]] = [
             self.bind, self.change, self.decode, self.encode, self.append, self.place, self.execute,
             self.execute, self.refresh, self.cancelled, self.alter, self.pages, self.many,
@@ -339,6 +340,7 @@ class Work:
                 outcome = action.__name__
             except BaseException as error:
                 outcome = type(error).__name__
+                # NoHostAvailable is expected while the driver reconnects to the only host.
                 if outcome not in FAIR and "NoHostAvailable" not in outcome:
                     outcome = f"WRONG {action.__name__}: {error!r}"
             with self.lock:
