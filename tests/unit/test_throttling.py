@@ -37,8 +37,9 @@ from tests.waiting import WAIT, until
 QUERY = "SELECT k FROM t"
 INSERT = "INSERT INTO t (k) VALUES (?)"
 K = [("k", "int")]
-NUMBER: Any = "1"
-THREE: Any = 3
+# Wrong arguments. They are typed as Any, so that type checkers accept them.
+NUMBER_AS_TEXT: Any = "1"
+NUMBER: Any = 3
 CLASS: Any = RateLimitingThrottler
 
 
@@ -112,6 +113,7 @@ def attached(throttler: Any) -> tuple[Any, Clock]:
 
 
 def begun(requests: list[CountingRequest]) -> list[int]:
+    """Return the indexes of the requests that have begun."""
     return [index for index, request in enumerate(requests) if request.begun]
 
 
@@ -119,7 +121,7 @@ def begun(requests: list[CountingRequest]) -> list[int]:
 
 
 def test_requests_above_the_limit_wait_in_order() -> None:
-    throttler, _ = attached(ConcurrencyLimitingThrottler(2, 10))
+    throttler, _ = attached(ConcurrencyLimitingThrottler(2, max_queue_size=10))
     requests = [CountingRequest(throttler).ask() for _ in range(5)]
     assert begun(requests) == [0, 1]
     assert (throttler.under_way, throttler.waiting) == (2, 3)
@@ -134,7 +136,7 @@ def test_requests_above_the_limit_wait_in_order() -> None:
 
 
 def test_a_full_queue_refuses() -> None:
-    throttler, _ = attached(ConcurrencyLimitingThrottler(1, 2))
+    throttler, _ = attached(ConcurrencyLimitingThrottler(1, max_queue_size=2))
     for _ in range(3):
         CountingRequest(throttler).ask()
     with pytest.raises(RequestThrottled, match="1 requests are under way and 2 wait, as many as"):
@@ -143,7 +145,7 @@ def test_a_full_queue_refuses() -> None:
 
 
 def test_requests_that_end_before_they_begin_leave_the_queue() -> None:
-    throttler, _ = attached(ConcurrencyLimitingThrottler(1, 2))
+    throttler, _ = attached(ConcurrencyLimitingThrottler(1, max_queue_size=2))
     requests = [CountingRequest(throttler).ask() for _ in range(3)]
     requests[1].end()
     assert throttler.waiting == 1
@@ -158,7 +160,7 @@ def test_requests_that_end_before_they_begin_leave_the_queue() -> None:
 
 
 def test_withdrawn_requests_are_not_kept_in_the_queues() -> None:
-    throttler, _ = attached(ConcurrencyLimitingThrottler(1, 10))
+    throttler, _ = attached(ConcurrencyLimitingThrottler(1, max_queue_size=10))
     first_request = CountingRequest(throttler).ask()
     for _ in range(100):
         CountingRequest(throttler).ask().end()
@@ -168,7 +170,7 @@ def test_withdrawn_requests_are_not_kept_in_the_queues() -> None:
 
 
 def test_waiting_callers_are_served_in_turn() -> None:
-    throttler, _ = attached(ConcurrencyLimitingThrottler(1, 1000))
+    throttler, _ = attached(ConcurrencyLimitingThrottler(1, max_queue_size=1000))
     first_request = CountingRequest(throttler).ask()
     # One caller sends many requests, another one few.
     greedy_requests = [CountingRequest(throttler, "greedy").ask() for _ in range(100)]
@@ -187,7 +189,7 @@ def test_waiting_callers_are_served_in_turn() -> None:
 
 
 def test_requests_that_end_at_their_start_cause_no_recursion() -> None:
-    throttler, _ = attached(ConcurrencyLimitingThrottler(1, 100_000))
+    throttler, _ = attached(ConcurrencyLimitingThrottler(1, max_queue_size=100_000))
 
     class RequestEndingAtStart(CountingRequest):
         def start_admitted(self) -> None:
@@ -204,7 +206,7 @@ def test_requests_that_end_at_their_start_cause_no_recursion() -> None:
 
 
 def test_requests_above_the_rate_wait() -> None:
-    throttler, clock = attached(RateLimitingThrottler(10, 100, burst=0.2))
+    throttler, clock = attached(RateLimitingThrottler(10, max_queue_size=100, burst=0.2))
     requests = [CountingRequest(throttler).ask() for _ in range(10)]
     assert begun(requests) == [0, 1]  # 10 requests a second for 0.2 seconds: a burst of 2
     clock.advance(0.1)
@@ -230,7 +232,7 @@ def test_a_rate_below_one_a_second() -> None:
 
 
 def test_the_limit_rises_only_while_requests_use_it_up() -> None:
-    throttler, _ = attached(AdaptiveThrottler(10, 5, 50))
+    throttler, _ = attached(AdaptiveThrottler(initial=10, least=5, most=50))
     for _ in range(2000):
         requests = [
             CountingRequest(throttler).ask() for _ in range(throttler.max_concurrent_requests)
@@ -239,7 +241,7 @@ def test_the_limit_rises_only_while_requests_use_it_up() -> None:
             request.end(0.001)
     # The limit has grown to its maximum.
     assert throttler.max_concurrent_requests == 50
-    throttler, _ = attached(AdaptiveThrottler(10, 5, 50))
+    throttler, _ = attached(AdaptiveThrottler(initial=10, least=5, most=50))
     for _ in range(2000):
         CountingRequest(throttler).ask().end(0.001)
     # the requests never reached the limit, so it was not raised
@@ -248,11 +250,11 @@ def test_the_limit_rises_only_while_requests_use_it_up() -> None:
 
 @pytest.mark.parametrize(
     "overload_error",
-    [OverloadedErrorMessage(0x1001, "busy"), OperationTimedOut()],
+    [OverloadedErrorMessage(ErrorCode.OVERLOADED, "busy"), OperationTimedOut()],
     ids=["overloaded", "late"],
 )
 def test_signs_of_overload_lower_the_limit_once_per_patience(overload_error: Exception) -> None:
-    throttler, clock = attached(AdaptiveThrottler(100, 10, 1000, patience=0.5))
+    throttler, clock = attached(AdaptiveThrottler(initial=100, least=10, most=1000, patience=0.5))
     clock.advance(1)
     for _ in range(10):
         CountingRequest(throttler).ask().end(error=overload_error)
@@ -266,7 +268,7 @@ def test_signs_of_overload_lower_the_limit_once_per_patience(overload_error: Exc
 
 
 def test_slow_responses_lower_the_limit() -> None:
-    throttler, clock = attached(AdaptiveThrottler(100, 10, 1000))
+    throttler, clock = attached(AdaptiveThrottler(initial=100, least=10, most=1000))
     for _ in range(100):
         CountingRequest(throttler).ask().end(0.002)
     assert throttler.max_concurrent_requests == 100
@@ -274,6 +276,7 @@ def test_slow_responses_lower_the_limit() -> None:
         clock.advance(0.1)
         # fifty times as slow as before
         CountingRequest(throttler).ask().end(0.1)
+    # The limit has been lowered several times, each time by a fifth.
     assert throttler.max_concurrent_requests < 60
 
 
@@ -288,7 +291,7 @@ def request_of(throttler: RequestThrottler, text: str) -> CountingRequest:
 def test_a_mixture_of_quick_and_slow_responses_keeps_the_limit(
     is_one_statement: bool, slow_share: float
 ) -> None:
-    throttler, clock = attached(AdaptiveThrottler(100, 10, 200))
+    throttler, clock = attached(AdaptiveThrottler(initial=100, least=10, most=200))
     generator = random.Random(slow_share)
     for number in range(5_000):
         clock.advance(0.01)
@@ -300,7 +303,7 @@ def test_a_mixture_of_quick_and_slow_responses_keeps_the_limit(
 
 
 def test_bursts_of_requests_keep_the_limit() -> None:
-    throttler, clock = attached(AdaptiveThrottler(400, 10, 500))
+    throttler, clock = attached(AdaptiveThrottler(initial=400, least=10, most=500))
     for _ in range(30):
         requests = [CountingRequest(throttler).ask() for _ in range(400)]
         for number, request in enumerate(requests):
@@ -312,7 +315,7 @@ def test_bursts_of_requests_keep_the_limit() -> None:
 
 
 def test_an_overload_lowers_the_limit_until_responses_are_quick_again() -> None:
-    throttler, clock = attached(AdaptiveThrottler(100, 10, 200, patience=0.5))
+    throttler, clock = attached(AdaptiveThrottler(initial=100, least=10, most=200, patience=0.5))
     in_flight: deque[tuple[float, CountingRequest]] = deque()
     served_until = 0.0
 
@@ -342,6 +345,7 @@ def test_an_overload_lowers_the_limit_until_responses_are_quick_again() -> None:
             send_request(capacity)
         receive_response()
         limits.append(throttler.max_concurrent_requests)
+    # The limit of 100 has been lowered several times, each time by a fifth.
     assert min(limits) < 40
     # The limit does not fall below its minimum of 10, so the server always has requests to work on.
     assert min(limits) >= 10
@@ -360,12 +364,12 @@ def test_statements_are_grouped_without_their_literals_and_few_groups_are_kept()
     for number in range(2000):
         request_of(throttler, f"SELECT {'x' * 5000}{number}").ask().end(0.001)
         request_of(throttler, f"SELECT a{number} {'x' * 5000}").ask().end(0.001)
-    assert len(throttler._speeds) <= 500
-    assert max(len(key) for key in throttler._speeds) <= 300
+    assert len(throttler._speeds) <= throttling_module._MOST_STATEMENTS
+    assert max(len(key) for key in throttler._speeds) <= throttling_module._LONGEST_TEXT
 
 
 def test_errors_of_the_application_keep_the_limit() -> None:
-    throttler, clock = attached(AdaptiveThrottler(100, 10, 1000))
+    throttler, clock = attached(AdaptiveThrottler(initial=100, least=10, most=1000))
     clock.advance(1)
     for _ in range(10):
         CountingRequest(throttler).ask().end(0.001, InvalidRequest("no"))
@@ -381,12 +385,16 @@ def test_errors_of_the_application_keep_the_limit() -> None:
             ValueError,
             "max_queue_size must be at least",
         ),
-        (lambda: ConcurrencyLimitingThrottler(NUMBER), TypeError, "must be an integer, but is '1'"),
+        (
+            lambda: ConcurrencyLimitingThrottler(NUMBER_AS_TEXT),
+            TypeError,
+            "must be an integer, but is '1'",
+        ),
         (lambda: RateLimitingThrottler(0), ValueError, "must be a positive number, but is 0"),
         (lambda: RateLimitingThrottler(1, burst=-1), ValueError, "burst must be seconds"),
         (lambda: AdaptiveThrottler(5, 10), ValueError, "least <= initial <= most"),
         (lambda: AdaptiveThrottler(backoff=1), ValueError, "backoff must be between 0 and 1"),
-        (lambda: Cluster(request_throttler=THREE), TypeError, "must be a cassandra.throttling"),
+        (lambda: Cluster(request_throttler=NUMBER), TypeError, "must be a cassandra.throttling"),
         (lambda: Cluster(request_throttler=CLASS), TypeError, "write RateLimiting"),
     ],
 )
@@ -437,7 +445,7 @@ def blocking(node: FakeNode, throttler: RequestThrottler) -> Cluster:
 
 def test_futures_above_the_limit_wait() -> None:
     held_answer = hold(rows(K, []))
-    throttler = ConcurrencyLimitingThrottler(2, 100)
+    throttler = ConcurrencyLimitingThrottler(2, max_queue_size=100)
     with FakeNode() as node, blocking(node, throttler) as cluster:
         node.prime(QUERY, held_answer)
         session = cluster.connect()
@@ -453,7 +461,7 @@ def test_futures_above_the_limit_wait() -> None:
 
 def test_the_timeout_includes_the_wait_for_the_throttler() -> None:
     held_answer = hold(rows(K, []))
-    throttler = ConcurrencyLimitingThrottler(1, 100)
+    throttler = ConcurrencyLimitingThrottler(1, max_queue_size=100)
     with FakeNode() as node, blocking(node, throttler) as cluster:
         node.prime(QUERY, held_answer)
         session = cluster.connect()
@@ -469,7 +477,7 @@ def test_the_timeout_includes_the_wait_for_the_throttler() -> None:
 
 def test_the_error_of_a_full_queue_names_the_setting() -> None:
     held_answer = hold(rows(K, []))
-    throttler = ConcurrencyLimitingThrottler(1, 2)
+    throttler = ConcurrencyLimitingThrottler(1, max_queue_size=2)
     with FakeNode() as node, blocking(node, throttler) as cluster:
         node.prime(QUERY, held_answer)
         session = cluster.connect()
@@ -519,7 +527,7 @@ def test_a_cluster_that_cannot_connect_detaches_from_the_throttler() -> None:
 
 async def test_cancelled_tasks_leave_the_queue() -> None:
     held_answer = hold(rows(K, []))
-    throttler = ConcurrencyLimitingThrottler(1, 100)
+    throttler = ConcurrencyLimitingThrottler(1, max_queue_size=100)
     with FakeNode() as node:
         node.prime(QUERY, held_answer)
         async with aio.Cluster(
@@ -544,7 +552,7 @@ async def test_cancelled_tasks_leave_the_queue() -> None:
 
 
 def test_shutting_down_fails_the_waiting_requests() -> None:
-    throttler = ConcurrencyLimitingThrottler(1, 100)
+    throttler = ConcurrencyLimitingThrottler(1, max_queue_size=100)
     with FakeNode() as node, blocking(node, throttler) as cluster:
         node.prime(QUERY, hold(rows(K, [])))
         session = cluster.connect()
@@ -582,7 +590,7 @@ def test_pages_prepared_and_concurrent_executions_are_throttled() -> None:
 
 
 def test_failed_requests_make_room_for_others() -> None:
-    throttler = ConcurrencyLimitingThrottler(1, 10)
+    throttler = ConcurrencyLimitingThrottler(1, max_queue_size=10)
     with FakeNode() as node, blocking(node, throttler) as cluster:
         node.prime(QUERY, error(ErrorCode.INVALID))
         session = cluster.connect()
@@ -594,7 +602,7 @@ def test_failed_requests_make_room_for_others() -> None:
 
 def test_waiting_threads_are_served_in_turn() -> None:
     held_answer = hold(rows(K, []))
-    throttler = ConcurrencyLimitingThrottler(1, 1000)
+    throttler = ConcurrencyLimitingThrottler(1, max_queue_size=1000)
     with FakeNode() as node, blocking(node, throttler) as cluster:
         node.prime(QUERY, held_answer)
         session = cluster.connect()
@@ -616,10 +624,7 @@ def test_waiting_threads_are_served_in_turn() -> None:
         assert is_executed.wait(WAIT)
         thread.join()
         # Only a few of the greedy thread's 50 requests were served before the modest thread's one.
-        assert (
-            sum(future._event.is_set() for future in greedy_futures if hasattr(future, "_event"))
-            < 5
-        )
+        assert sum(future.is_over for future in greedy_futures) < 5
         held_answer.open()
         for future in greedy_futures:
             future.result()
