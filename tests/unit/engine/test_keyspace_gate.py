@@ -20,7 +20,7 @@ import pytest
 from cassandra import aio
 from cassandra.cluster import Cluster
 from cassandra.errors import DriverException, InvalidRequest, OperationTimedOut
-from cassandra.policies import RetryPolicy
+from cassandra.policies import HostDistance, RetryPolicy
 from cassandra.policies.reconnection import ConstantReconnectionPolicy
 from cassandra.protocol.messages.results import VOID_BODY
 from cassandra.query import BatchStatement, SimpleStatement
@@ -42,7 +42,7 @@ from tests.waiting import until_on_loop
 pytestmark = pytest.mark.simulated
 
 WAIT = 20.0  # seconds after which an event counts as missing
-_USE = re.compile(r'USE "?(\w+)"?')
+_USE = re.compile(r'USE "?(\w+)"?', re.IGNORECASE)
 
 
 class Servers:
@@ -264,9 +264,7 @@ class RandomSteps:
     async def use(self) -> None:
         keyspace = self.random.choice("abc")
         text = self.random.choice(["USE {}", "use {}", "/* to */ USE {}", "-- to\n USE {}"])
-        await self._result_or_none(
-            self.session.execute(text.format(keyspace).replace("use", "USE"))
-        )
+        await self._result_or_none(self.session.execute(text.format(keyspace)))
 
     async def set_keyspace(self) -> None:
         await self._result_or_none(self.session.set_keyspace(self.random.choice("abc")))
@@ -287,7 +285,9 @@ class RandomSteps:
             victim.loop.call_soon_threadsafe(victim.end, True)
 
     async def resize(self) -> None:
-        self.session.cluster.set_core_connections_per_host(0, self.random.randint(1, 3))
+        self.session.cluster.set_core_connections_per_host(
+            HostDistance.LOCAL, self.random.randint(1, 3)
+        )
 
     async def live(self, steps: int) -> None:
         # The more often a step is in the list, the more often it is chosen.
@@ -422,16 +422,17 @@ def test_requests_of_threads_run_in_the_sessions_keyspace() -> None:
     ):
         session = cluster.connect("a")
         wrong: list[Any] = []
+        switched: set[str] = set()  # the keyspaces that `use` has set so far
 
-        def read(tag: int) -> None:
+        def read() -> None:
             for _ in range(60):
-                before = session.keyspace
+                keyspace_before = session.keyspace
                 statement = SimpleStatement("SELECT ks()", keyspace=None)
                 ran = ran_in(session.execute(statement))
                 # Allowed are the session's keyspace before the call, and those that other threads
                 # have set meanwhile.
-                if ran != before and ran not in switched:
-                    wrong.append((before, ran))
+                if ran != keyspace_before and ran not in switched:
+                    wrong.append((keyspace_before, ran))
 
         def use() -> None:
             for _ in range(12):
@@ -439,13 +440,12 @@ def test_requests_of_threads_run_in_the_sessions_keyspace() -> None:
                     switched.add(keyspace)
                     session.set_keyspace(keyspace)
 
-        switched: set[str] = set()
-        threads = [Thread(target=read, args=(tag,)) for tag in range(3)] + [Thread(target=use)]
-        for item in threads:
-            item.start()
-        for item in threads:
-            item.join(WAIT)
-            assert not item.is_alive()
+        threads = [Thread(target=target) for target in (read, read, read, use)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(WAIT)
+            assert not thread.is_alive()
         assert wrong == []
         assert {ran_in(session.execute("SELECT ks()")) for _ in range(8)} == {"a"}
 
