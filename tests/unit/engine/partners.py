@@ -109,6 +109,7 @@ class Tables:
     async def rows(self, connection: Any, query: str) -> list[dict[str, Any]]:
         """Return the rows of the answer, like `InternalQueries.rows`."""
         self.queries.append((connection, query))
+        # Let other tasks run, as they do during a real query.
         await asyncio.sleep(0)
         for query_part, answer in self.answers.items():
             if query_part in query:
@@ -122,6 +123,7 @@ class Tables:
     async def pages(self, connection: Any, query: str) -> AsyncIterator[Any]:
         """Yield one page, like `InternalQueries.pages`."""
         self.queries.append((connection, query))
+        # Let other tasks run, as they do during a real query.
         await asyncio.sleep(0)
         yield self._page(query)
 

@@ -129,6 +129,7 @@ def test_several_tasks_may_await_one_future(run: Callable[[Check], FutureMaker])
             return number, (await future).response
 
         tasks = [asyncio.ensure_future(wait(number)) for number in range(4)]
+        # Let the tasks begin to wait for the future.
         await asyncio.sleep(0)
         maker.answer(future)
         assert await asyncio.gather(*tasks) == [(number, "rows") for number in range(4)]
@@ -182,6 +183,7 @@ def test_cancelling_the_task_cancels_the_future(run: Callable[[Check], FutureMak
             await future
 
         task = asyncio.ensure_future(wait())
+        # Let the task begin to wait for the future.
         await asyncio.sleep(0)
         task.cancel("by the task")
         with pytest.raises(asyncio.CancelledError):
@@ -321,20 +323,20 @@ def test_run_until_complete_accepts_the_future(twins: Twins, loops: Loops) -> No
 def test_callbacks_are_called_in_the_loop_with_their_contexts(
     run: Callable[[Check], FutureMaker],
 ) -> None:
-    variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="none")
+    context_name: contextvars.ContextVar[str] = contextvars.ContextVar("name", default="none")
 
     async def check(maker: FutureMaker) -> None:
         future = maker.future()
         calls: list[tuple[str, str, bool]] = []
 
         def recorder(name: str) -> Callable[[Any], None]:
-            return lambda finished: calls.append((name, variable.get(), finished is future))
+            return lambda finished: calls.append((name, context_name.get(), finished is future))
 
         given_context = contextvars.copy_context()
-        given_context.run(variable.set, "given")
+        given_context.run(context_name.set, "given")
         # A callback runs in the context that is passed with it; without one, in the context of the
         # code that adds it.
-        variable.set("own")
+        context_name.set("own")
         future.add_done_callback(recorder("first"))
         future.add_done_callback(recorder("second"), context=given_context)
         removed = recorder("removed")
@@ -342,10 +344,11 @@ def test_callbacks_are_called_in_the_loop_with_their_contexts(
         future.add_done_callback(removed)
         assert future.remove_done_callback(removed) == 2
         assert future.remove_done_callback(removed) == 0
-        variable.set("changed")
+        context_name.set("changed")
         maker.answer(future)
-        assert calls == []  # callbacks are called in the next turn of the loop
+        assert calls == []  # the first callback is called in the next turn of the loop
         await asyncio.sleep(0)
+        # In the compiled twin, that turn schedules the further callbacks for the turn after it.
         await asyncio.sleep(0)
         assert calls == [("first", "own", True), ("second", "given", True)]
         future.add_done_callback(recorder("late"))
@@ -369,7 +372,6 @@ def test_removing_the_first_callback_keeps_the_others(run: Callable[[Check], Fut
         future.remove_done_callback(first)
         maker.answer(future)
         await asyncio.sleep(0)
-        await asyncio.sleep(0)
         assert seen == ["second"]
 
     run(check)
@@ -383,7 +385,6 @@ def test_a_scheduled_callback_cannot_be_removed(run: Callable[[Check], FutureMak
         maker.answer(future)
         # The answer has already scheduled the callback on the loop, so it can no longer be removed.
         assert future.remove_done_callback(seen.append) == 0
-        await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert seen == [future]
 
@@ -404,7 +405,6 @@ def test_a_callback_that_fails_is_reported_and_the_others_go_on(
         good.add_done_callback(lambda done: seen.append("good"))
         maker.answer(bad)
         maker.answer(good)
-        await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert seen == ["good"]
 
@@ -617,6 +617,7 @@ def test_a_future_can_be_referenced_weakly_and_is_freed_at_once(
             # free.
             future.request = None
             del future
+            # The loop still refers to the future in this turn.
             await asyncio.sleep(0)
             assert reference() is None
         finally:
@@ -660,7 +661,8 @@ def test_futures_completed_in_a_callback_wait_for_the_next_turn(
         second.add_done_callback(lambda done: order.append("second"))
         maker.answer(first)
         maker.loop.call_soon(order.append, "between")
-        for _ in range(3):
+        # The first callback runs in the next turn of the loop, the second one in the turn after it.
+        for _ in range(2):
             await asyncio.sleep(0)
         assert order == ["first", "between", "second"]
 

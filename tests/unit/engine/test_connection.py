@@ -62,6 +62,7 @@ async def test_a_cancellation_in_the_turn_of_the_answer_is_raised(
 ) -> None:
     connection, responders = connection_without_transport(monkeypatch)
     requesting = asyncio.ensure_future(connection.request(OPTIONS, b"", 5.0))
+    # Let the request be sent.
     await asyncio.sleep(0)
     # The answer is there, but the task is cancelled before it has run again.
     responders[0].on_response(connection, SUPPORTED, 0, b"\0\0")
@@ -251,7 +252,9 @@ async def test_requests_of_one_loop_turn_are_written_together_and_answered() -> 
     wired = Wired().open()
     first, second = wired.send(), wired.send()
     assert wired.transport.written == b""
+    # Let the loop write the frames.
     await asyncio.sleep(0)
+    # The first is on stream 0, the second on stream 1: the third and fourth byte.
     assert wired.transport.written == OPTIONS_FRAME + OPTIONS_FRAME.replace(
         b"\4\0\0\0", b"\4\0\0\1"
     )
@@ -313,6 +316,7 @@ async def test_more_bytes_than_the_limit_hold_senders_back_until_they_are_writte
     wired = Wired().open()
     wired.connection.send(Recorder(), QUERY, 0, bytes(WRITE_HIGH_WATER))
     assert not wired.connection.has_room
+    # Let the loop write the bytes.
     await asyncio.sleep(0)
     assert wired.notified == ["room"]
     assert wired.connection.has_room
@@ -341,6 +345,7 @@ async def test_the_outcome_of_an_own_request(outcome: str) -> None:
     wired = Wired().open()
     timeout = None if outcome == "answer" else 0.001 if outcome == "timeout" else 60.0
     requesting = asyncio.ensure_future(wired.connection.request(OPTIONS, b"", timeout))
+    # Let the request be sent.
     await asyncio.sleep(0)
     if outcome == "timeout":
         with pytest.raises(asyncio.TimeoutError):
@@ -425,6 +430,7 @@ async def test_a_connection_that_is_closed_on_purpose_sends_what_is_buffered() -
     assert isinstance(loss, ConnectionShutdown)
     assert str(loss) == "connection to 127.0.0.1:9042 is closed"
     assert wired.connection.in_flight == 0
+    # Now the loop would write the request, if the connection were open.
     await asyncio.sleep(0)
     assert wired.transport.written == b""
     with pytest.raises(ConnectionShutdown, match="is closed"):

@@ -70,16 +70,18 @@ def refuse_system_tables(node: FakeNode) -> Any:
 
 async def test_heartbeats_go_to_pools_and_to_the_control_connection(node: FakeNode) -> None:
     async with connected(node, idle_heartbeat_interval=HEARTBEATS):
-        before = dict.fromkeys(node.connections, 0)
-        seen = node.count(Opcode.OPTIONS)
+        count_before = node.count(Opcode.OPTIONS)
+        # Counts the OPTIONS on each of the two connections: the pool's and the control connection.
+        counts = dict.fromkeys(node.connections, 0)
+        assert len(counts) == 2
+        # In this time, two heartbeats of each connection are due.
         await asyncio.sleep(2.5 * HEARTBEATS)
         for request in node.requests:
             if request.opcode == Opcode.OPTIONS:
-                before[request.connection] += 1
-        assert len(before) == 2
-        assert node.count(Opcode.OPTIONS) >= seen + len(before)
+                counts[request.connection] += 1
+        assert node.count(Opcode.OPTIONS) >= count_before + len(counts)
         # A connection sends OPTIONS at most once in its handshake. Any more are heartbeats.
-        assert all(count >= 2 for count in before.values())
+        assert all(count >= 2 for count in counts.values())
 
 
 @pytest.mark.parametrize("interval", [0, None])
@@ -400,10 +402,10 @@ async def test_a_node_that_drains_during_the_handshake_gets_no_connection() -> N
             core = core_of(cluster)
             host = cluster.metadata.get_host(nodes[1].address, nodes[1].port)
             assert host is not None
-            before = len(nodes[1].connections)
+            count_before = len(nodes[1].connections)
             nodes[1].prime(Opcode.REGISTER, send_event_first)
             assert isinstance(await exception_of(core.open_connection_to(host)), ConnectionShutdown)
-            await until_on_loop(lambda: len(nodes[1].connections) <= before)
+            await until_on_loop(lambda: len(nodes[1].connections) <= count_before)
 
 
 async def test_the_announcement_on_the_control_connection_moves_it_to_another_node() -> None:
@@ -430,11 +432,11 @@ async def test_the_drivers_timestamps_follow_the_simulated_clock(node: FakeNode)
         generator = MonotonicTimestampGenerator()
         core_of(cluster).keep_time(generator)
         loop: Any = asyncio.get_running_loop()
-        before = generator()
+        timestamp_before = generator()
         await asyncio.sleep(1000)
-        assert 1000 <= (generator() - before) / 10**6 < 1001
+        assert 1000 <= (generator() - timestamp_before) / 10**6 < 1001
         loop.step_wall_clock(5000)
-        assert (generator() - before) / 10**6 >= 6000
+        assert (generator() - timestamp_before) / 10**6 >= 6000
 
 
 async def test_an_applications_own_timestamp_generator_is_left_alone(node: FakeNode) -> None:

@@ -105,7 +105,7 @@ for thread in threads:
     thread.start()
 for thread in threads:
     thread.join()
-print(turns > 3)
+print(turns > 3)  # the greenlet of `tick` has run meanwhile
 """
     assert outcome(body, setup_code=setup_code) == ["True"]
 

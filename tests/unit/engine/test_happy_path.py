@@ -16,6 +16,7 @@ from hypothesis import given, settings, strategies as st
 
 from cassandra import ConsistencyLevel, _impl
 from cassandra.engine.call_options import CallOptions
+from cassandra.engine.happy_path import METADATA_IDS
 from cassandra.engine.request_bodies import ExecuteBody, QueryBody
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.policies import ConstantSpeculativeExecutionPolicy, NoSpeculativeExecutionPolicy
@@ -655,7 +656,7 @@ class TestExecutePayload:
         prepared = Prepared()
         prepared.result_metadata_and_id = ((1, 2), b"metadata id")
         request_body = execute_body(prepared)
-        v5: Any = SimpleNamespace(wire_format=5 | 0x100, version=5)
+        v5: Any = SimpleNamespace(wire_format=5 | METADATA_IDS, version=5)
         assert b"metadata id" in request_body.render(v5)[2]
         assert request_body.skip_metadata
         v4: Any = SimpleNamespace(wire_format=4, version=4)
@@ -663,7 +664,7 @@ class TestExecutePayload:
         assert not request_body.skip_metadata
 
 
-@pytest.mark.parametrize("wire_format", [3, 4, 5 | 0x100])
+@pytest.mark.parametrize("wire_format", [3, 4, 5 | METADATA_IDS])
 @pytest.mark.parametrize("page_size", [None, 0, 5000])
 @pytest.mark.parametrize("timestamp", [None, -1, 2**62])
 @pytest.mark.parametrize("paging_state", [None, b"state"])

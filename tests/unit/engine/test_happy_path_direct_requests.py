@@ -39,7 +39,7 @@ from cassandra.policies import (
 from cassandra.policies.adaptive import AdaptivePolicy
 from cassandra.policies.token_aware import plans_in_any_thread
 from cassandra.query import BatchStatement, SimpleStatement
-from cassandra.testing.fake import FakeNode, Opcode, close, error, hold, silence
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, close, error, hold, silence
 from tests.processes import WITH_TESTS, run_python
 from tests.unit.loops import Loops
 from tests.waiting import until
@@ -402,7 +402,7 @@ def test_an_answer_after_the_timeout_is_dropped(node: FakeNode, session: Session
 
 def test_an_error_of_the_server_is_retried_on_the_loop(node: FakeNode) -> None:
     with connected(node) as session:
-        node.prime(WRITE, error(0x1001, "busy"), times=1)
+        node.prime(WRITE, error(ErrorCode.OVERLOADED, "busy"), times=1)
         with busy_loop(session):
             future = session.execute_async(WRITE)
             wait_until_arrived(node, WRITE)
@@ -464,7 +464,7 @@ def test_after_shutdown_the_server_sees_closed_connections(
     node.wait_for(lambda node: len(node.connections) == 1)  # only the control connection is left
     session.cluster.shutdown()
     node.wait_for(lambda node: not node.connections)
-    # No stream table accepts direct requests any more.
+    # A closed connection is never idle again, so no thread can send a request on it directly.
     assert not any(streams.is_idle for streams in stream_tables)
 
 

@@ -113,11 +113,11 @@ async def test_a_slow_request_harms_no_connection(nodes: FakeCluster) -> None:
         connections = [
             connection for pool in session._engine.pools.values() for connection in pool.connections
         ]
-        before = nodes[0].count(Opcode.OPTIONS)
+        count_before = nodes[0].count(Opcode.OPTIONS)
         for _ in range(3):
             failure = await exception_of(session.execute("SELECT slow", timeout=2.0))
             assert isinstance(failure, OperationTimedOut)
         await asyncio.sleep(20.0)
-        assert nodes[0].count(Opcode.OPTIONS) > before
+        assert nodes[0].count(Opcode.OPTIONS) > count_before
         assert not any(connection.closed for connection in connections)
         assert all(host.is_up for host in cluster.metadata.all_hosts())

@@ -18,7 +18,10 @@ from tests.processes import run_python
 
 
 class Work:
-    """An entry for an inbox. It adds its number to `seen` when the loop starts it."""
+    """An entry for an inbox. It adds its number to `seen` when the loop starts it.
+
+    :param done: if given, set when the loop starts the entry.
+    """
 
     def __init__(self, seen: list[int], number: int, done: threading.Event | None = None) -> None:
         self.seen = seen
@@ -44,6 +47,22 @@ class RaisingWork(Work):
 
     def start(self) -> None:
         raise self.exception_class("from a policy")
+
+
+def block(thread: LoopThread) -> threading.Event:
+    """Block the loop, so that entries can be put into the inbox before the loop starts any of them.
+
+    :returns: an event; the loop goes on when it is set.
+    """
+    is_blocked, go_on = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        is_blocked.set()
+        go_on.wait(10)
+
+    thread.loop.call_soon_threadsafe(wait)
+    assert is_blocked.wait(10)
+    return go_on
 
 
 # The second loop is uvloop's, if uvloop is installed.
@@ -215,12 +234,12 @@ def test_stop_ends_thread_and_tasks() -> None:
         return asyncio.ensure_future(forever())
 
     thread.run(spawn())
-    before = threading.active_count()
+    count_before = threading.active_count()
     # The second call does nothing.
     thread.stop()
     thread.stop()
     assert ended.is_set()
-    assert threading.active_count() == before - 1
+    assert threading.active_count() == count_before - 1
     assert thread.loop.is_closed()
 
 
@@ -292,12 +311,7 @@ def test_an_error_of_one_work_item_does_not_affect_others(
     try:
         seen: list[int] = []
         done = threading.Event()
-        blocked, go_on = threading.Event(), threading.Event()
-        # Block the loop, so that all entries are in the inbox before the loop starts any of them.
-        thread.loop.call_soon_threadsafe(
-            lambda: [step() for step in (blocked.set, lambda: go_on.wait(10))]
-        )
-        assert blocked.wait(10)
+        go_on = block(thread)
         raising = RaisingWork(exception_class)
         for work in (
             raising,
@@ -423,12 +437,7 @@ def test_a_waiting_caller_gets_an_error_if_the_loop_ends(
 
 def test_if_the_loop_does_not_stop_in_time_its_work_is_refused() -> None:
     thread = start_thread()
-    blocked, go_on = threading.Event(), threading.Event()
-    # Block the loop, so that all entries are in the inbox before the loop starts any of them.
-    thread.loop.call_soon_threadsafe(
-        lambda: [step() for step in (blocked.set, lambda: go_on.wait(10))]
-    )
-    assert blocked.wait(10)
+    go_on = block(thread)
     queued, late = Work([], 1), Work([], 2)
     thread.inbox.put(queued)
     thread.stop(0.01)
@@ -478,6 +487,6 @@ def test_without_descriptors_no_host_is_available(uvloop: str) -> None:
     messages = done.stdout.splitlines()
     for count, message in zip(free_descriptors, messages, strict=True):
         assert message.strip("\"'").startswith("Unable to connect to any servers: ")
-        # With this many descriptors the loop can be created, and only the connection fails.
+        # With 6 descriptors or more the loop can be created, and only the connection fails.
         if count < 6:
             assert "the driver's event loop cannot be made: [Errno 24] Too many open" in message

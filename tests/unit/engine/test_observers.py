@@ -242,6 +242,8 @@ def test_slow_calls_that_are_rare_are_not_the_observers_fault(
 
 @pytest.mark.usefixtures("short_idle_time")
 @pytest.mark.parametrize(
+    # Three slow calls; two that take more than a second together; three slow calls among fewer than
+    # 1000 calls.
     "durations",
     [[0.2] * 3, [0.9, 0.2], [0.2, *[0.001] * 400, 0.2, *[0.001] * 400, 0.2]],
     ids=["three", "long", "in-1000"],
@@ -305,6 +307,7 @@ def blocked(observer: RequestObserver) -> Any:
 async def test_the_shutdown_waits_for_observers_in_their_threads() -> None:
     observer = BlockingObserver()
     task = asyncio.ensure_future(Observers().notify_shutdown([blocked(observer)]))
+    # Give the task some turns of the loop, in which it must not end.
     for _ in range(5):
         await asyncio.sleep(0)
     assert not task.done()

@@ -237,10 +237,10 @@ def request_settings(twins: Twins, profile: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_changed_setting_applies_to_the_next_request(twins: Twins, name: str) -> None:
     profile = ExecutionProfile()
-    before = request_settings(twins, profile)
-    assert request_settings(twins, profile) == before
+    settings_before = request_settings(twins, profile)
+    assert request_settings(twins, profile) == settings_before
     setattr(profile, name, CHANGES[name])
-    assert request_settings(twins, profile) == {**before, name: CHANGES[name]}
+    assert request_settings(twins, profile) == {**settings_before, name: CHANGES[name]}
 
 
 def test_after_deletion_the_setting_of_the_class_applies(twins: Twins) -> None:

@@ -616,6 +616,7 @@ async def test_a_later_change_of_idempotence_starts_no_speculative_execution(
     nodes[0].prime(READ, held)
     async with connected(nodes, SPECULATIVE) as (_, session):
         waiting = asyncio.ensure_future(exception_of(session.execute(statement, timeout=0.08)))
+        # Let the task execute the statement before it is changed.
         await asyncio.sleep(0)
         statement.is_idempotent = True
         assert isinstance(await waiting, OperationTimedOut)
@@ -647,7 +648,13 @@ async def test_if_all_speculative_executions_fail_the_error_is_raised(nodes: Fak
         assert isinstance(await waiting, OverloadedErrorMessage)
 
 
-CAS_UNKNOWN = error(ErrorCode.CAS_WRITE_UNKNOWN, "contended", consistency=8, received=1, blockfor=2)
+CAS_UNKNOWN = error(
+    ErrorCode.CAS_WRITE_UNKNOWN,
+    "contended",
+    consistency=ConsistencyLevel.SERIAL,
+    received=1,
+    blockfor=2,
+)
 
 
 @pytest.mark.parametrize("is_idempotent", [True, False])

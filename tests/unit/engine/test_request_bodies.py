@@ -480,11 +480,11 @@ def test_a_body_is_rendered_once_for_each_wire_format(
 @pytest.mark.parametrize("kind", ["query", "execute", "batch", "message"])
 def test_another_consistency_is_sent_from_then_on(kind: str) -> None:
     body = all_bodies()[kind]
-    before = rendered(body)[2]
+    data_before = rendered(body)[2]
     body.set_consistency(ConsistencyLevel.ALL)
     changed = rendered(body)[2]
-    assert len(changed) == len(before)
-    assert changed != before
+    assert len(changed) == len(data_before)
+    assert changed != data_before
     assert body.consistency == ConsistencyLevel.ALL
     body.set_consistency(ConsistencyLevel.ALL)
     assert rendered(body)[2] == changed
@@ -492,9 +492,9 @@ def test_another_consistency_is_sent_from_then_on(kind: str) -> None:
 
 def test_the_same_consistency_does_not_render_the_body_again() -> None:
     body = all_bodies()["query"]
-    before = rendered(body)[2]
+    data_before = rendered(body)[2]
     body.set_consistency(body.consistency)
-    assert rendered(body)[2] is before
+    assert rendered(body)[2] is data_before
 
 
 @pytest.mark.parametrize("kind", ["query", "execute", "message"])
@@ -583,7 +583,7 @@ def test_only_the_values_of_the_changed_statement_are_bound_again() -> None:
             (changed, changed.bind((4,)).block),
         ],
     )
-    before = rendered(body)[2]
+    data_before = rendered(body)[2]
     renewed = renewed_statement(changed)
     body.rebind(renewed)
     sizes = [
@@ -594,7 +594,7 @@ def test_only_the_values_of_the_changed_statement_are_bound_again() -> None:
     assert sizes == [[8, 8], [4], [8]]
     statements = [prepared for prepared, _ in body.statements]
     assert statements == [renewed.statement, other, None, renewed.statement]
-    assert len(rendered(body)[2]) == len(before) + 3 * 4
+    assert len(rendered(body)[2]) == len(data_before) + 3 * 4
 
 
 def test_a_request_without_values_cannot_be_bound_again() -> None:

@@ -7,7 +7,7 @@ import pytest
 from cassandra.cluster import Cluster
 from cassandra.engine.server_hints import advice_for
 from cassandra.protocol import SyntaxException
-from cassandra.testing.fake import FakeNode, error
+from cassandra.testing.fake import ErrorCode, FakeNode, error
 
 NO_VIABLE = "line 1:26 no viable alternative at input"
 
@@ -166,7 +166,7 @@ def test_unknown_errors_get_no_advice() -> None:
 
 def test_the_advice_is_a_note_and_the_message_is_the_servers() -> None:
     with FakeNode() as node:
-        node.prime("SELECT * FROM t JOIN w", error(0x2000, f"{NO_VIABLE} 'JOIN'"))
+        node.prime("SELECT * FROM t JOIN w", error(ErrorCode.SYNTAX_ERROR, f"{NO_VIABLE} 'JOIN'"))
         with (
             Cluster([node.address], port=node.port) as cluster,
             pytest.raises(SyntaxException) as raised,
@@ -178,7 +178,9 @@ def test_the_advice_is_a_note_and_the_message_is_the_servers() -> None:
 
 def test_advice_ignores_the_values_of_parameters() -> None:
     with FakeNode() as node:
-        node.prime("INSERT INTO t (k) VALUES ('a OR b JOIN c')", error(0x2000, NO_VIABLE))
+        node.prime(
+            "INSERT INTO t (k) VALUES ('a OR b JOIN c')", error(ErrorCode.SYNTAX_ERROR, NO_VIABLE)
+        )
         with (
             Cluster([node.address], port=node.port) as cluster,
             pytest.raises(SyntaxException) as raised,

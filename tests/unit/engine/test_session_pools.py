@@ -34,7 +34,11 @@ class IdentityNamespace(SimpleNamespace):
 
 
 class FakePool:
-    """A fake pool with the attributes that a session uses."""
+    """A fake pool with the attributes that a session uses.
+
+    :param error: what `fill` raises; None if it succeeds.
+    :param gate: `fill` waits for this event, if there is one.
+    """
 
     def __init__(self, host: Host, error: Exception | None, gate: asyncio.Event | None) -> None:
         self.host = host
@@ -107,6 +111,7 @@ class Engine:
         return partners.spawn(coroutine)
 
     async def _agree(self, connection: Any) -> bool:
+        # Let other tasks run, as they do while versions are queried.
         await asyncio.sleep(0)
         if isinstance(self.agrees, Exception):
             raise self.agrees
@@ -116,6 +121,7 @@ class Engine:
         self.calls.append(("read again", event))
 
     async def _use(self, connection: Any, query: str) -> None:
+        # Let other tasks run, as they do during a real query.
         await asyncio.sleep(0)
         self.calls.append((connection.endpoint.address, query))
         refusal = self.refusals.get(connection.endpoint.address)

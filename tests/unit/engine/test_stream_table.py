@@ -55,6 +55,7 @@ class SocketConnection:
         """Allow threads to write to the socket directly."""
         writer = writer or self._twins.frame.FrameWriter(4)
         self.streams.open_direct(self.own_socket, writer, self.wake, self.on_broken)
+        # A connection sets this when the loop has nothing left to write.
         self.streams.settled = True
 
     def flush(self) -> None:
@@ -376,10 +377,10 @@ def test_a_thread_that_holds_the_claim_closes_the_socket(connection: SocketConne
 @pytest.fixture
 def quick_switches() -> Iterator[None]:
     """Make Python switch threads often, because the threads wait for each other in busy loops."""
-    before = sys.getswitchinterval()
+    interval_before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     yield
-    sys.setswitchinterval(before)
+    sys.setswitchinterval(interval_before)
 
 
 @pytest.mark.usefixtures("quick_switches")

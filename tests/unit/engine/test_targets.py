@@ -16,10 +16,11 @@ from cassandra.query import SimpleStatement
 from cassandra.testing.fake import FakeCluster, Scylla, rows
 from cassandra.testing.fake.tokens import token_of
 from tests.unit.engine.faults import connected
+from tests.unit.engine.pools.test_shards import TABLETS, VNODES
 from tests.waiting import until, until_on_loop
 
 SHARDS = [7, 5, 8]
-READ = "SELECT v FROM vn.t"
+READ = f"SELECT v FROM {VNODES}.t"
 READ_KEY = "SELECT v FROM {}.t WHERE k = ?"
 TOKENS = [-(2**63), -(2**61), -1, 0, 12345, 2**62, 2**63 - 1]
 
@@ -28,17 +29,17 @@ TOKENS = [-(2**63), -(2**61), -1, 0, 12345, 2**62, 2**63 - 1]
 def nodes() -> Iterator[FakeCluster]:
     with FakeCluster(3, scylla=Scylla(SHARDS)) as running:
         scylla = running.scylla
-        scylla.keyspace("vn", replication_factor=2)
-        scylla.table("vn", "t")
-        scylla.keyspace("tb", replication_factor=2, tablets=True)
-        scylla.table("tb", "t", tablets=8)
+        scylla.keyspace(VNODES, replication_factor=2)
+        scylla.table(VNODES, "t")
+        scylla.keyspace(TABLETS, replication_factor=2, tablets=True)
+        scylla.table(TABLETS, "t", tablets=8)
         yield running
 
 
 @pytest.fixture
 def session(nodes: FakeCluster) -> Iterator[Session]:
     with Cluster(nodes.contact_points, port=nodes.port) as cluster:
-        session = cluster.connect("vn", wait_for_all_pools=True)
+        session = cluster.connect(VNODES, wait_for_all_pools=True)
         until(lambda: connected_shards(cluster) == sum(SHARDS))
         yield session
 
@@ -74,24 +75,24 @@ def take_arrivals(nodes: FakeCluster, *texts: str) -> list[tuple[int, Any]]:
 
 
 def test_a_request_reaches_the_given_host_and_shard(nodes: FakeCluster, session: Session) -> None:
-    prepared = session.prepare(READ_KEY.format("vn"))
+    prepared = session.prepare(READ_KEY.format(VNODES))
     for index, host in enumerate(hosts_of(nodes, session.cluster)):
         for shard in range(SHARDS[index]):
             session.execute(READ, host=host, shard=shard)
             session.execute_async(READ, host=host, shard=shard).result()
             session.execute(prepared, (1,), host=host, shard=shard)
-            assert take_arrivals(nodes, READ, READ_KEY.format("vn")) == [(index, shard)] * 3
+            assert take_arrivals(nodes, READ, READ_KEY.format(VNODES)) == [(index, shard)] * 3
 
 
 async def test_an_asyncio_request_reaches_the_given_host_and_shard(nodes: FakeCluster) -> None:
     async with connected(nodes) as (cluster, session):
         await until_on_loop(lambda: connected_shards(cluster) == sum(SHARDS))
-        prepared = await session.prepare(READ_KEY.format("vn"))
+        prepared = await session.prepare(READ_KEY.format(VNODES))
         for index, host in enumerate(hosts_of(nodes, cluster)):
             for shard in range(SHARDS[index]):
                 await session.execute(READ, host=host, shard=shard)
                 await session.execute(prepared, (1,), host=host, shard=shard)
-                assert take_arrivals(nodes, READ, READ_KEY.format("vn")) == [(index, shard)] * 2
+                assert take_arrivals(nodes, READ, READ_KEY.format(VNODES)) == [(index, shard)] * 2
 
 
 def test_all_pages_come_from_the_given_shard(nodes: FakeCluster, session: Session) -> None:
@@ -168,7 +169,7 @@ def test_a_shard_of_a_host_without_shards_is_refused() -> None:
 # -- tokens ----------------------------------------------------------------------------------------
 
 
-def replicas_of(cluster: Any, token: int, keyspace: str = "vn", table: str | None = None) -> Any:
+def replicas_of(cluster: Any, token: int, keyspace: str = VNODES, table: str | None = None) -> Any:
     """Return the replicas of a token as a dict of host to shard."""
     return dict(cluster.metadata.get_replica_shards(keyspace, token, table))
 
@@ -193,7 +194,7 @@ def test_a_request_with_a_token_reaches_its_replicas_and_shards(
 async def test_an_asyncio_request_with_a_token_reaches_its_shard(nodes: FakeCluster) -> None:
     async with connected(nodes) as (cluster, session):
         await until_on_loop(lambda: connected_shards(cluster) == sum(SHARDS))
-        await session.set_keyspace("vn")
+        await session.set_keyspace(VNODES)
         hosts = hosts_of(nodes, cluster)
         for token in TOKENS:
             await session.execute(READ, token=token)
@@ -204,11 +205,11 @@ async def test_an_asyncio_request_with_a_token_reaches_its_shard(nodes: FakeClus
 def test_a_given_token_overrides_the_statements_partition(
     nodes: FakeCluster, session: Session
 ) -> None:
-    prepared = session.prepare(READ_KEY.format("vn"))
+    prepared = session.prepare(READ_KEY.format(VNODES))
     hosts = hosts_of(nodes, session.cluster)
     for key in range(20):
         session.execute(prepared, (1,), token=token_of(key.to_bytes(4, "big")))
-        ((index, shard),) = take_arrivals(nodes, READ_KEY.format("vn"))
+        ((index, shard),) = take_arrivals(nodes, READ_KEY.format(VNODES))
         replicas = replicas_of(session.cluster, token_of(key.to_bytes(4, "big")))
         assert replicas[hosts[index]] == shard
 
@@ -216,9 +217,9 @@ def test_a_given_token_overrides_the_statements_partition(
 def test_a_token_of_a_table_with_tablets_leads_to_the_tablet(
     nodes: FakeCluster, session: Session
 ) -> None:
-    prepared = session.prepare(READ_KEY.format("tb"))
+    prepared = session.prepare(READ_KEY.format(TABLETS))
     keys = [key.to_bytes(4, "big") for key in range(40)]
-    assert session.cluster.metadata.get_replica_shards("tb", keys[0], "t") == []
+    assert session.cluster.metadata.get_replica_shards(TABLETS, keys[0], "t") == []
     unknown_keys = list(range(40))
     for _ in range(100):  # The driver learns a tablet when a request reaches a wrong node or shard.
         for key in unknown_keys:
@@ -226,7 +227,7 @@ def test_a_token_of_a_table_with_tablets_leads_to_the_tablet(
         unknown_keys = [
             key
             for key in unknown_keys
-            if len(replicas_of(session.cluster, token_of(keys[key]), "tb", "t")) < 2
+            if len(replicas_of(session.cluster, token_of(keys[key]), TABLETS, "t")) < 2
         ]
         if not unknown_keys:
             break
@@ -234,11 +235,12 @@ def test_a_token_of_a_table_with_tablets_leads_to_the_tablet(
     # Forget the requests so far, by which the driver has learned the tablets.
     take_arrivals(nodes)
     for tablet_key in keys:
-        replicas = replicas_of(session.cluster, token_of(tablet_key), "tb", "t")
+        replicas = replicas_of(session.cluster, token_of(tablet_key), TABLETS, "t")
         assert len(replicas) == 2
-        assert dict(session.cluster.metadata.get_replica_shards("tb", tablet_key, "t")) == replicas
+        by_key = session.cluster.metadata.get_replica_shards(TABLETS, tablet_key, "t")
+        assert dict(by_key) == replicas
         session.execute(prepared, (1,), token=token_of(tablet_key))
-        ((index, shard),) = take_arrivals(nodes, READ_KEY.format("tb"))
+        ((index, shard),) = take_arrivals(nodes, READ_KEY.format(TABLETS))
         assert replicas[hosts[index]] == shard
 
 
@@ -259,7 +261,7 @@ def test_a_token_with_a_host_needs_a_replica_there(nodes: FakeCluster, session: 
 
 async def test_asyncio_refuses_a_token_with_a_host_that_is_no_replica(nodes: FakeCluster) -> None:
     async with connected(nodes) as (cluster, session):
-        await session.set_keyspace("vn")
+        await session.set_keyspace(VNODES)
         replicas = replicas_of(cluster, 0)
         (other,) = (host for host in hosts_of(nodes, cluster) if host not in replicas)
         with pytest.raises(ValueError, match="token=0 contradict each other"):
@@ -287,9 +289,9 @@ def test_a_token_on_cassandra_leads_to_the_owner(policy: Any) -> None:
 
 def test_if_replicas_are_down_the_next_host_is_used(nodes: FakeCluster, session: Session) -> None:
     hosts = hosts_of(nodes, session.cluster)
-    first, second = (host for host, _ in session.cluster.metadata.get_replica_shards("vn", 0))
+    first, second = (host for host, _ in session.cluster.metadata.get_replica_shards(VNODES, 0))
     # Lightweight transactions go to the first replica, so this statement shows which one that is.
-    statement = SimpleStatement("UPDATE vn.t SET v = 'a' WHERE k = 1 IF v = 'b'")
+    statement = SimpleStatement(f"UPDATE {VNODES}.t SET v = 'a' WHERE k = 1 IF v = 'b'")
     (third,) = set(hosts) - {first, second}
     for _ in range(6):
         session.execute(statement, token=0)

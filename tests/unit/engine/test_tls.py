@@ -336,7 +336,8 @@ def test_tls_sessions_are_resumed(
             settings = {"ssl_context": client, "ssl_session_cache": sessions}
             assert connect_and_read([HOST], port=node.port, **settings) == 7
         assert len(sessions) == 1
-        # all connections but the first two have resumed a session
+        # Each of the two calls opens two connections: the control connection, and one of the pool.
+        # All but the very first connection have resumed a session.
         assert server.session_stats()["hits"] >= 3
         # Another server does not know these sessions, so the driver makes full handshakes with it.
     with fake(authority.server(HOST), port=node.port) as other_node:

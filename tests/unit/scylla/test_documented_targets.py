@@ -9,6 +9,7 @@ from typing import Any
 
 from cassandra.cluster import Cluster
 from cassandra.testing.fake import FakeCluster, Scylla
+from tests.unit.engine.pools.test_shards import all_connected, check_arrivals
 from tests.waiting import until
 
 GUIDE = Path(__file__).parents[3] / "docs" / "scylladb.rst"
@@ -27,16 +28,11 @@ def test_each_row_of_the_example_goes_to_its_shard() -> None:
         nodes.scylla.table("ks", "t", {"k": "int", "v": "text"})
         with Cluster(nodes.contact_points, port=nodes.port) as cluster:
             session = cluster.connect(wait_for_all_pools=True)
-            # Wait until there is a connection to each of the 7 + 5 + 8 shards.
-            until(
-                lambda: (
-                    sum(stats["connected"] for stats in cluster.shard_aware_stats().values()) == 20
-                )
-            )
+            until(lambda: all_connected(cluster))
             namespace: dict[str, Any] = {"cluster": cluster, "session": session}
             exec(example(), namespace)
-            arrivals = nodes.scylla.arrivals
-            assert (arrivals.right, arrivals.counted) == (100, 100)
+            # The example writes 100 rows.
+            check_arrivals(nodes, 100)
             node_by_host_id = {node.host_id: node for node in nodes.scylla.nodes}
             for (host, shard), rows in namespace["work"].items():
                 assert node_by_host_id[host.host_id].arrivals.by_shard[shard] == len(rows)

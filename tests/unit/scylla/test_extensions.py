@@ -30,6 +30,7 @@ from cassandra.testing.fake import (
 )
 from cassandra.testing.fake.tokens import token_of
 from tests.proxies import Proxy
+from tests.unit.engine.pools.test_shards import TABLETS, VNODES, all_connected, check_arrivals
 from tests.waiting import until
 
 SELECT = "SELECT v FROM {}.t WHERE k = ?"
@@ -40,10 +41,10 @@ INSERT = "INSERT INTO {}.t (k, v) VALUES (?, 'x')"
 def nodes() -> Iterator[FakeCluster]:
     with FakeCluster(3, scylla=Scylla([7, 5, 8])) as running:
         scylla = running.scylla
-        scylla.keyspace("vn", replication_factor=3)
-        scylla.table("vn", "t")
-        scylla.keyspace("tb", replication_factor=3, tablets=True)
-        scylla.table("tb", "t", tablets=8)
+        scylla.keyspace(VNODES, replication_factor=3)
+        scylla.table(VNODES, "t")
+        scylla.keyspace(TABLETS, replication_factor=3, tablets=True)
+        scylla.table(TABLETS, "t", tablets=8)
         yield running
 
 
@@ -65,7 +66,7 @@ def statements_by_node(nodes: FakeCluster, text: str) -> Counter[int]:
 # -- lightweight transactions ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("keyspace", ["vn", "tb"])
+@pytest.mark.parametrize("keyspace", [VNODES, TABLETS])
 @pytest.mark.parametrize("policy", [TokenAwarePolicy, AdaptivePolicy])
 def test_lightweight_transactions_go_to_one_replica(
     nodes: FakeCluster, keyspace: str, policy: Any
@@ -90,7 +91,7 @@ def test_lightweight_transactions_go_to_one_replica(
 
 
 def test_serial_reads_go_to_one_replica(nodes: FakeCluster) -> None:
-    text = SELECT.format("vn")
+    text = SELECT.format(VNODES)
     profiles = {
         EXEC_PROFILE_DEFAULT: ExecutionProfile(TokenAwarePolicy(RoundRobinPolicy())),
         "serial": ExecutionProfile(
@@ -159,7 +160,7 @@ def test_is_lwt_finds_conditions_in_the_query(text: str, expected: bool) -> None
 
 
 def test_a_batch_of_a_prepared_transaction_is_a_transaction(session: Session) -> None:
-    prepared = session.prepare(INSERT.format("vn") + " IF NOT EXISTS")
+    prepared = session.prepare(INSERT.format(VNODES) + " IF NOT EXISTS")
     batch = BatchStatement()
     batch.add_many(prepared, [(1,), (2,)])
     assert batch.is_lwt()
@@ -169,18 +170,19 @@ def test_a_batch_of_a_prepared_transaction_is_a_transaction(session: Session) ->
 
 
 def test_with_version_3_routing_keys_come_from_the_schema(nodes: FakeCluster) -> None:
+    """With version 3, the driver finds the partition key among the bind markers by the schema, so
+    each request reaches its shard.
+
+    Before version 4, the answer to a PREPARE does not name the columns of the partition key.
+    """
     with connected(nodes, protocol_version=3) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
-        # There is one connection for each of the 7 + 5 + 8 shards.
-        until(
-            lambda: sum(stats["connected"] for stats in cluster.shard_aware_stats().values()) == 20
-        )
-        prepared = session.prepare(SELECT.format("vn"))
+        until(lambda: all_connected(cluster))
+        prepared = session.prepare(SELECT.format(VNODES))
         assert prepared.routing_key_indexes == [0]
         for key in range(200):
             session.execute(prepared, (key,))
-        arrivals = nodes.scylla.arrivals
-        assert (arrivals.right, arrivals.counted) == (200, 200)
+        check_arrivals(nodes, 200)
 
 
 def test_key_positions_come_from_the_schema() -> None:
@@ -190,7 +192,9 @@ def test_key_positions_come_from_the_schema() -> None:
     key = [SimpleNamespace(name="a"), SimpleNamespace(name="b")]
     table = SimpleNamespace(partition_key=key)
     metadata: Any = SimpleNamespace(keyspaces={"ks": SimpleNamespace(tables={"t": table})})
+    # The first marker of each column of the key, in the order of the key.
     assert key_positions(metadata, markers("b", "v", "a", "a")) == [2, 0]
+    # A column of the key has no marker, or the table is unknown.
     assert key_positions(metadata, markers("a")) is None
     assert key_positions(metadata, markers()) is None
     assert key_positions(SimpleNamespace(keyspaces={}), markers("a", "b")) is None  # type: ignore[arg-type]
@@ -202,17 +206,18 @@ def test_key_positions_come_from_the_schema() -> None:
 
 
 def test_ranges_of_a_scan_do_not_cross_tablets(nodes: FakeCluster, session: Session) -> None:
-    ranges = session.scan("tb.t", splits=11).token_ranges()
+    ranges = session.scan(f"{TABLETS}.t", splits=11).token_ranges()
     # There are 8 tablets. Each is read in two ranges, because 11 splits were requested.
     assert len(ranges) == 16
     assert (ranges[0].start, ranges[-1].end) == (-(2**63), 2**63 - 1)
     for token_range in ranges:
-        first = nodes.scylla.placement.tablet_of("tb", "t", token_range.start + 1)
+        first = nodes.scylla.placement.tablet_of(TABLETS, "t", token_range.start + 1)
         assert first is not None
-        assert first == nodes.scylla.placement.tablet_of("tb", "t", token_range.end)
+        assert first == nodes.scylla.placement.tablet_of(TABLETS, "t", token_range.end)
 
 
-def learn_tablets(session: Session, keyspace: str = "tb", keys: int = 200) -> Any:
+def learn_tablets(session: Session, keyspace: str = TABLETS, keys: int = 200) -> Any:
+    """Read so many keys that the driver learns all tablets, and return what it knows of tablets."""
     prepared = session.prepare(SELECT.format(keyspace))
     for key in range(keys):
         session.execute(prepared, (key,))
@@ -234,20 +239,26 @@ def test_only_the_newest_version_of_tablets_is_negotiated(nodes: FakeCluster) ->
 def test_metrics_count_tablet_hits_and_misses(nodes: FakeCluster) -> None:
     with connected(nodes, metrics_enabled=True) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
-        learn_tablets(session, "vn")
+        learn_tablets(session, VNODES)
         assert cluster.metrics is not None
         stats = cluster.metrics.get_stats()
         assert (stats["tablet_hits"], stats["tablet_misses"]) == (0, 0)
         learn_tablets(session)
         stats = cluster.metrics.get_stats()
         assert stats["tablet_hits"] + stats["tablet_misses"] == 200
-        # The driver misses each of the 8 tablets at least once before it learns it.
+        # The driver misses each of the 8 tablets before it learns it. It may miss a tablet several
+        # times, because it learns it only from a request that reaches a wrong node or shard.
         assert 8 <= stats["tablet_misses"] < 20
 
 
 @pytest.mark.parametrize(
-    "event", [("UPDATED", "TABLE", "tb", "t"), ("DROPPED", "TABLE", "tb", "t"), ("DROPPED", "KEYSPACE", "tb")]  # noqa: E501
-)  # fmt: skip
+    "event",
+    [
+        ("UPDATED", "TABLE", TABLETS, "t"),
+        ("DROPPED", "TABLE", TABLETS, "t"),
+        ("DROPPED", "KEYSPACE", TABLETS),
+    ],
+)
 def test_tablets_are_forgotten_when_their_table_changes(
     nodes: FakeCluster, session: Session, event: tuple[str, ...]
 ) -> None:
@@ -267,9 +278,9 @@ def test_tablets_are_forgotten_when_a_host_leaves(nodes: FakeCluster, session: S
 
 
 def test_tablets_are_forgotten_after_a_ddl_statement(nodes: FakeCluster, session: Session) -> None:
-    nodes.prime("ALTER TABLE tb.t", schema_change("UPDATED", "TABLE", "tb", "t"))
+    nodes.prime(f"ALTER TABLE {TABLETS}.t", schema_change("UPDATED", "TABLE", TABLETS, "t"))
     tablets = learn_tablets(session)
-    session.execute("ALTER TABLE tb.t")
+    session.execute(f"ALTER TABLE {TABLETS}.t")
     assert tablets.count == 0
 
 
@@ -302,7 +313,7 @@ def test_tablets_are_read_from_answers_with_warnings_and_payloads(
 
     Such an answer is decoded on the slow path.
     """
-    text = SELECT.format("tb")
+    text = SELECT.format(TABLETS)
     answer = rows([("v", "text")], [["x"]]).having(["careful"], custom_payload={"own": b"1"})
     nodes.prime(text, answer)
     prepared = session.prepare(text)
@@ -320,11 +331,7 @@ def test_sessions_of_a_cluster_share_the_tablets(nodes: FakeCluster, session: Se
     learn_tablets(session)
     nodes.scylla.forget_arrivals()
     other = session.cluster.connect(wait_for_all_pools=True)
-    until(
-        lambda: (
-            sum(stats["connected"] for stats in session.cluster.shard_aware_stats().values()) == 20
-        )
-    )
+    until(lambda: all_connected(session.cluster))
     learn_tablets(other)
     assert nodes.scylla.arrivals.payloads == 0
 
@@ -332,20 +339,18 @@ def test_sessions_of_a_cluster_share_the_tablets(nodes: FakeCluster, session: Se
 def test_without_the_schema_tablets_are_used(nodes: FakeCluster) -> None:
     with connected(nodes, schema_metadata_enabled=False, token_metadata_enabled=False) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
-        until(
-            lambda: sum(stats["connected"] for stats in cluster.shard_aware_stats().values()) == 20
-        )
+        until(lambda: all_connected(cluster))
         learn_tablets(session)
         nodes.scylla.forget_arrivals()
         learn_tablets(session)
-        assert nodes.scylla.arrivals.right == 200
+        check_arrivals(nodes, 200)
 
 
 # -- other extensions ------------------------------------------------------------------------------
 
 
 def test_a_rate_limit_error_is_raised_without_a_retry(nodes: FakeCluster, session: Session) -> None:
-    text = INSERT.format("vn")
+    text = INSERT.format(VNODES)
     nodes.prime(text, rate_limited(op_type=1, rejected_by_coordinator=True))
     prepared = session.prepare(text)
     with pytest.raises(RateLimitReached) as caught:
@@ -358,7 +363,7 @@ def test_a_rate_limit_error_is_raised_without_a_retry(nodes: FakeCluster, sessio
 
 
 def test_metadata_ids_are_used_with_version_4(nodes: FakeCluster, session: Session) -> None:
-    text = SELECT.format("vn")
+    text = SELECT.format(VNODES)
     prepared = session.prepare(text)
     assert prepared.result_metadata_id
     session.execute(prepared, (1,))
@@ -411,9 +416,9 @@ def test_a_cluster_can_connect_to_the_maintenance_socket(nodes: FakeCluster, tmp
             hosts = {host.address for host in cluster.metadata.all_hosts()}
             assert path in hosts
             host = next(host for host in cluster.metadata.all_hosts() if host.address == path)
-            prepared = session.prepare(SELECT.format("vn"))
+            prepared = session.prepare(SELECT.format(VNODES))
             session.execute(prepared, (1,), host=host)
-            assert node.queries(SELECT.format("vn"))
+            assert node.queries(SELECT.format(VNODES))
             # A maintenance socket has no shard-aware port, so the node chooses the shard of each
             # connection. The driver still knows the shards.
             assert host.sharding_info is not None

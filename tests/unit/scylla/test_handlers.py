@@ -23,7 +23,7 @@ from cassandra.cluster import Cluster
 from cassandra.protocol import LazyProtocolHandler, NumpyProtocolHandler, ProtocolHandler
 from cassandra.query import tuple_factory
 from cassandra.testing.fake import FakeCluster, Scylla, rows
-from tests.unit.engine.pools.test_shards import all_connected, settings_of
+from tests.unit.engine.pools.test_shards import TABLETS, VNODES, all_connected, settings_of
 from tests.waiting import until
 
 pytest.importorskip("numpy")
@@ -102,10 +102,10 @@ def values_of(result: Any) -> dict[str, list[Any]]:
 def nodes() -> Iterator[FakeCluster]:
     # Each of the 3 nodes has 7 shards.
     with FakeCluster(3, scylla=Scylla(7)) as running:
-        running.scylla.keyspace("vn", replication_factor=2)
-        running.scylla.table("vn", "t")
-        running.scylla.keyspace("tb", replication_factor=2, tablets=True)
-        running.scylla.table("tb", "t", tablets=16)
+        running.scylla.keyspace(VNODES, replication_factor=2)
+        running.scylla.table(VNODES, "t")
+        running.scylla.keyspace(TABLETS, replication_factor=2, tablets=True)
+        running.scylla.table(TABLETS, "t", tablets=16)
         yield running
 
 
@@ -167,6 +167,7 @@ async def _run_in_asyncio(
 
 
 async def prepared_by(session: Any, text: str) -> Any:
+    """Prepare a statement with a session of either API."""
     statement = session.prepare(text)
     return await statement if asyncio.iscoroutine(statement) else statement
 
@@ -191,7 +192,7 @@ def test_requests_have_all_extensions_and_reach_their_shard(
     nodes.scylla.tablets_version = version
 
     async def check(session: Any, execute: Execute) -> None:
-        for keyspace in ("vn", "tb"):
+        for keyspace in (VNODES, TABLETS):
             text = READ.format(keyspace)
             prepared = await prepared_by(session, text)
             for key in range(KEY_COUNT):
@@ -219,7 +220,7 @@ def test_requests_have_all_extensions_and_reach_their_shard(
 def test_results_are_right_after_their_columns_have_changed(
     nodes: FakeCluster, api: str, handler_name: str, protocol_version: int
 ) -> None:
-    text = READ.format("tb")
+    text = READ.format(TABLETS)
     old_rows = rows([("v", "text")], [["a"], ["b"]])
     new_rows = rows([("v", "int"), ("w", "text")], [[1, "x"], [2, "y"]])
 
@@ -242,9 +243,9 @@ def test_results_are_right_after_their_columns_have_changed(
 
 def test_without_the_extension_no_metadata_ids_are_sent() -> None:
     with FakeCluster(1, scylla=Scylla(2, metadata_ids=False, tablets_version=2)) as nodes:
-        nodes.scylla.keyspace("vn")
-        nodes.scylla.table("vn", "t")
-        text = READ.format("vn")
+        nodes.scylla.keyspace(VNODES)
+        nodes.scylla.table(VNODES, "t")
+        text = READ.format(VNODES)
 
         async def check(session: Any, execute: Execute) -> None:
             prepared = await prepared_by(session, text)

@@ -32,7 +32,7 @@ from cassandra.policies import AddressTranslator, ConstantReconnectionPolicy
 from cassandra.testing.fake import FakeCluster, FakeNode, Scylla
 from cassandra.testing.tls import TlsMaterial
 from tests.proxies import Proxies, Proxy, put_proxies_before
-from tests.unit.engine.pools.test_shards import all_connected
+from tests.unit.engine.pools.test_shards import all_connected, check_arrivals
 from tests.waiting import until
 
 READ = "SELECT v FROM ks.t WHERE k = ?"
@@ -69,6 +69,9 @@ def session(nodes: FakeCluster, proxies: Proxies) -> Iterator[Session]:
 
 
 def pool_connections(node: FakeNode) -> int:
+    """Return how many connections the node has without the control connection, which is the one
+    that is registered for events.
+    """
     return sum(not connection.event_types for connection in node.connections)
 
 
@@ -85,8 +88,7 @@ def test_all_pools_go_through_the_proxies(
     prepared = session.prepare(READ)
     for key in range(200):
         session.execute(prepared, (key,))
-    arrivals = nodes.scylla.arrivals
-    assert (arrivals.right, arrivals.counted) == (200, 200)
+    check_arrivals(nodes, 200)
 
 
 async def test_asyncio_sessions_use_the_proxies(nodes: FakeCluster, proxies: Proxies) -> None:
@@ -212,13 +214,6 @@ def test_an_address_translator_has_no_effect(nodes: FakeCluster, proxies: Proxie
 # -- changes ---------------------------------------------------------------------------------------
 
 
-def reopen(session: Session, node: FakeNode) -> None:
-    """Close the pool's connections to a node, so that the pool opens new ones."""
-    for connection in node.connections:
-        if not connection.event_types:
-            node.loop.call_soon_threadsafe(connection.end)
-
-
 @pytest.mark.slow
 def test_new_connections_use_the_changed_route(
     nodes: FakeCluster, proxies: Proxies, session: Session
@@ -266,7 +261,9 @@ def test_changes_for_other_connection_ids_cause_no_reading(
     nodes: FakeCluster, session: Session
 ) -> None:
     nodes.scylla.route("another", nodes[0].host_id, "192.0.2.1", 1)
-    count = len([request for request in nodes.requests if "client_routes" in (request.query or "")])
+    count_before = len(
+        [request for request in nodes.requests if "client_routes" in (request.query or "")]
+    )
     nodes.scylla.route("c1", nodes[0].host_id, "192.0.2.1", 1)
     host = session.cluster.metadata.get_host(nodes[0].address)
     assert host is not None
@@ -276,7 +273,7 @@ def test_changes_for_other_connection_ids_cause_no_reading(
     )
     # The driver has read the routes again only once: for the change of "c1", whose id is
     # configured.
-    assert count_after == count + 1
+    assert count_after == count_before + 1
 
 
 def test_a_node_that_joins_is_reached_by_its_route(nodes: FakeCluster, session: Session) -> None:
@@ -340,14 +337,15 @@ def test_the_shard_aware_port_is_used_only_with_advanced_shard_awareness(
         until(lambda: all_connected(cluster))
         for node in direct.values():
             pooled = [connection for connection in node.connections if not connection.event_types]
-            chosen = [
+            # The client's port modulo the number of shards (3) is the shard of the connection.
+            by_port = [
                 connection
                 for connection in pooled
                 if connection.peer and connection.peer[1] % 3 == connection.shard
             ]
             assert len(pooled) == 3
             # The first connection is opened before the shards are known, so it may be missing here.
-            assert len(chosen) >= 2
+            assert len(by_port) >= 2
             assert all(connection.local_port == node.shard_aware_port for connection in pooled)
 
 

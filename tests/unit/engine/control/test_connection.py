@@ -46,6 +46,9 @@ class ControlParts:
     """Fakes of everything that a control connection uses.
 
     The `ControlConnection` calls their methods, which record each step in `happened`, in order.
+
+    :param endpoints: the contact points.
+    :param changed: settings of the engine that have other values.
     """
 
     def __init__(self, *endpoints: EndPoint, **changed: Any) -> None:

@@ -266,13 +266,13 @@ async def test_an_event_during_a_move_causes_a_second_reading() -> None:
         async with connected(node, topology_event_refresh_window=0) as (cluster, _):
             assert cluster._core is not None
             control = cluster._core.control
-            before = readings(node)
+            count_before = readings(node)
             assert control.connection is not None
             control.connection.close(ConnectionException("lost"))
             # An event starts a refresh in the same way.
             control._start_refresh()
             # One reading is part of the move, and one follows because of the event.
-            await node.wait_until(lambda node: readings(node) == before + 2)
+            await node.wait_until(lambda node: readings(node) == count_before + 2)
 
 
 async def test_a_control_connection_that_is_often_lost_follows_the_policy(

@@ -60,24 +60,24 @@ def test_the_first_row_is_the_local_node() -> None:
 
 
 def test_a_node_with_the_same_id_and_address_keeps_its_host() -> None:
-    before = hosts_of(row(FIRST, "10.0.0.1"), row(SECOND, "10.0.0.2"))
-    node_list = read_list([row(FIRST, "10.0.0.1"), row(THIRD, "10.0.0.3")], before)
-    assert node_list.hosts[0] is before[0]
+    hosts_before = hosts_of(row(FIRST, "10.0.0.1"), row(SECOND, "10.0.0.2"))
+    node_list = read_list([row(FIRST, "10.0.0.1"), row(THIRD, "10.0.0.3")], hosts_before)
+    assert node_list.hosts[0] is hosts_before[0]
     assert [added.host_id for added in node_list.added] == [THIRD]
-    assert node_list.removed == [before[1]]
+    assert node_list.removed == [hosts_before[1]]
 
 
 def test_another_address_or_another_id_is_another_host() -> None:
-    before = hosts_of(row(FIRST, "10.0.0.1"), row(SECOND, "10.0.0.2"))
-    node_list = read_list([row(FIRST, "10.0.0.9"), row(THIRD, "10.0.0.2")], before)
+    hosts_before = hosts_of(row(FIRST, "10.0.0.1"), row(SECOND, "10.0.0.2"))
+    node_list = read_list([row(FIRST, "10.0.0.9"), row(THIRD, "10.0.0.2")], hosts_before)
     assert node_list.added == node_list.hosts
-    assert node_list.removed == before
+    assert node_list.removed == hosts_before
 
 
 def test_a_node_in_another_rack_is_relocated() -> None:
-    before = hosts_of(row(FIRST, "10.0.0.1"))
-    node_list = read_list([row(FIRST, "10.0.0.1", rack="r2")], before)
-    assert node_list.relocated == before
+    hosts_before = hosts_of(row(FIRST, "10.0.0.1"))
+    node_list = read_list([row(FIRST, "10.0.0.1", rack="r2")], hosts_before)
+    assert node_list.relocated == hosts_before
     assert node_list.added == []
 
 

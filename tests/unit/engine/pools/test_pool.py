@@ -11,7 +11,13 @@ import pytest
 
 from cassandra.engine.connection import Connection
 from cassandra.engine.endpoint import DefaultEndPoint
-from cassandra.engine.pools.pool import HostPool, PoolOwner
+from cassandra.engine.pools.pool import (
+    DROP_INTERVAL,
+    MOST_SHORT_LIVES,
+    SHORT_LIFE,
+    HostPool,
+    PoolOwner,
+)
 from cassandra.errors import (
     ConnectionException,
     ConnectionShutdown,
@@ -493,6 +499,7 @@ async def test_it_is_worth_to_wait_while_a_connection_is_open_or_being_opened() 
     assert not pool.is_worth_waiting_for
     opener.gate.clear()
     filling = asyncio.ensure_future(pool.fill())
+    # Let `fill` begin to open the connection.
     await asyncio.sleep(0)
     assert pool.is_worth_waiting_for
     opener.gate.set()
@@ -507,8 +514,10 @@ async def test_two_callers_fill_a_pool_once_and_one_may_be_cancelled() -> None:
     opener.gate.clear()
     pool = pool_of(2, opener)
     first, second = (asyncio.ensure_future(pool.fill()) for _ in range(2))
+    # Let both calls begin to wait for the connections.
     await asyncio.sleep(0)
     first.cancel()
+    # Let the cancellation take effect.
     await asyncio.sleep(0)
     opener.gate.set()
     await second
@@ -558,7 +567,7 @@ async def test_finished_requests_leave_the_queue_when_it_is_full() -> None:
     # after a while.
     with pytest.raises(NoConnectionsAvailable):
         pool.wait_for_room(waiters[2])
-    await asyncio.sleep(1)
+    await asyncio.sleep(DROP_INTERVAL * 2)
     pool.wait_for_room(waiters[2])
     assert pool.waiting == 2
     pool.close()
@@ -607,6 +616,7 @@ async def test_a_pool_that_is_closed_closes_all_connections_and_opens_no_others(
     assert pool.open_connections() == []
     pool.refill()
     pool.resize(3)
+    # If the pool opened connections, they would be open after this time.
     await asyncio.sleep(1)
     assert len(opener.opened) == 2
 
@@ -671,7 +681,8 @@ async def test_a_host_whose_connections_live_briefly_fails_after_some() -> None:
     pool._on_failure = lambda pool, error: failures.append(error)
     waiter: Any = FakeWaiter()
     lost = ConnectionException("lost")
-    for count in range(2):
+    # The pool fails at the loss number MOST_SHORT_LIVES.
+    for count in range(MOST_SHORT_LIVES - 1):
         pool.connections[0].close(lost)
         await until_on_loop(lambda count=count: len(opener.opened) == count + 2)  # type: ignore[misc]
         await until_on_loop(lambda: bool(pool.connections) and is_filled(pool))
@@ -681,16 +692,17 @@ async def test_a_host_whose_connections_live_briefly_fails_after_some() -> None:
     pool.connections[0].close(lost)
     assert failures == [lost]
     assert waiter.ends == [("closed", lost)]
+    # After this time, no further connection has been opened.
     await asyncio.sleep(1)
-    assert len(opener.opened) == 3
+    assert len(opener.opened) == MOST_SHORT_LIVES
     pool.close()
 
 
 async def test_long_lives_between_losses_are_no_failure() -> None:
     opener = Opener()
     pool = await filled(1, opener)
-    for count in range(6):
-        await asyncio.sleep(1)
+    for count in range(2 * MOST_SHORT_LIVES):
+        await asyncio.sleep(SHORT_LIFE * 2)
         pool.connections[0].close(ConnectionException("lost"))
         await until_on_loop(lambda count=count: len(opener.opened) == count + 2)  # type: ignore[misc]
         await until_on_loop(lambda: bool(pool.connections) and is_filled(pool))
@@ -740,6 +752,7 @@ async def test_a_pool_that_grows_while_it_fills_opens_the_rest_afterwards() -> N
     opener.gate.clear()
     pool = pool_of(1, opener)
     filling = asyncio.ensure_future(pool.fill())
+    # Let `fill` begin to open the connection.
     await asyncio.sleep(0)
     pool.resize(3)
     opener.gate.set()

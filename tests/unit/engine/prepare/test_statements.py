@@ -52,8 +52,9 @@ class Pool:
 class PreparerParts:
     """A `Preparer` with fakes of everything that it uses: one session with pools to two hosts.
 
-    `planned_bodies` lists the bodies of requests that follow a query plan. `direct_addresses` lists
-    the addresses of the hosts to which the preparer sends directly.
+    `planned_bodies` lists the bodies of requests that follow a query plan; they are answered when
+    `gate` is set. `direct_addresses` lists the addresses of the hosts to which the preparer sends
+    directly.
     """
 
     protocol_version = 5
@@ -210,6 +211,7 @@ async def test_each_caller_has_its_own_deadline() -> None:
         assert [type(error) for error in (hurried, late)] == [OperationTimedOut] * 2
         assert (patient.query_id, endless.query_id) == (b"id", b"id")
         assert len(timeouts) == 2  # the two callers with more time share a second PREPARE
+        # The second PREPARE has no timeout (that of `endless`), or what is left of 10 seconds.
         assert timeouts[1] is None or 9 < timeouts[1] < 10
         timeouts.clear()
     concurrent_calls = [prepare(False, 10.0), prepare(True, 0.2)]
@@ -278,6 +280,7 @@ async def test_a_host_that_comes_back_is_prepared_by_few_tasks() -> None:
         under_way += 1
         peak = max(peak, under_way)
         await gate.wait()
+        # Let the other calls that are under way be counted, too.
         await asyncio.sleep(0)
         under_way -= 1
         completed += 1

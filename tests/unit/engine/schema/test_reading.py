@@ -109,7 +109,8 @@ async def test_a_replication_target_reads_only_the_keyspaces_row() -> None:
 
 async def test_a_missing_schema_table_is_queried_only_once() -> None:
     read = ReaderParts("a")
-    read.node.has_peers_v2 = False  # as in Cassandra 3, there are no virtual keyspaces, either
+    # The node is like Cassandra 3, which has neither peers_v2 nor virtual keyspaces.
+    read.node.has_peers_v2 = False
     contact = fake_connection()
     await read.reader.read(Target(), contact)
     tables_read_first = read.take_tables_read()
@@ -216,6 +217,7 @@ async def test_a_cancelled_reading_on_a_broken_connection_reports_no_error(
     reports: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reports.append(context))
     reading = asyncio.create_task(read.reader.read(Target(), fake_connection()))
+    # Let the reading begin, and wait for its first page.
     for _ in range(10):
         await asyncio.sleep(0)
     broken.set()

@@ -154,7 +154,7 @@ async def test_tables_that_a_node_has_since_its_upgrade_are_read() -> None:
             "system_virtual_schema.tables": [{"keyspace_name": "v", "table_name": "t"}],
             "system_virtual_schema.columns": [column("v", "t", "id", "partition_key", 0)],
         }
-        # a server of this version has no virtual keyspaces, either
+        # Cassandra 3.11 has neither peers_v2 nor virtual keyspaces.
         node.has_peers_v2, node.release_version = False, "3.11.19"
         async with connected(node) as (cluster, _):
             assert list(cluster.metadata.keyspaces) == ["a"]

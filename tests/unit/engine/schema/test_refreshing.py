@@ -29,7 +29,7 @@ TABLE = {"target_type": "TABLE", "change_type": "UPDATED", "keyspace": "a", "tab
 
 class Reader:
     """A fake reader. It records the targets and connections of its calls, and raises `error` if
-    that is set.
+    that is set. If it has a `gate`, `read` waits until that is set.
     """
 
     def __init__(self) -> None:
