@@ -23,6 +23,7 @@ from cassandra.engine.request_bodies import ExecuteBody
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra.protocol.columnar.layouts import layout_of
 from cassandra.protocol.messages.results import VOID_BODY
+from cassandra.protocol.opcodes import RESULT
 from cassandra.query import BoundStatement, PreparedStatement
 
 # An int (7) and a text ("x"), each after its length.
@@ -195,11 +196,11 @@ def requests() -> None:
         for attempt in list(request.attempts or ()):
             overwrite_attributes(
                 partial(_identity, attempt),
-                lambda target: request.on_answer(target, owner.connection, 8, 0, VOID_BODY),
+                lambda target: request.on_answer(target, owner.connection, RESULT, 0, VOID_BODY),
             )
             for body in BAD:
                 with contextlib.suppress(Exception):
-                    request.on_answer(attempt, owner.connection, 8, 0, body)
+                    request.on_answer(attempt, owner.connection, RESULT, 0, body)
         request.end()
 
     # These are attributes of requests, of their attempts (in `use`) and of their bodies.
@@ -252,6 +253,7 @@ def objects_and_calls() -> list[tuple[Callable[[], Any], dict[str, tuple[Any, ..
 
 
 def drained(result: object) -> None:
+    """Use the result of a call: read up to ten items if it is an iterator, and take its repr."""
     if inspect.isgenerator(result) or hasattr(result, "__next__"):
         list(itertools.islice(result, 10))  # type: ignore[call-overload]
     repr(result)
@@ -266,6 +268,7 @@ def calls() -> None:
     for make_object, methods in objects_and_calls():
         cls = type(make_object())
         for name, arguments in methods.items():
+            # At the position after the last argument, no argument is replaced.
             for position, value in itertools.product(range(len(arguments) + 1), BAD):
                 bad_arguments = (
                     [*arguments[:position], value, *arguments[position + 1 :]]
@@ -380,8 +383,8 @@ class _Acts:
 
     act: Callable[[], object]
 
-    def __init__(self, act: Callable[[], object], then: object = None) -> None:
-        vars(self).update(act=act, then=then)
+    def __init__(self, act: Callable[[], object]) -> None:
+        vars(self).update(act=act)
 
     def _do(self) -> None:
         with contextlib.suppress(Exception):
@@ -453,7 +456,7 @@ def _masked_array(action: Callable[[], object]) -> Any:
     return numpy.ma.array(0.0, mask=True).view(MaskedArray)
 
 
-def _changed(
+def _with_changing_item(
     values: list[Any], make_item: Callable[[Any], Any], position: int, count: int, after_null: bool
 ) -> list[Any]:
     """Put an item at `position` of `values` that, while it is encoded, replaces the contents of
@@ -501,7 +504,9 @@ def encode_changing_containers() -> None:
         for codec, after_null in itertools.product(codecs, (False, True)):
             number = 1.5 if element_type in (t.FloatType, t.DoubleType) else 1
             with contextlib.suppress(Exception):
-                codec.encode(_changed([number] * 100, make_item, position, count, after_null))
+                codec.encode(
+                    _with_changing_item([number] * 100, make_item, position, count, after_null)
+                )
         # The key empties the mapping while it is encoded, and its value adds an item.
         mapping: dict[Any, Any] = {number: number for number in range(100)}
         mapping[_Acts(mapping.clear)] = make_item(
@@ -510,10 +515,10 @@ def encode_changing_containers() -> None:
         for key_and_value_types in ((element_type, t.Int32Type), (t.Int32Type, element_type)):
             with contextlib.suppress(Exception):
                 t.MapType.apply_parameters(key_and_value_types).codec().encode(mapping)
-    _released()
+    _use_released_buffers()
 
 
-def _released() -> None:
+def _use_released_buffers() -> None:
     """Encode buffers and read rows whose memory is released while they are being read."""
     plan = _impl.bind.BindPlan([ColumnMetadata("k", "t", "a", t.BytesType)] * 3)
     buffer = bytearray(10_000)

@@ -78,7 +78,7 @@ def test_after_an_error_of_the_server_the_changes_are_still_to_be_saved(
     connected: FakeNode,
 ) -> None:
     row = Row.create(id=1, name="a")
-    connected.prime(UPDATE, error(ErrorCode.UNAVAILABLE, consistency=1, required=2, alive=1))
+    connected.prime(UPDATE, error(ErrorCode.UNAVAILABLE))
     row.name = "b"
     with pytest.raises(Unavailable):
         row.save()

@@ -88,6 +88,7 @@ async def test_without_the_nodes_support_no_connection_registers(offer: list[str
 async def test_graceful_disconnect_can_be_switched_off() -> None:
     with start_three_nodes() as nodes:
         async with connected(nodes, graceful_disconnect_enabled=False) as (_, session):
+            # No connection has registered for the event: each node sends it 0 times.
             assert [node.send_event(EVENT) for node in nodes.nodes] == [0, 0, 0]
             # Now a node sends the event although no connection has registered for it; the driver
             # ignores it.
@@ -108,6 +109,7 @@ async def test_if_a_node_refuses_the_registration_it_is_used_without() -> None:
             )
         async with connected(nodes) as (_, session):
             assert await answering_node(session) == 0
+            # No connection has registered for the event: each node sends it 0 times.
             assert [node.send_event(EVENT) for node in nodes.nodes] == [0, 0, 0]
 
 
@@ -206,6 +208,7 @@ async def test_the_event_may_arrive_twice() -> None:
                     connection.send(
                         -1, Opcode.EVENT, 0, len(EVENT).to_bytes(2, "big") + EVENT.encode()
                     )
+            # These connections are draining already, so the driver ignores the event.
             await asyncio.sleep(0.5)
             assert host.is_up
             assert cluster.metrics.graceful_disconnects == 2
@@ -435,6 +438,7 @@ async def test_a_rolling_restart_under_load_fails_no_request(
             load = Load(session)
             await load.run(lambda: restart_all(nodes, cluster))
             assert load.errors == []
+            # The workers were busy in the virtual seconds that the restart takes.
             assert load.done > 5000
             assert [node.malformed for node in nodes.nodes] == [[]] * 3
             # The nodes got as many requests as were answered, so no statement was executed twice.

@@ -34,12 +34,12 @@ from cassandra.testing.fake import (
     Opcode,
     Request,
     error,
-    silence,
 )
 from tests.unit.engine.faults import WAIT, connected
 
 REQUESTS = int(os.environ.get("CASS_DRIVER_INTERLEAVINGS", "50000"))
 CLIENTS = 200
+LATE_EVERY = 97  # the answer to each request whose number is a multiple of this comes late
 QUERY = "SELECT k FROM t WHERE k = ?"
 COLUMNS = [("k", "int")]
 # Parts of a RESULT of Rows (native_protocol_v5.spec, section 4.2.5.2) with one row of one int: with
@@ -58,16 +58,18 @@ def echo(request: Request) -> bytes:
 
 
 class Chaos(Answer):
-    """The random behaviour of one node. A seed decides it."""
+    """The random behaviour of one node. A seed decides it.
+
+    :param break_every: break the connection of each request whose number is a multiple of this.
+    """
 
     def __init__(self, seed: int, break_every: int) -> None:
         self._random = random.Random(seed)
         self._echo = Message(Opcode.RESULT, echo)
         self._refusal = error(ErrorCode.UNAVAILABLE, "drawn")
-        self._silence = silence()
         self._break_every = break_every
-        self._waiting: list[Request] = []
-        self._late: list[Request] = []
+        self._waiting: list[Request] = []  # answered soon, in random order
+        self._late: list[Request] = []  # answered after the client's short timeout
         self._has_timer = False
         self.counts: Counter[str] = Counter()
 
@@ -75,7 +77,7 @@ class Chaos(Answer):
         draw = self._random.random
         self.counts["requests"] += 1
         number = struct.unpack(">i", request.values[0])[0]  # type: ignore[arg-type]
-        if number % 97 == 0:
+        if number % LATE_EVERY == 0:
             self._late.append(request)  # For these requests, the client sets a short timeout.
         elif draw() < 0.4:
             self._waiting.append(request)
@@ -126,7 +128,7 @@ class Client:
 
     async def _request(self, number: int) -> str:
         # For these numbers, the nodes answer only after the short timeout.
-        is_late = number % 97 == 0
+        is_late = number % LATE_EVERY == 0
         future = self._session.execute(
             self._statement, (number,), timeout=0.02 if is_late else WAIT
         )

@@ -98,8 +98,6 @@ FIRST_CONNECT = [
     re.compile("FROM system.local"),
     TABLES_QUERY,
 ]
-# in asyncio, this differs from "connect again" only in how long it waits
-del CALLS["connect again to all"]
 
 
 @pytest.fixture

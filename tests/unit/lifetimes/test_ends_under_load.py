@@ -73,7 +73,7 @@ def hold():
 thread = threading.Thread(target=hold, daemon=True)
 thread.start()
 held.wait()
-print(len(locks()) >= 5, flush=True)
+print(len(locks()) >= 5, flush=True)  # the program has found locks
 child = os.fork()
 if child == 0:
     print([name for name, lock in locks() if not lock.acquire(timeout=0)], flush=True)

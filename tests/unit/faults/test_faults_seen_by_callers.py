@@ -1,5 +1,6 @@
-"""Faults as callers of the blocking API and of futures see them; their threads are not the engine's
-thread.
+"""Faults as callers of each API see them.
+
+Callers of the blocking API, and of futures, run in other threads than the engine.
 """
 
 from __future__ import annotations
@@ -61,9 +62,9 @@ def node() -> Iterator[FakeNode]:
 
 @pytest.fixture(autouse=True)
 def check_threads() -> Iterator[None]:
-    before = set(threading.enumerate())
+    threads_before = set(threading.enumerate())
     yield
-    assert [thread.name for thread in threading.enumerate() if thread not in before] == []
+    assert [thread.name for thread in threading.enumerate() if thread not in threads_before] == []
 
 
 def cluster_with_defaults(nodes: FakeNode | FakeCluster, **settings: Any) -> Cluster:
