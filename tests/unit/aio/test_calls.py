@@ -33,6 +33,7 @@ async def test_connect_may_run_in_a_task(cluster: aio.Cluster) -> None:
     assert "Cluster.connect" in repr(task)
     assert (await (await asyncio.wait_for(task, 30)).execute(READ)).one().k == 1
     cancelled = asyncio.create_task(cluster.connect())
+    # Let the task begin to connect.
     await asyncio.sleep(0)
     cancelled.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -41,6 +41,7 @@ async def test_concurrent_connects_share_the_control_connection(
 async def test_a_cancelled_connect_does_not_affect_the_others(cluster: aio.Cluster) -> None:
     cancelled = asyncio.ensure_future(cluster.connect())
     waiting = asyncio.ensure_future(cluster.connect())
+    # Let both tasks begin to connect.
     await asyncio.sleep(0)
     cancelled.cancel()
     assert (await (await waiting).execute(READ)).one().k == 1
@@ -121,6 +122,7 @@ async def test_after_shutdown_calls_raise(node: FakeNode, cluster: aio.Cluster) 
 
 async def test_shutdown_fails_a_connect(cluster: aio.Cluster) -> None:
     connecting = asyncio.ensure_future(cluster.connect())
+    # Let the task begin to connect.
     await asyncio.sleep(0)
     await cluster.shutdown()
     with pytest.raises(ConnectionShutdown):

@@ -249,6 +249,7 @@ async def test_a_wrapper_around_execute_may_be_a_coroutine_function(
     outcomes: Any = select(range(20), concurrency=5, in_order=in_order)
     await anext(outcomes)
     await outcomes.aclose()
+    # Let the wrappers handle their cancellation.
     await asyncio.sleep(0)
     assert under_way == 0
 
@@ -358,14 +359,33 @@ async def test_after_shutdown_all_outcomes_are_errors(select: Select) -> None:
 # -- with a session that the test controls ---------------------------------------------------------
 
 
-def outcomes_in_order(*arguments: Any) -> Any:
-    run: Any = concurrent_outcomes
-    return run(*arguments, None, True)
+def outcomes_in_order(session: Any, pairs: Any, concurrency: int, **settings: Any) -> Any:
+    return outcomes_of(session, pairs, concurrency, in_order=True, **settings)
 
 
-def as_completed(*arguments: Any) -> Any:
-    run: Any = concurrent_outcomes
-    return run(*arguments, None, False)
+def as_completed(session: Any, pairs: Any, concurrency: int, **settings: Any) -> Any:
+    return outcomes_of(session, pairs, concurrency, in_order=False, **settings)
+
+
+def outcomes_of(
+    session: Any,
+    pairs: Any,
+    concurrency: int,
+    *,
+    in_order: bool,
+    raises: bool = True,
+    options: dict[str, Any] | None = None,
+) -> Any:
+    """Execute pairs of a statement and its parameters without the happy path, and return the
+    outcomes.
+
+    :param raises: raise the first error.
+    :param options: options for each call of `execute`.
+    """
+    no_happy_path = None
+    return concurrent_outcomes(
+        session, pairs, concurrency, raises, options or {}, no_happy_path, in_order
+    )
 
 
 class FakeSession:
@@ -408,7 +428,7 @@ async def test_the_concurrency_is_not_exceeded_and_all_outcomes_arrive(
     session = FakeSession()
 
     session.answers_at_once = True
-    outcomes = [outcome async for outcome in run(session, pairs(*range(9)), 3, True, {"a": 1})]
+    outcomes = [outcome async for outcome in run(session, pairs(*range(9)), 3, options={"a": 1})]
     assert sorted(outcome.result_or_exc for outcome in outcomes) == [
         f"result {n}" for n in range(9)
     ]
@@ -417,7 +437,7 @@ async def test_the_concurrency_is_not_exceeded_and_all_outcomes_arrive(
 
 async def test_in_order_outcomes_follow_the_statements() -> None:
     session = FakeSession()
-    outcomes = outcomes_in_order(session, pairs(0, 1, 2), 3, True, {})
+    outcomes = outcomes_in_order(session, pairs(0, 1, 2), 3)
     first = asyncio.ensure_future(anext(outcomes))
     await run_loop_turns()
     session.end(2, 1)
@@ -430,7 +450,7 @@ async def test_in_order_outcomes_follow_the_statements() -> None:
 
 async def test_as_completed_returns_the_position_of_the_statement() -> None:
     session = FakeSession()
-    outcomes = as_completed(session, pairs(5, 6, 7), 3, True, {})
+    outcomes = as_completed(session, pairs(5, 6, 7), 3)
     first = asyncio.ensure_future(anext(outcomes))
     await run_loop_turns()
     session.end(7)
@@ -442,7 +462,7 @@ async def test_as_completed_returns_the_position_of_the_statement() -> None:
 @pytest.mark.parametrize("run", [outcomes_in_order, as_completed])
 async def test_after_the_first_error_the_rest_is_cancelled(run: RunConcurrently) -> None:
     session = FakeSession()
-    outcomes = run(session, pairs(0, 1, 2), 2, True, {})
+    outcomes = run(session, pairs(0, 1, 2), 2)
     first = asyncio.ensure_future(anext(outcomes))
     await run_loop_turns()
     session.futures[0].set_exception(ValueError("refused"))
@@ -457,7 +477,7 @@ async def test_after_the_first_error_the_rest_is_cancelled(run: RunConcurrently)
 async def test_errors_of_calls_and_executions_are_outcomes(run: RunConcurrently) -> None:
     session = FakeSession()
     # The fake session raises at the call with -1, and statement 0 fails later.
-    outcomes = run(session, pairs(0, -1), 2, False, {})
+    outcomes = run(session, pairs(0, -1), 2, raises=False)
     next_outcome = asyncio.ensure_future(anext(outcomes))
     await run_loop_turns()
     session.futures[0].set_exception(ValueError("refused"))
@@ -469,7 +489,7 @@ async def test_errors_of_calls_and_executions_are_outcomes(run: RunConcurrently)
 @pytest.mark.parametrize("run", [outcomes_in_order, as_completed])
 async def test_when_the_reader_stops_the_rest_is_cancelled(run: RunConcurrently) -> None:
     session = FakeSession()
-    outcomes = run(session, pairs(*range(4)), 3, True, {})
+    outcomes = run(session, pairs(*range(4)), 3)
     first = asyncio.ensure_future(anext(outcomes))
     await run_loop_turns()
     session.end(0)
@@ -483,4 +503,4 @@ async def test_when_the_reader_stops_the_rest_is_cancelled(run: RunConcurrently)
 @pytest.mark.parametrize("run", [outcomes_in_order, as_completed])
 async def test_a_concurrency_of_zero_is_refused(run: RunConcurrently) -> None:
     with pytest.raises(ValueError, match="concurrency must be at least 1, but is 0"):
-        await anext(run(FakeSession(), pairs(1), 0, True, {}))
+        await anext(run(FakeSession(), pairs(1), concurrency=0))

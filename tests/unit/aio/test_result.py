@@ -99,11 +99,11 @@ async def test_results_have_information_about_the_execution(
 SINGLE_ROWS = SimpleStatement(PAGED, fetch_size=1)
 
 
-def prime_pages(node: FakeNode, special_page: int, answer: Any) -> None:
+def prime_pages(node: FakeNode, special_page: int = 0, answer: Any = None) -> None:
     """Let PAGED return four pages of one row each, but give `answer` to one of the requests
     instead.
 
-    :param special_page: the number of that request, counted from 1.
+    :param special_page: the number of that request, counted from 1; 0 if there is none.
     """
     pages = paged([("k", "int")], [(k,) for k in range(4)])
     request_count = [0]
@@ -185,7 +185,7 @@ async def test_a_cancelled_task_leaves_the_page_to_the_others(
 async def test_an_attempt_for_a_shared_page_counts_once(
     node: FakeNode, session: aio.Session
 ) -> None:
-    prime_pages(node, 0, None)
+    prime_pages(node)
     result = await session.execute(SINGLE_ROWS)
     await asyncio.wait_for(asyncio.gather(*(result.fetch_next_page() for _ in range(3))), WAIT)
     assert len(result.attempts) == 2
@@ -194,7 +194,7 @@ async def test_an_attempt_for_a_shared_page_counts_once(
 async def test_tasks_that_iterate_over_one_result_miss_no_row(
     node: FakeNode, session: aio.Session
 ) -> None:
-    prime_pages(node, 0, None)
+    prime_pages(node)
     result = await session.execute(SINGLE_ROWS)
     seen: list[list[int]] = [[], []]
     await asyncio.wait_for(asyncio.gather(*(read_into(values, result) for values in seen)), WAIT)
@@ -206,7 +206,7 @@ async def test_tasks_that_iterate_over_one_result_miss_no_row(
 async def test_pages_fetched_by_hand_within_a_loop_are_not_skipped(
     node: FakeNode, session: aio.Session
 ) -> None:
-    prime_pages(node, 0, None)
+    prime_pages(node)
     result = await session.execute(SINGLE_ROWS)
     seen = []
     async for row in result:

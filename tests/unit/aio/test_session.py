@@ -312,11 +312,11 @@ async def test_calls_for_whole_tables_pass_their_arguments(
 async def test_shutdown_closes_the_sessions_connections_only(
     node: FakeNode, cluster: aio.Cluster, session: aio.Session
 ) -> None:
-    before = len(node.connections)
+    count_before = len(node.connections)
     other = await cluster.connect()
     for _ in range(2):
         await other.shutdown()
-    await node.wait_until(lambda node: len(node.connections) == before)
+    await node.wait_until(lambda node: len(node.connections) == count_before)
     assert not session.is_shutdown
 
 

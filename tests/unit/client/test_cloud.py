@@ -184,10 +184,10 @@ def test_each_address_of_the_service_is_tried(monkeypatch: pytest.MonkeyPatch) -
     """If nothing listens on the first address of the service, the next address is tried."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        socket_type = socket.SOCK_STREAM
+        # Nothing listens on port 1.
         addresses = [
-            (2, socket_type, 6, "", ("127.0.0.1", 1)),
-            (2, socket_type, 6, "", ("127.0.0.1", port)),
+            (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("127.0.0.1", number))
+            for number in (1, port)
         ]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: addresses)
         service: Any = SimpleNamespace(host="service.example", port=port)

@@ -134,7 +134,7 @@ def page(*rows: tuple[int | None, str | None]) -> ResultMessage:
 
 
 def as_lists(table: Any, form: str) -> list[list[Any]]:
-    """Return the columns id and name as lists, whichever library's table `data` is."""
+    """Return the columns id and name as lists, whichever library's table `table` is."""
     import pandas
     import pyarrow
 
@@ -307,8 +307,8 @@ async def test_missing_libraries_are_named(
 
 async def test_options_for_types_are_passed_on(api: Api) -> None:
     columns = {"d": t.DecimalType, "v": t.IntegerType, "u": t.DurationType}
-    # The values of the last three columns: the decimal 1.25, the varint 5, and a duration of 1
-    # month, 2 days and 3 nanoseconds.
+    # The values of the three columns: the decimal 1.25, the varint 5, and a duration of 1 month, 2
+    # days and 3 nanoseconds.
     rows: list[list[bytes | None]] = [[int32(2) + b"\x7d", b"\x05", b"\x02\x04\x06"]]
     table = await api.convert(
         api.result(message_of(columns, rows)),
@@ -342,6 +342,8 @@ TIMES = {
     "at": t.TimestampType, "day": t.SimpleDateType, "clock": t.TimeType, "flag": t.BooleanType, "real": t.FloatType, "uid": t.UUIDType,  # noqa: E501
     "vec": vector_of(t.FloatType, 2), "many": list_of(t.Int32Type), "map": map_of(t.UTF8Type, t.Int32Type), "wide": t.LongType,  # noqa: E501
 }  # fmt: skip
+# One row of encoded values for the columns of TIMES, and one of nulls. The timestamp is in
+# milliseconds, the date in days (2**31 is 1970-01-01), and the time in nanoseconds.
 TIMED: list[list[bytes | None]] = [
     [
         (1_700_000_000_123).to_bytes(8, "big"), (2**31 + 19_000).to_bytes(4, "big"), (3_600_000_000_001).to_bytes(8, "big"), b"\x01",  # noqa: E501
@@ -439,7 +441,9 @@ def test_columns_outlive_their_result() -> None:
     assert table.column("name").to_pylist()[-1] == "999"
 
 
+# Every seventh text is null.
 ROWS = [(n, f"text {n}" if n % 7 else None, n / 3) for n in range(100_000)]
+PAGE_SIZE = 3_333  # not a divisor of the number of rows, so the last page is shorter
 
 
 @pytest.fixture(scope="module")
@@ -453,7 +457,7 @@ def node() -> Any:
 
 def test_a_hundred_thousand_rows_over_many_pages(node: FakeNode) -> None:
     with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
-        session.default_fetch_size = 3_333
+        session.default_fetch_size = PAGE_SIZE
         expected = {
             name: [row[index] for row in ROWS] for index, name in enumerate(("n", "s", "d"))
         }
@@ -473,7 +477,7 @@ def test_a_hundred_thousand_rows_over_many_pages(node: FakeNode) -> None:
 async def test_a_hundred_thousand_rows_with_asyncio(node: FakeNode) -> None:
     async with aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
-        session.default_fetch_size = 3_333
+        session.default_fetch_size = PAGE_SIZE
         table = await (await session.execute("SELECT * FROM t")).to_arrow()
         assert table.column("n").to_pylist() == [row[0] for row in ROWS]
         row_count = 0

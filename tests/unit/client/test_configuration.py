@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cassandra import UnsupportedOperation, aio
+from cassandra import ConsistencyLevel, UnsupportedOperation, aio
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.client.configuration import ClusterBase, ConfigMode
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
@@ -169,7 +169,7 @@ def test_profiles_clone_and_refuse_unknown_settings() -> None:
     with pytest.raises(ValueError, match="no setting 'timeout'"):
         profile.clone(timeout=1)
     with pytest.raises(ValueError, match="serial_consistency_level"):
-        ExecutionProfile(serial_consistency_level=1)
+        ExecutionProfile(serial_consistency_level=ConsistencyLevel.ONE)
 
 
 def test_ssl_options_become_a_context() -> None:

@@ -96,7 +96,7 @@ async def test_after_preparing_again_rows_have_the_changed_columns(
 
     def answer(request: Any) -> Any:
         # `current_names` has the name of the second column that the table has now.
-        columns = [new_columns, old_columns]["name" in current_names]
+        columns = old_columns if current_names == ["name"] else new_columns
         return rows(columns, [(1, "a")], paging_state=None if request.paging_state else b"2")
 
     with FakeNode() as node:

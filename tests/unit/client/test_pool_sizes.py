@@ -15,6 +15,7 @@ def test_the_default_is_one_connection_and_sizes_have_limits() -> None:
     cluster = Cluster()
     for distance in (HostDistance.LOCAL_RACK, HostDistance.LOCAL, HostDistance.REMOTE):
         assert cluster.get_core_connections_per_host(distance) == 1
+    # The defaults below are those of cassandra-driver.
     assert cluster.get_max_connections_per_host(HostDistance.LOCAL) == 8
     assert cluster.get_max_connections_per_host(HostDistance.REMOTE) == 2
     cluster.set_core_connections_per_host(HostDistance.LOCAL, 10)

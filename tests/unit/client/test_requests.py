@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cassandra import InvalidRequest
+from cassandra import ConsistencyLevel, InvalidRequest
 from cassandra.cluster import Cluster, ExecutionProfile, Session
 from cassandra.protocol import ProtocolException
 from cassandra.query import BatchStatement, BatchType, SimpleStatement
@@ -28,7 +28,7 @@ def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
 
 @pytest.fixture
 def session(node: FakeNode) -> Iterator[Session]:
-    profiles = {"other": ExecutionProfile(consistency_level=8)}
+    profiles = {"other": ExecutionProfile(consistency_level=ConsistencyLevel.SERIAL)}
     with Cluster([node.address], port=node.port, execution_profiles=profiles) as cluster:
         yield cluster.connect()
 
@@ -70,7 +70,7 @@ def test_the_options_of_a_call_are_sent(node: FakeNode, session: Session) -> Non
     request = sent(node)
     assert (request.custom_payload, request.consistency, request.paging_state) == (
         {"a": b"b"},
-        8,
+        ConsistencyLevel.SERIAL,
         b"page",
     )
     with pytest.raises(ValueError, match="there is no execution profile 'nothing'"):
@@ -132,11 +132,13 @@ def test_only_bind_markers_take_records_and_single_characters(
 
 def test_text_with_markers_is_prepared_once(node: FakeNode, session: Session) -> None:
     """Its settings apply to one execution, because all executions share the statement."""
-    session.execute(SimpleStatement(INSERT, consistency_level=8), (1,))
+    session.execute(SimpleStatement(INSERT, consistency_level=ConsistencyLevel.QUORUM), (1,))
     assert (sent(node).opcode, sent(node).values) == (Opcode.EXECUTE, [b"\0\0\0\1"])
-    assert sent(node).consistency == 8
+    assert sent(node).consistency == ConsistencyLevel.QUORUM
     session.execute(INSERT, (2,))
-    assert (sent(node).values, sent(node).consistency) == ([b"\0\0\0\2"], 10)
+    # The second execution has the default consistency level.
+    assert sent(node).values == [b"\0\0\0\2"]
+    assert sent(node).consistency == ConsistencyLevel.LOCAL_ONE
     assert node.prepared == [INSERT]
 
 

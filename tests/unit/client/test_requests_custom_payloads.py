@@ -129,6 +129,7 @@ async def test_a_prepare_with_a_payload_answers_only_its_caller(node: FakeNode) 
     async with connected(node) as (_, session):
         payload = {"tenant": b"1"}
         with_payload = asyncio.ensure_future(session.prepare(INSERT, custom_payload=payload))
+        # Let the call begin. It must send the payload that it has got, not the later change.
         await asyncio.sleep(0)
         payload["tenant"] = b"2"
         without_payload = asyncio.ensure_future(session.prepare(INSERT))

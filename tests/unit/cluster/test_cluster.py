@@ -135,13 +135,13 @@ def test_a_session_that_is_shut_down_loses_its_connections_only(
     shop: FakeNode, blocking_cluster: Cluster
 ) -> None:
     kept = blocking_cluster.connect()
-    before = len(shop.connections)
+    count_before = len(shop.connections)
     session = blocking_cluster.connect()
     session.shutdown()
     # When `shutdown` returns, the session's connections are closed; the node notices it a moment
     # later.
     assert session._engine.closed
-    shop.wait_for(lambda node: len(node.connections) == before)
+    shop.wait_for(lambda node: len(node.connections) == count_before)
     assert session not in blocking_cluster.sessions
     assert kept in blocking_cluster.sessions
 
@@ -150,7 +150,7 @@ def test_a_session_may_be_shut_down_in_a_callback(
     shop: FakeNode, blocking_cluster: Cluster
 ) -> None:
     blocking_cluster.connect()
-    before = len(shop.connections)
+    count_before = len(shop.connections)
     session = blocking_cluster.connect()
     ended = threading.Event()
 
@@ -164,7 +164,7 @@ def test_a_session_may_be_shut_down_in_a_callback(
     shop.resume()
     assert ended.wait(WAIT)
     assert session._engine.closed
-    shop.wait_for(lambda node: len(node.connections) == before)
+    shop.wait_for(lambda node: len(node.connections) == count_before)
 
 
 def test_a_keyspace_that_fails_leaves_a_cluster_that_was_connected_before(
@@ -172,11 +172,11 @@ def test_a_keyspace_that_fails_leaves_a_cluster_that_was_connected_before(
 ) -> None:
     shop.prime('USE "none"', error(ErrorCode.INVALID, "no such keyspace"))
     session = blocking_cluster.connect()
-    before = len(shop.connections)
+    count_before = len(shop.connections)
     with pytest.raises(NoHostAvailable, match="no such keyspace"):
         blocking_cluster.connect("none")
     assert session.execute(READ).one() == (1, "a")
-    shop.wait_for(lambda node: len(node.connections) == before)
+    shop.wait_for(lambda node: len(node.connections) == count_before)
     assert list(blocking_cluster.sessions) == [session]
 
 
@@ -355,6 +355,6 @@ def test_the_first_call_with_a_policy_waits_for_its_connections(eastern: Cluster
 
 
 def test_the_number_of_connections_can_be_changed(far: FakeCluster, eastern: Cluster) -> None:
-    before = len(far[0].connections)
+    count_before = len(far[0].connections)
     eastern.set_core_connections_per_host(HostDistance.LOCAL, 3)
-    far[0].wait_for(lambda node: len(node.connections) == before + 2)
+    far[0].wait_for(lambda node: len(node.connections) == count_before + 2)

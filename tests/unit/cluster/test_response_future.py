@@ -118,6 +118,7 @@ def test_execute_concurrent_in_a_callback_is_refused(node: FakeNode, session: Se
         finally:
             finished.set()
 
+    # Hold the answer until the callback is added: then the loop's thread calls it, not this thread.
     pause = hold(rows(COLUMNS, [(1,)]))
     node.prime(READ, pause)
     session.execute_async(READ).add_callback(call_execute_concurrent)

@@ -193,6 +193,7 @@ def rows_message(names: list[str], types: list[Any], body: bytes, count: int) ->
     return message
 
 
+# Bodies of one row: a boolean and the int 7, each after its length.
 APPLIED = bytes.fromhex("00000001 01 00000004 00000007")
 NOT_APPLIED = bytes.fromhex("00000001 00 00000004 00000007")
 

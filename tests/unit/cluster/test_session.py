@@ -307,12 +307,12 @@ def test_a_load_without_a_source_is_refused(blocking_session: Session) -> None:
 def test_shutdown_closes_the_sessions_connections_only(
     shop: FakeNode, blocking_cluster: Cluster, blocking_session: Session
 ) -> None:
-    before = len(shop.connections)
+    count_before = len(shop.connections)
     other = blocking_cluster.connect()
-    assert len(shop.connections) == before + 1
+    assert len(shop.connections) == count_before + 1
     for _ in range(2):
         other.shutdown()
     assert repr(other) == "<Session: keyspace=None, shut down>"
-    shop.wait_for(lambda node: len(node.connections) == before)
+    shop.wait_for(lambda node: len(node.connections) == count_before)
     assert not blocking_session.is_shutdown
     assert blocking_session.execute(READ).one() == (1, "a")
