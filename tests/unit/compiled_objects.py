@@ -92,6 +92,10 @@ def uninitialised(kind: type[Any]) -> Iterator[Any]:
 
 
 def object_of_chunk() -> Any:
+    """Return a small `Chunk` of tablets, whose memory is not initialised. Another compiled class
+    takes a tuple of such objects.
+    """
+    # Create a chunk without tablets, if the class allows that; otherwise one with a single tablet.
     chunk: Any = next(kind for kind in classes() if name_of(kind) == "tablets.Chunk")
     with contextlib.suppress(*ERRORS):
         return chunk.__new__(chunk, 0, 0)

@@ -144,11 +144,11 @@ class Asyncio:
         self.loop.close()
 
 
-Face = Callable[..., Any]
+Connect = Callable[..., Any]
 
 
 @pytest.fixture(params=[Blocking, Asyncio], ids=["blocking", "asyncio"])
-def connect(request: pytest.FixtureRequest) -> Iterator[Face]:
+def connect(request: pytest.FixtureRequest) -> Iterator[Connect]:
     """Return a function that connects a session of the blocking or the asyncio API."""
     sessions: list[Any] = []
 

@@ -37,20 +37,28 @@ class SubclassesOfBases:
     def __init__(self, twins: Twins) -> None:
         self.twins = twins
 
-    def kind(self, name: str, *more: str, mixin: type[Any] = object) -> Any:
-        base = getattr(self.twins.bases, name)
-        others = () if mixin is object else (mixin,)
-        kind = type(f"{self.twins!r}_{name}", (base, *others), {"__slots__": more})
-        kind.__module__ = __name__
-        setattr(sys.modules[__name__], kind.__name__, kind)
-        return kind
+    def subclass_of(self, name: str, *slots: str, mixin: type[Any] = object) -> Any:
+        """Return a new subclass of the base `name`.
 
-    def instance_with_values(self, name: str, *more: str) -> tuple[Any, list[str]]:
-        thing = self.kind(name, *more)()
+        :param slots: the slots that the subclass adds.
+        :param mixin: a second base class.
+        """
+        base = getattr(self.twins.bases, name)
+        other_bases = () if mixin is object else (mixin,)
+        subclass = type(f"{self.twins!r}_{name}", (base, *other_bases), {"__slots__": slots})
+        subclass.__module__ = __name__
+        setattr(sys.modules[__name__], subclass.__name__, subclass)
+        return subclass
+
+    def instance_with_values(self, name: str, *slots: str) -> tuple[Any, list[str]]:
+        """Return an instance of a new subclass, and the names of the base's slots. The value of
+        each of these slots is a list with its name.
+        """
+        instance = self.subclass_of(name, *slots)()
         names = names_of(getattr(self.twins.bases, name))
         for attribute in names:
-            setattr(thing, attribute, [attribute])
-        return thing, names
+            setattr(instance, attribute, [attribute])
+        return instance, names
 
 
 @pytest.fixture
@@ -70,7 +78,7 @@ def test_both_twins_have_the_same_attributes(compiled: Twins, name: str) -> None
 
 @pytest.mark.parametrize("name", NAMES)
 def test_unset_attributes_raise_attribute_error(subclasses: SubclassesOfBases, name: str) -> None:
-    instance = subclasses.kind(name)()
+    instance = subclasses.subclass_of(name)()
     for attribute in names_of(type(instance)):
         assert not hasattr(instance, attribute)
         with pytest.raises(AttributeError, match=attribute):
@@ -87,11 +95,11 @@ def test_unset_attributes_raise_attribute_error(subclasses: SubclassesOfBases, n
 
 @pytest.mark.parametrize("name", NAMES)
 def test_mock_patches_of_attributes_are_undone(subclasses: SubclassesOfBases, name: str) -> None:
-    thing, names = subclasses.instance_with_values(name)
+    instance, names = subclasses.instance_with_values(name)
     for attribute in names:
-        with mock.patch.object(thing, attribute, 5):
-            assert getattr(thing, attribute) == 5
-        assert getattr(thing, attribute) == [attribute]
+        with mock.patch.object(instance, attribute, 5):
+            assert getattr(instance, attribute) == 5
+        assert getattr(instance, attribute) == [attribute]
 
 
 DUPLICATES: list[Callable[[Any], Any]] = [
@@ -127,7 +135,7 @@ def test_copies_and_pickles_have_the_same_attributes(
 def test_the_garbage_collector_frees_a_reference_cycle(
     subclasses: SubclassesOfBases, name: str
 ) -> None:
-    cls = subclasses.kind(name, "__weakref__")
+    cls = subclasses.subclass_of(name, "__weakref__")
     # Freezing the objects that exist now keeps them out of each collection, which makes it short.
     gc.freeze()
     try:
@@ -157,7 +165,7 @@ def test_a_subclass_may_have_another_base(subclasses: SubclassesOfBases, name: s
         def __init__(self, value: int) -> None:
             self.value = value
 
-    cls = subclasses.kind(name, mixin=Mixin)
+    cls = subclasses.subclass_of(name, mixin=Mixin)
     instance = cls(5)
     attribute = names_of(getattr(subclasses.twins.bases, name))[0]
     setattr(instance, attribute, 6)

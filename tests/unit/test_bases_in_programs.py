@@ -13,6 +13,7 @@ from unittest import mock
 
 import pytest
 
+from cassandra import ConsistencyLevel
 from cassandra.cluster import ExecutionProfile
 from cassandra.cqltypes import Int32Type
 from cassandra.engine.call_options import CallOptions
@@ -41,7 +42,9 @@ def statements() -> list[Any]:
     batch = BatchStatement()
     batch.add(SimpleStatement("INSERT"))
     return [
-        SimpleStatement("SELECT", consistency_level=4, custom_payload={"a": b"b"}),
+        SimpleStatement(
+            "SELECT", consistency_level=ConsistencyLevel.QUORUM, custom_payload={"a": b"b"}
+        ),
         prepared(),
         prepared().bind([5]),
         batch,
@@ -79,12 +82,12 @@ def test_statements_are_copied(index: int, duplicate: Callable[[Any], Any]) -> N
 
 @pytest.mark.parametrize("index", range(4))
 def test_mock_patches_of_settings_are_undone(index: int) -> None:
-    thing = statements()[index]
+    statement = statements()[index]
     for name in SETTINGS:
-        before = getattr(thing, name)
-        with mock.patch.object(thing, name, "patched"):
-            assert getattr(thing, name) == "patched"
-        assert getattr(thing, name) is before
+        value = getattr(statement, name)
+        with mock.patch.object(statement, name, "patched"):
+            assert getattr(statement, name) == "patched"
+        assert getattr(statement, name) is value
 
 
 class WithOwner:
@@ -108,8 +111,8 @@ class Tagged(SimpleStatement):
 
 
 def test_statements_with_two_bases_and_with_slots() -> None:
-    """Statement classes with two bases or with slots have all their attributes, which copies have,
-    too.
+    """The attributes of statement subclasses with two bases or with slots survive copying and
+    pickling.
     """
     statement = OwnedStatement("SELECT", fetch_size=7)
     assert (statement.owner, statement.fetch_size, statement.query_string) == (
@@ -122,6 +125,10 @@ def test_statements_with_two_bases_and_with_slots() -> None:
     for duplicate in DUPLICATES:
         assert duplicate(statement).owner == "somebody"
         assert (duplicate(tagged).tag, duplicate(tagged).keyspace) == (5, "ks")
+
+
+def test_bound_statements_are_statements() -> None:
+    # Their other base, whose attributes compiled code reads, comes in addition to `Statement`.
     assert issubclass(BoundStatement, Statement)
 
 
@@ -204,8 +211,8 @@ def test_bound_statements_may_have_properties(
     twins.happy_path.resolve(
         body, session, statement, FixedTimeout(ExecutionProfile(), timeout=NOT_SET)
     )
-    # 10 is the consistency level LOCAL_ONE, the default of profiles.
-    assert (body.page_size, body.consistency) == (page_size, 10)
+    # LOCAL_ONE is the default of profiles.
+    assert (body.page_size, body.consistency) == (page_size, ConsistencyLevel.LOCAL_ONE)
 
 
 # -- hosts, metadata, policies, profiles, and classes of the engine -------------------------------

@@ -12,7 +12,11 @@ from cassandra.clock import MicrosecondClock
 from tests.conftest import Twins
 
 
-def make(twins: Twins, tolerance: int = 10**6) -> tuple[Any, list[tuple[int, int]]]:
+def clock_and_drifts(twins: Twins, tolerance: int = 10**6) -> tuple[Any, list[tuple[int, int]]]:
+    """Return a clock, and a list of the drifts that it reports: (system's time, last value).
+
+    :param tolerance: microseconds of drift that are not reported.
+    """
     drifts: list[tuple[int, int]] = []
     return twins.clock.MicrosecondClock(
         tolerance, lambda now, last: drifts.append((now, last))
@@ -20,16 +24,16 @@ def make(twins: Twins, tolerance: int = 10**6) -> tuple[Any, list[tuple[int, int
 
 
 def test_the_clock_returns_microseconds(twins: Twins) -> None:
-    clock, drifts = make(twins)
-    before = time.time_ns() // 1000
+    clock, drifts = clock_and_drifts(twins)
+    time_before = time.time_ns() // 1000
     value = clock.next()
-    assert before <= value <= time.time_ns() // 1000 + 1
+    assert time_before <= value <= time.time_ns() // 1000 + 1
     assert clock.last == value
     assert not drifts
 
 
 def test_values_increase_while_the_system_clock_is_behind(twins: Twins) -> None:
-    clock, drifts = make(twins)
+    clock, drifts = clock_and_drifts(twins)
     ahead = time.time_ns() // 1000 + 500_000
     clock.last = ahead
     assert [clock.next() for _ in range(3)] == [ahead + 1, ahead + 2, ahead + 3]
@@ -37,7 +41,7 @@ def test_values_increase_while_the_system_clock_is_behind(twins: Twins) -> None:
 
 
 def test_drift_beyond_the_tolerance_is_reported(twins: Twins) -> None:
-    clock, drifts = make(twins)
+    clock, drifts = clock_and_drifts(twins)
     minute_ahead = time.time_ns() // 1000 + 60_000_000
     clock.last = minute_ahead
     assert clock.next() == minute_ahead + 1
@@ -47,7 +51,7 @@ def test_drift_beyond_the_tolerance_is_reported(twins: Twins) -> None:
 
 
 def test_threads_never_get_the_same_value(twins: Twins) -> None:
-    clock, _ = make(twins)
+    clock, _ = clock_and_drifts(twins)
     values: list[list[int]] = [[] for _ in range(4)]
     barrier = threading.Barrier(4)
 
@@ -81,7 +85,7 @@ def test_a_lock_that_an_interrupt_left_held_is_replaced(monkeypatch: pytest.Monk
 
 
 def test_timestamps_never_go_back_with_the_clock(twins: Twins) -> None:
-    clock, drifts = make(twins)
+    clock, drifts = clock_and_drifts(twins)
     times = iter([5_000_000_000, 9_000_000_000, 2_000_000_000])
     clock.time_ns = lambda: next(times)
     assert [clock.next() for _ in range(3)] == [5_000_000, 9_000_000, 9_000_001]

@@ -121,8 +121,8 @@ def test_a_generator_reads_the_clock_of_each_simulation(is_shared: bool) -> None
 def test_a_generator_used_in_a_simulation_reads_the_systems_clock_outside() -> None:
     generator = MonotonicTimestampGenerator()
     timestamp_in_simulation(generator, 1)
-    before = time.time_ns() // 1000
-    assert before <= generator() <= time.time_ns() // 1000 + 1
+    time_before = time.time_ns() // 1000
+    assert time_before <= generator() <= time.time_ns() // 1000 + 1
 
 
 def test_a_blocking_cluster_takes_timestamps_from_the_virtual_clock() -> None:

@@ -56,6 +56,7 @@ from cassandra.query import BatchStatement, PreparedStatement, SimpleStatement
 from cassandra.testing.fake import FakeNode
 from cassandra.util import Date, Time
 
+# Classes, and for each of them the names that users of other libraries try, with the advice.
 TABLES: list[tuple[type, dict[str, str]]] = [
     (Session, _habits.SESSION),
     (aio.Session, {**_habits.SESSION, **_habits.ASYNC_SESSION}),
@@ -78,6 +79,7 @@ TABLES: list[tuple[type, dict[str, str]]] = [
 
 
 def missing(kind: type, table: dict[str, str]) -> list[str]:
+    """Return the names of `table` that the class does not have, so that they raise the advice."""
     return [name for name in table if isinstance(class_attribute(kind, name), _habits.Habit)]
 
 
@@ -215,8 +217,7 @@ def test_settings_after_connect_warn(session: Session) -> None:
     assert warned[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        # This setting has an effect if it is changed after connect. Before connect, every setting
-        # has.
+        # This setting may be changed after connect, too. Before connect, every setting may.
         cluster.control_connection_timeout = 5.0
         Cluster().port = 9043
 

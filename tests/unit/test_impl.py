@@ -62,12 +62,12 @@ class Tree:
         :param impl: CASS_DRIVER_IMPL; None for an environment without it.
         :param path: a directory in which installed packages are searched.
         """
-        before = BARE_PACKAGE.format(directory=os.fspath(self.package))
+        preamble = BARE_PACKAGE.format(directory=os.fspath(self.package))
         if impl is None:
-            before = f"import os; os.environ.pop('CASS_DRIVER_IMPL', None)\n{before}"
+            preamble = f"import os; os.environ.pop('CASS_DRIVER_IMPL', None)\n{preamble}"
         # `is_bare`: no installed package changes how this one is found.
         environment = {"CASS_DRIVER_IMPL": impl or "", "PYTHONPATH": path}
-        return run_python(before + code, environment, is_bare=True)
+        return run_python(preamble + code, environment, is_bare=True)
 
     def choice(self, code: str = SHOW, impl: str | None = None) -> str:
         """Return "implementation: fallback reason", as chosen without any warning."""

@@ -199,8 +199,8 @@ def test_compatibility_modules_are_not_imported_unless_used(api_module: str) -> 
 
 @pytest.mark.slow
 def test_importing_one_api_does_not_import_the_other() -> None:
-    for face, other in (("aio", "cluster"), ("cluster", "aio")):
-        done = run_python(f"import sys; import cassandra.{face}; print(*sys.modules)")
+    for api_module, other in (("aio", "cluster"), ("cluster", "aio")):
+        done = run_python(f"import sys; import cassandra.{api_module}; print(*sys.modules)")
         assert done.returncode == 0, done.stderr
         assert not [name for name in done.stdout.split() if name.startswith(f"cassandra.{other}")]
 

@@ -76,7 +76,7 @@ def test_lazy_attributes_of_classes_are_imported_by_import_all(module: ModuleTyp
 
 LEFT = """
 import sys
-from cassandra.{face} import Cluster
+from cassandra.{api_module} import Cluster
 Cluster(["127.0.0.1"])
 from cassandra._imports import _Name
 from cassandra._lazy import LazyAttribute
@@ -96,9 +96,9 @@ for owner, attribute in (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("face", ["cluster", "aio"])
-def test_no_import_is_pending_after_a_cluster_is_created(face: str) -> None:
-    done = run_python(LEFT.format(face=face))
+@pytest.mark.parametrize("api_module", ["cluster", "aio"])
+def test_no_import_is_pending_after_a_cluster_is_created(api_module: str) -> None:
+    done = run_python(LEFT.format(api_module=api_module))
     assert (done.stdout, done.stderr) == ("", "")
 
 

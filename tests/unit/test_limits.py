@@ -38,10 +38,10 @@ NESTED = t.UserType.make_udt_class("k", "nested", ["w", "v"], [WIDE, WIDE])
 
 @pytest.fixture
 def low_cell_limit() -> Iterator[None]:
-    before = limits.null_cells
+    limit_before = limits.null_cells
     limits.null_cells = 10_000
     yield
-    limits.null_cells = before
+    limits.null_cells = limit_before
 
 
 # For each entry: a type, a cell of it that is or contains nulls, and how many such cells count as
@@ -196,6 +196,7 @@ def test_null_vectors_cost_no_memory(twins: Twins) -> None:
     assert process.stderr == ""
     for line, (cqltype, _, length) in zip(process.stdout.splitlines(), HUGE, strict=True):
         printed_length, mib_grown = line.split()
+        # The process has grown by little: no memory was used for the zeros.
         assert (printed_length, int(mib_grown) < 50) == (str(length), True), (cqltype, line)
 
 

@@ -71,11 +71,12 @@ def test_the_settings_of_a_session(session_class: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("face", "right"), [(face, name) for face in SESSIONS for name in sorted(SESSIONS[face])]
+    ("session_class", "right"),
+    [(cls, name) for cls in SESSIONS for name in sorted(SESSIONS[cls])],
 )
-def test_misspelt_settings_of_a_session(face: Any, right: str) -> None:
+def test_misspelt_settings_of_a_session(session_class: Any, right: str) -> None:
     """Assigning a misspelt setting of a session raises an error that suggests the right name."""
-    session = face.__new__(face)
+    session = session_class.__new__(session_class)
     for wrong in (right[:-1], right + right[-1], right[:2] + right[3] + right[2] + right[4:]):
         with pytest.raises(AttributeError, match=f"no setting '{wrong}'; did you mean '{right}'"):
             setattr(session, wrong, 0)

@@ -39,7 +39,7 @@ from tests.unit.observing import (
     ONE_ROW,
     QUERY,
     Blocking,
-    Face,
+    Connect,
     K,
     Recorder,
     caller,
@@ -53,7 +53,7 @@ from tests.unit.observing import (
     "query_form", ["text", "statement", "prepared", "bound", "first execution"]
 )
 def test_a_request_reports_start_attempt_and_end(
-    connect: Face, node: FakeNode, recorder: Recorder, query_form: str
+    connect: Connect, node: FakeNode, recorder: Recorder, query_form: str
 ) -> None:
     session = connect(node, recorder)
     query: Any = QUERY
@@ -120,7 +120,7 @@ def test_context_variables_of_the_caller_are_visible_to_observers(
 
 
 def test_each_page_reports_page_attempt_and_end(
-    connect: Face, node: FakeNode, recorder: Recorder
+    connect: Connect, node: FakeNode, recorder: Recorder
 ) -> None:
     node.prime(QUERY, paged(K, [(number,) for number in range(5)]))
     session = connect(node, recorder)
@@ -133,7 +133,7 @@ def test_each_page_reports_page_attempt_and_end(
     assert [request.page_number for request in recorder.requests] == [1, 2, 3]
 
 
-def test_on_page_calls_on_start_by_default(connect: Face, node: FakeNode) -> None:
+def test_on_page_calls_on_start_by_default(connect: Connect, node: FakeNode) -> None:
     node.prime(QUERY, paged(K, [(number,) for number in range(4)]))
     page_numbers: list[int] = []
 
@@ -146,7 +146,7 @@ def test_on_page_calls_on_start_by_default(connect: Face, node: FakeNode) -> Non
     assert page_numbers == [1, 2]
 
 
-def test_an_error_is_passed_to_on_end(connect: Face, node: FakeNode, recorder: Recorder) -> None:
+def test_an_error_is_passed_to_on_end(connect: Connect, node: FakeNode, recorder: Recorder) -> None:
     node.prime(QUERY, error(ErrorCode.INVALID))
     session = connect(node, recorder)
     with pytest.raises(InvalidRequest) as raised:
@@ -156,7 +156,9 @@ def test_an_error_is_passed_to_on_end(connect: Face, node: FakeNode, recorder: R
     assert recorder.requests[0].attempts[0].error is not None
 
 
-def test_a_timeout_is_passed_to_on_end(connect: Face, node: FakeNode, recorder: Recorder) -> None:
+def test_a_timeout_is_passed_to_on_end(
+    connect: Connect, node: FakeNode, recorder: Recorder
+) -> None:
     node.prime(QUERY, silence())
     session = connect(node, recorder)
     with pytest.raises(OperationTimedOut):
@@ -166,7 +168,7 @@ def test_a_timeout_is_passed_to_on_end(connect: Face, node: FakeNode, recorder: 
 
 
 def test_a_request_with_timeout_0_reports_start_and_end(
-    connect: Face, node: FakeNode, recorder: Recorder
+    connect: Connect, node: FakeNode, recorder: Recorder
 ) -> None:
     session = connect(node, recorder)
     with pytest.raises(OperationTimedOut):
@@ -194,7 +196,7 @@ class RetryOnce(RetryPolicy):
         return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
 
 
-def test_retries_are_reported_with_error_and_decision(connect: Face, recorder: Recorder) -> None:
+def test_retries_are_reported_with_error_and_decision(connect: Connect, recorder: Recorder) -> None:
     with FakeCluster(2) as nodes:
         for node in nodes.nodes:
             node.prime(QUERY, error(ErrorCode.READ_TIMEOUT))
@@ -215,7 +217,7 @@ def test_retries_are_reported_with_error_and_decision(connect: Face, recorder: R
 
 
 def test_repreparing_a_forgotten_statement_is_reported_as_retry(
-    connect: Face, node: FakeNode, recorder: Recorder
+    connect: Connect, node: FakeNode, recorder: Recorder
 ) -> None:
     session = connect(node, recorder)
     prepared = session.prepare(INSERT)
@@ -225,7 +227,7 @@ def test_repreparing_a_forgotten_statement_is_reported_as_retry(
     assert recorder.events[2] == ("retry", "PreparedQueryNotFound", "prepare")
 
 
-def test_speculative_executions_are_reported(connect: Face, recorder: Recorder) -> None:
+def test_speculative_executions_are_reported(connect: Connect, recorder: Recorder) -> None:
     with FakeCluster(2) as nodes:
         held_answer = hold(ONE_ROW)
         nodes[0].prime(QUERY, held_answer)
@@ -281,7 +283,9 @@ async def test_concurrent_executions_on_asyncio_have_the_caller_s_context(
     assert set(recorder.callers) == {"bulk"}
 
 
-def test_no_event_is_repeated_and_every_start_has_an_end(connect: Face, recorder: Recorder) -> None:
+def test_no_event_is_repeated_and_every_start_has_an_end(
+    connect: Connect, recorder: Recorder
+) -> None:
     with FakeCluster(2) as nodes:
         for node in nodes.nodes:
             node.prime(QUERY, error(ErrorCode.OVERLOADED))
@@ -293,7 +297,7 @@ def test_no_event_is_repeated_and_every_start_has_an_end(connect: Face, recorder
     assert recorder.names.count("start") == recorder.names.count("end") == 5
 
 
-def test_the_shard_of_an_attempt(connect: Face, recorder: Recorder) -> None:
+def test_the_shard_of_an_attempt(connect: Connect, recorder: Recorder) -> None:
     """On ScyllaDB, the shard of the attempt is known."""
     with FakeCluster(1, scylla=Scylla(2)) as node:
         node[0].prime(QUERY, ONE_ROW)
@@ -302,7 +306,9 @@ def test_the_shard_of_an_attempt(connect: Face, recorder: Recorder) -> None:
         assert recorder.requests[0].shard in (0, 1)
 
 
-def test_the_response_size_counts_all_chunks_of_a_response(connect: Face, node: FakeNode) -> None:
+def test_the_response_size_counts_all_chunks_of_a_response(
+    connect: Connect, node: FakeNode
+) -> None:
     sizes: list[int] = []
 
     class SizeRecorder(RequestObserver):
@@ -372,14 +378,15 @@ def test_an_observer_may_take_as_long_as_slow_after(caplog: pytest.LogCaptureFix
         def __repr__(self) -> str:
             return f"<works {self.seconds} s>"
 
-    hooks = Observers(clock).hooks_of([Working(seconds) for seconds in (SLOW, 0.09, 0.11, 0.09)])
+    seconds_of_observers = (SLOW, 0.09, 0.11, 0.09)
+    hooks = Observers(clock).hooks_of([Working(seconds) for seconds in seconds_of_observers])
     assert hooks is not None
     calls = [hook.call for hook in hooks.start]
     request: Any = object()
     for _ in range(MOST_SLOW_CALLS):
         assert not caplog.records
         ObservedRequest(request, hooks)._start()
-    assert clock.now == pytest.approx(MOST_SLOW_CALLS * (SLOW + 0.29))
+    assert clock.now == pytest.approx(MOST_SLOW_CALLS * sum(seconds_of_observers))
     (message,) = [record.getMessage() for record in caplog.records]
     assert message.startswith("on_start of the request observer <works 0.11 s> took 0.110 s")
     unchanged = [hook.call == call for hook, call in zip(hooks.start, calls, strict=True)]
@@ -412,7 +419,7 @@ def test_a_request_starts_once_and_does_not_end_before_its_start() -> None:
 
 
 def test_an_observer_that_raises_does_not_keep_events_from_others(
-    connect: Face, node: FakeNode, recorder: Recorder
+    connect: Connect, node: FakeNode, recorder: Recorder
 ) -> None:
     class FailingObserver(RequestObserver):
         def on_start(self, request: ObservedRequest) -> None:
@@ -427,7 +434,7 @@ def test_an_observer_that_raises_does_not_keep_events_from_others(
 
 
 def test_a_request_cannot_be_copied_or_pickled(
-    connect: Face, node: FakeNode, recorder: Recorder
+    connect: Connect, node: FakeNode, recorder: Recorder
 ) -> None:
     connect(node, recorder).execute(QUERY)
     for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):

@@ -27,7 +27,7 @@ from tests.unit.observing import (
     INSERT,
     QUERY,
     Blocking,
-    Face,
+    Connect,
     Recorder,
     caller,
     connect as connect,
@@ -38,7 +38,7 @@ from tests.unit.observing import (
 # -- registration ----------------------------------------------------------------------------------
 
 
-def test_observers_of_session_profile_and_cluster(connect: Face, node: FakeNode) -> None:
+def test_observers_of_session_profile_and_cluster(connect: Connect, node: FakeNode) -> None:
     """A request is reported to the observers of the cluster, the session and its profile, all of
     which can be added, removed and replaced.
     """
@@ -82,7 +82,7 @@ def test_observers_of_session_profile_and_cluster(connect: Face, node: FakeNode)
         session.session.remove_request_observer(session_observer)
 
 
-def test_all_observers_are_told_of_the_shutdown(connect: Face, node: FakeNode) -> None:
+def test_all_observers_are_told_of_the_shutdown(connect: Connect, node: FakeNode) -> None:
     shut_down: list[str] = []
 
     class NamedObserver(RequestObserver):
@@ -108,7 +108,7 @@ def test_all_observers_are_told_of_the_shutdown(connect: Face, node: FakeNode) -
 
 
 @pytest.mark.parametrize("owner_name", ["cluster", "session", "profile"])
-def test_removed_observers_are_freed(connect: Face, node: FakeNode, owner_name: str) -> None:
+def test_removed_observers_are_freed(connect: Connect, node: FakeNode, owner_name: str) -> None:
     class EndRecorder(RequestObserver):
         def on_end(self, request: ObservedRequest) -> None:
             ended_queries.append(request.query_string)
@@ -143,7 +143,7 @@ def test_removed_observers_are_freed(connect: Face, node: FakeNode, owner_name: 
 
 
 def test_a_profile_s_observers_are_resolved_once_for_each_session(
-    connect: Face, node: FakeNode, monkeypatch: pytest.MonkeyPatch
+    connect: Connect, node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     observer_tuples = []
     resolve = observers_module.Observers.hooks_of
@@ -163,7 +163,7 @@ def test_a_profile_s_observers_are_resolved_once_for_each_session(
     assert copy.copy(profile.request_observers) == profile.request_observers
 
 
-def test_unobserved_requests_have_no_hooks(connect: Face, node: FakeNode) -> None:
+def test_unobserved_requests_have_no_hooks(connect: Connect, node: FakeNode) -> None:
     session: Any = connect(node)
     hooks = [session.session._engine.hooks]
     observer = Recorder()
@@ -226,7 +226,7 @@ def test_on_latency_is_refused_for_observers_of_a_profile() -> None:
 # -- what observers see ---------------------------------------------------------------------------
 
 
-def test_observers_see_the_request_s_settings(connect: Face, node: FakeNode) -> None:
+def test_observers_see_the_request_s_settings(connect: Connect, node: FakeNode) -> None:
     settings: list[Any] = []
 
     class SettingsRecorder(RequestObserver):
@@ -271,7 +271,7 @@ def test_observers_see_the_request_s_settings(connect: Face, node: FakeNode) -> 
 
 
 def test_an_observer_that_raises_does_not_fail_the_request(
-    connect: Face, node: FakeNode, recorder: Recorder, caplog: pytest.LogCaptureFixture
+    connect: Connect, node: FakeNode, recorder: Recorder, caplog: pytest.LogCaptureFixture
 ) -> None:
     class FailingObserver(RequestObserver):
         def on_start(self, request: ObservedRequest) -> None:
@@ -293,7 +293,7 @@ def test_an_observer_that_raises_does_not_fail_the_request(
 
 
 def test_an_observer_that_blocks_gets_later_events_from_another_thread(
-    connect: Face,
+    connect: Connect,
     node: FakeNode,
     recorder: Recorder,
     caplog: pytest.LogCaptureFixture,
@@ -337,7 +337,7 @@ def test_an_observer_that_blocks_gets_later_events_from_another_thread(
         assert "in a thread of its own" in caplog.text
 
 
-def test_storage_is_shared_by_the_events_of_a_request(connect: Face, node: FakeNode) -> None:
+def test_storage_is_shared_by_the_events_of_a_request(connect: Connect, node: FakeNode) -> None:
     stored_values: list[Any] = []
 
     class StoringObserver(RequestObserver):
