@@ -229,8 +229,8 @@ def _difference(recorded: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
             return f"the file {recorded_file['path']!r} has another {traits[changed[0]]} since"
     if len(recorded_files) != len(our_files):
         longer = recorded_files if len(recorded_files) > len(our_files) else our_files
-        path = longer[min(len(recorded_files), len(our_files))]["path"]
         # The first file that only the longer list has.
+        path = longer[min(len(recorded_files), len(our_files))]["path"]
         return f"the file {path!r} is {'new' if longer is our_files else 'gone'}"
     # Compare everything else.
     name = next((name for name in {**recorded, **ours} if recorded.get(name) != ours.get(name)), "")

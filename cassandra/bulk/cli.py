@@ -406,6 +406,7 @@ def _load_options(options: argparse.Namespace) -> dict[str, Any]:
         load_options["columns"] = _columns(options.columns)
     if isinstance(options.ignore, str):
         load_options["ignore"] = [name.strip() for name in options.ignore.split(",")]
+    # The command line has no None: "none" and -1 stand for it.
     if options.batch == "none":
         load_options["batch"] = None
     if options.max_errors == -1:

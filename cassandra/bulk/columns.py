@@ -291,8 +291,12 @@ class Columns:
         """
         names = [column.name for column in self.columns]
         key_names = {column.name for column in (*table.partition_key, *table.clustering_key)}
-        other_columns = [index for index, name in enumerate(names) if name in table.columns]
-        other_columns = [index for index in other_columns if names[index] not in key_names]
+        # Bind markers as [ttl] are no columns of the table.
+        other_columns = [
+            index
+            for index, name in enumerate(names)
+            if name in table.columns and name not in key_names
+        ]
         return StaticRows(
             prepared=prepared,
             positions=[names.index(column.name) for column in prepared.column_metadata],

@@ -94,6 +94,7 @@ class _JsonLines:
             row = parsed_json(line)
         except ValueError as error:
             advice = "each line is one object"
+            # A document that is an array, or one object over several lines.
             if line.lstrip()[:1] == "[" or line.strip() == "{":
                 advice = (
                     "the file is one JSON document: write one object a line, without brackets and "
@@ -120,6 +121,7 @@ class _JsonLines:
                 value = row.get(field, UNSET_VALUE)
                 values.append(value if value is UNSET_VALUE else read(value))
         except READING_ERRORS as error:
+            # The number of values that were read says which column has failed.
             return ValueError(f"column {self._readers[len(values)][0]!r}: {error}")
         return tuple(values)
 

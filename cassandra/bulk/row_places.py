@@ -55,6 +55,7 @@ def add_place(
     places = [f"table {table}"]
     if row is not None and (key := _key_of(page, row, key_names)):
         places.append(f"the row with {key}")
+    # The range of all tokens would say nothing.
     if token_range is not None and token_range[:2] != (FIRST, LAST):
         places.append(f"tokens after {token_range.start} up to {token_range.end}")
     # Change the error in place, so that it keeps its class and its traceback.

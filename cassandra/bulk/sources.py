@@ -214,7 +214,7 @@ def files_of(source: object, left_out: Iterable[str] = ()) -> list[str] | None:
     elif isinstance(source, (list, tuple)) and source and isinstance(source[0], (str, os.PathLike)):
         names = source
     else:
-        return None
+        return None  # a list whose first item is no path has rows
     for name in names:
         if not isinstance(name, (str, os.PathLike)):
             raise TypeError(f"a list of files has a {type(name).__name__}: {name!r}")

@@ -808,6 +808,7 @@ def json_of(
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         fields = zip(value._fields, value, strict=True)
         return {name: json_of(item, other, writers) for name, item in fields}
+    # By default (str), other iterables become arrays, too. Any other function decides itself.
     if isinstance(value, _ELEMENTS) or (other is str and isinstance(value, Iterable)):
         return [json_of(element, other, writers) for element in value]
     return other(value)

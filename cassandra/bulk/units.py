@@ -11,7 +11,6 @@ import contextlib
 import json
 import warnings
 from collections.abc import Generator, Iterable, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from cassandra._habits import stack_level
@@ -160,4 +159,4 @@ def _integers(table: Any, name: str) -> Sequence[Any]:
     index = schema.names.index(name)
     if not types.is_integer(schema.types[index]):
         return ()
-    return list(islice(table.column(index).slice(0, ROWS).to_pylist(), ROWS))
+    return list(table.column(index).slice(0, ROWS).to_pylist())

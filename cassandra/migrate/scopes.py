@@ -632,11 +632,12 @@ class Scopes(ast.NodeVisitor):
         instance = self._instance_of(called)
         if isinstance(instance, Instance) and instance.owner == EXECUTOR:
             for keyword in node.keywords:
-                context = (
-                    self.value(keyword.value, scope) if keyword.arg == "mp_context" else instance
-                )
-                if context is None or keyword.arg == "max_tasks_per_child":
-                    return None  # the executor may start new interpreters instead of forks
+                # With a context that is not for forks, or with a limit of tasks, the executor may
+                # start new interpreters instead of forks.
+                if keyword.arg == "max_tasks_per_child" or (
+                    keyword.arg == "mp_context" and self.value(keyword.value, scope) is None
+                ):
+                    return None
         return instance
 
     def _builtin_result(self, node: ast.Call, name: str, scope: Scope) -> Value:

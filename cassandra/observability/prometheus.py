@@ -206,6 +206,7 @@ def _host_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
     yield latencies
     errors = _counter("errors", "Attempts that failed, by error", *_HOST_LABELS, "error")
     for labels, counters in labelled_counters:
+        # Copy the items: another thread may add an error meanwhile.
         for error, count in list(counters.errors.items()):
             errors.add_metric([*labels, error], count)
     yield errors

@@ -116,11 +116,13 @@ class StatsReporter:
             name_prefix = _host_prefix(host)
             for name in ("attempts", "retries", "speculations", "bytes_out", "bytes_in"):
                 self._send_difference(f"{name_prefix}.{name}", getattr(counters, name))
+            # Copy the items: another thread may add an error meanwhile.
             for error, count in list(counters.errors.items()):
                 self._send_difference(f"{name_prefix}.errors.{error}", count)
         gauges = ClusterGauges.of(cluster)
         for host_gauges in gauges.hosts:
             for name in _HOST_GAUGES:
+                # The driver does not connect to such a host, so it does not know whether it is up.
                 if name == "is_up" and host_gauges.is_ignored:
                     continue
                 self._client.gauge(

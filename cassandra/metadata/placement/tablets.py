@@ -395,6 +395,7 @@ def _parse_report(data: bytes) -> tuple[int, int, list[tuple[uuid.UUID, int]], i
         if pair is None or [len(part) for part in pair] != [16, 4]:
             return None
         shard = int.from_bytes(pair[1], "big", signed=True)
+        # The compiled twin stores the number of a shard in 16 bits.
         if not 0 <= shard < 0xFFFF:
             return None
         replicas.append((uuid.UUID(bytes=pair[0]), shard))
