@@ -34,7 +34,13 @@ else:
     pyarrow = OptionalPackage("pyarrow")
     numpy_typing = OptionalPackage("numpy.typing")
 
-PAGE_READ = "page"
+# How a result has been read so far, the values of `ColumnarResult._begun`. The compiled happy path
+# sets the first one for a new result.
+NOT_READ = ""
+BY_ROWS = "row"  # by rows, and no page was dropped yet
+ROWS_DROPPED = "rows"  # by rows, and earlier pages were dropped
+PAGE_READ = "page"  # by rows; all rows of the page were returned, and the next has not come yet
+BY_COLUMNS = "column"
 
 
 class ColumnarResult(ColumnForms, bases.ResultBase):
@@ -45,9 +51,7 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
 
     __slots__ = ()
 
-    # How the result has been read so far. "": not at all. "row": by rows, and no page was dropped
-    # yet. "rows": by rows, and earlier pages were dropped. `PAGE_READ`: by rows, all rows of the
-    # current page were returned, and the next page has not come yet. "column": by columns.
+    # How the result has been read so far: one of the constants above.
     _begun: str
     _next: NextPage | None
 
@@ -136,8 +140,8 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
 
     def _check_columns(self) -> None:
         """Raise RuntimeError if rows or pages were read already, which would be missing."""
-        if self._begun:
-            raise RuntimeError(READ if self._begun == "column" else BEGUN)
+        if self._begun != NOT_READ:
+            raise RuntimeError(READ if self._begun == BY_COLUMNS else BEGUN)
 
     def _begin(self, mode: str) -> None:
         """Record how the rows are being read.
@@ -145,9 +149,9 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         :param mode: the new value of `_begun`.
         :raises RuntimeError: if earlier pages were read and dropped, so that rows would be missing.
         """
-        if self._begun == "column":
+        if self._begun == BY_COLUMNS:
             raise RuntimeError(READ)
-        if self._begun == "rows":
+        if self._begun == ROWS_DROPPED:
             raise RuntimeError(ROWS_READ)
         self._begun = mode
 
@@ -169,7 +173,7 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
             if has_more_pages:
                 # From here on, each page is dropped after its use. Make an iteration over the rows
                 # raise an error, because it would silently miss rows.
-                self._begun = "column"
+                self._begun = BY_COLUMNS
                 # Request the next page now, so that it comes while this page is used. Do not
                 # request more than one page, because they would need memory.
                 self._ask_for_next_page()

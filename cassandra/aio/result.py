@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, overload
 
 from cassandra._habits import ASYNC_RESULT, RESULT, add_habits, awaited
-from cassandra.aio.columnar import PAGE_READ, ColumnarResult
+from cassandra.aio.columnar import BY_ROWS, NOT_READ, PAGE_READ, ROWS_DROPPED, ColumnarResult
 from cassandra.client.display import DisplayedResult
 from cassandra.client.lwt import APPLIED, applied
 from cassandra.errors import MultipleRowsFound
@@ -56,12 +56,12 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         self._session = session
         self._request = request
         self._row_factory = row_factory
-        self._answer: Any = request.response
+        self._answer: Any = request.response  # of the current page
         # The attempts of all pages so far; None if no further page was fetched, because then the
         # request has them.
         self._history: list[Attempt] | None = None
-        self._page: Any = None
-        self._begun = ""
+        self._page: Any = None  # the rows of the current page; None until they are decoded
+        self._begun = NOT_READ
         self._next: NextPage | None = None  # the next page, if it was requested
 
     @property
@@ -186,23 +186,24 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             if not page_arrived.done():
                 page_arrived.set_result(None)
 
-        next_page.take(on_page)
+        next_page.add_callback(on_page)
         try:
             await page_arrived
         except asyncio.CancelledError:
             # Other tasks may wait for the same page: end its request only if this task was the last
             # one.
-            if next_page.leave(on_page):
-                self._drop(next_page)
+            if next_page.remove_callback(on_page):
+                self._forget_next(next_page)
                 request.cancel()
             raise
+        # Several tasks may wait for this page. Only the first one that continues finds it in
+        # `_next`.
+        is_first = self._next is next_page
+        # Forget it also after an error, so that the page can be requested again.
+        self._forget_next(next_page)
         if request.error is not None:
-            # Forget the failed request, so that the page can be requested again.
-            self._drop(next_page)
             raise request.error
-        # Several tasks may wait for this page. Only the first one that continues makes it the
-        # current page.
-        if self._drop(next_page):
+        if is_first:  # make it the current page
             self._history = [*self.attempts, *request.attempts]
             self._request = request
             self._answer = request.response
@@ -210,14 +211,14 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             # If an iteration has returned all rows of the previous page, it must return those of
             # this page next.
             if self._begun == PAGE_READ:
-                self._begun = "row"
+                self._begun = BY_ROWS
 
-    def _drop(self, next_page: NextPage) -> bool:
-        """Forget `next_page`. Return False if another task has done so already."""
-        if self._next is not next_page:
-            return False
-        self._next = None
-        return True
+    def _forget_next(self, next_page: NextPage) -> None:
+        """Forget that `next_page` was requested. Another task may have done so, and even requested
+        another page since.
+        """
+        if self._next is next_page:
+            self._next = None
 
     async def fetch_all(self) -> list[T]:
         """Return the rows of the current page and all later pages."""
@@ -238,7 +239,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         # fetch the next one. In that case, begin at the next page.
         is_page_read = self._begun == PAGE_READ
         if not is_page_read:
-            self._begin("row")
+            self._begin(BY_ROWS)
         while True:
             if not is_page_read:
                 request = self._request
@@ -260,8 +261,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             await self.fetch_next_page()
             # From here on the rows of earlier pages are missing, so columns can no longer be read.
             # Do not overwrite a state that another task has set in the meantime.
-            if self._begun == "row":
-                self._begun = "rows"
+            if self._begun == BY_ROWS:
+                self._begun = ROWS_DROPPED
 
     # -- details of the execution ------------------------------------------------------------------
 

@@ -39,7 +39,7 @@ class NextPage:
             raise QueryExhausted("there are no more pages")
         # The functions to call when the request is over; None if it is over already.
         self._callbacks: list[Callable[[Request], object]] | None = []
-        # Protects `_callbacks`, because `_complete` and `take` may run in different threads.
+        # Protects `_callbacks`: `_complete` and `add_callback` may run in different threads.
         self._lock = Lock()
         self.request = request.for_page(paging_state, self._complete)
         start_request(self.request)
@@ -51,7 +51,7 @@ class NextPage:
         for callback in callbacks or ():
             callback(request)
 
-    def take(self, callback: Callable[[Request], object]) -> None:
+    def add_callback(self, callback: Callable[[Request], object]) -> None:
         """Call `callback` with the request when the request is over. If it is over already, call it
         at once.
         """
@@ -61,8 +61,8 @@ class NextPage:
                 return
         callback(self.request)
 
-    def leave(self, callback: Callable[[Request], object]) -> bool:
-        """Do not call `callback`, which was passed to `take`, any more.
+    def remove_callback(self, callback: Callable[[Request], object]) -> bool:
+        """Undo `add_callback`, because the consumer has stopped waiting.
 
         :returns: True if the request is not over, and no other callback waits for it.
         """

@@ -157,8 +157,10 @@ class ResponseFuture(Generic[R]):
 
     # These are class attributes and not slots, because few futures set them. If one does, the value
     # is in its `__dict__`.
-    _next: NextPage | None = None
-    _trace_ids: tuple[uuid.UUID, ...] = ()
+    _next: NextPage | None = None  # the next page, if it was requested ahead
+    _trace_ids: tuple[uuid.UUID, ...] = ()  # of all pages
+    # The rows that were passed to a tracing library's replacement of `_set_final_result`, and the
+    # columns if the replacement has passed on other rows; see `cassandra._compat.tracers`.
     _handed_rows: Any = None
     _col_names: list[str] | None = None
     _col_types: list[Any] | None = None
@@ -177,17 +179,20 @@ class ResponseFuture(Generic[R]):
         self.query = query
         self.row_factory = row_factory
         self.is_schema_agreed = True
+        # The request of the current page, and its outcome; None until they are known.
         self._request: Request | None = None
         self._response: Any = None
         self._error: BaseException | None = None
-        self._done = False
+        self._done = False  # the current page, or its error, has come
+        # The event on which threads wait for the current page; None while none waits.
         self._waiter: Any = None
         # A pair (function, argument), or None. Unlike a callback, the function is called once, and
         # not for each page, and no rows are decoded for it.
         self._watcher: tuple[Callable[..., Any], Any] | None = watcher
+        # The callbacks for results, and those for errors; None until the first one is added.
         self._callbacks: _Callbacks | None = None
         self._errbacks: _Callbacks | None = None
-        self._history: Sequence[Attempt] = ()
+        self._history: Sequence[Attempt] = ()  # the attempts of all pages that are complete
         self._paging_state: bytes | None = None
         # The methods of this future that a tracing library has replaced, by name; None if there are
         # none.
@@ -234,9 +239,10 @@ class ResponseFuture(Generic[R]):
         waiter, watcher = self._waiter, self._watcher
         has_callbacks = bool(due or due_errors)
         if has_callbacks:
-            # Wake waiting threads before the callbacks are called, because a callback might wait
-            # for one of these threads, although it should not. `set_soon` gives the callbacks a
-            # head start: in most cases they have run when `result` returns.
+            # Wake the threads that wait for other futures now, before the callbacks are called: a
+            # callback may wait for such a thread. `set_soon` wakes the threads that wait in
+            # `result` of this future. It usually lets this thread go on first, so that the
+            # callbacks have run when `result` returns.
             self.session.wake_queue.wake()
             if waiter is not None:
                 waiter.set_soon()
@@ -510,7 +516,7 @@ class ResponseFuture(Generic[R]):
                 return
             # Use the request that `_ask_for_page_ahead` has sent, if any.
             next_page, self._next = self._next, None
-            if next_page is None:
+            if next_page is None:  # this raises QueryExhausted if `state` is None
                 next_page = self.session._next_page(self._request, state)
             with _registering:
                 self._done = False
@@ -529,7 +535,7 @@ class ResponseFuture(Generic[R]):
         if waiter is not None:
             waiter.set()
         # `_complete` is called when the page comes, or at once if it has come already.
-        next_page.take(self._complete)
+        next_page.add_callback(self._complete)
 
     def _ask_for_page_ahead(self) -> None:
         """Request the next page while the application still reads the current page.

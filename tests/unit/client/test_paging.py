@@ -133,40 +133,40 @@ def test_a_next_page_is_requested_once_and_kept() -> None:
     assert (request.state, request.started, page.request) == (b"state", 1, request)
     request.complete(request)
     # Both calls get the response, which was requested only once.
-    page.take(responses.append)
-    page.take(responses.append)
+    page.add_callback(responses.append)
+    page.add_callback(responses.append)
     assert responses == [request, request]
     assert request.started == 1
 
 
-def test_all_callers_of_take_get_the_page() -> None:
+def test_all_callbacks_of_a_page_get_it() -> None:
     responses: list[Any] = []
     request = fake_request()
     page = NextPage(request, b"state", FakeRequest.start)  # type: ignore[arg-type]
-    page.take(lambda request: responses.append("first"))
-    page.take(lambda request: responses.append("second"))
+    page.add_callback(lambda request: responses.append("first"))
+    page.add_callback(lambda request: responses.append("second"))
     assert responses == []
     request.complete(request)
     assert responses == ["first", "second"]
 
 
-def test_a_page_tells_the_last_caller_that_leaves() -> None:
+def test_a_page_tells_the_last_caller_that_removes_its_callback() -> None:
     responses: list[Any] = []
     request = fake_request()
     page = NextPage(request, b"state", FakeRequest.start)  # type: ignore[arg-type]
     first, second = (lambda request: responses.append("first")), responses.append
-    page.take(first)
-    page.take(second)
+    page.add_callback(first)
+    page.add_callback(second)
     # The second caller still waits.
-    assert not page.leave(first)
+    assert not page.remove_callback(first)
     request.complete(request)
     assert responses == [request]
     # The page has come, so there is nothing to cancel.
-    assert not page.leave(second)
-    # Here the only caller leaves before the page has come.
+    assert not page.remove_callback(second)
+    # Here the only caller removes its callback before the page has come.
     other = NextPage(request, b"state", FakeRequest.start)  # type: ignore[arg-type]
-    other.take(first)
-    assert other.leave(first)
+    other.add_callback(first)
+    assert other.remove_callback(first)
 
 
 def test_after_the_last_page_nothing_is_requested() -> None:
