@@ -30,7 +30,7 @@ class QueryFallback:
     :param control: returns the control connection, or None if there is none at the moment.
     """
 
-    __slots__ = ("_control", "_keyspace", "_metadata", "_sessions", "mode")
+    __slots__ = ("_get_connection", "_keyspace", "_metadata", "_sessions", "mode")
 
     def __init__(
         self,
@@ -40,7 +40,9 @@ class QueryFallback:
     ) -> None:
         self.mode = mode
         self._metadata = metadata
-        self._control = control
+        self._get_connection = control
+        # The open sessions that have sent requests here, and the keyspace of the last of them.
+        # All of them must have this keyspace.
         self._sessions: set[RequestSession] = set()
         self._keyspace: str | None = None
 
@@ -60,7 +62,7 @@ class QueryFallback:
         :returns: False if it cannot be sent here, so that the caller must let it fail. True if it
             was sent, or has failed already.
         """
-        connection = self._control()
+        connection = self._get_connection()
         if (
             not self.is_allowed
             or connection is None

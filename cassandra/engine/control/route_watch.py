@@ -43,11 +43,13 @@ class RouteWatch:
     ) -> None:
         self._routes = routes
         self._settings = settings
-        self._rows = rows
-        self._control = control
+        self._read_rows = rows
+        self._get_connection = control
         self._on_change = on_change
         self._spawn = spawn
+        # True if the server has reported a change since the last reading began.
         self._is_outdated = False
+        # The task that reads the routes after events; it may be done.
         self._reading: asyncio.Task[None] | None = None
 
     async def read(self, connection: Connection) -> bool:
@@ -56,7 +58,7 @@ class RouteWatch:
         :raises ConnectionException: if the server does not support routes, or has no usable route.
         """
         try:
-            rows = await self._rows(connection, self._routes.query)
+            rows = await self._read_rows(connection, self._routes.query)
         except InvalidRequest as error:
             raise ConnectionException(
                 f"the cluster is to follow routes of clients, but {connection.endpoint} has none; "
@@ -90,12 +92,12 @@ class RouteWatch:
     def catch_up(self) -> None:
         """Read the routes if they are outdated and there is a control connection."""
         is_reading = self._reading is not None and not self._reading.done()
-        if self._is_outdated and not is_reading and self._control() is not None:
+        if self._is_outdated and not is_reading and self._get_connection() is not None:
             self._reading = self._spawn(self._read_until_current())
 
     async def _read_until_current(self) -> None:
         # An event that comes while the routes are read may report a later change: read them again
         # then.
-        while self._is_outdated and (connection := self._control()) is not None:
+        while self._is_outdated and (connection := self._get_connection()) is not None:
             self._is_outdated = False
             await self.read_again(connection)

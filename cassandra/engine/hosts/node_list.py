@@ -36,7 +36,7 @@ class NodeListReader:
     :param routes: keeps the routes to nodes behind proxies; None if routes are not used.
     """
 
-    __slots__ = ("_has_peers_v2", "_metadata", "_resolver", "_routes", "_rows", "_settings")
+    __slots__ = ("_has_peers_v2", "_metadata", "_read_rows", "_resolver", "_routes", "_settings")
 
     def __init__(
         self,
@@ -49,8 +49,9 @@ class NodeListReader:
         self._settings = settings
         self._metadata = metadata
         self._resolver = resolver
-        self._rows = rows
+        self._read_rows = rows
         self._routes = routes
+        # False once a server has rejected a query of system.peers_v2.
         self._has_peers_v2 = True
 
     async def prepare(self, connection: Connection) -> None:
@@ -75,7 +76,7 @@ class NodeListReader:
             await self._routes.read_again(connection)
         # Query both tables at the same time to save a round trip.
         local_rows, peer_rows = await together(
-            self._rows(connection, LOCAL_QUERY), self._read_peers(connection)
+            self._read_rows(connection, LOCAL_QUERY), self._read_peers(connection)
         )
         if not local_rows:
             raise ConnectionException(
@@ -114,9 +115,9 @@ class NodeListReader:
         """Return the rows of the peers, from system.peers_v2 if the server has that table."""
         if self._has_peers_v2:
             try:
-                return await self._rows(connection, PEERS_V2_QUERY)
+                return await self._read_rows(connection, PEERS_V2_QUERY)
             except InvalidRequest:
                 # Cassandra before 4.0 and ScyllaDB do not have this table: remember that, and do
                 # not ask again.
                 self._has_peers_v2 = False
-        return await self._rows(connection, PEERS_QUERY)
+        return await self._read_rows(connection, PEERS_QUERY)

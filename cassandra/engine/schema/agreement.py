@@ -36,26 +36,26 @@ INTERVAL_GROWTH = 1.7  # the factor from one interval to the next one
 class Agreement:
     """Waits until all live nodes of a cluster report the same schema version.
 
-    :param rows: returns the rows of a query on a connection, as dicts.
-    :param control: returns the control connection, or raises if there is none.
-    :param is_over: returns True if the cluster is shut down, so that waiting is useless.
+    :param read_rows: returns the rows of a query on a connection, as dicts.
+    :param get_control_connection: raises if there is no control connection.
+    :param is_shut_down: returns True if the cluster is shut down, so that waiting is useless.
     """
 
-    __slots__ = ("_control", "_is_over", "_metadata", "_rows", "_settings")
+    __slots__ = ("_get_control_connection", "_is_shut_down", "_metadata", "_read_rows", "_settings")
 
     def __init__(
         self,
         settings: Settings,
         metadata: Metadata,
-        rows: Rows,
-        control: Callable[[], Connection],
-        is_over: Callable[[], bool],
+        read_rows: Rows,
+        get_control_connection: Callable[[], Connection],
+        is_shut_down: Callable[[], bool],
     ) -> None:
         self._settings = settings
         self._metadata = metadata
-        self._rows = rows
-        self._control = control
-        self._is_over = is_over
+        self._read_rows = read_rows
+        self._get_control_connection = get_control_connection
+        self._is_shut_down = is_shut_down
 
     @property
     def longest_wait(self) -> float:
@@ -85,11 +85,11 @@ class Agreement:
         """Return the schema versions of the live nodes, as one node reports them."""
         try:
             local, peers = await together(
-                self._read_rows(connection, LOCAL_VERSION_QUERY),
-                self._read_rows(connection, PEER_VERSIONS_QUERY),
+                self._ask(connection, LOCAL_VERSION_QUERY),
+                self._ask(connection, PEER_VERSIONS_QUERY),
             )
         except (DriverException, OSError) as error:
-            if self._is_over():
+            if self._is_shut_down():
                 raise
             return {error, None}  # two different values count as disagreement, so we ask again
         return {row["schema_version"] for row in local} | {
@@ -98,11 +98,13 @@ class Agreement:
             if row["schema_version"] and self._is_live(row["host_id"])
         }
 
-    async def _read_rows(self, connection: Connection, query: str) -> list[dict[str, Any]]:
-        """Return the rows of `query` on `connection`, or on the control connection if that is
-        closed.
+    async def _ask(self, connection: Connection, query: str) -> list[dict[str, Any]]:
+        """Return the rows of `query` on `connection`. If that is closed, use the control
+        connection.
         """
-        return await self._rows(self._control() if connection.closed else connection, query)
+        if connection.closed:
+            connection = self._get_control_connection()
+        return await self._read_rows(connection, query)
 
     def _is_live(self, host_id: uuid.UUID) -> bool:
         host = self._metadata.get_host_by_host_id(host_id)

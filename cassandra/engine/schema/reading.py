@@ -118,13 +118,13 @@ class SchemaReader:
     :param pages: yields the result of a query on a connection page by page.
     """
 
-    __slots__ = ("_metadata", "_pages", "_rows", "_settings")
+    __slots__ = ("_metadata", "_read_pages", "_read_rows", "_settings")
 
     def __init__(self, settings: Settings, metadata: Metadata, rows: Rows, pages: Pages) -> None:
         self._settings = settings
         self._metadata = metadata
-        self._rows = rows
-        self._pages = pages
+        self._read_rows = rows
+        self._read_pages = pages
 
     # -- reading -----------------------------------------------------------------------------------
 
@@ -133,7 +133,7 @@ class SchemaReader:
         # Read the version before the tables. If the schema changes while they are read, the
         # snapshot keeps the old version, and the difference causes another reading later.
         if target.kind == "ALL":
-            rows = await self._rows(connection, VERSION_QUERY)
+            rows = await self._read_rows(connection, VERSION_QUERY)
             version = (rows[0]["schema_version"], rows[0]["release_version"]) if rows else None
             await self.read_all(
                 connection, version, target.forced or self._settings.schema_metadata_enabled
@@ -307,7 +307,7 @@ class SchemaReader:
 
         :raises UserTypeDoesNotExist: if the cluster has no such type.
         """
-        rows = await self._rows(
+        rows = await self._read_rows(
             connection,
             "SELECT field_names FROM system_schema.types "
             f"WHERE keyspace_name = {cql_quote(keyspace)} AND type_name = {cql_quote(name)}",
@@ -346,7 +346,7 @@ class SchemaReader:
             query = f"SELECT {part.columns} FROM {part.table}" + (
                 f" WHERE {condition}" if condition else ""
             )
-            async for page in self._pages(connection, query):
+            async for page in self._read_pages(connection, query):
                 grouping.add(name, page, connection.version)
 
         async def read_optional(name: str, part: Part) -> None:

@@ -110,15 +110,19 @@ class SchemaRefresher:
         self._metadata = metadata
         self._reader = reader
         self._agree = agree
-        self._control = control
+        self._get_connection = control
         self._spawn = spawn
         self.enabled = True  # see `set_meta_refresh_enabled`
         self.reads = 0  # the number of readings of targets, including failed ones
         self.failed_reads = 0
+        # Targets that wait for the timer, which is None if there are none.
         self._pending = PendingTargets()
         self._timer: asyncio.TimerHandle | None = None
         self._failures = 0  # the number of failed readings in a row
+        # For each target of the next round: the connection to read through (None for the control
+        # connection), and the futures of the callers that wait.
         self._requested: dict[Target, tuple[Connection | None, list[asyncio.Future[None]]]] = {}
+        # The task that reads the requested targets, round by round; it may be done.
         self._worker: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -258,7 +262,7 @@ class SchemaRefresher:
         :raises DriverException: if the nodes do not agree in time, or the reading fails.
         """
         agreement_wait = self._settings.max_schema_agreement_wait if max_wait is None else max_wait
-        connection = self._control()
+        connection = self._get_connection()
         if agreement_wait > 0 and not await self._agree(connection, agreement_wait):
             raise DriverException(
                 f"the nodes did not agree on the schema within {agreement_wait} seconds: "
@@ -319,6 +323,7 @@ class SchemaRefresher:
         groups = iter(grouped(requested).items())
 
         async def read_groups() -> None:
+            """Read groups, one after the other, until none is left."""
             for target, covered_targets in groups:
                 # Collect the futures of all callers whose targets are covered, and the open
                 # connections that they have named.
@@ -338,7 +343,7 @@ class SchemaRefresher:
                     # Prefer the connection that was named last. It is to the coordinator of a
                     # schema change, which is sure to know the change.
                     await self._reader.read(
-                        target, connections[-1] if connections else self._control()
+                        target, connections[-1] if connections else self._get_connection()
                     )
                 except Exception as error:  # pass the error to the callers that wait
                     self.failed_reads += 1

@@ -213,7 +213,7 @@ async def test_a_cancelled_reading_on_a_broken_connection_reports_no_error(
         for page in raise_closed():
             yield page
 
-    read.reader._pages = pages
+    read.reader._read_pages = pages
     reports: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reports.append(context))
     reading = asyncio.create_task(read.reader.read(Target(), fake_connection()))
