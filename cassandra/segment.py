@@ -114,9 +114,14 @@ class SegmentCodec:
         self.decompressor = decompressor
         self._algorithm: BodyCompression | None = None
         if compressor is not None:
-            # Segments need only `compressor`; the functions for message bodies are never called
-            # here.
-            self._algorithm = BodyCompression("lz4", compressor, _no_bodies, compressor, None)
+            # Only `compress_segment` is needed here; the other functions are never called.
+            self._algorithm = BodyCompression(
+                name="lz4",
+                compress_body=compressor,
+                decompress_body=_no_bodies,
+                compress_segment=compressor,
+                decompress_segment=None,
+            )
 
     @property
     def compression(self) -> bool:

@@ -84,7 +84,7 @@ def check_option_names(call: str, options: Iterable[str], further: Iterable[str]
     for name in options:
         if name in own_names or name in further:
             continue
-        suggestion = nearest(name, (*own_names, *further), 0.6)
+        suggestion = nearest(name, (*own_names, *further))
         hint = (
             f"; did you mean {suggestion!r}?" if suggestion else f": it has {', '.join(own_names)}"
         )
@@ -187,22 +187,32 @@ class ColumnForms:
         return column_plans(self._message, options, call)
 
     def _arrow_form(self, options: dict[str, Any]) -> Form:
+        """Return the `Form` of a pyarrow Table."""
         columnar = columnar_module()
         pyarrow = columnar.pyarrow_module("to_arrow")
         plan, plan_of = self._column_plans(options)
         return Form(
-            plan, plan_of, _unchanged_page, partial(columnar.arrow_table, pyarrow, plan.layout)
+            column_plan=plan,
+            column_plan_of=plan_of,
+            each=_unchanged_page,
+            joined=partial(columnar.arrow_table, pyarrow, plan.layout),
         )
 
     def _batches_form(self, options: dict[str, Any]) -> Form:
+        """Return the `Form` of an iterator over pyarrow RecordBatches."""
         columnar = columnar_module()
         pyarrow = columnar.pyarrow_module("arrow_batches")
         plan, plan_of = self._column_plans(options, "arrow_batches")
         schema = columnar.arrow_schema(pyarrow, plan.layout)
-        return Form(plan, plan_of, partial(columnar.arrow_batch, pyarrow, schema), iter)
+        return Form(
+            column_plan=plan,
+            column_plan_of=plan_of,
+            each=partial(columnar.arrow_batch, pyarrow, schema),
+            joined=iter,
+        )
 
     def _polars_form(self, options: dict[str, Any]) -> Form:
-        """Return how to build a polars DataFrame."""
+        """Return the `Form` of a polars DataFrame."""
         columnar = columnar_module()
         polars = columnar.polars_module()
         # polars has no type for intervals, so durations become structs.
@@ -211,13 +221,17 @@ class ColumnForms:
         def make_frame(pages: Iterable[Any]) -> object:
             return columnar.polars_frame(polars, plan.layout, list(pages))
 
-        return Form(plan, plan_of, _unchanged_page, make_frame)
+        return Form(
+            column_plan=plan, column_plan_of=plan_of, each=_unchanged_page, joined=make_frame
+        )
 
     def _pandas_form(self, options: dict[str, Any]) -> Form:
-        """Return how to build a pandas DataFrame, from Arrow data or from NumPy arrays."""
+        """Return the `Form` of a pandas DataFrame. It is made from Arrow data; without pyarrow,
+        from NumPy arrays.
+        """
         columnar = columnar_module()
         pandas, pyarrow = columnar.pandas_module()
-        if pyarrow is None:
+        if pyarrow is None:  # it is not installed
             columnar.check_no_options(options)
             numpy_form = self._numpy_form()
 
@@ -237,10 +251,15 @@ class ColumnForms:
         def make_frame_of_arrow(pages: Iterable[Any]) -> object:
             return columnar.pandas_of_arrow(pyarrow, plan.layout, pages, options)
 
-        return Form(plan, plan_of, _unchanged_page, make_frame_of_arrow)
+        return Form(
+            column_plan=plan,
+            column_plan_of=plan_of,
+            each=_unchanged_page,
+            joined=make_frame_of_arrow,
+        )
 
     def _numpy_form(self) -> Form:
-        """Return how to build a dict of NumPy arrays."""
+        """Return the `Form` of a dict of NumPy arrays."""
         columnar = columnar_module()
         numpy = columnar.numpy_module("to_numpy")
         message = rows_message(self._message)
@@ -251,7 +270,12 @@ class ColumnForms:
         def join_pages(pages: Iterable[Any]) -> object:
             return columnar.joined_arrays(numpy, plan.layout, list(pages))
 
-        return Form(plan, columnar.array_plan, partial(columnar.arrays_of_page, numpy), join_pages)
+        return Form(
+            column_plan=plan,
+            column_plan_of=columnar.array_plan,
+            each=partial(columnar.arrays_of_page, numpy),
+            joined=join_pages,
+        )
 
     def __arrow_c_schema__(self) -> object:
         """Return the schema of the columns, for the Arrow PyCapsule interface."""

@@ -102,6 +102,7 @@ class HostWatch:
         self._listeners = listeners
         self._background = background
         self._probe = probe
+        # The running reconnector of each host that is being tried.
         self._tries: dict[Host, Reconnector] = {}
         # The number of attempts to reach each host while it was down. The keys are weak, so that
         # removed hosts disappear.
@@ -259,11 +260,11 @@ class HostWatch:
         # Only some rules need to know whether the policies ignore the host. Ask them only for these
         # rules, because policies may be slow user code.
         facts = Facts(
-            convicted,
-            has_pool,
-            has_pool and self._sessions.are_served(host),
-            event in _EVENTS_THAT_NEED_IGNORED and self._sessions.ignore(host),
-            host.state == "draining" and self._sessions.are_draining(host),
+            convicted=convicted,
+            has_pool=has_pool,
+            is_served=has_pool and self._sessions.are_served(host),
+            is_ignored=event in _EVENTS_THAT_NEED_IGNORED and self._sessions.ignore(host),
+            is_draining=host.state == "draining" and self._sessions.are_draining(host),
         )
         _, actions = transition(self._state(host), event, facts)
         for action in actions:
@@ -319,7 +320,8 @@ class HostWatch:
         """Open one connection to an ignored host, and mark the host up if that succeeds."""
         try:
             await self._probe(host)
-        except Exception as error:  # as before, the host stays down until the cluster reports it up
+        except Exception as error:
+            # The host stays down, until the cluster reports it up or we look again.
             log.debug("host %s, which is ignored, is still down: %s", host, error)
         else:
             await self.bring_up(host)
@@ -351,6 +353,7 @@ class HostWatch:
         """
         if not self.knows(host):
             return True
+        # Without a session, no pool can show that the host is up: take it for granted.
         if not self._sessions:
             self.on_answer(host)
             return True
