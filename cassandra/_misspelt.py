@@ -20,6 +20,10 @@ ALIKE = 0.85
 # and `name` have 0.75.
 ALIKE_COLUMNS = 0.74
 
+# The same limit for the suggestions in the errors for other names, such as options. It may be still
+# lower, because the name is wrong in any case.
+ALIKE_SUGGESTIONS = 0.6
+
 # The names for which a warning was logged, by class. If two threads log the same warning, that does
 # no harm.
 _warned: WeakKeyDictionary[type, set[str]] = WeakKeyDictionary()
@@ -115,7 +119,7 @@ def class_attribute(cls: type, name: str) -> object:
     return None
 
 
-def nearest(name: str, candidates: Iterable[str], alike: float) -> str | None:
+def nearest(name: str, candidates: Iterable[str], alike: float = ALIKE_SUGGESTIONS) -> str | None:
     """Return the most similar name, or None if none is similar enough.
 
     :param name: the name to look for.

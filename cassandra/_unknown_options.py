@@ -97,7 +97,7 @@ def _advice(call: str, name: str) -> str:
         return f"; write {option}="
     if name in _ELSEWHERE:
         return f": {_ELSEWHERE[name]}"
-    similar_name = nearest(name, (*_EXECUTE, *_OF_STATEMENTS), 0.75)
+    similar_name = nearest(name, (*_EXECUTE, *_OF_STATEMENTS), alike=0.75)
     if similar_name is not None:
         suffix = f": {_how_to_set(similar_name)}" if similar_name in _OF_STATEMENTS else "?"
         return f"; did you mean {similar_name}{suffix}"
@@ -131,7 +131,7 @@ def _of_prepare(option: str) -> str:
 def _of_statement(option: str) -> str:
     if option in _EXECUTE:
         return f": write session.execute(statement, {option}=...)"
-    near = nearest(option, _OF_STATEMENTS, 0.6)
+    near = nearest(option, _OF_STATEMENTS)
     if near is not None:
         return f"; did you mean {near}?"
     return f": {_ELSEWHERE[option]}" if option in _ELSEWHERE else ""

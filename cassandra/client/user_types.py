@@ -70,7 +70,7 @@ class UserTypes:
             if schema is None:
                 advice = f": there is no keyspace {keyspace!r}"
             else:
-                suggestion = nearest(name, schema.user_types, 0.6)
+                suggestion = nearest(name, schema.user_types)
                 advice = f"; did you mean {suggestion!r}?" if suggestion else ""
             raise UserTypeDoesNotExist(
                 f"there is no user-defined type {keyspace}.{name}{advice}"

@@ -74,6 +74,8 @@ class _Attributes(bases.ProfileBase):
     request_observers: Sequence[RequestObserver] = ()
 
 
+# Read and replace the real ``__dict__`` of a profile, without the property `__dict__` of
+# `ExecutionProfile`, which records the access.
 _attributes: Callable[[object], dict[str, Any]] = vars(_Attributes)["__dict__"].__get__
 _set_attributes: Callable[[object, object], None] = vars(_Attributes)["__dict__"].__set__
 
@@ -222,7 +224,7 @@ def _advice_for_unknown(name: str) -> str:
     """Return the end of an error message: what to write instead of the unknown setting `name`."""
     if name in _ADVICE:
         return f": {_ADVICE[name]}"
-    similar_name = nearest(name, _SETTINGS, 0.6)
+    similar_name = nearest(name, _SETTINGS)
     return (
         f"; did you mean {similar_name!r}?"
         if similar_name
@@ -290,7 +292,7 @@ def _checked_level(name: str, level: _Value) -> _Value:
 def _advice_for_level(name: str) -> str:
     """Return the end of an error message: the constant for the name of a consistency level."""
     levels = ConsistencyLevel.name_to_value
-    known_name = name.upper() if name.upper() in levels else nearest(name.upper(), levels, 0.6)
+    known_name = name.upper() if name.upper() in levels else nearest(name.upper(), levels)
     return f": write ConsistencyLevel.{known_name}" if known_name else ""
 
 
@@ -469,7 +471,8 @@ class ProfileManager:
         dict.__setitem__(self._profiles, name, profile)
 
     def notify(self, previous: Iterable[ExecutionProfile]) -> None:
-        """Call `on_new_profiles` if there are other profiles than before.
+        """Call `on_new_profiles` with the profiles that were added by a change. There may be none,
+        for example if the change has only given an existing profile another name.
 
         :param previous: the profiles before the change.
         """

@@ -197,7 +197,7 @@ def _advice_for_word(message: str) -> str | None:
         return f'{name} is a reserved word: as a name, write "{name.lower()}" in double quotes'
     # Position 0 of line 1: the parser stopped at the first word of the statement.
     if re.search(r"line 1:0\b", message):
-        similar_verb = nearest(name.upper(), _VERBS, 0.6)
+        similar_verb = nearest(name.upper(), _VERBS)
         return f"no statement begins with {name}" + (
             f"; did you mean {similar_verb}?" if similar_verb else ""
         )

@@ -65,5 +65,5 @@ def instead_of(name: str, names: Iterable[str]) -> str:
             f": it is one of an execution profile, ExecutionProfile({setting}=...), "
             "which execution_profiles={EXEC_PROFILE_DEFAULT: profile} makes the default"
         )
-    suggestion = nearest(name, names, 0.6)
+    suggestion = nearest(name, names)
     return f"; did you mean {suggestion!r}?" if suggestion else ""
