@@ -53,11 +53,13 @@ class Attempt:
         self.request: AttemptedRequest | None = request
         self.host = host
         self.connection: Connection | None = connection
+        # The stream on which the answer will come, or -1 if the attempt waits for no answer.
         self.stream = -1
         self.started = started
         self.latency: float | None = None
         self.error: Exception | None = None
         self.decision: str | None = None
+        # The statements that were prepared again for this attempt.
         self.reprepared: tuple[Any, ...] = ()
         # The result metadata of the statement that was cached when the attempt was sent. If the
         # server omits the metadata from its answer, the answer is decoded with these.

@@ -207,10 +207,11 @@ class HappyPath:
         self.session = session
         self.loop: asyncio.AbstractEventLoop = engine.loop
         self._engine = engine
-        self._options = options
+        self._options = options  # of calls that pass none
         self._request_class = request_class
         self._body_class = body_class
         self._result_class = result_class
+        # True if a request of this path may end with a `RowsAnswer` instead of a full message.
         self.reads_rows_answers: bool = getattr(result_class, "_reads_rows_answers", False)
         self._check_vectors = check_vectors
 
@@ -247,8 +248,8 @@ class HappyPath:
             self._body_class,
             session,
             self._engine,
-            statement,
-            statement,
+            statement,  # whose settings apply
+            statement,  # for load balancing policies
             self._options,
             on_done,
         )
@@ -266,7 +267,7 @@ class HappyPath:
             refuse_loop(self.loop)
         # The future needs the request, and the request needs a callback of the future: make the
         # request with a placeholder, and set `on_done` below.
-        request = self.request(query, parameters, _over)
+        request = self.request(query, parameters, _no_future_yet)
         if request is None:
             return None
         future = ResultFuture(self, self.row_factory)
@@ -281,5 +282,5 @@ class HappyPath:
         return self._result_class(self.session, request, row_factory)
 
 
-def _over(request: RequestBase) -> None:
+def _no_future_yet(request: RequestBase) -> None:
     """Serves as `on_done` until the future exists."""

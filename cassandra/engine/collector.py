@@ -99,6 +99,7 @@ class Collector:
         self._concurrency = min(index(concurrency), _MOST)
         self._outcome_class = outcome_class
         self._path = path
+        # True if a request may end with a `RowsAnswer` instead of a full message.
         self._reads_rows: bool = path is not None and path.reads_rows_answers
         self._in_order = in_order
         # The number of statements that were taken from the iterator, and of outcomes that were
@@ -122,9 +123,11 @@ class Collector:
         # Pairs (position, outcome) in the order of completion. Any thread appends; only the reader
         # removes.
         self._completed: deque[tuple[int, tuple[Any, ...]]] = deque()
+        # The number of outcomes that were removed from `_completed`.
         self._seen = 0
         # Outcomes that wait for the outcome of an earlier statement, by position.
         self._early: dict[int, tuple[Any, ...]] = {}
+        # The requests that are not over, by the position of their statement.
         self._pending: dict[int, RequestBase] = {}
 
     @property
@@ -147,6 +150,7 @@ class Collector:
             # True if as many outcomes are undelivered as may be. The reader must then take outcomes
             # before it can send more statements.
             is_limit_reached = self.sent - self.delivered >= 2 * self._concurrency
+            # If nothing is under way, no further outcome will come for which the reader could wait.
             return (
                 self.wants_more
                 or not self.under_way
@@ -200,6 +204,8 @@ class Collector:
             # Count the statement before it is sent, because it may complete at once.
             self.sent = position + 1
             if path is not None:
+                # Pass the row factory of now: the application may replace it before the request
+                # ends.
                 on_done = partial(complete, path._options.profile.row_factory, position)
                 try:
                     request = path.request(query, parameters, on_done)

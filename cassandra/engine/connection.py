@@ -227,9 +227,13 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
     ) -> None:
         self.endpoint = endpoint
         self.version = version
+        # The version of the server's last message. Only its answer to STARTUP may have another one
+        # than `version`.
         self.peer_version = version
+        # The protocol extensions that both sides support; None until the end of the handshake.
         self.features: ProtocolFeatures | None = None
         self.wire_format = wire_format_of(version, None)
+        # The keyspace that the last USE has set; None before the first USE.
         self.keyspace: str | None = None
         # Set while requests wait for the connection to be in their keyspace.
         self.gate: KeyspaceGate | None = None
@@ -245,12 +249,17 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         self.is_draining = False
         self.sockopts = sockopts
         self.closed = False
-        self.close_error: Exception | None = None
-        self.tls: Handshake | None = None
+        self.close_error: Exception | None = None  # None if the driver has closed it on purpose
+        self.tls: Handshake | None = None  # None without TLS
         self.is_control_connection = False
         self.answered_before = False  # True if earlier connections to the host were answered
         self.is_reached = False  # the TCP connection is open; TLS may be outstanding
+        # The loop's time when bytes that count as activity were last received; see `LARGE_PART`.
         self.last_activity = 0.0
+        # Callbacks of the owner, which is a pool or the control connection; None if it needs none.
+        # `on_made` and `on_lost` are called when the transport is connected, and when it is closed.
+        # `on_room` is called when streams may have become free, `on_orphan` when a request was
+        # abandoned, `on_given_up` with the reason by `give_up`. The others are explained above.
         self.on_closed: Callable[[Connection, Exception | None], None] | None = None
         self.on_draining: Callable[[Connection], None] | None = None
         self.on_made: Callable[[Connection], None] | None = None
@@ -272,9 +281,10 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         # The loop's time when `_flush` first failed to get the write lock, which another thread
         # holds; None if it got the lock.
         self._held_up_since: float | None = None
-        self._received = False
+        self._received = False  # True if the peer has sent at least one complete message
+        # Limits log lines about events that could not be processed; None before the first.
         self._complaints: OncePerInterval | None = None
-        self._transport: asyncio.Transport | None = None
+        self._transport: asyncio.Transport | None = None  # None until it is connected
 
     # -- state -------------------------------------------------------------------------------------
 
@@ -373,7 +383,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         try:
             data = self._writer.take()
             rest = streams.rest
-            # A user thread has written only the beginning of a frame: the rest goes first
+            # If a user thread has written only the beginning of a frame, the rest goes first.
             if rest is not None:
                 streams.rest = None
                 data = rest + data

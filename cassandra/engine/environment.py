@@ -73,7 +73,7 @@ class Environment:
         self.clock = time.monotonic
         self.wall_clock = time.time_ns
         self.random = random.Random()
-        self._executor: Executor | None = None
+        self._executor: Executor | None = None  # None until the first blocking call
         # The calls that were given to threads. The references are weak, so that finished calls
         # disappear.
         self._calls: WeakSet[Future[Any]] = WeakSet()

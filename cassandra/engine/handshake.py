@@ -98,16 +98,19 @@ class Connector:
         self._settings = settings
         self._environment = environment
         self._loop = environment.loop
+        # Limits how many connections are opened at the same time.
         self._open_slots = asyncio.Semaphore(settings.max_simultaneous_opens)
         # TLS connections whose transports are not closed yet.
         self._tls_connections: InsertionOrdered[Connection] = InsertionOrdered()
-        self._all_closed = asyncio.Event()
+        self._all_closed = asyncio.Event()  # set when `_tls_connections` has become empty
+        # Generates the local ports that lead to a certain shard of a ScyllaDB node.
         self._local_ports = ShardAwarePortGenerator(
             *settings.local_ports, random=environment.random
         )
         # The end points to which a connection was opened before. If a connection to any other end
         # point fails, the error suggests that the host may expect TLS.
         self._answered: set[EndPoint] = set()
+        # The protocol version of the next connection. It is lowered if a server refuses it.
         self.version = settings.protocol_version
 
     def close(self) -> None:
@@ -320,7 +323,9 @@ class _Handshake:
         self._settings = settings
         self._endpoint = endpoint
         self._connection = connection
+        # The client's side of the login; None until the server asks for one.
         self._authenticator: Any = None
+        # Decides which messages to send. It has no transport itself.
         self._protocol = ProtocolConnection(
             connection.version,
             compression=settings.compression or False,

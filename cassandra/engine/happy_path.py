@@ -142,7 +142,7 @@ class ExecuteBodyBase(QueryParams):
         self.body: bytes | None = None
         self.result: tuple[Any, bytes | None] = prepared.result_metadata_and_id
         self._wire_format = 0  # the format of `body`; 0 if it must be rendered
-        self._query_id: bytes | None = None
+        self._query_id: bytes | None = None  # the statement's id in `body`
 
     def prerender(self, wire_format: int) -> None:
         """Render the body now, for connections of `wire_format`.
@@ -265,26 +265,29 @@ class RequestBase:
         # The statement's `is_idempotent` as it was at the call, because the application may change
         # its statement before the request ends. None for a statement without this setting.
         self.is_idempotent: bool | None = getattr(statement, "is_idempotent", None)
+        # The maker of the request sets these, down to `observed`; see `request_for`.
         self.policy: Any = None
         self.retry_policy: Any = None
         self.speculative_policy: Any = None
         self.timeout: float | None = None
         self.target: Host | Target | None = None
-        self.vectors = "list"
+        self.vectors = "list"  # the Python type in which vectors are read
         # The observers' record of the request; None if there are no observers.
         self.observed: ObservedBase | None = None
         self.attempts: list[Attempt] = []
-        self.errors: dict[Any, Any] = {}
-        self.retries = 0
+        self.errors: dict[Any, Any] = {}  # the last error of each host
+        self.retries = 0  # by the retry policy
         self.done = False
         self.response: Any = None
         self.error: BaseException | None = None
         self._busy: Any = None  # the first pool of the plan without a free stream
-        self._plan: Iterator[Any] | None = None
+        self._plan: Iterator[Any] | None = None  # the hosts that were not tried yet
+        # The plan of the speculative execution policy, and the timer of the next execution.
         self._speculation: Any = None
         self._speculation_handle: Any = None
+        # The delayed retry or the PREPARE that will continue the request. `end` cancels it.
         self._retry_handle: Any = None
-        self._timer_slot = -1
+        self._timer_slot = -1  # the slot of the timer wheel that has the deadline; -1 if none has
         # The number of pending steps that will continue the request although no attempt is in
         # flight: preparing again, delayed retries, waiting for a free stream.
         self._waits = 0
@@ -461,9 +464,12 @@ class RequestBase:
         # itself. The loop increments the epoch before it changes the keyspace. If it did so after
         # this line, `send_directly` sees a different epoch and does not send.
         epoch = connection.streams.keyspace_epoch
+        # If the connection is in another keyspace, the request may have to wait for a USE. Only the
+        # loop can do that.
         if not self._fits(connection):
             return False
-        # Add the timer before writing, because the answer may come before this thread continues.
+        # Add the timer before writing, because the answer may come before this thread continues. If
+        # nothing is sent in the end, `start` finds this timer and adds no other.
         if self.timeout is not None and self._timer_slot < 0:
             if self.timeout <= 0:
                 return False
@@ -471,6 +477,7 @@ class RequestBase:
         request_body = self.request_body
         attempt = Attempt(self, host, connection, self.session.timers.clock())
         opcode, flags, body = request_body.render(connection)
+        # If the server omits the columns from its answer, the answer is decoded with these.
         attempt.columns = request_body.cached_metadata()
         if connection.wire_format & TABLET_VERSIONS and isinstance(request_body, ExecuteBodyBase):
             # The tablet extension of ScyllaDB adds a byte to each EXECUTE.
@@ -479,7 +486,8 @@ class RequestBase:
             return False
         streams = connection.streams
         data = streams.frame(opcode, flags, body)
-        # The timer has ended the request: return True, so that it is not started on the loop either
+        # If the timer has ended the request in the meantime, return True, so that the caller does
+        # not start it on the loop.
         if self.done:
             return True
         return data is not None and streams.send_directly(attempt, data, self.attempts, epoch)
@@ -535,7 +543,7 @@ class RequestBase:
             self._leave_throttle()
         # The object behind `on_done` refers to this request. Break that reference cycle, or only
         # the garbage collector would free the request.
-        on_done, self.on_done = self.on_done, _over
+        on_done, self.on_done = self.on_done, _is_called_already
         on_done(self)
 
     def _leave_throttle(self) -> None:
@@ -690,6 +698,7 @@ class RequestBase:
         observe_latency = self.session.core.on_latency
         if observe_latency is not None and opcode == RESULT:
             observe_latency(attempt.host, attempt.latency)
+        # If the body's `decodes` is True, `on_other_answer` must decode and check each answer.
         if opcode == RESULT and flags == _PAYLOAD_ALONE and not self.request_body.decodes:
             payload_and_rest = tablets.split_payload(body)
             if payload_and_rest is not None:
@@ -742,5 +751,5 @@ def _may_be_interrupted() -> bool:
     return green_library() is not None or get_ident() == main_thread().ident
 
 
-def _over(request: RequestBase) -> None:
+def _is_called_already(request: RequestBase) -> None:
     """Replaces `on_done` once that has been called."""

@@ -94,6 +94,7 @@ class Heartbeats:
             self._spawn(self._check(host, connections))
 
     async def _check(self, host: Host, connections: list[Connection]) -> None:
+        """Send heartbeats on `connections`, and on others of the host while some do not answer."""
         try:
             # If a connection has failed, ask those that have been silent for long enough by now.
             # This ends, because each further turn needs a connection that was closed.
@@ -109,7 +110,9 @@ class Heartbeats:
         """
         beats = {self._spawn(_beat(connection, self._timeout)): connection
                  for connection in connections}  # fmt: skip
+        # With a timeout of a few seconds, LATE would be too large a part of it.
         _, late = await asyncio.wait(beats, timeout=min(LATE, self._timeout / 4))
+        # If one is late, the host may hang: also ask its other silent connections.
         if late:
             asked = {id(connection) for connection in connections}
             for connection in self._silent_connections(host):

@@ -138,6 +138,7 @@ class HeldRequest:
         self._request = request
         self._attempt = attempt
         self.is_use: bool = body.is_use
+        # `expected` is not a string if the body is a USE, or if the session has no keyspace.
         expected = body.expected if isinstance(body.expected, str) else None
         self.keyspace: str | None = None if self.is_use else expected
         self.needs_none = self.keyspace is None and not self.is_use
@@ -253,7 +254,11 @@ class KeyspaceGate:
     def __init__(self, session: GateSession, connection: Connection) -> None:
         self._session = session
         self._connection = connection
+        # The requests that wait until the connection is in their keyspace, in order of arrival. The
+        # session itself may also wait here; see `_Switch`.
         self._held: deque[Held] = deque()
+        # While `_run` waits for a change of the connection, such as an answer: the future that
+        # `notify` completes. Otherwise None.
         self._changed: asyncio.Future[None] | None = None
         # The request that the gate is just sending, so that `can_pass` lets it pass.
         self.passing: object = None
@@ -440,8 +445,11 @@ class UseTurns:
     __slots__ = ("_active", "_switches", "_waiting")
 
     def __init__(self) -> None:
+        # The USE whose turn it is; None if none is being executed.
         self._active: UseTurn | None = None
+        # How many switches of the session's connections, each after a USE, are not over yet.
         self._switches = 0
+        # Later USE statements, in order.
         self._waiting: deque[UseTurn] = deque()
 
     def enter(self, request: UseTurn) -> bool:

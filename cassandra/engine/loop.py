@@ -37,6 +37,11 @@ log = logging.getLogger("cassandra.connection")
 # The inbox counts as idle when other threads have queued no work for this time.
 IDLE_AFTER = 0.0001  # seconds
 
+# When the thread ends, it cancels the remaining tasks in at most this many rounds. In each round,
+# it waits at most LAST_ROUND for them.
+LAST_ROUNDS = 3
+LAST_ROUND = 1.0  # seconds
+
 ENDED = "the cluster was shut down before the call was over"
 SHUT_DOWN = "the session cannot be used any more: its cluster was shut down"
 
@@ -73,11 +78,13 @@ class Inbox:
         # The clock for IDLE_AFTER. Do not use that of uvloop, whose resolution is only a
         # millisecond. In a simulation, the loop's clock is the only one.
         self._clock = loop.time if hasattr(loop, "cassandra_environment") else monotonic
-        self._closed: str | None = None
+        self._closed: str | None = None  # why no more work is accepted; None while it is
         self._queue: deque[Startable] = deque()
+        # True if `_drain` or `_settle` is scheduled on the loop. `_drain` starts the queued work.
+        # `_settle` runs after the requests of that work were written.
         self._is_drain_scheduled = False
         self._is_settle_scheduled = False
-        self._quiet_since = 0.0
+        self._quiet_since = 0.0  # the time of the last `_settle`
         self.is_quiet = True
         """False if work is queued, or was started in this loop turn so that its bytes may not be
         written yet. A thread that wrote to the socket itself would overtake that work. Also False
@@ -198,7 +205,7 @@ class _Call(Generic[T]):
 
     def __init__(self, coroutine: Coroutine[Any, Any, T], calls: set[_Call[Any]]) -> None:
         self.is_over = False
-        self._over: Waiter = new_waiter()
+        self._over: Waiter = new_waiter()  # released at the end; the caller waits for it
         self._error: BaseException | None = None
         self._coroutine = coroutine
         self._calls = calls  # the running calls; used by the loop's thread only
@@ -311,11 +318,11 @@ class LoopThread:
         self.loop = make_loop()
         self.inbox = Inbox(self.loop)
         self.wake_queue = happy_path.WakeQueue()
-        self._calls: set[_Call[Any]] = set()
+        self._calls: set[_Call[Any]] = set()  # the calls of `run` that are not over
         # Use a daemon thread, so that an application that forgets `shutdown` can exit.
         self._thread = new_thread(self._run, name)
-        self._stopped = False
-        self._abandoned: str | None = None
+        self._stopped = False  # `stop` or `stop_after` was called
+        self._abandoned: str | None = None  # in a forked child: why the loop cannot be used there
 
     @property
     def ident(self) -> int | None:
@@ -477,15 +484,15 @@ class LoopThread:
         """
         loop = self.loop
         try:
-            # Repeat this, because work that is still in the inbox may start new tasks. Limit it to
-            # three rounds, because tasks may ignore their cancellation.
-            for _ in range(3):
+            # Repeat this, because work that is still in the inbox may start new tasks. Limit the
+            # number of rounds, because tasks may ignore their cancellation.
+            for _ in range(LAST_ROUNDS):
                 tasks = asyncio.all_tasks(loop)
                 if not tasks:
                     break
                 for task in tasks:
                     task.cancel()
-                self._run_to_end(asyncio.wait(tasks, timeout=1.0))
+                self._run_to_end(asyncio.wait(tasks, timeout=LAST_ROUND))
             self._run_to_end(loop.shutdown_asyncgens())
             self._run_to_end(loop.shutdown_default_executor())
         finally:

@@ -94,18 +94,20 @@ class _SlowObserver:
         self._watched = watched
         self._events: deque[_QueuedCall] = deque()
         self._renew_locks()
-        renewed(self)
+        renewed(self)  # a forked child calls `_renew_locks`, too
+        # Limits log lines about events that were dropped.
         self._dropped = OncePerInterval(_LOG_INTERVAL, watched.clock)
 
     def _renew_locks(self) -> None:
         """Make new locks. In a forked child, the thread that used the old ones does not exist."""
         # Use the system's locks even if gevent or eventlet has patched `threading`: the loop runs
         # in a real thread.
-        self._guard = Lock()
+        self._guard = Lock()  # protects the two flags below, and the wake-ups
+        # The thread waits for this lock. `put` releases it to wake the thread.
         self._wake = Lock()
-        self._wake.acquire()  # `put` releases it to wake the thread
-        self._is_running = False
-        self._is_waiting = False
+        self._wake.acquire()
+        self._is_running = False  # the thread exists
+        self._is_waiting = False  # the thread waits for `_wake`
 
     def put(self, hook: Hook, call: Callable[..., object], *arguments: Any) -> None:
         """Queue ``call(*arguments)`` for the thread, to run in a copy of the current context. If
@@ -240,9 +242,12 @@ class _Watched:
     ) -> None:
         self.clock = clock
         self.observer = observer
-        self._errors = OncePerInterval(_LOG_INTERVAL, clock)
+        self._errors = OncePerInterval(_LOG_INTERVAL, clock)  # limits log lines about errors
+        # Measures the calls after a slow one; None if the observer was not slow recently.
         self._suspicion: _Suspicion | None = None
+        # Calls the observer in a thread; None unless it was too slow.
         self._slow: _SlowObserver | None = None
+        # The names of the methods that the observer overrides.
         self._events = frozenset(
             name for name in (*_EVENTS, *BRIEF_EVENTS) if overrides(observer, name)
         )
@@ -318,6 +323,8 @@ class _Watched:
         self, suspicion: _Suspicion, method: Callable[..., object], *arguments: Any
     ) -> None:
         """Call a method of an observer that was slow before."""
+        # After SUSPECTED_CALLS calls, call the methods directly again, unless `on_slow` has begun
+        # another measurement meanwhile.
         if suspicion.is_over and suspicion is self._suspicion:
             self._suspicion = None
             self._renew_calls()
@@ -347,7 +354,7 @@ class _Watched:
             seconds,
             suspicion.last_cpu_seconds,
             suspicion.slow_calls,
-            suspicion.calls + 1,
+            suspicion.calls + 1,  # with the first slow call, which was not measured
             SLOW,
         )
         self._suspicion = None
@@ -459,7 +466,9 @@ class Observers(bases.CoreBase):
         self.on_latency: LatencyObserver | None = None
         self.on_refusal: LatencyObserver | None = None
         self.on_failure: FailureObserver | None = None
+        # The functions behind each of these callbacks, by its name.
         self._brief: dict[str, tuple[Callable[..., object], ...]] = {}
+        # The observers of the cluster itself, without those of its sessions and profiles.
         self._own: tuple[RequestObserver, ...] = ()
         # The wrappers by the id of their observer. A wrapper keeps its observer alive, so the id
         # cannot be reused while the entry exists. The references are weak: only hooks keep wrappers
@@ -520,6 +529,7 @@ class Observers(bases.CoreBase):
         for name in BRIEF_EVENTS:
             hook = watched.hook(name)
             if hook is not None:
+                # Each access to `hook.notify` makes another bound method, so compare by equality.
                 remaining = (call for call in self._brief[name] if call != hook.notify)
                 self._set_observers(name, tuple(remaining))
         self._on_observers_changed()

@@ -561,8 +561,8 @@ class Request(RequestBase):
     def _apply(self, attempt: Attempt, error: Exception, decision: Decision) -> None:
         """Carry out the retry policy's decision.
 
-        It is a tuple (action, consistency) or (action, consistency, delay in seconds). The
-        consistency is None to keep the request's.
+        The decision is a tuple (action, consistency) or (action, consistency, delay in seconds).
+        The consistency is None to keep the request's.
         """
         self.errors[attempt.host] = error
         action, consistency = decision[0], decision[1]
@@ -645,6 +645,7 @@ class Request(RequestBase):
         The server asks for this with the error Unprepared (native_protocol_v5.spec, section 8). If
         it forgets the same statement twice in one attempt, the request fails.
         """
+        # This is None if the server names an id that the request has not sent.
         prepared = self.request_body.prepared_by(message.info)
         error = attempt.error
         assert error is not None
@@ -663,6 +664,9 @@ class Request(RequestBase):
         if self.observed is not None:
             self.observed._retry(attempt, error, attempt.decision)
         attempt.reprepared += (prepared,)
+        # Until the attempt is sent again, no stream waits for an answer to it. Count the step that
+        # will continue the request, so that the request does not fail meanwhile. `resend`,
+        # `on_not_sent` and `on_reprepare_failed` subtract it again.
         self._waits += 1
         if connection.is_draining:  # the host will stop soon: use another one
             self.on_not_sent(attempt, connection.refusal())

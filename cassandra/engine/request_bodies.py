@@ -340,6 +340,7 @@ class BatchBody(RequestBody):
         self.batch_type = batch_type
         self.statements = statements
         self.depends = any(prepared is None for prepared, _ in statements)
+        # The ids of the prepared statements in `body`, in order.
         self._ids: list[bytes] = []
         # Statements whose ids have changed since they were sent, by the ids that were sent; None if
         # no id has changed.

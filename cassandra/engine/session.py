@@ -113,8 +113,10 @@ class EngineSession(ObservedSession):
         self.direct_policy: object = None
         # The hosts that had pools when the session was closed, for errors of later requests.
         self._hosts_at_close: list[Host] = []
-        self.observe()
+        self.observe()  # sets the attributes of `ObservedSession`; there are no own observers yet
+        # For each host whose pool could not be opened, or was lost: the last error.
         self._pool_errors: dict[Host, Exception] = {}
+        # The tasks that are opening pools.
         self._opening: dict[Host, asyncio.Task[None]] = {}
         # Pools whose `fill` has not returned. They are not in `pools` yet, but a change of the
         # session's keyspace must also reach those of their connections that are open.
@@ -123,6 +125,7 @@ class EngineSession(ObservedSession):
         # requests in flight are over.
         self.draining: InsertionOrdered[HostPool] = InsertionOrdered()
         self.use_turns = UseTurns()
+        # The running tasks of this session, which `close` cancels.
         self._background: InsertionOrdered[asyncio.Task[Any]] = InsertionOrdered()
 
     # -- pools -------------------------------------------------------------------------------------
@@ -432,6 +435,8 @@ class EngineSession(ObservedSession):
         # parameter for the protocol features.
         if request_body.decodes and isinstance(request_body, MessageBody):
             decode = encrypting_handler(request_body.handler, encryption).decode_message
+            # The body is decompressed already, so the decompressor is None. The stream, which
+            # handlers do not use, is 0.
             arguments = (self.core.user_types, 0, flags, opcode, body, None, cached_columns)
             response = (
                 decode(connection.version, connection.features, *arguments)
@@ -589,6 +594,7 @@ class EngineSession(ObservedSession):
     def _find_connection_in(self, host: Host, keyspace: object) -> Connection | None:
         """Return a connection to `host` that is in `keyspace` and has a free stream, or None."""
         pool = self.pools.get(host)
+        # Leave out connections with a keyspace gate: they may be switched to another keyspace soon.
         candidates = [
             connection
             for connection in (pool.connections if pool is not None else ())
@@ -703,6 +709,9 @@ class EngineSession(ObservedSession):
         self.loop.call_later(DROPPED_WAIT, self._close_if_idle)
 
     def _close_if_idle(self) -> None:
+        """Close a session that the application has dropped, with a warning. If the driver still
+        uses its connections, check again later.
+        """
         if self.closed or self.core.closed:
             return
         # A request keeps its session alive until it is over. This is for work of the driver itself.

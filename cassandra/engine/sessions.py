@@ -37,9 +37,10 @@ class Sessions:
 
     def __init__(self) -> None:
         self._open: list[EngineSession] = []
+        # The timer of `_follow_distances`; None if it is not scheduled.
         self._following: asyncio.TimerHandle | None = None
         self._closed = False
-        self._is_warned = False
+        self._is_warned = False  # the warning about MANY_SESSIONS was logged
 
     def __iter__(self) -> Iterator[EngineSession]:
         return iter(self._open)

@@ -101,20 +101,26 @@ class StreamTable:
         self.keyspace_epoch = 0
         self._call_soon = call_soon
         self._flush = flush
+        # The responder that waits for the answer on each stream; None for an orphan. The direct
+        # request is not included.
         self._responders: dict[int, Any] = {}
-        self._ids = StreamIds()
+        self._ids = StreamIds()  # the free stream ids
         self._limit = MAX_STREAMS
         # True if the socket has accepted all bytes that the loop has written. User threads may then
         # write, if nothing is in flight.
         self.settled = False
         # The unsent rest of a frame of which a user thread has written only the beginning.
         self.rest: bytes | None = None
+        # Held by a thread while it writes to the socket, and while it builds the frame of a direct
+        # request. Both are None until `open_direct`.
         self._write_lock: threading.Lock | None = None
         self._framing: threading.Lock | None = None
         # The responder of the direct request in flight, if there is one. The key is the reserved
         # stream. We use a dict because `pop` is atomic: if two threads pop it, only one of them
         # gets the responder.
         self._directs: dict[int, Any] = {}
+        # `open_direct` sets these; see its parameters. The stream is the one that is reserved for
+        # direct requests; -1 if there is none.
         self._direct_stream = -1
         self._direct_writer: FrameWriter | None = None
         self._socket: _socket.socket | None = None
@@ -283,7 +289,7 @@ class StreamTable:
             interrupted.
         """
         stream = self._ids.take()
-        # No stream can be reserved for direct requests.
+        # If no stream can be reserved, there are no direct requests.
         if stream < 0:
             own_socket.close()
             return
@@ -384,7 +390,7 @@ class StreamTable:
             written = self._write(data)
             return True
         finally:
-            # A part of the frame is missing, or an error occurred.
+            # If a part of the frame is missing, or an error occurred, the loop must deal with it.
             if written != len(data):
                 self._leave_rest(data, written)
             self.release_write()

@@ -73,7 +73,9 @@ class TimerWheel:
         # clock stands still while the loop waits. They use our clock and add this offset.
         offset = loop.time() - clock()
         self._offset = offset if abs(offset) > _SAME_CLOCK else 0.0
+        # The slots by their tick. Each is a dict that serves as an ordered set.
         self._slots: dict[int, dict[Timed, None]] = {}
+        # The loop's timer, and the tick of its slot; None and 0 if no timer is set.
         self._handle: asyncio.TimerHandle | None = None
         self._handle_tick = 0
 
@@ -169,6 +171,7 @@ class TimerWheel:
         # Add a little for rounding errors: the division may yield slightly less than a whole
         # number.
         now = int(self._time() / _FINE + 1e-6)
+        # The timer's own slot is due even if the clock reads a little less than its time.
         due = [tick for tick in list(self._slots) if tick <= now or tick == self._handle_tick]
         expired = [item for tick in sorted(due) for item in list(self._slots.pop(tick))]
         self._handle_tick = 0

@@ -125,7 +125,7 @@ class Handshake:
         # The key of the TLS session in the cache. The name is part of it: a session may be resumed
         # only for the name for which the certificate was checked.
         self._key = (*endpoint.resolve(), server_hostname)
-        self._object: ssl.SSLObject | None = None
+        self._object: ssl.SSLObject | None = None  # the connection's TLS object, once it exists
 
     def wrap_bio(
         self,

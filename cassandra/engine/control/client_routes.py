@@ -48,6 +48,8 @@ class ClientRoutes:
 
     def __init__(self, config: ClientRoutesConfig) -> None:
         self.uses_shard_ports = bool(config.advanced_shard_awareness)
+        # For each configured connection, by its id: the address of its proxy, to use instead of the
+        # addresses in the table; None to use these.
         self._addresses: dict[str, str | None] = {}
         for proxy in config.proxies:
             self._addresses.setdefault(proxy.connection_id, proxy.connection_addr_override)

@@ -103,6 +103,8 @@ class ControlConnection:
     :param send: sends an internal request on a connection.
     :param contacts: chooses the end points to try.
     :param node_lists: reads the node list.
+    :param hosts: updates the hosts from the node list.
+    :param schema: reads the schema when the connection is open, and after it has moved.
     :param spawn: runs a coroutine in the background.
     :param random: chooses the delays before the node list is read; None uses the process-wide
         generator.
@@ -131,11 +133,14 @@ class ControlConnection:
         # Set by the core, because some event handlers are created after this object.
         self.handlers: Mapping[str, EventHandler] = {}
         self.on_adopted: Callable[[Connection], None] = _nothing
+        # The connection is None while it moves. `host` is the host of the current or of the last
+        # connection; None before the first.
         self.connection: Connection | None = None
         self.host: Host | None = None
-        self._connected_at = 0.0
-        self._short_lives = 0
+        self._connected_at = 0.0  # the loop's time when the last connection was opened
+        self._short_lives = 0  # how many connections in a row were lost within SHORT_LIFE
         self._delays: Iterator[float] = iter(())  # the next delays between attempts to reconnect
+        # The tasks that connect to another host, and that read the node list; they may be done.
         self._reconnecting: asyncio.Task[None] | None = None
         self._refreshing: asyncio.Task[None] | None = None
         # The previous connection, to a host that will stop soon. It is closed when it is idle.

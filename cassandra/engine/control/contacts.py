@@ -48,6 +48,8 @@ class Contacts:
         random: random.Random | None = None,
     ) -> None:
         self._random = generator_or_default(random)
+        # The contact points, with resolved and with unresolved names. The names may resolve to
+        # other addresses later.
         self.endpoints = settings.endpoints
         self.named_endpoints = settings.named_endpoints
         self._find_endpoints = settings.find_endpoints

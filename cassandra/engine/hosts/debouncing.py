@@ -31,6 +31,7 @@ class Debouncer:
         self._window = window
         self._random = random
         self._action = action
+        # The timer of the call; None if no event was recorded.
         self._handle: asyncio.TimerHandle | None = None
         self._latest_call = 0.0  # the loop's time at which `action` is called at the latest
 

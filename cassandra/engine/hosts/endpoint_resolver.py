@@ -50,8 +50,8 @@ class EndpointResolver:
         if has_one_address and (host is None or host.endpoint == endpoint):
             return endpoint
         (advertised,) = await self.of_rows([row])
-        # The node is known by a third end point. Then use the one to which the connection was
-        # opened.
+        # If the node is known by neither `endpoint` nor its advertised address, use `endpoint`, to
+        # which the connection was opened.
         if has_one_address and host is not None and host.endpoint != advertised:
             return endpoint
         return advertised
@@ -72,6 +72,8 @@ class EndpointResolver:
 
 async def _has_one_address(endpoint: EndPoint) -> bool:
     """Return False if `endpoint` is a host name with several addresses."""
+    # A Unix socket has no port. An end point with its own TLS server name is a single node behind a
+    # proxy, so it does not matter how many addresses the proxy has.
     if not endpoint.port or is_ip_address(endpoint.address) or endpoint.ssl_options:
         return True
     resolved = await asyncio.get_running_loop().getaddrinfo(

@@ -52,9 +52,9 @@ class Reconnector:
         self._watch = watch
         self._policy = policy
         self.host = host
-        self._woken = asyncio.Event()
-        self._restarts = False
-        self._hurries = False
+        self._woken = asyncio.Event()  # ends the wait for the next attempt
+        self._restarts = False  # True if a new schedule should begin
+        self._hurries = False  # True if the next attempt should be made without any delay
         self._task = watch.spawn_tries(self)
 
     def hurry(self) -> None:

@@ -62,15 +62,17 @@ class StatusEvents:
         self._metadata = metadata
         self._hosts = hosts
         self._read_nodes = read_nodes
+        # For each host with an event that is not passed on yet: the timer that will do so.
         self._delayed_calls: dict[Host, asyncio.TimerHandle] = {}
         self._closed = False
 
     def on_event(self, event: Mapping[str, Any]) -> None:
         """Called with a STATUS_CHANGE event."""
         window = self._settings.status_event_refresh_window
-        if window < 0:
+        if window < 0:  # the application wants such events to be ignored
             return
         address, port = event["address"]
+        # Several nodes may share an address, so look for the port, too. It may be unknown to us.
         host = self._metadata.get_host(str(address), port) or self._metadata.get_host(str(address))
         if host is None:
             # The node is not in the node list yet: read the list again.

@@ -138,18 +138,20 @@ class HostPool(CompatPool, bases.PoolBase):
         # The delays between attempts to open missing connections while other connections are open;
         # None if none is missing.
         self._delays: Iterator[float] | None = None
+        # The timer of the next attempt; None if none is scheduled.
         self._next_try: asyncio.TimerHandle | None = None
+        # The task that opens missing connections; it may be done.
         self._filling: asyncio.Task[None] | None = None
         # Requests that wait. Those that finish meanwhile, for example by a timeout, stay here until
         # a stream is free or the queue is full.
         self._waiters: deque[Waiter] = deque()
-        self._dropped_at = -math.inf
+        self._dropped_at = -math.inf  # when finished waiters were last removed; see DROP_INTERVAL
         # Connections that take no requests any more and are closed when they are idle.
         self._closing: list[Connection] = []
         # Called when the last connection of a draining pool has closed.
         self._on_drained: Callable[[HostPool], None] | None = None
-        self._opened_at = 0.0
-        self._short_lives = 0
+        self._opened_at = 0.0  # the loop's time when the last connection was opened
+        self._short_lives = 0  # how many connections in a row were lost within SHORT_LIFE
 
     def pick(self) -> Connection | None:
         """Return the connection with the fewest streams in use; None if all are full."""

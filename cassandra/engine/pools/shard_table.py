@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from cassandra.metadata.placement.tablets import TabletMap
 
 _MOST_SHARDS = 0xFFFF
-_MASK = (1 << 64) - 1
+_MASK = (1 << 64) - 1  # keeps the low 64 bits, as arithmetic on uint64 does
 
 
 def first_with_room(connections: list[Connection]) -> Connection | None:

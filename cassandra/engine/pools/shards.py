@@ -123,8 +123,10 @@ class ShardPool(HostPool):
         self._port_works: bool | None = None
         # Connections to shards that have enough. They are closed when `_fill_shards` ends.
         self._excess_connections: list[Connection] = []
+        # The task of `_fill_shards`; it may be done.
         self._filling_shards: asyncio.Task[None] | None = None
-        self._opens_left = 0
+        self._opens_left = 0  # how many connections `_fill_shards` may still open
+        # The timer of the next attempt to reach shards without a connection; None if not needed.
         self._retry_timer: asyncio.TimerHandle | None = None
 
     # -- filling -----------------------------------------------------------------------------------

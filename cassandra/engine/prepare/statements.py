@@ -97,8 +97,9 @@ class Preparer:
         self._spawn = spawn
         self._server = server
         self._send = send
+        # The tasks that several callers may share, by their key; see `_run_shared`.
         self._running: dict[tuple[Any, ...], asyncio.Task[Any]] = {}
-        self._registry = StatementRegistry()
+        self._registry = StatementRegistry()  # all statements in use
 
     async def prepare(
         self,
