@@ -35,7 +35,7 @@ class Bounded(Generic[K, V]):
     def __init__(self, size: int, most_bytes: int) -> None:
         self.size = size
         self.most_bytes = most_bytes
-        self.held = 0
+        self.held = 0  # the estimated bytes of all entries
         self._entries: dict[K, V] = {}
 
     def get(self, key: K) -> V | None:

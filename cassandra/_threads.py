@@ -224,9 +224,10 @@ class _GreenWaiter:
 
     def __init__(self, new_wait_point: Callable[[], _WaitPoint]) -> None:
         self._new_wait_point = new_wait_point
-        self._guard = Lock()
+        self._guard = Lock()  # protects the two attributes below
+        # True if `release` was called while nobody waited: the next `acquire` returns at once.
         self._is_free = False
-        self._parked: deque[_WaitPoint] = deque()
+        self._parked: deque[_WaitPoint] = deque()  # the callers that wait, in order
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         if self._take():
@@ -489,6 +490,8 @@ class RealThread:
         self._target = target
         self._is_alive = False
         self._started, self._over = new_waiter(), new_waiter()
+        # Runs a call in a greenlet of the current thread. If that is a real thread of the driver,
+        # which has no greenlets, use the thread that has created it.
         self._call_in_greenlet = _real_threads.get(get_ident()) or in_own_greenlet(_call)
         self.ident: int | None = None
         _log_in_greenlets()

@@ -641,11 +641,11 @@ class _UnwatchedRun:
         self._lock = Lock()
         self._settle_in_greenlet = in_own_greenlet(self._settle_future)
         self._outcomes: list[Any] = [None] * len(statements)
-        self._next = 0
-        self._remaining = len(statements)
-        self._capacity = 0
-        self._sending = False
-        self._ended = False
+        self._next = 0  # the index of the next statement to send
+        self._remaining = len(statements)  # the number of statements without an outcome
+        self._capacity = 0  # how many more statements may be sent now
+        self._sending = False  # a call of `send` is running
+        self._ended = False  # the future has its result, or will get it
 
     def send(self, count: int) -> None:
         """Send `count` more statements.

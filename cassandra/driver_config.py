@@ -141,8 +141,8 @@ def _custom(policy: object) -> _Group:
     return {"type": "custom", "name": type(policy).__name__}
 
 
-def _socket_group(options: Sequence[Any] | None, before: object) -> _Group:
-    """Return what is reported about socket options. `before`, the earlier report, is not used."""
+def _socket_group(options: Sequence[Any] | None, earlier_report: object) -> _Group:
+    """Return what is reported about socket options. `earlier_report` is not used."""
     values: Mapping[tuple[int, int], Any] = {
         (option[0], option[1]): option[2] for option in options or ()
     }
@@ -173,10 +173,8 @@ def _socket_group(options: Sequence[Any] | None, before: object) -> _Group:
     return group
 
 
-def _reconnection_group(policy: object, before: object) -> _Group:
-    """Return what is reported about a reconnection policy. `before`, the earlier report, is not
-    used.
-    """
+def _reconnection_group(policy: object, earlier_report: object) -> _Group:
+    """Return what is reported about a reconnection policy. `earlier_report` is not used."""
     group: _Group
     if type(policy) is ExponentialReconnectionPolicy:
         group = {
@@ -257,20 +255,23 @@ def _speculative_execution_group(policy: object) -> _Group:
 # -- settings of the cluster, each under the path that their table names ---------------------------
 
 
-def _timeout(seconds: float | None, before: object) -> int | None:
+def _timeout(seconds: float | None, earlier_report: object) -> int | None:
     return None if seconds is None else _ms(seconds)
 
 
-def _system_timeout(seconds: float | None, before: object) -> _Group | None:
+def _system_timeout(seconds: float | None, earlier_report: object) -> _Group | None:
     if seconds is None:
         return None
     # The time-out on the server's side is the same, unless `metadata_request_timeout` replaces it.
     return {"client-side-ms": _ms(seconds), **({"server-side-ms": _ms(seconds)} if seconds else {})}
 
 
-def _server_timeout(timeout: datetime.timedelta | float | None, before: object) -> object:
+def _server_timeout(timeout: datetime.timedelta | float | None, earlier_report: object) -> object:
+    """Return the server-side time limit of schema queries. If it is not set, keep that of the
+    earlier report, the client's limit. 0 stands for the server's default, which is not reported.
+    """
     if timeout is None:
-        return before
+        return earlier_report
     seconds = timeout.total_seconds() if isinstance(timeout, datetime.timedelta) else timeout
     return _ms(seconds) if seconds else None
 
@@ -298,7 +299,7 @@ def _uses_shard_ports(options: Any, earlier_report: object) -> bool:
     return earlier_report is not False and bool(options.advanced_shard_awareness)
 
 
-def _has_timestamps(generator: object, before: object) -> bool | None:
+def _has_timestamps(generator: object, earlier_report: object) -> bool | None:
     return True if type(generator) is MonotonicTimestampGenerator else None
 
 

@@ -265,6 +265,7 @@ class Encoder:
 
         :param val: the value.
         """
+        # In CQL, the number of the day 1970-01-01 is 2**31.
         return _digits(val.days_from_epoch + (1 << 31))
 
     def cql_encode_time(self, val: Time | datetime.time) -> str:
@@ -272,6 +273,7 @@ class Encoder:
 
         :param val: the value.
         """
+        # Make a new `Time` from the number: a subclass may override ``__str__``.
         return f"'{Time(index(Time(val).nanosecond_time))}'"
 
     def cql_encode_time_of_day(self, val: datetime.time) -> str:

@@ -44,7 +44,7 @@ class RequestTimer(Mapping[str, float]):
     """
 
     def __init__(self) -> None:
-        self._counts = [0] * BUCKETS
+        self._counts = [0] * BUCKETS  # the number of latencies in each bucket of the histogram
         self._count = 0
         self._sum = 0.0
         # The sum of the squares of all latencies, for the standard deviation.

@@ -120,7 +120,10 @@ class ObservedBase:
     def __init__(self, request: ObservableRequest, hooks: Hooks, page_number: int = 1) -> None:
         self._request = request
         self._hooks = hooks
+        # Observers run in the context of the caller of the request.
         self._context: Context = copy_context()
+        # `_is_started` is True once the observers know of the request, `_is_direct` if it may have
+        # been sent in the caller's thread, `_speculates` if the next attempt is speculative.
         self._is_started = self._is_direct = self._speculates = False
         self._reported = 0  # the number of attempts that were reported to the observers
         self.started: float = hooks.clock()

@@ -297,8 +297,11 @@ class RateLimitingThrottler(RequestThrottler):
             raise ValueError(f"burst must be seconds, 0 or more, but is {burst!r}")
         self.max_requests_per_second = max_requests_per_second
         self.burst = burst
+        # Each request costs one token. Tokens are earned with the time, up to `_most`.
         self._tokens = self._most
+        # The loop's time when the earned tokens were last added; None before the first time.
         self._counted_at: float | None = None
+        # The timer that starts waiting requests; None if none is set.
         self._timer: Any = None
 
     @property
@@ -326,7 +329,8 @@ class RateLimitingThrottler(RequestThrottler):
             earned_tokens = (now - self._counted_at) * self.max_requests_per_second
             self._tokens = min(self._most, self._tokens + earned_tokens)
         self._counted_at = now
-        # Allow for rounding errors: otherwise a request could wait for a billionth of a token.
+        # A request may start if there is a token for it. Allow for rounding errors: otherwise it
+        # could wait for a billionth of a token.
         if self._tokens > 1 - 1e-9:
             return True
         # One timer is enough for all waiting requests: when it fires, `drain` starts those that may
@@ -394,9 +398,11 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
         self.tolerance = tolerance
         self.backoff = backoff
         self.patience = patience
+        # The limit with its fraction, because it rises in small steps.
         self._limit = float(initial)
-        self._next_fall = 0.0
-        self._answers = 0
+        self._next_fall = 0.0  # the loop's time from which on the limit may fall again
+        self._answers = 0  # the number of responses so far
+        # The latencies of each statement, by its `_likeness`.
         self._speeds: OrderedDict[Hashable, _Speed] = OrderedDict()
 
     def _begin_anew(self) -> None:
@@ -419,11 +425,13 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
         if latency is None:
             return
         self._answers += 1
+        # `release` has already subtracted this request from `under_way`.
+        under_way = self.under_way + 1
         speed = self._speed_of(request)
-        if speed.is_slow_after(latency, self._answers, self.under_way + 1, self.tolerance):
+        if speed.is_slow_after(latency, self._answers, under_way, self.tolerance):
             self._lower_limit()
         # Raise the limit only if it is reached: otherwise it would rise while there is no load.
-        elif self.under_way + 1 >= self.max_concurrent_requests:
+        elif under_way >= self.max_concurrent_requests:
             # This adds one request per round, that is, after as many responses as the limit.
             self._set_limit(min(self._limit + 1 / self._limit, float(self.most)))
 
@@ -461,8 +469,8 @@ class _Speed:
     __slots__ = ("_count", "_is_slow", "_latest", "_most_under_way", "_quick_at", "_usual")
 
     def __init__(self) -> None:
-        self._latest: deque[float] = deque(maxlen=_WINDOW)
-        self._count = 0
+        self._latest: deque[float] = deque(maxlen=_WINDOW)  # the recent latencies in seconds
+        self._count = 0  # the number of responses to this statement
         # The usual latencies: that of the fastest tenth and the median; None before the first
         # measurement. They are logarithms of seconds, so that a single pause does not outweigh
         # hundreds of responses.
@@ -471,7 +479,7 @@ class _Speed:
         # number of running requests since then.
         self._quick_at = 0
         self._most_under_way = 1
-        self._is_slow = False
+        self._is_slow = False  # the result of the last measurement
 
     def is_slow_after(self, latency: float, answers: int, under_way: int, tolerance: float) -> bool:
         """Add a response, and return True if responses take too long.

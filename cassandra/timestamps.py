@@ -36,7 +36,7 @@ class MonotonicTimestampGenerator:
     ) -> None:
         self.warn_on_drift = warn_on_drift
         self.warning_interval = warning_interval
-        self._last_warn = 0
+        self._last_warn = 0  # the clock's time of the last warning, in microseconds
         # The clock is thread-safe, so this object needs no lock. It counts in microseconds.
         self._clock = clock.MicrosecondClock(int(warning_threshold * 1e6), self._warn_of_drift)
 

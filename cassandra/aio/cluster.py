@@ -47,11 +47,13 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     def _begin(self) -> None:
         """Set the attributes of a cluster that is not connected yet. `ClusterBase` calls this."""
         self.is_shutdown = False
-        self._core: Core | None = None
+        self._core: Core | None = None  # None before the first attempt to connect has succeeded
+        # The current attempt to connect, which concurrent callers share.
         self._connecting: asyncio.Task[Core] | None = None
         self._waiting = 0  # the number of callers that wait for `_connecting`
         # Attempts to connect that were cancelled, but are still closing their connections.
         self._given_up: set[asyncio.Task[Core]] = set()
+        # The task of the first call of `shutdown`; later calls wait for it, too.
         self._closing: asyncio.Task[None] | None = None
         self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
 

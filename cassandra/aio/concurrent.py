@@ -126,6 +126,7 @@ class _Run:
         # The futures of executions that the happy path does not handle, by position.
         self._futures: dict[int, asyncio.Future[Any]] = {}
         self._loop = asyncio.get_running_loop()
+        # The future for which `wait` waits; None before the first wait.
         self._wakeup: asyncio.Future[None] | None = None
         collector.notify_reader = self._wake_up
 

@@ -209,8 +209,8 @@ class ClusterBase(
             if self._core is not None
             else "not connected"
         )
-        lane = "compiled" if implementation == "c" else "pure Python"
-        return f"<Cluster: {points}, {state}, {lane}>"
+        modules = "compiled" if implementation == "c" else "pure Python"
+        return f"<Cluster: {points}, {state}, {modules}>"
 
     def __copy__(self) -> Self:
         cluster = type(self).__new__(type(self))

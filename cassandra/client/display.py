@@ -198,7 +198,7 @@ def _narrow_columns(widths: list[int], line_width: int) -> bool:
         return False
     while sum(widths) > width_of_cells:
         index = widths.index(max(widths))
-        second_widest = sorted(widths)[-2:-1]
+        second_widest = sorted(widths)[-2:-1]  # a list: it is empty if there is only one column
         # Make the widest column one character narrower than the second widest, but not narrower
         # than needed.
         widths[index] = max(

@@ -509,6 +509,7 @@ class RequestMaker:
         def make_target_and_body(
             prepared_statements: Sequence[PreparedStatement | None], resolved: AnyBody | None = None
         ) -> tuple[BatchStatement, AnyBody]:
+            """Return the batch for load balancing policies, and its body."""
             statements = batch_statements(
                 entries,
                 dict(zip(texts, prepared_statements, strict=True)),

@@ -84,9 +84,11 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         self.is_shutdown = False
         self._is_over = False  # shutdown() has completed
         self.sessions: weakref.WeakSet[Session] = weakref.WeakSet()
-        self._lock = new_lock()
+        self._lock = new_lock()  # held during `connect` and `shutdown`
+        # The engine and the thread that runs it; None unless the cluster is connected.
         self._core: Core | None = None
         self._loop_thread: LoopThread | None = None
+        # They close the engine if the application drops the cluster without `shutdown`.
         self._finalizer: weakref.finalize[..., Cluster] | None = None
         self._dropped: _Dropped | None = None
         _live_clusters.add(self)
@@ -446,16 +448,13 @@ class _Dropped:
         self._is_taken = False
         self._lock = new_lock()
 
-    def _claim_closing(self) -> bool:
+    def claim_closing(self) -> bool:
         """Return True to the first caller only, who must then close the engine."""
+        # `_shutdown_all` need not close the engine any more.
+        _dropped.discard(self)
         with self._lock:
             is_first, self._is_taken = not self._is_taken, True
         return is_first
-
-    def claim_closing(self) -> bool:
-        """Return True if the caller must close the engine; False if `close` has begun to do so."""
-        _dropped.discard(self)
-        return self._claim_closing()
 
     def close_soon(self) -> None:
         """Called in any thread when the cluster was garbage collected."""
@@ -468,8 +467,7 @@ class _Dropped:
 
     def close(self) -> None:
         """Close the engine in its own thread, with a warning."""
-        _dropped.discard(self)
-        if self._claim_closing():
+        if self.claim_closing():
             warnings.warn(
                 f"{self._name} was dropped without shutdown()", ResourceWarning, stacklevel=2
             )

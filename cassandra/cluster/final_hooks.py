@@ -31,12 +31,14 @@ class FinalMethod:
         self._name = f"_{function}"
 
     def __get__(self, future: ResponseFuture | None, owner: type | None = None) -> Any:
-        """Return the function that replaces the method of `future`; the original method if there is
-        none.
+        """Return the function with which a tracing library has replaced this method of `future`.
+        If it was not replaced, return the original method.
         """
         replacement = (future._hooks or {}).get(self._name) if future is not None else None
         if replacement is not None:
             return replacement
+        # The original methods are functions of another module, because they are only needed if a
+        # tracing library is in use.
         function = getattr(tracers, self._function)
         return function if future is None else MethodType(function, future)
 

@@ -103,10 +103,9 @@ class Session(SessionBase, CompatSession):
         engine: EngineSession,
     ) -> None:
         super().__init__(cluster, engine)
-        # The attribute `future` of this object is a weak reference to the latest future of the
-        # current thread or greenlet, and ends with the thread. It is weak so that the futures' rows
-        # are not kept in memory. Look up `local` only now, because gevent and eventlet may have
-        # replaced it.
+        # `_latest.future` is a weak reference to the latest future of the current thread or
+        # greenlet. It is weak so that the future's rows are not kept in memory. Look up `local` in
+        # its module only now, because gevent and eventlet may have replaced it.
         self._latest = threading.local()
         self.hosts = hosts
         self.is_shutdown = False
