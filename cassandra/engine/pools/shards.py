@@ -264,9 +264,8 @@ class ShardPool(HostPool):
             raise ConnectionShutdown(f"{self.host} has no shard {shard}", self.host)
         if self.shards.counts()[shard] < self._per_shard:
             super()._adopt(connection)
-            if not connection.closed:
+            if not connection.closed:  # it is closed if the pool is full
                 self.shards.add(shard, connection)
-                self._on_room(connection)
         else:
             # The shard has enough connections. Keep this one open until `_fill_shards` ends: if it
             # were closed now, the node would choose the same shard for the next one.
