@@ -32,6 +32,8 @@ INT64_OVF_OFFSET = INT64_MAX + 1
 INT64_OVF_DIV = 2 * INT64_OVF_OFFSET
 
 _MASK = (1 << 64) - 1
+
+# These constants, and the numbers in the functions below, are those of MurmurHash3 x64 128.
 _C1 = 0x87C37B91114253D5
 _C2 = 0x4CF5AD432745937F
 

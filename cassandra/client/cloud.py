@@ -391,6 +391,7 @@ def _parse_config(config: Secret[bytes]) -> tuple[_Service | None, str]:
     host, port = content.reveal()["host"], content.reveal()["port"]
     if not isinstance(host, str) or not _HOST.fullmatch(host):
         return None, f"the host is {host!r:.60}"
+    # At most six digits, because int() of a huge number of digits would be slow.
     if not str(port).isdecimal() or not 0 < int(str(port)[:6]) < 65536:
         return None, f"the port is {port!r:.60}"
     for name in ("username", "password"):

@@ -161,7 +161,7 @@ class ExecuteBodyBase(QueryParams):
             # itself is not optional: it is empty if we have no id.
             sent_metadata_id = metadata_id or b""
             self.skip_metadata = bool(metadata_id) and bool(metadata)
-        version = wire_format & 0xFF
+        version = wire_format & 0xFF  # the rest of `wire_format` are flags
         self.body = bodies.execute_body(prepared.query_id, sent_metadata_id, self, version)
         self._wire_format = wire_format
 

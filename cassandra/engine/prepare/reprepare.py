@@ -58,7 +58,7 @@ class Reprepare:
         self.attempt = attempt
         self.prepared = prepared
         self.connection = connection
-        self._stream = -1
+        self._stream = -1  # the stream of the PREPARE; -1 unless it waits for an answer
         # The request's `_retry_handle` before `go` replaced it with this object.
         self._previous_handle: Any = None
         # True if the PREPARE depends on the connection's keyspace. From version 5 on, the PREPARE
