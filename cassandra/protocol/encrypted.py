@@ -481,7 +481,7 @@ def decrypting(metadata: ResultMetadata, policy: Encryption | None) -> ResultMet
     """
     if policy is None or not metadata.columns:
         return metadata
-    metadata = metadata.native
+    metadata = metadata.native  # without converters: the caller adds the current ones
     # The policy may have changed since `metadata` was made. So start again from the server's types.
     source = metadata.source if isinstance(metadata, DecryptingMetadata) else metadata
     columns = []

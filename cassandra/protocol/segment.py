@@ -91,6 +91,7 @@ def encode_lz4_segment(payload: bytes, self_contained: bool, algorithm: BodyComp
         # need this, because compression could make the largest payload too long for a segment.
         if len(compressed) < len(payload):
             segment_payload, uncompressed_size = compressed, len(payload)
+    # Each of the two lengths has 17 bits.
     header = (
         len(segment_payload)
         | (uncompressed_size << 17)
@@ -115,7 +116,7 @@ def decode_header(
         compressed, True if the segment is self-contained).
     :raises CrcException: if the header's checksum is wrong.
     """
-    length = 5 if lz4 else 3
+    length = 5 if lz4 else 3  # of the header without its checksum, which has 3 bytes
     header = int.from_bytes(data[offset : offset + length], "little")
     expected = int.from_bytes(data[offset + length : offset + length + 3], "little")
     # Check this before anybody uses the length, which says where the next segment begins.

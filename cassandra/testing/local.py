@@ -515,7 +515,8 @@ class LocalCluster:
         return self._supervisor, self._subnet
 
     def _node(self, n: int) -> LocalNode:
-        self._supervisor_and_subnet()  # raises an error if the cluster is not started
+        """Return node `n`; raise an error if there is none, or if the cluster is not started."""
+        self._supervisor_and_subnet()
         try:
             return self._nodes[n]
         except KeyError:

@@ -155,7 +155,7 @@ class FakeNode(DefaultAnswers):
         self._shared_thread = thread
         self._thread: NodeThread | None = thread
         self._reservation: Listening | None = None  # see `_reserve`
-        self._listener: Listening | None = None
+        self._listener: Listening | None = None  # None while connections are refused
         self._connections: list[ServerConnection] = []
         self._script = Script()
         self._statements: dict[str, Prepared] = {}  # what `prime_prepare` has set, by CQL
@@ -168,11 +168,11 @@ class FakeNode(DefaultAnswers):
             thread.number if thread is not None else itertools.count().__next__
         )
         self._waiters = 0  # how many threads are in `wait_for`
-        self._changed = threading.Condition()
+        self._changed = threading.Condition()  # see `_notify`
         self._reading = True  # False after `stop_reading`
         self._hanging = False  # True after `accept_but_hang`
-        self._paused = False
-        self._closed = False
+        self._paused = False  # True after `pause`
+        self._closed = False  # True after `stop`: new connections are aborted
         # The calls that `post` got while the node was paused; `resume` makes them.
         self._parked: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
 
@@ -384,6 +384,7 @@ class FakeNode(DefaultAnswers):
         return await asyncio.to_thread(self.wait_for, predicate, timeout)
 
     def _notify(self) -> None:
+        """Let the threads in `wait_for` call their predicates again."""
         if self._waiters:
             with self._changed:
                 self._changed.notify_all()

@@ -133,6 +133,7 @@ def _line_of(exchange: Exchange) -> dict[str, Any]:
 
 
 def _exchange_of(line: dict[str, Any]) -> Exchange:
+    """Return the exchange of a line of the file; the inverse of `_line_of`."""
     answer = line["event"] if "event" in line else line["answer"]
     return Exchange(
         None if "event" in line else dict(line["request"]),

@@ -92,11 +92,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._is_stopped_at_end = False  # see `SimulatedThreads._turn_alone`
         # A heap of I/O events: (time, random tie-breaker, number, connection, callback).
         self._io: list[tuple[float, float, int, object, Callable[[], object]]] = []
-        self._numbers = itertools.count()
+        self._numbers = itertools.count()  # of I/O events
         self._watch_from = (_BEGINNING, 0)  # (time, turns) at which the check for a livelock began
-        self._selector = self
+        self._selector = self  # asyncio's base class calls its method `select`
         self._clusters = itertools.count(1)  # numbers of the clusters, for their random seeds
-        self._task_numbers = itertools.count(1)
+        self._task_numbers = itertools.count(1)  # see `_make_task`
         self.set_exception_handler(lambda loop, context: self.faults.append(context))
         make_task: Any = _make_task
         self.set_task_factory(make_task)

@@ -532,6 +532,7 @@ class SimulatedTransport(asyncio.Transport):
             if content != _FIN:
                 self._segment(_RST)
             elif not self._gone:
+                # The peer has closed, too. With unread data, `_lose` would still send RST.
                 self._inbox.clear()
         else:
             self._inbox.append(content)

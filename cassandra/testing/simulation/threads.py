@@ -363,6 +363,7 @@ class SimulatedThreads:
             self._turn_alone(loop)
             return
         if stall:
+            # Only the time can end the stall, so do not look for work until then.
             end = loop.time() + stall
             self._give_turn(_never, lambda: end)
         self._give_turn(loop.has_work, loop.next_time)
