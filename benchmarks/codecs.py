@@ -121,13 +121,14 @@ def by_case(measured: dict[str, dict[str, Any]]) -> dict[str, dict[str, float | 
 
     Each case has two rows, "CASE, write" and "CASE, read". Each row has a figure for each driver.
     """
+    our_cases = next(iter(measured.values()))  # our driver is the first
     return {
         f"{name}, {way}": {
             driver: cases.get(name, [None, None])[index] for driver, cases in measured.items()
         }
-        for name, ours in next(iter(measured.values())).items()
+        for name, our_times in our_cases.items()
         for index, way in enumerate(WAYS)
-        if ours[index] is not None
+        if our_times[index] is not None
     }
 
 

@@ -102,7 +102,7 @@ def main() -> int:
                 row["LZ4"] = compressed[case]["us"]
     ratios = {case: row["LZ4"] / row["plain"] for case, row in rows.items() if "LZ4" in row}
     bench.show_table("us of client CPU", rows, {"LZ4 / plain": ratios})
-    for lane in lanes[:2]:
+    for lane in lanes[:2]:  # this driver's
         for case, ratio in ratios.items():
             if case.startswith(PAGE) and case.endswith(f"({lane.name})"):
                 bench.add_target(

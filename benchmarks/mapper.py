@@ -43,11 +43,11 @@ def rules() -> list[null_server.Rule]:
     whole_row = null_server.rows(five, [null_server.FIVE_VALUES])
     many_rows = null_server.rows(page, [null_server.PAGE_VALUES] * 5000)
     limit = ("[limit]", null_server.type_option(null_server.INT))
-    names = dict(five)
+    types = dict(five)
     prepared = {
         b"INSERT INTO bench.five": (b"mapper-insert", five, [], null_server.VOID),
         b"UPDATE bench.five": (
-            b"mapper-update", [("c", names["c"]), ("a", names["a"])], [], null_server.VOID,
+            b"mapper-update", [("c", types["c"]), ("a", types["a"])], [], null_server.VOID,
         ),
         b'SELECT "b", "c", "d", "e" FROM bench.five': (
             b"mapper-select", [five[0], limit], five[1:], one_row,

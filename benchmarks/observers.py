@@ -187,15 +187,16 @@ async def measure(
                 for _ in range(count):
                     await session.execute(insert, ROW)
 
+            requests_per_task = requests // TASKS
             with bench.progress(rounds) as bar:
                 for turn in range(rounds):
                     bar.step(f"round {turn + 1}")
                     for name, observers in observers_by_name:
                         cluster.request_observers = observers
                         began = time.thread_time()
-                        await asyncio.gather(*(work(requests // TASKS) for _ in range(TASKS)))
+                        await asyncio.gather(*(work(requests_per_task) for _ in range(TASKS)))
                         seconds = time.thread_time() - began
-                        microseconds = seconds / (requests // TASKS * TASKS) * 1e6
+                        microseconds = seconds / (requests_per_task * TASKS) * 1e6
                         best[name] = min(best.get(name, microseconds), microseconds)
     return best
 

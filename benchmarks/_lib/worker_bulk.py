@@ -34,7 +34,7 @@ def arrow_table(path: str) -> Any:
 
 
 def main() -> None:
-    """Connect, load, measure."""
+    """Load the table in several passes, and print the figures of the best one as JSON."""
     address, port, table, path, format_name = sys.argv[1:]
     source: Any = arrow_table(path) if format_name == "arrow" else path
     cluster = Cluster([address], port=int(port), protocol_version=4, compression=False)

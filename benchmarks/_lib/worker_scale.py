@@ -51,7 +51,7 @@ def cost_of_requests(session: Any, insert: Any, requests: int, threads: int) -> 
     def work() -> None:
         execute_concurrent_with_args(session, insert, values, concurrency=100)
 
-    work()
+    work()  # to warm up
     best = float("inf")
     for _ in range(PASSES):
         callers = [threading.Thread(target=work) for _ in range(threads)]

@@ -149,6 +149,7 @@ def test_an_unload_that_was_killed_has_no_manifest_and_whole_files(
 ) -> None:
     work = KilledWork(node, "unload", tables.keyspace or "", tmp_path)
     if work.run(random.Random(seed).randrange(2, 40)):
+        # It finished before it was killed.
         assert (tmp_path / "out" / "_manifest.json").exists()
         return
     assert not (tmp_path / "out" / "_manifest.json").exists()

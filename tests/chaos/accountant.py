@@ -95,15 +95,15 @@ class Accountant:
         for row in session.execute(lists, timeout=60):
             appended.update(row.l or ())
         return Verdict(
-            len(self.acknowledged),
-            sum(self.failed.values()),
-            self.reads,
-            sorted(
+            acknowledged=len(self.acknowledged),
+            failed=sum(self.failed.values()),
+            reads=self.reads,
+            lost=sorted(
                 number
                 for number in self.acknowledged
                 if number not in (appended if number % 2 else keys_read)
             ),
-            sorted(number for number, times in appended.items() if times > 1),
-            self.crossed,
-            self.hung,
+            doubled=sorted(number for number, times in appended.items() if times > 1),
+            crossed=self.crossed,
+            hung=self.hung,
         )

@@ -196,7 +196,10 @@ class Side:
             self._drop(module, module_keyspace)
 
     def _create_keyspace(self, tables: list[str]) -> str:
-        """Create a keyspace with the tables, and return its name."""
+        """Create a keyspace with tables, and return its name.
+
+        :param tables: CREATE statements, in which "KS." stands for the keyspace.
+        """
         self._count += 1
         # Drivers use different names, so outcomes contain "KS" instead of the name. All names have
         # the same length.

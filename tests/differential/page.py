@@ -48,6 +48,7 @@ def table(entries: Iterable[Difference]) -> str:
         key = f" [``{entry.key}``]" if entry.matchers else ""
         rows.append(f"{cell(entry.what + key, '*')}\n{cell(entry.why, ' ')}\n")
         if entry.do:
+            # This continues the second cell as a paragraph, so it has no marker of a cell.
             rows.append(f"\n{cell('To do: ' + entry.do, ' ').replace(' - ', '   ', 1)}\n")
     return HEAD + "".join(rows)
 

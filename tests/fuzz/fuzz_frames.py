@@ -144,6 +144,7 @@ def mutate(data: bytes, rng: random.Random) -> bytes:
         elif kind < 0.85:
             out[pos:pos] = rng.randbytes(rng.randint(1, 8))
         elif kind < 0.95:
+            # Perhaps this is a length: make it the largest, -1, the smallest, or 65,535.
             out[pos : pos + 4] = rng.choice(
                 (b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\x80\x00\x00\x00", b"\x00\x00\xff\xff")
             )
@@ -193,6 +194,7 @@ def run_frames(
             damaged = resegmented(algorithm is not None, rng)
         else:
             damaged = mutate(data, rng)
+        # Do not read long streams in very small steps, which would take too long.
         step = rng.choice((1, 16, 777, 100_000, 100_001)) if len(damaged) < 3000 else 777
         outcomes = [read(frame, version, algorithm, damaged, step) for frame in frames]
         if outcomes[0] != outcomes[-1]:

@@ -160,7 +160,7 @@ class Clients:
     def start(self, event: PlannedEvent) -> None:
         """Begin a step in a new task. The task also checks how the step ends (see `_watch`)."""
         # Without a session, only the step "new_cluster" can run: skip all others.
-        if event.kind not in ("new_cluster",) and not self.users:
+        if event.kind != "new_cluster" and not self.users:
             return
         user = self.users[event.target_index % len(self.users)] if self.users else None
         owner = self.mapped if event.kind.startswith("mapped") else self

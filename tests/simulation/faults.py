@@ -367,6 +367,7 @@ class Faults:
         await self._restart_changed([node, other_node], event, change)
 
     async def do_replace(self, event: PlannedEvent) -> None:
+        """Restart a node with another host id and token, as if a new node had replaced it."""
         node = self.node(event)
 
         def change() -> None:
@@ -558,6 +559,10 @@ class Faults:
         await self._lag(event, "prepare_lag", 1.5)
 
     async def do_alter(self, event: PlannedEvent) -> None:
+        """Add a column to the table that clients read; but at most three in a simulation.
+
+        The nodes forget all prepared statements, since those of the table have other columns now.
+        """
         store = self.simulation.store
         if store.altered < 3:
             store.altered += 1

@@ -227,6 +227,7 @@ class Simulation:
             "backoff": lambda: ExponentialBackoffRetryPolicy(3, 0.05, 1.0),
             "downgrading": DowngradingConsistencyRetryPolicy,
         }
+        # (delay in seconds, attempts), or ("percentile", percentile), or None.
         speculation = settings["speculation"]
         return ExecutionProfile(
             balancing_factories[settings["balancing"]](),
@@ -294,6 +295,8 @@ class Simulation:
     def longest_delay(self) -> float:
         """Seconds within which the driver must use every host again after the last fault."""
         settings = self.plan.settings
+        # With a margin: the longest pause between attempts to connect, two attempts, two heartbeats
+        # that get no answer, and the window in which events are collected.
         return float(
             settings["reconnection"][1] * 1.2
             + 2 * settings["connect_timeout"]

@@ -214,7 +214,11 @@ def _chosen(rng: random.Random, kinds: Mapping[str, float]) -> str:
 
 
 def _step(rng: random.Random, number: int, may_cancel: bool) -> PlannedEvent:
-    """Draw a step of a client."""
+    """Draw a step of a client.
+
+    :param number: the number of the step, from which most steps take their key.
+    :param may_cancel: False if no step of the plan is cancelled.
+    """
     kind = _chosen(rng, STEPS)
     timeout = rng.choice((-1.0, -1.0, -1.0, 0.05, 0.3, 1.0, 0.0))
     cancel_share = 0.3 if kind in _ENDS else 0.04
@@ -224,20 +228,22 @@ def _step(rng: random.Random, number: int, may_cancel: bool) -> PlannedEvent:
     if cancel_after >= 0 and kind in _ENDS:
         cancel_after /= 20  # these steps are short: cancel while their requests are in flight
     return PlannedEvent(
-        round(rng.random() * LENGTH, 4),
-        kind,
-        rng.randrange(100),
-        timeout,
-        rng.randrange(len(KEYSPACES)) if kind in ("use", "new_session") else number,
-        cancel_after,
+        start=round(rng.random() * LENGTH, 4),
+        kind=kind,
+        target_index=rng.randrange(100),
+        seconds=timeout,
+        parameter=rng.randrange(len(KEYSPACES)) if kind in ("use", "new_session") else number,
+        cancel_after=cancel_after,
     )
 
 
 def _fault(rng: random.Random) -> PlannedEvent:
-    what = _chosen(rng, FAULTS)
+    kind = _chosen(rng, FAULTS)
     seconds = round(0.01 + rng.random() ** 2 * 5.0, 4)
-    moment = round(rng.random() * LENGTH, 4)
-    return PlannedEvent(moment, what, rng.randrange(100), seconds, rng.randrange(1000))
+    start = round(rng.random() * LENGTH, 4)
+    return PlannedEvent(
+        start, kind, target_index=rng.randrange(100), seconds=seconds, parameter=rng.randrange(1000)
+    )
 
 
 def random_plan(seed: int) -> Plan:

@@ -192,8 +192,8 @@ class _AfterDrain:
     """
 
     def __init__(self) -> None:
-        self.streams: set[int] = set()
-        self.prepared: set[str] = set()
+        self.streams: set[int] = set()  # the stream ids that were used since the announcement
+        self.prepared: set[str] = set()  # the CQL of the PREPARE requests since then
 
     def is_late(self, request: Request) -> bool:
         """Return True if the client had read the announcement, and sent a new request anyway."""
@@ -405,6 +405,7 @@ class _Stored(FakeNode):
         first = parts[0]
         op = op_of(first.text, first.values, first.prepared)
         if request.traced and isinstance(answer, Message) and op is not None:
+            # The id of the trace is the operation's number, which `_traced` reads from it.
             return answer.having(tracing_id=uuid.UUID(int=op))
         return answer
 

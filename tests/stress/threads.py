@@ -389,6 +389,7 @@ def main() -> None:
     wrong_outcomes = {
         outcome: count for outcome, count in work.outcomes.items() if outcome.startswith("WRONG")
     }
+    # Before version 3.13, Python has no such function, and always has the GIL.
     gil = getattr(sys, "_is_gil_enabled", lambda: True)()
     print(dict(work.outcomes))
     print(
