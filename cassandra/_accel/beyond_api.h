@@ -219,4 +219,35 @@ static inline int turbocql_is_wakeup(PyObject *callback, PyObject *kind) {
 #endif
 }
 
+/* -- the record of the running loop -------------------------------------------------------------
+ *
+ * Why: each request makes sure that the session's loop runs in the calling thread. Up to 3.11,
+ * `asyncio._get_running_loop` asks the system for the process's id each time, in case the process is
+ * a fork. But asyncio puts a new object, its record, into the thread's dictionary whenever a loop
+ * starts or stops to run. So the same loop runs as long as the record is the same and the process
+ * was not forked. This function returns the record, borrowed; NULL if there is none, from 3.12 on,
+ * and in the alternative. Then asyncio is asked. Tried on 3.10 and 3.11.
+ *
+ * Gains: one system call for each request of the asyncio API, 0.1 to 0.3 us.
+ */
+static inline PyObject *turbocql_loop_record(void) {
+#if defined(TURBOCQL_PLAIN_C) || PY_VERSION_HEX >= 0x030C0000
+    return NULL;
+#else
+    static PyObject *name = NULL;
+    PyObject *threads_own = PyThreadState_GetDict();
+    PyObject *record;
+    if (name == NULL)
+        name = PyUnicode_InternFromString("__asyncio_running_event_loop__");
+    if (name == NULL || threads_own == NULL) {
+        PyErr_Clear();
+        return NULL;
+    }
+    record = PyDict_GetItemWithError(threads_own, name);
+    if (record == NULL)
+        PyErr_Clear();
+    return record;
+#endif
+}
+
 #endif

@@ -38,6 +38,7 @@ import reprlib
 from itertools import chain as _chain_of
 from time import monotonic as _monotonic_function
 
+from cassandra._forks import renew_in_child as _renew_in_child
 from cassandra._threads import Lock as _Lock
 from cassandra.engine.failures import as_exception as _as_exception
 from cassandra.engine.failures import reraise_on_loop as _reraise_on_loop

@@ -7,6 +7,7 @@ cdef extern from "beyond_api.h":
         PYGEN_ERROR
         PYGEN_NEXT
     bint turbocql_is_wakeup(object, object) noexcept
+    PyObject* turbocql_loop_record() noexcept
     void turbocql_set_send(object, PySendResult (*)(PyObject*, PyObject*, PyObject**) noexcept)
 
 cdef enum:  # ResultFuture._status
@@ -430,12 +431,24 @@ cdef inline bint _is_changed_by_user_code(session) except -1:
     return bool(session._request_init_listeners)
 
 
+cdef int _forks = 0  # how often this process, or an ancestor of it, was forked
+
+
+@_renew_in_child
+def _count_fork():
+    global _forks
+    _forks += 1
+
+
 @cython.final
 cdef class HappyPath:
     """Executes prepared and bound statements and batches by the fast path (see the Python twin)."""
 
     cdef readonly object session
     cdef readonly object loop
+    # asyncio's record of the running loop when it was `loop`, and the value of `_forks` then.
+    cdef object _loop_record
+    cdef int _record_forks
     cdef object _engine
     cdef object _options
     cdef type _request_class
@@ -517,8 +530,7 @@ cdef class HappyPath:
         """Execute a statement; returns its `ResultFuture`, or None if `request` returns None."""
         cdef ResultFuture future
         cdef RequestBase request
-        if _running_loop() is not self.loop:
-            _refuse_loop(self.loop)
+        self._check_loop()
         request = self._request(query, parameters, _over)
         if request is None:
             return None
@@ -530,6 +542,19 @@ cdef class HappyPath:
         request._reads_rows = self.reads_rows_answers
         request._begin()
         return future
+
+    cdef inline int _check_loop(self) except -1:
+        """Raise RuntimeError if the loop that runs in this thread is not the session's."""
+        cdef PyObject* record = turbocql_loop_record()
+        if record != NULL and record == <PyObject*> self._loop_record:
+            if self._record_forks == _forks:
+                return 0
+        if _running_loop() is not self.loop:
+            _refuse_loop(self.loop)
+        if record != NULL:
+            self._loop_record = <object> record
+            self._record_forks = _forks
+        return 0
 
     cdef object _result_of(self, RequestBase request, row_factory):
         """Create the result object of a completed request."""
