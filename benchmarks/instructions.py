@@ -59,6 +59,7 @@ CASES = (
     Case("aio-together", "aio: insert, 100 begun together", None),
     Case("aio-concurrent", "aio: insert, execute_concurrent", None),
     Case("blocking-concurrent", "blocking: insert, execute_concurrent_with_args", 25_000),
+    Case("blocking-select", "blocking: select of one row, execute_concurrent_with_args", 40_000),
     Case("blocking-insert", "blocking: insert, one at a time", None, requests_in_flight=1),
 )
 

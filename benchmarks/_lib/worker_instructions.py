@@ -134,6 +134,18 @@ def blocking_concurrent(address: str, port: int, passes: int) -> None:
                 assert outcome.success
 
 
+def blocking_select(address: str, port: int, passes: int) -> None:
+    """Select rows with the blocking `execute_concurrent_with_args`."""
+    with Cluster(**settings(address, port)) as cluster:
+        session = cluster.connect()
+        select = session.prepare(SELECT)
+        for _ in range(passes):
+            for outcome in execute_concurrent_with_args(
+                session, select, [(7,)] * REQUESTS, IN_FLIGHT, results_generator=True
+            ):
+                assert outcome.result_or_exc.one().a == 7
+
+
 def blocking_insert(address: str, port: int, passes: int) -> None:
     with Cluster(**settings(address, port)) as cluster:
         session = cluster.connect()
@@ -148,6 +160,7 @@ CASES: dict[str, Callable[[str, int, int], Any]] = {
     "aio-together": aio_together,
     "aio-concurrent": aio_concurrent,
     "blocking-concurrent": blocking_concurrent,
+    "blocking-select": blocking_select,
     "blocking-insert": blocking_insert,
 }
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, overload
 
 from cassandra._habits import RESULT, add_habits, no_attribute
 from cassandra._imports import at_first_cluster
@@ -19,10 +19,16 @@ from cassandra.query.row_factories import tuple_factory
 if TYPE_CHECKING:
     import threading
 
+    from cassandra.engine import happy_path
+    from cassandra.engine.happy_path import RowsAnswer
     from cassandra.protocol.messages.results import ResultMessage
     from cassandra.query.trace import QueryTrace
 else:
-    at_first_cluster(__name__, ResultMessage="cassandra.protocol.messages.results")
+    at_first_cluster(
+        __name__,
+        ResultMessage="cassandra.protocol.messages.results",
+        happy_path="cassandra._impl",
+    )
 
 T = TypeVar("T")
 
@@ -46,7 +52,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     """
 
     # These class attributes are the defaults. Most results never set the attributes themselves.
-    _message: ResultMessage | None = None
+    _full_message: ResultMessage | None = None
+    # The answer in place of `_full_message`, until that is needed. It is that of a single page.
+    _rows_answer: RowsAnswer | None = None
     _page: Any = None
     _iterator: Iterator[Any] | None = None
     _is_list = False
@@ -68,9 +76,11 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     # True if an iteration has returned all rows. `_message` still has the last page, because
     # `was_applied` needs it.
     _is_over = False
+    # The value of `response_future`; None before it is first needed.
+    _future: Any = None
     # The tuple (session, request, row factory), from which `response_future` is made when it is
     # first needed; None if the result got its future.
-    _future_arguments: tuple[Any, Any, Any] | None = None
+    _future_arguments: tuple[Any, Any, Callable[..., Any]] | None = None
     # The tuple (column names, column types); None before it is first needed.
     _cached_columns: tuple[list[str] | None, list[Any] | None] | None = None
 
@@ -81,15 +91,48 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         else:
             self._set_page(initial_response)
 
-    def __getattr__(self, name: str) -> Any:
-        # Python calls this for attributes that are missing. `response_future` is one of them until
-        # it is first needed: make it here.
-        future_arguments = self._future_arguments if name == "response_future" else None
-        if future_arguments is None:
-            raise no_attribute(self, name)
-        session, request, row_factory = future_arguments
-        # `setdefault` is atomic, so two threads get the same future.
-        return self.__dict__.setdefault("response_future", session._future_of(request, row_factory))
+    def __getattr__(self, name: str) -> NoReturn:
+        raise no_attribute(self, name)
+
+    @property
+    def response_future(self) -> Any:
+        """The `ResponseFuture` of the execution."""
+        future = self._future
+        future_arguments = self._future_arguments
+        if future is None and future_arguments is not None:
+            session, request, row_factory = future_arguments
+            # `setdefault` is atomic, so two threads get the same future.
+            future = self.__dict__.setdefault("_future", session._future_of(request, row_factory))
+        return future
+
+    @response_future.setter
+    def response_future(self, future: Any) -> None:
+        self._future = future
+        self._future_arguments = None
+
+    @property
+    def _message(self) -> ResultMessage | None:
+        """The message of the current page; None if the page came without one."""
+        # Make the full message only here: most callers need only the rows, which a `RowsAnswer`
+        # has.
+        answer = self._rows_answer
+        if answer is not None:
+            self._full_message = answer.message()
+            self._rows_answer = None
+        return self._full_message
+
+    @_message.setter
+    def _message(self, message: ResultMessage | None) -> None:
+        self._full_message = message
+        self._rows_answer = None
+
+    def _get_row_factory(self) -> Callable[..., Any]:
+        """Return the function that makes the rows, without making the future."""
+        future_arguments = self._future_arguments
+        if future_arguments is None or self._future is not None:
+            row_factory: Callable[..., Any] = self.response_future.row_factory
+            return row_factory
+        return future_arguments[2]
 
     def _set_page(self, response: Any) -> None:
         """Make `response` the current page.
@@ -155,11 +198,20 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     def current_rows(self) -> Any:
         """The rows of the current page: a list, or the row factory's result."""
         if self._page is None:
+            page: Any
+            answer = self._rows_answer
+            # Decode the rows without making a full message. This returns None if the row factory is
+            # not one of the driver's own.
+            if answer is not None:
+                page = answer.rows(self._get_row_factory())
+                if page is not None:
+                    self._page = page
+                    return page
             message = self._message
             assert message is not None
-            page: Any = []
+            page = []
             if message.kind == RESULT_KIND_ROWS:
-                page = message.decode(self.response_future.row_factory)
+                page = message.decode(self._get_row_factory())
             # A row factory that returns None has used the rows itself, so no rows are left.
             self._page = page if page is not None else []
         return self._page
@@ -167,9 +219,16 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     @property
     def has_more_pages(self) -> bool:
         """True if there is a page after the current one."""
+        if self._is_fetching:
+            return True
+        future_arguments = self._future_arguments
+        if future_arguments is not None and self._future is None:
+            # Without a future no other page was requested: the request's response says it.
+            response = future_arguments[1].response
+            return getattr(response, "paging_state", None) is not None
         # Compare with True: the application's tests may use another class of futures, without this
         # attribute, or a mock, whose attribute may be any object.
-        return self._is_fetching or getattr(self.response_future, "has_more_pages", False) is True
+        return getattr(self.response_future, "has_more_pages", False) is True
 
     @property
     def paging_state(self) -> bytes | None:
@@ -314,7 +373,11 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             if len(first_rows) > 1:
                 raise MultipleRowsFound("one row was expected, but there are more")
             return first_rows[0] if first_rows else None
-        rows = self.current_rows
+        rows = self._page
+        if rows is None:
+            rows = self.current_rows
+        if type(rows) is list:  # what all row factories of this package return
+            return rows[0] if rows else None
         if not rows:
             return None
         return rows[0] if isinstance(rows, Sequence) else next(iter(rows), None)
@@ -443,12 +506,18 @@ def result_of(session: Any, request: Any, row_factory: Any) -> ResultSet[Any]:
     only when it is needed.
     """
     result: ResultSet[Any] = _new(ResultSet)
-    if type(request.response) is ResultMessage:
-        result._message = request.response
+    answer = request.response
+    if type(answer) is happy_path.RowsAnswer:
+        result._rows_answer = answer
+    elif type(answer) is ResultMessage:
+        result._full_message = answer
     else:  # None if a retry policy has ignored the error
-        result._set_page(request.response)
+        result._set_page(answer)
     result._future_arguments = (session, request, row_factory)
     return result
+
+
+result_of._reads_rows_answers = True  # type: ignore[attr-defined]  # see `HappyPath`
 
 
 ResultSet.__module__ = "cassandra.cluster"

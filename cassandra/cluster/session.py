@@ -396,6 +396,8 @@ class Session(SessionBase, CompatSession):
         :param row_factory: makes the rows.
         """
         future = ResponseFuture(self, request.statement, row_factory)
+        if type(request.response) is happy_path.RowsAnswer:
+            request.response = request.response.message()  # futures need the whole message
         future._watch(request)
         future._complete(request)
         return future

@@ -10,7 +10,7 @@ import inspect
 import sys
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from unittest.mock import MagicMock, Mock
 
@@ -24,7 +24,8 @@ from cassandra.concurrent import (
     execute_each,
 )
 from cassandra.errors import InvalidRequest
-from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, void
+from cassandra.query import dict_factory, named_tuple_factory, tuple_factory
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, paged, rows, void
 from tests.waiting import WAIT
 
 
@@ -533,3 +534,56 @@ def test_no_statement_is_sent_after_the_callback_raises() -> None:
 def test_a_concurrency_of_the_command_line_is_no_number(call: Any) -> None:
     with pytest.raises(TypeError, match=r"is '100' of type str: write int\('100'\)"):
         call(Mock(), [("SELECT", None)], concurrency="100")
+
+
+def list_of_texts(column_names: list[str], page: list[Any]) -> list[str]:
+    """A row factory of the application's own."""
+    return [f"{column_names}: {row}" for row in page]
+
+
+SELECT = "SELECT k, v FROM t WHERE k = ?"
+
+# Each reads a result in one way, and must find the same in results of `execute_concurrent` as in
+# those of `execute`.
+READERS: dict[str, Callable[[Any], Any]] = {
+    "one": lambda result: result.one(),
+    "all": lambda result: result.all(),
+    "one then all": lambda result: (result.one(), result.all(), result.all()),
+    "current_rows": lambda result: (result.current_rows, result._current_rows),
+    "all_tuples": lambda result: result.all_tuples(),
+    "columns": lambda result: (result.column_names, [t.typename for t in result.column_types]),
+    "pages": lambda result: (result.has_more_pages, result.paging_state),
+    "truth": lambda result: (bool(result), result == result.current_rows),
+    "future": lambda result: result.response_future.result().all(),
+    "future then rows": lambda result: (result.response_future.query.keyspace, result.all()),
+    "future's row factory": lambda result: (
+        setattr(result.response_future, "row_factory", dict_factory),
+        result.all(),
+    ),
+    "to_numpy": lambda result: [str(column) for column in result.to_numpy().values()],
+    "a later page": lambda result: (result.fetch_next_page(), result.current_rows),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(
+    "factory", [named_tuple_factory, tuple_factory, dict_factory, list_of_texts]
+)
+@pytest.mark.parametrize("answer", ["a row", "no row", "two pages"])
+def test_results_are_read_as_those_of_execute(reader: str, factory: Any, answer: str) -> None:
+    if reader == "to_numpy":
+        pytest.importorskip("numpy")
+    read, columns = READERS[reader], [("k", "int"), ("v", "text")]
+    values = {"a row": [(1, "a")], "no row": [], "two pages": [(1, "a"), (2, "b")]}[answer]
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        respond = paged(columns, values) if answer == "two pages" else rows(columns, values)
+        node.prime(SELECT, respond)
+        node.prime_prepare(SELECT, [("k", "int")], columns)
+        session = cluster.connect()
+        session.row_factory = factory
+        session.default_fetch_size = 1
+        select = session.prepare(SELECT)
+        expected = read(session.execute(select, (1,)))
+        for result in execute_concurrent_with_args(session, select, [(1,)] * 2):
+            assert result.success
+            assert read(result.result_or_exc) == expected
