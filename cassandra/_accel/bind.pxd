@@ -43,6 +43,7 @@ cdef class BindPlan:
 
     cdef ValuesBlock _bind(self, tuple values, int version)
     cdef int _add_all(self, wbuf* out, tuple values, int version) except -1
+    cdef int _check_absent(self, dict values, Py_ssize_t index, int version) except -1
     cdef int _add_dict(self, wbuf* out, dict values, int version) except -1
     cdef int _add_row(self, wbuf* out, object row, int version) except -1
     cdef int _add(self, wbuf* out, Py_ssize_t index, object value) except -1

@@ -46,6 +46,7 @@ from cassandra.protocol.records import locate_row as _locate_row
 from cassandra.protocol.records import refuse_missing as _refuse_missing
 from cassandra.protocol.records import refuse_unknown as _refuse_unknown
 from cassandra.protocol.records import values_of as _values_of
+from cassandra.protocol.records import warn_of_unknown_names as _warn_of_unknown_names
 from cassandra.sentinels import UNSET_VALUE
 
 cdef extern from "objects.h":
@@ -428,24 +429,39 @@ cdef class BindPlan:
         for index in range(PyTuple_GET_SIZE(self._names)):
             item = PyDict_GetItemWithError(values, <object> PyTuple_GET_ITEM(self._names, index))
             if item == NULL:
-                _refuse_missing(self._names, index, self.routing_key_indexes, version)
+                self._check_absent(values, index, version)
                 put_be32(wbuf_extend(out, 4), 0xFFFFFFFE)
                 has_unset = True
             else:
                 found_count += 1
                 value = <object> item  # a reference: user code may remove the value from the dict
                 if value is _unset:
-                    _refuse_missing(self._names, index, self.routing_key_indexes, version)
+                    self._check_absent(values, index, version)
                 if self._add(out, index, value):
                     has_unset = True
         # If several markers have the same name, the name is counted several times.
-        if self.strict and (found_count != len(values) or self._repeats):
-            unknown = [name for name in values if name not in self._names]
-            if unknown:
-                _refuse_unknown(unknown, self._names)
+        if found_count != len(values) or self._repeats:
+            if not self.strict:
+                _warn_of_unknown_names(values, self._names)
+            else:
+                unknown = [name for name in values if name not in self._names]
+                if unknown:
+                    _refuse_unknown(unknown, self._names)
         if has_unset and version < 4:
             raise _unset_unsupported(version)
         return has_unset
+
+    cdef int _check_absent(self, dict values, Py_ssize_t index, int version) except -1:
+        """Raise an error if the value of marker `index` must not be missing. A misspelt key of
+        `values` is a likely cause, so a warning of such a key is logged first.
+        """
+        try:
+            _refuse_missing(self._names, index, self.routing_key_indexes, version)
+        except BaseException:
+            if not self.strict:
+                _warn_of_unknown_names(values, self._names)
+            raise
+        return 0
 
     cdef int _add_row(self, wbuf* out, object row, int version) except -1:
         """Append a row of any kind; return 1 if a value is not set."""

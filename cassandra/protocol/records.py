@@ -121,7 +121,7 @@ def values_of(
             check_names(row, names, "values for", "")
         values = [_value_by_name(row, name) for name in names]
         if not strict and len(row) != len(values):
-            _warn_of_unknown_names(row, names)
+            warn_of_unknown_names(row, names)
     elif is_record(row):
         aliases = attributes_by_alias(cls)
         attributes = [aliases.get(name, name) for name in names] if aliases else names
@@ -141,7 +141,7 @@ def values_of(
     for index, value in enumerate(values):
         if value is UNSET_VALUE:
             if isinstance(row, Mapping) and not strict:
-                _warn_of_unknown_names(row, names)
+                warn_of_unknown_names(row, names)
             refuse_missing(names, index, key, version)
     return tuple(values)
 
@@ -156,7 +156,7 @@ def _values_in_order(row: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(row)
 
 
-def _warn_of_unknown_names(row: Mapping[Any, Any], names: Sequence[str]) -> None:
+def warn_of_unknown_names(row: Mapping[Any, Any], names: Sequence[str]) -> None:
     """Log a warning if `row` has keys without a marker; at most once for each statement.
 
     As in cassandra-driver, the values of these keys are ignored. But such keys are often misspelt.

@@ -23,7 +23,8 @@ def bind(prepared: PreparedStatement, values: Any) -> BoundStatement:
 
     :param values: a sequence by position, a mapping by column name, or an object by its attributes.
     :raises TypeError: if a value does not fit its column's type.
-    :raises ValueError: if there are too many values, unknown names, or a value out of range.
+    :raises ValueError: if there are too many values, a value is out of range, or an object has
+        fields without a bind marker.
     """
     bound = _new(BoundStatement)
     bound.prepared_statement = prepared

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import uuid
+from typing import Any
+
 import pytest
 
 from cassandra.errors import UnsupportedOperation
@@ -61,6 +64,31 @@ def test_errors_name_column_and_type(twins: Twins) -> None:
         plan.bind([1, 1 << 31], 4)
     with pytest.raises(TypeError, match='column "id"'):
         plan.bind_row({"id": "x"}, 4)
+
+
+def test_names_without_a_marker_are_logged(twins: Twins, caplog: pytest.LogCaptureFixture) -> None:
+    def plan_of(*names: str, key: tuple[int, ...] = ()) -> Any:
+        texts = [column for name in names for column in columns(twins.codecs, **{name: "text"})]
+        return twins.bind.BindPlan(texts, list(key))
+
+    # The driver recognises a statement by its markers, so use markers that no other test has.
+    marker = f"id_{uuid.uuid4().hex}"
+    plan = plan_of(marker, "name")
+    for _ in range(2):
+        plan.bind_row({marker: "1", "nmae": "x"}, 4)  # as many keys as markers
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert "Did you mean 'name' by 'nmae'?" in message
+    caplog.clear()
+    # A key column's missing value is an error; its misspelt key is logged before.
+    with pytest.raises(ValueError, match=marker):
+        plan_of(marker, "town", key=(0,)).bind_row({f"{marker}s": "1", "town": "x"}, 4)
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert f"Did you mean '{marker}' by '{marker}s'?" in message
+    caplog.clear()
+    # Nothing is logged if all names have markers.
+    plan_of(marker, "street").bind_row({marker: "1"}, 4)
+    plan_of(marker, "street", "street").bind_row({marker: "1", "street": "x"}, 4)
+    assert not caplog.records
 
 
 def test_bind_row_takes_values_from_a_mapping(twins: Twins) -> None:
