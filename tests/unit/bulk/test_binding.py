@@ -6,7 +6,7 @@ import collections
 import datetime
 import sqlite3
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -40,14 +40,47 @@ def implementation(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def binder(twins: Twins) -> Binder:
     prepared = prepared_insert(twins, COLUMNS, [0])
-    new_binder = Binder(prepared, COLUMNS, {}, range(4), Keys((0,), (1,)), None, lambda: None)
+    new_binder = binder_of(prepared, COLUMNS, Keys((0,), (1,)))
     new_binder.is_closed = True
     return new_binder
 
 
+def binder_of(
+    prepared: Any,
+    columns: Sequence[Column],
+    keys: Keys,
+    mapping: dict[str, str] | None = None,
+    order: Sequence[int] | None = None,
+) -> Binder:
+    """Return a binder that makes a request of each row, without knowing any replica.
+
+    :param keys: the positions of the primary key among the bind markers.
+    :param mapping: field names by column name; None if both are the same.
+    :param order: for each bind marker, the position of its value in a row without names; None if
+        the values are in the order of the bind markers.
+    """
+    return Binder(
+        prepared,
+        columns,
+        mapping or {},
+        range(len(columns)) if order is None else order,
+        keys,
+        batch=None,
+        owners=lambda: None,
+    )
+
+
 def bound(binder: Binder, *rows: Any) -> Bound:
     """Bind the rows as one chunk, and return the result."""
-    chunk = Chunk(list(rows), len(rows), None, 0, None, Position(0, len(rows)), None)
+    chunk = Chunk(
+        list(rows),
+        size=len(rows),
+        source=None,
+        first=0,
+        lines=None,
+        position=Position(0, len(rows)),
+        raw=None,
+    )
     result = binder.bind_next(iter([chunk]))
     assert result is not None
     return result
@@ -107,8 +140,8 @@ def test_a_value_that_raises_fails_only_its_row(binder: Binder) -> None:
     result = bound(
         binder, ("a", 1, "s", 2), ("b", RecursingNumber(), "s", 2), ("c", 3, "\ud800", 4)
     )
-    # a number whose conversion recurses without end, and a lone surrogate, which UTF-8 cannot
-    # encode
+    # Row 1 has a number whose conversion recurses without end, and row 2 a lone surrogate, which
+    # UTF-8 cannot encode.
     assert [number for number, _ in result.failures] == [1, 2]
     assert result.row_count == 1
 
@@ -131,7 +164,9 @@ def test_rows_with_only_static_columns_use_a_statement_of_their_own(
     binder: Binder, twins: Twins
 ) -> None:
     prepared = prepared_insert(twins, [COLUMNS[0], COLUMNS[2]], [0])
-    binder.static_rows = StaticRows(prepared, [0, 2], [2], [1], [3])
+    binder.static_rows = StaticRows(
+        prepared, positions=[0, 2], static=[2], clustering=[1], regular=[3]
+    )
     result = bound(
         binder, ("a", 1, "s", 2), ("b", None, "t", None), ("c", None, "t", 5), ("d", 7, None, None)
     )
@@ -146,16 +181,16 @@ def test_rows_with_only_static_columns_use_a_statement_of_their_own(
 
 def test_rows_with_only_static_columns_are_recognized(twins: Twins) -> None:
     prepared: Any = None
-    static_rows = StaticRows(prepared, [0, 2], [2], [1], [3])
+    static_rows = StaticRows(prepared, positions=[0, 2], static=[2], clustering=[1], regular=[3])
     # The numbers are the lengths of the values of p, c, s and r: -1 is null, -2 unset, 0 empty.
-    assert static_rows.has_only_static_values([1, -1, 1, -1], False)
-    assert static_rows.has_only_static_values([1, -1, -1, -2], False)
-    assert not static_rows.has_only_static_values([1, 0, 1, -1], False)
+    assert static_rows.has_only_static_values([1, -1, 1, -1], is_empty_null=False)
+    assert static_rows.has_only_static_values([1, -1, -1, -2], is_empty_null=False)
+    assert not static_rows.has_only_static_values([1, 0, 1, -1], is_empty_null=False)
     # CSV cannot distinguish an empty string from a missing string.
-    assert static_rows.has_only_static_values([1, 0, 1, -1], True)
-    assert not static_rows.has_only_static_values([1, 0, -1, -1], True)
-    assert not static_rows.has_only_static_values([1, 0, 1, 4], True)
-    assert not static_rows.has_only_static_values([1, 4, 1, -1], True)
+    assert static_rows.has_only_static_values([1, 0, 1, -1], is_empty_null=True)
+    assert not static_rows.has_only_static_values([1, 0, -1, -1], is_empty_null=True)
+    assert not static_rows.has_only_static_values([1, 0, 1, 4], is_empty_null=True)
+    assert not static_rows.has_only_static_values([1, 4, 1, -1], is_empty_null=True)
 
 
 class Record:
@@ -205,7 +240,7 @@ def test_rows_with_keys_are_bound_by_name(binder: Binder) -> None:
 def test_iterables_are_bound_in_the_order_of_rows_without_names(twins: Twins) -> None:
     columns = [Column("n", lookup_cqltype("bigint")), Column("id", lookup_cqltype("int"))]
     prepared = prepared_insert(twins, columns, [1])
-    binder = Binder(prepared, columns, {}, [1, 0], Keys((1,), ()), None, lambda: None)
+    binder = binder_of(prepared, columns, Keys((1,), ()), order=[1, 0])
     rows = [(7, 5), collections.deque((7, 5)), iter((7, 5))]
     assert len({values for _, values in rows_to_send(bound(binder, *rows))}) == 1
 
@@ -216,7 +251,7 @@ def test_names_that_are_not_strings_and_duplicate_names(twins: Twins) -> None:
     """
     columns = [Column("id", lookup_cqltype("int"), is_key=True), Column("1", lookup_cqltype("int"))]
     prepared = prepared_insert(twins, columns, [0])
-    binder = Binder(prepared, columns, {}, range(2), Keys((0,), ()), None, lambda: None)
+    binder = binder_of(prepared, columns, Keys((0,), ()))
     rows = bound(binder, {"id": 5, "1": 6}, {"id": 5, 1: 6})
     assert len({values for _, values in rows_to_send(rows)}) == 1
     result = bound(binder, {"id": 5, "1": 6, 1: 7}, row_class(["id", "1", "1"])(5, 6, 7))
@@ -229,7 +264,7 @@ def test_rows_of_the_driver_have_the_names_of_their_columns(twins: Twins) -> Non
     names = ["id", "_x", "class"]
     columns = [Column(name, lookup_cqltype("int"), is_key=name == "id") for name in names]
     prepared = prepared_insert(twins, columns, [0])
-    binder = Binder(prepared, columns, {}, range(3), Keys((0,), ()), None, lambda: None)
+    binder = binder_of(prepared, columns, Keys((0,), ()))
     row = row_class(names)(5, 6, 7)
     result = bound(binder, (5, 6, 7), row)
     assert not result.failures
@@ -259,9 +294,9 @@ def test_rows_that_are_sets_are_refused(binder: Binder) -> None:
 def test_a_dry_run_refuses_times_to_live_that_servers_refuse(twins: Twins) -> None:
     columns = [COLUMNS[0], Column("[ttl]", lookup_cqltype("int"))]
     prepared = prepared_insert(twins, columns, [0])
-    keys = Keys([0], [])
-    binder = Binder(prepared, columns, {"[ttl]": "ttl"}, [0, 1], keys, None, lambda: None)
+    binder = binder_of(prepared, columns, Keys([0], []), {"[ttl]": "ttl"})
     binder.is_dry = True
+    # Servers accept at most 20 years: 20 * 365 days are 630,720,000 s.
     result = bound(binder, ("a", 0), ("b", -1), ("c", 630_720_000), ("d", 630_720_001), ("e", None))
     assert [(number, str(error)) for number, error in result.failures] == [
         (1, "its time to live is -1 s, and servers take 0 to 630720000 s"),
@@ -274,8 +309,7 @@ def test_the_first_write_time_is_checked(twins: Twins) -> None:
     prepared = prepared_insert(twins, columns, [0])
 
     def messages(*times: int) -> list[str]:
-        keys = Keys([0], [])
-        binder = Binder(prepared, columns, {}, [0, 1], keys, None, lambda: None)
+        binder = binder_of(prepared, columns, Keys([0], []))
         with warnings.catch_warnings(record=True) as records:
             warnings.simplefilter("always")
             for time in times:
@@ -321,7 +355,7 @@ def test_a_time_of_day_that_a_date_column_loses_is_warned_of_once(twins: Twins) 
             self.p, self.d = "a", day
 
     def new_binder() -> Binder:
-        return Binder(prepared, columns, {}, [0, 1], Keys([0], []), None, lambda: None)
+        return binder_of(prepared, columns, Keys([0], []))
 
     forms: list[Callable[[object], object]] = [
         lambda day: ("a", day),
@@ -345,7 +379,9 @@ def test_a_time_of_day_that_a_date_column_loses_is_warned_of_once(twins: Twins) 
             assert bound(new_binder(), *map(make_row, (midnight, None, midnight.date())))
     numpy = pytest.importorskip("numpy")
     array = numpy.array([["a", midnight], ["b", noon]], dtype=object)
-    chunk = Chunk(array, 2, None, 0, None, Position(0, 2), None)
+    chunk = Chunk(
+        array, size=2, source=None, first=0, lines=None, position=Position(0, 2), raw=None
+    )
     with pytest.warns(RuntimeWarning, match=r"column 'd' is a date, .* \(object\)"):
         assert new_binder().bind_next(iter([chunk])) is not None
 
@@ -361,7 +397,7 @@ def test_a_converter_may_use_the_time_of_a_date_column(twins: Twins) -> None:
     prepared.bind_plan = twins.bind.BindPlan(
         converted_columns(prepared.column_metadata, registry.converters), [0]
     )
-    binder = Binder(prepared, columns, {}, [0, 1], Keys([0], []), None, lambda: None)
+    binder = binder_of(prepared, columns, Keys([0], []))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         result = bound(binder, ("a", datetime.datetime(2026, 11, 23, 12)))

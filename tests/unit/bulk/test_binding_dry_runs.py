@@ -46,6 +46,7 @@ def session() -> Iterator[Any]:
             prepared.keyspace, prepared.table = "a", "t0"
         with Cluster([node.address], port=node.port) as cluster:
             yield cluster.connect("a")
+        # A dry run sends no row.
         assert not node.count(Opcode.EXECUTE) + node.count(Opcode.BATCH)
 
 
@@ -124,15 +125,17 @@ def test_null_keys_of_each_source_are_reported(
     report: LoadReport = session.load(
         "t0", source_of(tmp_path), dry_run=True, max_errors=None, **options
     )
-    first = 1 if report.failures[0].place.startswith(str(tmp_path)) else 0
     assert (report.read, report.failed) == (5, 3)
-    found = []
+    # Rows and lines of a file are counted from 1, and other rows from 0.
+    first_number = 1 if report.failures[0].place.startswith(str(tmp_path)) else 0
+    failures = []
     for failure in report.failures:
+        # The place ends with the number of the row or line.
         number = int(failure.place.rsplit(" ", 1)[1])
         # A header is a line before the first row.
         if "line" in failure.place and source_of is a_csv_file:
             number -= 1
-        found.append((number - first, failure.reason))
-    assert found == FAILURES
-    # A file without names is not an empty one.
+        failures.append((number - first_number, failure.reason))
+    assert failures == FAILURES
+    # A file without names must not be taken for an empty file.
     assert "is empty" not in caplog.text

@@ -150,6 +150,7 @@ def test_a_pipe_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_a_checkpoint_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "point"
+    # The current version is 2.
     for version in (1, 99):
         path.write_text(json.dumps({"version": version, "subject": SUBJECT, "state": {}}))
         with pytest.raises(ValueError, match=f"of another version, {version}.*{WAY_OUT}"):

@@ -27,13 +27,23 @@ def test_row_locations_are_readable() -> None:
 
 def test_the_location_of_a_row_of_a_chunk() -> None:
     """The location has the source, the row's number, and its line if the chunk knows the lines."""
-    chunk = Chunk([], 2, "a.csv", 10, [3, 5], Position(0, 0), None)
+    chunk = Chunk(
+        [], size=2, source="a.csv", first=10, lines=[3, 5], position=Position(0, 0), raw=None
+    )
     assert chunk.location(1) == ("a.csv", 11, 5)
     assert chunk._replace(lines=None).location(1) == ("a.csv", 11, None)
 
 
 def test_columns_are_read_from_fields_of_the_same_or_a_mapped_name() -> None:
-    reading = Reading(None, (), {"id": "number"}, Formats(), True, None, '"')
+    reading = Reading(
+        format=None,
+        columns=(),
+        mapping={"id": "number"},
+        formats=Formats(),
+        header=True,
+        delimiter=None,
+        quote='"',
+    )
     assert reading.field(Column("id", None)) == "number"
     assert reading.field(Column("name", None)) == "name"
 

@@ -17,13 +17,16 @@ from cassandra.errors import NoHostAvailable
 
 
 class Calls:
-    """A fake cluster and session. It records the cluster's settings, and the arguments of loads,
-    unloads and counts.
+    """A fake cluster and session. It records the settings of the cluster.
+
+    The attribute `method_calls` has the arguments of each load, unload and count: the table, the
+    second argument ("count" for a count), and the options. A load returns `outcome`, or raises it
+    if it is an exception.
     """
 
     def __init__(self) -> None:
         self.settings: dict[str, Any] = {}
-        self.loads: list[tuple[Any, ...]] = []
+        self.method_calls: list[tuple[Any, ...]] = []
         self.outcome: Any = LoadReport("ks.t", read=3, written=3, seconds=1.0)
 
     def __call__(self, **settings: Any) -> Calls:
@@ -40,15 +43,15 @@ class Calls:
         return self
 
     def unload(self, table: str, folder: str, **options: Any) -> UnloadReport:
-        self.loads.append((table, folder, options))
+        self.method_calls.append((table, folder, options))
         return UnloadReport(3)
 
     def count(self, table: str, **options: Any) -> int:
-        self.loads.append((table, "count", options))
+        self.method_calls.append((table, "count", options))
         return 42
 
     def load(self, table: str, files: list[str], **options: Any) -> Any:
-        self.loads.append((table, files, options))
+        self.method_calls.append((table, files, options))
         if isinstance(self.outcome, BaseException):
             raise self.outcome
         return self.outcome
@@ -69,7 +72,7 @@ def test_a_load_with_default_options(calls: Calls, capsys: pytest.CaptureFixture
         "ssl_context": None,
         "compression": False,
     }
-    ((table, files, options),) = calls.loads
+    ((table, files, options),) = calls.method_calls
     assert (table, files) == ("ks.t", ["a.csv", "b.csv"])
     assert options == {"header": True, "counters": False, "dry_run": False}
     assert "3 rows written to ks.t" in capsys.readouterr().out
@@ -86,7 +89,7 @@ def test_all_options(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cli.main(command.split()) == 0
     assert calls.settings["contact_points"] == ["10.0.0.1", "10.0.0.2"]
     assert calls.settings["auth_provider"].username == "ada"
-    ((_, _, options),) = calls.loads
+    ((_, _, options),) = calls.method_calls
     assert options == {
         "columns": {"id": "id", "n": "total"}, "format": "csv", "header": False, "delimiter": ";",
         "quote": "'", "null": "NULL", "date_format": "%d.%m.%Y", "timestamp_format": "%c",
@@ -104,7 +107,7 @@ def test_options_that_may_be_repeated(calls: Calls) -> None:
         "--date-format %d/%m/%Y --date-format %Y-%m-%d"
     )
     assert cli.main([*command.split(), "--checkpoint", "point", "--restart"]) == 0
-    ((_, source, options),) = calls.loads
+    ((_, source, options),) = calls.method_calls
     # "-" stands for the standard input.
     assert source == ["-"]
     assert options["null"] == ["NULL", "NA"]
@@ -125,12 +128,12 @@ def test_a_file_of_options(
     path.write_text('hosts = ["10.0.0.1"]\nport = 9999\nmax_errors = 5\ncolumns = ["id", "n"]\n')
     assert cli.main(["load", "ks.t", "a.csv", "--config", str(path), "--port=9043"]) == 0
     assert (calls.settings["contact_points"], calls.settings["port"]) == (["10.0.0.1"], 9043)
-    assert calls.loads[0][2]["columns"] == ["id", "n"]
+    assert calls.method_calls[0][2]["columns"] == ["id", "n"]
     # Options on the command line override the file, in whatever form they are written.
     path.write_text("header = true\nprogress = true\nmax_errors = 5\nport = 9999\n")
     command = ["load", "ks.t", "a.csv", "--config", str(path)]
     assert cli.main([*command, "--no-header", "--no-progress", "--max-err", "7"]) == 0
-    options = calls.loads[1][2]
+    options = calls.method_calls[1][2]
     assert (options["header"], options["progress"], options["max_errors"]) == (False, False, 7)
     assert calls.settings["port"] == 9999
     for text, message in (
@@ -169,7 +172,7 @@ def test_wrong_commands_exit_with_status_2(
         cli.main(arguments)
     assert caught.value.code == 2
     assert message in capsys.readouterr().err
-    assert calls.loads == []
+    assert calls.method_calls == []
 
 
 def test_the_unload_command(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
@@ -178,7 +181,7 @@ def test_the_unload_command(calls: Calls, capsys: pytest.CaptureFixture[str]) ->
     """
     command = "unload ks.t out --format csv --compression gzip --columns a,b --where a>1"
     assert cli.main([*command.split(), "--consistency-level", "one", "--json"]) == 0
-    assert calls.loads == [
+    assert calls.method_calls == [
         (
             "ks.t",
             "out",
@@ -283,7 +286,7 @@ def test_copies_into_another_cluster(
 
 def test_the_count_command(calls: Calls, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["count", "ks.t", "--page-size", "7", "--splits", "9"]) == 0
-    assert calls.loads == [("ks.t", "count", {"page_size": 7, "splits": 9})]
+    assert calls.method_calls == [("ks.t", "count", {"page_size": 7, "splits": 9})]
     assert capsys.readouterr().out == "42\n"
     assert cli.main(["count", "ks.t", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"rows": 42}
@@ -319,7 +322,7 @@ def test_options_of_the_file_format(calls: Calls, capsys: pytest.CaptureFixture[
     """Options of a file format are passed on, and refused for other formats."""
     csv_options = ["--no-header", "--delimiter", ";", "--null", "NULL", "--encoding", "latin-1"]
     assert cli.main(["unload", "ks.t", "out", "--format", "csv", *csv_options]) == 0
-    assert calls.loads[0][2] == {
+    assert calls.method_calls[0][2] == {
         "format": "csv",
         "header": False,
         "delimiter": ";",
@@ -338,7 +341,7 @@ def test_the_limit_is_passed_on_and_progress_is_shown_on_terminals(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     assert cli.main(["unload", "ks.t", "out", "--limit", "5"]) == 0
     assert cli.main(["unload", "ks.t", "out", "--limit", "5", "--no-progress"]) == 0
-    assert [options for _, _, options in calls.loads] == [
+    assert [options for _, _, options in calls.method_calls] == [
         {"limit": 5, "progress": True},
         {"limit": 5},
     ]

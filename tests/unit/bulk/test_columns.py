@@ -42,15 +42,31 @@ COUNTERS = table_metadata(p="int", c="int", hits="counter")
 
 
 def prepared(*markers: str, key: Sequence[int] = (0,)) -> PreparedStatement:
-    """Return a statement with bind markers of these names, all of type int."""
+    """Return a statement with bind markers of these names, all of type int.
+
+    :param key: the indexes of the bind markers of the partition key.
+    """
     metadata = [MarkerMetadata("ks", "t", name, lookup_cqltype("int")) for name in markers]
-    return PreparedStatement(metadata, b"id", key, "INSERT", "ks", 5, None, None)
+    return PreparedStatement(
+        metadata,
+        b"id",
+        key,
+        "INSERT",
+        "ks",
+        protocol_version=5,
+        result_metadata=None,
+        result_metadata_id=None,
+    )
 
 
 def columns_of_table(
     *markers: str, table: TableMetadata | None = TABLE, key: Sequence[int] = (0,), **options: Any
 ) -> Columns:
-    """Return the columns of a load into `TABLE`, whose statement has these bind markers."""
+    """Return the columns of a load whose statement has these bind markers.
+
+    :param table: the table; None if the load does not know it.
+    :param key: the indexes of the bind markers of the partition key.
+    """
     load_options = LoadOptions(**options)
     _, selection = selection_of_table(table or TABLE, load_options, [("a.csv", None)])
     reading = reading_of_names(load_options)
@@ -119,7 +135,21 @@ def test_fields_are_in_the_order_of_the_source() -> None:
     assert columns.keys == Keys((1,), [2])
     rows = [(2, 1, 5)]
     binder = columns.binder(None, lambda: None)
-    bound = binder.bind_next(iter([Chunk(rows, 1, None, 0, None, Position(0, 1), None)]))
+    bound = binder.bind_next(
+        iter(
+            [
+                Chunk(
+                    rows,
+                    size=1,
+                    source=None,
+                    first=0,
+                    lines=None,
+                    position=Position(0, 1),
+                    raw=None,
+                )
+            ]
+        )
+    )
     assert bound is not None
     ((group,),) = [wave.groups for wave in bound.waves]
     assert group.block.row(0).values() == [bytes([0, 0, 0, number]) for number in (5, 1, 2)]

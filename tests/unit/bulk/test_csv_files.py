@@ -24,6 +24,7 @@ from cassandra.sentinels import UNSET_VALUE
 from tests.conftest import Twins
 
 COLUMNS = (Column("id", Int32Type), Column("name", UTF8Type))
+PROTOCOL_VERSION = 5
 
 
 class Files:
@@ -41,9 +42,19 @@ class Files:
         self.chunks: list[Chunk] = []
 
     def reading(self, columns: Any = COLUMNS, **changes: Any) -> Reading:
-        plain = Reading(None, columns, {}, Formats(), True, None, '"')
+        plain = Reading(
+            format=None,
+            columns=columns,
+            mapping={},
+            formats=Formats(),
+            header=True,
+            delimiter=None,
+            quote='"',
+        )
         if self.twins is not None:
-            plain = plain._replace(binding=(self.twins.bind.BindPlan(list(columns)), 5))
+            plain = plain._replace(
+                binding=(self.twins.bind.BindPlan(list(columns)), PROTOCOL_VERSION)
+            )
         return plain._replace(**changes)
 
     def write(self, content: str | bytes, name: str = "a.csv") -> str:
@@ -63,8 +74,8 @@ class Files:
         return [row for chunk in self.chunks for row in self.rows(chunk, reading.columns)]
 
     def rows(self, chunk: Chunk, columns: Any) -> list[Any]:
-        # Rows that the reader has bound come as a block of bytes, so decode them again.
         """Return the rows of a chunk as tuples; an unreadable row is represented by its error."""
+        # Only a block of bound rows has the method `take`. Its rows are bytes, so decode them.
         if not hasattr(chunk.rows, "take"):
             return list(chunk.rows)
         assert self.twins is not None
@@ -279,9 +290,11 @@ def test_a_chunk_may_begin_in_the_middle_of_a_part(files: Files) -> None:
     """
     path = files.write("id,name\n1,a\n2,b\nmany,c\n")
     reading = files.reading()
+    # The line number of each row, as a string, and its fields.
     rows: list[Any] = []
     for part in csv_parts(path, reading):
-        # Resume at the second row of the first part, which is row 11 of the source.
+        # The first row of the file has the number 10 here. Resume at the second row, which is row
+        # 11. The next part, if there is one, begins with row 12.
         chunk = part.make_chunk(1, 10) if not rows else part.make_chunk(0, 12)
         assert chunk.raw is not None
         rows += [
@@ -404,7 +417,7 @@ def test_the_csv_module_s_field_size_limit_is_raised_and_never_lowered(files: Fi
 
 def test_the_field_reader_converts_nulls(files: Files) -> None:
     reader_of: Callable[..., Any] = csv_files._FieldReader
-    upper_case_reader = reader_of(str.upper, ("", "NULL"), False)
+    upper_case_reader = reader_of(str.upper, nulls=("", "NULL"), ignores_blanks=False)
     assert [upper_case_reader("a"), upper_case_reader(""), upper_case_reader("NULL")] == [
         "A",
         None,
@@ -414,7 +427,7 @@ def test_the_field_reader_converts_nulls(files: Files) -> None:
     assert list(upper_case_reader.all(["a", "b"])) == ["A", "B"]
     texts = ["a", "b"]
     # A list without any text for null is returned as it is, not copied.
-    assert reader_of(str, ("",), False).all(texts) is texts
+    assert reader_of(str, nulls=("",), ignores_blanks=False).all(texts) is texts
 
 
 NULL_CELLS = [

@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 import pytest
 
 from cassandra.bulk import chunks, csv_files
-from cassandra.bulk.chunks import Column, Position, Reading
+from cassandra.bulk.chunks import Column, Reading
 from cassandra.bulk.csv_fields import Field
 from cassandra.bulk.csv_files import csv_parts
 from cassandra.bulk.texts import Formats
 from cassandra.cqltypes.parse import lookup_casstype, lookup_cqltype
 from tests.conftest import Twins
 
+PROTOCOL_VERSION = 5
 TYPES = ("int", "bigint", "tinyint", "float", "double", "boolean", "text", "uuid", "timestamp", "date")  # fmt: skip  # noqa: E501
 
 
@@ -44,9 +45,15 @@ def reading(twins: Twins, *types: str, header: Any = True, **formats: Any) -> Re
     plan = twins.bind.BindPlan(columns)
     dialect = {name: formats.pop(name) for name in ("delimiter", "quote") if name in formats}
     return Reading(
-        "csv", columns, {}, Formats(**formats), header, dialect.get("delimiter", ","),
-        dialect.get("quote", '"'), Position(0, 0), False, (plan, 5),
-    )  # fmt: skip
+        format="csv",
+        columns=columns,
+        mapping={},
+        formats=Formats(**formats),
+        header=header,
+        delimiter=dialect.get("delimiter", ","),
+        quote=dialect.get("quote", '"'),
+        binding=(plan, PROTOCOL_VERSION),
+    )
 
 
 def rows(path: Path, how: Reading, is_fast: list[bool] | None = None) -> list[Row]:
@@ -380,12 +387,14 @@ def test_compiled_code_refuses_options_that_only_python_supports(compiled: Twins
         (",", ","),
         ("\n", '"'),
     ):
-        assert make_reader(plan, 5, [int_field], 1, delimiter, quote) is None
+        assert make_reader(plan, PROTOCOL_VERSION, [int_field], 1, delimiter, quote) is None
     # For a reader without fields, there is no compiled reader.
-    assert make_reader(plan, 5, [], 1, ",", '"') is None
+    assert make_reader(plan, PROTOCOL_VERSION, [], 1, ",", '"') is None
+    # The lines have one field each, so none has the index 3.
     with pytest.raises(ValueError, match="field 3 of 1"):
-        make_reader(plan, 5, [Field(3, "int", int)], 1, ",", '"')
-    reader = make_reader(plan, 5, [int_field], 1, ",", '"')
+        make_reader(plan, PROTOCOL_VERSION, [Field(3, "int", int)], 1, ",", '"')
+    reader = make_reader(plan, PROTOCOL_VERSION, [int_field], 1, ",", '"')
+    # A start behind the data or before it, and data that are not bytes.
     for data, start in ((b"1", 2), (b"1", -1), ("1", 0)):
         with pytest.raises(ValueError, match="bytes are read"):
-            reader.read(data, start, True, 1)
+            reader.read(data, start, is_last=True, limit=1)

@@ -40,7 +40,16 @@ def failed_row(
     rows = row if is_table else [row]
     # Only rows of a file have a source.
     source = None if raw is None else "a"
-    chunk = Chunk(rows, 1, source, 1, None, Position(0, 1), None if raw is None else [raw], names)
+    chunk = Chunk(
+        rows,
+        size=1,
+        source=source,
+        first=1,
+        lines=None,
+        position=Position(0, 1),
+        raw=None if raw is None else [raw],
+        names=names,
+    )
     file.keep(chunk, 0, RowLocation("a", 1, 7), "is wrong")
     file.sync()
     file.close()
@@ -151,8 +160,16 @@ def test_missing_and_unset_values_are_left_out_or_null(tmp_path: Path) -> None:
 
 
 def test_rows_of_files_without_lines_are_in_the_order_of_the_columns(tmp_path: Path) -> None:
-    file = FailedRows(tmp_path / "f", COLUMNS, ["name", "id"], {}, ())
-    chunk = Chunk([(5, UNSET_VALUE)], 1, "a.parquet", 1, None, Position(0, 1), None)
+    file = FailedRows(tmp_path / "f", COLUMNS, ["name", "id"], mapping={}, nulls=())
+    chunk = Chunk(
+        [(5, UNSET_VALUE)],
+        size=1,
+        source="a.parquet",
+        first=1,
+        lines=None,
+        position=Position(0, 1),
+        raw=None,
+    )
     file.keep(chunk, 0, RowLocation("a", 1, 7), "is wrong")
     file.close()
     assert json.loads((tmp_path / "f").read_text()) == {"id": 5, **NOTES}
@@ -213,8 +230,10 @@ def test_rows_of_an_earlier_load_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_text('{"id": 5, "_error": "is wr')  # a load was interrupted while it wrote this line
     for row in ((1,), (2,)):
-        file = FailedRows(path, COLUMNS, ["id"], {}, ())
-        chunk = Chunk([row], 1, None, 0, None, Position(0, 1), None)
+        file = FailedRows(path, COLUMNS, ["id"], mapping={}, nulls=())
+        chunk = Chunk(
+            [row], size=1, source=None, first=0, lines=None, position=Position(0, 1), raw=None
+        )
         file.keep(chunk, 0, RowLocation(None, 0, None), "x")
         file.close()
     lines = path.read_text().splitlines()
@@ -240,10 +259,19 @@ def test_a_file_without_failed_rows_is_refused(tmp_path: Path) -> None:
 def test_rows_that_an_interrupted_load_has_written_are_not_written_again(tmp_path: Path) -> None:
     path = tmp_path / "f"
     assert (size_of(path), rows_after(path, 0)) == (0, set())
-    chunk = Chunk([("x", "a")], 1, "a.csv", 1, None, Position(0, 1), [["x", "a"]], ("_row", "id"))
+    chunk = Chunk(
+        [("x", "a")],
+        size=1,
+        source="a.csv",
+        first=1,
+        lines=None,
+        position=Position(0, 1),
+        raw=[["x", "a"]],
+        names=("_row", "id"),
+    )
 
     def keep(source: str | None, row: int, size_at_checkpoint: int | None = None) -> None:
-        file = FailedRows(path, COLUMNS, ["id", "name"], {}, ("",))
+        file = FailedRows(path, COLUMNS, ["id", "name"], mapping={}, nulls=("",))
         if size_at_checkpoint is not None:
             file.skip_rows_after(size_at_checkpoint)
         file.keep(chunk, 0, RowLocation(source, row, 7), "is wrong")

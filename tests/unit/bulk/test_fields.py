@@ -29,7 +29,15 @@ TABLE: Any = SimpleNamespace(keyspace_name="ks", name="t", columns={"id": 1, "na
 
 
 def reading(**changes: Any) -> Reading:
-    return Reading(None, COLUMNS, {}, Formats(), True, None, '"')._replace(**changes)
+    return Reading(
+        format=None,
+        columns=COLUMNS,
+        mapping={},
+        formats=Formats(),
+        header=True,
+        delimiter=None,
+        quote='"',
+    )._replace(**changes)
 
 
 def test_names_of_notes_on_failed_rows() -> None:

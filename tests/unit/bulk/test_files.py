@@ -26,7 +26,15 @@ COLUMNS = (Column("id", Int32Type), Column("name", UTF8Type, is_needed=False))
 
 
 def reading(**changes: Any) -> Reading:
-    return Reading(None, COLUMNS, {}, Formats(), True, None, '"')._replace(**changes)
+    return Reading(
+        format=None,
+        columns=COLUMNS,
+        mapping={},
+        formats=Formats(),
+        header=True,
+        delimiter=None,
+        quote='"',
+    )._replace(**changes)
 
 
 def read(path: Any, **changes: Any) -> list[Chunk]:

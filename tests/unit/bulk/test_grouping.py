@@ -103,10 +103,12 @@ def test_groups_stay_below_the_servers_warnings(twins: Twins) -> None:
     (wave,) = rows_of(twins, small_rows, owners=one_owner)
     # Servers warn about batches with more than 10 partitions.
     assert [len(rows) for rows in wave] == [10, 10, 5]
+    # Two partitions of six rows each, which together have more than MOST_BYTES (4000).
     large_rows = block_of(twins, [(n % 2, n, 0) for n in range(12)], last_value_size=1000)
     (wave,) = twins.grouping.request_waves(large_rows, KEYS, "replica", one_owner)
     assert all(group.size <= groups.MOST_BYTES for group in wave)
     assert sorted(row for group in wave for row in group.rows) == list(range(12))
+    # Each row alone has more than MOST_BYTES.
     huge_rows = block_of(twins, [(0, n, 0) for n in range(2)], last_value_size=9000)
     assert rows_of(twins, huge_rows, by="partition") == [[[0], [1]]]
 
@@ -132,14 +134,12 @@ def test_both_implementations_make_the_same_requests(compiled: Twins, host_count
     python = Twins("python")
     # There are 60 tokens, spread evenly over the ring and given to the hosts in turn.
     tokens_of_hosts = [
-        [str(step * 1000) for step in range(host, 60, host_count)] for host in range(host_count)
-    ]
-    tokens_of_hosts = [
-        [str((int(token) - 30_000) * 2**48) for token in tokens] for tokens in tokens_of_hosts
+        [str((step - 30) * 1000 * 2**48) for step in range(host, 60, host_count)]
+        for host in range(host_count)
     ]
     hosts = [f"host {number}" for number in range(host_count)]
     rings = [
-        twins.ring.simple_map(twins.ring.TokenRing(tokens_of_hosts), hosts, 2, 2)
+        twins.ring.simple_map(twins.ring.TokenRing(tokens_of_hosts), hosts, full=2, total=2)
         for twins in (python, compiled)
     ]
     generator = random.Random(7)

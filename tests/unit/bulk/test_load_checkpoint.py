@@ -22,12 +22,20 @@ from cassandra.metadata import TableMetadata
 from cassandra.query import PreparedStatement
 
 SUBJECT = {"work": "load"}
-# The last 4 rows of the first 10 rows of the second file.
-CHUNK = Chunk([(n,) for n in range(6, 10)], 4, "b.csv", 7, None, Position(1, 10), None)
+# Rows 7 to 10 of the second file.
+CHUNK = Chunk(
+    [(n,) for n in range(6, 10)],
+    size=4,
+    source="b.csv",
+    first=7,
+    lines=None,
+    position=Position(file=1, row=10),
+    raw=None,
+)
 
 
 def failed_rows(path: Path) -> FailedRows:
-    return FailedRows(path, [Column("id", Int32Type)], ["id"], {}, ("",))
+    return FailedRows(path, [Column("id", Int32Type)], ["id"], mapping={}, nulls=("",))
 
 
 def fail_row(file: FailedRows, row: int) -> None:
@@ -85,14 +93,16 @@ def test_an_unfinished_chunk_is_saved_up_to_its_first_row_without_an_outcome(
     checkpoint = run_of(path)
     checkpoint.begin_chunk(CHUNK)
     assert checkpoint.outcomes is not None
-    # Another run must write the first row of the chunk, so there is nothing to save.
-    checkpoint.outcomes.note_group(range(4), [1], True)
+    # Row 1 of the chunk is done, but row 0 is not. Another run must write row 0, so there is
+    # nothing to save.
+    checkpoint.outcomes.note_group(range(4), [1], is_applied=True)
     checkpoint.save_unfinished_chunk()
     assert not path.exists()
     checkpoint.outcomes.note_failed(0)
-    checkpoint.outcomes.note_group(range(4), [3], True)
+    checkpoint.outcomes.note_group(range(4), [3], is_applied=True)
     checkpoint.save_unfinished_chunk()
-    # The first two of the chunk's rows have outcomes. Six rows of the file are before the chunk.
+    # Rows 0 and 1 of the chunk have outcomes, row 2 has none. Six rows of the file are before the
+    # chunk, so the next run begins after row 8.
     state = state_in(path)
     assert (state["file"], state["row"], state["rows"], state["failed"]) == (1, 8, 2, 1)
 

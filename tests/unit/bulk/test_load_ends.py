@@ -285,6 +285,7 @@ def compressor_for(ending: str) -> Callable[[bytes], bytes]:
 def test_a_truncated_compressed_file_ends_the_load(
     node: FakeNode, tmp_path: Path, file_format: str, ending: str
 ) -> None:
+    # The second numbers look random, so that the file stays long when it is compressed.
     lines = [f"{n},{n * 7919 % 9973}" for n in range(200)]
     if file_format == "jsonl":
         lines = ["{" + f'"id": {n}' + "}" for n in range(200)]
@@ -315,6 +316,7 @@ def test_all_streams_of_a_compressed_file_are_read(
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no pipes with names")
+# 40,000 rows are more than the buffer of a pipe (64 KiB) holds.
 @pytest.mark.parametrize("count", [1, 40_000])
 def test_a_pipe_is_opened_once(node: FakeNode, tmp_path: Path, count: int) -> None:
     path = tmp_path / "pipe"

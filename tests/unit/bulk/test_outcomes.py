@@ -7,7 +7,17 @@ from cassandra.bulk.outcomes import Outcomes
 
 
 def outcomes(size: int) -> Outcomes:
-    return Outcomes(Chunk([()] * size, size, None, 0, None, Position(0, size), None))
+    return Outcomes(
+        Chunk(
+            [()] * size,
+            size=size,
+            source=None,
+            first=0,
+            lines=None,
+            position=Position(0, size),
+            raw=None,
+        )
+    )
 
 
 def test_rows_are_done_up_to_the_first_gap() -> None:
@@ -22,16 +32,16 @@ def test_rows_are_done_up_to_the_first_gap() -> None:
     # This maps the rows of the wave to those of the chunk: its row 0 is row 1 of the chunk, and so
     # on.
     numbers = range(1, 8)
-    rows.note_group(numbers, [5, 6], True)
-    rows.note_group(numbers, [0], True)
+    rows.note_group(numbers, [5, 6], is_applied=True)
+    rows.note_group(numbers, [0], is_applied=True)
     assert rows.count_first_rows() == (0, 0, 0)
     rows.note_failed(0)
     assert rows.count_first_rows() == (2, 1, 0)
-    rows.note_group(numbers, [1], False)
-    rows.note_group(numbers, [4], False)
+    rows.note_group(numbers, [1], is_applied=False)
+    rows.note_group(numbers, [4], is_applied=False)
     rows.note_failed(7)
     assert rows.count_first_rows() == (3, 1, 1)
-    rows.note_group(numbers, [2, 3], True)
+    rows.note_group(numbers, [2, 3], is_applied=True)
     assert rows.count_first_rows() == (8, 2, 2)
 
 

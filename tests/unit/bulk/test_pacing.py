@@ -1,4 +1,8 @@
-"""The pace of a load limits how many of its requests are in flight."""
+"""The pace of a load limits how many of its requests are in flight.
+
+The first two arguments of `note` are the number of requests of a slice and the seconds that they
+took together.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +21,11 @@ def test_the_limit_falls_if_servers_cannot_keep_up() -> None:
     pace = Pace(100, first=64)
     pace.note(pace.slice, 0.1, is_overloaded=True)
     assert pace.limit == 32
-    pace.note(pace.slice, 0.08, is_overloaded=False)  # 8 requests in 0.08 s, so 10 ms for each
+    # A slice has 8 requests for each of the 32 that may be in flight at a time, so each request
+    # takes 10 ms.
+    pace.note(pace.slice, 0.08, is_overloaded=False)
     limit_before = pace.limit
-    # This is ten times as slow as before.
+    # Each request takes ten times as long as before.
     pace.note(pace.slice, 0.8, is_overloaded=False)
     assert pace.limit < limit_before
     for _ in range(20):
@@ -32,6 +38,7 @@ def test_the_limit_rises_slowly_after_the_throttler_was_full() -> None:
     # The throttler was full, so the limit of requests in flight is halved.
     pace.give_way()
     assert pace.limit == 32
+    # Without `give_way`, the limit would rise by a quarter after each slice.
     for number in range(1, 6):
         pace.note(pace.slice, 0.001, is_overloaded=False)
         assert pace.limit == 32 + number

@@ -38,7 +38,10 @@ class Ring:
 
     def get_replicas(self, keyspace: str, token: Any) -> list[Host]:
         index = next((i for i, (owned, _) in enumerate(self.owners) if owned >= token.value), 0)
-        return list({id(h): h for _, h in (self.owners * 2)[index : index + 2]}.values())
+        # Two tokens that follow each other on the ring may belong to the same host, which is then
+        # the only replica.
+        next_owners = [host for _, host in (self.owners * 2)[index : index + 2]]
+        return list(dict.fromkeys(next_owners))
 
 
 class Tablets:

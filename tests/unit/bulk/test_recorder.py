@@ -17,7 +17,9 @@ from cassandra.bulk.progress import Progress
 from cassandra.bulk.recorder import Recorder
 from cassandra.cqltypes import Int32Type
 
-CHUNK = Chunk([(1,), (2,), (3,)], 3, None, 1, None, Position(0, 3), None)
+CHUNK = Chunk(
+    [(1,), (2,), (3,)], size=3, source=None, first=1, lines=None, position=Position(0, 3), raw=None
+)
 
 
 class Rows:
@@ -43,12 +45,14 @@ def recorder_of(
 
 def test_the_outcome_of_each_row_is_in_the_report_and_in_the_checkpoint(tmp_path: Path) -> None:
     path, report = tmp_path / "failed", LoadReport("t")
-    failed_rows = FailedRows(path, [Column("id", Int32Type)], ["id"], {}, ("",))
+    failed_rows = FailedRows(path, [Column("id", Int32Type)], ["id"], mapping={}, nulls=("",))
     recorder, checkpoint = recorder_of(report, failed_rows)
     # Row 1 of the chunk cannot be bound, so the wave has the rows 0 and 2.
-    recorder.note_read(Bound(CHUNK, [], 2, 20, [(1, ValueError("no"))]))
+    recorder.note_read(
+        Bound(CHUNK, waves=[], row_count=2, size=20, failures=[(1, ValueError("no"))])
+    )
     assert (report.read, report.failed, report.bytes) == (3, 1, 0)
-    wave = Wave(None, [], [0, 2])  # type: ignore[arg-type]
+    wave = Wave(prepared=None, groups=[], row_numbers=[0, 2])  # type: ignore[arg-type]
     recorder.note_answer(wave, Rows(0), is_applied=True)  # type: ignore[arg-type]
     assert (report.written, report.not_applied, report.bytes) == (1, 0, 10)
     assert checkpoint.outcomes is not None
@@ -56,8 +60,8 @@ def test_the_outcome_of_each_row_is_in_the_report_and_in_the_checkpoint(tmp_path
     recorder.note_answer(wave, Rows(1), is_applied=False)  # type: ignore[arg-type]
     assert (report.written, report.not_applied, report.bytes) == (1, 1, 10)
     assert checkpoint.outcomes.count_first_rows() == (3, 1, 1)
-    recorder.note_slice(2, 2)
-    recorder.note_retries(1)
+    recorder.note_slice(request_count=2, row_count=2)
+    recorder.note_retries(request_count=1)
     assert (report.requests, report.retries) == (2, 1)
     failed_rows.close()
     (line,) = path.read_text().splitlines()
@@ -73,7 +77,9 @@ def test_the_outcome_of_each_row_is_in_the_report_and_in_the_checkpoint(tmp_path
 def test_a_dry_run_counts_the_bytes_of_the_rows_that_could_be_bound() -> None:
     report = LoadReport("t", is_dry=True)
     recorder, _ = recorder_of(report)
-    recorder.note_read(Bound(CHUNK, [], 2, 20, [(1, ValueError("no"))]))
+    recorder.note_read(
+        Bound(CHUNK, waves=[], row_count=2, size=20, failures=[(1, ValueError("no"))])
+    )
     assert (report.read, report.failed, report.bytes, report.written) == (3, 1, 20, 0)
 
 
@@ -86,7 +92,9 @@ def test_too_many_failed_rows_end_the_load(max_errors: int, message: str) -> Non
     recorder, _ = recorder_of(report, max_errors=max_errors)
     errors = [ValueError(f"no {index}") for index in range(3)]
     with pytest.raises(LoadError, match=message) as caught:
-        recorder.note_read(Bound(CHUNK, [], 0, 0, [*enumerate(errors)]))
+        recorder.note_read(
+            Bound(CHUNK, waves=[], row_count=0, size=0, failures=[*enumerate(errors)])
+        )
     assert caught.value.report is report
     assert caught.value.__cause__ is errors[max_errors]
     assert report.failed == max_errors + 1
@@ -97,7 +105,7 @@ def test_an_outage_names_the_way_to_resume(tmp_path: Path) -> None:
     recorder, _ = recorder_of(report)
     assert str(recorder.outage(ValueError("gone"))) == "no server can be reached: gone"
     checkpoint = LoadCheckpoint(Checkpoint(tmp_path / "point", {}), report, None)
-    recorder = Recorder(report, checkpoint, None, Progress(False), None)
+    recorder = Recorder(report, checkpoint, None, Progress(False), max_errors=None)
     error = recorder.outage(ValueError("gone"))
     assert str(error).startswith("no server can be reached: gone; run the load again with the same")
     assert error.report is report

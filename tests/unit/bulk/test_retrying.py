@@ -90,6 +90,7 @@ def test_texts_of_servers_that_reject_a_value(text: str) -> None:
     assert delay_before_retry(refusal, 1) is None
 
 
+# Codes of the reasons why a replica failed, as Cassandra sends them in read failures.
 TOMBSTONES, READ_SIZE, TIMEOUT = 1, 4, 2
 
 

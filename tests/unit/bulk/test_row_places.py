@@ -28,7 +28,7 @@ BAD_INT = PLACE + r'column "c0" \(int\): '
 
 
 class Table:
-    """A fake table, of which one range has two rows.
+    """A fake table, whose rows are both in the range that contains the token 5.
 
     :param values: the last three values of the second row.
     """
@@ -41,8 +41,8 @@ class Table:
     def __call__(self, request: Request) -> Answer:
         values: Any = request.values
         bounds = [int.from_bytes(value, "big", signed=True) for value in values]
-        kinds = dict(COLUMNS)
-        columns = [(name, kinds[name]) for name in self.names]
+        cql_types = dict(COLUMNS)
+        columns = [(name, cql_types[name]) for name in self.names]
         all_rows = [(7, 9, 1, None, None), (8, 9, *self.values)]
         positions = [[name for name, _ in COLUMNS].index(name) for name in self.names]
         page = [tuple(row[index] for index in positions) for row in all_rows]

@@ -17,9 +17,7 @@ RANGES = [TokenRange(number, number + 1) for number in range(4)]
 
 
 def test_a_started_range_continues_before_others_begin() -> None:
-    # The arguments allow two requests at once and 1000 bytes of buffered pages; pages may come in
-    # any order.
-    queue = PageQueue(RANGES, 2, 1000, False)
+    queue = PageQueue(RANGES, concurrency=2, max_bytes=1000, in_order=False)
     first, second = queue.to_send()
     assert (first.number, second.number) == (0, 1)
     assert list(queue.to_send()) == []
@@ -31,7 +29,7 @@ def test_a_started_range_continues_before_others_begin() -> None:
 
 
 def test_in_order_the_first_range_is_read_to_its_end() -> None:
-    queue = PageQueue(RANGES, 2, 1000, True)
+    queue = PageQueue(RANGES, concurrency=2, max_bytes=1000, in_order=True)
     first, _ = queue.to_send()
     queue.arrived(first, b"next", 10)
     (next_page,) = queue.to_send()
@@ -39,7 +37,7 @@ def test_in_order_the_first_range_is_read_to_its_end() -> None:
 
 
 def test_in_order_the_next_page_is_requested_even_above_the_limits() -> None:
-    queue = PageQueue(RANGES, 2, 100, True)
+    queue = PageQueue(RANGES, concurrency=2, max_bytes=100, in_order=True)
     first, second = queue.to_send()
     queue.arrived(first, b"1", 90)
     # The buffer is full. But rows must be in order, so the next page of the first range is needed
@@ -62,11 +60,12 @@ def test_in_order_pages_are_returned_in_the_order_of_their_ranges() -> None:
         pages_left = [generator.randrange(5) for _ in range(count)]
         queue = PageQueue(
             [TokenRange(number, number + 1) for number in range(count)],
-            generator.randrange(1, 5),
-            generator.choice((1, 100, 1000)),
-            True,
+            concurrency=generator.randrange(1, 5),
+            max_bytes=generator.choice((1, 100, 1000)),
+            in_order=True,
         )
         range_numbers = []
+        # Each range has one page more than `pages_left` says.
         for _ in range(sum(pages_left) + count):
             list(queue.to_send())
             fetch = queue.oldest()
@@ -82,7 +81,7 @@ def test_in_order_pages_are_returned_in_the_order_of_their_ranges() -> None:
 
 def test_a_large_page_reduces_the_number_of_requests_at_once() -> None:
     ranges = [TokenRange(number, number + 1) for number in range(200)]
-    queue = PageQueue(ranges, 8, 1000, False)
+    queue = PageQueue(ranges, concurrency=8, max_bytes=1000, in_order=False)
     for _ in range(100):
         list(queue.to_send())
         fetch = queue.oldest()
@@ -90,6 +89,8 @@ def test_a_large_page_reduces_the_number_of_requests_at_once() -> None:
         queue.arrived(fetch, None, 10)
     # Eight requests were allowed at once, and one of them has just been answered.
     assert len(queue.rest()) == 7
+    # Two pages of 600 bytes would exceed the limit of 1000. So no page is requested while another
+    # one is in flight.
     while len(queue.rest()) > 1:
         fetch = queue.oldest()
         assert fetch is not None
@@ -98,7 +99,7 @@ def test_a_large_page_reduces_the_number_of_requests_at_once() -> None:
 
 
 def test_the_byte_limit_always_allows_one_page() -> None:
-    queue = PageQueue(RANGES, 2, 100, False)
+    queue = PageQueue(RANGES, concurrency=2, max_bytes=100, in_order=False)
     first, second = queue.to_send()
     queue.arrived(first, None, 90)
     # Another page of about 90 bytes would exceed the limit of 100, so nothing is requested.
@@ -117,14 +118,14 @@ def test_a_checkpoint_records_the_pages_that_were_used(tmp_path: Path) -> None:
     def checkpoint_of(table: str) -> Checkpoint:
         return Checkpoint(path, {"work": "scan", "table": table})
 
-    queue = PageQueue(RANGES, 4, 1000, False)
+    queue = PageQueue(RANGES, concurrency=4, max_bytes=1000, in_order=False)
     queue.resume(checkpoint_of("it"))  # there is no checkpoint, so the scan begins anew
     pages = list(queue.to_send())
     queue.used(pages[0], None)
     queue.used(pages[1], b"\x01\xff")
     queue.save(checkpoint_of("it"))
     # The resumed scan uses the ranges of the checkpoint, not those it was created with.
-    resumed = PageQueue(RANGES[:1], 4, 1000, False)
+    resumed = PageQueue(RANGES[:1], concurrency=4, max_bytes=1000, in_order=False)
     resumed.resume(checkpoint_of("it"))
     assert resumed.ranges == RANGES
     fetches = [(fetch.number, fetch.state) for fetch in resumed.to_send()]

@@ -42,13 +42,13 @@ from cassandra.query.bound import BoundStatement
 
 PREPARED = PreparedStatement(
     [ColumnMetadata("ks", "t", "id", lookup_cqltype("int"))],
-    b"id",
-    [0],
-    "INSERT INTO t (id) VALUES (?)",
-    "ks",
-    5,
-    None,
-    None,
+    query_id=b"id",
+    routing_key_indexes=[0],
+    query="INSERT INTO t (id) VALUES (?)",
+    keyspace="ks",
+    protocol_version=5,
+    result_metadata=None,
+    result_metadata_id=None,
 )
 IDEMPOTENT = Traits(is_idempotent=True, is_counter=False, is_conditional=False)
 
@@ -62,6 +62,7 @@ def bound_chunk(*waves: Sequence[Sequence[int]]) -> Bound:
     """
     ids = [row_id for wave in waves for group in wave for row_id in group]
     block = bind_rows(PREPARED, [(row_id,) for row_id in ids])
+    # The positions of the rows in the block, which has them in the order of the requests.
     positions = count()
     bound_waves = [
         Wave(
@@ -72,9 +73,15 @@ def bound_chunk(*waves: Sequence[Sequence[int]]) -> Bound:
         for wave in waves
     ]
     chunk = Chunk(
-        [(row_id,) for row_id in ids], len(ids), None, 1, None, Position(0, len(ids)), None
+        [(row_id,) for row_id in ids],
+        size=len(ids),
+        source=None,
+        first=1,
+        lines=None,
+        position=Position(0, len(ids)),
+        raw=None,
     )
-    return Bound(chunk, bound_waves, len(ids), 0, [])
+    return Bound(chunk, bound_waves, row_count=len(ids), size=0, failures=[])
 
 
 def ids_of(statement: Any) -> list[int]:
@@ -160,6 +167,7 @@ def test_waves_are_sent_one_after_the_other() -> None:
     # The request of the rows 1 and 2 timed out. It is sent again in the next round.
     assert servers.requests == [[1, 2], [3], [1, 2], [4]]
     assert (report.written, report.requests, report.retries) == (4, 4, 1)
+    # The pause before the first retry (see `delay_before_retry`).
     assert servers.pauses == [0.04]
 
 

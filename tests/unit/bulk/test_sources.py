@@ -22,7 +22,15 @@ COLUMNS = (Column("id", Int32Type), Column("name", UTF8Type))
 
 
 def reading(**changes: Any) -> Reading:
-    plain = Reading(None, COLUMNS, {}, Formats(), True, None, '"')
+    plain = Reading(
+        format=None,
+        columns=COLUMNS,
+        mapping={},
+        formats=Formats(),
+        header=True,
+        delimiter=None,
+        quote='"',
+    )
     return plain._replace(**changes)
 
 
@@ -212,6 +220,7 @@ def test_data_frames_and_arrow_tables_are_read_in_chunks(
 def test_wide_rows_come_in_smaller_chunks(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
+    # The table has 40 MB, more than three times the limit of a chunk (12 MiB).
     name = ["x" * 10_000] * 4000
     table = pyarrow.table({"id": list(range(4000)), "name": name})
     read_chunks = read(table)
@@ -223,7 +232,7 @@ def test_wide_rows_come_in_smaller_chunks(tmp_path: Path) -> None:
     assert [chunk.size for chunk in read(tmp_path / "a.parquet")] == [
         table_chunk.size for table_chunk in read_chunks
     ]
-    # A chunk has at most 5000 rows, however short they are.
+    # A chunk of an application's rows has at most 5000 rows (OBJECT_ROWS), however short they are.
     assert [chunk.size for chunk in read([(n, "") for n in range(12_000)])] == [5000, 5000, 2000]
 
 

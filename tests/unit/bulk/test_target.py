@@ -25,6 +25,9 @@ NOTHING: dict[str, Any] = {
 
 
 def table_metadata(**types: str) -> TableMetadata:
+    """Return a table with the partition key `customer` and the clustering column `placed`. Columns
+    whose names begin with all_ are static.
+    """
     metadata = TableMetadata("ks", "Orders")
     for name, type_name in types.items():
         metadata.columns[name] = ColumnMetadata(
@@ -44,6 +47,9 @@ def text(metadata: TableMetadata, *columns: str, **options: Any) -> str:
 
 def test_rows_with_only_static_columns_have_a_statement_of_their_own() -> None:
     def statement_for(*columns: str, **using: Any) -> str | None:
+        """Return the CQL for rows with only static columns of a load of these columns (by default
+        all); None if the load needs none.
+        """
         plan = plan_of(ORDERS, columns, **NOTHING)
         using_clauses = {"TTL": (None, None), "TIMESTAMP": (None, None), **using}
         return static_plan(ORDERS, plan, using_clauses)
@@ -55,7 +61,8 @@ def test_rows_with_only_static_columns_have_a_statement_of_their_own() -> None:
         == f"{insert} USING TTL 5 AND TIMESTAMP ?"
     )
     assert statement_for("customer", "placed", "total") is None
-    # No other statement is needed, since the plan's own one needs no clustering column.
+    # Without the clustering column `placed`, the INSERT of the plan writes only static columns
+    # anyway, so no second statement is needed.
     assert statement_for("customer", "all_names") is None
 
 
@@ -134,7 +141,7 @@ def test_traits_of_a_statement_that_the_application_has_prepared() -> None:
         statement_traits = traits_of(prepared, None, counters)
         return *statement_traits, statement_traits.may_be_batched
 
-    # The traits: is_idempotent, is_counter, is_conditional, may_be_batched.
+    # Each tuple is (is_idempotent, is_counter, is_conditional, may_be_batched).
     assert traits("INSERT INTO t (k) VALUES (?)") == (True, False, False, True)
     assert traits("INSERT INTO t (k) VALUES (?) IF NOT EXISTS") == (True, False, True, False)
     update = "UPDATE t SET n = n + ?"

@@ -31,7 +31,7 @@ def warnings_of_load(node: FakeNode, source: Any, **options: Any) -> list[str]:
         with warnings.catch_warnings(record=True) as records:
             warnings.simplefilter("always")
             session.load(session.prepare(INSERT), source, **options)
-    return [str(one.message) for one in records if one.category is RuntimeWarning]
+    return [str(record.message) for record in records if record.category is RuntimeWarning]
 
 
 def test_seconds_in_a_csv_file_warn_once_with_their_line(node: FakeNode, tmp_path: Path) -> None:

@@ -15,13 +15,23 @@ TABLE: Any = SimpleNamespace(keyspace_name="ks", name="t", columns={"id": 1, "a"
 
 
 def chunk_of(rows: Any, source: str | None = None, raw: Any = None, names: Any = None) -> Chunk:
-    return Chunk(rows, 3, source, 0, None, Position(0, 3), raw, names)
+    # The size and the position are not used by the code under test.
+    return Chunk(
+        rows,
+        size=3,
+        source=source,
+        first=0,
+        lines=None,
+        position=Position(0, 3),
+        raw=raw,
+        names=names,
+    )
 
 
 def warnings_for(caplog: pytest.LogCaptureFixture, *chunks: Chunk) -> list[str]:
     """Return the warnings about these chunks, of which only the field "n" is mapped."""
     caplog.clear()
-    watch = UnmappedWatch({"n": "id"}, (), TABLE)
+    watch = UnmappedWatch({"n": "id"}, ignored=(), table=TABLE)
     watched_chunks = watch.watch(chunk for chunk in chunks)
     with caplog.at_level(logging.WARNING):
         assert list(watched_chunks) == list(chunks)
@@ -38,7 +48,7 @@ def test_the_first_chunk_is_looked_at(caplog: pytest.LogCaptureFixture) -> None:
     assert warning.startswith("columns= does not name 'a', 'b' of the source, so they are not")
     assert "write columns={'n': 'id', 'a': 'a', 'b': 'b'} to write" in warning
     assert warnings_for(caplog, chunk_of([{"n": 1}]), chunk) == []
-    # lines that are no JSON objects are skipped
+    # Lines that are not JSON objects are skipped. `raw` has the lines of the file.
     lines = ["[" * 100_000, "[]", '{"n": 1, "a": 2}', "{"]
     (warning,) = warnings_for(caplog, chunk_of([], "a.jsonl", lines))
     assert "columns= does not name 'a' of the source, so it is not written" in warning
