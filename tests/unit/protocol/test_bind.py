@@ -1,4 +1,7 @@
-"""Bind plans, which encode values as the bytes of an EXECUTE request."""
+"""Bind plans, which encode values as the bytes of an EXECUTE request.
+
+The last argument of `bind` and of similar methods is the protocol version.
+"""
 
 from __future__ import annotations
 
@@ -166,7 +169,7 @@ def test_a_value_may_use_the_plan_while_it_is_bound(twins: Twins) -> None:
 
     class BindingNumber:
         def __index__(self) -> int:
-            # The first two bytes are the number of values, 2.
+            # The inner call binds two values, so this number is 2.
             return int(plan.bind([40, 2], 4).count)
 
     assert plan.bind([BindingNumber(), 9], 4).values() == [b"\x00\x00\x00\x02", b"\x00\x00\x00\x09"]

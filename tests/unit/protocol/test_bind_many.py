@@ -1,7 +1,7 @@
 """Many rows are bound in one call (`bind_many`).
 
 The bytes are the same as row by row, rows may be objects of many classes, and errors name the row
-and the column.
+and the column. The last argument of the methods that bind is the protocol version.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def test_the_value_of_a_repeated_name_is_bound_twice(twins: Twins) -> None:
     column = columns(twins.codecs, a="int32")[0]
     plan = twins.bind.BindPlan([column, column], None)
     assert plan.bind_many([{"a": 5}], 4).rows() == [plan.bind((5, 5), 4)]
-    # The third argument makes names without a bind marker an error.
+    # The third argument, `strict`, makes names without a bind marker an error.
     strict = twins.bind.BindPlan([column, column], None, True)
     assert strict.bind_many([{"a": 5}], 4).rows() == [plan.bind((5, 5), 4)]
     with pytest.raises(ValueError, match="row 0: values for 'b'"):

@@ -432,9 +432,10 @@ def test_names_may_be_of_a_class_derived_from_str(twins: Twins) -> None:
     assert bodies.query_body(Text("Q"), params, 5) == expected
 
 
+# The encoder's first buffer has 2048 bytes.
 @pytest.mark.parametrize("size", [*range(2015, 2060), 4090, 4096, 65_536, 300_000])
 def test_bodies_of_sizes_at_which_the_buffer_grows(twins: Twins, size: int) -> None:
-    """Bodies whose size is near that at which the encoder's buffer grows have the expected
+    """If the encoder's buffer grows before, within or after a value, the body has the expected
     bytes.
     """
     data = bytes(range(256)) * (size // 256 + 1)

@@ -26,7 +26,7 @@ from cassandra.protocol.connection import (
     offered_versions,
 )
 from tests.conftest import Twins
-from tests.unit.protocol.server import Server
+from tests.unit.protocol.server import LONG_NAME, Server
 from tests.unit.protocol.wire import int32, string, string_multimap
 
 
@@ -108,9 +108,11 @@ def test_back_to_back(
         assert AuthenticationWanted("org.example.Authenticator") in client.actions
     assert (EnableSegments() in client.actions) is (version >= 5)
     # After the handshake, messages are framed and compressed as negotiated, in both directions.
-    client.writer.add(7, 7, 0, b"query " * 200)
+    stream = 7
+    client.writer.add(stream, opcodes.QUERY, 0, b"query " * 200)
+    answer = int32(opcodes.RESULT_KIND_SET_KEYSPACE) + LONG_NAME
     assert client.reader.feed(server.receive(client.writer.take())) == [
-        (7, 8, 0, int32(3) + string("ks" * 500), version)
+        (stream, opcodes.RESULT, 0, answer, version)
     ]
 
 
@@ -254,16 +256,23 @@ def test_extensions_that_cannot_be_parsed_are_ignored(twins: Twins) -> None:
     )
 
 
+# Maps the opcode of each response to a valid body of it.
 EVERY_RESPONSE = {
-    0x00: int32(0x2200) + string("no"), 0x02: b"", 0x03: string("auth"), 0x06: string_multimap({}),
-    0x08: int32(1),
-    0x0C: string("STATUS_CHANGE") + string("UP") + b"\x04\x7f\x00\x00\x01" + int32(1),
-    0x0E: int32(-1), 0x10: int32(-1), 0x77: b"",
-}  # fmt: skip
+    opcodes.ERROR: int32(0x2200) + string("no"),
+    opcodes.READY: b"",
+    opcodes.AUTHENTICATE: string("auth"),
+    opcodes.SUPPORTED: string_multimap({}),
+    opcodes.RESULT: int32(opcodes.RESULT_KIND_VOID),
+    opcodes.EVENT: (string("STATUS_CHANGE") + string("UP") + b"\x04\x7f\x00\x00\x01" + int32(1)),
+    opcodes.AUTH_CHALLENGE: int32(-1),
+    opcodes.AUTH_SUCCESS: int32(-1),
+    0x77: b"",  # an unknown opcode
+}
+# The responses that the client waits for in each state of the handshake.
 EXPECTED = {
-    State.OPTIONS_SENT: {0x06},
-    State.STARTUP_SENT: {0x02, 0x03},
-    State.AUTH_SENT: {0x0E, 0x10},
+    State.OPTIONS_SENT: {opcodes.SUPPORTED},
+    State.STARTUP_SENT: {opcodes.READY, opcodes.AUTHENTICATE},
+    State.AUTH_SENT: {opcodes.AUTH_CHALLENGE, opcodes.AUTH_SUCCESS},
 }
 
 

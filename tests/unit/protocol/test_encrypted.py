@@ -1,4 +1,7 @@
-"""Encrypted columns in bind plans, row plans and column plans, in both implementations."""
+"""Encrypted columns in bind plans, row plans and column plans, in both implementations.
+
+The last argument of `bind` and of similar methods is the protocol version.
+"""
 
 from __future__ import annotations
 
@@ -255,8 +258,8 @@ PLAIN = b"\0\0\0\1"
 def test_bytes_that_cannot_be_decrypted(
     twins: Twins, policy: Any, broken: bytes, reason: str
 ) -> None:
-    """If bytes cannot be decrypted, the error names the row, the column and the reason, for rows
-    and for columns.
+    """If bytes cannot be decrypted, the error names the row, the column and the reason, whether a
+    page is decoded row by row or column by column.
     """
     metadata = decrypting(ResultMetadata(columns("kc")), policy)
     encrypted = policy.encrypt(column_of("c"), PLAIN)

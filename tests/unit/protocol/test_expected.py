@@ -14,10 +14,12 @@ RESPONSES = [
     opcodes.EVENT,
     opcodes.AUTH_CHALLENGE, opcodes.AUTH_SUCCESS,
 ]  # fmt: skip
+# An opcode, and the kind of a RESULT; None for other opcodes.
 Answer = tuple[int, int | None]
 ANSWERS: list[Answer] = [(opcode, None) for opcode in RESPONSES if opcode != opcodes.RESULT] + [
     (opcodes.RESULT, kind) for kind in range(1, 6)
 ]
+# The kinds of RESULT are numbered from 1 to 5.
 VOID, ROWS, SET_KEYSPACE, PREPARED, SCHEMA_CHANGE = ((opcodes.RESULT, kind) for kind in range(1, 6))
 
 

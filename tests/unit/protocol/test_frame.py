@@ -32,6 +32,7 @@ from tests.processes import WITH_TESTS, run_python
 from tests.unit.protocol.test_segment import by_hand, lz4_by_hand
 from tests.unit.protocol.wire import envelope
 
+# Each message is (stream, opcode, flags, body, protocol version).
 Messages = list[tuple[int, int, int, bytes, int]]
 
 SETTINGS = [(3, None), (4, None), (4, "lz4"), (4, "snappy"), (5, None), (5, "lz4")]
@@ -40,7 +41,7 @@ SETTINGS = [(3, None), (4, None), (4, "lz4"), (4, "snappy"), (5, None), (5, "lz4
 def some_messages(version: int, sizes: Iterable[int] = (0, 1, 5, 9, 300, 700, 3000)) -> Messages:
     source = random.Random(1)
     return [
-        (stream, 8, 0, source.randbytes(size // 3) + b"ab" * (size // 3), version)
+        (stream, RESULT, 0, source.randbytes(size // 3) + b"ab" * (size // 3), version)
         for stream, size in enumerate(sizes)
     ]
 
@@ -242,7 +243,7 @@ def test_bodies_do_not_change_when_the_buffer_is_written_again(twins: Twins) -> 
     reader = twins.frame.FrameReader(4)
     first = through_buffers(reader, envelope(RESPONSE_V4, 0, 1, RESULT, b"first"), 100)
     through_buffers(reader, envelope(RESPONSE_V4, 0, 1, RESULT, b"XXXXX"), 100)
-    assert first == [(1, 8, 0, b"first", 4)]
+    assert first == [(1, RESULT, 0, b"first", 4)]
 
 
 def test_a_reader_of_version_0_accepts_any_version(twins: Twins) -> None:
@@ -263,9 +264,9 @@ def test_an_error_may_come_in_the_servers_own_version(twins: Twins) -> None:
     ("data", "match"),
     [
         (b"HTTP/1.1 400 Bad Request", "does not speak the native protocol.*HTTP"),
-        (envelope(0x04, 0, 0, 8, b""), "does not speak"),
-        (envelope(0x82, 0, 0, 8, b""), "does not speak"),
-        (envelope(0xC1, 0, 0, 8, b""), "does not speak"),
+        (envelope(0x04, 0, 0, RESULT, b""), "does not speak"),
+        (envelope(0x82, 0, 0, RESULT, b""), "does not speak"),
+        (envelope(0xC1, 0, 0, RESULT, b""), "does not speak"),
         (b"\x84\x00\x00\x00\x08\x10\x00\x00\x01", "268435457 bytes; the limit is 268435456"),
         (b"\x84\x00\x00\x00\x08\xff\xff\xff\xff", "-1 bytes"),
         (envelope(RESPONSE_V4, COMPRESSED_FLAG, 0, RESULT, b"abcdef"), "no compression"),
@@ -338,7 +339,8 @@ def test_an_lz4_body_shorter_than_its_header_claims_is_refused(twins: Twins) -> 
 
 def test_the_compression_flag_is_ignored_in_version_5(twins: Twins) -> None:
     _, reader = writer_and_reader(twins, 5, None)
-    assert reader.feed(by_hand(envelope(0x85, 1, 0, 8, b"plain"), True)) == [(0, 8, 1, b"plain", 5)]
+    data = by_hand(envelope(RESPONSE_V5, COMPRESSED_FLAG, 0, RESULT, b"plain"), True)
+    assert reader.feed(data) == [(0, RESULT, COMPRESSED_FLAG, b"plain", 5)]
 
 
 def test_every_flipped_bit_of_a_segment_is_detected(twins: Twins) -> None:
@@ -377,11 +379,11 @@ def test_segments_that_contradict_their_envelopes(
 
 
 def test_an_envelope_may_be_cut_anywhere_by_segments(twins: Twins) -> None:
-    frame = envelope(0x85, 0, 3, 8, b"0123456789")
+    frame = envelope(RESPONSE_V5, 0, 3, RESULT, b"0123456789")
     for cut in range(1, len(frame)):
         _, reader = writer_and_reader(twins, 5, None)
         data = by_hand(frame[:cut], False) + by_hand(frame[cut:], False) + by_hand(frame, True)
-        assert reader.feed(data) == [(3, 8, 0, b"0123456789", 5)] * 2
+        assert reader.feed(data) == [(3, RESULT, 0, b"0123456789", 5)] * 2
 
 
 @pytest.mark.parametrize(
@@ -435,7 +437,7 @@ def test_requests_can_be_read_as_well(twins: Twins) -> None:
     reader = twins.frame.FrameReader(0, requests=True)
     assert reader.feed(envelope(4, 0, 5, 7, b"query")) == [(5, 7, 0, b"query", 4)]
     with pytest.raises(ProtocolError):
-        reader.feed(envelope(0x84, 0, 5, 8, b""))
+        reader.feed(envelope(RESPONSE_V4, 0, 5, RESULT, b""))
 
 
 @pytest.mark.parametrize(("version", "algorithm"), SETTINGS)
@@ -524,24 +526,26 @@ def test_a_compressor_may_use_the_writer(twins: Twins, monkeypatch: pytest.Monke
     """
     lz4 = compression.compression("lz4")
     assert lz4.compress_segment is not None
-    writer, reader = writer_and_reader(twins, 4, None)
     late_body = bytes(200_000)
+    is_first_call = True
 
     def compress(data: bytes) -> bytes:
-        if not calls:
-            calls.append(1)
+        nonlocal is_first_call
+        # Add the second message while the writer compresses the first one.
+        if is_first_call:
+            is_first_call = False
             writer.add(2, RESULT, 0, late_body)
         assert lz4.compress_segment is not None
         return lz4.compress_segment(data)
 
-    calls: list[int] = []
     monkeypatch.setitem(compression._instances, "lz4", lz4._replace(compress_segment=compress))
     writer, reader = writer_and_reader(twins, 5, "lz4")
     first_body = bytes(range(256)) * 200
     writer.add(1, RESULT, 0, first_body)
     messages_read = reader.feed(writer.take())
+    # The first call of `take` may have left the late message in the writer.
     messages_read += reader.feed(writer.take())
     assert [received_message[:4] for received_message in messages_read] == [
-        (1, 8, 0, first_body),
-        (2, 8, 0, late_body),
+        (1, RESULT, 0, first_body),
+        (2, RESULT, 0, late_body),
     ]

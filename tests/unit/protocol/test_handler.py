@@ -34,7 +34,11 @@ from tests.unit.protocol.wire import int32, short, string, value
 def decode(
     handler: Any, body: bytes, flags: int = 0, decompressor: Any = None, metadata: Any = None
 ) -> Any:
-    return handler.decode_message(4, None, {}, 9, flags, 8, body, decompressor, metadata)
+    """Decode a RESULT of protocol version 4, which has the stream id 9."""
+    features, user_types, stream_id = None, dict[str, Any](), 9
+    return handler.decode_message(
+        4, features, user_types, stream_id, flags, RESULT, body, decompressor, metadata
+    )
 
 
 def test_decode_message() -> None:
@@ -147,6 +151,7 @@ class Typed(NumpyProtocolHandler):
     typed = True
 
 
+# For each type: its code, the bytes of a value, the dtype of a typed array, and the value in it.
 KINDS = {
     "bigint": (0x02, (7).to_bytes(8, "big"), "int64", 7),
     "counter": (0x05, (-7).to_bytes(8, "big", signed=True), "int64", -7),

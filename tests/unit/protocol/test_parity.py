@@ -102,7 +102,14 @@ def test_bodies_are_equal(compiled: Twins, query: str, bound: list[Any], version
         page_size: int | None,
                           state: bytes | None, timestamp: int | None, keyspace: str | None,
                           now_in_seconds: int | None, skip: bool) -> None:  # fmt: skip
-    params = QueryParams(1, bound, None, skip, page_size, state, None, timestamp)
+    params = QueryParams(
+        1,
+        bound,
+        skip_metadata=skip,
+        page_size=page_size,
+        paging_state=state,
+        timestamp=timestamp,
+    )
     params.keyspace, params.now_in_seconds = keyspace, now_in_seconds
     python, compiled_bodies = twin("bodies", "python"), compiled.bodies
     encoders: list[Callable[[Any], Any]] = [
@@ -195,6 +202,7 @@ def test_nothing_leaks(twins: Twins) -> None:
         reader.feed(frames[:100])
         reader.get_buffer(-1)
         reader.feed(frames[100:])
+        # A frame of version 0, which does not exist.
         with pytest.raises(ProtocolError):
             reader.feed(b"\x00" * 9)
         writer = twins.frame.FrameWriter(5)
@@ -210,15 +218,15 @@ def test_one_object_for_each_encoded_body(compiled: Twins) -> None:
     """Each body allocates one object."""
     params = QueryParams(1, [b"x" * 20] * 12, page_size=5000, timestamp=1_700_000_000_000_000)
     execute = compiled.bodies.execute_body
-    # fill the caches and free lists of the interpreter first
+    # Fill the caches and free lists of the interpreter first.
     encoded = [execute(b"i" * 16, None, params, 4) for _ in range(1000)]
     del encoded
-    before = sys.getallocatedblocks()
-    if not before:
+    count_before = sys.getallocatedblocks()
+    if not count_before:
         pytest.skip("this interpreter does not count its blocks: PYTHONMALLOC=malloc")
     encoded = [execute(b"i" * 16, None, params, 4) for _ in range(1000)]
     # 1000 bodies, and a few objects of the interpreter itself
-    assert 995 <= sys.getallocatedblocks() - before <= 1010
+    assert 995 <= sys.getallocatedblocks() - count_before <= 1010
     assert len(encoded) == 1000
 
 

@@ -14,8 +14,14 @@ from lz4 import block
 from cassandra.errors import CrcException
 from cassandra.protocol import segment
 from cassandra.protocol.compression import compression
+from cassandra.protocol.opcodes import HEADER_DIRECTION_TO_CLIENT, RESULT
 from tests.conftest import Twins
 from tests.unit.protocol.wire import envelope
+
+# Version 5 of the protocol, as a response has it in its first byte.
+RESPONSE_V5 = HEADER_DIRECTION_TO_CLIENT | 5
+HEADER_SIZE = 9  # bytes of an envelope before its body
+LARGEST_PAYLOAD = 131_071  # bytes of a segment's payload, whose length has 17 bits
 
 
 def crc24_by_the_book(data: bytes) -> int:
@@ -70,7 +76,7 @@ def test_crc32() -> None:
     assert segment.crc32(b"") == crc32_by_the_book(b"")
 
 
-@pytest.mark.parametrize("payload", [b"", b"x", b"y" * 131071])
+@pytest.mark.parametrize("payload", [b"", b"x", b"y" * LARGEST_PAYLOAD])
 @pytest.mark.parametrize("self_contained", [True, False])
 def test_uncompressed_segment(payload: bytes, self_contained: bool) -> None:
     """A segment is encoded to the expected bytes, and its header can be decoded."""
@@ -96,12 +102,12 @@ def test_small_envelopes_share_a_segment_and_large_ones_are_split() -> None:
     large = bytes(range(256)) * 1024
     assert encode([b"one", large, b"two"], None) == (
         by_hand(b"one", True)
-        + by_hand(large[:131071], False)
-        + by_hand(large[131071:262142], False)
-        + by_hand(large[262142:], False)
+        + by_hand(large[:LARGEST_PAYLOAD], False)
+        + by_hand(large[LARGEST_PAYLOAD : 2 * LARGEST_PAYLOAD], False)
+        + by_hand(large[2 * LARGEST_PAYLOAD :], False)
         + by_hand(b"two", True)
     )
-    full = b"f" * 131071
+    full = b"f" * LARGEST_PAYLOAD
     assert encode([full, b"x"], None) == by_hand(full, True) + by_hand(b"x", True)
     assert encode([b"x", full], None) == by_hand(b"x", True) + by_hand(full, True)
     assert encode([], None) == b""
@@ -141,9 +147,13 @@ def reader_of(twins: Twins, algorithm: str | None) -> Any:
 
 
 def message(size: int) -> bytes:
-    return envelope(0x85, 0, 1, 8, bytes(range(256)) * (size // 256) + b"x" * (size % 256))
+    """Return an envelope whose body has `size` bytes."""
+    return envelope(
+        RESPONSE_V5, 0, 1, RESULT, bytes(range(256)) * (size // 256) + b"x" * (size % 256)
+    )
 
 
+# The largest body fills a segment together with its header.
 @pytest.mark.parametrize("size", [0, 1, 5, 255, 256, 511, 512, 65535, 131061, 131062])
 def test_frames_in_one_segment(twins: Twins, size: int) -> None:
     """A frame that fits into one segment is written as one, compressed or not, and can be read from
@@ -152,12 +162,15 @@ def test_frames_in_one_segment(twins: Twins, size: int) -> None:
     frame = message(size)
     for algorithm in (None, "lz4"):
         writer = writer_of(twins, algorithm)
-        writer.add(1, 8, 0, frame[9:])
+        writer.add(1, RESULT, 0, frame[HEADER_SIZE:])
         assert writer.take() == expected_segment(frame, True, algorithm)
         reader = reader_of(twins, algorithm)
-        assert reader.feed(expected_segment(frame, True, algorithm)) == [(1, 8, 0, frame[9:], 5)]
+        assert reader.feed(expected_segment(frame, True, algorithm)) == [
+            (1, RESULT, 0, frame[HEADER_SIZE:], 5)
+        ]
 
 
+# With its header, a body of 131,062 bytes fills one segment, and one of 262,133 bytes fills two.
 @pytest.mark.parametrize("size", [131063, 131064, 262132, 262133, 262134, 400_000])
 @pytest.mark.parametrize("algorithm", [None, "lz4"])
 def test_large_frames_are_split_into_segments_of_their_own(
@@ -166,10 +179,10 @@ def test_large_frames_are_split_into_segments_of_their_own(
     large, small = message(size), message(3)
     writer = writer_of(twins, algorithm)
     for frame in (small, large, small, small):
-        writer.add(1, 8, 0, frame[9:])
+        writer.add(1, RESULT, 0, frame[HEADER_SIZE:])
     large_segments = [
-        expected_segment(large[start : start + 131071], False, algorithm)
-        for start in range(0, len(large), 131071)
+        expected_segment(large[start : start + LARGEST_PAYLOAD], False, algorithm)
+        for start in range(0, len(large), LARGEST_PAYLOAD)
     ]
     expected = expected_segment(small, True, algorithm) + b"".join(large_segments)
     expected += expected_segment(small + small, True, algorithm)
@@ -184,17 +197,18 @@ def test_large_frames_are_split_into_segments_of_their_own(
 
 
 def test_frames_that_exactly_fill_a_segment_share_it(twins: Twins) -> None:
-    small, rest = message(100), message(131071 - 109 - 9)
+    small = message(100)
+    rest = message(LARGEST_PAYLOAD - len(small) - HEADER_SIZE)
     writer = writer_of(twins, None)
     for frame in (small, rest, small):
-        writer.add(1, 8, 0, frame[9:])
+        writer.add(1, RESULT, 0, frame[HEADER_SIZE:])
     assert writer.take() == by_hand(small + rest, True) + by_hand(small, True)
 
 
 def test_frames_that_do_not_shrink_are_stored_uncompressed(twins: Twins) -> None:
     writer = writer_of(twins, "lz4")
-    writer.add(1, 8, 0, NOISE)
-    assert writer.take() == lz4_by_hand(envelope(0x85, 0, 1, 8, NOISE), 0, True)
+    writer.add(1, RESULT, 0, NOISE)
+    assert writer.take() == lz4_by_hand(envelope(RESPONSE_V5, 0, 1, RESULT, NOISE), 0, True)
 
 
 def expected_segment(payload: bytes, self_contained: bool, algorithm: str | None) -> bytes:

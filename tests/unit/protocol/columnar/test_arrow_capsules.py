@@ -46,10 +46,10 @@ ROW: list[bytes | None] = [
 def _nothing_stays(twins: Twins) -> Iterator[None]:
     """Check after each test that everything it exported was released."""
     gc.collect()
-    before = twins.arrow_capsules.held_count()
+    count_before = twins.arrow_capsules.held_count()
     yield
     gc.collect()
-    assert twins.arrow_capsules.held_count() == before
+    assert twins.arrow_capsules.held_count() == count_before
 
 
 def column(twins: Twins, rows: int = 2) -> ColumnArray:
@@ -293,12 +293,12 @@ from tests.processes import run_python
 from tests.unit.protocol.columnar.test_arrow_capsules import Exported, Streamed, column
 import pyarrow
 twins = Twins("{impl}")
-made = column(twins)
-batch = pyarrow.record_batch(Exported(twins, made))
-pages = iter([made, made])
-streamed = Streamed(twins, made.layout, lambda: next(pages, None))
+array = column(twins)
+batch = pyarrow.record_batch(Exported(twins, array))
+pages = iter([array, array])
+streamed = Streamed(twins, array.layout, lambda: next(pages, None))
 reader = pyarrow.RecordBatchReader.from_stream(streamed)
-capsule = twins.arrow_capsules.array_capsule(made)
+capsule = twins.arrow_capsules.array_capsule(array)
 sys.kept = [reader.read_next_batch(), pyarrow.schema(batch.schema), capsule]
 print("done")
 """

@@ -11,13 +11,21 @@ import pytest
 
 from cassandra.errors import ProtocolError
 from cassandra.protocol.messages.decode import decode_response
+from cassandra.protocol.messages.errors import WriteTimeoutErrorMessage
 from cassandra.protocol.opcodes import (
+    AUTH_CHALLENGE,
+    AUTHENTICATE,
     CUSTOM_PAYLOAD_FLAG,
     ERROR,
+    EVENT,
     RESULT,
     RESULT_KIND_PREPARED,
+    RESULT_KIND_SCHEMA_CHANGE,
+    RESULT_KIND_SET_KEYSPACE,
     RESULT_KIND_VOID,
     ROWS_GLOBAL_TABLES_SPEC,
+    ROWS_HAS_MORE_PAGES,
+    SUPPORTED,
     TRACING_FLAG,
     WARNING_FLAG,
 )
@@ -65,31 +73,42 @@ def test_bytes_after_a_message_are_ignored() -> None:
     assert decode_response(2, 0, b"more", 4).opcode == 2
 
 
+# For each kind of message: its opcode, its body and the protocol version.
 WHOLE = [
-    (8, rows(3, value(b"page"))[: -len(ONE_ROW) + 4], 4),
-    (8, int32(3) + string("ks"), 4),
+    # The rows themselves are left out, except their number: they are decoded later.
     (
-        8,
-        int32(4)
+        RESULT,
+        rows(ROWS_GLOBAL_TABLES_SPEC | ROWS_HAS_MORE_PAGES, value(b"page"))[: -len(ONE_ROW) + 4],
+        4,
+    ),
+    (RESULT, int32(RESULT_KIND_SET_KEYSPACE) + string("ks"), 4),
+    (
+        RESULT,
+        int32(RESULT_KIND_PREPARED)
         + short(2)
         + b"id"
-        + int32(1)
-        + int32(2)
-        + int32(1)
+        + int32(1)  # flags: one table for all columns
+        + int32(2)  # the number of columns
+        + int32(1)  # the number of partition key columns, then the index of that column
         + short(1)
         + TWO_COLUMNS
         + RESULT_METADATA[:-1],
         4,
     ),
-    (8, int32(5) + SCHEMA_CHANGES[1][0], 4),
-    (6, string_multimap({"A": ["b"]}), 4),
-    (3, string("auth"), 4),
-    (0x0E, value(b"token"), 4),
-    (12, string("STATUS_CHANGE") + string("UP") + byte(4) + b"\x7f\x00\x00\x01" + int32(1), 4),
+    (RESULT, int32(RESULT_KIND_SCHEMA_CHANGE) + SCHEMA_CHANGES[1][0], 4),
+    (SUPPORTED, string_multimap({"A": ["b"]}), 4),
+    (AUTHENTICATE, string("auth"), 4),
+    (AUTH_CHALLENGE, value(b"token"), 4),
+    (
+        EVENT,
+        string("STATUS_CHANGE") + string("UP") + byte(4) + b"\x7f\x00\x00\x01" + int32(1),
+        4,
+    ),
     *[
-        (0, int32(code) + string("why") + fields, version)
+        (ERROR, int32(code) + string("why") + fields, version)
         for code, version, fields, _, _, _ in ERRORS
-        if code != 0x1100
+        # A write timeout may end before its last field, so cutting it there is no error.
+        if code != WriteTimeoutErrorMessage.error_code
     ],
 ]
 
@@ -104,7 +123,7 @@ def test_every_truncated_message_is_a_protocol_error(
             and body[:4] == int32(RESULT_KIND_PREPARED)
             and kept_bytes == len(body) - len(RESULT_METADATA) + 1
         ):
-            # without result metadata, a PREPARED is complete, so cutting it here is no error
+            # Without result metadata, a PREPARED is complete, so cutting it here is no error.
             continue
         with pytest.raises(ProtocolError):
             decode_response(opcode, 0, body[:kept_bytes], version)

@@ -88,7 +88,16 @@ def test_query() -> None:
     """QUERY is encoded to the expected bytes; its flags have one byte in version 4, and four in
     version 5.
     """
-    message = QueryMessage("Q", 1, 8, 50, b"\x07", 9, query_params=[b"v"])
+    message = QueryMessage(
+        "Q",
+        consistency_level=1,
+        serial_consistency_level=8,
+        fetch_size=50,
+        paging_state=b"\x07",
+        timestamp=9,
+        query_params=[b"v"],
+    )
+    # The flags are 0x3d: values, page size, paging state, serial consistency level and timestamp.
     parameters = (
         b"\x00\x01\x00\x00\x00\x01v\x00\x00\x00\x32\x00\x00\x00\x01\x07\x00\x08"
         + b"\x00" * 7
@@ -97,6 +106,7 @@ def test_query() -> None:
     assert body_of(message, 4) == b"\x00\x00\x00\x01Q\x00\x01\x3d" + parameters
     assert body_of(message, 5) == b"\x00\x00\x00\x01Q\x00\x01\x00\x00\x00\x3d" + parameters
     message.keyspace = "ks"
+    # 0x80 is the flag of the keyspace.
     assert (
         body_of(message, 5)
         == b"\x00\x00\x00\x01Q\x00\x01\x00\x00\x00\xbd" + parameters + b"\x00\x02ks"

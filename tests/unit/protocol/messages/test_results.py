@@ -35,18 +35,10 @@ from tests.unit.protocol.wire import int32, short, string, value
 from tests.waiting import WAIT
 
 TABLE = string("ks") + string("t")
-
-
-SPEC_A = string("a") + short(0x0009)
-
-
-SPEC_B = string("b") + short(0x000D)
-
-
+SPEC_A = string("a") + short(0x0009)  # the type code of int
+SPEC_B = string("b") + short(0x000D)  # the type code of varchar
 TWO_COLUMNS = TABLE + SPEC_A + SPEC_B
-
-
-ONE_ROW = int32(1) + value(int32(5)) + value(b"five")
+ONE_ROW = int32(1) + value(int32(5)) + value(b"five")  # the number of rows, and the cells
 
 
 def rows(
@@ -282,10 +274,13 @@ def test_paging_state_and_metadata_id_are_read_in_order() -> None:
     )
 
 
-RESULT_METADATA = int32(1) + int32(2) + TWO_COLUMNS
+# Metadata of a statement that returns two columns: the flags, the number of columns, and the
+# columns.
+RESULT_METADATA = int32(ROWS_GLOBAL_TABLES_SPEC) + int32(2) + TWO_COLUMNS
 
 
-NO_RESULT = int32(4) + int32(0)
+# Metadata of a statement that returns no rows: the flag "no metadata", and the number of columns.
+NO_RESULT = int32(ROWS_NO_METADATA) + int32(0)
 
 
 def test_prepared_version_3() -> None:
@@ -294,8 +289,8 @@ def test_prepared_version_3() -> None:
         int32(RESULT_KIND_PREPARED)
         + short(2)
         + b"id"
-        + int32(1)
-        + int32(1)
+        + int32(ROWS_GLOBAL_TABLES_SPEC)
+        + int32(1)  # the number of bind markers
         + TABLE
         + SPEC_A
         + RESULT_METADATA
@@ -317,9 +312,9 @@ def test_prepared_version_4() -> None:
         int32(RESULT_KIND_PREPARED)
         + short(2)
         + b"id"
-        + int32(1)
-        + int32(2)
-        + int32(2)
+        + int32(ROWS_GLOBAL_TABLES_SPEC)
+        + int32(2)  # the number of bind markers
+        + int32(2)  # the number of partition key columns
         # The partition key is bind marker 1, then bind marker 0.
         + short(1)
         + short(0)
@@ -343,9 +338,9 @@ def test_prepared_with_a_metadata_id(version: int, features: Any) -> None:
         + b"id"
         + short(3)
         + b"mid"
-        + int32(1)
-        + int32(1)
-        + int32(0)
+        + int32(ROWS_GLOBAL_TABLES_SPEC)
+        + int32(1)  # the number of bind markers
+        + int32(0)  # the number of partition key columns
         + TABLE
         + SPEC_A
         + RESULT_METADATA
@@ -358,15 +353,15 @@ def test_prepared_with_a_metadata_id(version: int, features: Any) -> None:
 
 def test_prepared_lightweight_transactions_are_marked() -> None:
     features = ProtocolFeatures(lwt_info=LwtInfo(0x80000000))
-    # The second number has the flag 0x80000000, as a signed 32-bit number.
+    # The second number is 0x80000001 as a signed 32-bit number, so it has the flag 0x80000000.
     for flags, expected in ((1, False), (-0x7FFFFFFF, True)):
         body = (
             int32(RESULT_KIND_PREPARED)
             + short(2)
             + b"id"
             + int32(flags)
-            + int32(1)
-            + int32(0)
+            + int32(1)  # the number of bind markers
+            + int32(0)  # the number of partition key columns
             + TABLE
             + SPEC_A
             + NO_RESULT

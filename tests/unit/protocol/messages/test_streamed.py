@@ -17,10 +17,17 @@ from cassandra.protocol.features import ProtocolFeatures
 from cassandra.protocol.messages.base import MessageType
 from cassandra.protocol.messages.errors import ErrorMessage
 from cassandra.protocol.messages.streamed import call_reader, reads_by_itself
+from cassandra.protocol.opcodes import (
+    RESULT_KIND_PREPARED,
+    RESULT_KIND_ROWS,
+    RESULT_KIND_SET_KEYSPACE,
+    RESULT_KIND_VOID,
+)
 from tests.unit.protocol.wire import int32, short, string, value
 
 # Flags of the metadata of rows (native_protocol_v5.spec, section 4.2.5.2).
 GLOBAL_TABLES_SPEC, HAS_MORE_PAGES, NO_METADATA, METADATA_CHANGED = 0x1, 0x2, 0x4, 0x8
+# Codes of types (section 4.2.5.2).
 INT, VARCHAR, UDT = short(0x0009), short(0x000D), short(0x0030)
 TABLE = string("ks") + string("t")
 COLUMNS = string("a") + INT + string("b") + VARCHAR
@@ -34,7 +41,8 @@ def rows_body(
     metadata: bytes = TABLE + COLUMNS, flags: int = GLOBAL_TABLES_SPEC, rows: bytes = TWO_ROWS
 ) -> bytes:
     """Return the body of a RESULT of rows with two columns."""
-    return int32(2) + int32(flags) + int32(2) + metadata + rows
+    column_count = 2
+    return int32(RESULT_KIND_ROWS) + int32(flags) + int32(column_count) + metadata + rows
 
 
 def read(
@@ -108,13 +116,16 @@ def test_a_negative_count_of_rows_is_refused() -> None:
 
 def test_results_without_rows() -> None:
     """The other kinds of results are read by the same method."""
-    assert read(int32(1)).kind == 1
-    assert read(int32(3) + string("ks")).new_keyspace == "ks"
-    prepared = int32(4) + short(2) + b"id" + short(1) + b"m" + int32(0) * 3
-    prepared += int32(NO_METADATA) + int32(0)
+    assert read(int32(RESULT_KIND_VOID)).kind == RESULT_KIND_VOID
+    assert read(int32(RESULT_KIND_SET_KEYSPACE) + string("ks")).new_keyspace == "ks"
+    # The flags, and the numbers of bind markers and of partition key columns, are all 0.
+    no_markers = int32(0) * 3
+    no_result_columns = int32(NO_METADATA) + int32(0)
+    prepared = int32(RESULT_KIND_PREPARED) + short(2) + b"id" + short(1) + b"m"
+    prepared += no_markers + no_result_columns
     assert (read(prepared).query_id, read(prepared).result_metadata_id) == (b"id", b"m")
-    # Version 4 has no id of the result's metadata, but the indexes of the partition key.
-    prepared = int32(4) + short(2) + b"id" + int32(0) * 3 + int32(NO_METADATA) + int32(0)
+    # Version 4 has no id of the result's metadata.
+    prepared = int32(RESULT_KIND_PREPARED) + short(2) + b"id" + no_markers + no_result_columns
     assert read(prepared, version=4).query_id == b"id"
 
 
