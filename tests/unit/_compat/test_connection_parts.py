@@ -65,7 +65,7 @@ def test_a_failing_method_makes_its_connection_defunct() -> None:
 
 
 def test_heartbeats_and_waiters_can_be_created_but_not_used() -> None:
-    heartbeat = ConnectionHeartbeat(30, list, 5)
+    heartbeat = ConnectionHeartbeat(interval_sec=30, get_connection_holders=list, timeout=5)
     heartbeat.stop()
     for use in (
         heartbeat.start,

@@ -89,7 +89,9 @@ def test_values_have_the_format_of_cassandra_driver(
     reader = AES256ColumnEncryptionPolicy()
     reader.add_column(COLUMN, KEY, type_name)
     assert reader.decrypt(COLUMN, stored) == policy.decrypt(COLUMN, stored)
-    read_value = reader.column_type(COLUMN).from_binary(reader.decrypt(COLUMN, stored), 4)
+    read_value = reader.column_type(COLUMN).from_binary(
+        reader.decrypt(COLUMN, stored), protocol_version=4
+    )
     assert str(read_value) == str(value)
 
 
@@ -131,7 +133,7 @@ def test_values_of_each_type_come_back(policy: Policy, cqltype: Any, value: Any)
     """
     policy.add_column(COLUMN, KEY, cqltype)
     data = policy.decrypt(COLUMN, policy.encode_and_encrypt(COLUMN, value))
-    read_value = policy.column_type(COLUMN).from_binary(data, 4)
+    read_value = policy.column_type(COLUMN).from_binary(data, protocol_version=4)
     assert type(value)(read_value) == value
 
 

@@ -97,9 +97,9 @@ def test_classes_differ_by_each_part_of_the_definition() -> None:
     assert [t.UserType.make_udt_class(*definition) for definition in definitions] == classes
     # Evicting a type removes only the classes of that type.
     t.UserType.evict_udt_class("ks", "u")
-    again = [t.UserType.make_udt_class(*definition) for definition in definitions]
-    kept = [new is old for new, old in zip(again, classes, strict=True)]
-    assert kept == [False, True, True, False, False, False]
+    new_classes = [t.UserType.make_udt_class(*definition) for definition in definitions]
+    is_kept = [new is old for new, old in zip(new_classes, classes, strict=True)]
+    assert is_kept == [False, True, True, False, False, False]
 
 
 def test_the_servers_name_of_a_type_leads_to_its_class() -> None:

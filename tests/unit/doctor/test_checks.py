@@ -1,4 +1,7 @@
-"""The checks that ``python -m cassandra.doctor`` makes on a connected cluster."""
+"""The checks that ``python -m cassandra.doctor`` makes on a connected cluster.
+
+The second argument of a check is its timeout in seconds.
+"""
 
 from __future__ import annotations
 
@@ -77,8 +80,8 @@ def test_a_host_that_does_not_tell_its_schema_is_not_counted_as_agreeing(
     (finding,) = checks.schema(session, 2)
     assert finding.text.startswith("all hosts agree on version")
     nodes[1].prime("SELECT schema_version FROM system.local", silence())
-    findings = [found for found in checks.schema(session, 0.2) if found.level == OK]
-    assert [found.text[:23] for found in findings] == ["1 of 2 hosts agree on v"]
+    findings = [finding for finding in checks.schema(session, 0.2) if finding.level == OK]
+    assert [finding.text[:23] for finding in findings] == ["1 of 2 hosts agree on v"]
 
 
 def test_mixed_releases_are_a_warning(nodes: FakeCluster, session: Session) -> None:

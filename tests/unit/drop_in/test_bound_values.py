@@ -57,13 +57,15 @@ def with_plan(
 def values(twins: Twins, kind: Any, *arguments: Any) -> list[Any]:
     """Bind each of `arguments` to a single column of type `kind`, and return the encoded values."""
     column = Column("ks", "t", "a", kind)
-    plan = twins.bind.BindPlan([type_of_lane(twins, column)])
+    plan = twins.bind.BindPlan([with_codec_of(twins, column)])
     return [plan.bind((value,), 4).values()[0] for value in arguments]
 
 
-def type_of_lane(twins: Twins, column: Any) -> Any:
+def with_codec_of(twins: Twins, column: Any) -> Any:
     """Return the column with a stand-in for its type, which uses the codec of the implementation
     under test.
+
+    The class has the name of the type's class, because error messages contain it.
     """
     codec = column.type.build_codec(twins.codecs)
     stand_in = type(column.type.__name__, (), {"codec": staticmethod(lambda: codec)})

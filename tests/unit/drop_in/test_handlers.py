@@ -88,7 +88,7 @@ class OlderEncoding(ProtocolHandler):
     @classmethod
     def decode_message(cls, version, user_types, stream, flags, opcode, body, unpack, metadata):  # type: ignore[no-untyped-def, override]
         assert isinstance(flags, int)
-        assert opcode == 8
+        assert opcode == Opcode.RESULT
         return super().decode_message(
             version, user_types, stream, flags, opcode, body, unpack, metadata
         )
@@ -290,6 +290,7 @@ def test_methods_that_a_result_class_may_override(node: FakeNode, result_class: 
     pages = read(node, handler_of(result_class))
     # The columns of a prepared statement are read when it is prepared, and used if the response has
     # none. The handler's type classes do not apply to them, so leave out these pages.
+    # The pages 0, 3 and 4 are those of the simple statement (see `read`).
     for page in (
         pages
         if result_class in (WithRecvBody, WithFeatureParameter)
@@ -326,7 +327,7 @@ def test_parsed_rows_may_be_overridden(node: FakeNode) -> None:
 class ForeignMessage:
     """A message class that is not derived from a class of the driver."""
 
-    opcode = 8
+    opcode = Opcode.RESULT
 
     def __init__(self, first: int) -> None:
         self.first = first

@@ -56,7 +56,7 @@ def read_names() -> list[Name]:
 
 
 NAMES = read_names()
-MODULES = sorted({one.module for one in NAMES})
+MODULES = sorted({entry.module for entry in NAMES})
 
 
 def is_member(cls: Any, name: str) -> bool:

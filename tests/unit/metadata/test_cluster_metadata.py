@@ -81,8 +81,8 @@ def test_a_host_is_added_once() -> None:
     first = Host(DefaultEndPoint("10.0.0.1"))
     metadata = Metadata()
     assert metadata.add_or_return_host(first) == (first, True)
-    again = Host(DefaultEndPoint("10.0.0.1"))
-    existing, is_new = metadata.add_or_return_host(again)
+    same_host = Host(DefaultEndPoint("10.0.0.1"))
+    existing, is_new = metadata.add_or_return_host(same_host)
     assert existing is first
     assert not is_new
     other = Host(DefaultEndPoint("10.0.0.2"))
@@ -129,8 +129,10 @@ def test_replicas_follow_the_ring_and_the_replication() -> None:
     replicas = numbers(metadata.get_replicas("ks", key))
     assert sorted(replicas) == [1, 2]
     assert replicas[0] == (2 if -100 < token.value <= 100 else 1)
-    for form in (key, token, token.value):
-        shards = metadata.get_replica_shards("ks", form)
+    # A key may also be given by its token, or by the number of its token. Without tablets, the
+    # shard of a replica is unknown.
+    for key_or_token in (key, token, token.value):
+        shards = metadata.get_replica_shards("ks", key_or_token)
         assert [(shard.host.host_id.int, shard.shard) for shard in shards] == [  # type: ignore[union-attr]
             (number, None) for number in replicas
         ]
@@ -269,12 +271,12 @@ def test_keyspaces_with_tablets_change_the_placement_once() -> None:
 
 def test_tokens_can_be_replaced() -> None:
     metadata = Metadata()
-    known, new = owner(1), owner(2)
-    metadata.add_or_return_host(known)
-    metadata.rebuild_token_map(MURMUR3, {known: ["5"], new: ["10", "20"]})
+    existing, new = owner(1), owner(2)
+    metadata.add_or_return_host(existing)
+    metadata.rebuild_token_map(MURMUR3, {existing: ["5"], new: ["10", "20"]})
     assert metadata.partitioner == MURMUR3
-    assert metadata.all_hosts() == [known, new]
-    assert (known.tokens, new.tokens) == (("5",), ("10", "20"))
+    assert metadata.all_hosts() == [existing, new]
+    assert (existing.tokens, new.tokens) == (("5",), ("10", "20"))
     token_map = metadata.token_map
     assert token_map is not None
     assert [token.value for token in token_map.ring] == [5, 10, 20]

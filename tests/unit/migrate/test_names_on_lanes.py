@@ -33,8 +33,11 @@ os.chdir(sys.argv[1])
 import cassandra
 from cassandra.migrate.check import check
 report = check([Path()])
-found = [(one.location, one.line, one.severity, one.code) for one in report.findings]
-print(json.dumps([cassandra.implementation, found, [str(one) for one in report.unread]]))
+findings = [
+    (finding.location, finding.line, finding.severity, finding.code) for finding in report.findings
+]
+unread = [str(file) for file in report.unread]
+print(json.dumps([cassandra.implementation, findings, unread]))
 """
 
 

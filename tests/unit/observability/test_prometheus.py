@@ -273,7 +273,7 @@ def test_ignored_hosts_have_no_host_up() -> None:
 
 def all_families() -> dict[str, tuple[str, tuple[str, ...]]]:
     """Return the type and the labels of each metric, by the name that Prometheus shows."""
-    # keep the cluster alive, since the collector refers to it only weakly
+    # Keep the cluster alive, since the collector refers to it only weakly.
     cluster = Cluster(["127.0.0.1"])
     collector = ClusterCollector(cluster, name="test")
     families = {}
@@ -303,15 +303,15 @@ def test_the_rules_for_alarms_use_metrics_and_labels_that_exist() -> None:
         names = re.findall(r"cassandra_driver_\w+", expression)
         assert names
         # Prometheus itself adds `job` and `instance`; `le` belongs to histograms.
-        known = {"job", "instance", "le"}
+        existing_labels = {"job", "instance", "le"}
         for name in names:
             kind, labels = families[name.removesuffix("_bucket")]
             assert (kind == "histogram") == name.endswith("_bucket"), name
-            known |= set(labels)
-        used = re.findall(r'(\w+)!?[=~]"', expression)
+            existing_labels |= set(labels)
+        used_labels = re.findall(r'(\w+)!?[=~]"', expression)
         for group in re.findall(r"by \(([^)]*)\)", expression):
-            used += re.findall(r"\w+", group)
-        assert set(used) <= known, expression
+            used_labels += re.findall(r"\w+", group)
+        assert set(used_labels) <= existing_labels, expression
         assert expression.count("(") == expression.count(")")
 
 

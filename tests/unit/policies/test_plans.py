@@ -19,8 +19,8 @@ from tests.unit.metadata.placement.rings import ring_of
 
 def test_a_router_sorts_hosts_by_tier_and_leaves_out_tier_255(twins: Twins) -> None:
     ring = ring_of(twins, [0, 1, 2, 3, 4], 5)
-    replica_map = twins.ring.simple_map(ring, "abcde", 5, 5)
-    router = twins.plans.Router(replica_map, [2, 1, 255, 0, 1], 7)
+    replica_map = twins.ring.simple_map(ring, "abcde", full=5, total=5)
+    router = twins.plans.Router(replica_map, [2, 1, 255, 0, 1], seed=7)
     keys = [bytes([number]) for number in range(40)]
     # The numbers are the tiers (distances) of the hosts a to e: d is in tier 0, b and e in 1, a in
     # 2, and 255 leaves c out. So one host is in the nearest tier.
@@ -30,15 +30,17 @@ def test_a_router_sorts_hosts_by_tier_and_leaves_out_tier_255(twins: Twins) -> N
         hosts, nearest = router.route(key, True)
         assert (hosts[0], set(hosts[1:3]), hosts[3], nearest) == ("d", {"b", "e"}, "a", 1)
     # Without a host in tier 0, the next tier that has hosts counts as the nearest.
-    only_far = twins.plans.Router(replica_map, [255, 255, 2, 255, 2], 7)
+    only_far = twins.plans.Router(replica_map, [255, 255, 2, 255, 2], seed=7)
     assert {only_far.route(key, True) for key in keys} == {(("c", "e"), 2), (("e", "c"), 2)}
-    nobody = twins.plans.Router(replica_map, [255] * 5, 7)
+    nobody = twins.plans.Router(replica_map, [255] * 5, seed=7)
     assert nobody.route(b"key", True) == ((), 0)
 
 
 def test_shuffling_returns_all_orders_equally_often(twins: Twins) -> None:
     ring = ring_of(twins, [0, 1, 2], 3)
-    router = twins.plans.Router(twins.ring.simple_map(ring, "abc", 3, 3), [0, 0, 0], 12345)
+    router = twins.plans.Router(
+        twins.ring.simple_map(ring, "abc", full=3, total=3), [0, 0, 0], seed=12345
+    )
     order_counts = Counter(router.route(b"key", True)[0] for _ in range(6000))
     # 3 hosts can be in 6 orders. In 6000 plans, each order must occur about 1000 times.
     assert len(order_counts) == 6
@@ -54,7 +56,7 @@ def test_large_sets_are_shuffled_whole(twins: Twins) -> None:
 
 
 def test_a_router_needs_a_tier_for_each_host(twins: Twins) -> None:
-    replica_map = twins.ring.simple_map(ring_of(twins, [0, 1], 2), "ab", 1, 1)
+    replica_map = twins.ring.simple_map(ring_of(twins, [0, 1], 2), "ab", full=1, total=1)
     with pytest.raises(ValueError, match="2 hosts have 1 tiers"):
         twins.plans.Router(replica_map, [0], 1)
 
@@ -117,7 +119,7 @@ def test_errors_of_the_child_policy_are_raised(twins: Twins) -> None:
 
 def test_the_less_busy_of_the_first_two_hosts_comes_first(twins: Twins) -> None:
     a, b, c = (PlainHost(name, True) for name in "abc")
-    replica_map = twins.ring.simple_map(ring_of(twins, [0, 1, 2], 3), (a, b, c), 3, 3)
+    replica_map = twins.ring.simple_map(ring_of(twins, [0, 1, 2], 3), (a, b, c), full=3, total=3)
     empty_child = SimpleNamespace(make_query_plan=lambda keyspace, query: ())
     load_by_host = {a: 9, b: 1, c: 9}
 
@@ -130,7 +132,7 @@ def test_the_less_busy_of_the_first_two_hosts_comes_first(twins: Twins) -> None:
         }
 
     order = replica_map.of_key(b"key")
-    router = twins.plans.Router(replica_map, [0, 0, 0], 5)
+    router = twins.plans.Router(replica_map, [0, 0, 0], seed=5)
     assert first_hosts(router, False) == {min(order[:2], key=load_by_host.__getitem__).name}
     # With shuffling, the router compares the load of a random pair of hosts. For the pair a and c,
     # one of these two is first.
@@ -139,7 +141,7 @@ def test_the_less_busy_of_the_first_two_hosts_comes_first(twins: Twins) -> None:
     assert "b" not in first_hosts(router, True)
     # The only host of the nearest tier stays first, although it is busy.
     b.is_up = True
-    assert first_hosts(twins.plans.Router(replica_map, [0, 1, 1], 5), True) == {"a"}
+    assert first_hosts(twins.plans.Router(replica_map, [0, 1, 1], seed=5), True) == {"a"}
 
 
 # -- planners --------------------------------------------------------------------------------------
@@ -185,14 +187,15 @@ class PlacedMetadata:
     placement_version = 1
 
     def __init__(self, twins: Any, replicas: int = 3) -> None:
+        # 60 tokens, which the six hosts own in turn.
         ring = twins.ring.TokenRing(
             [[str((number * 6 + owner) << 57) for number in range(10)] for owner in range(6)]
         )
         self.hosts = tuple(PlainHost(name, True) for name in "abcdef")
-        self.map = twins.ring.simple_map(ring, self.hosts, replicas, replicas)
+        self.map = twins.ring.simple_map(ring, self.hosts, full=replicas, total=replicas)
 
     def router(self, twins: Any) -> Any:
-        return twins.plans.Router(self.map, [0] * 6, 9)
+        return twins.plans.Router(self.map, [0] * 6, seed=9)
 
 
 STATEMENT_MAKERS: dict[str, Any] = {
@@ -305,7 +308,7 @@ def test_planners_prefer_the_less_busy_of_two_hosts(twins: Twins) -> None:
     )
     first_counts = Counter(next(iter(planner.plan(None, statement))).name for _ in range(900))
     # The least busy host is in two of the three pairs that may be compared, and comes first in
-    # both.
+    # both. So it is expected to be first 600 times.
     assert 500 < first_counts[least_busy.name] < 700
 
 

@@ -1,4 +1,9 @@
-"""Retry policies: their decision for each kind of failure, and when they give up."""
+"""Retry policies: their decision for each kind of failure, and when they give up.
+
+The last arguments of the methods are the number of responses (or live replicas) that the level
+requires, how many there were, and how often the request was retried before. `on_read_timeout` is
+also told whether the replica that was asked for the data has responded.
+"""
 
 from __future__ import annotations
 

@@ -54,7 +54,11 @@ def hosts_at(locations: list[tuple[str, str]] = LOCATIONS) -> list[Host]:
 
 
 def cluster_of(hosts: list[Host], **replication: dict[str, str]) -> Any:
-    """Return a fake cluster in which each host owns 8 random tokens."""
+    """Return a fake cluster in which each host owns 8 random tokens.
+
+    :param replication: options of replication by keyspace. By default, the keyspace ks has three
+        replicas: two in dc1 and one in dc2.
+    """
     random_source = random.Random(7)
     metadata = Metadata()
     metadata.rebuild_token_map(
@@ -309,7 +313,9 @@ def test_replicas_of_remote_data_centres_have_the_order_of_preference(
 ) -> None:
     names = ["here", "d", "b", "c"]
     hosts = hosts_at([(name, f"r{rack}") for name in names for rack in range(2)])
-    child: LoadBalancingPolicy = DCAwareRoundRobinPolicy("here", 2, ["b", "c"])
+    child: LoadBalancingPolicy = DCAwareRoundRobinPolicy(
+        "here", used_hosts_per_remote_dc=2, preferred_remote_dcs=["b", "c"]
+    )
     if is_filtered:
         child = HostFilterPolicy(child, lambda host: True)
     policy = TokenAwarePolicy(child)

@@ -6,9 +6,9 @@ from tests.unit.engine.test_keyspace_gate import Servers, connected, nodes, ran_
 
 
 async def test_a_prepared_use_changes_the_keyspace() -> None:
-    servers = Servers(8)
+    servers = Servers(seed=8)
     with nodes(servers) as fake:
-        async with connected(fake, 4) as cluster:
+        async with connected(fake, version=4) as cluster:
             session = await cluster.connect("a")
             statement = await session.prepare("USE b")
             await session.execute(statement)

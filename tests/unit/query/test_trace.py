@@ -16,6 +16,8 @@ from cassandra.util import uuid_from_time
 
 ID = uuid.UUID(int=5)
 MOMENT = datetime.datetime(2026, 1, 2)
+# The request took 1500 microseconds. EVENTS has an event at its end, so it is complete; EARLY has
+# only one from its beginning.
 SESSION = (1500, "Execute CQL3 query", MOMENT, "10.0.0.1", {"query": "SELECT 1"}, "10.0.0.9")
 UNFINISHED = (None, *SESSION[1:])
 EVENTS = [("Parsing", uuid_from_time(MOMENT), "10.0.0.1", 1400, "thread-1")]
@@ -111,6 +113,8 @@ def test_incomplete_events_are_read_again_for_a_limited_time(waits: list[float])
         trace.populate()
         assert trace.events is not None
         assert len(trace.events) == 1
+        # The events are read again until their number has been the same for 0.1 s. The waits
+        # double, so the last one goes beyond this.
         assert 0.1 < sum(waits) < 0.3
 
 
@@ -121,6 +125,7 @@ def test_reading_a_trace_without_events_ends(waits: list[float]) -> None:
     waits.clear()
     trace.populate(max_wait=0.5)
     assert trace.events == []
+    # The waits double, and the next one would end after the limit.
     assert 0.2 < sum(waits) <= 0.5
 
 

@@ -362,6 +362,7 @@ def test_errors_of_values_that_do_not_fit_name_row_and_column(
 
 def test_errors_in_user_defined_types_name_row_column_and_field() -> None:
     factory = typed_rows(Room)
+    # The names are in hexadecimal: a type "lamp" with the field "colour".
     lamp = lookup_casstype("UserType(ks,6c616d70,636f6c6f7572:UTF8Type)")
     metadata = ResultMetadata(
         [
@@ -411,6 +412,7 @@ class Person:
     others: list[Address]
 
 
+# The names are in hexadecimal: a type "addr" with the fields "street" and "zip".
 ADDRESS = "UserType(ks,61646472,737472656574:UTF8Type,7a6970:Int32Type)"
 
 

@@ -120,10 +120,10 @@ def test_decimals_survive_a_round_trip(twins: Twins, scale: int) -> None:
 
 @pytest.fixture
 def low_digit_limit() -> Iterator[None]:
-    before = limits.decimal_bytes
+    limit_before = limits.decimal_bytes
     limits.decimal_bytes = 2000
     yield
-    limits.decimal_bytes = before
+    limits.decimal_bytes = limit_before
 
 
 @pytest.mark.usefixtures("low_digit_limit")
@@ -153,7 +153,7 @@ def test_the_error_of_a_decimal_beyond_the_limit_names_it(twins: Twins) -> None:
     with pytest.raises(
         ValueError, match=r"a decimal of 5001 digits; limits.decimal_bytes allows 4819"
     ):
-        # The limit is still 2000 bytes.
+        # A number of 2000 bytes has at most 4819 digits: 2.409 for each byte, rounded up.
         codec.encode("1" * 5001)
     with pytest.raises(ValueError, match="a decimal of 5001 digits"):
         codec.encode(decimal.Decimal("1" * 5001))

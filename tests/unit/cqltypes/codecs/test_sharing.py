@@ -195,7 +195,7 @@ def test_a_list_changed_by_another_thread(twins: Twins) -> None:
     messages: set[str] = set()
     thread.start()
     try:
-        # each time, encoding succeeds with a consistent list, or the change is noticed
+        # Each time, encoding succeeds with a consistent list, or the change is noticed.
         for turn in range(300):
             codec = codecs[turn % 3]
             try:
@@ -203,6 +203,7 @@ def test_a_list_changed_by_another_thread(twins: Twins) -> None:
             except ValueError as error:
                 messages.add(str(error))
             else:
+                # The other thread never makes the list shorter than this.
                 assert len(decoded) >= 400
     finally:
         must_stop.set()

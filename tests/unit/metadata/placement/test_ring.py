@@ -1,5 +1,8 @@
 """The token ring and the replicas on it, compared with results that were worked out by hand, and
 with a simple implementation.
+
+A replication factor of `network_map` is a pair for each data centre: the number of full replicas,
+and the number of all replicas, which includes the transient ones.
 """
 
 from __future__ import annotations
@@ -15,10 +18,11 @@ from cassandra.murmur3 import INT64_MAX, INT64_MIN
 from tests.conftest import LANE, Twins
 from tests.unit.metadata.placement.rings import ring_of
 
-LANES = ["python", "c"] if LANE == "c" else ["python"]
+IMPLEMENTATIONS = ["python", "c"] if LANE == "c" else ["python"]
 
 
 def rows(replica_map: Any, size: int) -> list[tuple[int, ...]]:
+    """Return the replicas of each of the `size` tokens of the ring, as numbers of hosts."""
     return [replica_map.row(position) for position in range(size)]
 
 
@@ -53,7 +57,7 @@ def test_positions_are_found_however_tokens_are_spread(
     tokens: list[int], other_tokens: list[int]
 ) -> None:
     sorted_tokens = sorted(set(tokens))
-    for implementation in LANES:
+    for implementation in IMPLEMENTATIONS:
         ring = _impl.twin("ring", implementation).TokenRing([map(str, tokens)])
         for token in (*other_tokens, *tokens, INT64_MIN, INT64_MAX):
             assert ring.position(token) == bisect_left(sorted_tokens, token) % len(sorted_tokens)
@@ -63,7 +67,7 @@ def test_an_empty_ring_has_no_replicas(twins: Twins) -> None:
     ring = twins.ring.TokenRing([])
     assert (ring.tokens(), ring.position_of(b"key"), len(ring)) == ([], 0, 0)
     for replica_map in (
-        twins.ring.simple_map(ring, [], 3, 3),
+        twins.ring.simple_map(ring, [], full=3, total=3),
         twins.ring.network_map(ring, [], [], [], [(1, 1)]),
         twins.ring.whole_map(ring, []),
     ):
@@ -80,7 +84,7 @@ def test_a_key_must_be_bytes(twins: Twins, key: Any) -> None:
     zeros.
     """
     ring = twins.ring.TokenRing([["1"]])
-    replica_map = twins.ring.simple_map(ring, ["host"], 1, 1)
+    replica_map = twins.ring.simple_map(ring, ["host"], full=1, total=1)
     for method in (ring.position_of, replica_map.position_of, replica_map.of_key):
         with pytest.raises(TypeError, match="bytes-like object is required"):
             method(key)
@@ -112,15 +116,20 @@ def test_tokens_of_keys(twins: Twins) -> None:
 
 def test_simple_strategy_takes_the_next_hosts(twins: Twins) -> None:
     ring = ring_of(twins, [0, 1, 0, 2], 3)
-    assert rows(twins.ring.simple_map(ring, "abc", 1, 1), 4) == [(0,), (1,), (0,), (2,)]
-    assert rows(twins.ring.simple_map(ring, "abc", 2, 2), 4) == [(0, 1), (1, 0), (0, 2), (2, 0)]
-    assert rows(twins.ring.simple_map(ring, "abc", 9, 9), 4) == [
+    assert rows(twins.ring.simple_map(ring, "abc", full=1, total=1), 4) == [(0,), (1,), (0,), (2,)]
+    assert rows(twins.ring.simple_map(ring, "abc", full=2, total=2), 4) == [
+        (0, 1),
+        (1, 0),
+        (0, 2),
+        (2, 0),
+    ]
+    assert rows(twins.ring.simple_map(ring, "abc", full=9, total=9), 4) == [
         (0, 1, 2),
         (1, 0, 2),
         (0, 2, 1),
         (2, 0, 1),
     ]
-    replica_map = twins.ring.simple_map(ring, "abc", 2, 2)
+    replica_map = twins.ring.simple_map(ring, "abc", full=2, total=2)
     assert replica_map.at(3) == ("c", "a")
     assert replica_map.of_token(11) == ("a", "c")
     assert replica_map.hosts() == ("a", "b", "c")
@@ -128,7 +137,7 @@ def test_simple_strategy_takes_the_next_hosts(twins: Twins) -> None:
 
 def test_transient_replicas_are_left_out(twins: Twins) -> None:
     ring = ring_of(twins, [0, 1, 2], 3)
-    assert rows(twins.ring.simple_map(ring, "abc", 2, 3), 3) == [(0, 1), (1, 2), (2, 0)]
+    assert rows(twins.ring.simple_map(ring, "abc", full=2, total=3), 3) == [(0, 1), (1, 2), (2, 0)]
     assert rows(twins.ring.network_map(ring, "abc", [0] * 3, [0] * 3, [(2, 3)]), 3) == [
         (0, 1),
         (1, 2),
@@ -189,7 +198,7 @@ def test_everywhere_strategy_has_one_set_of_replicas(twins: Twins) -> None:
 
 def test_equal_rows_are_kept_once(twins: Twins) -> None:
     ring = ring_of(twins, [number % 5 for number in range(2000)], 5)
-    assert twins.ring.simple_map(ring, range(5), 3, 3).sets() == 5
+    assert twins.ring.simple_map(ring, range(5), full=3, total=3).sets() == 5
 
 
 # -- comparison with a naive reference -------------------------------------------------------------
@@ -251,7 +260,7 @@ def clusters(draw: Any) -> tuple[list[int], list[int], list[int], list[tuple[int
 def test_network_topology_equals_the_naive_result(cluster: Any) -> None:
     owners, datacenters, racks, factors = cluster
     expected = naive_network(owners, datacenters, racks, factors)
-    for implementation in LANES:
+    for implementation in IMPLEMENTATIONS:
         twins = Twins(implementation)
         ring = ring_of(twins, owners, len(datacenters))
         replica_map = twins.ring.network_map(
@@ -271,10 +280,10 @@ def test_simple_strategy_equals_the_naive_result(
         ][:full]
         for position in range(len(owners))
     ]
-    for implementation in LANES:
+    for implementation in IMPLEMENTATIONS:
         twins = Twins(implementation)
         replica_map = twins.ring.simple_map(
-            ring_of(twins, owners, 9), range(9), full, full + transient
+            ring_of(twins, owners, 9), range(9), full=full, total=full + transient
         )
         assert rows(replica_map, len(owners)) == expected, implementation
 
@@ -290,12 +299,17 @@ def test_simple_strategy_equals_the_naive_result(
 def test_both_implementations_agree(
     tokens_by_host: list[list[str]], keys: list[bytes], tiers: list[int], seed: int
 ) -> None:
+    """The compiled ring and router return the same results as those in Python.
+
+    A tier is the distance of a host: a router returns the replicas in the tier 0 first, and leaves
+    out hosts in the tier 255.
+    """
     outcomes = []
-    for implementation in LANES:
+    for implementation in IMPLEMENTATIONS:
         ring_module, plans = _impl.twin("ring", implementation), _impl.twin("plans", implementation)
         ring = ring_module.TokenRing(tokens_by_host)
         hosts = [f"h{number}" for number in range(len(tokens_by_host))]
-        replica_map = ring_module.simple_map(ring, hosts, 4, 4)
+        replica_map = ring_module.simple_map(ring, hosts, full=4, total=4)
         router = plans.Router(replica_map, tiers[: len(hosts)], seed)
         outcomes.append(
             (

@@ -226,6 +226,7 @@ async def test_the_adaptive_policy_avoids_a_replica_that_does_not_respond(
         await until_on_loop(
             lambda: core.in_flight(other_host) == 0 and core.in_flight(stuck_host) > 0
         )
+        # The stuck host gets no further request, although it is a replica of the key.
         waiting_requests = core.in_flight(stuck_host)
         for _ in range(50):
             await session.execute(statement)
@@ -242,7 +243,7 @@ async def test_latencies_are_recorded_only_for_policies_that_need_them(nodes: Fa
     profile = {"speculative_execution_policy": speculation, "load_balancing_policy": adaptive}
     async with connected(nodes, profile) as (_, session):
         assert speculation.tracker.percentile(50, at_least=1) is None
-        # Percentiles are computed only from a minimum number of latencies.
+        # A percentile is computed only from at least 100 latencies.
         for _ in range(130):
             await session.execute(SimpleStatement(READ, is_idempotent=True))
         median = speculation.tracker.percentile(50)

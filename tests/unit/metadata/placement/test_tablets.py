@@ -27,6 +27,13 @@ HOSTS = [host(number) for number in range(5)]
 
 
 def payload(first: int, last: int, *replicas: tuple[int, int], version: int = 0) -> bytes:
+    """Return the payload by which a server reports a tablet.
+
+    :param first: the token before the tablet's first one.
+    :param last: the tablet's last token.
+    :param replicas: for each replica, the number of its host and its shard.
+    :param version: the version of the tablet, which the extension v2 has; 0 uses the extension v1.
+    """
     tablet = Tablet(first, last, tuple(Replica(IDS[h], shard) for h, shard in replicas), version)
     (value,) = routing_payload(tablet, 2 if version else 1).values()
     assert value is not None

@@ -15,7 +15,7 @@ from cassandra.errors import DecodeError
 from cassandra.metadata.schema.elements import ColumnMetadata
 from tests.conftest import LANE, Twins
 
-LANES = ["python", "c"] if LANE == "c" else ["python"]
+IMPLEMENTATIONS = ["python", "c"] if LANE == "c" else ["python"]
 Cell = bytes | None
 
 
@@ -261,7 +261,7 @@ def test_both_implementations_agree_on_random_pages(
             body[offset] = value
     data = bytes(body)
     outcomes: list[Any] = []
-    for implementation in LANES:
+    for implementation in IMPLEMENTATIONS:
         twins = Twins(implementation)
         calls: list[Callable[[], Any]] = [
             lambda twins=twins: runs_by_table(twins, data, 0, len(rows)),  # type: ignore[misc]
@@ -272,7 +272,7 @@ def test_both_implementations_agree_on_random_pages(
                 outcomes.append(call())
             except (DecodeError, ValueError) as error:
                 outcomes.append((type(error), str(error)))
-    calls_per_implementation = len(outcomes) // len(LANES)
+    calls_per_implementation = len(outcomes) // len(IMPLEMENTATIONS)
     assert all(
         outcomes[index] == outcomes[index % calls_per_implementation]
         for index in range(len(outcomes))

@@ -19,7 +19,7 @@ def test_functions_and_aggregates_are_written_as_cql() -> None:
         "int",
         "java",
         "return 1;",
-        True,
+        called_on_null_input=True,
     )
     assert function.signature == "f(int,frozen<tuple<int, frozen<u>>>)"
     assert function.as_cql_query() == (
@@ -29,7 +29,16 @@ def test_functions_and_aggregates_are_written_as_cql() -> None:
     # A body with "$$" cannot be quoted by it.
     function.body = "'$$'"
     assert function.as_cql_query().endswith("AS '''$$'''")
-    aggregate = Aggregate("ks", "A", ["int"], "f", "int", "G", "0", "int")
+    aggregate = Aggregate(
+        "ks",
+        "A",
+        ["int"],
+        state_func="f",
+        state_type="int",
+        final_func="G",
+        initial_condition="0",
+        return_type="int",
+    )
     assert (
         aggregate.as_cql_query()
         == 'CREATE AGGREGATE ks."A"(int) SFUNC f STYPE int FINALFUNC "G" INITCOND 0'
@@ -40,9 +49,20 @@ def test_types_and_functions_named_like_keywords_are_quoted() -> None:
     """Elsewhere, some keywords may be names without quotes, but not here: servers refuse ``CREATE
     TYPE ks.json``.
     """
-    function = Function("ks", "key", ["int"], ["key"], "int", "java", "return 1;", True)
+    function = Function(
+        "ks", "key", ["int"], ["key"], "int", "java", "return 1;", called_on_null_input=True
+    )
     assert function.as_cql_query().startswith('CREATE FUNCTION ks."key"(key int) ')
-    aggregate = Aggregate("ks", "ttl", ["int"], "key", "int", "json", None, "int")
+    aggregate = Aggregate(
+        "ks",
+        "ttl",
+        ["int"],
+        state_func="key",
+        state_type="int",
+        final_func="json",
+        initial_condition=None,
+        return_type="int",
+    )
     assert (
         aggregate.as_cql_query()
         == 'CREATE AGGREGATE ks."ttl"(int) SFUNC "key" STYPE int FINALFUNC "json"'

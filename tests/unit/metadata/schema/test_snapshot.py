@@ -123,7 +123,11 @@ async def test_objects_of_the_asyncio_api_are_live() -> None:
             assert list(removed_keyspace.tables) == ["t0", "t1"]
 
 
-def source(tables: int = 0, **row: Any) -> KeyspaceSource:
+def source(**row: Any) -> KeyspaceSource:
+    """Return the source of the keyspace ks.
+
+    :param row: cells of the keyspace's row in system_schema.keyspaces, beside the usual ones.
+    """
     replication = {"class": "SimpleStrategy", "replication_factor": "1"}
     return KeyspaceSource("ks", {"replication": replication, "durable_writes": True, **row})
 

@@ -40,6 +40,10 @@ def prepare(client: RawClient, text: str) -> tuple[bytes, bytes]:
 
 
 def execute(query_id: bytes, key: bytes, block: int | None = None) -> bytes:
+    """Return an EXECUTE with the single value `key`.
+
+    :param block: the version block of a tablet; None if routing of tablets v2 is not negotiated.
+    """
     body = len(query_id).to_bytes(2, "big") + query_id + b"\0\1\1\0\1"
     body += len(key).to_bytes(4, "big") + key
     return envelope(4, Opcode.EXECUTE, body + (b"" if block is None else bytes([block])))
@@ -71,6 +75,7 @@ def first(cluster: FakeCluster) -> ScyllaNode:
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
+    """Yield three nodes with 7, 5 and 8 shards. The keyspace vn has vnodes, and tb has tablets."""
     with FakeCluster(3, scylla=Scylla(shards=[7, 5, 8])) as running:
         running.scylla.keyspace("vn")
         running.scylla.table("vn", "t")

@@ -80,6 +80,7 @@ def test_rows_without_metadata_and_with_changed_metadata(node: FakeNode) -> None
             b"\0\1i" + bytes((0, len(metadata_id))) + metadata_id + bytes.fromhex("0001 00000002")
         )
         client.send(in_segment(envelope(5, Opcode.EXECUTE, body)))
+        # Leave out the header of the envelope, which has 9 bytes.
         return client.segment()[9:]
 
     with RawClient(node) as client:
@@ -100,6 +101,7 @@ def test_pages(node: FakeNode, client: RawClient) -> None:
     node.prime("Q", paged([("k", "tinyint")], [(value,) for value in range(5)]))
 
     def read_page(state: bytes | None) -> tuple[list[bytes | None], bytes | None]:
+        # 0x04 is the flag of the page size (here 2), and 0x08 that of the paging state.
         flags = b"\x0c" if state is not None else b"\x04"
         body = (
             b"\0\0\0\1Q\0\1"
@@ -108,11 +110,11 @@ def test_pages(node: FakeNode, client: RawClient) -> None:
             + (len(state).to_bytes(4, "big") + state if state is not None else b"")
         )
         answer = client.ask(envelope(4, Opcode.QUERY, body)).body
-        # skip the kind of the result
+        # Skip the kind of the result.
         reader = wire.Reader(answer[4:])
-        # the flag Has_more_pages
+        # 0x2 is the flag Has_more_pages.
         has_more = reader.int32() & 0x2
-        # skip the number of columns
+        # Skip the number of columns.
         reader.int32()
         next_state = reader.blob() if has_more else None
         return [row["k"] for row in wire.decode_rows(answer)], next_state

@@ -120,8 +120,7 @@ def test_version_5_with_lz4(node: FakeNode) -> None:
     with RawClient(node) as client:
         client.start(5, startup)
         client.send(encode_segment(query(text, 5), self_contained=True, compressed=True))
-        # reads segments with LZ4
-        reader = SegmentReader(True)
+        reader = SegmentReader(compressed=True)
         payload = b""
         while not payload:
             payload = reader.feed(client.recv(65536))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cassandra.testing.fake import FakeCluster, Opcode, ScyllaNode, rate_limited
+from cassandra.testing.fake import ErrorCode, FakeCluster, Opcode, ScyllaNode, rate_limited
 from cassandra.testing.fake.placement import Replica, routing_payload
 from cassandra.testing.fake.primitives import BodyReader
 from cassandra.testing.fake.tokens import token_of
@@ -161,8 +161,8 @@ def test_rate_limits(nodes: FakeCluster) -> None:
             client.ask(startup(*options))
             body = client.ask(query("SELECT 1", 4)).body
             codes.append(int.from_bytes(body[:4], "big"))
-    # The first code is OVERLOADED, since nothing was negotiated. The second one is the code that
-    # the node announced.
-    assert codes == [0x2300, 0x4321]
+    # The first code is that of a configuration error, since nothing was negotiated. The second one
+    # is the code that the node announced.
+    assert codes == [ErrorCode.CONFIG_ERROR, ErrorCode.RATE_LIMITED]
     # These bytes are op_type and rejected_by_coordinator.
     assert body.endswith(b"\x01\x01")

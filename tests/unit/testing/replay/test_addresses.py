@@ -37,12 +37,14 @@ def settings(server: Any) -> dict[str, Any]:
     return {"contact_points": server.contact_points, "port": server.port}
 
 
-def read_keys(server: Any, own: Any, connections: int) -> None:
-    """Read rows of all shards, when the client has as many `connections` to the node `own`."""
+def read_keys(server: Any, connected_node: Any, connections: int) -> None:
+    """Read rows of all shards through `server`, as soon as `connections` connections to
+    `connected_node` were opened.
+    """
     with Cluster(**settings(server)) as cluster:
         session = cluster.connect()
         prepared = session.prepare(BY_KEY)
-        own.wait_for(lambda node: node.opened >= connections)
+        connected_node.wait_for(lambda node: node.opened >= connections)
         for key in KEYS:
             session.execute(prepared, (key,))
 
@@ -60,11 +62,11 @@ def test_requests_to_all_shards_pass_through_the_recorder(
         KEYS
     )
     assert "SHARD_AWARE_PORT" not in path.read_text()
-    opened = scylla_node.opened
+    opened_before = scylla_node.opened
     with ReplayNode(path) as replayed:
         read_keys(replayed, replayed, 2)
         replayed.check()
-    assert scylla_node.opened == opened
+    assert scylla_node.opened == opened_before
 
 
 def test_a_recording_with_a_shard_aware_port(scylla_node: ScyllaNode, tmp_path: Path) -> None:
@@ -77,11 +79,11 @@ def test_a_recording_with_a_shard_aware_port(scylla_node: ScyllaNode, tmp_path: 
     ports = {f"SCYLLA_SHARD_AWARE_PORT{end}": [str(scylla_node.port)] for end in ("", "_SSL")}
     properties["supported"] |= ports
     path.write_text("\n".join([json.dumps(properties), *lines]))
-    opened = scylla_node.opened
+    opened_before = scylla_node.opened
     with ReplayNode(path) as replayed:
         assert "SHARD_AWARE_PORT" not in str(replayed.supported)
         read_keys(replayed, replayed, 2)
-    assert scylla_node.opened == opened
+    assert scylla_node.opened == opened_before
 
 
 @pytest.mark.parametrize("version", [4, 5])
@@ -105,11 +107,11 @@ def test_the_other_nodes_of_a_cluster_are_hidden(version: int, tmp_path: Path) -
 
         with Recorder(path, first.address, first.port) as recorder:
             run(recorder)
-        opened = first.opened
+        opened_before = first.opened
         with ReplayNode(path) as replayed:
             run(replayed)
             replayed.check()
-        assert [node.opened for node in nodes] == [opened, 0, 0]
+        assert [node.opened for node in nodes] == [opened_before, 0, 0]
 
 
 class AdvertisedAddresses(DefaultEndPointFactory):
@@ -131,11 +133,11 @@ def test_the_node_itself_has_the_address_of_the_recorder(tmp_path: Path) -> None
 
         with Recorder(path, node.address, node.port) as recorder:
             run(recorder)
-        opened = node.opened
+        opened_before = node.opened
         with ReplayNode(path) as replayed:
             run(replayed)
             replayed.check()
-        assert node.opened == opened
+        assert node.opened == opened_before
 
 
 def test_routes_of_clients_are_refused(tmp_path: Path) -> None:
