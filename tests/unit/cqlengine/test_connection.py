@@ -253,6 +253,8 @@ def test_with_retry_the_first_use_connects_after_a_failure(
         connection.get_session(name)
     monkeypatch.setattr(FakeCluster, "error", None)
     assert connection.get_session(name) is clusters[-1].session
+    # There was one cluster for each attempt: in `setup` (or `register_connection`), at the first
+    # use, which failed, too, and at the second use.
     assert len(clusters) == 3
     assert connection.session is (clusters[-1].session if name is None else None)
 
@@ -431,19 +433,20 @@ def test_execute_sends_the_query_with_its_values_and_timeout(session: FakeSessio
 def test_the_level_of_the_call_comes_before_the_statements_and_the_connections(
     session: FakeSession,
 ) -> None:
-    own = SimpleStatement("SELECT 1", consistency_level=ConsistencyLevel.TWO)
-    connection.execute(own)
+    statement_at_two = SimpleStatement("SELECT 1", consistency_level=ConsistencyLevel.TWO)
+    connection.execute(statement_at_two)
     connection.get_connection().consistency = ConsistencyLevel.QUORUM
     connection.execute("SELECT 1")
-    connection.execute(own)
-    connection.execute(own, consistency_level=ConsistencyLevel.ALL)
+    connection.execute(statement_at_two)
+    connection.execute(statement_at_two, consistency_level=ConsistencyLevel.ALL)
     assert [request.consistency for request in session.done] == [
         ConsistencyLevel.TWO,
         ConsistencyLevel.QUORUM,
         ConsistencyLevel.TWO,
         ConsistencyLevel.ALL,
     ]
-    assert own.consistency_level == ConsistencyLevel.TWO
+    # The call with ALL has not changed the statement.
+    assert statement_at_two.consistency_level == ConsistencyLevel.TWO
 
 
 def test_a_prepared_statement_is_bound(session: FakeSession) -> None:

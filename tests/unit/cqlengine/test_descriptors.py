@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from cassandra import ConsistencyLevel
 from cassandra.cqlengine import CQLEngineException, columns
 from cassandra.cqlengine.descriptors import (
     AbstractModelException,
@@ -141,13 +142,19 @@ def test_objects_returns_a_new_queryset_and_is_not_of_abstract_models() -> None:
 def test_setting_options_returns_the_instance() -> None:
     row = read(Row, 1, "x", None)
     timestamp = datetime.datetime(2020, 1, 1)
-    result = row.ttl(5).timestamp(timestamp).consistency(4).if_exists().iff(name="y")
+    result = (
+        row.ttl(5)
+        .timestamp(timestamp)
+        .consistency(ConsistencyLevel.QUORUM)
+        .if_exists()
+        .iff(name="y")
+    )
     assert result is row
     options = row._row.options
     assert (options.ttl, options.timestamp, options.consistency, options.if_exists) == (
         5,
         timestamp,
-        4,
+        ConsistencyLevel.QUORUM,
         True,
     )
     assert len(options.conditionals) == 1

@@ -18,6 +18,7 @@ from cassandra.cqlengine.functions import (
     get_total_seconds,
 )
 
+# This is 1500.999 milliseconds after 1970 began. Servers store whole milliseconds: 1500.
 MOMENT = datetime.datetime(1970, 1, 1, 0, 0, 1, 500_999)
 
 

@@ -152,6 +152,7 @@ def test_a_new_row_has_converted_values_and_defaults() -> None:
 
 def test_an_explicit_none_overrides_the_default() -> None:
     for row in (TRIP.new_row({"note": None}), TRIP.row_to_insert({"note": None})):
+        # `note` has the position 3, and `who` the position 6.
         assert (row[3], row[6]) == (None, IDENTITY)
         assert row.explicit == 1 << 3
 

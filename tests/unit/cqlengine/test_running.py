@@ -190,7 +190,7 @@ async def test_a_schema_change_clears_the_statement_caches_of_all_connections(fa
         await face.perform(Request(READ, [1], "here"))
         assert READ in face.connection.prepared
         assert "x" in other_connection.prepared
-        await face.perform(simple_request("DROP TABLE t", "here", 60.0))
+        await face.perform(simple_request("DROP TABLE t", "here", timeout=60.0))
         assert (face.connection.prepared, other_connection.prepared) == ({}, {})
     finally:
         connection._connections.pop("other")
@@ -211,6 +211,17 @@ async def test_a_call_gets_the_connection(face: Face) -> None:
 # -- many writes -----------------------------------------------------------------------------------
 
 WRITES = [(WRITE, [1]), (READ, [2]), (WRITE, [3])]
+CONCURRENCY = 5
+
+
+def many_requests(
+    writes: list[tuple[str, list[int]]], consistency: int | None = None
+) -> ManyRequests:
+    """Return a request for writes on the connection "here".
+
+    :param consistency: the consistency level of the request; None for that of the connection.
+    """
+    return ManyRequests(writes, "here", consistency, CONCURRENCY)
 
 
 @pytest.fixture
@@ -235,10 +246,10 @@ async def test_many_writes_are_prepared_once_per_text(
     face: Face, last_concurrency: Callable[[], int | None]
 ) -> None:
     """Many writes are prepared once for each text, and are executed with the given concurrency."""
-    outcomes = await face.perform(ManyRequests(WRITES, "here", None, 5))
+    outcomes = await face.perform(many_requests(WRITES))
     assert len(outcomes) == 3
     assert all(outcome[0] for outcome in outcomes)
-    assert last_concurrency() == 5
+    assert last_concurrency() == CONCURRENCY
     assert sorted(face.session.prepared) == sorted([WRITE, READ])
     assert [(execution.text, execution.values) for execution in face.session.done] == WRITES
     assert [execution.consistency for execution in face.session.done] == [None] * 3
@@ -248,10 +259,10 @@ async def test_the_level_of_many_writes_is_that_of_the_request_or_connection(
     face: Face, last_concurrency: Callable[[], int | None]
 ) -> None:
     of_request, of_connection = ConsistencyLevel.QUORUM, ConsistencyLevel.LOCAL_QUORUM
-    await face.perform(ManyRequests(WRITES, "here", of_request, 5))
+    await face.perform(many_requests(WRITES, of_request))
     face.connection.consistency = of_connection
-    await face.perform(ManyRequests(WRITES, "here", None, 5))
-    await face.perform(ManyRequests(WRITES, "here", of_request, 5))
+    await face.perform(many_requests(WRITES))
+    await face.perform(many_requests(WRITES, of_request))
     levels = [execution.consistency for execution in face.session.done]
     assert levels == [of_request] * 3 + [of_connection] * 3 + [of_request] * 3
     assert [execution.values for execution in face.session.done] == [[1], [2], [3]] * 3
@@ -261,7 +272,7 @@ async def test_many_writes_are_logged_in_one_line(
     face: Face, last_concurrency: Callable[[], int | None], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG, "cassandra.cqlengine.connection"):
-        await face.perform(ManyRequests(WRITES, "here", None, 5))
+        await face.perform(many_requests(WRITES))
     assert [record.getMessage() for record in caplog.records] == [
         f"[Connection: 'here'] 3 times {WRITE}; {READ} with [[1], [2], [3]]"
     ]
@@ -278,7 +289,7 @@ def test_rows_of_blocking_writes_are_dicts(monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(
             running, "execute_concurrent", lambda *_: [(True, result) for result in results]
         )
-        outcomes = running.blocking(ManyRequests(WRITES[:2], "here", None, 5))
+        outcomes = running.blocking(many_requests(WRITES[:2]))
         assert outcomes[0][1].current_rows == [{"[applied]": False}]
         assert results[0].response_future.row_factory is dict_factory
     finally:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cassandra import ConsistencyLevel
 from cassandra.cqlengine import CQLEngineException, connection
 from cassandra.cqlengine.query import (
     BatchQuery,
@@ -23,10 +24,13 @@ from tests.unit.cqlengine.query.test_queryset import Car
 
 pytestmark = pytest.mark.usefixtures("session")
 
+MOMENT = datetime.datetime(2020, 1, 1)
+MICROSECONDS = 1577836800000000  # of MOMENT
+
 
 def test_a_batch_collects_statements_of_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch collects the statements of its operations; all must use the same connection."""
-    batch = BatchQuery(batch_type=BatchType.Unlogged, timestamp=datetime.datetime(2020, 1, 1))
+    batch = BatchQuery(batch_type=BatchType.Unlogged, timestamp=MOMENT)
     car = Car.batch(batch).create(maker="a", line=1, year=2)
     Car.objects(maker="a", line=1, year=2).batch(batch).delete()
     car.price = 5
@@ -34,17 +38,17 @@ def test_a_batch_collects_statements_of_one_connection(monkeypatch: pytest.Monke
     assert batch._entries == [
         (
             'INSERT INTO ks.car ("maker", "line", "year") VALUES (?, ?, ?) USING TIMESTAMP ?',
-            ["a", 1, 2, 1577836800000000],
+            ["a", 1, 2, MICROSECONDS],
         ),
         (
             'DELETE FROM ks.car  USING TIMESTAMP ?  WHERE "maker" = ? AND "line" = ? AND "year" '
             "= ?",
-            [1577836800000000, "a", 1, 2],
+            [MICROSECONDS, "a", 1, 2],
         ),
         (
             'UPDATE ks.car USING TIMESTAMP ? SET "price" = ? WHERE "maker" = ? AND "line" = ? '
             'AND "year" = ?',
-            [1577836800000000, 5, "a", 1, 2],
+            [MICROSECONDS, 5, "a", 1, 2],
         ),
     ]
     # The batch already uses the connection of its first statement, so another connection is
@@ -67,8 +71,6 @@ def test_a_batch_that_is_not_executed_leaves_instances_changed() -> None:
     assert car.get_changed_columns() == ["maker", "line", "year"]
 
 
-MOMENT = datetime.datetime(2020, 1, 1)
-MICROSECONDS = 1577836800000000  # of MOMENT
 INSERT = 'INSERT INTO ks.car ("maker", "line", "year") VALUES (?, ?, ?)'
 
 
@@ -147,11 +149,11 @@ def test_a_statements_own_timestamp_takes_precedence(session: FakeSession) -> No
 
 
 def test_the_request_has_the_batchs_consistency_and_timeout(session: FakeSession) -> None:
-    batch = BatchQuery(consistency=1, timeout=7)
+    batch = BatchQuery(consistency=ConsistencyLevel.ONE, timeout=7)
     Car.batch(batch).create(maker="a", line=1, year=2)
-    assert batch.consistency(4) is batch
+    assert batch.consistency(ConsistencyLevel.QUORUM) is batch
     batch.execute()
-    assert statement_of(session).consistency_level == 4
+    assert statement_of(session).consistency_level == ConsistencyLevel.QUORUM
     assert session.done[-1].timeout == 7
 
 
@@ -184,12 +186,12 @@ def test_only_statements_of_the_mapper_are_added() -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "expected"), [(None, MICROSECONDS), (MICROSECONDS + 1, MICROSECONDS + 1)]
+    ("own_timestamp", "expected"), [(None, MICROSECONDS), (MICROSECONDS + 1, MICROSECONDS + 1)]
 )
 def test_an_added_statement_gets_the_batchs_timestamp_if_it_has_none(
-    own: int | None, expected: int
+    own_timestamp: int | None, expected: int
 ) -> None:
-    statement = InsertStatement("ks.t", timestamp=own)
+    statement = InsertStatement("ks.t", timestamp=own_timestamp)
     statement.add_assignment(Car.__mapping__.columns["maker"], "a")
     batch = BatchQuery(timestamp=MOMENT)
     batch.add_query(statement)

@@ -98,7 +98,7 @@ def sent_requests(model: Any, rows: list[Any], outcome: Any = None) -> list[Many
     """Return the requests that `create_many` yields. Each of their writes gets `outcome` as its
     result.
     """
-    operation = creations(model, DEFAULTS, rows, 10)
+    operation = creations(model, DEFAULTS, rows, concurrency=10)
     requests = []
     try:
         request: Any = next(operation)

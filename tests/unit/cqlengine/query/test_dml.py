@@ -7,6 +7,7 @@ import uuid
 
 import pytest
 
+from cassandra import ConsistencyLevel
 from cassandra.cqlengine import CQLEngineException, ValidationError, columns
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.query import (
@@ -55,9 +56,9 @@ def test_statements_of_instances(session: FakeSession) -> None:
     # The TTL stays set on the instance; the timestamp was for one statement.
     person.update(name="y")
     assert session.last == ('UPDATE ks.person USING TTL ? SET "nm" = ? WHERE "id" = ?', [5, "y", 1])
-    person.timeout(3).consistency(4).delete()
+    person.timeout(3).consistency(ConsistencyLevel.QUORUM).delete()
     assert session.last == ('DELETE FROM ks.person WHERE "id" = ?', [1])
-    assert (session.done[-1].timeout, session.done[-1].consistency) == (3, 4)
+    assert (session.done[-1].timeout, session.done[-1].consistency) == (3, ConsistencyLevel.QUORUM)
 
 
 def test_statements_with_different_values_are_prepared_once(session: FakeSession) -> None:

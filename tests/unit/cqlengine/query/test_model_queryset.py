@@ -53,20 +53,21 @@ class Cat(Pet):
     cute = columns.Float()
 
 
-ONE = Car.objects.filter
-ROW = Car.objects(maker="a", line=1, year=2)
+filtered = Car.objects.filter
+# The whole primary key is fixed, so this is a query of at most one row.
+ONE_ROW = Car.objects(maker="a", line=1, year=2)
 TABLE = NamedTable("a", "b")
 
 
 MISTAKES: list[tuple[Any, type[Exception], str]] = [
-    (lambda: ONE(zip=1), QueryException, "Can't resolve column name: 'zip'"),
-    (lambda: ONE(year__foo=1), QueryOperatorException, "foo doesn't map"),
-    (lambda: ONE(year="x"), ValidationError, r"Car\.year 'x'"),
-    (lambda: ONE(year=None), CQLEngineException, "None values on filter"),
-    (lambda: ONE(year__in=5), CQLEngineException, "list of values"),
-    (lambda: ONE(year__gt=functions.Token(1)), QueryException, "pk__token"),
-    (lambda: ONE(pk__token__gt=1), QueryException, "Token"),
-    (lambda: ONE(pk__token__gt=functions.Token(1)), QueryException, "received 1 arguments but model has 2"),  # noqa: E501  # noqa: E501
+    (lambda: filtered(zip=1), QueryException, "Can't resolve column name: 'zip'"),
+    (lambda: filtered(year__foo=1), QueryOperatorException, "foo doesn't map"),
+    (lambda: filtered(year="x"), ValidationError, r"Car\.year 'x'"),
+    (lambda: filtered(year=None), CQLEngineException, "None values on filter"),
+    (lambda: filtered(year__in=5), CQLEngineException, "list of values"),
+    (lambda: filtered(year__gt=functions.Token(1)), QueryException, "pk__token"),
+    (lambda: filtered(pk__token__gt=1), QueryException, "Token"),
+    (lambda: filtered(pk__token__gt=functions.Token(1)), QueryException, "received 1 arguments but model has 2"),  # noqa: E501
     (lambda: Car.objects.order_by("model"), QueryException, "Can't order on 'model'"),
     (lambda: Car.objects.order_by("zip"), QueryException, "Can't resolve the column name: 'zip'"),
     (lambda: Car.objects.order_by("line"), QueryException, "partition key"),
@@ -81,7 +82,7 @@ MISTAKES: list[tuple[Any, type[Exception], str]] = [
     (lambda: Car.objects.update(price__add=1), ValidationError, "takes no operation"),
     (lambda: Car.objects.update(options__append=["x"]), ValidationError, "takes add, remove"),
     (lambda: NamedTable("a", "b").objects.create(c=1), CQLEngineException, "no model"),
-    (lambda: ONE(maker__token=1), QueryException, "by maker__token"),
+    (lambda: filtered(maker__token=1), QueryException, "by maker__token"),
     (lambda: TABLE.objects(c=None), CQLEngineException, r"None values on filter are not .*\(c\)"),
     (lambda: TABLE.objects(c__gt=functions.Token(1)), QueryException, "'pk__token', not by c__gt"),
     (lambda: Car.objects(statements.WhereClause("zip", EqualsOperator(), 2)), QueryException, "zip"),  # noqa: E501
@@ -91,10 +92,10 @@ MISTAKES: list[tuple[Any, type[Exception], str]] = [
     (lambda: Car.objects.distinct(["zip"]), QueryException, "Can't resolve fields zip"),
     (lambda: Visits.objects.if_not_exists(), IfNotExistsWithCounterColumn, "counter columns"),
     (lambda: Visits.objects.if_exists(), IfExistsWithCounterColumn, "counter columns"),
-    (lambda: ROW.update(parts__update=5), ValidationError, "5 is not a dict object"),
-    (lambda: ROW.update(must=None), ValidationError, r"Car\.must - None"),
-    (lambda: ROW.update(zip__add=1), ValidationError, "no column named: zip__add"),
-    (lambda: ROW.update(price="x"), ValidationError, "price 'x'"),
+    (lambda: ONE_ROW.update(parts__update=5), ValidationError, "5 is not a dict object"),
+    (lambda: ONE_ROW.update(must=None), ValidationError, r"Car\.must - None"),
+    (lambda: ONE_ROW.update(zip__add=1), ValidationError, "no column named: zip__add"),
+    (lambda: ONE_ROW.update(price="x"), ValidationError, "price 'x'"),
 ]  # fmt: skip
 
 
@@ -109,15 +110,15 @@ def test_wrong_calls_are_refused(call: Any, error: type[Exception], message: str
 # -- filters ---------------------------------------------------------------------------------------
 
 FILTERS: list[tuple[Any, str, list[Any]]] = [
-    (lambda: ONE(maker="a", line="1", year__lt=3), '"maker" = ? AND "line" = ? AND "year" < ?', ["a", 1, 3]),  # noqa: E501
-    (lambda: ONE(line__in=["1", 2]), '"line" IN ?', [[1, 2]]),
-    (lambda: ONE(price=5, model__like="x%").allow_filtering(), '"price" = ? AND "mdl" LIKE ?', [5, "x%"]),  # noqa: E501
-    (lambda: ONE(name__first="x").allow_filtering(), '"name__first" = ?', ["x"]),
-    (lambda: ONE(name__first__gt="x").allow_filtering(), '"name__first" > ?', ["x"]),
-    (lambda: ONE(pk__token__gt=functions.Token("a", "1")), 'token("maker", "line") > token(?, ?)', ["a", 1]),  # noqa: E501
-    (lambda: ONE(pk__token=functions.Token("a", 1)), 'token("maker", "line") = token(?, ?)', ["a", 1]),  # noqa: E501
-    (lambda: ONE(options__contains="x").allow_filtering(), '"options" CONTAINS ?', ["x"]),
-    (lambda: ONE(maker="a", line=1).iff(model=None), '"maker" = ? AND "line" = ?', ["a", 1]),
+    (lambda: filtered(maker="a", line="1", year__lt=3), '"maker" = ? AND "line" = ? AND "year" < ?', ["a", 1, 3]),  # noqa: E501
+    (lambda: filtered(line__in=["1", 2]), '"line" IN ?', [[1, 2]]),
+    (lambda: filtered(price=5, model__like="x%").allow_filtering(), '"price" = ? AND "mdl" LIKE ?', [5, "x%"]),  # noqa: E501
+    (lambda: filtered(name__first="x").allow_filtering(), '"name__first" = ?', ["x"]),
+    (lambda: filtered(name__first__gt="x").allow_filtering(), '"name__first" > ?', ["x"]),
+    (lambda: filtered(pk__token__gt=functions.Token("a", "1")), 'token("maker", "line") > token(?, ?)', ["a", 1]),  # noqa: E501
+    (lambda: filtered(pk__token=functions.Token("a", 1)), 'token("maker", "line") = token(?, ?)', ["a", 1]),  # noqa: E501
+    (lambda: filtered(options__contains="x").allow_filtering(), '"options" CONTAINS ?', ["x"]),
+    (lambda: filtered(maker="a", line=1).iff(model=None), '"maker" = ? AND "line" = ?', ["a", 1]),
 ]  # fmt: skip
 
 
@@ -133,7 +134,7 @@ def test_filters(build: Any, where: str, values: list[Any], session: FakeSession
 
 def test_a_token_may_be_used_for_other_models(session: FakeSession) -> None:
     token = functions.Token("a", "1")
-    list(ONE(pk__token__gt=token))
+    list(filtered(pk__token__gt=token))
     assert token.value == ("a", "1")
 
 
@@ -144,7 +145,7 @@ def test_a_token_may_be_used_for_other_models(session: FakeSession) -> None:
 def test_filters_on_keys_and_indexes_need_no_allow_filtering(
     filters: Any, session: FakeSession
 ) -> None:
-    list(ONE(**filters))
+    list(filtered(**filters))
     assert "ALLOW FILTERING" not in str(session.last[0])
 
 
@@ -153,8 +154,8 @@ def test_filters_on_keys_and_indexes_need_no_allow_filtering(
 )
 def test_other_filters_need_allow_filtering(filters: Any, session: FakeSession) -> None:
     with pytest.raises(QueryException, match="a filter needs one column of the primary key"):
-        list(ONE(**filters))
-    list(ONE(**filters).allow_filtering())
+        list(filtered(**filters))
+    list(filtered(**filters).allow_filtering())
     assert str(session.last[0]).endswith("ALLOW FILTERING")
 
 
@@ -173,13 +174,13 @@ ALL = ["maker", "line", "year", "mdl", "price", "doors", "options", "owners", "p
 ALL += ["name__first", "must"]
 
 SELECTED: list[tuple[Any, list[str]]] = [
-    (lambda: ROW, ALL[3:]),
-    (lambda: ONE(maker__in=["a"]), []),
-    (lambda: ROW.only(["model", "maker"]), ["mdl"]),
-    (lambda: ROW.only(["maker"]), ["maker"]),
-    (lambda: ROW.defer(["model", "price"]), ALL[5:]),
-    (lambda: ONE(options={"x"}).allow_filtering(), []),
-    (lambda: ROW.values_list("year", "model"), ["year", "mdl"]),
+    (lambda: ONE_ROW, ALL[3:]),
+    (lambda: filtered(maker__in=["a"]), []),
+    (lambda: ONE_ROW.only(["model", "maker"]), ["mdl"]),
+    (lambda: ONE_ROW.only(["maker"]), ["maker"]),
+    (lambda: ONE_ROW.defer(["model", "price"]), ALL[5:]),
+    (lambda: filtered(options={"x"}).allow_filtering(), []),
+    (lambda: ONE_ROW.values_list("year", "model"), ["year", "mdl"]),
     (lambda: Car.objects.values_list(), []),
     (lambda: Pet.objects(id=1), []),
     (lambda: Cat.objects(id=1), ["kind", "cute"]),
@@ -197,9 +198,9 @@ def test_columns_that_are_selected(build: Any, names: list[str]) -> None:
 
 def test_columns_with_an_equality_filter_get_its_value(session: FakeSession) -> None:
     session.give(mdl="x", price=5)
-    car = ROW.get()
+    car = ONE_ROW.get()
     assert (car.maker, car.line, car.year, car.model, car.price) == ("a", 1, 2, "x", 5)
-    assert ROW.using(keyspace="other").get().__keyspace__ == "other"
+    assert ONE_ROW.using(keyspace="other").get().__keyspace__ == "other"
 
 
 def test_values_list_returns_values_of_columns(session: FakeSession) -> None:
@@ -269,7 +270,7 @@ UPDATES: list[tuple[dict[str, Any], str, list[Any]]] = [
 @pytest.mark.parametrize(("values", "text", "bound"), UPDATES, ids=[case[1] for case in UPDATES])
 def test_updates(values: dict[str, Any], text: str, bound: list[Any], session: FakeSession) -> None:
     """Each change becomes the expected SET clause and bound values."""
-    ROW.update(**values)
+    ONE_ROW.update(**values)
     assert session.last == (
         f'UPDATE ks.car SET {text} WHERE "maker" = ? AND "line" = ? AND "year" = ?',
         [*bound, "a", 1, 2],
@@ -281,7 +282,7 @@ def test_updates(values: dict[str, Any], text: str, bound: list[Any], session: F
     [{}, {"options__add": set()}, {"parts__update": {}}, {"owners__append": None}],
 )
 def test_empty_updates_send_nothing(values: dict[str, Any], session: FakeSession) -> None:
-    ROW.update(**values)
+    ONE_ROW.update(**values)
     assert session.done == []
 
 

@@ -25,9 +25,6 @@ class Car(Model):
     options = columns.Set(columns.Text)
 
 
-ONE = Car.objects.filter
-
-
 TEXTS = [
     (lambda: Car.objects, "SELECT * FROM ks.car LIMIT 10000"),
     (
@@ -65,7 +62,7 @@ def test_the_cql_of_querysets(build: Any, text: str) -> None:
 
 
 MISTAKES: list[tuple[Any, type[Exception], str]] = [
-    (lambda: ONE(4), QueryException, "4 is not a valid query operator"),
+    (lambda: Car.objects.filter(4), QueryException, "4 is not a valid query operator"),
     (lambda: Car.objects.only(["year"]).only(["line"]), QueryException, "already has 'only'"),
     (lambda: Car.objects.limit(-1), QueryException, "Negative limit"),
     (lambda: Car.objects.limit("x"), TypeError, "'x'"),  # type: ignore[arg-type]
