@@ -96,8 +96,7 @@ def test_rows_that_the_server_refuses_are_reported_and_the_rest_of_their_batch_i
     placed_at = datetime.datetime(2026, 11, 23)
     rows: list[Any] = [("one", placed_at, number, 1, ["x"]) for number in range(50)]
     rows[17] = ("", placed_at, 17, 1, ["x"])  # an empty partition key
-    # a null partition key
-    rows[18] = (None, placed_at, 18, 1, ["x"])
+    rows[18] = (None, placed_at, 18, 1, ["x"])  # a null partition key
     report = session.load("orders", rows, columns=COLUMNS, max_errors=None)
     assert (report.written, report.failed) == (48, 2)
     assert sorted(failure.place for failure in report.failures) == ["row 17", "row 18"]
@@ -216,14 +215,14 @@ from cassandra.bulk import chunks
 from cassandra.bulk.load_checkpoint import LoadCheckpoint
 from cassandra.cluster import Cluster
 chunks.CHUNK_ROWS = 500
-chunks = 0
+ended = 0
 end_chunk = LoadCheckpoint.end_chunk
 def end(self, chunk):
-    global chunks
+    global ended
     end_chunk(self, chunk)
-    chunks += 1
+    ended += 1
     print(self.report.written, flush=True)
-    if chunks == 3:
+    if ended == 3:
         os.kill(os.getpid(), signal.SIGKILL)
 LoadCheckpoint.end_chunk = end
 host, port, path, checkpoint = sys.argv[1:]

@@ -74,10 +74,11 @@ def test_timestamps_and_dates_outside_of_the_range_of_datetime(
 ) -> None:
     create_table(session, "far", "id int PRIMARY KEY, t timestamp, d date")
     insert = session.prepare("INSERT INTO far (id, t, d) VALUES (?, ?, ?)")
+    # datetime has the years 1 to 9999.
     millis_and_days = (
-        (253_402_300_800_000, 2_932_897),
-        (-62_135_596_800_001, -719_163),
-        (-1, -(2**31)),
+        (253_402_300_800_000, 2_932_897),  # the first millisecond and the first day of 10000
+        (-62_135_596_800_001, -719_163),  # the last millisecond and the last day before the year 1
+        (-1, -(2**31)),  # a millisecond before 1970, and the first day that CQL can express
     )
     for number, (millis, days) in enumerate(millis_and_days):
         session.execute(insert, (number, millis, Date(days)))

@@ -34,6 +34,7 @@ FILES = {
 # The source distribution must contain all files of these folders that Git knows.
 SDIST_FOLDERS = ("benchmarks", "docs", "examples", "shims", "tests", "tools")
 MODULE = "cassandra/_accel/rows.cpython-313-x86_64-linux-gnu.so"
+EPOCH = 1_700_000_000  # seconds; the time of all files in an archive
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def wheels(monkeypatch: pytest.MonkeyPatch) -> Any:
 def write_wheel_into(wheels: Any, folder: Path, **more: bytes) -> Path:
     folder.mkdir(exist_ok=True)
     wheel: Path = wheels.archives.write_wheel(
-        {**FILES, **more}, "cp313", "cp313", ("manylinux_2_17_x86_64",), 1_700_000_001, folder
+        {**FILES, **more}, "cp313", "cp313", ("manylinux_2_17_x86_64",), EPOCH, folder
     )
     return wheel
 
@@ -59,7 +60,7 @@ def test_the_same_files_make_the_same_wheel(wheels: Any, tmp_path: Path) -> None
     files = wheels.archives.read_wheel(first)
     second = wheels.archives.write_wheel(
         # The same files are passed in another order.
-        dict(reversed(files.items())), "cp313", "cp313", ("manylinux_2_17_x86_64",), 1_700_000_001,
+        dict(reversed(files.items())), "cp313", "cp313", ("manylinux_2_17_x86_64",), EPOCH,
         tmp_path,
     )  # fmt: skip
     assert first.read_bytes() == second.read_bytes()
@@ -81,6 +82,7 @@ def test_pip_installs_the_wheel(wheels: Any, tmp_path: Path) -> None:
 
 def test_the_same_files_make_the_same_sdist(wheels: Any, tmp_path: Path) -> None:
     contents = []
+    # The two archives differ in the order of the files, and in their times and users.
     for name, step in (("one", 1), ("two", -1)):
         path = tmp_path / f"{name}.tar.gz"
         with tarfile.open(path, "w:gz") as archive:
@@ -89,7 +91,7 @@ def test_the_same_files_make_the_same_sdist(wheels: Any, tmp_path: Path) -> None
                 info.size, info.mtime, info.uname = 2, step + 5, name
                 info.mode = 0o775 if member.endswith("run") else 0o640
                 archive.addfile(info, io.BytesIO(b"x\n"))
-        wheels.archives.repack_sdist(path, 1_700_000_000)
+        wheels.archives.repack_sdist(path, EPOCH)
         contents.append(path.read_bytes())
     assert contents[0] == contents[1]
     with tarfile.open(fileobj=io.BytesIO(contents[0])) as archive:

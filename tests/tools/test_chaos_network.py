@@ -82,6 +82,8 @@ def test_120_rounds_of_a_campaign_have_each_fault() -> None:
         with Network(points, node.getsockname()[1]) as network:
             faults = [*islice(rounds(nodes, network, random.Random(1)), 120)]
             for name, begin, end in faults:
+                # Only the slow faults are executed. The names of all others end with the number of
+                # their node.
                 if "node" not in name or "joins" in name:
                     begin()
                     end()

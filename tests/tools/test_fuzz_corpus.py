@@ -18,6 +18,7 @@ def test_the_corpus_keeps_one_input_per_kind_of_outcome_and_no_line_twice(
     shapes = kept.Shapes("part", grow=True)
     for number in range(3):
         shapes.see(f"{number} bytes left of 'x{number}'", bytes([number]), 8)
+    # The first of the inputs is in the corpus already, so this adds nothing.
     kept.keep("part", 8, "00")
     kept.keep("part", 9, "01")
     assert kept.lines("part") == [["8", "00"], ["9", "01"]]

@@ -20,7 +20,6 @@ from tests.simulation.shrink import IN_ANOTHER_KEYSPACE, kind_of, shrink_plan
 @pytest.fixture(autouse=True)
 def _short_simulations(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.simulation.life.LENGTH", 3.0)
-    return
 
 
 def calm_plan(seed: int = 1, **settings: object) -> Plan:
@@ -53,7 +52,7 @@ def test_two_simulations_of_the_same_plan_have_the_same_log() -> None:
             for number, kind in enumerate(STEPS)
         ],
         [
-            PlannedEvent(0.07 * number, kind, number, 0.3, number)
+            PlannedEvent(0.07 * number, kind, number, seconds=0.3, parameter=number)
             for number, kind in enumerate(FAULTS)
         ],
     )
@@ -104,7 +103,8 @@ def test_a_retry_of_a_non_idempotent_write_is_a_violation(monkeypatch: pytest.Mo
         lambda self, *details, **named: (self.RETRY_NEXT_HOST, None),
     )
     steps = [PlannedEvent(0.1, "write_once", 0, parameter=number) for number in range(3)]
-    faults = [PlannedEvent(0.0, "errors", node, 2.0, 0) for node in range(2)]
+    # From the start on, two of the three nodes answer with the error "overloaded" for two seconds.
+    faults = [PlannedEvent(0.0, "errors", node, seconds=2.0, parameter=0) for node in range(2)]
     settings = calm_plan().settings
     plan = Plan(3, {**settings, "server_version": 5, "protocol": 5}, steps, faults)
     violations = run_plan(plan).violations
@@ -121,7 +121,10 @@ def plan_with_clock_faults(*steps: str) -> Plan:
         PlannedEvent(0.5 * (index + 1), kind, parameter=1 + index)
         for index, kind in enumerate(steps)
     ]
-    faults = [PlannedEvent(0.4 * (index + 1), "clock", 0, 2.0, 3) for index in range(5)]
+    # The parameter 3 multiplies the two seconds by -100.
+    faults = [
+        PlannedEvent(0.4 * (index + 1), "clock", seconds=2.0, parameter=3) for index in range(5)
+    ]
     return Plan(5, calm_plan(sessions=1).settings, events, faults)
 
 
@@ -166,7 +169,7 @@ def test_no_request_is_lost_if_nodes_announce_their_shutdown() -> None:
     ]
     settings = {**calm_plan().settings, "graceful": True, "retry": "fallthrough", "streams": None}
     settings |= {"speculation": None, "protocol": 4, "latency": 0.0002, "blocking": False}
-    drains = [PlannedEvent(0.3, "rolling_drain", 0, 2.4, 1)]
+    drains = [PlannedEvent(0.3, "rolling_drain", seconds=2.4, parameter=1)]
     simulation = Simulation(Plan(3, settings, steps, drains))
     assert simulation.run().violations == []
     # Each node has announced its shutdown to a client.
