@@ -323,7 +323,7 @@ def test_the_first_write_time_is_checked(twins: Twins) -> None:
 
 
 def test_rows_of_strings_get_advice(binder: Binder) -> None:
-    """They come from `csv.DictReader`, and a load converts strings of files only."""
+    """Such rows come from `csv.DictReader`. A load converts only the strings of files."""
     advice = "all values of this row are strings. A load converts the strings of files alone"
     for row, has_advice in (
         (("a", "1", None, "2"), True),

@@ -237,6 +237,7 @@ def test_chunks_cover_all_rows_in_order(files: Files) -> None:
     assert rows == [(number, f"name {number}") for number in range(count)]
     assert files.lines == list(range(2, count + 2))
     assert files.raw == [[str(number), f"name {number}"] for number in range(count)]
+    # `small_chunks` allows 20 rows for each chunk, so 100 rows need at least five.
     assert len(files.chunks) >= 5
     assert all(chunk.size <= 20 for chunk in files.chunks)
     first_rows = [chunk.first for chunk in files.chunks]

@@ -121,8 +121,8 @@ def test_rows_of_the_application(tmp_path: Path) -> None:
 
 
 def test_fields_have_the_names_of_the_source(tmp_path: Path) -> None:
-    """Therefore, the same argument `columns` loads the row again, even if it exchanges two
-    names.
+    """A failed row has the names of the source's fields, not those of the columns. So it can be
+    loaded again with the same argument `columns`, even if that exchanges two names.
     """
     exchanged_names: dict[str, Any] = {
         "mapping": {"id": "name", "name": "id"},

@@ -178,6 +178,8 @@ def test_chunks_of_tables(parquet: Any, monkeypatch: pytest.MonkeyPatch) -> None
     )
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 1000)
     monkeypatch.setattr(chunks, "CHUNK_BYTES", 300)
+    # Each row has at least 12 bytes (the id and the offset of the name), so the 100 rows need four
+    # chunks or more.
     assert len(read(parquet(100))) > 3
 
 

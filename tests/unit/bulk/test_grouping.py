@@ -177,10 +177,10 @@ def test_both_implementations_make_the_same_requests(compiled: Twins, host_count
                 Keys((), None),
             )
         )
-        # In every third case, no ring is known (see `owners` below).
         group_by = generator.choice(("replica", "replica", "partition", None))
         requests = []
         for twins, ring in zip((python, compiled), rings, strict=True):
+            # In every third case, no ring is known.
             owners = None if number % 3 == 0 else ring
             waves = twins.grouping.request_waves(
                 twins.bind.RowsBlock(5, rows), keys, group_by, owners

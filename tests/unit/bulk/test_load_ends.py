@@ -371,6 +371,7 @@ def test_write_failures_of_overloaded_servers_are_retried(node: FakeNode) -> Non
     node.prime(Opcode.EXECUTE, error(ErrorCode.WRITE_FAILURE, failures={"127.0.0.1": 0}), times=5)
     report = load(node, [(n, "x") for n in range(25)])
     assert (report.written, report.failed) == (25, 0)
+    # Each of the five failures was followed by a retry.
     assert report.retries >= 5
 
 

@@ -114,6 +114,7 @@ def test_without_a_ring_and_with_tablets_there_is_one_range() -> None:
 def test_no_range_crosses_the_border_of_a_tablet(splits: int, tablets: int) -> None:
     metadata: Any = Metadata(None, tablets=True)
     part_count = rounded_to_tablets(metadata, "ks", splits)
+    # The number of splits is rounded up to a power of two.
     assert splits <= part_count < 2 * splits
     ranges = split_ranges(ring_ranges(metadata, "ks"), [1.0], part_count)
     check_cover(ranges)

@@ -376,8 +376,8 @@ def test_pages_ahead_are_bounded_by_their_bytes(nodes: FakeCluster) -> None:
         pages = session.scan("a.t0", page_size=10, max_buffered_bytes=1, concurrency=4).pages()
         for _ in range(8):
             next(pages)
-        # The driver does not know the size of a page before the first pages arrive, so it sends
-        # four requests at once (`concurrency`).
+        # There was one request for each of the 8 pages. Before the first pages have arrived, the
+        # driver does not know their size, so it has sent four requests at once (`concurrency`).
         assert table.request_count <= 8 + 4
         pages.close()  # type: ignore[attr-defined]
 

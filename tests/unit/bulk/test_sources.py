@@ -339,7 +339,7 @@ def test_files_that_pandas_reads() -> None:
 def test_sources_that_are_not_tables_say_what_to_write() -> None:
     class Lazy:
         def collect(self) -> None:
-            """As of a LazyFrame of polars."""
+            """A LazyFrame of polars has such a method."""
 
     for source, advice in (
         (Lazy(), r"not from Lazy: write load\(table, frame\.collect\(\)\), or "),
@@ -370,7 +370,9 @@ OPTIONS_OF_TEXT: Any = [
 def test_options_for_text_are_refused_without_a_file_of_text(
     tmp_path: Path, name: str, changes: dict[str, Any]
 ) -> None:
-    """They would have no effect: the strings of ``null=`` would be written as strings."""
+    """The options would have no effect. For example, the strings of ``null=`` would be written as
+    strings.
+    """
     (tmp_path / "a.parquet").touch()
     for source, what in (([(1, "NULL")], "list"), (tmp_path / "a.parquet", "Parquet")):
         match = f"{name}= is an option for files of text, and has no effect on {what}: "

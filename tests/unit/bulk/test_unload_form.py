@@ -40,7 +40,9 @@ def test_options_of_csv_lines() -> None:
 
 
 def test_the_format_iso_is_the_default_one() -> None:
-    """It is a format of a load, so that the same options may be passed to both."""
+    """A load accepts the format "iso", so an unload accepts it, too: the same options may be passed
+    to both.
+    """
     assert FileForm(date_format="iso", timestamp_format="iso") == FileForm()
     with pytest.raises(ValueError, match="timestamp_format is a format of strftime in an unload"):
         FileForm(timestamp_format="ms")

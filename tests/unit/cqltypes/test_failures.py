@@ -204,6 +204,7 @@ def test_refusals(
 def test_long_values_are_cut_in_messages(twins: Twins) -> None:
     with pytest.raises(TypeError) as caught:
         INT.build_codec(twins.codecs).encode("x" * 1000)
+    # The whole message is much shorter than the value of 1000 characters.
     assert len(str(caught.value)) < 120
 
 

@@ -35,6 +35,7 @@ def test_use_is_refused_with_a_reason(use: Callable[[], Any]) -> None:
     with pytest.raises(NotImplementedError, match="supported") as refused:
         use()
     message = str(refused.value)
+    # The message is a whole sentence, with the reason.
     assert len(message) > 40
     assert "secret" not in message
 

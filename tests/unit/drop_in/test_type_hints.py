@@ -21,7 +21,7 @@ CLASSES = [
     *(policies.ColumnEncryptionPolicy, encryption_policies.AES256ColumnEncryptionPolicy),
     *(cls for cls in vars(cqltypes).values() if isinstance(cls, cqltypes.CassandraTypeType)),
 ]
-# Their annotations name internal classes and classes of modules that are imported later.
+# Methods whose annotations name internal classes, or classes of modules that are imported later.
 _UNRESOLVED = {"get_query_trace", "get_all_query_traces", "locating", "follow"}
 
 

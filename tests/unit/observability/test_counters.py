@@ -63,6 +63,7 @@ def test_requests_and_responses_are_counted() -> None:
         assert counters.requests == {"success": 3}
         assert counters.durations.count == 3
         assert counters.durations.sum >= counts.latencies.sum > 0
+        # Three requests contained the text of the query.
         assert counts.bytes_out > 3 * len(QUERY)
         assert counts.bytes_in > 0
 

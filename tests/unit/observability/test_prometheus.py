@@ -329,7 +329,8 @@ def test_the_alarm_for_failures_leaves_out_invalid_requests() -> None:
         for cls in classes
         if isinstance(cls, type)
         and issubclass(cls, Exception)
-        # These classes are converted to other ones before they are raised, or only bases.
+        # These classes are never raised: errors of them are converted to other classes before, or
+        # the class is only a base.
         and not issubclass(cls, (InvalidRequestException, UnauthorizedErrorMessage))
         and cls.__name__ not in ("AlreadyExistsException", "RequestValidationException")
         and is_invalid(cls.__new__(cls))

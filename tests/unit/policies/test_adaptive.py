@@ -102,6 +102,7 @@ def test_a_hung_replica_gets_no_more_than_the_first_requests() -> None:
         host = first_host(policy)
         if host is hosts[1]:
             engine.busy[host] += 1
+    # As soon as the host has requests under way, the others have fewer and are preferred.
     assert engine.busy[hosts[1]] <= 2
 
 

@@ -29,7 +29,9 @@ def test_wrong_arguments_are_refused(
 
 
 def test_cluster_that_is_not_started() -> None:
-    """It has its settings, and other uses say how to start it."""
+    """The settings of the cluster can be read. Any other use raises an error that says how to start
+    it.
+    """
     cluster = LocalCluster(2, authentication=True, port=9999)
     assert (cluster.port, cluster.username, cluster.running) == (9999, "cassandra", False)
     with pytest.raises(RuntimeError, match=r"^not started: write `with LocalCluster\(\.\.\.\)"):

@@ -83,9 +83,7 @@ def test_plugin_leaves_options_of_the_same_names_alone(tmp_path: Path) -> None:
         "def test_one(pytestconfig):\n"
         "    assert pytestconfig.getoption('--cassandra-version') == 'theirs'\n"
     )
-    root = os.path.dirname(
-        os.path.dirname(os.path.dirname(os.path.abspath(cassandra.testing.__file__)))
-    )
+    root = str(Path(cassandra.testing.__file__).resolve().parents[2])
     for plugins in (["turbocql_pytest"], ["turbocql_pytest", "cassandra.testing.pytest_plugin"]):
         command = [
             sys.executable,
@@ -132,9 +130,7 @@ def test_plugin_offers_its_fixtures_and_tolerates_a_machine_without_java(tmp_pat
     command += [os.devnull, str(tmp_path), "-p", "no:cacheprovider", "--cassandra-nodes", "1"]
     # The run is outside of the repository, so that its configuration does not apply; the package is
     # still found.
-    root = os.path.dirname(
-        os.path.dirname(os.path.dirname(os.path.abspath(cassandra.testing.__file__)))
-    )
+    root = str(Path(cassandra.testing.__file__).resolve().parents[2])
     environment["PYTHONPATH"] = root
     process = subprocess.run(
         command, stdout=subprocess.PIPE, text=True, env=environment, cwd=tmp_path, check=False

@@ -99,7 +99,7 @@ IDS = ["a/b", "a b", "a:b", "a_b", "A_b", "..", "x" * 300]
 def test_p(cassandra_replay, key):
     ask(cassandra_replay, key)
 """
-TESTS = 12
+TESTS = 12  # five tests without parameters, and one test for each of the seven IDS
 
 
 def test_each_test_has_its_own_recording(tmp_path: Path) -> None:
@@ -120,7 +120,9 @@ def test_each_test_has_its_own_recording(tmp_path: Path) -> None:
 
 
 def test_a_recording_with_the_unchanged_name_of_a_function(tmp_path: Path) -> None:
-    """It is used for this function, but not for a method."""
+    """A recording that has just the name of a function is used for this function, but not for a
+    method of the same name.
+    """
     (tmp_path / "test_names.py").write_text(NAMES)
     folder = tmp_path / "recordings" / "test_names"
     only = ("-k", "test_IT")  # which ignores the case

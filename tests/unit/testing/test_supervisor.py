@@ -35,9 +35,9 @@ def spawn():
 thread = threading.Thread(target=spawn)
 thread.start()
 thread.join()
-while not (said := open(sys.argv[1] + "/out").read()).endswith("\\n"):
+while not (output := open(sys.argv[1] + "/out").read()).endswith("\\n"):
     time.sleep(0.01)
-pids += [int(said), supervisor.pid]
+pids += [int(output), supervisor.pid]
 if "fork" in sys.argv:
     pids.append(os.fork())  # a child that keeps our end of the socket open
     if pids[-1] == 0:

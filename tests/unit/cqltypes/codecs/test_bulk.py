@@ -236,7 +236,7 @@ def test_unsuitable_buffers_are_refused(twins: Twins) -> None:
     for buffer in unsuitable:
         with pytest.raises(TypeError, match="the buffer to decode into must be writable"):
             codec.deserialize_into(body, buffer)
-    # This one is too small, and this one is not a buffer.
+    # The first argument is a buffer that is too small, and the second one is not a buffer.
     with pytest.raises(ValueError, match="2 elements do not fit a buffer of 1"):
         codec.deserialize_into(body, array.array("i", [0]))
     with pytest.raises(TypeError):

@@ -313,7 +313,7 @@ class Methods:
         (Methods().method, "f 5 types"),
         (Methods.on_class, "f 5"),
         (Methods.static, "f 5 types"),
-        # Their parameters cannot be told, so they get all arguments.
+        # The driver cannot tell the parameters of callable objects, so these get all arguments.
         (Methods(), "f 5 types metadata policy"),
         (functools.partial(any_arguments), "f 5 types metadata policy"),
     ],

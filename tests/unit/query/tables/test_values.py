@@ -381,7 +381,9 @@ def test_nan_in_a_column_of_objects_is_a_number_for_float_types() -> None:
 
 @pytest.mark.parametrize("kind", ["int", "bigint", "varint", "counter"])
 def test_floats_that_may_have_lost_digits_are_no_integers(kind: str) -> None:
-    """Pandas makes floats of integers if some are missing: 2**53 + 1 becomes 2**53."""
+    """Pandas makes floats of integers if some are missing: 2**53 + 1 becomes 2**53. So a float of
+    2**53 or more may stand for another integer, and is not bound as one.
+    """
     numpy = pytest.importorskip("numpy")
     cqltype = lookup_cqltype(kind)
     exact = float(2**53 - 1)
@@ -399,7 +401,9 @@ def test_floats_that_may_have_lost_digits_are_no_integers(kind: str) -> None:
 
 @pytest.mark.parametrize(("width", "bits"), [(32, 24), (16, 11)])
 def test_narrow_floats_hold_fewer_integers(width: int, bits: int) -> None:
-    """16777217 of a column of 32-bit floats would be written as 16777216."""
+    """A 32-bit float has 24 bits of precision: 16777217 (2**24 + 1) becomes 16777216. So the limit
+    for integers is lower in columns of narrow floats.
+    """
     numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     cqltype = lookup_cqltype("bigint")
     limit = 1 << bits
@@ -428,7 +432,7 @@ def test_narrow_floats_hold_fewer_integers(width: int, bits: int) -> None:
         message = rf"floats of {width} bits from 2\*\*{bits} on may have lost digits: read"
         with pytest.raises(TypeError, match=message):
             cqltype.codec().encode(value)
-    # The columns of other types are as before.
+    # Only integers are affected: a column of doubles takes the float.
     assert array_values(array, lookup_cqltype("double"))[3] == float(array[3])
     assert type(array_values(array, lookup_cqltype("decimal"))[6]) is float
 

@@ -97,7 +97,7 @@ def test_only_a_simulated_thread_waits_in_virtual_time(thread: NodeThread) -> No
 @pytest.mark.filterwarnings("ignore:.*EventLoopPolicy' is deprecated:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore:.*event_loop_policy' is deprecated:DeprecationWarning")
 def test_the_policy_of_event_loops_does_not_matter() -> None:
-    """The test may have set a policy whose loops nodes cannot use."""
+    """Nodes run even if the test has set a policy whose loops they cannot use."""
 
     class NoLoops(asyncio.DefaultEventLoopPolicy):
         def new_event_loop(self) -> asyncio.AbstractEventLoop:

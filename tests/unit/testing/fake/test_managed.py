@@ -175,7 +175,9 @@ def cosmos() -> Iterator[CosmosNode]:
 def test_a_policy_repeats_requests_beyond_the_capacity_of_keyspaces(
     keyspaces: KeyspacesNode, is_idempotent: bool
 ) -> None:
-    """Keyspaces answers them with time-outs, after which only idempotent writes may be repeated."""
+    """Keyspaces answers requests beyond its capacity with time-outs, after which only idempotent
+    writes may be repeated.
+    """
     profile = ExecutionProfile(
         consistency_level=QUORUM, retry_policy=RateLimitRetryPolicy(3, min_interval=0.001)
     )

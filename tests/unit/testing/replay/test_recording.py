@@ -56,6 +56,6 @@ def test_files_that_are_not_recordings(tmp_path: Path, text: str, words: str) ->
 
 
 def test_a_file_that_is_missing(tmp_path: Path) -> None:
-    """Opening it raises FileNotFoundError."""
+    """Opening a recording that does not exist raises FileNotFoundError."""
     with pytest.raises(FileNotFoundError):
         ReplayNode(tmp_path / "missing.jsonl")

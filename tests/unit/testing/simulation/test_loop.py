@@ -14,10 +14,11 @@ from cassandra.testing.simulation import Livelocked, Network, SimulatedLoop, Sta
 
 def test_an_hour_takes_no_time_and_ends_when_it_should() -> None:
     loop = SimulatedLoop(1)
-    began, real = loop.time(), time.monotonic()
+    virtual_start, real_start = loop.time(), time.monotonic()
     loop.run(asyncio.sleep(3600))
-    assert 3600 <= loop.time() - began < 3601
-    assert time.monotonic() - real < 60
+    assert 3600 <= loop.time() - virtual_start < 3601
+    # This is much more than the simulation takes, even on a busy machine.
+    assert time.monotonic() - real_start < 60
 
 
 def test_call_soon_keeps_its_order_and_equal_timers_run_in_any_order() -> None:
