@@ -25,7 +25,8 @@ from cassandra.errors import DependencyException
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd", ".lz4")
 STANDARD_INPUT = "-"
-_STEP = 1 << 16  # compressed bytes to read at a time
+_STEP = 1 << 16  # bytes of a file to read at a time
+_LEAST_STEP = 512  # the same, where these bytes expand to very many
 # The characters that the error handler `surrogateescape` makes of bytes that are not UTF-8.
 _BAD_BYTE = re.compile("[\udc80-\udcff]")
 
@@ -366,11 +367,12 @@ class _Zstd:
             if self._frame.eof:
                 self._unread = self._frame.unused_data
                 self._frame = None
-            # If the result was smaller than `size`, read four times as much next time, but at most
-            # 64 KiB. After a result of more than 4 MiB, read little.
-            self._step = min(max(self._step * (4 if len(unpacked) < size else 1), 512), 1 << 16)
+            # If the result was smaller than `size`, read four times as much next time. After a
+            # result of more than 4 MiB, read little.
+            growth = 4 if len(unpacked) < size else 1
+            self._step = min(max(self._step * growth, _LEAST_STEP), _STEP)
             if len(unpacked) > 4 << 20:
-                self._step = 512
+                self._step = _LEAST_STEP
             if unpacked:
                 return unpacked
 
@@ -419,21 +421,21 @@ class Limited(io.BufferedIOBase):
             size = size if size > 0 else len(self._given_back)
             data, self._given_back = self._given_back[:size], self._given_back[size:]
             return data
-        data = self._unpacked(size if size > 0 else 1 << 16)
+        data = self._unpacked(size if size > 0 else _STEP)
         if not self._is_begun and data:
             self._is_begun = True
             if self._decoder is None and (problem := _not_text(data)) is not None:
                 raise OSError(problem)
             # The three bytes of a byte order mark may come in several pieces.
             while len(data) < 3 and codecs.BOM_UTF8.startswith(data):
-                piece = self._unpacked(1 << 16)
+                piece = self._unpacked(_STEP)
                 data += piece
                 if not piece:
                     break
             # Windows programs begin text files with a byte order mark. Remove it, or it would
             # become a part of the first field name.
             if data.startswith(codecs.BOM_UTF8):
-                data = data[len(codecs.BOM_UTF8) :] or self._unpacked(1 << 16)
+                data = data[len(codecs.BOM_UTF8) :] or self._unpacked(_STEP)
         # Count the bytes of the present line, to refuse a file that has no line ends.
         line_end = data.rfind(b"\n")
         if line_end < 0:

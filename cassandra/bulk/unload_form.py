@@ -82,7 +82,7 @@ class FileForm:
             return
         for field in fields(self):
             if format == "jsonl" and field.name == "encoding":
-                continue
+                continue  # JSON lines are text, too
             if getattr(self, field.name) != field.default:
                 raise ValueError(f"{field.name} is not an option of the format {format!r}")
 

@@ -93,6 +93,7 @@ def home(name: str) -> str:
         getattr(target, "__module__", None),
         getattr(target, "__qualname__", None),
     )
+    # "<locals>" and "<lambda>" cannot be looked up in a module.
     if not module or not qualified_name or not is_ours(module) or "<" in qualified_name:
         return name
     return f"{module}.{qualified_name}"

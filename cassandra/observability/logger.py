@@ -439,6 +439,7 @@ def _key_of(reason: _Reason, request: ObservedRequest) -> tuple[Any, ...]:
     text, is_prepared = request.texts[0] if request.texts else ("", False)
     if not is_prepared:
         text = without_values(text.template if isinstance(text, InterpolatedText) else text)
+    # The slow requests of a statement are counted together, whether they have failed or not.
     error = request.error if reason is not _SLOW else None
     error_key = (type(error), code_of(error)) if error is not None else None
     return reason.name, error_key, request.keyspace, request.batch_size is None, text

@@ -228,7 +228,8 @@ def message_without_secrets(message: str, text: str) -> str:
         for match in _tokens.finditer(text)
         if match.lastgroup not in ("space", "name")
     }
-    # Longer words first: they may contain others.
+    # The secrets are all literals, and the words that `shown_text` lacks. Longer ones come first:
+    # they may contain others.
     secrets = sorted(
         ({*_words.findall(text)} - shown_words | literals) - {""}, key=len, reverse=True
     )

@@ -183,8 +183,8 @@ class AbstractQuerySet(Generic[T]):
         """Return the request of the select.
 
         :param factory: the row factory; None for the queryset's own.
-        :param row_limit: the maximum number of rows to read; None for the queryset's limit. If both
-            are set, the smaller one applies.
+        :param row_limit: the maximum number of rows to read, if it is less than the queryset's
+            limit. A queryset without a limit ignores it.
         """
         options = self._options
         if options.batch is not None:
@@ -200,8 +200,9 @@ class AbstractQuerySet(Generic[T]):
         if self._ann is not None:
             self._check_neighbours(row_limit, count)
             values.append(self._ann.value)
+        # Without a limit (None or 0), the statement has no marker for one.
         if limit:
-            values.append(limit if row_limit is None or row_limit > limit else row_limit)
+            values.append(limit if row_limit is None else min(limit, row_limit))
         return Request(
             select.text,
             values,
