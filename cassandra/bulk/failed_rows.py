@@ -281,7 +281,8 @@ class _JsonLines:
                 continue
             cql_type = column.type if types is None else types[column.name]
             is_written, json_value = _as_faithful_json(column, cql_type, value)
-            (fields if is_written else self._unwritten)[name] = json_value
+            fields_or_unwritten = fields if is_written else self._unwritten
+            fields_or_unwritten[name] = json_value
         return fields
 
 

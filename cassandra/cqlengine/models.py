@@ -249,7 +249,9 @@ def _warn_of_settings(name: str, attrs: dict[str, Any]) -> None:
             continue
         bare_name = attribute.removeprefix(prefix).strip("_")
         # `__table__`, as in SQLAlchemy, is not similar enough to `__table_name__`.
-        similar = "table_name" if bare_name == "table" else nearest(bare_name, _SETTINGS, ALIKE)
+        similar = (
+            "table_name" if bare_name == "table" else nearest(bare_name, _SETTINGS, alike=ALIKE)
+        )
         if similar is not None:
             log.warning(
                 "%s: %s is not a setting and is not read: write %s",

@@ -89,10 +89,8 @@ def home(name: str) -> str:
     target = find(name)
     if not _is_found(target) or (not isinstance(target, type) and not inspect.isroutine(target)):
         return name
-    module, qualified_name = (
-        getattr(target, "__module__", None),
-        getattr(target, "__qualname__", None),
-    )
+    module = getattr(target, "__module__", None)
+    qualified_name = getattr(target, "__qualname__", None)
     # "<locals>" and "<lambda>" cannot be looked up in a module.
     if not module or not qualified_name or not is_ours(module) or "<" in qualified_name:
         return name

@@ -239,8 +239,7 @@ def message_without_secrets(message: str, text: str) -> str:
     has_part = any(
         secret[start : start + _SECRET_PART] in message
         for secret in secrets
-        for start in range(max(1, len(secret) - _SECRET_PART + 1))
-        if len(secret) >= _SECRET_PART
+        for start in range(len(secret) - _SECRET_PART + 1)
     )
     return _UNSAFE_MESSAGE if has_part or "'" in message or "..." in message else message
 

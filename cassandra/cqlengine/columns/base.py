@@ -197,7 +197,7 @@ class Column(Mapped[T]):
             for option, parameter in signature(vars(cls)["__init__"]).parameters.items()
             if option != "self" and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
         }
-        similar_name = nearest(name, options, ALIKE_COLUMNS)
+        similar_name = nearest(name, options, alike=ALIKE_COLUMNS)
         hint = (
             f"it has {', '.join(options)}"
             if similar_name is None
