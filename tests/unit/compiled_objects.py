@@ -187,6 +187,7 @@ def copy_complaints(cls: type[Any], original: Any, others: list[Any]) -> Iterato
             if type(duplicate) is not type(original):
                 yield f"{way_of_copying}: gives {duplicate!r}"
             else:
+                # A few of the arguments are enough here: the original is used with all of them.
                 use_objects(cls, lambda duplicate=duplicate: duplicate, others[:4])  # type: ignore[misc]
 
 

@@ -156,6 +156,7 @@ def test_a_replaced_policy_of_a_profile_is_forgotten() -> None:
         for _ in range(5):
             profile.load_balancing_policy = RoundRobinPolicy()
             session.execute(READ, execution_profile=profile)
+        # Left are the cluster's policy and the last one of the profile.
         until(lambda: policy_count(cluster) == 2)
 
 

@@ -17,11 +17,10 @@ from cassandra.errors import ConnectionException, DriverException
 from cassandra.policies import RetryPolicy, RoundRobinPolicy
 from cassandra.policies.balancing import HostStateListener
 from cassandra.protocol.messages.results import VOID_BODY
-from cassandra.protocol.opcodes import RESULT
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeNode, error, reset, silence
 from tests.conftest import Twins
-from tests.unit.engine.test_happy_path import Message, RequestParts
+from tests.unit.engine.test_happy_path import Message, RequestParts, response
 from tests.unit.loops import Loops
 
 EXCEPTIONS = [SystemExit, KeyboardInterrupt, GeneratorExit, StopIteration]
@@ -92,7 +91,7 @@ class TestExceptionsOfTheApplication:
         second.start()
         connection = parts.connections[0]
         connection.streams.dispatch(
-            connection, [(0, RESULT, 0, VOID_BODY, 4), (1, RESULT, 0, VOID_BODY, 4)]
+            connection, [response(0, body=VOID_BODY), response(1, body=VOID_BODY)]
         )
         await drop_reraised(exception_class)
         assert parts.done == [first, second]

@@ -85,8 +85,17 @@ class Connection:
     def answer(
         self, stream: int, body: bytes = VOID_BODY, opcode: int = RESULT, flags: int = 0
     ) -> None:
-        # The last item, 4, is the protocol version of the response.
-        self.streams.dispatch(self, [(stream, opcode, flags, body, 4)])
+        self.streams.dispatch(self, [response(stream, opcode, flags, body)])
+
+
+def response(
+    stream: int, opcode: int = RESULT, flags: int = 0, body: bytes = b"", version: int = 4
+) -> tuple[int, int, int, bytes, int]:
+    """Return a response as the table of streams gets it.
+
+    :param version: the protocol version of its frame.
+    """
+    return stream, opcode, flags, body, version
 
 
 @pytest.fixture
@@ -166,7 +175,10 @@ class TestExchange:
         responders = [Responder() for _ in range(3)]
         for responder in responders:
             connection.streams.send(responder, EXECUTE, 0, b"")
-        connection.streams.dispatch(connection, [(2, RESULT, 1, b"c", 4), (0, ERROR, 0, b"a", 3)])
+        connection.streams.dispatch(
+            connection,
+            [response(2, flags=1, body=b"c"), response(0, ERROR, body=b"a", version=3)],
+        )
         assert [responder.answers for responder in responders] == [
             [(ERROR, 0, b"a")],
             [],
@@ -183,18 +195,14 @@ class TestExchange:
         connection.streams.send(bad, EXECUTE, 0, b"")
         connection.streams.send(good, EXECUTE, 0, b"")
         with caplog.at_level(logging.ERROR, "cassandra.connection"):
-            connection.streams.dispatch(
-                connection, [(0, RESULT, 0, b"", 4), (1, RESULT, 0, b"", 4)]
-            )
+            connection.streams.dispatch(connection, [response(0), response(1)])
         assert len(good.answers) == 1
         assert "could not be processed" in caplog.text
 
     def test_events_and_answers_on_unused_streams_are_unsolicited(
         self, connection: Connection
     ) -> None:
-        connection.streams.dispatch(
-            connection, [(-1, EVENT, 0, b"event", 4), (7, RESULT, 0, b"", 4)]
-        )
+        connection.streams.dispatch(connection, [response(-1, EVENT, body=b"event"), response(7)])
         assert connection.unsolicited == [(-1, EVENT, 0, b"event"), (7, RESULT, 0, b"")]
 
     def test_no_answer_is_dispatched_after_close(self, connection: Connection) -> None:
@@ -205,7 +213,7 @@ class TestExchange:
         late = Responder()
         connection.streams.send(Closing(), EXECUTE, 0, b"")
         connection.streams.send(late, EXECUTE, 0, b"")
-        connection.streams.dispatch(connection, [(0, RESULT, 0, b"", 4), (1, RESULT, 0, b"", 4)])
+        connection.streams.dispatch(connection, [response(0), response(1)])
         assert late.answers == []
 
     def test_an_orphan_keeps_its_stream_until_its_answer_comes(
@@ -736,7 +744,7 @@ class TestBoundRequest:
             statement,
             statement,
             CallOptions(**options),
-            print,
+            print,  # `on_done`, which these tests do not call
         )
 
     def test_unset_options_come_from_the_profile_and_the_session(self, twins: Twins) -> None:

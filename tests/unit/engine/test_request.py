@@ -411,6 +411,7 @@ async def test_a_policy_may_retry_on_the_same_host_at_another_level(nodes: FakeC
     async with connected(nodes, {"retry_policy": policy}) as (_, session):
         assert (await session.execute(UNSAFE)).one().k == 5
         assert nodes_reached(nodes) == [0, 0, 0]
+        # A decision without a level, as the second one, keeps the level of the attempt before.
         assert [request.consistency for request in nodes.queries(READ)][1:] == [
             ConsistencyLevel.TWO
         ] * 2

@@ -96,6 +96,7 @@ async def test_graceful_disconnect_can_be_switched_off() -> None:
                 for connection in node.connections:
                     connection.event_types = (EVENT,)
                 node.send_event(EVENT)
+            # Allow time in which the driver could mark the hosts as draining.
             await asyncio.sleep(1.0)
             assert await answering_node(session) == 0
 
@@ -314,6 +315,9 @@ async def test_the_event_during_the_opening_of_a_connection() -> None:
 
 
 async def test_the_event_while_a_statement_is_prepared_again() -> None:
+    """If a connection begins to drain while the driver prepares a statement on it again, the driver
+    sends the EXECUTE to another host.
+    """
     with start_three_nodes() as nodes:
         first = nodes[0]
         answers = hold()
@@ -324,6 +328,7 @@ async def test_the_event_while_a_statement_is_prepared_again() -> None:
             running = asyncio.ensure_future(session.execute(prepared, (1,)))
             await until_on_loop(lambda: answers.held)
             first.drain()
+            # Only the connection with the PREPARE in flight stays open.
             await until_on_loop(lambda: len(first.connections) == 1)
             answers.release(
                 lambda request: message(
@@ -346,6 +351,7 @@ async def test_the_event_before_an_unprepared_answer() -> None:
             await until_on_loop(lambda: answers.held)
             count = first.count(Opcode.PREPARE)
             first.drain()
+            # Only the connection with the EXECUTE in flight stays open.
             await until_on_loop(lambda: len(first.connections) == 1)
             answers.release(error(ErrorCode.UNPREPARED, "not prepared", query_id=prepared.query_id))
             await running

@@ -73,7 +73,7 @@ MOST_REQUESTS = 40  # no call sends more requests than this
 
 class Silence:
     """Makes the nodes leave request number `number` without an answer. Requests are counted over
-    all nodes.
+    all nodes, from 0; with the number -1, every request gets an answer.
     """
 
     def __init__(self, nodes: FakeCluster, number: int) -> None:
@@ -144,7 +144,10 @@ def settings(nodes: FakeCluster) -> dict[str, Any]:
 
 
 def check(name: str, number: int, silence: Silence, failure: BaseException | None) -> None:
-    """Check the error (or success) of a call whose request `number` got no answer."""
+    """Check the error (or success) of a call whose request `number` got no answer.
+
+    :param failure: the error; None if the call has succeeded, which is allowed.
+    """
     description = f"{name}, request {number} of {silence.count}: {failure!r}"
     if failure is None:
         return
@@ -252,6 +255,7 @@ def test_awaiting(simulated: Simulated, nodes: FakeCluster, name: str) -> None:
             failure = await awaited_error(AWAITED[name](cluster, session))
         silent_request.end()
         check(name, number, silent_request, failure)
+        # If every request got an answer, the call must have succeeded.
         assert number >= 0 or failure is None, failure
         assert await awaited_error(cluster.shutdown()) is None
         for node in nodes.nodes:

@@ -36,11 +36,12 @@ from tests.unit.engine.pools.test_shards import all_connected, check_arrivals
 from tests.waiting import until
 
 READ = "SELECT v FROM ks.t WHERE k = ?"
+SHARDS = 3  # of each node; a session's pool has one connection for each of them
 
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
-    with FakeCluster(3, scylla=Scylla(3)) as running:
+    with FakeCluster(3, scylla=Scylla(SHARDS)) as running:
         running.scylla.keyspace("ks", replication_factor=2)
         running.scylla.table("ks", "t")
         yield running
@@ -82,8 +83,8 @@ def test_all_pools_go_through_the_proxies(
     nodes: FakeCluster, proxies: Proxies, session: Session
 ) -> None:
     for node in nodes.nodes:
-        # There is one connection for each of the node's three shards, all through the proxy.
-        assert pool_connections(node) == proxies[node.host_id].now == 3
+        # All connections of the pool go through the proxy.
+        assert pool_connections(node) == proxies[node.host_id].now == SHARDS
     # Each request reaches the shard of its partition although it goes through a proxy.
     prepared = session.prepare(READ)
     for key in range(200):
@@ -96,7 +97,7 @@ async def test_asyncio_sessions_use_the_proxies(nodes: FakeCluster, proxies: Pro
         session = await cluster.connect(wait_for_all_pools=True)
         await asyncio.to_thread(until, lambda: all_connected(cluster))
         await session.execute("SELECT 1")
-        assert [proxies[node.host_id].now for node in nodes.nodes] == [3, 3, 3]
+        assert [proxies[node.host_id].now for node in nodes.nodes] == [SHARDS] * 3
 
 
 def test_hosts_have_their_own_addresses(nodes: FakeCluster, session: Session) -> None:
@@ -171,9 +172,9 @@ def test_a_node_without_a_route_is_reached_at_its_own_address(
     with Cluster(**settings_of(nodes)) as cluster:
         cluster.connect(wait_for_all_pools=True)
         until(lambda: all_connected(cluster))
-        assert pool_connections(lonely) == 3
+        assert pool_connections(lonely) == SHARDS
         assert proxies[lonely.host_id].opened == 0
-        assert proxies[nodes[1].host_id].now == 3
+        assert proxies[nodes[1].host_id].now == SHARDS
 
 
 def test_routes_with_other_connection_ids_are_ignored(nodes: FakeCluster, proxies: Proxies) -> None:
@@ -196,7 +197,8 @@ def test_an_override_is_the_contact_point_and_the_address_of_all_routes(
         cluster.connect(wait_for_all_pools=True)
         until(lambda: all_connected(cluster))
         # The control connection is the extra one through the proxy of the first node.
-        assert [proxies[node.host_id].now for node in nodes.nodes] == [4, 3, 3]
+        counts = [proxies[node.host_id].now for node in nodes.nodes]
+        assert counts == [SHARDS + 1, SHARDS, SHARDS]
     config = ClientRoutesConfig([ClientRouteProxy("c1", "127.0.0.1"), ClientRouteProxy("c2")])
     assert Cluster(["127.0.0.2"], client_routes_config=config).contact_points == ["127.0.0.2"]
     assert Cluster(client_routes_config=config).contact_points == ["127.0.0.1"]
@@ -227,10 +229,10 @@ def test_new_connections_use_the_changed_route(
         address = (other.address, other.port)
         until(lambda: host.endpoint.resolve() == address)
         # A new route changes neither the open connections nor the host object.
-        assert (proxies[node.host_id].now, other.opened) == (3, 0)
+        assert (proxies[node.host_id].now, other.opened) == (SHARDS, 0)
         assert session.cluster.metadata.get_host(node.address) is host
         proxies[node.host_id].close()
-        until(lambda: other.now == 3 and all_connected(session.cluster))
+        until(lambda: other.now == SHARDS and all_connected(session.cluster))
     finally:
         other.close()
 
@@ -252,7 +254,7 @@ def test_a_new_route_to_a_lost_node_is_tried_at_once(nodes: FakeCluster, proxies
         other = Proxy(node)
         try:
             nodes.scylla.route("c1", node.host_id, other.address, other.port)
-            until(lambda: host.is_up and other.now == 3)
+            until(lambda: host.is_up and other.now == SHARDS)
         finally:
             other.close()
 
@@ -282,7 +284,7 @@ def test_a_node_that_joins_is_reached_by_its_route(nodes: FakeCluster, session: 
     try:
         nodes.scylla.route("c1", node.host_id, proxy.address, proxy.port)
         nodes.tell("TOPOLOGY_CHANGE", "NEW_NODE", node)
-        until(lambda: proxy.now == 3 and all_connected(session.cluster))
+        until(lambda: proxy.now == SHARDS and all_connected(session.cluster))
         assert len(session.cluster.metadata.all_hosts()) == 4
     finally:
         proxy.close()
@@ -337,15 +339,15 @@ def test_the_shard_aware_port_is_used_only_with_advanced_shard_awareness(
         until(lambda: all_connected(cluster))
         for node in direct.values():
             pooled = [connection for connection in node.connections if not connection.event_types]
-            # The client's port modulo the number of shards (3) is the shard of the connection.
+            # The client's port modulo the number of shards is the shard of the connection.
             by_port = [
                 connection
                 for connection in pooled
-                if connection.peer and connection.peer[1] % 3 == connection.shard
+                if connection.peer and connection.peer[1] % SHARDS == connection.shard
             ]
-            assert len(pooled) == 3
+            assert len(pooled) == SHARDS
             # The first connection is opened before the shards are known, so it may be missing here.
-            assert len(by_port) >= 2
+            assert len(by_port) >= SHARDS - 1
             assert all(connection.local_port == node.shard_aware_port for connection in pooled)
 
 

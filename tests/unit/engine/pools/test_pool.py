@@ -704,6 +704,7 @@ async def test_long_lives_between_losses_are_no_failure() -> None:
     for count in range(2 * MOST_SHORT_LIVES):
         await asyncio.sleep(SHORT_LIFE * 2)
         pool.connections[0].close(ConnectionException("lost"))
+        # Opened are the first connection and one for each loss.
         await until_on_loop(lambda count=count: len(opener.opened) == count + 2)  # type: ignore[misc]
         await until_on_loop(lambda: bool(pool.connections) and is_filled(pool))
     pool.close()

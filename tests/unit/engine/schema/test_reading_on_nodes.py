@@ -355,6 +355,10 @@ def make_scylladb(
 
 
 async def test_tables_that_scylladb_creates_itself_are_not_exported() -> None:
+    """ScyllaDB creates the log of t0, which has CDC, and the view i_index of the index i.
+
+    The log of x and the view j_index only have such names: there is no table x and no index j.
+    """
     cdc = {"enabled": "true", "preimage": "false", "ttl": "86400"}
     index = {"keyspace_name": "a", "table_name": "t0", "kind": "COMPOSITES"}
     view = {
@@ -366,7 +370,7 @@ async def test_tables_that_scylladb_creates_itself_are_not_exported() -> None:
     with FakeNode() as node:
         node.schema = schema("a", tables=1)
         extensions = {
-            "paxos_grace_seconds": b"\x0a\0\0\0",
+            "paxos_grace_seconds": b"\x0a\0\0\0",  # 10
             "scylla_tags": b"\0\0\0\0",
             "other": b"x",
         }
@@ -376,6 +380,7 @@ async def test_tables_that_scylladb_creates_itself_are_not_exported() -> None:
         node.schema["system_schema.indexes"] = [
             {**index, "index_name": "i", "options": {"target": "c0"}}
         ]
+        # A map with one entry. Its count, and the length before each text, are little-endian.
         tag = bytes.fromhex("010000001a000000") + b"system:synchronous_updates" + b"\x04\0\0\0true"
         node.schema["system_schema.views"] = [
             {**view, "view_name": name, "extensions": {"scylla_tags": tag}}

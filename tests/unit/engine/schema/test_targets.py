@@ -42,13 +42,18 @@ def test_many_keyspaces_become_the_whole_schema() -> None:
 
 def test_each_target_is_covered_by_one_of_the_result() -> None:
     kinds = ("ALL", "KEYSPACE", "REPLICATION", "TABLE", "TYPE")
+    weights = (1, 5, 10, 60, 20)  # how often the kinds are chosen
     for seed in range(300):
         chooser = random.Random(seed)
         targets = [
-            Target(kind, "" if kind == "ALL" else f"k{chooser.randrange(5)}", str(chooser.randrange(9)) * (kind in ("TABLE", "TYPE")),  # noqa: E501
-                   chooser.random() < 0.3)
-            for kind in chooser.choices(kinds, (1, 5, 10, 60, 20), k=chooser.randrange(1, 40))
-        ]  # fmt: skip
+            Target(
+                kind,
+                keyspace="" if kind == "ALL" else f"k{chooser.randrange(5)}",
+                name=str(chooser.randrange(9)) if kind in ("TABLE", "TYPE") else "",
+                forced=chooser.random() < 0.3,
+            )
+            for kind in chooser.choices(kinds, weights, k=chooser.randrange(1, 40))
+        ]
         covered_by_target = grouped(targets)
         for target, covered in covered_by_target.items():
             assert all(member == target or target.covers(member) for member in covered), (
