@@ -384,9 +384,11 @@ def _scan_options(options: argparse.Namespace, *more: str) -> dict[str, Any]:
     }
     if options.consistency_level is not None:
         scan_options["consistency_level"] = _level(options.consistency_level)
-    # If neither the command line nor the TOML file says it (None), show progress only on a
-    # terminal.
-    if sys.stderr.isatty() if options.progress is None else options.progress:
+    shows_progress = options.progress
+    # If neither the command line nor the TOML file says it, show progress only on a terminal.
+    if shows_progress is None:
+        shows_progress = sys.stderr.isatty()
+    if shows_progress:
         scan_options["progress"] = True
     return scan_options
 
