@@ -144,23 +144,26 @@ def judge(bench: Benchmark, rows: Figures) -> None:
     The targets say how many times the CPU of turbocql the other tools must need. With ``--check``,
     the benchmark fails if a target is missed.
     """
-    load: Any = rows["load of CSV, us of CPU a row"]
-    took: Any = rows["load of CSV, s"]
-    unload: Any = rows["unload to CSV, us of CPU a row"]
+    load_cpu: Any = rows["load of CSV, us of CPU a row"]
+    load_seconds: Any = rows["load of CSV, s"]
+    unload_cpu: Any = rows["unload to CSV, us of CPU a row"]
     for name, factor in (("cqlsh", COPY_TARGET), ("dsbulk", DSBULK_TARGET)):
-        if name in load:
-            ratio = load[name] / load["turbocql"]
+        if name in load_cpu:
+            ratio = load_cpu[name] / load_cpu["turbocql"]
             text = f"load: 1/{ratio:.1f} of the CPU of {name}, at most 1/{factor:g}"
             bench.add_target(text, ratio >= factor)
-            bench.add_target(f"load: less time than {name}", took["turbocql"] < took[name])
-    if "cqlsh" in unload:
-        ratio = unload["cqlsh"] / unload["turbocql"]
+            bench.add_target(
+                f"load: less time than {name}", load_seconds["turbocql"] < load_seconds[name]
+            )
+    if "cqlsh" in unload_cpu:
+        ratio = unload_cpu["cqlsh"] / unload_cpu["turbocql"]
         text = f"unload: 1/{ratio:.1f} of the CPU of COPY TO, at most 1/{COPY_TARGET:g}"
         bench.add_target(text, ratio >= COPY_TARGET)
-    parquet: Any = rows.get("unload to PARQUET, us of CPU a row")
-    if parquet is not None:
+    parquet_cpu: Any = rows.get("unload to PARQUET, us of CPU a row")
+    if parquet_cpu is not None:
         bench.add_target(
-            "unload: less CPU to Parquet than to CSV", parquet["turbocql"] < unload["turbocql"]
+            "unload: less CPU to Parquet than to CSV",
+            parquet_cpu["turbocql"] < unload_cpu["turbocql"],
         )
 
 

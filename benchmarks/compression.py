@@ -80,10 +80,10 @@ def main() -> int:
     if not has("lz4"):
         bench.stop("this benchmark needs lz4: pip install lz4")
     lanes = lanes_of(bench)
-    first = [varied_page()]
+    extra_rules = [varied_page()]
     with (
-        null_server.running(extra_rules=first) as (address, plain_port),
-        null_server.running(extra_rules=first, lz4=True) as (_, lz4_port),
+        null_server.running(extra_rules=extra_rules) as (address, plain_port),
+        null_server.running(extra_rules=extra_rules, lz4=True) as (_, lz4_port),
     ):
         all_lanes = []
         for lane in lanes:

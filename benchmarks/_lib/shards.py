@@ -52,6 +52,7 @@ def choice(cluster: Any, session: Any) -> dict[str, float]:
         pools = list(engine.pools.values())
 
         def choose_connection(statement: Any = statement) -> None:
+            # This request is never sent, so it needs no body, and its callback is never called.
             request: Any = Request(engine, statement, cast(Any, None), print)
             host = next(iter(policy.make_query_plan(None, statement)))
             request.choose(host, engine.pools_by_id[id(host)])

@@ -333,6 +333,7 @@ def test_json_lines(twins: Twins, load: Load, tmp_path: Path, seed: int) -> None
         lines = []
         for _ in range(rng.randrange(1, 30)):
             row = values(rng)
+            # The json module cannot encode a Decimal: put its digits in place of a 0.
             encoded = json.dumps({**row, "amount": 0}, ensure_ascii=rng.random() < 0.5)
             lines.append(encoded.replace('"amount": 0', f'"amount": {row["amount"]:f}'))
         data = damaged(rng, "\n".join(lines).encode(), 0)

@@ -129,14 +129,8 @@ class Load:
                 return
             statement, request_number, values = next_request(self._accountant, rng)
             future = self.session.execute_async(self._prepared[statement], values)
-            future.add_callbacks(
-                on_rows,
-                on_error,
-                (statement, request_number),
-                None,
-                (statement, request_number),
-                None,
-            )
+            arguments = (statement, request_number)
+            future.add_callbacks(on_rows, on_error, callback_args=arguments, errback_args=arguments)
         for _ in range(IN_FLIGHT):
             if not free_slots.acquire(timeout=PATIENCE):
                 self._accountant.note_hung("futures at the end")

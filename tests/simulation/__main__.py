@@ -76,9 +76,9 @@ def run_seed(seed: int, mutant: str | None = None) -> tuple[int, list[str], floa
     violations = outcome.violations
     # Run every tenth seed twice, to check that a seed can be reproduced.
     if mutant is None and seed % 10 == 0:
-        again = run_plan(random_plan(seed))
-        if again.digest != outcome.digest:
-            pairs = zip(outcome.lines, again.lines, strict=False)
+        other_outcome = run_plan(random_plan(seed))
+        if other_outcome.digest != outcome.digest:
+            pairs = zip(outcome.lines, other_outcome.lines, strict=False)
             line, other_line = next((pair for pair in pairs if pair[0] != pair[1]), ("", ""))
             violations = [*violations, f"two lives of one seed differ: {line!r}, {other_line!r}"]
     return seed, violations, time.process_time() - began

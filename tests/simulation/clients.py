@@ -94,8 +94,8 @@ class Clients:
         self.operations: dict[int, Operation] = {}
         self.tasks: list[asyncio.Task[None]] = []
         self.mapped = Mapped(self)
-        self._number = 0
-        self._moments = itertools.count(1)
+        self._number = 0  # of the last operation
+        self._moments = itertools.count(1)  # see `next_logical_time`
 
     # -- operations --------------------------------------------------------------------------------
 
@@ -459,7 +459,11 @@ class Clients:
         kinds = ("write", "read", "simple_write", "simple_read")
         steps = [
             PlannedEvent(
-                event.start, kinds[number % len(kinds)], event.target_index, event.seconds, number
+                start=event.start,
+                kind=kinds[number % len(kinds)],
+                target_index=event.target_index,
+                seconds=event.seconds,
+                parameter=number,
             )
             for number in range(30)
         ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cassandra.testing.fake import (
@@ -237,9 +238,7 @@ class Faults:
 
     async def do_rolling(self, event: PlannedEvent) -> None:
         for number in range(len(self.simulation.fake.nodes)):
-            await self.do_crash(
-                PlannedEvent(event.start, event.kind, number, event.seconds / 4, event.parameter)
-            )
+            await self.do_crash(replace(event, target_index=number, seconds=event.seconds / 4))
 
     async def do_drain(self, event: PlannedEvent) -> None:
         """Announce to clients that a node will stop (GRACEFUL_DISCONNECT of CEP-59), and stop it.
@@ -267,9 +266,7 @@ class Faults:
 
     async def do_rolling_drain(self, event: PlannedEvent) -> None:
         for number in range(len(self.simulation.fake.nodes)):
-            await self.do_drain(
-                PlannedEvent(event.start, event.kind, number, event.seconds / 4, event.parameter)
-            )
+            await self.do_drain(replace(event, target_index=number, seconds=event.seconds / 4))
 
     async def do_forget(self, event: PlannedEvent) -> None:
         nodes = self.simulation.fake.nodes if event.parameter % 2 else [self.node(event)]
@@ -345,11 +342,11 @@ class Faults:
         self._has_moved = True
 
         def change() -> None:
-            taken = {other.address for other in self.simulation.fake.nodes}
+            used_addresses = {other.address for other in self.simulation.fake.nodes}
             node.address = next(
                 address
                 for number in range(100 + event.parameter % 50, 250)
-                if (address := f"10.0.0.{number}") not in taken
+                if (address := f"10.0.0.{number}") not in used_addresses
             )
 
         await self._restart_changed([node], event, change)

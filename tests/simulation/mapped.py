@@ -161,6 +161,7 @@ class Mapped:
         keyspace = KEYSPACES[event.parameter % len(KEYSPACES)]
         objects = self._objects(user, keyspace)
         operations = self._begin(user, event, keyspace)
+        # The parameter of a step is from 1 to 120.
         delay = datetime.timedelta(milliseconds=event.parameter - 60)
         values = {"k": event.parameter % KEYS, "op": operations[0].number, "v": 1}
 
