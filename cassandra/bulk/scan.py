@@ -33,7 +33,13 @@ from cassandra.bulk.progress import Progress
 from cassandra.bulk.ranges import FIRST, LAST, TokenRange
 from cassandra.bulk.retrying import delay_before_retry
 from cassandra.bulk.row_places import add_place
-from cassandra.bulk.scan_plan import Fetch, PageQueue, ScanStatement, plan_steps
+from cassandra.bulk.scan_plan import (
+    AggregateOfRanges,
+    Fetch,
+    PageQueue,
+    ScanStatement,
+    plan_steps,
+)
 from cassandra.bulk.target import full_name, table_of
 from cassandra.client.columnar import (
     check_numpy_options,
@@ -802,7 +808,7 @@ def count(session: Session, table: str, where: str | None = None, **options: Any
     """
     _check_count_options(options)
     # The servers count: each range returns one row with its count.
-    scan = Scan(session, table, "count(*)", where, options)  # type: ignore[arg-type]
+    scan = Scan(session, table, AggregateOfRanges("count(*)"), where, options)  # type: ignore[arg-type]
     scan.unit = "ranges"
     rows = PlainRows()
     # Each page has a single row with a single value, the count of a range.
@@ -820,7 +826,7 @@ async def acount(
     :param options: see `ScanOptions`.
     """
     _check_count_options(options)
-    scan = AsyncScan(session, table, "count(*)", where, options)  # type: ignore[arg-type]
+    scan = AsyncScan(session, table, AggregateOfRanges("count(*)"), where, options)  # type: ignore[arg-type]
     scan.unit = "ranges"
     rows = PlainRows()
     total = 0

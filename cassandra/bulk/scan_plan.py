@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra.bulk.checkpoint import Checkpoint
@@ -87,6 +87,12 @@ class ScanStatement:
         return bound
 
 
+class AggregateOfRanges(str):
+    """Selectors with an aggregate, of which the caller adds up the values of all ranges."""
+
+    __slots__ = ()
+
+
 def plan_steps(
     session: Any,
     name: str,
@@ -121,7 +127,11 @@ def plan_steps(
         # another partitioner.
         and not metadata.keyspaces[keyspace].virtual
     )
-    query = _query_of(table, columns, where, has_tokens)
+    # An aggregate's signature is its name with the types of its arguments.
+    aggregates = {
+        signature.partition("(")[0] for signature in metadata.keyspaces[keyspace].aggregates
+    }
+    query = _query_of(table, columns, where, has_tokens, aggregates)
     prepared = yield lambda session: session.prepare(query)
     if not has_tokens:
         whole_ring = [TokenRange(FIRST, LAST)]
@@ -156,13 +166,22 @@ def plan_steps(
 
 
 def _query_of(
-    table: TableMetadata, columns: Sequence[str] | str | None, where: str | None, has_tokens: bool
+    table: TableMetadata,
+    columns: Sequence[str] | str | None,
+    where: str | None,
+    has_tokens: bool,
+    aggregates: Collection[str] = (),
 ) -> str:
-    """Return the SELECT of a scan, with markers for a token range if `has_tokens` is True."""
+    """Return the SELECT of a scan, with markers for a token range if `has_tokens` is True.
+
+    :param aggregates: the names of the keyspace's own aggregates.
+    """
     if columns is None:
         selectors = ", ".join(escape_name(column) for column in table.columns)
     elif isinstance(columns, str):
         selectors = columns
+        if not isinstance(columns, AggregateOfRanges):
+            _refuse_aggregates(columns, where, aggregates)
     else:
         selectors = ", ".join(escape_name(column) for column in columns)
     conditions = []
@@ -172,6 +191,7 @@ def _query_of(
     if where:
         if re.match(r"\s*where\b", where, re.IGNORECASE):
             raise ValueError(f"where is the condition alone, without WHERE, but is {where!r}")
+        _refuse_limit(where)
         conditions.append(where)
     query = f"SELECT {selectors} FROM {escape_name(table.keyspace_name)}.{escape_name(table.name)}"
     if conditions:
@@ -180,6 +200,47 @@ def _query_of(
         # We read the whole table anyway, so servers should not refuse the condition.
         query += " ALLOW FILTERING"
     return query
+
+
+# String constants, quoted names and comments of CQL.
+_QUOTED = re.compile(
+    r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$\$.*?\$\$|/\*.*?\*/|(?:--|//)[^\n]*""", re.DOTALL
+)
+_LIMIT = re.compile(r"(\bper\s+partition\s+)?\blimit\b", re.IGNORECASE)
+_GROUPS = re.compile(r"\bgroup\s+by\b", re.IGNORECASE)
+_CALLS = re.compile(r"([\w.]+)\s*\(")
+_AGGREGATES = frozenset({"count", "min", "max", "avg", "sum"})
+
+
+def _refuse_limit(where: str) -> None:
+    """Raise ValueError for a LIMIT: a scan has a SELECT for each token range, and the LIMIT would
+    apply to each of them.
+    """
+    # PER PARTITION LIMIT is right: a partition lies in one range.
+    if any(not per_partition for per_partition in _LIMIT.findall(_QUOTED.sub("''", where))):
+        raise ValueError(
+            "where has a LIMIT, which would apply to each token range of the scan: write limit=... "
+            f"instead; where is {where!r}"
+        )
+
+
+def _refuse_aggregates(selectors: str, where: str | None, aggregates: Collection[str]) -> None:
+    """Raise ValueError for an aggregate of the whole table: a scan has a SELECT for each token
+    range, and each would return an aggregate of its range.
+
+    :param aggregates: the names of the keyspace's own aggregates.
+    """
+    # A group of rows has the same partition key, so it lies in one range.
+    if where and _GROUPS.search(_QUOTED.sub("''", where)):
+        return
+    for name in _CALLS.findall(_QUOTED.sub("''", selectors)):
+        function = name.rpartition(".")[2].lower()
+        if function in _AGGREGATES or function in aggregates:
+            raise ValueError(
+                f"{name}(...) would be computed for each token range of the scan, and not for the "
+                "table: write session.count(table), or scan the columns and compute it from "
+                f"to_arrow() or to_pandas(); columns is {selectors!r}"
+            )
 
 
 def _estimates_of(host: Host, keyspace: str, table: str) -> Callable[[Any], Any]:

@@ -9,7 +9,12 @@ import pytest
 
 from cassandra import ConsistencyLevel
 from cassandra.bulk.ranges import FIRST, LAST, TokenRange
-from cassandra.bulk.scan_plan import BYTES_OF_A_RANGE, ScanStatement, plan_steps
+from cassandra.bulk.scan_plan import (
+    BYTES_OF_A_RANGE,
+    AggregateOfRanges,
+    ScanStatement,
+    plan_steps,
+)
 from cassandra.cluster import Cluster, Session
 from cassandra.errors import DriverException
 from cassandra.policies import ConstantReconnectionPolicy
@@ -102,6 +107,46 @@ def test_the_query_selects_a_token_range(
 ) -> None:
     """A condition of the application follows that of the range, and may need filtering."""
     assert plan(session, columns, where, 5).prepared.query_string == expected
+
+
+@pytest.mark.parametrize(
+    ("columns", "where"),
+    [
+        ("count(*)", None),
+        ("id, MAX (c0)", None),
+        ("avg(c0) AS mean", "c0 > 1"),
+        ("system.sum(c0)", None),
+        ("a.own_sum(c0)", None),
+    ],
+)
+def test_aggregates_of_each_range_are_refused(
+    nodes: FakeCluster, session: Session, columns: str, where: str | None
+) -> None:
+    """They would be returned as if each of them were that of the whole table."""
+    session.cluster.metadata.keyspaces["a"].aggregates = {"own_sum(int)": object()}
+    with pytest.raises(ValueError, match="would be computed for each token range"):
+        plan(session, columns, where)
+    assert plan(session, AggregateOfRanges("count(*)")).prepared.query_string.startswith(
+        "SELECT count(*) FROM"
+    )
+
+
+@pytest.mark.parametrize("where", ["c0 > 1 LIMIT 10", "c0 = ? limit ?", "c0 > 1\nLimit 10"])
+def test_a_limit_of_each_range_is_refused(session: Session, where: str) -> None:
+    with pytest.raises(ValueError, match=r"each token range of the scan: write limit=\.\.\."):
+        plan(session, None, where, *[1] * where.count("?"))
+
+
+def test_what_applies_to_partitions_and_quoted_words_is_accepted(session: Session) -> None:
+    cases: list[tuple[str | None, str | None]] = [
+        (None, "c0 > 1 PER PARTITION LIMIT 1"),
+        ("id, count(*)", "c0 > 1 GROUP BY id"),
+        (None, "c0 = 'no limit 5'"),
+        (None, '"limit" = 5'),
+        ('count, max, ttl(c0), to_date("count(")', None),
+    ]
+    for columns, where in cases:
+        plan(session, columns, where)
 
 
 @pytest.mark.parametrize("where", ["WHERE c0 = 5", " where\tc0 = 5"])
