@@ -113,7 +113,7 @@ def _has_time_of_day(table: Any, index: int) -> bool:
     from pyarrow import ArrowInvalid, compute, types
 
     values = table.column(index)
-    if types.is_dictionary(values.type):
+    if types.is_dictionary(values.type) and types.is_timestamp(values.type.value_type):
         values = values.cast(values.type.value_type)
     if not types.is_timestamp(values.type):
         return False

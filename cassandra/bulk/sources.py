@@ -32,7 +32,7 @@ from cassandra.bulk.fields import select_columns
 from cassandra.bulk.files import READERS, fields_of_file
 from cassandra.bulk.opened import STANDARD_INPUT, bare_name, is_pipe
 from cassandra.errors import DependencyException
-from cassandra.query.tables.rows import is_array, is_arrow, is_frame
+from cassandra.query.tables.rows import arrow_batches, is_array, is_arrow, is_frame
 
 log = logging.getLogger(__name__)
 
@@ -400,7 +400,7 @@ def _tables_of(table: Any) -> Iterator[Any]:
     if isinstance(table, (pyarrow.RecordBatch, pyarrow.Table)):
         yield table
     elif hasattr(table, "__arrow_c_stream__"):
-        yield from pyarrow.RecordBatchReader.from_stream(table)
+        yield from arrow_batches(table)
     else:  # an object with `__arrow_c_array__`
         yield pyarrow.record_batch(table)
 

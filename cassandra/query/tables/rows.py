@@ -7,6 +7,7 @@ null. NaN is a value for float and double, and missing for every other CQL type.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
@@ -222,5 +223,46 @@ def arrow_table(rows: object) -> pa.Table | pa.RecordBatch:
     if isinstance(rows, (pyarrow.Table, pyarrow.RecordBatch)):
         return rows
     if hasattr(rows, "__arrow_c_stream__"):
-        return pyarrow.RecordBatchReader.from_stream(rows).read_all()
+        return arrow_batches(rows).read_all()
     return pyarrow.record_batch(rows)
+
+
+def arrow_batches(table: Any) -> pa.RecordBatchReader:
+    """Return a reader of what an object with `__arrow_c_stream__` exports.
+
+    :raises TypeError: for a polars frame with a column that Arrow cannot hold.
+    """
+    import pyarrow
+
+    # Without polars, the object is none of its frames: do not import it.
+    polars = sys.modules.get("polars")
+    if polars is not None and isinstance(table, (polars.DataFrame, polars.Series)):
+        schema = table.schema if isinstance(table, polars.DataFrame) else {table.name: table.dtype}
+        for name, dtype in schema.items():
+            _check_polars_type(name, dtype)
+    return pyarrow.RecordBatchReader.from_stream(table)
+
+
+def _check_polars_type(column: str, dtype: Any) -> None:
+    """Raise TypeError if Arrow does not get the values of a polars column.
+
+    :param dtype: the type of the column, or of values inside it.
+    """
+    kind = type(dtype).__name__
+    if kind == "Object":
+        # polars exports the addresses of the objects, which would be written as blobs.
+        raise TypeError(
+            f"the polars column {column!r} has the type Object: Arrow does not get its values. "
+            "Give the column a type of polars (bytes become Binary), or pass the rows: "
+            "frame.iter_rows(named=True)"
+        )
+    if kind in ("Int128", "UInt128"):
+        raise TypeError(
+            f"the polars column {column!r} has the type {kind}, which Arrow does not have: pass "
+            "the rows, frame.iter_rows(named=True), or cast the column"
+        )
+    inner = getattr(dtype, "inner", None)  # of List and Array
+    if inner is not None:
+        _check_polars_type(column, inner)
+    for field in getattr(dtype, "fields", ()):  # of Struct
+        _check_polars_type(column, field.dtype)

@@ -257,6 +257,15 @@ def test_only_the_row_that_a_server_rejects_fails(
 
 
 @LOADERS
+def test_addresses_of_polars_objects_are_not_written(node: FakeNode, load: Load) -> None:
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"id": [1], "name": [bytearray(b"x")]})
+    with pytest.raises(LoadError, match="the polars column 'name' has the type Object"):
+        load(node, frame)
+    assert node.count(Opcode.EXECUTE) + node.count(Opcode.BATCH) == 0
+
+
+@LOADERS
 def test_a_dry_run_sends_nothing(node: FakeNode, load: Load) -> None:
     report = load(node, [(1, "x"), ("y", "z")], dry_run=True, max_errors=None)
     assert (report.read, report.failed, report.written, executed(node)) == (2, 1, 0, 0)

@@ -148,6 +148,38 @@ def test_dictionaries_and_vectors_in_place(twins: Twins) -> None:
         bound(twins, vector_of(t.FloatType, 9), vectors)
 
 
+def test_categories_of_polars(twins: Twins) -> None:
+    polars = pytest.importorskip("polars")
+    kinds = [polars.Categorical, polars.Enum(["a", "b"])]
+    for kind in kinds:
+        series = polars.Series("c0", ["a", None, "b"], dtype=kind)
+        assert bound(twins, t.UTF8Type, series.to_frame()) == bound(
+            twins, t.UTF8Type, pyarrow.table({"c0": ["a", None, "b"]})
+        )
+    lists = polars.Series("c0", [["a", "b"], []], dtype=polars.List(polars.Categorical))
+    assert bound(twins, list_of(t.UTF8Type), lists.to_frame()) == bound(
+        twins, list_of(t.UTF8Type), pyarrow.table({"c0": [["a", "b"], []]})
+    )
+
+
+def test_polars_columns_that_arrow_cannot_hold_are_refused(twins: Twins) -> None:
+    """Object columns would be written as the addresses of their objects."""
+    polars = pytest.importorskip("polars")
+    cases: list[tuple[Any, str]] = [
+        (polars.Series("c0", [bytearray(b"x"), None]), "the type Object"),
+        (polars.Series("c0", [uuid.uuid4()], dtype=polars.Object), "the type Object"),
+        (polars.Series("c0", [1 << 90], dtype=polars.Int128), "the type Int128"),
+        (polars.Series("c0", [[1 << 90]], dtype=polars.List(polars.Int128)), "the type Int128"),
+        (
+            polars.Series("c0", [{"n": 1 << 90}], dtype=polars.Struct({"n": polars.Int128})),
+            "Int128",
+        ),
+    ]
+    for series, reason in cases:
+        with pytest.raises(TypeError, match=f"the polars column 'c0' has .*{reason}"):
+            bound(twins, t.BytesType, series.to_frame())
+
+
 def values(items: Sequence[Any], arrow_type: Any, cqltype: Any) -> list[Any]:
     """Return the values for `cqltype` of an Arrow array with these items, in two chunks.
 
