@@ -92,8 +92,8 @@ def check_timeout(timeout: object) -> None:
         raise ValueError(f"timeout must be a number of seconds, but is {timeout!r}")
     if timeout == math.inf:
         raise ValueError("timeout must be finite, but is inf: None is for no limit")
-    # So many seconds are probably meant as milliseconds. This comparison comes first, because it is
-    # all that most calls need.
+    # So many seconds are probably meant as milliseconds; `warn_of_milliseconds` looks closer. This
+    # limit is its lower one. Compare with it here, because most calls need no more.
     if timeout >= 5000:
         warn_of_milliseconds("timeout", timeout)
 
