@@ -53,7 +53,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     # These class attributes are the defaults. Most results never set the attributes themselves.
     _full_message: ResultMessage | None = None
-    # The answer in place of `_full_message`, until that is needed. It is that of a single page.
+    # The answer in place of `_full_message`, until that is needed. Only results with a single page
+    # have one.
     _rows_answer: RowsAnswer | None = None
     _page: Any = None
     _iterator: Iterator[Any] | None = None
@@ -223,7 +224,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             return True
         future_arguments = self._future_arguments
         if future_arguments is not None and self._future is None:
-            # Without a future no other page was requested: the request's response says it.
+            # Without a future, no other page was requested, so the request still has the response
+            # of the current page. A `RowsAnswer` has no paging state: no page follows.
             response = future_arguments[1].response
             return getattr(response, "paging_state", None) is not None
         # Compare with True: the application's tests may use another class of futures, without this
