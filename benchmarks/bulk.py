@@ -66,6 +66,7 @@ def timed(command: list[str]) -> tuple[float, float]:
     """Run a command; return the CPU seconds of all of its processes, and the elapsed seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
+    # Only turbocql's own tool runs in this interpreter: let it import this process's driver.
     settings = peers.own_settings() if command[0] == sys.executable else {}
     result = subprocess.run(
         command,

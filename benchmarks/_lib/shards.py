@@ -88,6 +88,7 @@ def response_processing(session: Any) -> tuple[float, float]:
     )
     ((name, value),) = routing_payload(tablet, 1).items()
     assert value is not None
+    # A custom payload (a [bytes map] of one entry), and the message after it.
     payload = b"\0\1" + len(name).to_bytes(2, "big") + name.encode()
     payload += len(value).to_bytes(4, "big") + value + void
     connection = next(iter(engine.pools.values())).connections[0]

@@ -145,8 +145,8 @@ class LocalCluster:
         self._is_own_directory = False
         self._tls: TlsMaterial | None = None
         self._java: JavaRuntime | None = None
-        self._jars = ""
-        self._archive: list[str] = []
+        self._jars = ""  # the directory of Cassandra's jars
+        self._archive: list[str] = []  # Java's flags for the class-data archive
 
     # -- properties --------------------------------------------------------------------------------
 

@@ -216,7 +216,7 @@ class Requests:
             words += parameters(fields, version)
         elif opcode == PREPARE:
             text = self._preparing[stream] = fields.long_string()
-            if version >= 5 and fields.number(">I") & 0x01:
+            if version >= 5 and fields.number(">I") & 0x01:  # the flag With_keyspace
                 words.append(f"keyspace={fields.string()}")
         elif opcode == BATCH:
             text = self._batch(fields, version, words)

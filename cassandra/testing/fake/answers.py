@@ -235,11 +235,10 @@ def schema_change(
 def error(code: int, message: str = "primed", **fields: Any) -> Message:
     """Return an error (section 8).
 
-    An error code has its own fields after the message. Fields that you do not name get simple
-    defaults. The fields are consistency (default: the
-    request's), required, alive, received, blockfor, data_present, write_type, contentions, failures
-    (address -> reason code), keyspace, function, arg_types, table, query_id (default: the
-    request's), op_type, rejected_by_coordinator.
+    Most error codes have further fields after the message. Fields that you do not name get simple
+    defaults. The fields are consistency (default: the request's), required, alive, received,
+    blockfor, data_present, write_type, contentions, failures (address -> reason code), keyspace,
+    function, arg_types, table, query_id (default: the request's), op_type, rejected_by_coordinator.
 
     :param code: the number of the error.
     :param message: the error message.

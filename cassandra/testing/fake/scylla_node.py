@@ -52,6 +52,7 @@ class ScyllaNode(FakeNode):
         self.arrivals = Arrivals()
         self.schema = scylla.schema
         self.has_client_routes = scylla.client_routes
+        # The versions of Cassandra and CQL that ScyllaDB reports.
         self.release_version = "3.0.8"
         self.supported["CQL_VERSION"] = ["3.3.1"]
         self._next_shard = 0  # counts connections to the ordinary port
