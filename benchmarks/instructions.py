@@ -106,6 +106,7 @@ def measure(
     rows: dict[str, dict[str, float | None]] = {}
     column = "turbocql c" if implementation == "c" else "turbocql python"
     environment = counted_environment(implementation)
+    # The steps of a case: a run that is not counted, one with few passes, and one with many.
     progress = bench.progress(3 * len(cases))
     with contextlib.ExitStack() as running:
         folder = running.enter_context(tempfile.TemporaryDirectory())

@@ -116,10 +116,15 @@ def fill_tablet_map(count: int) -> tuple[float, float, float]:
     replicas = [Replica(uuid.UUID(int=number + 1), number) for number in range(3)]
     tablets = _impl.tablets.TabletMap(limit=2 * count)
     step = (1 << 64) // count
-    first = -(1 << 63)
+    first_token = -(1 << 63)
     payloads = []
     for number in range(count):
-        tablet = Tablet(first + number * step, first + (number + 1) * step, tuple(replicas), number)
+        tablet = Tablet(
+            first=first_token + number * step,
+            last=first_token + (number + 1) * step,
+            replicas=tuple(replicas),
+            version=number,
+        )
         payloads.append(routing_payload(tablet, 2)["tablets-routing-v2"])
     memory_before = resident()
     started = time.thread_time()
