@@ -271,6 +271,11 @@ class AssignmentClause(BaseClause):
     def text(self, markers: Sequence[str]) -> str:
         return f"{escape_name(self.field)} = {markers[0]}"
 
+    @property
+    def is_repeatable(self) -> bool:
+        """True if the row is the same, whether servers apply the assignment once or twice."""
+        return True
+
     def insert_tuple(self) -> tuple[str, int | None]:
         """Return the column's name and the number of its marker, for INSERT."""
         return self.field, self.context_id
@@ -387,6 +392,12 @@ class ListUpdateClause(ContainerUpdateClause):
                     return self._extend_both_ends(name, new[:index], new[index + len(old) :])
         return [(f"{name} = {{}}", [value])]
 
+    @property
+    def is_repeatable(self) -> bool:
+        # If they are applied twice, servers append or prepend the elements twice. `remove` may
+        # delete an equal element that another client has appended in the meantime.
+        return [template for template, _ in self.parts()] == [f"{self._name()} = {{}}"]
+
     def _extend_both_ends(
         self, name: str, elements_before: list[Any], elements_after: list[Any]
     ) -> list[tuple[str, list[Any]]]:
@@ -446,6 +457,10 @@ class CounterUpdateClause(AssignmentClause):
     def __init__(self, field: str, value: object, previous: object = None) -> None:
         super().__init__(field, value)
         self.previous = previous or 0
+
+    @property
+    def is_repeatable(self) -> bool:
+        return False  # servers would add the difference twice
 
     def text(self, markers: Sequence[str]) -> str:
         # CQL can only add to a counter or subtract from it. The sign is in the CQL, so that the

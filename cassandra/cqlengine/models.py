@@ -221,6 +221,7 @@ _SETTINGS = {
     "abstract": "__abstract__",
     "connection": "__connection__",
     "discriminator_value": "__discriminator_value__",
+    "idempotent": "__idempotent__",
     "keyspace": "__keyspace__",
     "options": "__options__",
     "table_name": "__table_name__",
@@ -450,6 +451,7 @@ class BaseModel(metaclass=ModelMetaClass):
     __discriminator_value__: ClassVar[Any] = None
     __compute_routing_key__: ClassVar[bool] = True
     __consistency__: ClassVar[int | None] = None
+    __idempotent__: ClassVar[bool] = False
     __queryset__: ClassVar[Any] = ModelQuerySet
 
     DoesNotExist: ClassVar[type[query_errors.DoesNotExist]]
@@ -829,6 +831,12 @@ class Model(BaseModel):
     __default_ttl__: ClassVar[int | None] = None
     """The table's option ``default_time_to_live``. You can only read it here; set it by
     `__options__`.
+    """
+
+    __idempotent__: ClassVar[bool] = False
+    """*Optional.* True if the driver may send reads and writes of the model again, or to several
+    nodes (retries and speculative executions). Conditional writes, and changes of counters and of
+    the elements of lists, are never sent again.
     """
 
     __discriminator_value__: ClassVar[Any] = None

@@ -104,6 +104,7 @@ class NamedTable:
     __abstract__ = False
     __connection__: str | None = None
     __consistency__: int | None = None
+    __idempotent__ = False
 
     objects = QuerySetDescriptor()
 

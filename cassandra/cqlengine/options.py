@@ -21,6 +21,7 @@ class Options:
         "conditionals",
         "connection",
         "consistency",
+        "idempotent",
         "if_exists",
         "if_not_exists",
         "keyspace",
@@ -36,6 +37,8 @@ class Options:
         self.consistency: int | None = None
         # NOT_SET means the session's default, None means no limit.
         self.timeout: Any = NOT_SET
+        # None means the model's `__idempotent__`.
+        self.idempotent: bool | None = None
         self.if_exists = False
         self.if_not_exists = False
         # An immutable tuple, because all copies of these options share it.

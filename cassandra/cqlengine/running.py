@@ -43,6 +43,7 @@ class Request:
         "consistency",
         "factory",
         "fetch_size",
+        "idempotent",
         "text",
         "timeout",
         "values",
@@ -65,6 +66,8 @@ class Request:
         self.consistency = consistency
         self.timeout = timeout
         self.fetch_size = fetch_size
+        # True if the driver may send the statement again, or to several nodes.
+        self.idempotent = False
         self.all_pages = False  # True to get a list with the rows of all pages, not the result
 
     def display_text(self) -> str:
@@ -86,10 +89,18 @@ class Request:
         :param level: the connection's consistency level, for a request without a level.
         """
         statement = prepared[self.text]
-        if self.consistency is None and level is None and self.fetch_size is FETCH_SIZE_UNSET:
+        if (
+            self.consistency is None
+            and level is None
+            and self.fetch_size is FETCH_SIZE_UNSET
+            and not self.idempotent
+        ):
             return statement, self.values  # the fastest path through the session
-        # The level and the fetch size are attributes of a bound statement.
+        # The settings are attributes of a bound statement: all requests with this query string
+        # share the prepared one.
         bound = statement.bind(self.values)
+        if self.idempotent:
+            bound.is_idempotent = True
         if self.consistency is not None or level is not None:
             bound.consistency_level = level if self.consistency is None else self.consistency
         if self.fetch_size is not FETCH_SIZE_UNSET:
@@ -170,12 +181,15 @@ class ManyRequests(Request):
         """
         level = level if self.consistency is None else self.consistency
         for text, values in self.writes:
-            if level is None:
+            if level is None and not self.idempotent:
                 yield prepared[text], values
-            else:
-                bound = prepared[text].bind(values)
+                continue
+            bound = prepared[text].bind(values)
+            if level is not None:
                 bound.consistency_level = level
-                yield bound, None
+            if self.idempotent:
+                bound.is_idempotent = True
+            yield bound, None
 
 
 def simple_request(

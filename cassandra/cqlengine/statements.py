@@ -438,6 +438,11 @@ class AssignmentStatement(BaseCQLStatement):
         """True if the statement assigns no column."""
         return not self.assignments
 
+    @property
+    def is_repeatable(self) -> bool:
+        """True if the row is the same, whether servers apply the assignments once or twice."""
+        return all(clause.is_repeatable for clause in self.assignments)
+
     def clauses(self) -> list[BaseClause]:
         return [*self.assignments, *self.where_clauses, *self.conditionals]
 

@@ -28,6 +28,7 @@ ACROSS = {
     "lifetimes/": "ends, forks and shutdowns of clusters, with calls under way",
     "scylla/": "ScyllaDB's extensions through the whole engine",
     "security/": "TLS, logins, bundles and encrypted columns on every face; what must not show",
+    "cqlengine/query/test_idempotence.py": "which statements of the mapper may be sent again",
     "cqltypes/codecs/test_sharing.py": "plans of types under threads, and reference counts",
     "cqltypes/test_hostile_values.py": "both implementations, with values that nobody means to bind",  # noqa: E501
     "cqltypes/test_parity.py": "both implementations of the codecs beside each other",

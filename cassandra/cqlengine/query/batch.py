@@ -85,6 +85,8 @@ class BatchRequest(Request):
         batch = BatchStatement(self.batch_type, consistency_level=level)
         for text, values in self.entries:
             batch.add(prepared[text], values)
+        if self.idempotent:
+            batch.is_idempotent = True
         return batch, None
 
 
@@ -173,6 +175,7 @@ class BatchQuery:
         self._executed = False
         self._in_context = False
         self._conditional = False
+        self._idempotent = True  # as long as there is no statement that is not
 
     # -- adding statements ----------------------------------------------------------------------
 
@@ -203,6 +206,7 @@ class BatchQuery:
         conditional: bool = False,
         connection: str | None = None,
         saved_state: SavedState | None = None,
+        idempotent: bool = False,
     ) -> None:
         """Add the CQL of a prepared statement with its values.
 
@@ -213,6 +217,8 @@ class BatchQuery:
         :param connection: the name of the statement's connection; None for the default connection.
         :param saved_state: the state of the written instance before the write. The instance counts
             as saved as soon as its write is added. If the batch fails, it gets this state back.
+        :param idempotent: True if the driver may send the statement again. It sends the batch again
+            only if that is true for all its statements.
         """
         # The connection of the first statement is the batch's connection.
         if not self._entries and not self._has_connection:
@@ -226,6 +232,7 @@ class BatchQuery:
         # Copy the values, because the application may change the instance's collections later.
         self._entries.append((text, [_snapshot(value) for value in values]))
         self._conditional = self._conditional or conditional
+        self._idempotent = self._idempotent and idempotent
         if saved_state is not None:
             self._saved_states.append(saved_state)
 
@@ -299,6 +306,7 @@ class BatchQuery:
                 self._consistency,
                 self.timeout,
             )
+            request.idempotent = self._idempotent
             # The application executes the batch again after a failure, which had restored the
             # states of the instances. Swap the states once more, so that the instances count as
             # saved again.
@@ -321,6 +329,7 @@ class BatchQuery:
             self._saved_states.clear()
             self._entries.clear()
             self._conditional = False
+            self._idempotent = True
         for fn, args, kwargs in self._callbacks:
             fn(*args, **kwargs)
 

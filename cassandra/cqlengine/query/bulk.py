@@ -59,9 +59,10 @@ def creations(
         except (CQLEngineException, TypeError, ValueError) as error:
             raise _numbered(error, number) from error.__cause__
         instances.append(instance)
-    # Group the numbers of the rows by connection and consistency level, because these are the same
-    # for all writes of a `ManyRequests`. A row of a batch is added to the batch instead.
-    groups: dict[tuple[str | None, int | None], list[int]] = {}
+    # Group the numbers of the rows by connection, consistency level and idempotence, because these
+    # are the same for all writes of a `ManyRequests`. A row of a batch is added to the batch
+    # instead.
+    groups: dict[tuple[str | None, int | None, bool], list[int]] = {}
     for number, instance in enumerate(instances):
         values = values_of(instance)
         batch = values.options.batch
@@ -75,14 +76,19 @@ def creations(
         group = (
             values.options.connection or instance.__connection__,
             instance.__consistency__ if level is None else level,
+            not values.options.is_conditional and dml.is_idempotent(instance, values.options),
         )
         groups.setdefault(group, []).append(number)
     # Send each group, and collect the failed rows.
     failed: list[tuple[int, BaseException]] = []
-    for (connection, level), numbers in groups.items():
+    for (connection, level, idempotent), numbers in groups.items():
         request = ManyRequests(
-            [writes[number] for number in numbers], connection, level, concurrency
+            [(writes[number].text, writes[number].values) for number in numbers],
+            connection,
+            level,
+            concurrency,
         )
+        request.idempotent = idempotent
         failed += yield from _insert_rows(instances, numbers, request)
     if failed:
         number, first_error = min(failed, key=itemgetter(0))

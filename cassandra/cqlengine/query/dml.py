@@ -6,7 +6,7 @@ Each write is an operation: a generator that yields its requests (`cassandra.cql
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra.cqlengine.clauses import (
     AssignmentClause,
@@ -34,7 +34,27 @@ if TYPE_CHECKING:
     from cassandra.cqlengine.statements import Timestamp
 
 _EQUALS = EqualsOperator()
-Write = tuple[str, list[Any]]  # the CQL of a prepared statement, and its values
+
+
+class Write(NamedTuple):
+    """The CQL of a prepared statement, and its values.
+
+    :param is_repeatable: False if the row differs when servers apply the statement twice.
+    """
+
+    text: str
+    values: list[Any]
+    is_repeatable: bool = True
+
+
+def is_idempotent(model: Any, options: Options) -> bool:
+    """Return True if the application allows the driver to send a statement again.
+
+    :param model: the model or named table; its `__idempotent__` is the default.
+    """
+    if options.idempotent is None:
+        return bool(model.__idempotent__)
+    return options.idempotent
 
 
 def timestamp_of(options: Options, counters: bool = False) -> int | None:
@@ -57,23 +77,29 @@ def execute_write(
     values: Sequence[Any],
     saved_state: SavedState | None = None,
     instance: BaseModel | None = None,
+    is_repeatable: bool = True,
 ) -> Operation[None]:
     """Execute the CQL of a write, or add it to the batch.
 
     :param saved_state: the state of the instance before the write. The batch restores it if it
         fails.
     :param instance: the instance that is written; None for a write of a queryset.
+    :param is_repeatable: False if the row differs when servers apply the write twice.
     :raises LWTException: if the write is conditional and was not applied.
     """
     # The class of the instance may have another `__connection__` than `model`.
     connection = options.connection or (model if instance is None else instance).__connection__
+    # A conditional write that is sent again may be refused because of its own first attempt.
+    idempotent = is_repeatable and not options.is_conditional and is_idempotent(model, options)
     if options.batch is not None:
-        options.batch.add_bound(text, values, options.is_conditional, connection, saved_state)
+        options.batch.add_bound(
+            text, values, options.is_conditional, connection, saved_state, idempotent
+        )
         return
     consistency = options.consistency if options.consistency is not None else model.__consistency__
-    result = yield Request(
-        text, values, connection, consistency=consistency, timeout=options.timeout
-    )
+    request = Request(text, values, connection, consistency=consistency, timeout=options.timeout)
+    request.idempotent = idempotent
+    result = yield request
     if options.is_conditional:
         check_applied(result)
 
@@ -114,7 +140,15 @@ def execute_and_commit(
     options = values.options
     # If the write is added to a batch and the batch fails, it restores this state.
     saved_state = None if options.batch is None else SavedState(values)
-    yield from execute_write(type(instance), options, *write, saved_state, instance)
+    yield from execute_write(
+        type(instance),
+        options,
+        write.text,
+        write.values,
+        saved_state,
+        instance,
+        write.is_repeatable,
+    )
     commit(values, instance.__mapping__, is_insert=is_insert)
 
 
@@ -163,7 +197,7 @@ def insertion(mapping: Mapping, values: Values) -> Write:
         bound.append(options.ttl)
     if timestamp is not None:
         bound.append(timestamp)
-    return plan.text, bound
+    return Write(plan.text, bound)
 
 
 def _insert_plan(
@@ -231,16 +265,14 @@ def _update(mapping: Mapping, values: Values) -> Write | None:
     timestamp = timestamp_of(options, mapping.has_counter)
     table = mapping.table_name(options.keyspace)
     if all(_is_plain(mapping, values, position) for position in changed):
-        text, bound = _plain_update(mapping, values, options, table, changed, keys, timestamp)
-    else:
-        statement = UpdateStatement(
-            table, ttl=options.ttl, timestamp=timestamp, if_exists=options.if_exists
-        )
-        for position in changed:
-            _add_change(statement, mapping, values, position)
-        _add_where_and_conditions(statement, mapping, values, keys, options)
-        text, bound = statement.prepared(), statement.bound()
-    return text, bound
+        return _plain_update(mapping, values, options, table, changed, keys, timestamp)
+    statement = UpdateStatement(
+        table, ttl=options.ttl, timestamp=timestamp, if_exists=options.if_exists
+    )
+    for position in changed:
+        _add_change(statement, mapping, values, position)
+    _add_where_and_conditions(statement, mapping, values, keys, options)
+    return Write(statement.prepared(), statement.bound(), statement.is_repeatable)
 
 
 def _is_plain(mapping: Mapping, values: Values, position: int) -> bool:
@@ -267,8 +299,8 @@ def _plain_update(
     changed: list[int],
     keys: tuple[int, ...],
     timestamp: int | None,
-) -> tuple[str, list[Any]]:
-    """Return the CQL and the values of an update whose changes are all plain assignments."""
+) -> Write:
+    """Return an update whose changes are all plain assignments."""
     conditions = tuple((clause.field, type(clause.operator)) for clause in options.conditionals)
     # The CQL only depends on the items of this tuple, so cache it with the tuple as key.
     plan_key = (
@@ -295,7 +327,7 @@ def _plain_update(
         bound.append(None if is_null else _to_bind(mapping, position, values[position]))
     bound += [_to_bind(mapping, position, values[position]) for position in keys]
     bound += [clause.value for clause in options.conditionals]
-    return plan.text, bound
+    return Write(plan.text, bound)
 
 
 def _add_change(
@@ -526,7 +558,9 @@ class DMLQuery:
         # Use the options of this object, except the keyspace and the connection, which are those of
         # the instance.
         values.options = self._options.with_changes(
-            keyspace=previous_options.keyspace, connection=previous_options.connection
+            keyspace=previous_options.keyspace,
+            connection=previous_options.connection,
+            idempotent=previous_options.idempotent,
         )
         try:
             run(operation(self.instance))

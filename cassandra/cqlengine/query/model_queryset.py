@@ -597,7 +597,13 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             _assign(statement, column, operation, value)
         if statement.is_empty:
             return
-        yield from execute_write(self.model, options, statement.prepared(), statement.bound())
+        yield from execute_write(
+            self.model,
+            options,
+            statement.prepared(),
+            statement.bound(),
+            is_repeatable=statement.is_repeatable,
+        )
 
     def _assigned_column(self, name: str) -> tuple[Column[Any], str | None]:
         """Return the column and the operation of a keyword of `update`, such as ``tags__add``."""

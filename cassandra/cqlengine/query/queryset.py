@@ -18,7 +18,7 @@ from cassandra.cqlengine.operators import (
 )
 from cassandra.cqlengine.options import DEFAULTS, Options
 from cassandra.cqlengine.query.batch import BatchQuery
-from cassandra.cqlengine.query.dml import execute_write, timestamp_of
+from cassandra.cqlengine.query.dml import execute_write, is_idempotent, timestamp_of
 from cassandra.cqlengine.query.errors import QueryException
 from cassandra.cqlengine.running import Call, Operation, Request, arun, awaited, blocking, run
 from cassandra.cqlengine.statements import DeleteStatement, SelectStatement
@@ -203,7 +203,7 @@ class AbstractQuerySet(Generic[T]):
         # Without a limit (None or 0), the statement has no marker for one.
         if limit:
             values.append(limit if row_limit is None else min(limit, row_limit))
-        return Request(
+        request = Request(
             select.text,
             values,
             options.connection or self.model.__connection__,
@@ -212,6 +212,8 @@ class AbstractQuerySet(Generic[T]):
             options.timeout,
             self._fetch_size,
         )
+        request.idempotent = is_idempotent(self.model, options)
+        return request
 
     def _check_neighbours(self, row_limit: int | None, count: bool) -> None:
         """Check a statement that is ordered by ``ann_of``.
@@ -404,6 +406,17 @@ class AbstractQuerySet(Generic[T]):
         :param consistency: the level.
         """
         return self._with_options(consistency=consistency)
+
+    def idempotent(self, idempotent: bool = True) -> Self:
+        """Return a queryset whose statements the driver may send again, or to several nodes.
+
+        Retries after a lost connection, and speculative executions, need this. Without it, the
+        model's `__idempotent__` decides. Conditional writes, and changes of counters and of the
+        elements of lists, are never sent again.
+
+        :param idempotent: False to switch it off for a model with `__idempotent__`.
+        """
+        return self._with_options(idempotent=idempotent)
 
     def timeout(self, timeout: float | None) -> Self:
         """Return a queryset with this timeout for each request.

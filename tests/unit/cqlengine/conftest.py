@@ -22,6 +22,7 @@ class Recorded:
         self.values = getattr(statement, "values", None) if values is None else list(values)
         self.consistency = getattr(statement, "consistency_level", None)
         self.fetch_size = getattr(statement, "fetch_size", None)
+        self.idempotent = getattr(statement, "is_idempotent", False)
         self.timeout = timeout
         self.statement = statement
 

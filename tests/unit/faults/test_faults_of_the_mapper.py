@@ -12,7 +12,18 @@ from cassandra.cqlengine import CQLEngineException, columns, connection
 from cassandra.cqlengine.management import drop_keyspace
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.query import BatchQuery
-from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, close, error, paged, silence
+from cassandra.testing.fake import (
+    ErrorCode,
+    FakeCluster,
+    FakeNode,
+    Opcode,
+    close,
+    error,
+    paged,
+    reset,
+    rows,
+    silence,
+)
 
 INSERT = 'INSERT INTO ks.row ("id", "name") VALUES (?, ?)'
 UPDATE = 'UPDATE ks.row SET "name" = ? WHERE "id" = ?'
@@ -238,3 +249,20 @@ def test_connections_are_registered_by_name(connected: FakeNode) -> None:
         Row.create(id=1, name="a")
     assert connection.format_log_context("m", "c", "k") == "[Connection: c, Keyspace: k] m"
     assert connection.format_log_context("m") == "[Connection: DEFAULT_CONNECTION] m"
+
+
+def test_an_idempotent_read_is_sent_to_the_next_node_if_a_connection_breaks() -> None:
+    with FakeCluster(2) as fake:
+        fake.prime_prepare(SELECT, [COLUMNS[0], ("[limit]", "int")], COLUMNS[1:])
+        fake.prime(SELECT, rows(COLUMNS[1:], [("a", None)]))
+        with Cluster(fake.contact_points, port=fake.port) as cluster:
+            connection.set_session(cluster.connect())
+            try:
+                assert Row.get(id=1).name == "a"
+                # Two reads start at different nodes, so one of them reaches the node that resets
+                # the connection.
+                fake.nodes[0].prime(SELECT, reset(), times=1)
+                for _ in range(2):
+                    assert Row.objects.idempotent().get(id=1).name == "a"
+            finally:
+                connection.unregister_connection(connection.DEFAULT_CONNECTION)

@@ -1,0 +1,188 @@
+"""Which statements of the mapper are marked as idempotent: those that may be sent again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cassandra.cqlengine import columns
+from cassandra.cqlengine.models import Model
+from cassandra.cqlengine.named import NamedTable
+from cassandra.cqlengine.query import BatchQuery, DMLQuery
+from tests.unit.cqlengine.conftest import FakeSession
+
+
+class Note(Model):
+    id = columns.Integer(primary_key=True)
+    text = columns.Text()
+    tags = columns.Set(columns.Text)
+    lines = columns.List(columns.Text)
+    marks = columns.Map(columns.Text, columns.Integer)
+
+
+class Repeated(Note):
+    __table_name__ = "note"
+    __idempotent__ = True
+
+
+class Count(Model):
+    __idempotent__ = True
+    id = columns.Integer(primary_key=True)
+    number = columns.Counter()
+
+
+Action = Callable[[Any], Any]
+
+
+def note() -> Any:
+    return Note.objects(id=1)
+
+
+def marked_note() -> Any:
+    return Note.objects(id=1).idempotent()
+
+
+def repeated() -> Any:
+    return Repeated.objects(id=1)
+
+
+# Statements that servers may apply twice.
+REPEATABLE: list[Action] = [
+    lambda notes: list(notes),
+    lambda notes: notes.first(),
+    lambda notes: notes.count(),
+    lambda notes: notes.update(text="x", tags={"a"}, lines=["a"], marks={"a": 1}),
+    lambda notes: notes.update(tags__add={"a"}, marks__remove={"a"}),
+    lambda notes: notes.delete(),
+    lambda notes: notes.create(id=1, lines=["a"]),
+    lambda notes: notes.create_many([{"id": 1, "lines": ["a"]}]),
+]
+# Statements whose repetition would change the row, or be refused.
+NOT_REPEATABLE: list[Action] = [
+    lambda notes: notes.update(lines__append=["a"]),
+    lambda notes: notes.update(lines__prepend=["a"]),
+    lambda notes: notes.update(lines__remove=["a"]),
+    lambda notes: notes.update(text="x", lines__append=["a"]),
+    lambda notes: notes.iff(text="y").update(text="x"),
+    lambda notes: notes.if_exists().delete(),
+    lambda notes: notes.if_not_exists().create(id=1),
+]
+
+
+@pytest.fixture(autouse=True)
+def answer(session: FakeSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the session answer each statement of these tests."""
+    session.give(**{"[applied]": True, "id": 1})
+    # `create_many` executes its statements by a function of the driver.
+    monkeypatch.setattr("cassandra.cqlengine.running.execute_concurrent", execute_all)
+
+
+def execute_all(session: FakeSession, pairs: Any, *_: Any) -> list[tuple[bool, Any]]:
+    return [(True, session.execute(statement, values)) for statement, values in pairs]
+
+
+@pytest.mark.parametrize("action", [*REPEATABLE, *NOT_REPEATABLE])
+def test_no_statement_is_idempotent_by_default(session: FakeSession, action: Action) -> None:
+    action(note())
+    action(repeated().idempotent(False))
+    assert [done.idempotent for done in session.done] == [False, False]
+
+
+@pytest.mark.parametrize("notes", [marked_note, repeated])
+@pytest.mark.parametrize("action", REPEATABLE)
+def test_statements_that_may_be_repeated_are_marked_on_request(
+    session: FakeSession, action: Action, notes: Callable[[], Any]
+) -> None:
+    action(notes())
+    assert session.done[-1].idempotent is True
+
+
+@pytest.mark.parametrize("notes", [marked_note, repeated])
+@pytest.mark.parametrize("action", NOT_REPEATABLE)
+def test_statements_that_must_not_be_repeated_are_never_marked(
+    session: FakeSession, action: Action, notes: Callable[[], Any]
+) -> None:
+    action(notes())
+    assert session.done[-1].idempotent is False
+
+
+def test_the_level_and_the_idempotence_are_both_set(session: FakeSession) -> None:
+    note().consistency(4).idempotent().first()
+    note().consistency(4).idempotent().create_many([{"id": 1}])
+    assert [(done.consistency, done.idempotent) for done in session.done] == [(4, True)] * 2
+
+
+def test_writes_of_an_instance_are_marked_if_they_may_be_repeated(session: FakeSession) -> None:
+    note = Note.objects.idempotent().create(id=1, text="x", lines=["a"])
+    for name, value in [("text", "y"), ("lines", ["a", "b"]), ("lines", ["c"])]:
+        setattr(note, name, value)
+        note.save()
+    # The second save appends to the list, and the third one assigns the list.
+    note.update(text="z")
+    note.delete()
+    marks = [done.idempotent for done in session.done]
+    assert marks == [True, True, False, True, True, True]
+    Repeated(id=1).save()
+    assert session.done[-1].idempotent is True
+
+
+def test_counters_are_never_marked(session: FakeSession) -> None:
+    count = Count(id=1)
+    count.number += 1
+    count.save()
+    Count.objects(id=1).update(number=5)
+    assert [done.idempotent for done in session.done] == [False, False]
+
+
+class FakeBatch:
+    """Takes the place of the driver's `BatchStatement`, which refuses the fake statements."""
+
+    is_idempotent = False
+
+    def __init__(self, *_: Any, **settings: Any) -> None:
+        self.consistency_level = settings.get("consistency_level")
+
+    def add(self, *_: Any) -> None:
+        pass
+
+
+def test_a_batch_is_idempotent_if_all_its_statements_are(
+    session: FakeSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cassandra.cqlengine.query.batch.BatchStatement", FakeBatch)
+    batch = BatchQuery()
+    batch.warn_multiple_exec = False
+
+    def mark_of(*querysets: Any) -> object:
+        for queryset in querysets:
+            queryset.batch(batch).update(lines=["a"], text="x")
+        batch.execute()
+        return session.done[-1].idempotent
+
+    assert mark_of(repeated(), marked_note()) is True
+    # After a batch was executed, its next statements decide alone.
+    assert mark_of(repeated(), note(), repeated()) is False
+    assert mark_of(repeated()) is True
+    repeated().batch(batch).update(lines__append=["a"])
+    assert mark_of(repeated()) is False
+
+
+def test_a_custom_dmlquery_keeps_the_idempotence(session: FakeSession) -> None:
+    class Custom(DMLQuery):
+        pass
+
+    class Customized(Model):
+        __dmlquery__ = Custom
+        id = columns.Integer(primary_key=True)
+
+    Customized.objects.idempotent().create(id=1)
+    assert session.done[-1].idempotent is True
+
+
+def test_named_tables_take_the_option(session: FakeSession) -> None:
+    table = NamedTable("ks", "t")
+    list(table.objects.idempotent())
+    list(table.objects.all())
+    assert [done.idempotent for done in session.done] == [True, False]
