@@ -34,6 +34,12 @@ class Habit:
         self.advice = advice
 
     def __get__(self, holder: object, owner: type) -> Any:
+        # A class of the application may get the name from a base class behind the driver's class.
+        for base in owner.__mro__:
+            value = vars(base).get(self.name, self)
+            if not isinstance(value, Habit):
+                bind = getattr(type(value), "__get__", None)
+                return value if bind is None else bind(value, holder, owner)
         raise AttributeError(
             f"{owner.__name__!r} object has no attribute {self.name!r}: {self.advice}"
         )
@@ -427,15 +433,18 @@ MODEL: dict[str, str] = {
     **_same("write Model.objects(column=value), or Model.objects.filter(...)", "query where find"),
     **_same("write Model.get(key=value)", "find_one get_by_id find_by_id"),
     **_same(
-        "write `with BatchQuery() as batch: Model.batch(batch).create(...)`, or "
-        "session.load(table, rows) for many rows",
-        "bulk_create insert_many bulk_insert",
+        "write Model.objects.create_many(rows), or `with BatchQuery() as batch: "
+        "Model.batch(batch).create(...)` for rows that belong together",
+        "bulk_create create_many insert_many bulk_insert",
     ),
     **_same(
         "a row without the key's other columns is replaced: write Model.create(...)",
         "get_or_create update_or_create upsert",
     ),
-    **_same("write dict(instance)", "to_dict asdict model_dump as_dict"),
+    **_same("write dict(instance)", "dict to_dict asdict model_dump as_dict"),
+    **_same(
+        "write json.dumps(dict(instance), default=str)", "json to_json model_dump_json as_json"
+    ),
     **_same("write instance = Model.get(key=value)", "refresh_from_db refresh reload"),
 }
 
@@ -443,17 +452,28 @@ QUERYSET: dict[str, str] = {
     **_same("CQL has no such condition: leave rows out in your program", "exclude"),
     **_same("write values_list('column', ...)", "values pluck"),
     **_same(
-        "write `with BatchQuery() as batch: Model.batch(batch).create(...)`, or "
-        "session.load(table, rows) for many rows",
-        "bulk_create bulk_update insert_many",
+        "write create_many(rows), or `with BatchQuery() as batch: "
+        "Model.batch(batch).create(...)` for rows that belong together",
+        "bulk_create insert_many bulk_insert",
     ),
+    **_same("write `with BatchQuery() as batch: instance.batch(batch).save()`", "bulk_update"),
     **_same(
         "write Model.create(...), which replaces the row if it is there, or "
         "Model.if_not_exists().create(...)",
         "get_or_create update_or_create upsert",
     ),
     **_same("write filter(column=value)", "filter_by where find"),
-    **_same("write first()", "one one_or_none scalar last earliest latest"),
+    **_same("write first()", "one one_or_none scalar"),
+    **_same(
+        "write filter(...).order_by('-column').first(), with a clustering column, in a partition "
+        "that the filter names",
+        "last latest",
+    ),
+    **_same(
+        "write filter(...).order_by('column').first(), with a clustering column, in a partition "
+        "that the filter names",
+        "earliest",
+    ),
     **_same("write first() is not None", "exists"),
     **_same("write count() > 0, or first()", "any"),
     **_same(
@@ -463,6 +483,32 @@ QUERYSET: dict[str, str] = {
     **_same("CQL has no OFFSET: go on after the last key by a filter", "offset skip"),
     **_same("write list(queryset)", "to_list tolist fetchall"),
 }
+
+COLUMN_TYPES: dict[str, str] = {
+    **_same("write columns.Text", "String Str CharField Char Varchar VarChar VARCHAR TextField"),
+    **_same("write columns.Integer", "Int IntegerField Int32"),
+    **_same("write columns.BigInt", "BigInteger Long LongInteger BigIntegerField Int64"),
+    **_same("write columns.SmallInt", "SmallInteger"),
+    **_same("write columns.Boolean", "Bool BooleanField"),
+    **_same("write columns.Double, or columns.Decimal for exact numbers", "Numeric Number Real"),
+    **_same("write columns.DateTime", "Timestamp DateTimeField Datetime TIMESTAMP"),
+    **_same("write columns.UUID", "Uuid UUIDField"),
+    **_same("write columns.Blob", "Binary LargeBinary BinaryField"),
+    **_same("write columns.Text, and json.dumps(value)", "JSON Json JSONField JSONB"),
+    **_same("write columns.List(columns.Text), with the column of the elements", "Array ARRAY"),
+    **_same("write columns.Map(columns.Text, columns.Text)", "Dict"),
+}
+
+
+def refuse_column_type(name: str) -> NoReturn:
+    """Raise the error for a name that `cassandra.cqlengine.columns` does not have.
+
+    :param name: the name.
+    :raises AttributeError: always, with advice if another library has a column of this name.
+    """
+    advice = f": {COLUMN_TYPES[name]}" if name in COLUMN_TYPES else ""
+    raise AttributeError(f"module 'cassandra.cqlengine.columns' has no attribute {name!r}{advice}")
+
 
 PREPARED: dict[str, str] = {
     **_same(

@@ -129,7 +129,7 @@ class ColumnarResult(ColumnForms, bases.ResultBase):
         # they cannot wait for a page.
         if message.paging_state is not None:
             raise RuntimeError(
-                "the result has more pages, which cannot be waited for here: "
+                "the result has more pages, which this interface cannot fetch: "
                 "use `await result.to_arrow()`, or `arrow_batches()`"
             )
         self._check_columns()

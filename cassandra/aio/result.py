@@ -228,9 +228,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
         def __iter__(self) -> NoReturn:
             raise TypeError(
-                "rows of further pages have to be waited for: write `async for row in result`, or "
-                "take the page at hand by result.current_rows, a result of one page by "
-                "result.all()"
+                "a plain `for` cannot fetch further pages: write `async for row in result`; for "
+                "the current page write result.current_rows, for a result of one page result.all()"
             )
 
     async def __aiter__(self) -> AsyncIterator[T]:

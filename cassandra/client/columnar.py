@@ -35,10 +35,13 @@ BEGUN = (
     "the rows of this result have been read already, or reading has begun: "
     "its columns can only be had before that"
 )
-ROWS_READ = "rows of further pages of this result have been read already: that is possible once"
+ROWS_READ = (
+    "rows of further pages of this result have been read already, and cannot be read again: "
+    "execute the statement again, or keep the rows in a list"
+)
 READ = (
-    "the columns of this result have been read already: "
-    "of a result of several pages that is possible once"
+    "the columns of this result have been read already, and those of a result of several pages "
+    "cannot be read again: execute the statement again, or keep the table"
 )
 
 

@@ -14,6 +14,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._forks import renew_in_child
+from cassandra._misspelt import warn_of_misspelt
 from cassandra.cqlengine.columns.base import Column
 from cassandra.cqlengine.columns.containers import List, Set
 from cassandra.cqlengine.connection import default_keyspace
@@ -178,13 +179,18 @@ class Mapping:
     # -- values of new instances ----------------------------------------------------------------
 
     def new_row(self, arguments: dict[str, Any]) -> Values:
-        """Return the values of a new instance; names without a column are ignored."""
+        """Return the values of a new instance.
+
+        Names without a column are ignored. If one is probably a misspelt column, a warning is
+        logged.
+        """
         row = Values(self.blank)
         # A bit for each position that the application sets.
         explicit = 0
         for name, value in arguments.items():
             initializer = self.init.get(name)
             if initializer is None:
+                warn_of_misspelt(self.model, (name,), self.columns)
                 continue
             position, bit, to_python, _, mutable = initializer
             explicit |= bit
@@ -210,6 +216,7 @@ class Mapping:
         for name, value in arguments.items():
             initializer = self.init.get(name)
             if initializer is None:
+                warn_of_misspelt(self.model, (name,), self.columns)
                 continue
             position, bit, _, to_python, mutable = initializer
             explicit |= bit

@@ -323,8 +323,8 @@ def checked_row_factory(name: str, factory: _Value) -> _Value:
     """
     if isinstance(factory, type) and factory in _ROW_CLASSES:
         raise TypeError(
-            f"{name} is called with the names of the columns and the rows, so that "
-            f"{factory.__name__} does not serve: write {_ROW_CLASSES[factory]} of cassandra.query"
+            f"{name} is called with the names of the columns and the rows, which "
+            f"{factory.__name__} cannot take: write {_ROW_CLASSES[factory]} of cassandra.query"
         )
     if not callable(factory):
         raise TypeError(

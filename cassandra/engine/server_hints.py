@@ -69,6 +69,17 @@ _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
     (r"^\s*BEGIN\s*;?\s*$|^\s*(COMMIT|ROLLBACK|START)\b",
      "CQL has no transactions of this kind; a BatchStatement applies writes together, and "
      "Cassandra 6 takes BEGIN TRANSACTION ...; COMMIT TRANSACTION as one statement"),
+    (r"\bVALUES\s*\((?:[^()]|\([^()]*\))*\)\s*,\s*\(",
+     "an INSERT writes one row: prepare it, and execute it for each row (execute_concurrent); "
+     "rows of one partition may go together in a BatchStatement"),
+    (r"[\w\"]\s*<>\s*[-'\w?:%]",
+     "write != in place of <>, in conditions after IF; servers find no rows by it: leave such "
+     "rows out in your program"),
+    (r"\bADD\s+COLUMN\s+[\w\"]+\s+\w|\bDROP\s+COLUMN\s+[\w\"]",
+     "leave COLUMN out: ALTER TABLE t ADD name type, ALTER TABLE t DROP name"),
+    (r"\bINTERVAL\s*'",
+     "CQL has no INTERVAL: pass a datetime that your program computes; servers of Cassandra also "
+     "take toTimestamp(now()) - 1d"),
     (r"^\s*INSERT\s+INTO\s+[\w.\"]+\s+VALUES\b", "name the columns: INSERT INTO t (k, v) VALUES"),
     (r"^\s*(UPDATE|DELETE)\b(?!.*\bWHERE\b)", "add WHERE with the whole partition key; TRUNCATE "
                                              "empties a table"),

@@ -245,6 +245,11 @@ def _advice_for(message: str, query: str) -> str:
         return "; its rows are vectors themselves: write array[0] for the first one"
     if re.match(r"Too many values .* given, 1 wanted ", message):
         return "; the list for a single marker is written (value,)"
+    if "(dict) is not text" in message:
+        return (
+            "; to store a dict as text, pass json.dumps(value); a row of named values is passed as "
+            "it is, not inside a list or tuple"
+        )
     if "(dict) is not" in message:
         return "; a row of named values is passed as it is, not inside a list or tuple"
     return ""

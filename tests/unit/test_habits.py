@@ -8,6 +8,7 @@ import copy
 import datetime
 import operator
 import pickle
+import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
@@ -124,6 +125,60 @@ def test_subclasses_and_objects_may_define_the_names() -> None:
     assert session.close() == "closed"
     session.cursor = 5
     assert session.cursor == 5
+
+
+def test_a_class_behind_the_driver_s_in_the_bases_may_define_the_names() -> None:
+    class WithDict:
+        json = "text"
+
+        def dict(self) -> int:
+            return 5
+
+        @classmethod
+        def last(cls) -> type:
+            return cls
+
+    class Customer(Model, WithDict):
+        id = columns.Integer(primary_key=True)
+
+    class Customers(ModelQuerySet[Any], WithDict):
+        pass
+
+    customer: Any = Customer(id=1)
+    assert (customer.dict(), customer.json, Customer.json) == (5, "text", "text")
+    assert Customers(Customer).last() is Customers
+    with pytest.raises(AttributeError, match=r"write dict\(instance\)"):
+        customer.to_dict()
+
+
+def test_advice_of_querysets_names_the_right_end() -> None:
+    class Visit(Model):
+        page = columns.Integer(partition_key=True)
+        number = columns.Integer(primary_key=True)
+
+    querysets: Any = Visit.objects
+    with pytest.raises(AttributeError, match=r"order_by\('-column'\)\.first\(\)"):
+        querysets.last()
+    with pytest.raises(AttributeError, match=r"order_by\('column'\)\.first\(\)"):
+        querysets.earliest()
+    with pytest.raises(AttributeError, match=r"write create_many\(rows\)"):
+        querysets.bulk_create([])
+    model: Any = Visit
+    with pytest.raises(AttributeError, match=r"write Model\.objects\.create_many\(rows\)"):
+        model.bulk_create([])
+
+
+def test_advice_for_column_types_of_other_libraries() -> None:
+    module: Any = columns
+    with pytest.raises(AttributeError, match=r"no attribute 'String': write columns\.Text$"):
+        module.String()
+    with pytest.raises(AttributeError, match=r"no attribute 'Strung'$"):
+        module.Strung()
+    assert not hasattr(module, "JSON")
+    for name, advice in _habits.COLUMN_TYPES.items():
+        assert name not in columns.__all__
+        for word in re.findall(r"columns\.(\w+)", advice):
+            assert word in columns.__all__
 
 
 def test_advice_for_asyncio_awaits() -> None:

@@ -4,6 +4,7 @@ from cassandra._foreign import check_files
 
 check_files()
 
+from cassandra._habits import refuse_column_type
 from cassandra._public_names import set_public_module
 from cassandra.cqlengine.columns import scalars, temporal
 from cassandra.cqlengine.columns.base import BaseValueManager, Column
@@ -48,3 +49,6 @@ __all__ += scalars.__all__
 __all__ += temporal.__all__
 
 set_public_module(__name__, __all__, __name__)
+
+# Set it here instead of defining a function: type checkers would accept any name of the module.
+globals()["__getattr__"] = refuse_column_type

@@ -342,6 +342,28 @@ def test_a_misspelt_column_is_logged_once(
     assert len(session.done) == 2
 
 
+def test_a_misspelt_keyword_of_a_new_instance_is_logged_once(
+    session: FakeSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As in cassandra-driver, keywords that are no columns are no errors."""
+
+    class Cow(Model):
+        id = columns.Integer(primary_key=True)
+        name = columns.Text()
+
+    for number in range(2):
+        Cow(id=number, nmae="Elsa", colour="brown", _name="Max").save()
+    Cow.objects.create(id=3, nam="Elsa")
+    assert [(record.name, record.getMessage()) for record in caplog.records] == [
+        (
+            "cassandra._misspelt",
+            f"Cow.{name} is not a column and is not written; did you mean 'name'?",
+        )
+        for name in ("nmae", "nam")
+    ]
+    assert len(session.done) == 3
+
+
 def test_misspelt_settings(caplog: pytest.LogCaptureFixture) -> None:
     """The warning for a misspelt setting of a model suggests the right one."""
 

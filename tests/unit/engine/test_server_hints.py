@@ -69,6 +69,13 @@ NO_VIABLE = "line 1:26 no viable alternative at input"
         ("UPSERT INTO t (k) VALUES (1)", "INSERT replaces"),
         ("CREATE KEYSPACE shop", "WITH replication"),
         ("SELECT o.k FROM orders o", "leave the alias out"),
+        ("INSERT INTO t (k, v) VALUES (1, 'a'), (2, 'b')", "writes one row"),
+        ("INSERT INTO t (k, v) VALUES (now(), (1, 2)),(now(), (3, 4))", "writes one row"),
+        ("SELECT * FROM t WHERE k <> 1", "write != in place of <>"),
+        ("UPDATE t SET v = ? WHERE k = ? IF v<>?", "write != in place of <>"),
+        ("ALTER TABLE t ADD COLUMN z int", "leave COLUMN out"),
+        ("ALTER TABLE t DROP COLUMN z", "leave COLUMN out"),
+        ("SELECT * FROM t WHERE at > now() - interval '1 day'", "toTimestamp(now()) - 1d"),
         ("SELECT o.k FROM orders AS o WHERE o.k = 1", "leave the alias out"),
     ],
 )
@@ -86,6 +93,9 @@ def test_sql_that_is_not_cql_gets_advice(statement: str, advice: str) -> None:
         "CREATE KEYSPACE shop WITH replication = {'class': 'SimpleStrategy'}",
         "INSERT INTO t (k, v) VALUES (1, 'a') IF NOT EXISTS",
         "INSERT INTO t (k, v) VALUES (1, 'it''s')",
+        "INSERT INTO t (k, v) VALUES (1, (1, 2))",
+        "ALTER TABLE t ADD column int",
+        "ALTER TABLE t ADD v map<text, list<int>>",
     ],
 )
 def test_correct_statements_get_no_advice(statement: str) -> None:

@@ -44,6 +44,10 @@ def vector_statement() -> PreparedStatement:
 
 
 class TestBoundStatement:
+    def test_a_dict_for_a_column_of_text_gets_advice(self) -> None:
+        with pytest.raises(TypeError, match=r"is not text.*; .* pass json\.dumps\(value\)"):
+            prepared().bind((7, {"first": "ada"}, [1]))
+
     def test_values_by_position(self) -> None:
         """The values are encoded, and the routing key is that of the partition key."""
         bound = prepared().bind((7, "ada", [1]))
