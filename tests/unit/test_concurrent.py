@@ -542,6 +542,11 @@ def list_of_texts(column_names: list[str], page: list[Any]) -> list[str]:
     return [f"{column_names}: {row}" for row in page]
 
 
+def rows_of_another_factory(result: Any) -> Any:
+    result.response_future.row_factory = dict_factory
+    return result.all()
+
+
 SELECT = "SELECT k, v FROM t WHERE k = ?"
 
 # Each reads a result in one way, and must find the same in results of `execute_concurrent` as in
@@ -557,10 +562,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "truth": lambda result: (bool(result), result == result.current_rows),
     "future": lambda result: result.response_future.result().all(),
     "future then rows": lambda result: (result.response_future.query.keyspace, result.all()),
-    "future's row factory": lambda result: (
-        setattr(result.response_future, "row_factory", dict_factory),
-        result.all(),
-    ),
+    "future's row factory": rows_of_another_factory,
     "to_numpy": lambda result: [str(column) for column in result.to_numpy().values()],
     "a later page": lambda result: (result.fetch_next_page(), result.current_rows),
 }
