@@ -35,6 +35,14 @@ if TYPE_CHECKING:
 
 __all__ = ["cassandra_cluster", "cassandra_replay", "cassandra_session"]
 
+# Seconds between two attempts of the fixtures' sessions to reconnect to a node. The driver's
+# default doubles the delay each time, so that a session could still be waiting for its next attempt
+# when `LocalCluster.restart` has returned.
+_RECONNECTION_DELAY_S = 0.25
+# Seconds that a fixture waits for a node until its keyspace can be dropped.
+_DROP_TIMEOUT_S = 30.0
+_DROP_RETRY_DELAY_S = 0.1
+
 
 @pytest.hookimpl(trylast=True)
 def pytest_load_initial_conftests(parser: pytest.Parser) -> None:
@@ -82,13 +90,87 @@ def _without_asyncio() -> None:
     pytest.fail("cassandra_aio_session needs pytest-asyncio: pip install pytest-asyncio")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let nodes that the test leaves killed, stopped or paused be brought back at its end.
+
+    This hook runs after the fixtures of the test have been set up. Nodes that are down now stay
+    down, because a fixture of a wider scope may have killed them for several tests.
+    """
+    cluster = getattr(item, "funcargs", {}).get("cassandra_cluster")
+    # Only a `LocalCluster` has nodes with a state; a project may define the fixture differently.
+    nodes = [node for node in getattr(cluster, "nodes", ()) if hasattr(node, "state")]
+    if nodes:
+        nodes_down = {node.number for node in nodes if node.state in _STATES_DOWN}
+        # Finalizers run in reverse order. So the nodes are back before the fixtures' sessions drop
+        # their keyspaces.
+        item.addfinalizer(lambda: _bring_back(cluster, nodes_down))
+
+
+_STATES_DOWN = ("killed", "stopped", "paused")
+
+
+def _bring_back(cluster: Any, nodes_down: set[int]) -> None:
+    """Restart or resume nodes that are down.
+
+    :param cluster: a `LocalCluster`.
+    :param nodes_down: the numbers of nodes that may stay down.
+    """
+    nodes = [node for node in cluster.nodes if node.number not in nodes_down]
+    # Resume paused nodes first: `restart` waits until every running node sees the others.
+    for node in nodes:
+        if node.state == "paused":
+            cluster.resume(node.number)
+            cluster.wait_until_ready()
+    for node in nodes:
+        if node.state in _STATES_DOWN:
+            cluster.restart(node.number)
+
+
+def _cluster_options(cluster: LocalCluster | RunningCluster) -> dict[str, Any]:
+    """Return the arguments with which the fixtures connect to a cluster.
+
+    :param cluster: the cluster.
+    """
+    # We import the driver here because pytest imports this file at every start.
+    from cassandra.policies import ConstantReconnectionPolicy
+
+    return {
+        "contact_points": cluster.contact_points,
+        "port": cluster.port,
+        "reconnection_policy": ConstantReconnectionPolicy(_RECONNECTION_DELAY_S, None),
+    }
+
+
+def _retry_delays(session: Any) -> Iterator[float]:
+    """Yield the seconds to wait before each further attempt to drop the keyspace of a session.
+
+    A node that has just been restarted accepts connections, but the session may not have noticed
+    that yet.
+    """
+    import time
+
+    deadline = time.monotonic() + _DROP_TIMEOUT_S
+    while not session.is_shutdown and time.monotonic() < deadline:
+        yield _DROP_RETRY_DELAY_S
+
+
+def _errors_of_nodes() -> tuple[type[Exception], ...]:
+    """Return the classes of errors for nodes that cannot be reached."""
+    from cassandra import OperationTimedOut
+    from cassandra.cluster import NoHostAvailable
+    from cassandra.connection import ConnectionException
+
+    return NoHostAvailable, ConnectionException, OperationTimedOut
+
+
 async def _aio_session(cassandra_cluster: LocalCluster | RunningCluster) -> AsyncIterator[Any]:
     """A session of `cassandra.aio` in a new keyspace, which is dropped afterwards."""
+    import asyncio
+
     from cassandra import aio
 
-    async with aio.Cluster(
-        cassandra_cluster.contact_points, port=cassandra_cluster.port
-    ) as cluster:
+    async with aio.Cluster(**_cluster_options(cassandra_cluster)) as cluster:
         session = await cluster.connect()
         keyspace, statement = _new_keyspace(cassandra_cluster)
         await session.execute(statement)
@@ -96,7 +178,16 @@ async def _aio_session(cassandra_cluster: LocalCluster | RunningCluster) -> Asyn
             await session.set_keyspace(keyspace)
             yield session
         finally:
-            await session.execute(f"DROP KEYSPACE {keyspace}")
+            delays = _retry_delays(session)
+            while True:
+                try:
+                    await session.execute(f"DROP KEYSPACE IF EXISTS {keyspace}")
+                    break
+                except _errors_of_nodes():
+                    delay = next(delays, None)
+                    if delay is None:
+                        raise
+                    await asyncio.sleep(delay)
 
 
 def _new_keyspace(cluster: LocalCluster | RunningCluster) -> tuple[str, str]:
@@ -184,10 +275,12 @@ def cassandra_cluster(pytestconfig: pytest.Config) -> Iterator[LocalCluster | Ru
 @pytest.fixture
 def cassandra_session(cassandra_cluster: LocalCluster | RunningCluster) -> Iterator[Any]:
     """A session of the driver in a new keyspace, which is dropped afterwards."""
+    import time
+
     # We import the driver here because pytest imports this file at every start.
     from cassandra.cluster import Cluster
 
-    cluster = Cluster(cassandra_cluster.contact_points, port=cassandra_cluster.port)
+    cluster = Cluster(**_cluster_options(cassandra_cluster))
     try:
         session = cluster.connect()
         keyspace, statement = _new_keyspace(cassandra_cluster)
@@ -196,7 +289,16 @@ def cassandra_session(cassandra_cluster: LocalCluster | RunningCluster) -> Itera
             session.set_keyspace(keyspace)
             yield session
         finally:
-            session.execute(f"DROP KEYSPACE {keyspace}")
+            delays = _retry_delays(session)
+            while True:
+                try:
+                    session.execute(f"DROP KEYSPACE IF EXISTS {keyspace}")
+                    break
+                except _errors_of_nodes():
+                    delay = next(delays, None)
+                    if delay is None:
+                        raise
+                    time.sleep(delay)
     finally:
         cluster.shutdown()
 

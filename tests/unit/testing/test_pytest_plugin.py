@@ -156,7 +156,7 @@ def cassandra_cluster():
         yield Nodes(node)
         texts = [str(request.query) for request in node.queries()]
         assert any(text.startswith("CREATE KEYSPACE test_") for text in texts), texts
-        assert any(text.startswith("DROP KEYSPACE test_") for text in texts), texts
+        assert any(text.startswith("DROP KEYSPACE IF EXISTS test_") for text in texts), texts
 """
 USES = """
 import pytest
@@ -257,7 +257,7 @@ def test_tests_can_use_a_running_cluster(tmp_path: Path, setting: str) -> None:
         assert "3 passed" in output, output
         texts = [request.query for request in node.requests if request.query]
         created = [text for text in texts if text.startswith("CREATE KEYSPACE test_")]
-        dropped = [text for text in texts if text.startswith("DROP KEYSPACE test_")]
+        dropped = [text for text in texts if text.startswith("DROP KEYSPACE IF EXISTS test_")]
         # Two of the three tests use a keyspace of their own.
         assert (len(created), len(dropped)) == (2, 2)
 
@@ -282,3 +282,120 @@ def test_wrong_names_of_hosts(hosts: str) -> None:
     """Each value of the option is refused."""
     with pytest.raises(pytest.UsageError, match="cassandra_hosts="):
         turbocql_pytest._running_cluster(hosts)
+
+
+# A conftest.py with a cluster of two fake nodes that can be killed like those of a `LocalCluster`.
+MORTAL_CLUSTER = """
+import pytest
+
+from cassandra.testing import FakeCluster
+
+
+class Node:
+    def __init__(self, number):
+        self.number, self.state = number, "running"
+
+
+class Cluster:
+    def __init__(self, fake):
+        self.fake, self.nodes = fake, [Node(number + 1) for number in range(len(fake.nodes))]
+        self.contact_points, self.port = fake.contact_points, fake.port
+
+    def kill(self, number):
+        self.fake.stop_node(self.fake[number - 1])
+        self.nodes[number - 1].state = "killed"
+
+    def pause(self, number):
+        self.fake[number - 1].pause()
+        self.nodes[number - 1].state = "paused"
+
+    def resume(self, number):
+        self.fake[number - 1].resume()
+        self.nodes[number - 1].state = "running"
+
+    def restart(self, number):
+        self.fake.start_node(self.fake[number - 1])
+        self.nodes[number - 1].state = "running"
+
+    def wait_until_ready(self):
+        pass
+
+
+@pytest.fixture(scope="session")
+def cassandra_cluster():
+    with FakeCluster(2) as fake:
+        yield Cluster(fake)
+        texts = [str(request.query) for node in fake for request in node.queries()]
+        created = {text.split()[2] for text in texts if text.startswith("CREATE KEYSPACE test_")}
+        dropped = {text.split()[-1] for text in texts if text.startswith("DROP KEYSPACE")}
+        assert created and created == dropped
+"""
+KILLING_TESTS = """
+import time
+
+import pytest
+
+
+def kill_all(cluster):
+    for node in cluster.nodes:
+        cluster.kill(node.number)
+
+
+def test_restart_at_the_end(cassandra_session, cassandra_cluster):
+    kill_all(cassandra_cluster)
+    time.sleep(1.5)  # by default, a session would wait for 2 seconds after its second attempt
+    for node in cassandra_cluster.nodes:
+        cassandra_cluster.restart(node.number)
+
+
+async def test_restart_at_the_end_of_a_coroutine(cassandra_aio_session, cassandra_cluster):
+    kill_all(cassandra_cluster)
+    for node in cassandra_cluster.nodes:
+        cassandra_cluster.restart(node.number)
+
+
+def test_leaves_all_killed(cassandra_session, cassandra_cluster):
+    kill_all(cassandra_cluster)
+
+
+async def test_leaves_all_killed_in_a_coroutine(cassandra_aio_session, cassandra_cluster):
+    kill_all(cassandra_cluster)
+
+
+def test_leaves_some_paused_or_killed_without_a_session(cassandra_cluster):
+    cassandra_cluster.pause(1)
+    cassandra_cluster.kill(2)
+
+
+def test_all_nodes_are_back(cassandra_session, cassandra_cluster):
+    assert [node.state for node in cassandra_cluster.nodes] == ["running", "running"]
+    assert cassandra_session.execute("SELECT key FROM system.local").one().key == "local"
+
+
+@pytest.fixture(scope="module")
+def one_node(cassandra_cluster):
+    cassandra_cluster.kill(2)
+    yield
+    cassandra_cluster.restart(2)
+
+
+def test_a_node_that_a_fixture_has_killed(one_node, cassandra_cluster):
+    assert cassandra_cluster.nodes[1].state == "killed"
+
+
+def test_that_node_stays_down(one_node, cassandra_cluster):
+    assert cassandra_cluster.nodes[1].state == "killed"
+"""
+
+
+@pytest.mark.slow
+def test_tests_may_kill_nodes(tmp_path: Path) -> None:
+    """The fixtures drop their keyspaces after a restart, and nodes that a test has killed or paused
+    are brought back.
+    """
+    pytest.importorskip("pytest_asyncio")
+    (tmp_path / "conftest.py").write_text(MORTAL_CLUSTER)
+    (tmp_path / "test_it.py").write_text(KILLING_TESTS)
+    output = run_pytest(tmp_path, "-c", os.devnull)
+    assert "8 passed" in output, output
+    assert "error" not in output.lower().splitlines()[-1], output
