@@ -52,7 +52,7 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.failures import as_exception, fault_among
@@ -554,9 +554,12 @@ class Request(RequestBase):
         :param message: the server's ERROR message; None if the connection broke.
         """
         try:
-            self._apply(attempt, error, ask(self, message, error))
+            decision = ask(self, message, error)
+            if not _is_decision(decision):
+                raise _wrong_decision(self.retry_policy, ask, decision)
+            self._apply(attempt, error, decision)
         except BaseException as fault:  # the policy failed, or returned a malformed decision
-            self.fail(as_exception(fault))
+            self.fail(as_exception(_with_cause(fault, error, self.retry_policy)))
 
     def _apply(self, attempt: Attempt, error: Exception, decision: Decision) -> None:
         """Carry out the retry policy's decision.
@@ -738,6 +741,59 @@ class _DelayedRetry:
         self._request.fail(error)
 
 
+def _is_decision(decision: Any) -> bool:
+    """Return True if a retry policy has returned an action and a consistency level."""
+    # Policies that were written for cassandra-driver may return any sequence.
+    return (
+        type(decision) is tuple
+        or (hasattr(decision, "__getitem__") and not isinstance(decision, (str, bytes)))
+    ) and len(decision) >= 2
+
+
+def _wrong_decision(policy: RetryPolicy, ask: Callable[..., Any], decision: object) -> TypeError:
+    """Return the error for a retry policy that has returned something else than a decision.
+
+    :param policy: the policy.
+    :param ask: the function that has called it, see `_RETRY_QUESTIONS`.
+    :param decision: what the policy has returned.
+    """
+    method = _METHODS[ask]
+    advice = "an action and a consistency level or None, for example (self.RETHROW, None)"
+    if isinstance(decision, Coroutine):
+        # Close the coroutine, or Python would warn that it was never awaited.
+        decision.close()
+        advice += ": write `def`, not `async def`"
+    elif type(decision) is int and decision in _DECISIONS:
+        action = next(
+            name
+            for name in ("RETRY", "RETHROW", "IGNORE", "RETRY_NEXT_HOST")
+            if getattr(RetryPolicy, name) == decision
+        )
+        advice = f"an action and a consistency level or None: write `return self.{action}, None`"
+    return TypeError(
+        f"{type(policy).__name__}.{method}() has returned {decision!r}, but must return {advice}"
+    )
+
+
+def _with_cause(fault: BaseException, error: Exception, policy: object) -> BaseException:
+    """Return the error of a request whose retry policy has raised `fault`, with the error of the
+    server that the policy was asked about.
+
+    :param fault: the error of the policy.
+    :param error: the error of the server or connection.
+    :param policy: the policy.
+    """
+    if isinstance(policy, type) and isinstance(fault, TypeError):
+        fault = TypeError(
+            f"retry_policy must be an instance, but is the class {policy.__name__}: "
+            f"write {policy.__name__}(...)"
+        )
+    # A policy may raise the error itself, or an error with a cause that it has set.
+    if fault is not error and fault.__cause__ is None and fault.__context__ is None:
+        fault.__cause__ = error
+    return fault
+
+
 def _advice_for(error: Exception, request_body: AnyBody) -> str | None:
     """Return a hint about a likely mistake in a statement that the server has rejected, or None."""
     if not isinstance(error, RequestValidationException):
@@ -873,3 +929,12 @@ _RETRY_QUESTIONS: tuple[tuple[Any, Callable[[Request, Any, Any], Any]], ...] = (
     (TruncateError, _ask_request_error),
     (ServerError, _ask_request_error),
 )
+
+# The method of the policy that each of these functions calls.
+_METHODS: dict[Callable[..., Any], str] = {
+    _ask_read_timeout: "on_read_timeout",
+    _ask_write_timeout: "on_write_timeout",
+    _ask_cas_unknown: "on_write_timeout",
+    _ask_unavailable: "on_unavailable",
+    _ask_request_error: "on_request_error",
+}

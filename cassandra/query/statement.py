@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from cassandra._habits import stack_level
 from cassandra._imports import at_first_cluster
+from cassandra._misspelt import class_attribute
 from cassandra._unknown_options import unknown_option
 from cassandra.consistency import ConsistencyLevel, checked_serial
 from cassandra.errors import MissingParameter
@@ -49,6 +50,25 @@ def _advice_on_values(argument: object) -> str:
     if isinstance(argument, (tuple, list, dict)):
         return ": parameters are of execute, not of the statement: execute(statement, parameters)"
     return ""
+
+
+def _check_retry_policy(policy: object) -> None:
+    """Raise ValueError if `policy` cannot be asked about retries, or is a class whose methods need
+    an instance.
+    """
+    # Check for a method and not for a class, because a policy need not derive from `RetryPolicy`.
+    if not hasattr(policy, "on_read_timeout"):
+        raise ValueError(
+            f"retry_policy must implement RetryPolicy, but is {policy!r}{_advice_on_values(policy)}"
+        )
+    # A class with static methods or class methods works as it is.
+    if isinstance(policy, type) and not isinstance(
+        class_attribute(policy, "on_read_timeout"), (staticmethod, classmethod)
+    ):
+        raise ValueError(
+            f"retry_policy must be an instance, but is the class {policy.__name__}: "
+            f"write {policy.__name__}(...)"
+        )
 
 
 def _check_fetch_size(size: object) -> None:
@@ -107,13 +127,8 @@ class Statement(StatementSettings, bases.StatementBase):
         is_idempotent: bool = False,
         table: str | None = None,
     ) -> None:
-        # Check for a method and not for a class, because a policy need not derive from
-        # `RetryPolicy`. A policy class passed in place of an instance is not noticed here.
-        if retry_policy is not None and not hasattr(retry_policy, "on_read_timeout"):
-            raise ValueError(
-                f"retry_policy must implement RetryPolicy, but is {retry_policy!r}"
-                f"{_advice_on_values(retry_policy)}"
-            )
+        if retry_policy is not None:
+            _check_retry_policy(retry_policy)
         _check_fetch_size(fetch_size)
         self.reset_settings()
         self.retry_policy = retry_policy

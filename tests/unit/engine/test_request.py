@@ -448,6 +448,85 @@ async def test_an_error_of_the_policy_is_raised(
         assert (await session.execute("anything")).all() == []
 
 
+async def undecided() -> Any:
+    """What a policy returns whose method is a coroutine function by mistake."""
+    return RetryPolicy.RETHROW, None
+
+
+WRONG_DECISIONS = [
+    pytest.param(lambda: None, "has returned None", id="None"),
+    pytest.param(lambda: RetryPolicy.RETRY, "write `return self.RETRY, None`", id="RETRY"),
+    pytest.param(lambda: RetryPolicy.RETHROW, "write `return self.RETHROW, None`", id="RETHROW"),
+    pytest.param(lambda: "RETRY", "has returned 'RETRY'", id="str"),
+    pytest.param(lambda: (RetryPolicy.RETRY,), "has returned (0,)", id="one item"),
+    pytest.param(undecided, "write `def`, not `async def`", id="coroutine"),
+]
+
+
+@pytest.mark.parametrize(("decide", "text"), WRONG_DECISIONS)
+@pytest.mark.parametrize(("answer", "question"), QUESTIONS)
+async def test_a_wrong_decision_does_not_hide_the_error_of_the_server(
+    nodes: FakeCluster, answer: Answer, question: str, decide: Any, text: str
+) -> None:
+    """The error names the policy, its method and what it has returned, and has the server's error
+    as its cause.
+    """
+    nodes[0].prime(READ, answer, times=1)
+    async with connected(nodes, {"retry_policy": ScriptedRetryPolicy(decide())}) as (_, session):
+        failure = await exception_of(session.execute(UNSAFE))
+    methods = {
+        "read": "on_read_timeout",
+        "write": "on_write_timeout",
+        "unavailable": "on_unavailable",
+        "request": "on_request_error",
+    }
+    assert isinstance(failure, TypeError)
+    assert f"ScriptedRetryPolicy.{methods[question]}() has returned" in str(failure)
+    assert "but must return an action and a consistency level or None" in str(failure)
+    assert text in str(failure)
+    assert isinstance(failure.__cause__, DriverException)
+
+
+async def test_an_error_of_the_policy_has_the_error_of_the_server_as_cause(
+    nodes: FakeCluster,
+) -> None:
+    nodes[0].prime(READ, error(ErrorCode.READ_TIMEOUT), times=1)
+    policy = ScriptedRetryPolicy(ZeroDivisionError("of mine"))
+    async with connected(nodes, {"retry_policy": policy}) as (_, session):
+        failure = await exception_of(session.execute(UNSAFE))
+    assert isinstance(failure, ZeroDivisionError)
+    assert isinstance(failure.__cause__, ReadTimeout)
+
+
+async def test_a_class_in_place_of_a_retry_policy_is_named(nodes: FakeCluster) -> None:
+    """A class that was set on a statement is noticed when it is asked."""
+    nodes[0].prime(READ, error(ErrorCode.READ_TIMEOUT), times=1)
+    statement = SimpleStatement(READ)
+    statement.retry_policy = RetryPolicy  # type: ignore[assignment]
+    async with connected(nodes) as (_, session):
+        failure = await exception_of(session.execute(statement))
+    assert isinstance(failure, TypeError)
+    assert "retry_policy must be an instance, but is the class RetryPolicy" in str(failure)
+    assert isinstance(failure.__cause__, ReadTimeout)
+
+
+async def test_a_class_with_static_methods_is_a_retry_policy(nodes: FakeCluster) -> None:
+    class Static:
+        @staticmethod
+        def on_read_timeout(*args: Any, **kwargs: Any) -> Any:
+            return RetryPolicy.IGNORE, None
+
+    nodes[0].prime(READ, error(ErrorCode.READ_TIMEOUT), times=1)
+    statement = SimpleStatement(READ, retry_policy=Static)  # type: ignore[arg-type]
+    async with connected(nodes) as (_, session):
+        assert (await session.execute(statement)).all() == []
+
+
+def test_a_statement_refuses_a_class_in_place_of_a_retry_policy() -> None:
+    with pytest.raises(ValueError, match=r"is the class RetryPolicy: write RetryPolicy\("):
+        SimpleStatement(READ, retry_policy=RetryPolicy)  # type: ignore[arg-type]
+
+
 async def test_the_timeout_covers_all_attempts(nodes: FakeCluster) -> None:
     nodes[0].prime(READ, error(ErrorCode.OVERLOADED))
     nodes[1].prime(READ, silence())
