@@ -40,6 +40,7 @@ NOT_READ = ""
 BY_ROWS = "row"  # by rows, and no page was dropped yet
 ROWS_DROPPED = "rows"  # by rows, and earlier pages were dropped
 PAGE_READ = "page"  # by rows; all rows of the page were returned, and the next has not come yet
+PAGES_READ = "pages"  # the same, and earlier pages were dropped
 BY_COLUMNS = "column"
 
 

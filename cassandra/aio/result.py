@@ -7,7 +7,15 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, overload
 
 from cassandra._habits import ASYNC_RESULT, RESULT, add_habits, awaited
-from cassandra.aio.columnar import BY_ROWS, NOT_READ, PAGE_READ, ROWS_DROPPED, ColumnarResult
+from cassandra.aio.columnar import (
+    BY_ROWS,
+    NOT_READ,
+    PAGE_READ,
+    PAGES_READ,
+    ROWS_DROPPED,
+    ColumnarResult,
+)
+from cassandra.client.columnar import ROWS_READ
 from cassandra.client.display import DisplayedResult
 from cassandra.client.lwt import APPLIED, applied
 from cassandra.errors import MultipleRowsFound
@@ -30,6 +38,11 @@ else:
     RowsAnswer = happy_path.RowsAnswer
 
 T = TypeVar("T")
+
+PAGES_DROPPED = (
+    "another task has fetched further pages of this result meanwhile, so that this iteration would "
+    "miss rows: let one task iterate, or give each task the list of `await result.fetch_all()`"
+)
 
 
 class _UntypedRow:
@@ -210,7 +223,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             self._page = None
             # If an iteration has returned all rows of the previous page, it must return those of
             # this page next.
-            if self._begun == PAGE_READ:
+            if self._begun in (PAGE_READ, PAGES_READ):
                 self._begun = BY_ROWS
 
     def _forget_next(self, next_page: NextPage) -> None:
@@ -233,31 +246,53 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             )
 
     async def __aiter__(self) -> AsyncIterator[T]:
-        """Yield the rows of the current page and of all later pages."""
+        """Yield the rows of the current page and of all later pages.
+
+        Several tasks may iterate at the same time, and each of them gets all rows. The first of
+        them drops the pages that it has read. A task that would miss a page gets a RuntimeError.
+
+        :raises RuntimeError: if rows would be missing, because earlier pages were dropped.
+        """
         # An earlier iteration may have returned all rows of the current page, and then failed to
         # fetch the next one. In that case, begin at the next page.
-        is_page_read = self._begun == PAGE_READ
-        if not is_page_read:
+        is_page_read = self._begun in (PAGE_READ, PAGES_READ)
+        if is_page_read and self._next is not None and self._next.readers:
+            # Another task is waiting for the next page now. It has read the current page, but this
+            # iteration has not.
+            if self._begun == PAGES_READ:
+                raise RuntimeError(ROWS_READ)
+            is_page_read = False
+        elif not is_page_read:
             self._begin(BY_ROWS)
         while True:
             if not is_page_read:
-                request = self._request
+                request, next_request = self._request, None
                 if self.has_more_pages:
                     # Request the next page now, so that it comes while this page is used. Do not
                     # request more than one page, because they would need memory.
-                    self._ask_for_next_page()
+                    next_request = self._ask_for_next_page().request
                 for row in self.current_rows:
                     yield row
                 # Another task, or the body of the loop, may have fetched the next page already.
                 if self._request is not request:
+                    if self._request is not next_request:
+                        raise RuntimeError(PAGES_DROPPED)
                     continue
                 if not self.has_more_pages:
                     return
                 # Record that all rows of this page were returned: if fetching the next page fails
                 # or is cancelled, a later iteration must not return them again.
-                self._begun = PAGE_READ
+                is_first_page = self._begun in (BY_ROWS, PAGE_READ)
+                self._begun = PAGE_READ if is_first_page else PAGES_READ
             is_page_read = False
-            await self.fetch_next_page()
+            next_page = self._ask_for_next_page()
+            next_page.readers += 1
+            try:
+                await self.fetch_next_page()
+            finally:
+                next_page.readers -= 1
+            if self._request is not next_page.request:
+                raise RuntimeError(PAGES_DROPPED)
             # From here on the rows of earlier pages are missing, so columns can no longer be read.
             # Do not overwrite a state that another task has set in the meantime.
             if self._begun == BY_ROWS:

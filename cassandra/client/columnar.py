@@ -36,8 +36,10 @@ BEGUN = (
     "its columns can only be had before that"
 )
 ROWS_READ = (
-    "rows of further pages of this result have been read already, and cannot be read again: "
-    "execute the statement again, or keep the rows in a list"
+    "an earlier iteration has read the first pages of this result, which are gone, so that this "
+    "one would miss their rows. To go on after a `break`, write `rows = aiter(result)` and iterate "
+    "over `rows`; for two passes, keep the list of `await result.fetch_all()`, or execute the "
+    "statement again"
 )
 READ = (
     "the columns of this result have been read already, and those of a result of several pages "

@@ -27,7 +27,7 @@ class NextPage:
     :raises QueryExhausted: if `paging_state` is None.
     """
 
-    __slots__ = ("_callbacks", "_lock", "request")
+    __slots__ = ("_callbacks", "_lock", "readers", "request")
 
     def __init__(
         self,
@@ -41,6 +41,9 @@ class NextPage:
         self._callbacks: list[Callable[[Request], object]] | None = []
         # Protects `_callbacks`: `_complete` and `add_callback` may run in different threads.
         self._lock = Lock()
+        # The number of asynchronous iterations that have read the current page, and wait for this
+        # one.
+        self.readers = 0
         self.request = request.for_page(paging_state, self._complete)
         start_request(self.request)
 

@@ -203,6 +203,64 @@ async def test_tasks_that_iterate_over_one_result_miss_no_row(
     assert len(node.queries(PAGED)) == 4
 
 
+async def test_tasks_that_iterate_over_one_result_get_each_row_once(
+    node: FakeNode, session: aio.Session
+) -> None:
+    """A task that begins while another one waits for the second page begins at the first row."""
+    held = hold(paged([("k", "int")], [(k,) for k in range(4)]))
+    prime_pages(node, 2, held)
+    result = await session.execute(SINGLE_ROWS)
+    seen: list[list[int]] = [[], []]
+    tasks = [asyncio.ensure_future(read_into(seen[0], result))]
+    await until_on_loop(lambda: held.held and seen[0] == [0])
+    tasks.append(asyncio.ensure_future(read_into(seen[1], result)))
+    await until_on_loop(lambda: seen[1] == [0])
+    held.release()
+    await asyncio.wait_for(asyncio.gather(*tasks), WAIT)
+    assert seen == [[0, 1, 2, 3], [0, 1, 2, 3]]
+
+
+async def test_a_task_that_begins_later_is_refused(node: FakeNode, session: aio.Session) -> None:
+    held = hold(paged([("k", "int")], [(k,) for k in range(4)]))
+    prime_pages(node, 3, held)
+    result = await session.execute(SINGLE_ROWS)
+    seen: list[int] = []
+    reading = asyncio.ensure_future(read_into(seen, result))
+    await until_on_loop(lambda: held.held and seen == [0, 1])
+    with pytest.raises(RuntimeError, match="would miss their rows"):
+        await result.fetch_all()
+    held.release()
+    await asyncio.wait_for(reading, WAIT)
+    assert seen == [0, 1, 2, 3]
+
+
+async def test_a_slow_task_misses_no_page_silently(node: FakeNode, session: aio.Session) -> None:
+    """A task that is still at the first page when another one has read the third gets an error."""
+    prime_pages(node)
+    result = await session.execute(SINGLE_ROWS)
+    slow = aiter(result)
+    assert (await anext(slow)).k == 0
+    fast: list[int] = []
+    await asyncio.wait_for(read_into(fast, result), WAIT)
+    assert fast == [0, 1, 2, 3]
+    with pytest.raises(RuntimeError, match="another task has fetched further pages"):
+        await anext(slow)
+
+
+async def test_after_a_break_the_same_iterator_goes_on(
+    node: FakeNode, session: aio.Session
+) -> None:
+    prime_pages(node)
+    result = await session.execute(SINGLE_ROWS)
+    rows_of_result = aiter(result)
+    async for row in rows_of_result:
+        if row.k == 1:
+            break
+    with pytest.raises(RuntimeError, match=r"after a `break`, write `rows = aiter\(result\)`"):
+        await result.fetch_all()
+    assert [row.k async for row in rows_of_result] == [2, 3]
+
+
 async def test_pages_fetched_by_hand_within_a_loop_are_not_skipped(
     node: FakeNode, session: aio.Session
 ) -> None:
