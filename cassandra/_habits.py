@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cassandra._misspelt import class_attribute, is_of_driver
+from cassandra._misspelt import ALIKE, class_attribute, is_of_driver, nearest
 
 if TYPE_CHECKING:
     from typing import NoReturn
@@ -155,6 +155,54 @@ def warn_of_milliseconds(name: str, seconds: float) -> None:
 # The range in which a number is suspicious: times in milliseconds are usually from 5 s to 10
 # minutes.
 _SHORT_TIME, _LONG_TIME = 5_000, 600_000
+
+
+def many_rows_advice(batch: str = "") -> str:
+    """Return how to execute a prepared statement for many rows, for an error message.
+
+    :param batch: a further way, for example "batch.add_many(prepared, rows)".
+    """
+    # In a coroutine, the session is mostly one of `cassandra.aio`, which has fewer methods. If this
+    # is wrong, the advice can be followed all the same: both sessions have `execute_concurrent`.
+    if asyncio_running():
+        advice = (
+            "`async for success, result in session.execute_concurrent("
+            "(prepared, row) for row in rows)`"
+        )
+    else:
+        advice = "session.execute_concurrent_with_args(prepared, rows)"
+    return f"{advice} or {batch}" if batch else advice
+
+
+def asyncio_running() -> bool:
+    """Return True if an event loop of asyncio is running in this thread."""
+    asyncio = sys.modules.get("asyncio")
+    return asyncio is not None and asyncio._get_running_loop() is not None
+
+
+def warn_of_misspelt_setting(holder: object, name: str, settings: Iterable[str]) -> None:
+    """Warn if an attribute that is being set is probably a misspelt setting. User code may set
+    attributes of its own, so this is not an error.
+
+    :param holder: the object.
+    :param name: the attribute. Existing attributes of the object or its class are not misspelt.
+    :param settings: the names of all settings.
+    """
+    cls = type(holder)
+    if (
+        name.startswith("_")
+        or not is_of_driver(cls)
+        or class_attribute(cls, name) is not None
+        or name in vars(holder)
+    ):
+        return
+    similar_name = nearest(name, settings, ALIKE)
+    if similar_name is not None:
+        warnings.warn(
+            f"{cls.__name__}.{name} has no effect: did you mean {similar_name}?",
+            RuntimeWarning,
+            stacklevel=stack_level(),
+        )
 
 
 def refuse_pickling(holder: object, advice: str) -> None:
@@ -382,7 +430,11 @@ RESULT: dict[str, str] = {
         "write result.current_rows for the rows of a page; fetch_size sets how many those are",
         "fetchmany rows page data",
     ),
-    **_same("write result.one()[0]", "scalar scalar_one scalar_one_or_none fetchval value"),
+    **_same("write result.one()[0]", "scalar_one"),
+    **_same(
+        "write row = result.one(), then row[0] if row else None",
+        "scalar scalar_one_or_none fetchval value",
+    ),
     **_same("write [row[0] for row in result]", "scalars flatten"),
     **_same(
         "servers do not count rows: write len(result.all()), or SELECT count(*)",
@@ -543,7 +595,7 @@ STATEMENT_SETTINGS: dict[str, str] = {
         "did you mean is_idempotent?",
         "idempotent idempotence isidempotent is_idempotant isIdempotent is_idempotence",
     ),
-    **_same("did you mean retry_policy?", "retrypolicy retryPolicy retries"),
+    **_same("did you mean retry_policy?", "retry retrypolicy retryPolicy retries"),
     **_same("write session.execute(statement, timeout=seconds)", "timeout request_timeout"),
     **_same("write USING TTL ? or USING TIMESTAMP ? in the statement's text", "ttl timestamp"),
     **_same("write session.execute(statement, paging_state=...)", "paging_state"),

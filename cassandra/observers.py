@@ -22,6 +22,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from cassandra._misspelt import nearest
 from cassandra._observer import ObserverBase
 
 if TYPE_CHECKING:
@@ -152,6 +153,55 @@ def overrides(observer: RequestObserver, name: str) -> bool:
     return method is not getattr(RequestObserver, name) or name in getattr(observer, "__dict__", ())
 
 
+# The flags of the code of coroutine functions and asynchronous generators. The module `inspect` has
+# functions for them, but takes too long to import.
+_CO_COROUTINE, _CO_ASYNC_GENERATOR = 0x80, 0x200
+
+# Names that users of other libraries may write, and the methods that they mean.
+_COMPAT_METHODS = {
+    **dict.fromkeys(
+        ("on_finish", "on_finished", "on_complete", "on_completed", "on_done", "on_success",
+         "on_response", "on_result", "on_error", "on_stop", "on_close"),
+        "on_end",
+    ),
+    **dict.fromkeys(("on_begin", "on_request", "on_query", "on_execute", "on_send"), "on_start"),
+}  # fmt: skip
+
+
+def _check_method_names(observer: RequestObserver) -> None:
+    """Check that the methods of an observer named ``on_...`` can be called.
+
+    :param observer: the observer.
+    :raises TypeError: if there is no event of that name, or if the method is a coroutine function.
+    """
+    cls = type(observer)
+    # Methods of other bases are not the observer's: a class may also be a host state listener.
+    own_classes = [base for base in cls.__mro__ if issubclass(base, RequestObserver)]
+    other_names = {name for base in cls.__mro__ if base not in own_classes for name in vars(base)}
+    own_names = {name: value for base in own_classes for name, value in vars(base).items()}
+    own_names.update(getattr(observer, "__dict__", {}))
+    for name in own_names:
+        if not name.startswith("on_"):
+            continue
+        method = getattr(observer, name, None)
+        if hasattr(RequestObserver, name):
+            flags = getattr(getattr(method, "__code__", None), "co_flags", 0)
+            if flags & (_CO_COROUTINE | _CO_ASYNC_GENERATOR):
+                raise TypeError(
+                    f"{cls.__name__}.{name} is `async def`, but observers are called and not "
+                    f"awaited: write `def {name}`, and put what has to be awaited into a queue"
+                )
+        elif name not in other_names and name not in _LISTENER_METHODS and callable(method):
+            events = [event for event in vars(RequestObserver) if event.startswith("on_")]
+            event = _COMPAT_METHODS.get(name) or nearest(name, events, 0.6)
+            advice = f"did you mean {event!r}?" if event else f"its events are {', '.join(events)}"
+            raise TypeError(f"{cls.__name__}.{name} is never called: {advice}")
+
+
+# Methods of `HostStateListener`: any object with them can be registered as a listener.
+_LISTENER_METHODS = ("on_add", "on_down", "on_remove", "on_up")
+
+
 class ProfileObservers(tuple["RequestObserver", ...]):
     """The observers of a profile, as a tuple.
 
@@ -176,7 +226,8 @@ def checked_observers(observers: object, owner: str) -> tuple[RequestObserver, .
 
     :param observers: the setting that user code passes.
     :param owner: "cluster", "session" or "profile", for the message.
-    :raises TypeError: if an item is not a `RequestObserver`, or if `observers` is not an iterable.
+    :raises TypeError: if an item is not a `RequestObserver`, or has a method ``on_...`` that is
+        `async def` or belongs to no event, or if `observers` is not an iterable.
     :raises ValueError: if an observer expects events that only the observers of a cluster get.
     """
     if isinstance(observers, RequestObserver) or not isinstance(observers, Iterable):
@@ -191,6 +242,7 @@ def checked_observers(observers: object, owner: str) -> tuple[RequestObserver, .
             raise TypeError(
                 f"an observer must be a cassandra.observers.RequestObserver, not {observer!r}{hint}"
             )
+        _check_method_names(observer)
         cluster_only_events = [name for name in BRIEF_EVENTS if overrides(observer, name)]
         if cluster_only_events and owner != "cluster":
             raise ValueError(

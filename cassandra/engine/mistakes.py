@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from typing import Any, NoReturn
 
 log = logging.getLogger("cassandra.cluster")
@@ -43,10 +44,14 @@ def refuse_loop(loop: Any) -> NoReturn:
         reason = "this session is used outside of its event loop, in a thread without a running one"
     else:
         reason = "this session belongs to another event loop than the one that is running"
-    raise RuntimeError(
-        f"{reason}: make a cassandra.aio.Cluster in each loop, "
+    advice = (
+        "make a cassandra.aio.Cluster in each loop, "
         "or use the blocking cassandra.cluster.Cluster, which any thread may use"
     )
+    if "pytest_asyncio" in sys.modules:
+        # By default, pytest-asyncio gives each test a new loop.
+        advice += "; with pytest-asyncio, give the fixture and the test the same loop_scope"
+    raise RuntimeError(f"{reason}: {advice}")
 
 
 _is_warned = False

@@ -5,18 +5,21 @@ profiles of a cluster.
 from __future__ import annotations
 
 import functools
+import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
-from cassandra._habits import warn_of_milliseconds
+from cassandra._habits import stack_level, warn_of_milliseconds
 from cassandra._imports import at_first_cluster
-from cassandra._misspelt import check_spelling, nearest
+from cassandra._misspelt import check_spelling, class_attribute, is_of_driver, nearest
 from cassandra.consistency import ConsistencyLevel, checked_serial
 from cassandra.policies.balancing import DCAwareRoundRobinPolicy, LoadBalancingPolicy
 from cassandra.policies.retry import RetryPolicy
 from cassandra.policies.speculation import (
+    LONG_DELAY,
+    ConstantSpeculativeExecutionPolicy,
     NoSpeculativeExecutionPolicy,
     SpeculativeExecutionPolicy,
 )
@@ -144,6 +147,7 @@ class ExecutionProfile(_Attributes):
         """
         if name not in _SETTINGS:
             check_spelling(self, name, _SETTINGS, _attributes)
+            self._warn_of_no_effect(name)
         if name in _CHECKS:
             value = _CHECKS[name](name, value)
         is_policy_replaced = name in _ADOPTED_POLICIES and name in _attributes(self)
@@ -155,6 +159,25 @@ class ExecutionProfile(_Attributes):
             for manager in [reference() for reference in _managers.valuerefs()]:
                 if manager is not None and manager.on_policy_change is not None:
                     manager.on_policy_change(self)
+        if name in ("speculative_execution_policy", "request_timeout"):
+            _warn_of_late_speculation(_attributes(self))
+
+    def _warn_of_no_effect(self, name: str) -> None:
+        """Warn if an attribute that is being set is probably meant as a setting, for example
+        `timeout`.
+        """
+        if (
+            name in _ADVICE
+            and name != "name"  # applications may give names to their profiles
+            and is_of_driver(type(self))
+            and class_attribute(type(self), name) is None
+            and name not in _attributes(self)
+        ):
+            warnings.warn(
+                f"ExecutionProfile.{name} has no effect: {_ADVICE[name]}",
+                RuntimeWarning,
+                stacklevel=stack_level(),
+            )
 
     def __delattr__(self, name: str) -> None:
         super().__delattr__(name)
@@ -181,6 +204,12 @@ class ExecutionProfile(_Attributes):
         copy = object.__new__(type(self))
         settings = _attributes(self)
         _attributes(copy).update(settings)
+        if "speculative_execution_policy" in changes:
+            # Set the policy last, because it is checked against the new timeout. Remove the old
+            # policy, or the new timeout would be checked against that.
+            policy = changes.pop("speculative_execution_policy")
+            del _attributes(copy)["speculative_execution_policy"]
+            changes["speculative_execution_policy"] = policy
         for name, value in changes.items():
             if name not in settings:
                 raise ValueError(
@@ -193,6 +222,11 @@ class ExecutionProfile(_Attributes):
 _ADVICE = {
     **dict.fromkeys(("timeout", "default_timeout"), "write request_timeout=seconds"),
     **dict.fromkeys(("retry", "retries", "max_retries"), "write retry_policy=RetryPolicy()"),
+    **dict.fromkeys(("load_balancing", "load_balancer", "lbp"), "write load_balancing_policy=..."),
+    **dict.fromkeys(
+        ("speculative_execution", "speculation"),
+        "write speculative_execution_policy=ConstantSpeculativeExecutionPolicy(seconds, attempts)",
+    ),
     **dict.fromkeys(
         ("fetch_size", "page_size"),
         "write fetch_size of a statement, or session.default_fetch_size",
@@ -201,6 +235,29 @@ _ADVICE = {
     "name": "the name is the key in Cluster(execution_profiles={name: profile})",
     "keyspace": "write cluster.connect(keyspace)",
 }
+
+
+def _warn_of_late_speculation(settings: Mapping[str, Any]) -> None:
+    """Warn if requests end before their first speculative execution can start.
+
+    :param settings: the settings of a profile.
+    """
+    policy = settings.get("speculative_execution_policy")
+    timeout = settings.get("request_timeout")
+    if (
+        isinstance(policy, ConstantSpeculativeExecutionPolicy)
+        and isinstance(timeout, (int, float))
+        # The policy itself has warned of longer delays.
+        and timeout <= policy.delay <= LONG_DELAY
+        and policy.max_attempts > 0
+    ):
+        warnings.warn(
+            f"speculative executions never start: their delay={policy.delay} is not shorter than "
+            f"request_timeout={timeout}, both in seconds; write {policy.delay / 1000:g} for "
+            f"{policy.delay} milliseconds",
+            RuntimeWarning,
+            stacklevel=stack_level(),
+        )
 
 
 def _with_advice(init: Callable[..., None]) -> Callable[..., None]:

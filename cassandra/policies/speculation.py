@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cassandra.query.statement import Statement
 
 # A longer delay was probably meant in milliseconds: requests end after 10 s by default.
-_LONG_DELAY = 60
+LONG_DELAY = 60
 
 
 class SpeculativeExecutionPlan:
@@ -83,7 +83,7 @@ class ConstantSpeculativeExecutionPolicy(SpeculativeExecutionPolicy):
     def __init__(self, delay: float, max_attempts: int) -> None:
         check_number("delay", delay)
         check_number("max_attempts", max_attempts, "a number of attempts")
-        if delay > _LONG_DELAY:
+        if delay > LONG_DELAY:
             warnings.warn(
                 f"delay={delay} is in seconds, so that most requests end before it: write "
                 f"{delay / 1000} for {delay} milliseconds",

@@ -90,8 +90,13 @@ def request_extras(
 def _check_mapping(payload: object) -> None:
     """Raise an error if `payload` is not a mapping, or has too many entries."""
     if not isinstance(payload, Mapping):
+        advice = (
+            "; values are of execute: session.execute(prepared, values)"
+            if isinstance(payload, (tuple, list))
+            else ""
+        )
         raise TypeError(
-            f"a custom payload is a mapping of str to bytes, not {type(payload).__name__}"
+            f"a custom payload is a mapping of str to bytes, not {type(payload).__name__}{advice}"
         )
     if len(payload) > MAX_SHORT:
         raise ValueError(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from cassandra import _impl
-from cassandra._habits import BATCH, add_habits
+from cassandra._habits import BATCH, add_habits, many_rows_advice
 from cassandra._unknown_options import unknown_option
 from cassandra.consistency import ConsistencyLevel
 from cassandra.encoder import Encoder
@@ -409,7 +409,7 @@ class BatchStatement(Statement):
         if count >= MAX_STATEMENTS:
             raise ValueError(
                 f"a batch holds at most {MAX_STATEMENTS} statements: for many rows, write "
-                "session.load(table, rows), or session.execute_concurrent_with_args(prepared, rows)"
+                f"session.load(table, rows), or {many_rows_advice()}"
             )
         open_rows = self._open
         # The usual case, and a hot path: another row of the statement of the open entry. Compare by

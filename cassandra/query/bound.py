@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from cassandra._habits import many_rows_advice
 from cassandra._patterns import pattern
 from cassandra.consistency import ConsistencyLevel
 from cassandra.cqltypes.failures import without_compiled_frames
@@ -235,7 +236,7 @@ def _advice_for(message: str, query: str) -> str:
             return "; write IN ?, without parentheses, to bind a list of values"
         return (
             "; the values of one row are bound here: for many rows, write "
-            "session.execute_concurrent_with_args(prepared, rows) or batch.add_many(prepared, rows)"
+            f"{many_rows_advice('batch.add_many(prepared, rows)')}"
         )
     if " is not a collection of elements for vector<" in message:
         for class_name, replacement in _REPLACEMENTS_FOR_VECTORS.items():

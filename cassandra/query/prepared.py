@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._forks import renew_in_child
-from cassandra._habits import PREPARED, add_habits
+from cassandra._habits import PREPARED, STATEMENT_SETTINGS, add_habits, warn_of_misspelt_setting
 from cassandra._threads import Lock
 from cassandra.consistency import ConsistencyLevel
 from cassandra.protocol.column_specs import ResultMetadata
@@ -130,6 +130,14 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         # cache of prepared statements sets it, to drop this statement.
         self.when_changed: Callable[[], object] | None = None
         self._make_bind_plan(result_metadata, result_metadata_id)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set a setting, or any other attribute of the application. Warn if the name looks like a
+        misspelt setting.
+        """
+        if name not in _NAMES:
+            warn_of_misspelt_setting(self, name, _SETTING_NAMES)
+        super().__setattr__(name, value)
 
     @property
     def strict_names(self) -> bool:
@@ -350,3 +358,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
 PreparedStatement.__module__ = "cassandra.query"
 
 add_habits(PreparedStatement, PREPARED)
+
+# The names of all slots and properties, which need no check of their spelling.
+_NAMES = frozenset(dir(PreparedStatement)) | frozenset(STATEMENT_SETTINGS)
+_SETTING_NAMES = (*SETTINGS, *_OWN_SETTINGS)

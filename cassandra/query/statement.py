@@ -392,7 +392,10 @@ def bind_params(
         is_missing_name = isinstance(error, KeyError)
         reason = f"no parameter is named {error}" if is_missing_name else str(error)
         query_without_percent_signs = query.replace("%%", "")
-        if re.search(r"%(?![(s%])", query_without_percent_signs):
+        if re.search(r"%[dif]\b", query_without_percent_signs) and "real number" in reason:
+            # Python's message would ask for a number, which was passed.
+            reason = "write %s for every value, also for numbers; a literal % is written %%"
+        elif re.search(r"%(?![(s%])", query_without_percent_signs):
             reason += "; a literal % is written %%"
         elif isinstance(params, Mapping) and "%s" in query_without_percent_signs:
             reason += "; %s is for a sequence, write %(name)s"

@@ -246,6 +246,117 @@ def test_a_misspelt_setting_of_a_statement_warns(statement: Any, name: str) -> N
         delattr(statement, name)
 
 
+@pytest.fixture
+def prepared() -> Any:
+    return PreparedStatement([], b"id", None, "SELECT 1", None, 4, None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "setting"),
+    [
+        ("is_idempotnt", "is_idempotent"),
+        ("retry_polcy", "retry_policy"),
+        ("retry", "retry_policy"),
+        ("consistency", "consistency_level"),
+        ("serial_consistancy_level", "serial_consistency_level"),
+        ("strict_name", "strict_names"),
+    ],
+)
+def test_a_misspelt_setting_of_a_prepared_statement_warns(
+    prepared: Any, name: str, setting: str
+) -> None:
+    with pytest.warns(
+        RuntimeWarning, match=rf"PreparedStatement\.{name} has no effect: did you mean {setting}\?"
+    ) as warned:
+        setattr(prepared, name, 3)
+    assert [warning.filename for warning in warned] == [__file__]
+    assert getattr(prepared, name) == 3
+
+
+def test_attributes_of_a_prepared_statement_do_not_warn(prepared: Any) -> None:
+    class PreparedWithAttributes(PreparedStatement):
+        pass
+
+    of_subclass: Any = PreparedWithAttributes([], b"id", None, "SELECT 1", None, 4, None, None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        prepared.is_idempotent = prepared.strict_names = True
+        prepared.fetch_size = 3
+        prepared.application = prepared._is_idempotnt = 3
+        of_subclass.is_idempotnt = True
+    assert (prepared.application, copy.copy(prepared).application) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("timeout", "write request_timeout=seconds"),
+        ("consistency", "write consistency_level="),
+        ("retry", r"write retry_policy=RetryPolicy\(\)"),
+        ("load_balancing", "write load_balancing_policy="),
+        ("fetch_size", "write fetch_size of a statement"),
+    ],
+)
+def test_an_attribute_of_a_profile_that_has_no_effect_warns(name: str, advice: str) -> None:
+    profile = ExecutionProfile()
+    with pytest.warns(
+        RuntimeWarning, match=rf"ExecutionProfile\.{name} has no effect: {advice}"
+    ) as warned:
+        setattr(profile, name, 3)
+    assert [warning.filename for warning in warned] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        setattr(profile, name, 4)  # the warning comes once for each profile
+        profile.name = profile.application = "reports"  # type: ignore[attr-defined]
+    assert getattr(profile, name) == 4
+
+
+def test_an_attribute_of_a_subclass_of_a_profile_does_not_warn() -> None:
+    class ProfileWithTimeout(ExecutionProfile):
+        timeout = 3
+
+    class ProfileWithAttributes(ExecutionProfile):
+        pass
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ProfileWithTimeout().timeout = 4
+        ProfileWithAttributes().timeout = 4  # type: ignore[attr-defined]
+
+
+LATE = ConstantSpeculativeExecutionPolicy(50, 2)
+NEVER = r"never start: their delay=50 is not shorter than request_timeout=10(\.0)?, .* 0\.05 for 50"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ExecutionProfile(speculative_execution_policy=LATE),
+        lambda: ExecutionProfile().clone(speculative_execution_policy=LATE),
+        lambda: ExecutionProfile(
+            request_timeout=100, speculative_execution_policy=LATE
+        ).clone(request_timeout=10),
+        lambda: setattr(ExecutionProfile(), "speculative_execution_policy", LATE),
+    ],
+)  # fmt: skip
+def test_a_speculative_execution_that_never_starts_warns(make: Any) -> None:
+    with pytest.warns(RuntimeWarning, match=NEVER) as warned:
+        make()
+    assert [warning.filename for warning in warned] == [__file__]
+
+
+def test_a_speculative_execution_that_may_start_does_not_warn() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        profile = ExecutionProfile(request_timeout=51, speculative_execution_policy=LATE)
+        ExecutionProfile(request_timeout=None, speculative_execution_policy=LATE)
+        ExecutionProfile(speculative_execution_policy=ConstantSpeculativeExecutionPolicy(50, 0))
+        short = ConstantSpeculativeExecutionPolicy(0.1, 2)
+        # The old policy would be too late for the new timeout, and the new policy for the old one.
+        fast = profile.clone(request_timeout=1, speculative_execution_policy=short)
+        fast.clone(speculative_execution_policy=LATE, request_timeout=60)
+
+
 def test_a_misspelt_setting_of_a_session_warns(session: Session) -> None:
     with pytest.warns(RuntimeWarning, match=r"write session\.default_fetch_size") as seen:
         session.fetch_size = 3
@@ -275,6 +386,45 @@ def test_settings_after_connect_warn(session: Session) -> None:
         # This setting may be changed after connect, too. Before connect, every setting may.
         cluster.control_connection_timeout = 5.0
         Cluster().port = 9043
+
+
+def test_the_advice_for_many_rows_is_for_the_blocking_session() -> None:
+    assert _habits.many_rows_advice() == "session.execute_concurrent_with_args(prepared, rows)"
+
+
+async def test_the_advice_for_many_rows_is_for_the_session_of_the_coroutine() -> None:
+    """`aio.Session` has no `execute_concurrent_with_args`."""
+    advice = _habits.many_rows_advice("batch.add_many(prepared, rows)")
+    assert advice == (
+        "`async for success, result in session.execute_concurrent((prepared, row) for row in rows)`"
+        " or batch.add_many(prepared, rows)"
+    )
+    assert hasattr(aio.Session, "execute_concurrent")
+    assert not hasattr(aio.Session, "execute_concurrent_with_args")
+
+
+async def test_the_error_for_a_list_of_rows_in_a_coroutine() -> None:
+    text = "INSERT INTO t (k, v) VALUES (?, ?)"
+    with FakeNode() as node:
+        node.prime_prepare(text, [("k", "int"), ("v", "text")])
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            session = await cluster.connect()
+            insert = await session.prepare(text)
+            with pytest.raises(TypeError, match=r"many rows, write `async for success, result in"):
+                await session.execute(insert, [(1, "a"), (2, "b")])
+
+
+@pytest.mark.parametrize("name", ["scalar", "scalar_one_or_none", "fetchval"])
+def test_the_advice_for_a_scalar_holds_without_a_row(session: Session, name: str) -> None:
+    with pytest.raises(
+        AttributeError, match=r"row = result\.one\(\), then row\[0\] if row else None"
+    ):
+        getattr(session.execute("SELECT k FROM nothing"), name)
+
+
+def test_values_for_prepare_are_refused_with_advice(session: Session) -> None:
+    with pytest.raises(TypeError, match=r"not tuple; values are of execute: session\.execute\("):
+        session.prepare("SELECT 1", (1,))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("method_index", [0, 1])

@@ -6,6 +6,7 @@ import asyncio
 import copy
 import gc
 import logging
+import re
 import threading
 import time
 import weakref
@@ -209,6 +210,65 @@ def test_objects_that_are_not_observers_are_refused(observers: Any, message: str
         Cluster(request_observers=observers)
     with pytest.raises(TypeError, match=message):
         ExecutionProfile(request_observers=observers)
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("on_finish", "did you mean 'on_end'?"),
+        ("on_ended", "did you mean 'on_end'?"),
+        ("on_atempt", "did you mean 'on_attempt'?"),
+        ("on_request", "did you mean 'on_start'?"),
+        ("on_quux_zork_q", "its events are on_start, on_page, "),
+    ],
+)
+@pytest.mark.parametrize("owner", ["cluster", "session", "profile"])
+def test_methods_without_an_event_are_refused(owner: str, name: str, advice: str) -> None:
+    observer = type("Timer", (RequestObserver,), {name: lambda self, request: None})()
+    with pytest.raises(TypeError, match=re.escape(f"Timer.{name} is never called: {advice}")):
+        checked_observers([observer], owner)
+
+
+def test_coroutine_functions_are_refused() -> None:
+    class Timer(RequestObserver):
+        async def on_end(self, request: ObservedRequest) -> None:  # type: ignore[override]
+            pass
+
+    with pytest.raises(TypeError, match=r"Timer\.on_end is `async def`.*: write `def on_end`"):
+        checked_observers([Timer()], "cluster")
+
+
+def test_an_asynchronous_generator_is_refused() -> None:
+    class Timer(RequestObserver):
+        async def on_start(self, request: ObservedRequest) -> Any:
+            yield request
+
+    with pytest.raises(TypeError, match=r"Timer\.on_start is `async def`"):
+        checked_observers([Timer()], "cluster")
+
+
+def test_methods_of_other_bases_are_no_events() -> None:
+    """An observer may also be a listener or a policy, and may have values named ``on_...``."""
+
+    class Hosts:
+        def on_anything(self) -> None:
+            pass
+
+    class Both(RequestObserver, Hosts):
+        on_purpose = True
+
+        def on_anything(self) -> None:
+            pass
+
+        def on_up(self, host: Any) -> None:
+            pass
+
+    class Derived(Both):
+        def on_anything(self) -> None:
+            pass
+
+    observer = Derived()
+    assert checked_observers([observer], "cluster") == (observer,)
 
 
 def test_on_latency_is_refused_for_observers_of_a_profile() -> None:
