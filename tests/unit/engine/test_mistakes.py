@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
 import traceback
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -209,3 +210,18 @@ async def test_the_traceback_of_a_wrong_value_has_few_compiled_frames(
         with pytest.raises(TypeError, match='column "k"') as caught:
             blocking.execute(prepared, values)
     assert compiled_frames(caught.value) <= 1
+
+
+def test_a_session_of_another_loop_suggests_the_scope_of_fixtures(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop = asyncio.new_event_loop()
+    try:
+        monkeypatch.setitem(sys.modules, "pytest_asyncio", mistakes)
+        with pytest.raises(RuntimeError, match="the fixture and the test the same loop_scope"):
+            mistakes.refuse_loop(loop)
+        monkeypatch.delitem(sys.modules, "pytest_asyncio")
+        with pytest.raises(RuntimeError, match=r"which any thread may use$"):
+            mistakes.refuse_loop(loop)
+    finally:
+        loop.close()
