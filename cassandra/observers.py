@@ -194,8 +194,12 @@ def _check_method_names(observer: RequestObserver) -> None:
         elif name not in other_names and name not in _LISTENER_METHODS and callable(method):
             events = [event for event in vars(RequestObserver) if event.startswith("on_")]
             event = _COMPAT_METHODS.get(name) or nearest(name, events, 0.6)
-            advice = f"did you mean {event!r}?" if event else f"its events are {', '.join(events)}"
-            raise TypeError(f"{cls.__name__}.{name} is never called: {advice}")
+            # Any other name may be that of a method which the observer calls itself.
+            if event is not None:
+                raise TypeError(
+                    f"{cls.__name__}.{name} is never called: did you mean {event!r}? Methods of "
+                    "your own need a name that does not begin with on_"
+                )
 
 
 # Methods of `HostStateListener`: any object with them can be registered as a listener.
@@ -227,7 +231,7 @@ def checked_observers(observers: object, owner: str) -> tuple[RequestObserver, .
     :param observers: the setting that user code passes.
     :param owner: "cluster", "session" or "profile", for the message.
     :raises TypeError: if an item is not a `RequestObserver`, or has a method ``on_...`` that is
-        `async def` or belongs to no event, or if `observers` is not an iterable.
+        `async def` or has the misspelt name of an event, or if `observers` is not an iterable.
     :raises ValueError: if an observer expects events that only the observers of a cluster get.
     """
     if isinstance(observers, RequestObserver) or not isinstance(observers, Iterable):
