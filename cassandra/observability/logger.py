@@ -489,7 +489,12 @@ def _format_line(fields: dict[str, Any], reason: _Reason) -> str:
     parts = [f"{fields['reason']} request, {fields['seconds']:.3f} s: {fields['statement']}"]
     if "repeated" in fields:
         count = fields["repeated"]
-        parts.append(f"the {reason.shown} of {count} that {reason.like} since the line before")
+        if count == 1:
+            parts.append("one more since the previous line")
+        else:
+            parts.append(
+                f"the {reason.shown} of {count} that {reason.like} since the previous line"
+            )
     if "error" in fields:
         parts.append(fields["error"])
     details = [f"keyspace {fields['keyspace']}"] if fields["keyspace"] else []

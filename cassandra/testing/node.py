@@ -10,7 +10,7 @@ from typing import Any
 from cassandra.testing import config
 from cassandra.testing.errors import LocalClusterError, NodeFailed
 from cassandra.testing.naming import write_class
-from cassandra.testing.processes import Supervisor, read_text, tail
+from cassandra.testing.processes import Supervisor, last_messages, read_text
 from cassandra.testing.topology import NodeLocation
 
 _GRACE_S = 30.0  # maximum seconds to wait for the end of a node after SIGTERM
@@ -128,7 +128,8 @@ class LocalNode:
         log = self.log()
         ending = f"was ended by signal {-code}" if code < 0 else f"ended with status {code}"
         raise NodeFailed(
-            f"node {self.number} ({self.address}) {ending}. The end of its log:\n{tail(log)}",
+            f"node {self.number} ({self.address}) {ending}. From the end of its log (the error's "
+            f"attribute `log` has all of it):\n{last_messages(log)}",
             log=log,
         )
 

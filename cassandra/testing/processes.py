@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -45,6 +46,25 @@ def read_text(path: str) -> str:
 def tail(text: str, lines: int = 40) -> str:
     """Return the last lines of a text, for an error message."""
     return "\n".join(text.rstrip().splitlines()[-lines:])
+
+
+def last_messages(log: str, lines: int = 15, width: int = 300) -> str:
+    """Return the end of a node's log for an error message, without lines that rarely say why it
+    ended: those of the level INFO and below, and the frames of stack traces.
+
+    If no other lines are left, return the last lines as they are.
+
+    :param lines: the maximum number of lines.
+    :param width: the maximum number of characters of a line. Cassandra logs its whole configuration
+        in one line.
+    """
+    messages = [
+        line for line in log.splitlines() if not re.match(r"(INFO|DEBUG|TRACE)\b|\s+at |\s*$", line)
+    ]
+    ending = tail("\n".join(messages) or log, lines)
+    return "\n".join(
+        line if len(line) <= width else f"{line[:width]}..." for line in ending.splitlines()
+    )
 
 
 class Supervisor:

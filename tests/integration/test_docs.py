@@ -132,8 +132,13 @@ def test_asyncio_guide(
     node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shop.execute("TRUNCATE orders")
-    run_block(python_blocks("docs/asyncio.rst")[0], node, {})
+    first, second = python_blocks("docs/asyncio.rst")
+    names = run_block(first, node, {})
     assert len(capsys.readouterr().out.splitlines()) == 100
+    run_block(second, node, names)
+    assert capsys.readouterr().out == ""
+    (total,) = shop.execute("SELECT total FROM orders WHERE id = 999").one()
+    assert total == 2.0
 
 
 def test_routing(node: LocalCluster, shop: Session, capsys: pytest.CaptureFixture[str]) -> None:

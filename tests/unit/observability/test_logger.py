@@ -449,8 +449,18 @@ def test_slow_requests_are_counted_like_failures(
     assert (fields["reason"], fields["repeated"]) == ("slow", 4)
     assert fields["hosts"] == {f"{node.address}:{node.port}": 4}
     line = summary.getMessage()
-    assert "| the slowest of 4 that were slow since the line before |" in line
+    assert "| the slowest of 4 that were slow since the previous line |" in line
     assert line.endswith(f"| hosts: {node.address}:{node.port} 4")
+
+
+def test_a_line_about_a_single_repetition_is_in_the_singular(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    logger = RequestLogger(repeat_interval=1000)
+    for latency in (2.0, 3.0):
+        logger.on_end(ended_request(latency))
+    logger.flush()
+    assert "| one more since the previous line |" in records_of(caplog)[-1].getMessage()
 
 
 @pytest.mark.parametrize(
@@ -697,9 +707,8 @@ def test_repeated_failures_are_counted_and_logged_once_per_interval(
             count = vars(record)["request"]["repeated"]
             assert record.levelname == "ERROR"
             assert record.getMessage().startswith("failed request, ")
-            assert (
-                f"the first of {count} that failed like this since the line" in record.getMessage()
-            )
+            summary = f"the first of {count} that failed like this" if count > 1 else "one more"
+            assert f"| {summary} since the previous line |" in record.getMessage()
         (other,) = records_with("SELECT other")
         assert "repeated" not in vars(other)["request"]
 

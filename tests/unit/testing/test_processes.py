@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cassandra.testing.errors import CommandFailed, LocalClusterError
-from cassandra.testing.processes import Supervisor, read_text, tail
+from cassandra.testing.processes import Supervisor, last_messages, read_text, tail
 from tests.waiting import until
 
 
@@ -153,3 +153,23 @@ def test_a_closed_supervisor_takes_no_commands(tmp_path: Path) -> None:
     supervisor.close()
     with pytest.raises(LocalClusterError, match=f"process {supervisor.pid}.* is gone"):
         supervisor.spawn(["true"], cwd="/", output=str(tmp_path / "out"))
+
+
+def test_last_messages_say_why_a_node_ended() -> None:
+    reason = "ERROR [main] Exception encountered during startup: Batch sync specified"
+    log = "\n".join(
+        [
+            "Exception (ConfigurationException) encountered during startup: Batch sync specified",
+            "\tat org.apache.cassandra.Daemon.main(Daemon.java:887)",
+            "INFO  [main] Node configuration:[" + "a=null; " * 2000,
+            "",
+            reason,
+            "DEBUG [main] closing",
+        ]
+    )
+    assert last_messages(log).splitlines() == [log.splitlines()[0], reason]
+    # A log without any other line is shown as it is, with long lines cut.
+    assert last_messages("INFO a\nINFO b") == "INFO a\nINFO b"
+    assert last_messages("INFO " + "x" * 900, width=10) == "INFO xxxxx..."
+    assert last_messages("WARN a\nWARN b\nWARN c", lines=2) == "WARN b\nWARN c"
+    assert last_messages("") == ""
