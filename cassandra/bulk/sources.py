@@ -32,6 +32,7 @@ from cassandra.bulk.fields import select_columns
 from cassandra.bulk.files import READERS, fields_of_file
 from cassandra.bulk.opened import STANDARD_INPUT, bare_name, is_pipe
 from cassandra.errors import DependencyException
+from cassandra.query.snapshots import snapshot
 from cassandra.query.tables.rows import arrow_batches, is_array, is_arrow, is_frame
 
 log = logging.getLogger(__name__)
@@ -300,6 +301,10 @@ def _chunks(
 def _parts_of_rows(rows: Iterable[Any]) -> Iterator[Part]:
     """Yield the application's rows in parts."""
     iterator = iter(rows)
+    if not isinstance(rows, (list, tuple)):
+        # A generator may use the same dict or array again for its next row, but rows are bound only
+        # when a part is full.
+        iterator = map(snapshot, iterator)
 
     def make_chunk(chunk_rows: list[Any], cut: int, first: int) -> Chunk:
         # The chunk lacks the first `cut` rows of the part. `first` is the number of the part's

@@ -77,10 +77,12 @@ def snapshot(row: Any) -> Any:
     :param row: a sequence, a mapping or an object with attributes.
     """
     cls = type(row)
-    # Most rows are tuples or lists of constants, and need no search.
-    if cls is tuple and _are_constants(row):
+    # Most rows are tuples, lists or dicts of constants, and need no search.
+    if isinstance(row, tuple) and _are_constants(row):
         return row
     if cls is list and _are_constants(row):
+        return row.copy()
+    if cls is dict and _are_constants(row.values()):
         return row.copy()
     copier = _Copier()
     if isinstance(row, Mapping) and not isinstance(row, dict):

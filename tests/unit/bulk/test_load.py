@@ -257,6 +257,41 @@ def test_only_the_row_that_a_server_rejects_fails(
 
 
 @LOADERS
+def test_a_generator_may_use_its_objects_again(node: FakeNode, load: Load) -> None:
+    """Each row is written as it was when the generator returned it."""
+
+    class Row:
+        id = 0
+        name: Any = b""
+
+    buffer, dict_row, list_row, object_row = bytearray(1), {}, [0, b""], Row()
+
+    def rows() -> Iterator[Any]:
+        for number in range(40):
+            buffer[:] = bytes([65 + number])
+            kind = number % 5
+            if kind == 0:
+                yield (number, buffer)
+            elif kind == 1:
+                yield {"id": number, "name": buffer}
+            elif kind == 2:
+                dict_row.update(id=number, name=bytes(buffer))
+                yield dict_row
+            elif kind == 3:
+                list_row[:] = [number, bytes(buffer)]
+                yield list_row
+            else:
+                object_row.id, object_row.name = number, bytes(buffer)
+                yield object_row
+
+    node.prime_prepare(INSERT, [("id", "int"), ("name", "blob")], pk_indexes=[0])
+    report = load(node, rows())
+    assert report.written == 40
+    sent = sorted(row for request in node.requests for row in rows_sent(request))
+    assert sent == [[number.to_bytes(4, "big"), bytes([65 + number])] for number in range(40)]
+
+
+@LOADERS
 def test_addresses_of_polars_objects_are_not_written(node: FakeNode, load: Load) -> None:
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame({"id": [1], "name": [bytearray(b"x")]})
