@@ -264,7 +264,8 @@ def test_a_generator_may_use_its_objects_again(node: FakeNode, load: Load) -> No
         id = 0
         name: Any = b""
 
-    buffer, dict_row, list_row, object_row = bytearray(1), {}, [0, b""], Row()
+    dict_row: dict[str, Any] = {}
+    buffer, list_row, object_row = bytearray(1), [0, b""], Row()
 
     def rows() -> Iterator[Any]:
         for number in range(40):
