@@ -1,8 +1,10 @@
 """Finds vectors that the vector index of their column cannot hold, before a load sends them.
 
 An index of Cassandra (SAI) cannot hold NaN or infinities, nor vectors of zeros if its similarity is
-cosine. The server's error for such a write does not name the row, and Cassandra 5.0 may be unable
-to start again after it has received a NaN.
+cosine. It computes the square of a vector's length in 32 bits: if that is 0, the vector counts as
+zeros, and if it is infinite, the vector is refused, unless the similarity is Euclidean. The
+server's error for such a write does not name the row, and Cassandra 5.0 may be unable to start
+again after it has received a NaN.
 
 The check looks at the bytes of bound values, so it is the same for all sources. It seldom has to
 decode the numbers of a good vector: see `first_non_finite`.
@@ -10,7 +12,9 @@ decode the numbers of a good vector: see `first_non_finite`.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
+from ctypes import c_float
 from typing import TYPE_CHECKING, NamedTuple
 
 from cassandra.engine.faulty_vectors import first_non_finite
@@ -18,9 +22,14 @@ from cassandra.engine.faulty_vectors import first_non_finite
 if TYPE_CHECKING:
     from cassandra.metadata.schema.tables import TableMetadata
 
-# The bytes of 0.0 and -0.0. Other numbers of only these bytes are smaller than 1e-37, and count as
-# zeros too.
-_ZERO_BYTES = b"\x00\x80"
+# A float begins with its sign and the first seven bits of its exponent. Numbers that begin with
+# these bytes are less than 2**-63, so that their squares may be 0 in 32 bits, ...
+_BYTES_OF_SMALL = bytes(byte for byte in range(256) if byte & 0x7F < 0x20)
+# ... and these are at least 2**55: the squares of some hundred of them may exceed 32 bits.
+_MARK_LARGE = bytes(int(byte & 0x7F >= 0x5B) for byte in range(256))
+
+
+_FLOAT_SIZE = 4  # bytes
 
 
 class IndexedVector(NamedTuple):
@@ -29,11 +38,13 @@ class IndexedVector(NamedTuple):
     :param position: the position of the column's bind marker.
     :param name: the column's name.
     :param refuses_zeros: True if the index cannot hold a vector of zeros.
+    :param refuses_large: True if the index cannot hold a vector whose squared length is infinite.
     """
 
     position: int
     name: str
     refuses_zeros: bool
+    refuses_large: bool
 
 
 def indexed_vectors(table: TableMetadata, names: Sequence[str]) -> list[IndexedVector]:
@@ -57,7 +68,7 @@ def indexed_vectors(table: TableMetadata, names: Sequence[str]) -> list[IndexedV
         # Cosine is the default of Cassandra.
         similarity = options.get("similarity_function", "cosine").lower()
         columns += [
-            IndexedVector(position, target, similarity == "cosine")
+            IndexedVector(position, target, similarity == "cosine", similarity != "euclidean")
             for position, name in enumerate(names)
             if name == target
         ]
@@ -76,9 +87,32 @@ def fault_of(column: IndexedVector, value: bytes) -> ValueError | None:
             f"the vector in column {column.name!r} has {number} at index {index}, which its index "
             "cannot hold"
         )
-    if column.refuses_zeros and not value.strip(_ZERO_BYTES):
+    first_bytes = value[::_FLOAT_SIZE]
+    # The conditions on the first bytes hold for few vectors: only their numbers are decoded.
+    if (
+        column.refuses_zeros
+        and not first_bytes.strip(_BYTES_OF_SMALL)
+        and _squared_length(value) == 0
+    ):
         return ValueError(
-            f"the vector in column {column.name!r} has only zeros, which its index cannot hold: "
-            "its similarity is cosine"
+            f"the vector in column {column.name!r} has only zeros, or numbers whose squares are 0 "
+            "in 32 bits, which its index cannot hold: its similarity is cosine"
+        )
+    if (
+        column.refuses_large
+        and 1 in first_bytes.translate(_MARK_LARGE)
+        and _squared_length(value) == float("inf")
+    ):
+        return ValueError(
+            f"the vector in column {column.name!r} is too long for its index: the squares of its "
+            "numbers add up to more than 3.4e38, the greatest number of 32 bits"
         )
     return None
+
+
+def _squared_length(value: bytes) -> float:
+    """Return the sum of the squares of a vector's numbers, computed in 32 bits."""
+    total = 0.0
+    for (number,) in struct.iter_unpack(">f", value):
+        total = c_float(total + c_float(number * number).value).value
+    return total

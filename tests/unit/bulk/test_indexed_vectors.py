@@ -16,7 +16,9 @@ from cassandra.cluster import Cluster
 from cassandra.testing.fake import FakeNode, Opcode
 from tests.unit.metadata.schema.rows import schema
 
-COSINE, EUCLIDEAN = IndexedVector(1, "v", True), IndexedVector(1, "v", False)
+COSINE = IndexedVector(1, "v", refuses_zeros=True, refuses_large=True)
+DOT_PRODUCT = IndexedVector(1, "v", refuses_zeros=False, refuses_large=True)
+EUCLIDEAN = IndexedVector(1, "v", refuses_zeros=False, refuses_large=False)
 SAI = {"class_name": "StorageAttachedIndex", "target": "v"}
 INSERT = "INSERT INTO a.t0 (id, c0) VALUES (?, ?)"
 LARGE = 3.0e38  # its first byte is the same as that of an infinity
@@ -37,8 +39,27 @@ def test_numbers_that_are_not_finite_are_named(number: float, index: int) -> Non
 
 
 def test_large_and_small_numbers_are_no_fault() -> None:
-    for numbers in ([LARGE, -LARGE, 0.0], [0.0, 0.0, 1e-3], [-1.0, 0.0, 0.0]):
-        assert fault_of(COSINE, packed(*numbers)) is None
+    # 1e-22 and 1.8e19 are the last whose squares differ from 0 and infinity in 32 bits.
+    for numbers in ([1.8e19, 0.0], [0.0, 0.0, 1e-3], [-1.0, 0.0, 0.0], [1e-22, 0.0], [1e-30, 1e-9]):
+        for column in (COSINE, DOT_PRODUCT, EUCLIDEAN):
+            assert fault_of(column, packed(*numbers)) is None
+
+
+@pytest.mark.parametrize("number", [1e-23, -1e-30, 1e-44])
+def test_numbers_whose_squares_are_zero_count_as_zeros(number: float) -> None:
+    """Searches of a table with such a vector may fail."""
+    vector = packed(*[number] * 16)
+    assert "only zeros, or numbers whose squares are 0" in str(fault_of(COSINE, vector))
+    assert fault_of(DOT_PRODUCT, vector) is None
+    assert fault_of(EUCLIDEAN, vector) is None
+
+
+@pytest.mark.parametrize("numbers", [[3e19], [0.0, -LARGE], [1.8e19] * 2, [1e18] * 400])
+def test_a_squared_length_beyond_32_bits_is_refused(numbers: list[float]) -> None:
+    """The server fails such a write again and again, without a reason."""
+    for column in (COSINE, DOT_PRODUCT):
+        assert "is too long for its index" in str(fault_of(column, packed(*numbers)))
+    assert fault_of(EUCLIDEAN, packed(*numbers)) is None
 
 
 def test_zeros_are_a_fault_only_if_the_similarity_is_cosine() -> None:
@@ -55,6 +76,7 @@ def test_zeros_are_a_fault_only_if_the_similarity_is_cosine() -> None:
         ("vector<float, 3>", SAI | {"class_name": "org.x.StorageAttachedIndex"}, [COSINE]),
         ("vector<float, 3>", SAI | {"target": '"v"'}, [COSINE]),
         ("vector<float, 3>", SAI | {"similarity_function": "EUCLIDEAN"}, [EUCLIDEAN]),
+        ("vector<float, 3>", SAI | {"similarity_function": "dot_product"}, [DOT_PRODUCT]),
         ("vector<float, 3>", SAI | {"target": "other"}, []),
         ("vector<float, 3>", {"class_name": "vector_index", "target": "v"}, []),
         ("vector<float, 3>", {"target": "v"}, []),
