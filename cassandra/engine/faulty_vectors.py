@@ -1,4 +1,5 @@
-"""Finds vectors in a failed request that no index of the server can hold: with NaN or infinities.
+"""Finds vectors in a failed request that an index of the server cannot hold: with NaN or infinities,
+or of zeros.
 
 Cassandra 5.0 answers such a write with a WriteFailure, and such a search with a ReadFailure, whose
 reason is only UNKNOWN. After such an error we look at the vectors that were sent, and add a note to
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
     from cassandra.engine.request_bodies import AnyBody
 
 _FLOAT_SIZE = 4  # bytes
+_BYTES_OF_ZEROS = b"\x00\x80"  # 0.0 and -0.0
 _MAX_VECTORS = 1000  # a batch may have more; the rest is not searched
 
 
 def faulty_vectors(error: Exception, request_body: AnyBody) -> str | None:
-    """Return a note with the first vector of the request that contains NaN or an infinity.
+    """Return a note with the first vector of the request that contains NaN or an infinity, or
+    only zeros.
 
     :param error: the server's error, as the caller of the request gets it.
     :param request_body: the request that was sent.
@@ -47,6 +50,11 @@ def faulty_vectors(error: Exception, request_body: AnyBody) -> str | None:
                     return (
                         f'({prefix}column "{column.name}": the vector has {number} at index '
                         f"{index}, which no index can hold)"
+                    )
+                if not data.strip(_BYTES_OF_ZEROS):
+                    return (
+                        f'({prefix}column "{column.name}": the vector has only zeros, which an '
+                        "index with the similarity cosine, the default, cannot hold)"
                     )
     except Exception:  # a user's protocol handler may have bound objects of its own
         return None

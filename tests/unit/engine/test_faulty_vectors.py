@@ -56,6 +56,14 @@ def test_a_failed_write_names_the_number_and_its_position(node: FakeNode, number
     )
 
 
+def test_a_vector_of_zeros_is_named(node: FakeNode) -> None:
+    failure = failure_of(node, error(ErrorCode.WRITE_FAILURE), insert([0.0, -0.0, 0.0]))
+    assert notes_of(failure)[-1] == (
+        '(column "embedding": the vector has only zeros, which an index with the similarity cosine, '
+        "the default, cannot hold)"
+    )
+
+
 def test_a_failed_search_names_it_too(node: FakeNode) -> None:
     def search(session: Session) -> None:
         session.execute(session.prepare(SEARCH), ([math.nan, 1.0, 2.0],))
