@@ -1,5 +1,5 @@
-"""Finds vectors in a failed request that an index of the server cannot hold: with NaN or infinities,
-or of zeros.
+"""Finds vectors in a failed request that an index of the server cannot hold: those with NaN or
+infinities, and those of zeros.
 
 Cassandra 5.0 answers such a write with a WriteFailure, and such a search with a ReadFailure, whose
 reason is only UNKNOWN. After such an error we look at the vectors that were sent, and add a note to

@@ -59,8 +59,8 @@ def test_a_failed_write_names_the_number_and_its_position(node: FakeNode, number
 def test_a_vector_of_zeros_is_named(node: FakeNode) -> None:
     failure = failure_of(node, error(ErrorCode.WRITE_FAILURE), insert([0.0, -0.0, 0.0]))
     assert notes_of(failure)[-1] == (
-        '(column "embedding": the vector has only zeros, which an index with the similarity cosine, '
-        "the default, cannot hold)"
+        '(column "embedding": the vector has only zeros, which an index with the similarity '
+        "cosine, the default, cannot hold)"
     )
 
 
