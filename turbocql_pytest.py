@@ -139,6 +139,9 @@ def _cluster_options(cluster: LocalCluster | RunningCluster) -> dict[str, Any]:
         "contact_points": cluster.contact_points,
         "port": cluster.port,
         "reconnection_policy": ConstantReconnectionPolicy(_RECONNECTION_DELAY_S, None),
+        # A node that has just started is slow, above all on a busy machine. The default of 2
+        # seconds may be too short for its first answers.
+        "control_connection_timeout": 10.0,
     }
 
 
