@@ -307,7 +307,7 @@ def test_an_attribute_of_a_profile_that_has_no_effect_warns(name: str, advice: s
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         setattr(profile, name, 4)  # the warning comes once for each profile
-        profile.name = profile.application = "reports"  # type: ignore[attr-defined]
+        profile.name = profile.application = "reports"
     assert getattr(profile, name) == 4
 
 
@@ -321,7 +321,7 @@ def test_an_attribute_of_a_subclass_of_a_profile_does_not_warn() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ProfileWithTimeout().timeout = 4
-        ProfileWithAttributes().timeout = 4  # type: ignore[attr-defined]
+        ProfileWithAttributes().timeout = 4
 
 
 LATE = ConstantSpeculativeExecutionPolicy(50, 2)
