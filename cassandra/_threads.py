@@ -469,7 +469,7 @@ class _LogInGreenlet(logging.Filter):
 
 
 def _log_in_greenlets() -> None:
-    """Let greenlets write the logs of this package and of asyncio."""
+    """Add a `_LogInGreenlet` to each logger of this package and of asyncio, unless it has one."""
     for name, logger in list(logging.root.manager.loggerDict.items()):
         if (
             isinstance(logger, logging.Logger)

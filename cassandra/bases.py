@@ -139,8 +139,10 @@ class CallBase:
 
 
 class ProfileBase:
-    """The base of `ExecutionProfile`. It has the attributes for the cached settings; see
-    `cassandra.engine.profile`.
+    """The base of `cassandra.engine.profile.ExecutionProfile`.
+
+    `_settings_at_hand` is a cache of the profile's settings for compiled code, and `_is_shown`
+    disables that cache; both are explained there.
     """
 
     __slots__ = ("_is_shown", "_settings_at_hand")

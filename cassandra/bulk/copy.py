@@ -265,21 +265,23 @@ class _Copy:
     def rows_by_statement(self, page: Page) -> list[tuple[Any, list[Row]]]:
         """Return [(prepared statement, rows)] that write the rows of a page.
 
-        :param page: a result, of which the current page is consumed.
+        :param page: a result set; the rows of its current page are consumed.
         """
         rows = self._plain_rows.tuples(page)
         self._report.read += len(rows)
         row_lists: list[list[Row]] = [[] for _ in self._prepared]
         for row in rows:
             # For a partition that has static columns but no rows, a SELECT returns a row whose
-            # clustering columns are null. The second statement writes such a row.
+            # clustering columns are null. The second statement writes such a row. `_is_static`
+            # raises an error for other rows without a clustering column.
             is_static = (
                 self._key_width > self._partition_width
                 and row[self._partition_width] is None
                 and self._is_static(row)
             )
             # As an index, False (0) is the statement that writes rows, and True (1) the one that
-            # writes static columns.
+            # writes static columns. A row whose values have different TTLs or write times becomes
+            # several rows.
             row_lists[is_static] += self._values(row, is_static)
         return [
             (statement, statement_rows)

@@ -123,7 +123,10 @@ class Pipes:
         self._open: dict[str, Limited] = {}
 
     def opened(self, path: str, encoding: str) -> Limited:
-        """Return the open file. It first returns the bytes that the last reader gave back.
+        """Return the file, which the first call opens.
+
+        Reading continues where the previous reader has stopped, with the bytes that this reader has
+        put back by `Limited.give_back`.
 
         :param path: the file.
         :param encoding: the encoding of its text.

@@ -58,9 +58,9 @@ class Recorder:
     def note_answer(self, wave: Wave, group: Group, is_applied: bool) -> None:
         """Record that a server has executed a request.
 
-        :param wave: the wave of the request.
+        :param wave: the requests that this one belongs to; see `Wave`.
         :param group: the rows of the request.
-        :param is_applied: False if the condition of the rows did not hold.
+        :param is_applied: False if the IF condition of the request did not hold.
         """
         if is_applied:
             self._report.written += len(group)

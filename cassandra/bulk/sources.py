@@ -307,8 +307,8 @@ def _parts_of_rows(rows: Iterable[Any]) -> Iterator[Part]:
         iterator = map(snapshot, iterator)
 
     def make_chunk(chunk_rows: list[Any], cut: int, first: int) -> Chunk:
-        # The chunk lacks the first `cut` rows of the part. `first` is the number of the part's
-        # first row.
+        # Leave out the first `cut` rows of the part, which an earlier run has processed. `first` is
+        # the number of the part's first row.
         return Chunk(
             rows=chunk_rows[cut:],
             size=len(chunk_rows) - cut,
@@ -343,12 +343,13 @@ def _parts_of_table(table: Any, reading: Reading) -> Iterator[Part]:
     """Yield the rows of a data frame, array or Arrow table in parts."""
 
     def make_chunk(part: Any, cut: int, first: int) -> Chunk:
-        # The chunk lacks the first `cut` rows of the part. `first` is the number of the part's
-        # first row.
-        part = select_columns(slice_of(part, cut, chunks.CHUNK_ROWS) if cut else part, reading)
+        # Leave out the first `cut` rows of the part, which an earlier run has processed. `first` is
+        # the number of the part's first row. No part has more than CHUNK_ROWS rows, so the slice
+        # has all rows after the cut.
+        rows = select_columns(slice_of(part, cut, chunks.CHUNK_ROWS) if cut else part, reading)
         return Chunk(
-            rows=part,
-            size=len(part),
+            rows=rows,
+            size=len(rows),
             source=None,
             first=first + cut,
             lines=None,
@@ -356,10 +357,11 @@ def _parts_of_table(table: Any, reading: Reading) -> Iterator[Part]:
             raw=None,
         )
 
-    for whole_table in _tables_of(table):
-        count = rows_of_a_chunk(_size_of(whole_table), len(whole_table))
-        for start in range(0, len(whole_table), count):
-            part = slice_of(whole_table, start, count)
+    # An Arrow stream consists of several batches, which we divide one by one.
+    for batch in _tables_of(table):
+        part_rows = rows_of_a_chunk(_size_of(batch), len(batch))
+        for start in range(0, len(batch), part_rows):
+            part = slice_of(batch, start, part_rows)
             yield Part(len(part), partial(make_chunk, part))
 
 

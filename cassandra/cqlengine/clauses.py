@@ -294,7 +294,7 @@ class ContainerUpdateTypeMapMeta(type):
 
 
 class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMeta):
-    """A change of a collection.
+    """The assignments of an UPDATE that change a collection column.
 
     :param field: the column's name in the database.
     :param value: the new collection, or the operand of `operation`.
@@ -338,7 +338,7 @@ class ContainerUpdateClause(AssignmentClause, metaclass=ContainerUpdateTypeMapMe
 
 
 class SetUpdateClause(ContainerUpdateClause):
-    """A change of a set."""
+    """The assignments of an UPDATE that change a set column."""
 
     __slots__ = ()
     col_type = "set"
@@ -365,8 +365,8 @@ class SetUpdateClause(ContainerUpdateClause):
 
 
 class ListUpdateClause(ContainerUpdateClause):
-    """A change of a list. Writes only the elements that were added at its beginning and end, or
-    else the whole list.
+    """The assignments that change a list column. Writes only the elements that were added at its
+    beginning and end, or else the whole list.
     """
 
     __slots__ = ()
@@ -411,7 +411,7 @@ class ListUpdateClause(ContainerUpdateClause):
 
 
 class MapUpdateClause(ContainerUpdateClause):
-    """A change of a map, key by key; a value of None removes the key."""
+    """The assignments that change a map column, key by key; a value of None removes the key."""
 
     __slots__ = ()
     col_type = "map"
@@ -445,7 +445,8 @@ class MapUpdateClause(ContainerUpdateClause):
 
 
 class CounterUpdateClause(AssignmentClause):
-    """A change of a counter: adds the difference between `value` and `previous`.
+    """The assignment that changes a counter column: adds the difference between `value` and
+    `previous`.
 
     :param field: the column's name in the database.
     :param value: the counter's new value.

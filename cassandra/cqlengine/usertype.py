@@ -188,7 +188,9 @@ class BaseUserType(metaclass=UserTypeMetaClass):
         return None
 
     def to_database(self) -> dict[str, Any]:
-        """Return the fields in the form that is bound, by their names in the database."""
+        """Return a dict of the values, converted for binding, by the fields' names in the
+        database.
+        """
         return {
             column.db_field_name: None
             if self._values[name] is None

@@ -148,9 +148,9 @@ class CassandraTypeType(type):
         return cls
 
     def __setattr__(cls, name: str, value: object) -> None:
-        # The attribute changes how values are encoded. Make all cached codecs invalid, not only
-        # this class's: other classes' codecs may contain it.
         if name in _PLAN_ATTRIBUTES:
+            # This attribute changes how values are encoded. Make the cached codecs of all classes
+            # invalid, because the codecs of other classes may contain the codec of this class.
             _CodecCache.current += 1
             calls.withdraw()
             # If an application assigns the original method again, after it had replaced the method,

@@ -235,7 +235,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         self.wire_format = wire_format_of(version, None)
         # The keyspace that the last USE has set; None before the first USE.
         self.keyspace: str | None = None
-        # Set while requests wait for the connection to be in their keyspace.
+        # Set while requests wait for the connection to be in their keyspace. `notify` lets its task
+        # check what it waits for: after an answer, or if this connection takes no more requests.
         self.gate: KeyspaceGate | None = None
         # True if the caller has abandoned requests with unqualified table names. The server may
         # still execute them, so the keyspace of this connection must not change.
@@ -538,6 +539,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             self.on_given_up(self, why)
         else:
             self.close(ConnectionException(f"connection to {self.endpoint}: {why}", self.endpoint))
+        # The requests that wait for a keyspace must now use another connection.
         if self.gate is not None:
             self.gate.notify()
 
@@ -553,6 +555,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         self.is_draining = True
         if self.on_draining is not None:
             self.on_draining(self)
+        # The requests that wait for a keyspace must now use another connection.
         if self.gate is not None:
             self.gate.notify()
 

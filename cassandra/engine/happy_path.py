@@ -493,8 +493,10 @@ class RequestBase:
         return data is not None and streams.send_directly(attempt, data, self.attempts, epoch)
 
     def _fits(self, connection: Connection) -> bool:
-        """Return True if the server resolves unqualified table names on `connection` in the
-        keyspace that the request expects.
+        """Return True if the keyspace of `connection` is right for the request.
+
+        That is so if the request does not depend on the keyspace, or if it expects the connection's
+        current keyspace, and no `KeyspaceGate` is about to change that.
         """
         request_body = self.request_body
         return not request_body.depends or (

@@ -316,15 +316,16 @@ class _Watched:
         return hook.method
 
     def _renew_calls(self) -> None:
+        """Set the function that each hook calls, after `_slow` or `_suspicion` was changed."""
         for hook in list(self._hooks.values()):
             hook.call = self._call_of(hook)
 
     def _call_suspected(
         self, suspicion: _Suspicion, method: Callable[..., object], *arguments: Any
     ) -> None:
-        """Call a method of an observer that was slow before."""
-        # After SUSPECTED_CALLS calls, call the methods directly again, unless `on_slow` has begun
-        # another measurement meanwhile.
+        """Call a method of an observer that was slow before, and measure the call."""
+        # When the suspicion is over (after SUSPECTED_CALLS calls), let hooks call the methods
+        # directly from the next call on, unless `on_slow` has begun another suspicion meanwhile.
         if suspicion.is_over and suspicion is self._suspicion:
             self._suspicion = None
             self._renew_calls()

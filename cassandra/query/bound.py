@@ -87,7 +87,7 @@ class BoundStatement(Statement, bases.BoundBase):
         it is an error.
 
         :param values: a sequence by position, a mapping by column name, or an object by its
-            attributes. A string of one character also binds a single value.
+            attributes. If there is one bind marker, a string of one character is its value.
         :raises ValueError: if there are too many values, a column of the partition key has none, or
             a value is out of range. The message names the column.
         :raises KeyError: if a column has no value on protocol v3.

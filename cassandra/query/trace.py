@@ -145,7 +145,8 @@ class QueryTrace:
             while True:
                 rows = await read("sessions", _SESSION_COLUMNS)
                 is_last = deadline is not None and clock() + interval > deadline
-                if self._set_session(rows, wait_for_complete, is_last):
+                # If this is the last attempt, also accept a row that has only a duration.
+                if self._set_session_if_complete(rows, wait_for_complete, is_last):
                     break
                 if is_last:
                     raise TraceUnavailable(
@@ -231,8 +232,10 @@ class QueryTrace:
             options["timeout"] = max(deadline - clock(), _MIN_TIMEOUT)
         return await execute(statement, (self.trace_id,), **options)
 
-    def _set_session(self, rows: Rows, wait_for_complete: bool, is_last: bool) -> bool:
-        """Set the attributes from the row of system_traces.sessions; False if it is not complete.
+    def _set_session_if_complete(self, rows: Rows, wait_for_complete: bool, is_last: bool) -> bool:
+        """Set the attributes from the row of system_traces.sessions, and return True.
+
+        If the row is missing, or is not complete and `wait_for_complete` is true, return False.
 
         :param is_last: True if there is no time to read the row again: a row that has only a
             duration is then accepted.

@@ -355,7 +355,9 @@ class Inet(Column[str]):
             # address in another spelling must not count as a change.
             address = ipaddress.ip_address(value)
             ipv4_address = getattr(address, "ipv4_mapped", None)
-            # A string with an IPv4-mapped address is stored as the four bytes of the IPv4 address.
+            # With cassandra-driver, a string with an IPv4-mapped address (::ffff:1.2.3.4) is stored
+            # as the four bytes of the IPv4 address, so we do the same. An object of `ipaddress`
+            # keeps its sixteen bytes.
             return str(
                 ipv4_address if ipv4_address is not None and isinstance(value, str) else address
             )

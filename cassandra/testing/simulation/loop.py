@@ -158,10 +158,12 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """
         self._check_progress()
         clock = self._clock
+        # Take the seconds for which callbacks have blocked the loop (see the method `stall`).
         stall, self._stall = self._stall, 0.0
+        # Each iteration takes some virtual time (_TURN), and the stall comes on top of it.
         if self.threads is not None:
             # Let the other simulated threads run until this loop has work. `turn` also lets the
-            # time pass.
+            # stall pass, and the time until the next timer, so it does not need `timeout`.
             clock.now += _TURN
             self.threads.turn(self, stall)
         else:

@@ -330,7 +330,7 @@ class SimulatedThreads:
         self._loops += 1
         return self.loop.new_child(f"loop {self._loops}")
 
-    # -- turns -------------------------------------------------------------------------------------
+    # -- waiting, and whose turn it is -------------------------------------------------------------
 
     def deadline(self, seconds: float | None) -> float | None:
         """Return the virtual time that is `seconds` from now; None for None, which means no limit.
