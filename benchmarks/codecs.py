@@ -101,7 +101,8 @@ def measure(bench: Benchmark, drivers: list[str]) -> dict[str, dict[str, Any]]:
 def targets(floor_ns: float) -> dict[str, tuple[float | None, float | None]]:
     """Return each case's targets (writing, reading) in nanoseconds.
 
-    A case whose target is -1 may take three times the floor plus 150 ns.
+    Where `worker_codecs.cases` has -1, the target is three times the floor plus 150 ns. None means
+    that there is no target.
 
     :param floor_ns: the time that C takes (see `floor`).
     """

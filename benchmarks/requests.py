@@ -3,10 +3,10 @@
     python benchmarks/requests.py [--no-peers] [CASE ...]
 
 Each driver runs in a process of its own, one after the other, and sends requests to
-`_lib.null_server`, which answers at once. A figure is the CPU microseconds of the client's process
-for one request, or for one row of a page, in the best pass of all rounds. If strace is installed,
-it counts the system calls of a request. aio is measured on uvloop, if that is installed, and on
-asyncio's own loop.
+`_lib.null_server`, which answers at once. A figure is the CPU time of the client's process for one
+request, or for one row of a page, in microseconds: the lowest of all measurements. If strace is
+installed, the system calls of a request are counted, too. This driver's asyncio API
+(`cassandra.aio`) is measured on uvloop, if that is installed, and on asyncio's own loop.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def read(file: Path = FILE) -> list[Record]:
 def last(environment_name: str, file: Path = FILE) -> dict[str, int]:
     """Return the last recorded instructions of each case.
 
-    :param environment_name: what `environment` returns there.
+    :param environment_name: what `environment` returned where the cases were counted.
     """
     return {
         record.case: record.instructions
@@ -77,7 +77,7 @@ def grown(instructions: float, recorded: int) -> bool:
 def add(environment_name: str, counts: Mapping[str, float], why: str, file: Path = FILE) -> None:
     """Append the counts of cases to the file.
 
-    :param environment_name: what `environment` returns there.
+    :param environment_name: what `environment` returned where the cases were counted.
     :param counts: instructions by case.
     :param why: the reason why the counts changed.
     :raises ValueError: if the reason is empty.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks._lib.tables import Table
 
-# The scale is logarithmic if the largest figure is more than this multiple of the least.
+# The scale is logarithmic if the largest value is more than SPREAD times the smallest value.
 SPREAD = 20.0
 
 

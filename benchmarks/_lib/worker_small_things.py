@@ -52,7 +52,7 @@ Sides = tuple[Call, Call]  # ours, floor
 def encoder_sides(message: Any, engine: Callable[[], bytes]) -> Sides:
     """Return two functions that encode a message and write it to a file.
 
-    One calls the message's `send_body`; the floor calls the engine's internal function.
+    The first calls the message's `send_body`; the floor calls the engine's internal function.
 
     :param message: a message of the public API.
     :param engine: encodes the same body with the engine's internal function.
@@ -94,7 +94,7 @@ def prepare() -> Sides:
 def decoder_sides(opcode: int, body: bytes, cached: Any = None) -> Sides:
     """Return two functions that decode the same response.
 
-    One calls the public `decode_message`; the floor calls the engine's internal function.
+    The first calls the public `decode_message`; the floor calls the engine's internal function.
 
     :param cached: the metadata of the columns, if the client knows them already.
     """
@@ -209,10 +209,10 @@ def first_named_tuple() -> Sides:
 
 
 def again_named_tuple() -> Sides:
-    """Return functions that make a row plan (the decoder for a list of columns) and use it.
+    """Return two functions that make a row plan (the decoder for a list of columns) and use it.
 
-    Ours decodes to named tuples, whose class is already cached. The floor makes the same plan and
-    decodes to plain tuples.
+    The first decodes to named tuples, whose class is already cached. The floor makes the same plan
+    and decodes to plain tuples.
     """
     columns = [Column("ks", "t", name, cqltypes.UTF8Type) for name in ("a", "b", "c", "d", "e")]
     names = [column.name for column in columns]
