@@ -38,8 +38,8 @@ ROUNDS = 150
 class Outcome(NamedTuple):
     """The outcome of loading a file.
 
-    :param written: the bound bytes of each good row, by its line or row number.
-    :param failed: the lines or row numbers of the other rows.
+    :param written: the encoded values of each row that could be bound, by its line or row number.
+    :param failed: the line or row numbers of the rows that could not be bound.
     :param error: the error that ended the load, or None.
     """
 

@@ -187,7 +187,12 @@ def canonical(value: Any, depth: int = 0) -> str:
 
 
 def _collection(value: Any, cls: type, depth: int) -> str | None:
-    """Return the string for a collection, row, model or user type; None for other values."""
+    """Return the string for a collection, row, model or user type; None for other values.
+
+    Drivers are compared by these strings; see `canonical`.
+
+    :param depth: how many collections are around the value.
+    """
 
     def canonical_items(items: Iterable[Any]) -> list[str]:
         return [canonical(item, depth + 1) for item in items]
@@ -206,9 +211,12 @@ def _collection(value: Any, cls: type, depth: int) -> str | None:
     if isinstance(value, (bytearray, memoryview)):
         return f"{name}({bytes(value)!r})"
     if isinstance(value, Mapping):
+        # The order of a mapping is compared, too.
         return f"{name}{{{', '.join(_pairs(value, depth))}}}"
+    # The order in which a model lists its fields is not compared.
     if any(base.__name__ in ("BaseModel", "BaseUserType") for base in cls.__mro__):
         return f"{cls.__name__}{{{', '.join(sorted(_pairs(value, depth)))}}}"
+    # `sortedset` is an older name of the same class.
     if name in ("SortedSet", "sortedset"):
         return f"SortedSet[{', '.join(canonical_items(value))}]"
     return None

@@ -206,13 +206,16 @@ def diffs(recipe: str) -> Iterator[tuple[str, list[list[str]]]]:
 
 
 def apply(hunk: list[str], text: str) -> str:
-    """Return `text` with the changes of one part of a diff.
+    """Return `text` with the changes of one part of a diff, which adds lines and removes none.
 
     The lines of `hunk` that it does not add must be in `text` exactly once. If the new lines are
     there already, because the tree has the change, return `text` as it is.
     """
+    # The first character of each line is its mark: "+", or a space for an unchanged line.
     old_text = "\n".join(line[1:] for line in hunk if not line.startswith("+"))
     new_text = "\n".join(line[1:] for line in hunk)
+    # The line ends on both sides make sure that only whole lines match. The first line of `text`
+    # has none before it, so put one there.
     if f"\n{new_text}\n" in f"\n{text}":
         return text
     assert f"\n{text}".count(f"\n{old_text}\n") == 1, f"there is not one place for {old_text!r}"

@@ -103,7 +103,8 @@ def test_groups_stay_below_the_servers_warnings(twins: Twins) -> None:
     (wave,) = rows_of(twins, small_rows, owners=one_owner)
     # Servers warn about batches with more than 10 partitions.
     assert [len(rows) for rows in wave] == [10, 10, 5]
-    # Two partitions of six rows each, which together have more than MOST_BYTES (4000).
+    # Two partitions of six rows each. Six rows of 1000 bytes are larger than MOST_BYTES (4000), so
+    # each partition is split.
     large_rows = block_of(twins, [(n % 2, n, 0) for n in range(12)], last_value_size=1000)
     (wave,) = twins.grouping.request_waves(large_rows, KEYS, "replica", one_owner)
     assert all(group.size <= groups.MOST_BYTES for group in wave)

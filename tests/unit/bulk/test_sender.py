@@ -321,7 +321,7 @@ def test_a_throttler_that_lets_some_requests_pass_is_not_full(
 ) -> None:
     """The throttler lets a single request of each slice pass, and servers reject all rows.
 
-    Each row fails by the server's error: no row fails that was never sent.
+    Each row fails with the server's error, so each row was sent.
     """
     monkeypatch.setattr(sender, "MOST_WAITS", 3)
     slices_with_requests: set[int] = set()

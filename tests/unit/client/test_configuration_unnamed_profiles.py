@@ -188,9 +188,12 @@ class Latencies:
 @both_apis
 async def test_a_policy_of_a_clone_gets_the_latencies(cluster_class: Any) -> None:
     async with connected(cluster_class) as (cluster, session):
+        # Do everything twice: the policies of the second clone are attached after those of the
+        # first one were detached.
         for _ in range(2):
             latencies, later_latencies = Latencies(), Latencies()
-            # The clone shares its load balancing policy with the default profile.
+            # The clone shares its load balancing policy with the default profile, so only its
+            # speculative execution policy is new to the cluster.
             clone = session.execution_profile_clone_update(
                 EXEC_PROFILE_DEFAULT, speculative_execution_policy=latencies.policy
             )
@@ -201,11 +204,13 @@ async def test_a_policy_of_a_clone_gets_the_latencies(cluster_class: Any) -> Non
             for _ in range(2):
                 await result_of(session.execute(READ, execution_profile=clone))
             assert later_latencies.count == 2
+            # The replaced policy has not got the latencies of these two requests.
+            assert latencies.count == 3
             del clone
             release_held_profiles(cluster)
+            # Both policies are detached, because no profile uses them any more.
             await until_on_loop(lambda: not cluster._core.policies._attached)
         assert cluster._core.on_latency is None
-        assert latencies.count == 3
 
 
 @both_apis

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
 class Name(NamedTuple):
-    """A line of ``names.txt``."""
+    """A line of ``names.txt``; its parts are explained at the head of this module."""
 
     module: str
     name: str
@@ -165,6 +165,8 @@ def test_the_check_of_parameters_finds_what_is_wrong() -> None:
     def bind_params_with(*parameters: str) -> Name:
         return Name("cassandra.query", "bind_params", parameters, "both")
 
+    # The function is bind_params(query, params, encoder=None). A listed parameter that ends with
+    # "=" must have a default; one without "=" may have a default, too.
     assert missing_parameters(bind_params_with("query", "params", "encoder")) == []
     assert missing_parameters(bind_params_with("params", "query", "encoder=")) == [
         "params",

@@ -95,10 +95,12 @@ ORDINARY_PATH: Calls = {
 async def test_both_paths_return_the_same_rows(name: str) -> None:
     with node_with_rows() as node:
         profiles = profile()
+        # The call "profile" of ORDINARY_PATH uses this profile.
         profiles["other"] = next(iter(profiles.values())).clone()
         async with connected(node, execution_profiles=profiles) as (_, session):
             select = await session.prepare(QUERY)
-            future = {**HAPPY_PATH, **ORDINARY_PATH}[name](session, select)
+            execute = {**HAPPY_PATH, **ORDINARY_PATH}[name]
+            future = execute(session, select)
             assert (type(future) is happy_path.ResultFuture) == (name in HAPPY_PATH)
             result = await future
             assert [row.k for row in result.current_rows] == [7, 8]

@@ -204,9 +204,12 @@ def test_on_every_api_the_error_has_the_note(
         async with aio.Cluster([node.address], port=node.port) as cluster:
             session = await cluster.connect()
             prepared = await session.prepare(INSERT)
+            # After a server error, the exception of a statement that is not idempotent is also an
+            # instance of NoHostAvailable. Both exceptions must have the note.
             for is_idempotent in (False, True):
                 statement = make_statement(prepared)
                 statement.is_idempotent = is_idempotent
+                # The parameter `code` decides which of the two errors the node answers with.
                 with pytest.raises((ServerError, InvalidRequest)) as caught:
                     await session.execute(statement)
                 failures.append(caught.value)

@@ -304,7 +304,7 @@ def test_default_policy_honours_the_target_host() -> None:
     planned = plan(policy, SimpleNamespace(target_host="2"))
     assert planned[0] is hosts[2]
     assert len(planned) == 3
-    # If the target host is down, it does not come first.
+    # If the target host is down, the plan is the child policy's, which has all hosts in any order.
     hosts[2].is_up = False
     assert set(plan(policy, SimpleNamespace(target_host="2"))) == set(hosts)
 

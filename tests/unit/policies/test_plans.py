@@ -284,7 +284,11 @@ def test_conditional_and_serial_statements_use_the_order_of_the_ring(
         raise AssertionError("nobody asks how busy hosts are")
 
     planner = twins.plans.Planner(
-        placed, {"ks": placed.router(twins)}, EMPTY_CHILD, True, fail_if_asked
+        placed,
+        {"ks": placed.router(twins)},
+        EMPTY_CHILD,
+        shuffle=True,
+        in_flight=fail_if_asked,
     )
     statement = bind(prepare([0], is_lwt=is_lwt), (5, "text", 1), consistency_level=level)
     simple = SimpleStatement(
@@ -303,12 +307,13 @@ def test_planners_prefer_the_less_busy_of_two_hosts(twins: Twins) -> None:
         placed,
         {"ks": placed.router(twins)},
         EMPTY_CHILD,
-        True,
-        lambda host: 0 if host is least_busy else 1,
+        shuffle=True,
+        in_flight=lambda host: 0 if host is least_busy else 1,
     )
     first_counts = Counter(next(iter(planner.plan(None, statement))).name for _ in range(900))
-    # The least busy host is in two of the three pairs that may be compared, and comes first in
-    # both. So it is expected to be first 600 times.
+    # The key has three replicas, and each plan compares a random pair of them. The least busy host
+    # is in two of the three pairs, and comes first in both. So it is expected to be first 600
+    # times.
     assert 500 < first_counts[least_busy.name] < 700
 
 

@@ -57,7 +57,9 @@ def test_statements(opcode: int, text: str, expected: set[tuple[int, int]]) -> N
 
 
 def test_responses_allowed_for_other_requests() -> None:
-    """Other requests allow only the responses that the specification names."""
+    """For requests other than QUERY and EXECUTE, only the responses that the specification names
+    are allowed; for an unknown opcode, none.
+    """
     assert allowed(opcodes.BATCH) == {VOID, ROWS}
     assert allowed(opcodes.PREPARE) == {PREPARED}
     assert allowed(opcodes.REGISTER) == {(opcodes.READY, None)}

@@ -306,8 +306,8 @@ def test_an_invalid_answer_of_the_service_is_an_error(
         connect_and_read(cloud={"secure_connect_bundle": bundle})
 
 
-# How the service's answer begins, by the part in which it gets slow: from there on, the service
-# sends one byte every few milliseconds.
+# How the service's answer begins, by the part of the answer that never ends: from there on, the
+# service sends one byte every few milliseconds.
 DRIPPING = {
     "nothing": b"",
     "the status": b"HTTP/1.1 ",
@@ -318,23 +318,24 @@ DRIPPING = {
 }
 
 
-@pytest.mark.parametrize("beginning", [*DRIPPING, "the handshake"])
+@pytest.mark.parametrize("endless_part", [*DRIPPING, "the handshake"])
 def test_one_deadline_for_a_service_that_drips(
-    beginning: str, authority: Authority, tmp_path: Path
+    endless_part: str, authority: Authority, tmp_path: Path
 ) -> None:
     is_over = threading.Event()
 
     def drip(listener: socket.socket) -> None:
         peer = listener.accept()[0]
         with peer, contextlib.suppress(OSError):
-            if beginning == "the handshake":
+            if endless_part == "the handshake":
                 # The server sends only the first byte of a TLS handshake record, again and again.
                 while not is_over.wait(0.005):
                     peer.sendall(b"\x16")
                 return
             context = authority.server("127.0.0.1")
             with context.wrap_socket(peer, server_side=True) as tls_socket:
-                tls_socket.sendall(DRIPPING[beginning])
+                tls_socket.sendall(DRIPPING[endless_part])
+                # Add the character 7 to the part again and again, so that the part never ends.
                 while not is_over.wait(0.005):
                     tls_socket.sendall(b"7")
 

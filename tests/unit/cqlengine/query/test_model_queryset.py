@@ -214,8 +214,9 @@ def test_values_list_returns_values_of_columns(session: FakeSession) -> None:
         [None, "a", 1],
         [{"o"}, "a", 2],
     ]
-    # The first values come from the filter. The answer lacks the last seven columns, so they are
-    # None.
+    # The values of maker and line come from the filter, those of year and model ("mdl" in the
+    # database) from the first row. The other seven are None: options is null in this row, and the
+    # answer has none of the other columns.
     assert next(iter(queryset.values_list())) == ["a", 1, 1, "x", *[None] * 7]
 
 

@@ -1,5 +1,5 @@
-"""Nodes behind the proxies of a private network, whose addresses the driver reads because of
-`ClientRoutesConfig`.
+"""Nodes behind the proxies of a private network. With `ClientRoutesConfig`, the driver reads the
+addresses of the proxies from the table ``system.client_routes``.
 
 The tests cover reading the routes and their changes, TLS, shards, and both APIs.
 """

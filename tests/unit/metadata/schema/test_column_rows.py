@@ -40,6 +40,10 @@ def row(
 
 
 def columns(twins: Any, body: bytes, count: int, texts: Any = None) -> Any:
+    """Return (partition key, clustering key, columns by name) of the rows in a page.
+
+    :param texts: the cache of strings; None for a new one.
+    """
     module = twins.column_rows
     return module.columns_of("the table", (body, 0, count), texts or module.Texts())
 
@@ -126,14 +130,14 @@ def test_equal_strings_are_the_same_object(twins: Twins) -> None:
     texts = twins.column_rows.Texts()
     types = [b"type %d" % (number % 700) for number in range(1500)] + ["größe".encode()] * 2
     rows = [row(b"name %d" % number, cql_type=cql_type) for number, cql_type in enumerate(types)]
-    first = columns(twins, page(*rows), len(rows), texts)[2]
-    second = columns(twins, page(*rows), len(rows), texts)[2]
+    _, _, first = columns(twins, page(*rows), len(rows), texts)
+    _, _, second = columns(twins, page(*rows), len(rows), texts)
     assert all(
         first[name].cql_type is second[name].cql_type and first[name].name is second[name].name
         for name in first
     )
     assert [column.cql_type.encode() for column in first.values()] == types
-    # 700 types of numbers and the one with a name that is not ASCII.
+    # There are 700 numbered types, and one whose name is not ASCII.
     assert len({id(column.cql_type) for column in first.values()}) == 701
 
 

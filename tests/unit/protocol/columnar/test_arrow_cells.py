@@ -91,7 +91,7 @@ def test_lists(twins: Twins) -> None:
 
 
 def test_vectors(twins: Twins) -> None:
-    """A vector becomes a list of objects, in slices of the array, too."""
+    """A vector of UUIDs becomes a list of UUID objects, also in a slice of the array."""
     cqltype = vector_of(t.UUIDType, 2)
     array = array_of(twins, cqltype, IDENTITY.bytes * 2, None, bytes(32))
     expected = [[IDENTITY] * 2, None, [uuid.UUID(int=0)] * 2]

@@ -210,7 +210,7 @@ def test_peers_are_in_an_older_and_a_newer_table(node: FakeNode, client: RawClie
 
 
 @pytest.mark.parametrize(
-    ("table", "needs"),
+    ("table", "switch"),
     [
         ("system_schema.keyspaces", None),
         ("system_schema.column_masks", "has_peers_v2"),
@@ -219,12 +219,17 @@ def test_peers_are_in_an_older_and_a_newer_table(node: FakeNode, client: RawClie
     ],
 )
 def test_a_node_has_the_tables_of_its_version(
-    node: FakeNode, client: RawClient, table: str, needs: str | None
+    node: FakeNode, client: RawClient, table: str, switch: str | None
 ) -> None:
-    """Tables are empty until the test adds rows. Those of newer versions can be switched off."""
-    for has_table in (True, False) if needs is not None else (True,):
-        if needs is not None:
-            setattr(node, needs, has_table)
+    """Tables are empty until the test adds rows. A test can remove the tables of newer versions.
+
+    :param switch: the attribute of the node that is set to False to remove the table; None if each
+        node has the table.
+    """
+    cases = (True,) if switch is None else (True, False)
+    for has_table in cases:
+        if switch is not None:
+            setattr(node, switch, has_table)
         if has_table:
             assert select(client, f"SELECT * FROM {table}") == []
         else:
