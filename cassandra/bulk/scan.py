@@ -8,6 +8,8 @@ application has used, for a checkpoint. Both classes only send requests and wait
 from __future__ import annotations
 
 import asyncio
+import datetime
+import logging
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -63,6 +65,8 @@ if TYPE_CHECKING:
 else:
     pandas, polars = OptionalPackage("pandas"), OptionalPackage("polars")
     pyarrow = OptionalPackage("pyarrow")
+
+log = logging.getLogger(__name__)
 
 __all__ = ["AsyncScan", "Batches", "Scan", "ScanOptions", "acount", "count"]
 
@@ -324,7 +328,27 @@ class _ScanBase:
         self._saved_checkpoint = self._opened_checkpoint()
         if self._saved_checkpoint is not None:
             queue.resume(self._saved_checkpoint)
+            if self._saved_checkpoint.state and len(queue.finished) == len(queue.ranges):
+                self._warn_of_finished_checkpoint(self._saved_checkpoint)
         return queue
+
+    def _warn_of_finished_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Log a warning that the scan reads nothing, because an earlier one has read all rows.
+
+        Unlike a load, a scan does not remove its checkpoint at the end: the scan cannot know
+        whether the application has finished its work with the last page.
+        """
+        path = checkpoint.path
+        assert path is not None
+        written_at = datetime.datetime.fromtimestamp(path.stat().st_mtime).astimezone()
+        log.warning(
+            "The checkpoint %s is complete: a %s of %s has read all rows, and wrote it at %s. "
+            "Nothing is read now; delete the file to read the table again",
+            path,
+            self.purpose.get("work", "scan"),
+            self.table,
+            written_at.isoformat(" ", "seconds"),
+        )
 
     def _send(self, statement: ScanStatement, queue: PageQueue, fetch: Fetch) -> None:
         # An asyncio session has no `execute_async`: its `execute` returns an awaitable at once.

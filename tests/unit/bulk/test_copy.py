@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -158,3 +159,19 @@ def test_rows_without_a_clustering_column_are_not_lost(copier: Any, kind_of_v: s
             with pytest.raises(LoadError, match="column 'c' of the primary key has no value"):
                 copier(node, lambda session: None)
             assert values_written(node) == []
+
+
+def test_a_copy_warns_that_its_checkpoint_is_complete(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "point"
+    with FakeNode() as node:
+        prime(node, (1, "Ada", "Lovelace"), {"id": "partition_key"})
+        with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
+            assert copy(session, "ks.t", session, "ks.u", checkpoint=path).written == 1
+            warning = f"The checkpoint {path} is complete: a copy of ks.t has read all rows"
+            assert warning not in caplog.text
+            assert copy(session, "ks.t", session, "ks.u", checkpoint=path).read == 0
+            assert warning in caplog.text
+            path.unlink()
+            assert copy(session, "ks.t", session, "ks.u", checkpoint=path).written == 1

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import gc
 import json
+import os
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -180,6 +182,36 @@ def test_a_checkpoint_is_refused_for_other_columns(nodes: FakeCluster, tmp_path:
         # The first scan has read all rows, so the checkpoint leaves none.
         assert list(session.scan("a.t0", splits=4, checkpoint=path)) == []
     assert path.read_bytes() == content_before
+
+
+def test_a_scan_warns_that_its_checkpoint_is_complete(
+    nodes: FakeCluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    nodes.prime(QUERY, Table(no_fault))
+    path = tmp_path / "point"
+
+    async def read_on_asyncio() -> None:
+        async with aio.Cluster(**settings(nodes)) as cluster, await cluster.connect() as session:
+            assert [row async for row in session.scan("a.t0", checkpoint=path)] == []
+
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        rows_of_table = iter(session.scan("a.t0", splits=4, page_size=100, checkpoint=path))
+        for _ in range(ROWS // 2):
+            next(rows_of_table)
+        del rows_of_table
+        # A scan that still has rows to read does not warn, and neither does one without rows that
+        # has no checkpoint yet.
+        assert list(session.scan("a.t0", checkpoint=path))
+        assert list(session.scan("a.t0", ranges=[], checkpoint=tmp_path / "other")) == []
+        warning = f"The checkpoint {path} is complete: a scan of a.t0 has read all rows, and wrote"
+        assert warning not in caplog.text
+        os.utime(path, (0, 0))
+        assert list(session.scan("a.t0", checkpoint=path)) == []
+    assert caplog.text.count(warning) == 1
+    written_at = datetime.datetime.fromtimestamp(0).astimezone().isoformat(" ", "seconds")
+    assert f"it at {written_at}. Nothing is read now; delete the file" in caplog.text
+    asyncio.run(read_on_asyncio())
+    assert caplog.text.count(warning) == 2
 
 
 def test_a_checkpoint_is_refused_for_another_cluster(nodes: FakeCluster, tmp_path: Path) -> None:
