@@ -870,3 +870,31 @@ def test_a_mapping_that_leaves_out_columns_logs_a_warning(
     into_table(node, load, source, columns={"c0": "id"})
     into_table(node, load, [{"id": 1, "c0": 2}], columns=["id"])
     assert "columns=" not in caplog.text
+
+
+def test_corrected_rows_keep_their_place_among_rows_of_their_key(
+    node: FakeNode, tmp_path: Path
+) -> None:
+    """The recipe of the guide: a field with the write time of each row, which both loads use."""
+    text = "INSERT INTO t (id, name) VALUES (?, ?) USING TIMESTAMP ?"
+    node.prime_prepare(text, [*COLUMNS, ("[timestamp]", "bigint")], pk_indexes=[0])
+    begin = 1_700_000_000_000_000
+    path, failed = tmp_path / "numbered.csv", tmp_path / "failed.jsonl"
+    ids = ["1", "one", "two", "2"]  # "one" and "two" are corrected to 1 and 2
+    lines = [f"{id},row {number},{begin + number}" for number, id in enumerate(ids)]
+    path.write_text("\n".join(["id,name,written_at", *lines]))
+    with Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        prepared = session.prepare(text)
+        options: Any = {"timestamp_column": "written_at"}
+        report = session.load(prepared, path, **options, max_errors=2, failed_rows=failed)
+        assert (report.written, report.failed) == (2, 2)
+        failed.write_text(failed.read_text().replace('"one"', "1").replace('"two"', "2"))
+        assert session.load(prepared, failed, **options).written == 2
+    values = [each.values for each in node.requests if each.opcode == Opcode.EXECUTE]
+    written = {
+        int.from_bytes(time, "big") - begin: (int.from_bytes(id, "big"), name.decode())
+        for id, name, time in values
+    }
+    # Of each key, the greatest write time is that of its last row in the source.
+    assert written == {0: (1, "row 0"), 1: (1, "row 1"), 2: (2, "row 2"), 3: (2, "row 3")}
