@@ -41,6 +41,7 @@ else:
     from cassandra._impl import bind, grouping
 
 _LENGTH = struct.Struct(">i")
+_UNSET = _LENGTH.pack(-2)  # the length that stands for an unset value
 _LONGEST_TTL = 20 * 365 * 86_400  # seconds; servers refuse a longer time to live
 
 
@@ -170,6 +171,9 @@ class Binder:
         ]
         # The second statement of the load; None if it has none.
         self.static_rows: StaticRows | None = None
+        # The positions of the counters that the statement adds to; empty if nulls of counters
+        # cannot be left out.
+        self.counters: Sequence[int] = ()
         # The columns whose vectors are checked before they are sent.
         self.indexed_vectors: Sequence[IndexedVector] = ()
 
@@ -401,6 +405,8 @@ class Binder:
             self._look_at_write_times(chunk, block, row_numbers)
         if self.indexed_vectors:
             block, row_numbers = self._without_bad_vectors(block, row_numbers, failures)
+        if self.counters:
+            block, row_numbers = self._without_null_counters(block, row_numbers, failures)
         size, count = block.size, len(block)
         if self.static_rows is not None:
             # An empty field means null in CSV files only, and only chunks of CSV files have
@@ -473,6 +479,40 @@ class Binder:
         if len(good_indexes) == len(block):
             return block, row_numbers
         return block.take(good_indexes), [row_numbers[row_index] for row_index in good_indexes]
+
+    def _without_null_counters(
+        self,
+        block: Any,
+        row_numbers: Sequence[int],
+        failures: list[tuple[int, BaseException]],
+    ) -> tuple[Any, Sequence[int]]:
+        """Make null counters unset. Servers refuse to add null to a counter, and an unset value
+        leaves the counter as it is.
+
+        :param failures: gets (row number, error) for each row in which all counters are null.
+        :returns: (block, row numbers) of all other rows.
+        """
+        rows: list[bytes] = []
+        numbers: list[int] = []
+        has_null = False
+        for number, row in zip(row_numbers, block.rows(), strict=True):
+            data = row.data
+            spans = _spans(data, block.width)
+            missing = [index for index in self.counters if spans[index][1] < 0]
+            if len(missing) == len(self.counters):
+                names = ", ".join(repr(self._columns[index].name) for index in self.counters)
+                problem = f"it has no value for a counter ({names}), so there is nothing to add"
+                failures.append((number, ValueError(problem)))
+                continue
+            for index in missing:
+                offset = spans[index][0]
+                data = data[:offset] + _UNSET + data[offset + _LENGTH.size :]
+            has_null = has_null or bool(missing)
+            rows.append(data)
+            numbers.append(number)
+        if not has_null and len(rows) == len(block):
+            return block, row_numbers
+        return bind.RowsBlock(block.width, rows, True), numbers
 
     def _waves(
         self, prepared: PreparedStatement, block: Any, keys: Keys, row_numbers: Sequence[int]

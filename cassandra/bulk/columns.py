@@ -243,6 +243,17 @@ class Columns:
             return None
         return [column.type for column in self._prepared.bind_plan.columns]
 
+    def types_without_converters(self) -> dict[str, tuple[str, Any]]:
+        """Return the column and the CQL type of each field, without columns whose values a
+        converter of the application takes.
+        """
+        bound_types = self.bound_types or [column.type for column in self.columns]
+        return {
+            self.reading.field(column): (column.name, column.type)
+            for column, bound_type in zip(self.columns, bound_types, strict=True)
+            if bound_type is column.type
+        }
+
     def check_fields(self, fields: FieldsOfEach) -> None:
         """Raise ValueError if the fields of a file do not fit the columns.
 
@@ -274,6 +285,13 @@ class Columns:
         binder.is_plain = self._is_plain
         if reading.lost_times is not None:
             binder.lost_times = reading.lost_times
+        # Older versions of the protocol have no unset values.
+        if self._prepared.protocol_version >= 4:
+            binder.counters = [
+                index
+                for index, column in enumerate(reading.columns)
+                if column.type.typename == "counter"
+            ]
         binder.is_empty_null = "" in reading.formats.nulls
         if self._table is not None:
             # Leave encrypted columns out: their bytes are not floats, so their vectors cannot be

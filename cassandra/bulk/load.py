@@ -71,7 +71,14 @@ from cassandra.bulk.recorder import Recorder
 from cassandra.bulk.report import LoadError, LoadReport
 from cassandra.bulk.retrying import is_outage
 from cassandra.bulk.sender import Sender
-from cassandra.bulk.sources import chunks_of, fields_of_each, files_of, is_file_of, rows_of_columns
+from cassandra.bulk.sources import (
+    RowsOfColumns,
+    chunks_of,
+    fields_of_each,
+    files_of,
+    is_file_of,
+    rows_of_columns,
+)
 from cassandra.bulk.target import (
     Plan,
     check_statement_using,
@@ -201,6 +208,8 @@ class Load:
         checkpoint = LoadCheckpoint(self._checkpoint_file, self.report, failed_rows)
         # Begin where the checkpoint of an earlier run ended.
         reading = columns.reading._replace(skip=checkpoint.begin)
+        if isinstance(self._source, RowsOfColumns):
+            self._source.convert_moments(columns.types_without_converters(), reading.lost_times)
         reader.open(self._chunks(reading, fields), binder)
         progress = Progress(options.progress, self.report.target)
         recorder = Recorder(self.report, checkpoint, failed_rows, progress, options.max_errors)

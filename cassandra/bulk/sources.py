@@ -30,10 +30,13 @@ from cassandra.bulk import chunks
 from cassandra.bulk.chunks import Chunk, Part, Position, Reading, rows_of_a_chunk, slice_of
 from cassandra.bulk.fields import select_columns
 from cassandra.bulk.files import READERS, fields_of_file
+from cassandra.bulk.lost_times import LostTimes, is_date
 from cassandra.bulk.opened import STANDARD_INPUT, bare_name, is_pipe
 from cassandra.errors import DependencyException
 from cassandra.query.snapshots import snapshot
 from cassandra.query.tables.rows import arrow_batches, is_array, is_arrow, is_frame
+from cassandra.query.tables.types import bare
+from cassandra.query.tables.values import array_values
 
 log = logging.getLogger(__name__)
 
@@ -102,9 +105,47 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
             raise ValueError(f"the columns are of different lengths: {lengths_by_name}")
         self._columns = {name: _by_position(name, values) for name, values in columns.items()}
         self._count = next(iter(lengths.values()), 0)
+        # The CQL types of the columns whose values `__iter__` converts, by name.
+        self._moment_types: dict[str, Any] = {}
+
+    def convert_moments(
+        self, types: Mapping[str, tuple[str, Any]], lost_times: LostTimes | None
+    ) -> None:
+        """Convert NumPy's datetime64 and timedelta64 to values for columns of these types when rows
+        are iterated over: codecs do not take NumPy's scalars.
+
+        :param types: for each field that is written, its column and CQL type.
+        :param lost_times: warns of times of day that a date column would lose; None warns of none.
+        """
+        for name, values in self._columns.items():
+            if not is_array(values) or values.ndim != 1 or name not in types:
+                continue
+            column, cql_type = types[name]
+            # Leave other combinations as they are: binding refuses them, and names the column.
+            if (values.dtype.kind, bare(cql_type).codec().cql_name) not in _MOMENTS:
+                continue
+            self._moment_types[name] = cql_type
+            if lost_times is not None and is_date(bare(cql_type)):
+                lost_times.look_at_array(column, values)
 
     def __len__(self) -> int:
         return self._count
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        # Convert a limited number of values at a time, to limit the memory that they take.
+        for start in range(0, self._count, chunks.OBJECT_ROWS):
+            numbers = range(start, min(start + chunks.OBJECT_ROWS, self._count))
+            columns = [self._items(name, numbers) for name in self._columns]
+            for values in zip(*columns, strict=True):
+                yield dict(zip(self._columns, values, strict=True))
+
+    def _items(self, name: str, numbers: range) -> list[Any]:
+        """Return the values of a column in consecutive rows."""
+        values: Any = self._columns[name]
+        cql_type = self._moment_types.get(name)
+        if cql_type is None:
+            return [values[number] for number in numbers]
+        return array_values(values[numbers.start : numbers.stop], cql_type)
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -112,6 +153,10 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
         if not 0 <= index < self._count:
             raise IndexError(index)
         return {name: values[index] for name, values in self._columns.items()}
+
+
+# For the letter of a NumPy type, datetime64 or timedelta64, the CQL types that hold its values.
+_MOMENTS = frozenset({("M", "date"), ("M", "timestamp"), ("m", "time"), ("m", "duration")})
 
 
 def _by_position(name: object, values: Any) -> Sequence[Any]:

@@ -172,6 +172,9 @@ _REJECTION_ADVICE: tuple[tuple[str, str], ...] = (
      "columns of the key cannot change: insert a new row and delete the old one"),
     (r"Cannot (?:set|increment) .*counter|counter (?:column|table|update|mutation)s?",
      "counters change by UPDATE ... SET n = n + ? only, in tables that have no other columns"),
+    (r"Invalid null value for counter",
+     "a counter got None (or NaN, from pandas), which cannot be added: bind 0, or UNSET_VALUE to "
+     "leave the counter as it is"),
     (r"Invalid null value|null value in condition|Invalid null value for",
      "a column of the key got None (or NaN, from pandas)"),
     (r"Batch too large", "use execute_concurrent_with_args or session.load in place of a batch "

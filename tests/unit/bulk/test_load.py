@@ -898,3 +898,91 @@ def test_corrected_rows_keep_their_place_among_rows_of_their_key(
     }
     # Of each key, the greatest write time is that of its last row in the source.
     assert written == {0: (1, "row 0"), 1: (1, "row 1"), 2: (2, "row 2"), 3: (2, "row 3")}
+
+
+MOMENTS = [("id", "int"), ("at", "timestamp"), ("day", "date"), ("hour", "time"), ("n", "duration")]
+INSERT_MOMENTS = "INSERT INTO t (id, at, day, hour, n) VALUES (?, ?, ?, ?, ?)"
+
+
+def loaded_moments(node: FakeNode, source: Any, **options: Any) -> list[list[Any]]:
+    """Load rows of `MOMENTS`; return the values of each request, in the order of their ids."""
+    before = executed(node)
+    with Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        session.load(session.prepare(INSERT_MOMENTS), source, **options)
+    values = [each.values for each in node.requests if each.opcode == Opcode.EXECUTE]
+    return sorted(values[before:], key=lambda row: row[0])
+
+
+@pytest.mark.parametrize("is_masked", [False, True])
+def test_a_mapping_of_numpy_moments_is_loaded_as_a_frame_is(
+    node: FakeNode, is_masked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numpy = pytest.importorskip("numpy")
+    pandas = pytest.importorskip("pandas")
+    monkeypatch.setattr(chunks, "OBJECT_ROWS", 2)
+    node.prime_prepare(INSERT_MOMENTS, MOMENTS, pk_indexes=[0])
+    columns = {
+        "id": numpy.arange(5),
+        "at": numpy.array([1, 2, "NaT", 4, -5], "datetime64[ms]"),
+        "day": numpy.array([1, "NaT", 3, 4, -500], "datetime64[D]"),
+        "hour": numpy.array([1, 2, 3, "NaT", 5], "timedelta64[ns]"),
+        "n": numpy.array([1, 2, 3, "NaT", 5], "timedelta64[us]"),
+    }
+    expected = loaded_moments(node, pandas.DataFrame(columns))
+    if is_masked:
+        columns = {
+            name: numpy.ma.array(values, mask=numpy.isnan(values) if name != "id" else False)
+            for name, values in columns.items()
+        }
+        for name in ("at", "day", "hour", "n"):
+            columns[name].data[columns[name].mask] = 77
+    assert loaded_moments(node, columns) == expected
+    assert [row[1] for row in expected][2] is None
+    assert len(expected) == 5
+    # The fields of the source may have other names than the columns.
+    renamed = {f"{name}!": values for name, values in columns.items()}
+    names = {f"{name}!": name for name in columns}
+    assert loaded_moments(node, renamed, columns=names) == expected
+
+
+def test_a_mapping_of_numpy_moments_warns_of_lost_times_of_day(node: FakeNode) -> None:
+    numpy = pytest.importorskip("numpy")
+    node.prime_prepare(INSERT_MOMENTS, MOMENTS, pk_indexes=[0])
+    columns = {"id": [1], "day": numpy.array([1], "datetime64[ms]")}
+    with pytest.warns(RuntimeWarning, match="column 'day' is a date, and the source has timest"):
+        loaded_moments(node, columns)
+    # A type that does not hold the values is refused, and the message names the column.
+    with pytest.raises(LoadError, match='column "at" .*timedelta64'):
+        loaded_moments(node, {"id": [1], "at": numpy.array([1], "timedelta64[ms]")})
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "rows", "frame"])
+def test_null_counters_are_left_out(node: FakeNode, tmp_path: Path, form: str) -> None:
+    text = "UPDATE t SET m = m + ?, n = n + ? WHERE id = ?"
+    markers = [("m", "counter"), ("n", "counter"), ("id", "int")]
+    node.prime_prepare(text, markers, pk_indexes=[2])
+    items: list[dict[str, Any]] = [{"id": 1, "m": None, "n": 5}, {"id": 2, "m": None, "n": None}]
+    source: Any = items
+    if form == "csv":
+        source = tmp_path / "a.csv"
+        source.write_text("id,m,n\n1,,5\n2,,\n")
+    elif form == "jsonl":
+        source = tmp_path / "a.jsonl"
+        source.write_text("".join(json.dumps(item) + "\n" for item in items))
+    elif form == "frame":
+        source = pytest.importorskip("pandas").DataFrame(items)
+    for is_dry in (True, False):
+        with Cluster([node.address], port=node.port) as cluster:
+            session = cluster.connect()
+            prepared = session.prepare(text)
+            report = session.load(
+                prepared, source, counters=True, max_errors=None, dry_run=is_dry
+            )
+        # A server would refuse to add null. A row without any counter has nothing to add.
+        assert (report.read, report.written, report.failed) == (2, 0 if is_dry else 1, 1)
+        assert "it has no value for a counter ('m', 'n')" in str(report.failures[0])
+    sent = [each.values for each in node.requests if each.opcode == Opcode.EXECUTE]
+    assert [[*map(str, row)] for row in sent] == [
+        ["UNSET_VALUE", str(b"\0\0\0\0\0\0\0\5"), str(b"\0\0\0\1")]
+    ]

@@ -139,6 +139,7 @@ def test_a_reserved_word_as_a_name_gets_advice() -> None:
         ("Some partition key parts are missing: k", "all columns of the key"),
         ("PRIMARY KEY part k found in SET part", "insert a new row"),
         ("Invalid null value in condition for column k", "NaN"),
+        ("Invalid null value for counter increment", "UNSET_VALUE to leave the counter"),
         ("Batch too large", "session.load"),
         ('Invalid STRING constant (1) for "k" of type int', "single quotes"),
         ("cannot assign result of function system.now (type timeuuid)", "toTimestamp(now())"),
