@@ -282,8 +282,8 @@ def add_habits(
 # Matches calls in a text of advice that must be awaited in the asyncio API. Group 2 matches if a
 # method of the call's result follows: the call and its `await` then need parentheses.
 _WAITING = (
-    r"((?:session\.(?:execute|load|unload|prepare|set_keyspace|shutdown)|cluster\.(?:connect|shutdown)"
-    r"|result\.to_\w+)\((?:[^()]|\([^()]*\))*\))(\.)?"
+    r"((?:session\.(?:execute|load|unload|count|prepare|set_keyspace|shutdown)|cluster\.(?:connect|shutdown)"
+    r"|(?:result|scan)\.to_\w+)\((?:[^()]|\([^()]*\))*\))(\.)?"
 )
 
 
@@ -606,7 +606,22 @@ SCAN: dict[str, str] = {
     **_same("iterate over the scan, or write scan.to_pandas()", "all rows fetchall one first"),
     **_same("write scan.to_pandas()", "to_df df dataframe to_dataframe read"),
     **_same("iterate over scan.arrow_batches()", "batches to_batches chunks pages_arrow"),
+    **_same("write session.count(table, where)", "count size num_rows height shape"),
+    **_same("write list(scan), or scan.to_arrow()", "collect compute fetch to_list tolist execute"),
+    **_same(
+        "write session.scan(table, where='column > ?', parameters=[5]), which servers compute",
+        "filter query loc",
+    ),
+    **_same("write session.scan(table, ['column', ...])", "select project with_columns"),
+    **_same("write session.scan(table, limit=n)", "head take sample show"),
+    **_same(
+        "write session.unload(table, folder), with format='parquet', 'csv' or 'jsonl'",
+        "to_parquet to_csv to_json write write_parquet write_csv sink_parquet sink_csv",
+    ),
+    **_same("write scan.to_arrow()", "arrow to_table fetch_arrow_table to_arrow_table"),
+    **_same("write scan.to_polars()", "pl polars"),
 }
+SCAN_LENGTH = "write session.count(table, where), or len() of what scan.to_arrow() returns"
 
 METADATA: dict[str, str] = {
     **_same("write metadata.keyspaces['keyspace'].tables", "tables get_tables table"),

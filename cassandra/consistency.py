@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 
 class ConsistencyLevel:
     """The consistency levels: how many replicas must respond before a request succeeds.
@@ -65,6 +67,24 @@ def constant_of(value: object) -> str:
     """
     name = value.upper() if isinstance(value, str) else ""
     return f": write ConsistencyLevel.{name}" if name in ConsistencyLevel.name_to_value else ""
+
+
+def level_of(value: object) -> int | None:
+    """Return a consistency level that may be given by its name, in letters of either case.
+
+    :param value: a value of `ConsistencyLevel`, or its name; None is returned unchanged.
+    :raises ValueError: if there is no such level.
+    """
+    level: object = value
+    if isinstance(value, str):
+        level = ConsistencyLevel.name_to_value.get(value.upper())
+    if value is None:
+        return None
+    is_number = isinstance(level, int) and not isinstance(level, bool)
+    if is_number and level in ConsistencyLevel.value_to_name:
+        return cast("int", level)
+    names = ", ".join(ConsistencyLevel.name_to_value)
+    raise ValueError(f"there is no consistency level {value!r}, but {names}")
 
 
 def checked_serial(name: str, level: int | None) -> int | None:

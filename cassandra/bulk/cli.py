@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from cassandra._connecting import add_connection_options, connection_settings, reason_of
 from cassandra._misspelt import nearest
@@ -20,7 +20,7 @@ from cassandra.bulk.options import LoadOptions
 from cassandra.bulk.report import LoadError, LoadReport
 from cassandra.bulk.unload_form import FileForm
 from cassandra.cluster.cluster import Cluster
-from cassandra.consistency import ConsistencyLevel
+from cassandra.consistency import level_of
 from cassandra.errors import DriverException
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ Write all rows of files (CSV, JSON lines, Parquet; also .gz, .bz2, .xz, .zst and
 Columns are found by their names.
 """
 COPY = """\
-Copy the rows of a table into another one, which has columns of the same names and types: of the
-same cluster, or of the one that --to-hosts names. Nulls are not written.
+Copy the rows of a table into another table that has columns of the same names and types, in the
+same cluster or in the cluster of --to-hosts. Nulls are not written.
 """
 EPILOG = """\
 Any of these options may be in a TOML file (--config), by its long name with underscores:
@@ -59,9 +59,53 @@ exit codes: 0 if everything went well, 1 if not, 2 if the command line is wrong
 """
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose error for an unknown option says what to write instead."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the error, and exit.
+
+        :param message: the message.
+        """
+        if message.startswith("unrecognized arguments"):
+            words = message.split()
+            advice = [text for name, text in _COUNTERPARTS.items() if name in words]
+            message = "; ".join([message, *dict.fromkeys(advice)])
+        super().error(message)
+
+
+# For options of dsbulk and other tools: what to write instead.
+_COUNTERPARTS = {
+    **dict.fromkeys(
+        ("-k", "-t", "--keyspace", "--table", "--schema.keyspace", "--schema.table"),
+        "the table is the first argument, as keyspace.table",
+    ),
+    **dict.fromkeys(
+        ("-url", "--url", "--connector.csv.url", "--file"),
+        "the files, or the folder of unload, are the second argument",
+    ),
+    **dict.fromkeys(("-port",), "write --port 9042"),
+    **dict.fromkeys(("-u", "--username"), "write --user NAME"),
+    **dict.fromkeys(("-p", "--password"), "write --password-env VARIABLE, or --password-file FILE"),
+    **dict.fromkeys(("-c", "--connector.name"), "write --format csv, jsonl or parquet"),
+    **dict.fromkeys(("-cl", "--consistency"), "write --consistency-level LEVEL"),
+    **dict.fromkeys(("-m", "--schema.mapping"), "write --columns field=column,field=column"),
+    **dict.fromkeys(("-header", "--header"), "write --no-header if there is none"),
+    **dict.fromkeys(("-delim", "--sep", "--connector.csv.delimiter"), "write --delimiter ';'"),
+    **dict.fromkeys(("--null-value", "--nullval", "--codec.nullStrings"), "write --null TEXT"),
+    **dict.fromkeys(("-maxErrors", "--maxerrors"), "write --max-errors N"),
+    **dict.fromkeys(("-query", "--query"), "write the table, and --where or --columns"),
+    **dict.fromkeys(
+        ("-skip", "--skip", "--skiprows"),
+        "all rows of a file are read; in a pipe: tail -n +5 FILE | ... load TABLE - --format csv",
+    ),
+    **dict.fromkeys(("-dryRun",), "write --dry-run"),
+}
+
+
 def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
     """Return the main parser, and a dict of the commands' parsers by the name of the command."""
-    parser = argparse.ArgumentParser(prog="python -m cassandra.bulk", description=DESCRIPTION)
+    parser = _Parser(prog="python -m cassandra.bulk", description=DESCRIPTION)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_load_options(_add_command(commands, "load", "files into a table", LOAD))
     _add_unload_options(_add_command(commands, "unload", "a table into files", UNLOAD))
@@ -127,7 +171,9 @@ def _add_unload_options(parser: argparse.ArgumentParser) -> None:
     add_option = parser.add_argument
     add_option("folder", metavar="FOLDER", help="where the files are written")
     _add_scan_options(parser)
-    add_option("--limit", type=int, metavar="ROWS", help="rows to read at most, which are any")
+    add_option(
+        "--limit", type=int, metavar="ROWS", help="read at most so many rows; it is undefined which"
+    )
     add_option("--columns", metavar="NAMES", help="columns to write: a,b,c")
     add_option("--format", choices=("csv", "jsonl", "parquet"), help="default: parquet")
     add_option("--compression", metavar="CODEC", help="gzip, or a codec of Parquet")
@@ -155,9 +201,13 @@ def _add_copy_options(parser: argparse.ArgumentParser) -> None:
     add_option("--to-hosts", nargs="+", metavar="HOST", help="contact points of another cluster")
     add_connection_options(parser, "to-")
     _add_scan_options(parser)
-    add_option("--limit", type=int, metavar="ROWS", help="rows to read at most, which are any")
+    add_option(
+        "--limit", type=int, metavar="ROWS", help="read at most so many rows; it is undefined which"
+    )
     add_option("--columns", metavar="NAMES", help="columns to copy: a,b,c")
-    add_option("--keep-ttl", action="store_true", help="values live as long as they have left")
+    add_option(
+        "--keep-ttl", action="store_true", help="keep the remaining time to live of each value"
+    )
     add_option(
         "--keep-write-time", action="store_true", help="values have the write times they had"
     )
@@ -265,6 +315,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # Set the file's options as defaults, so that the command line takes precedence.
             parsers[options.command].set_defaults(**_options_in_file(options))
             options = parser.parse_args(arguments)
+        # There is no list in a shell: `--hosts a,b` is meant as two hosts.
+        options.hosts = [host for hosts in options.hosts or () for host in hosts.split(",") if host]
         # A bundle has the contact points itself.
         options.hosts = options.hosts or ([] if options.cloud_bundle else ["127.0.0.1"])
         settings = connection_settings(options)
@@ -383,7 +435,7 @@ def _scan_options(options: argparse.Namespace, *more: str) -> dict[str, Any]:
         name: value for name in names if (value := getattr(options, name, None)) is not None
     }
     if options.consistency_level is not None:
-        scan_options["consistency_level"] = _level(options.consistency_level)
+        scan_options["consistency_level"] = level_of(options.consistency_level)
     shows_progress = options.progress
     # If neither the command line nor the TOML file says it, show progress only on a terminal.
     if shows_progress is None:
@@ -414,7 +466,7 @@ def _load_options(options: argparse.Namespace) -> dict[str, Any]:
     if options.max_errors == -1:
         load_options["max_errors"] = None
     if options.consistency_level is not None:
-        load_options["consistency_level"] = _level(options.consistency_level)
+        load_options["consistency_level"] = level_of(options.consistency_level)
     LoadOptions(**load_options)  # its constructor checks the options, before we connect
     return load_options
 
@@ -430,14 +482,6 @@ def _decimals(argument: str) -> Literal["text"] | tuple[int, int]:
         raise ValueError(
             f"--decimals is a precision and a scale, as 38,10, and not {argument!r}"
         ) from None
-
-
-def _level(name: str) -> int:
-    level = name.upper()
-    levels = ConsistencyLevel.name_to_value
-    if level not in levels:
-        raise ValueError(f"there is no consistency level {level!r}: {', '.join(levels)}")
-    return levels[level]
 
 
 def _columns(argument: str) -> dict[str, str] | list[str]:
@@ -456,6 +500,8 @@ def _options_in_file(options: argparse.Namespace) -> dict[str, Any]:
         raise ValueError("--config needs Python 3.11 or later") from error
     with options.config.open("rb") as file:
         file_options: Mapping[str, Any] = tomllib.load(file)
+    # The command line has --no-progress and --no-header, whose attributes lack the "no".
+    file_options = _without_negations(file_options, os.fspath(options.config))
     # `options` has an attribute for each option of the command, also for those not given.
     for name in file_options:
         if not hasattr(options, name) or name in _NOT_IN_FILES:
@@ -473,6 +519,21 @@ def _options_in_file(options: argparse.Namespace) -> dict[str, Any]:
                 f"{name} = [{json.dumps(value)}]"
             )
     return {name: Path(value) if name in _PATHS else value for name, value in file_options.items()}
+
+
+def _without_negations(file_options: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """Replace the options ``no_progress`` and ``no_header`` by the opposite ``progress`` and
+    ``header``.
+    """
+    replaced = dict(file_options)
+    for name in ("progress", "header"):
+        value = replaced.pop(f"no_{name}", None)
+        if value is None:
+            continue
+        if not isinstance(value, bool):
+            raise ValueError(f"{path}: no_{name} is true or false, but is {value!r}")
+        replaced.setdefault(name, not value)
+    return replaced
 
 
 # Arguments that only the command line may have, and options that are paths.

@@ -39,11 +39,12 @@ import os
 from collections.abc import Generator, Mapping
 from contextlib import aclosing, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cassandra import _threads
 from cassandra._clocks import monotonic
 from cassandra._steps import adrive, drive
+from cassandra.bulk.async_rows import AsyncRows
 from cassandra.bulk.binding import Bound
 from cassandra.bulk.checkpoint import Checkpoint
 from cassandra.bulk.chunks import Chunk, Reading
@@ -402,8 +403,18 @@ async def aload(
     """
     profile = _profile_of(session, options)
     session = plain_session(session)
-    steps = Load(session, target, source, options, is_plain).steps()
-    return await adrive(steps, lambda step: _acarry_out(session, step, profile))
+    # Ask the class: an asynchronous scan has `__aiter__`, and also an `__iter__` that raises.
+    rows = (
+        AsyncRows(cast("Any", source), asyncio.get_running_loop())
+        if hasattr(type(source), "__aiter__")
+        else None
+    )
+    try:
+        steps = Load(session, target, rows or source, options, is_plain).steps()
+        return await adrive(steps, lambda step: _acarry_out(session, step, profile))
+    finally:
+        if rows is not None:
+            await rows.aclose()
 
 
 async def _acarry_out(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from cassandra._write_times import warn_of_early_write
 from cassandra.bulk.opened import check_encoding
+from cassandra.consistency import ConsistencyLevel, level_of
 
 if TYPE_CHECKING:
     from cassandra.engine.profile import ExecutionProfile
@@ -67,7 +68,7 @@ class LoadOptions:
     :param dry_run: True reads and checks all rows, but sends none.
     :param progress: True shows the progress on standard error; None shows it only if standard error
         is a terminal.
-    :param consistency_level: the consistency level of writes; None for the profile's.
+    :param consistency_level: the consistency level of writes, or its name; None for the profile's.
     :param timeout: the request timeout in seconds; None for the profile's.
     :param execution_profile: the profile, or its name; None for the default profile.
     :raises ValueError: if an option has an invalid value.
@@ -97,7 +98,7 @@ class LoadOptions:
     restart: bool = False
     dry_run: bool = False
     progress: bool | None = None
-    consistency_level: int | None = None
+    consistency_level: int | str | None = None
     timeout: float | None = None
     execution_profile: ExecutionProfile | str | None = None
 
@@ -114,6 +115,21 @@ class LoadOptions:
         for name in ("date_format", "timestamp_format"):
             _check_formats(name, getattr(self, name))
         warn_of_early_write(self.timestamp)
+        _check_header(self.header)
+        for name, values in _SWITCHES.items():
+            if not any(getattr(self, name) is value for value in values):
+                listed = ", ".join(map(str, values[:-1])) + f" or {values[-1]}"
+                raise TypeError(f"{name} is {listed}, but is {getattr(self, name)!r}")
+        if self.timeout is not None:
+            _check_timeout(self.timeout)
+        # A wrong level would be an error of every row.
+        level = level_of(self.consistency_level)
+        if ConsistencyLevel.is_serial(level):
+            raise ValueError(
+                f"consistency_level={self.consistency_level!r} is for reads and conditions, and "
+                "not for writes: write QUORUM or LOCAL_QUORUM"
+            )
+        object.__setattr__(self, "consistency_level", level)
         if isinstance(self.columns, str):
             raise TypeError(
                 "columns is a list of names, or a dict of fields and columns, not the text "
@@ -167,6 +183,14 @@ class LoadOptions:
         return row_options
 
 
+# The values that these options may have.
+_SWITCHES: dict[str, tuple[bool | None, ...]] = {
+    "counters": (True, False),
+    "restart": (True, False),
+    "dry_run": (True, False),
+    "progress": (True, False, None),
+}
+
 _SUBJECT_OPTIONS = (
     "columns",
     "date_format",
@@ -212,7 +236,7 @@ class LoadSettings(TypedDict, total=False):
     restart: bool
     dry_run: bool
     progress: bool | None
-    consistency_level: int | None
+    consistency_level: int | str | None
     timeout: float | None
     execution_profile: ExecutionProfile | str | None
 
@@ -228,9 +252,81 @@ def load_options(keywords: Mapping[str, Any]) -> LoadOptions:
     for name in keywords:
         if name not in names:
             near = difflib.get_close_matches(name, names, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(names)}"
-            raise TypeError(f"load has no option {name!r}{hint}")
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+            raise TypeError(f"load has no option {name!r}; {_INSTEAD.get(name, hint)}")
     return LoadOptions(**keywords)
+
+
+# For option names of other APIs (pandas above all): what to write instead. The error for an unknown
+# option shows it.
+_INSTEAD = {
+    **dict.fromkeys(("sep", "separator", "delim"), "write delimiter=';'"),
+    **dict.fromkeys(("quotechar", "quote_char"), "write quote='\"'"),
+    **dict.fromkeys(("na_values", "null_values", "na_rep"), "write null=['NULL', '']"),
+    **dict.fromkeys(
+        ("usecols", "include_columns", "fields"),
+        "write columns=['id', 'name'], or columns={'field': 'column'}",
+    ),
+    **dict.fromkeys(("names", "column_names"), "write header=['id', 'name']"),
+    **dict.fromkeys(
+        ("chunksize", "chunk_size", "low_memory"),
+        "files are read in pieces, so memory does not depend on their size",
+    ),
+    **dict.fromkeys(
+        ("decimal", "thousands", "converters", "decimal_comma"),
+        "convert the values first: pass a generator of rows, or the frame that pandas or polars "
+        "reads",
+    ),
+    **dict.fromkeys(("parse_dates", "dayfirst"), "write date_format or timestamp_format"),
+    **dict.fromkeys(("dtype", "dtypes", "schema"), "the columns of the table have the types"),
+    **dict.fromkeys(
+        ("skiprows", "skip_rows", "skip", "skipfooter", "nrows", "limit"),
+        "all rows of a file are read: cut the file first, or pass a generator of rows",
+    ),
+    **dict.fromkeys(
+        ("on_bad_lines", "error_bad_lines", "ignore_errors"),
+        "write max_errors=None and failed_rows='failed.jsonl'",
+    ),
+    **dict.fromkeys(
+        ("if_exists", "mode", "overwrite"),
+        "rows are added to the table, and replace those with the same key",
+    ),
+    **dict.fromkeys(
+        ("batch_size", "batchsize"),
+        "requests are sized by themselves: batch= says which rows may share one, and "
+        "concurrency= how many are in flight",
+    ),
+    **dict.fromkeys(("workers", "threads", "parallelism", "max_workers"), "write concurrency=n"),
+    "index": "write frame.reset_index() to load the index of a frame as columns",
+}
+
+
+def _check_header(header: object) -> None:
+    """Raise TypeError unless the option ``header`` is True, False or a list of names."""
+    if isinstance(header, bool) or (
+        isinstance(header, (list, tuple)) and all(isinstance(name, str) for name in header)
+    ):
+        return
+    # In pandas, None means that there is no header, and 0 that the first line is the header.
+    instead = ""
+    if header is None:
+        instead = ": write header=False"
+    elif header == 0 and isinstance(header, int):
+        instead = ": write header=True, which is the default"
+    elif isinstance(header, str):
+        instead = f": write header=[{header!r}]"
+    raise TypeError(
+        "header is True if the first line has the names, False if there are none, or a list of "
+        f"names, but is {header!r}{instead}"
+    )
+
+
+def _check_timeout(timeout: object) -> None:
+    """Raise an error unless a timeout is a positive number."""
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
+        raise TypeError(f"timeout is a number of seconds, but is {timeout!r}")
+    if not timeout > 0:
+        raise ValueError(f"timeout is a number of seconds above 0, but is {timeout!r}")
 
 
 def _check_formats(name: str, value: object) -> None:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypedDict
 
 from cassandra import _threads
-from cassandra._habits import SCAN, add_habits
+from cassandra._habits import SCAN, SCAN_LENGTH, add_habits, awaited
 from cassandra._imports import OptionalPackage
 from cassandra._misspelt import nearest
 from cassandra._steps import adrive, drive
@@ -51,6 +51,7 @@ from cassandra.client.columnar import (
     columnar_module,
     rows_message,
 )
+from cassandra.consistency import level_of
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.errors import DecodeError
 from cassandra.query.settings import NOT_SET
@@ -83,7 +84,11 @@ _INSTEAD = {
         ("filter", "condition", "filters"), "write where='column > ?', parameters=[...]"
     ),
     **dict.fromkeys(
-        ("delimiter", "null", "quote", "encoding", "sep", "header", "date_format"),
+        ("sep", "separator"),
+        "session.unload and session.load have delimiter=, for files",
+    ),
+    **dict.fromkeys(
+        ("delimiter", "null", "quote", "encoding", "header", "date_format"),
         "it is an option of session.unload and session.load, for files",
     ),
     **dict.fromkeys(("workers", "threads", "parallelism"), "write concurrency=n"),
@@ -124,8 +129,8 @@ class ScanOptions(TypedDict, total=False):
     """A file that stores the progress. If it exists, the scan resumes where the last one ended.
     Cannot be combined with methods that collect all rows, such as `to_arrow`.
     """
-    consistency_level: int | None
-    """The consistency level; None for that of the execution profile."""
+    consistency_level: int | str | None
+    """The consistency level, or its name; None for that of the execution profile."""
     execution_profile: ExecutionProfile | str
     """The execution profile or its name."""
     timeout: float | None
@@ -161,7 +166,12 @@ class _ScanBase:
         self.table = table
         self.columns = columns
         self.where = where
-        self.parameters = tuple(remaining_options.pop("parameters", None) or ())
+        if where is not None and not isinstance(where, str):
+            raise TypeError(
+                "where is a condition in CQL, such as 'column > ?' with parameters=[5], but is "
+                f"{where!r} ({type(where).__name__})"
+            )
+        self.parameters = _parameters_of(remaining_options.pop("parameters", None))
         self.splits = remaining_options.pop("splits", None)
         self.concurrency = _positive("concurrency", remaining_options.pop("concurrency", 16))
         self.page_size = _positive("page_size", remaining_options.pop("page_size", 5000))
@@ -172,7 +182,7 @@ class _ScanBase:
         self.progress: bool | None = remaining_options.pop("progress", False)
         self.in_order = bool(remaining_options.pop("in_order", False))
         self.checkpoint: str | Path | None = remaining_options.pop("checkpoint", None)
-        self.level: int | None = remaining_options.pop("consistency_level", None)
+        self.level = level_of(remaining_options.pop("consistency_level", None))
         self.ranges: Sequence[TokenRange] | None = remaining_options.pop("ranges", None)
         self._execute_options: dict[str, Any] = {
             "execution_profile": remaining_options.pop("execution_profile", EXEC_PROFILE_DEFAULT),
@@ -189,6 +199,12 @@ class _ScanBase:
                 else f"there are {', '.join(names)}"
             )
             raise TypeError(f"a scan does not have the option {name!r}; {_INSTEAD.get(name, hint)}")
+        for token_range in self.ranges or ():
+            if not isinstance(token_range, TokenRange):
+                raise TypeError(
+                    "ranges= has TokenRange of cassandra.bulk.ranges, as scan.token_ranges() "
+                    f"returns them, and not {token_range!r} ({type(token_range).__name__})"
+                )
         if self.splits is not None:
             _positive("splits", self.splits)
         if self.limit is not None:
@@ -314,6 +330,13 @@ class _ScanBase:
         """Return the queue of the pages to request. Pages that are recorded as used in the
         checkpoint are left out.
         """
+        # The statement also has two markers for the bounds of a range.
+        marker_count = len(statement.prepared.column_metadata) - 2 * statement.has_tokens
+        if marker_count > len(self.parameters):
+            raise ValueError(
+                f"where= has {marker_count} bind markers, and parameters= has "
+                f"{len(self.parameters)} values: write where='column > ?', parameters=[5]"
+            )
         ranges = statement.ranges if self.ranges is None else self.ranges
         if not statement.has_tokens and [token_range[:2] for token_range in ranges] not in (
             [],
@@ -366,6 +389,23 @@ class _ScanBase:
         queue.used(fetch, state)
         if self._saved_checkpoint is not None:
             queue.save(self._saved_checkpoint)
+
+
+def _parameters_of(parameters: object) -> tuple[Any, ...]:
+    """Return the values of the option ``parameters`` as a tuple.
+
+    :raises TypeError: if it is a single value, or values by name.
+    """
+    if parameters is None:
+        return ()
+    # The characters of a string, and the keys of a mapping, are never what is meant.
+    if isinstance(parameters, (str, bytes, Mapping)) or not isinstance(parameters, Iterable):
+        instead = "" if isinstance(parameters, Mapping) else f": write parameters=[{parameters!r}]"
+        raise TypeError(
+            "parameters is a list of values, one for each ? of where=, but is "
+            f"{parameters!r}{instead}"
+        )
+    return tuple(parameters)
 
 
 def _positive(name: str, value: object) -> int:
@@ -861,7 +901,12 @@ async def acount(
     return total
 
 
-add_habits(Scan, SCAN, operations={"__enter__": "it needs no closing; iterate over it"})
 add_habits(
-    AsyncScan, SCAN, operations={"__aenter__": "it needs no closing; write `async for row in scan`"}
+    Scan, SCAN, length=SCAN_LENGTH, operations={"__enter__": "it needs no closing; iterate over it"}
+)
+add_habits(
+    AsyncScan,
+    awaited(SCAN),
+    length=f"{SCAN_LENGTH} (and await it)",
+    operations={"__aenter__": "it needs no closing; write `async for row in scan`"},
 )

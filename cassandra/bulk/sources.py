@@ -239,6 +239,10 @@ def chunks_of(source: object, reading: Reading) -> Generator[Chunk, None, None]:
             instead = (
                 ": write load(table, frame.collect()), or load(table, frame.collect_batches())"
             )
+        elif hasattr(source, "__aiter__"):
+            instead = (
+                ": only a session of cassandra.aio can read it, by await session.load(table, rows)"
+            )
         raise TypeError(
             "rows come from a file, a frame, a mapping of columns or an iterable, not from "
             f"{type(source).__name__}{instead}"

@@ -259,10 +259,13 @@ def _checked_using_value(clause: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         instead = ": write int(ttl.total_seconds())" if hasattr(value, "total_seconds") else ""
         raise TypeError(f"{clause.lower()} must be an integer, but is {value!r}{instead}")
-    if clause == "TTL" and value > _LONGEST_TTL:
+    if clause == "TTL" and not 0 <= value <= _LONGEST_TTL:
         raise ValueError(
-            f"ttl is a number of seconds, at most {_LONGEST_TTL} (20 years), but is {value}"
+            f"ttl is a number of seconds, from 0 to {_LONGEST_TTL} (20 years), but is {value}"
         )
+    # Servers use the smallest number of 64 bits to mark cells without a write time.
+    if clause == "TIMESTAMP" and not -(1 << 63) < value < 1 << 63:
+        raise ValueError(f"timestamp is a number of 64 bits, but is {value}")
     return value
 
 

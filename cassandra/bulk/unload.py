@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import logging
 import os
 import re
+import stat
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, aclosing, contextmanager
@@ -18,10 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from cassandra._clocks import monotonic
+from cassandra._misspelt import nearest
 from cassandra.bulk.checkpoint import write_json
 from cassandra.bulk.plain import PlainRows
 from cassandra.bulk.report import counted
-from cassandra.bulk.scan import AsyncScan, Batches, Scan, size_of
+from cassandra.bulk.scan import AsyncScan, Batches, Scan, ScanOptions, size_of
 from cassandra.bulk.texts import json_of, refuse_other
 from cassandra.bulk.unload_form import FileForm, FileText
 from cassandra.client.columnar import columnar_module, rows_message
@@ -36,6 +39,8 @@ else:
 __all__ = ["UnloadReport", "aunload", "unload"]
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 FORMATS = ("parquet", "csv", "jsonl")
 MANIFEST = "_manifest.json"
@@ -126,7 +131,7 @@ class _Writer:
         if not self._is_new and not self.folder.is_dir():
             raise FileExistsError(
                 f"{os.fspath(self.folder)!r} is a file, but unload writes into a folder: name a "
-                f"new one, for example {os.fspath(self.folder.with_suffix(''))!r}"
+                f"new one, for example {_name_beside(self.folder)!r}"
             )
         self.folder.mkdir(parents=True, exist_ok=True)
         # Refuse a folder with files: whoever loads the folder would read files of an earlier unload
@@ -392,13 +397,36 @@ def _with_quoted_mark(lines: bytes) -> bytes:
 
 def _check_folder(target: str | Path, format: str) -> None:
     """Raise ValueError if the folder has a name like "rows.csv" and `format` is another format."""
-    ending = os.path.splitext(os.fspath(target))[1].lower()
+    name = os.fspath(target)
+    # A pipe or a terminal is not a folder, and a folder called "-" is never what is meant.
+    if name == "-" or _is_device(name):
+        raise ValueError(
+            f"unload writes a folder of files, and not to {name!r}: name a folder, then read its "
+            "files, for example by cat folder/part-*; in Python, session.scan(table) has the rows"
+        )
+    ending = os.path.splitext(name)[1].lower()
     named_format = _ENDINGS.get(ending)
     if named_format is not None and named_format != format:
         raise ValueError(
             f"{os.fspath(target)!r} names a file of {ending[1:]}, but unload writes a folder of "
             f"files in the format {format!r}: write format={named_format!r}, or name a folder"
         )
+    if named_format is not None or re.search(r"\.(csv|jsonl?)\.gz$", name, re.IGNORECASE):
+        log.warning("%r is a folder, although its name is like that of a file", name)
+
+
+def _name_beside(path: Path) -> str:
+    """Return the name of a folder that may be used instead of a file."""
+    return os.fspath(path.with_suffix("") if path.suffix else path.with_name(f"{path.name}-files"))
+
+
+def _is_device(path: str) -> bool:
+    """Return True if a path is a device or a pipe."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return False
+    return path.startswith("/dev/std") or not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 _ENDINGS = {".csv": "csv", ".json": "jsonl", ".jsonl": "jsonl", ".parquet": "parquet"}
@@ -562,4 +590,43 @@ def _checked_scan_options(options: dict[str, Any]) -> dict[str, Any]:
     for name in ("row_type", "checkpoint"):
         if options.get(name) is not None:
             raise TypeError(f"an unload does not have the option {name!r}")
+    scan_names = ScanOptions.__annotations__
+    unknown = next((name for name in options if name not in scan_names), None)
+    if unknown is not None:
+        names = {*scan_names, *_OWN_OPTIONS, *(field.name for field in fields(FileForm))}
+        names -= {"row_type", "checkpoint"}
+        similar_name = nearest(unknown, sorted(names), alike=0.6)
+        hint = (
+            f"did you mean {similar_name!r}?"
+            if similar_name
+            else f"there are {', '.join(sorted(names))}"
+        )
+        raise TypeError(
+            f"an unload does not have the option {unknown!r}; {_INSTEAD.get(unknown, hint)}"
+        )
     return options
+
+
+# The options of `unload` that are neither of `ScanOptions` nor of `FileForm`.
+_OWN_OPTIONS = ("columns", "compression", "decimals", "file_bytes", "format", "varints", "where")
+# For option names of other APIs: what to write instead.
+_INSTEAD = {
+    **dict.fromkeys(("sep", "separator", "delim"), "write delimiter=';'"),
+    **dict.fromkeys(("na_rep", "null_value", "null_values"), "write null='NULL'"),
+    **dict.fromkeys(("quotechar", "quote_char"), "write quote='\"'"),
+    **dict.fromkeys(
+        ("overwrite", "mode", "if_exists", "append"),
+        "an unload never replaces files: name a folder that is empty or new",
+    ),
+    **dict.fromkeys(
+        ("partition_by", "partition_cols", "partitionBy"),
+        "write a folder for each part, with where='column = ?', parameters=[5]",
+    ),
+    **dict.fromkeys(
+        ("chunksize", "batch_size", "row_group_size", "max_rows_per_file"),
+        "file_bytes= is the size of a file, and page_size= the rows of a request",
+    ),
+    **dict.fromkeys(("max_rows", "nrows"), "write limit=n"),
+    **dict.fromkeys(("workers", "threads", "parallelism"), "write concurrency=n"),
+    **dict.fromkeys(("filter", "condition", "filters"), "write where='column > ?', parameters=[5]"),
+}

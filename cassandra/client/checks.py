@@ -60,6 +60,12 @@ def check_pairs(pairs: object) -> None:
 
     Only the first item of a list or tuple is checked, since there may be many.
     """
+    if hasattr(type(pairs), "__aiter__"):
+        raise TypeError(
+            f"execute_concurrent takes an iterable, and not {type(pairs).__name__}, which is "
+            "asynchronous: await session.load(prepared, rows) of cassandra.aio takes it, with its "
+            "rows alone; or collect some pairs at a time in a list"
+        )
     if not isinstance(pairs, (list, tuple)) or not pairs:
         return
     first_item = pairs[0]

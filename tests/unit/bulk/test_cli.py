@@ -160,7 +160,7 @@ def test_a_file_of_options(
         (["unload", "ks.t"], "the following arguments are required: FOLDER"),
         (["load", "ks.t"], "the following arguments are required: FILE"),
         (["load", "ks.t", "a", "--concurrency", "0"], "concurrency must be an integer from 1 on"),
-        (["load", "ks.t", "a", "--consistency-level", "most"], "there is no consistency level 'MOST'"),  # noqa: E501
+        (["load", "ks.t", "a", "--consistency-level", "most"], "there is no consistency level 'most'"),  # noqa: E501
         (["load", "ks.t", "a", "--user", "u", "--password-env", "NOT_SET"], "no variable 'NOT_SET'"),  # noqa: E501
         (["load", "ks.t", "a", "--cafile", "/nowhere"], "No such file"),
     ],
@@ -345,3 +345,39 @@ def test_the_limit_is_passed_on_and_progress_is_shown_on_terminals(
         {"limit": 5, "progress": True},
         {"limit": 5},
     ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["load", "a", "b", "-k", "ks", "-url", "a.csv"], "the table is the first argument, as k"),
+        (["load", "a.b", "a.csv", "--null-value", "x"], "x; write --null TEXT"),
+        (["copy", "a.b", "a.c", "--query", "x"], "write the table, and --where or --columns"),
+    ],
+)
+def test_unknown_options_get_their_counterparts(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(arguments)
+    assert words in capsys.readouterr().err
+
+
+def test_hosts_may_be_separated_by_commas(calls: Calls) -> None:
+    assert cli.main(["count", "ks.t", "--hosts", "10.0.0.1,10.0.0.2", "10.0.0.3"]) == 0
+    assert calls.settings["contact_points"] == ["10.0.0.1", "10.0.0.2", "10.0.0.3"]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib came with Python 3.11")
+def test_options_with_no_may_be_in_a_file(
+    calls: Calls, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "load.toml"
+    path.write_text("no_progress = true\nno_header = true\n")
+    assert cli.main(["load", "ks.t", "a.csv", "--config", str(path)]) == 0
+    (call,) = calls.method_calls
+    assert (call[2]["progress"], call[2]["header"]) == (False, False)
+    path.write_text("no_progress = 1\n")
+    with pytest.raises(SystemExit):
+        cli.main(["load", "ks.t", "a.csv", "--config", str(path)])
+    assert "no_progress is true or false, but is 1" in capsys.readouterr().err

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from cassandra import ConsistencyLevel
 from cassandra.bulk.options import LoadOptions, LoadSettings, load_options
 
 
@@ -26,6 +27,20 @@ def test_load_settings_have_the_fields_of_load_options() -> None:
         ({"ignore": "a"}, TypeError, "ignore is a list of names, not the text 'a'"),
         ({"encoding": "klingon"}, ValueError, "encoding must be one that Python knows"),
         ({"encoding": "hex"}, ValueError, "encoding must be one of texts, but is 'hex'"),
+        ({"header": None}, TypeError, "but is None: write header=False"),
+        ({"header": 0}, TypeError, "but is 0: write header=True, which is the default"),
+        ({"header": "id"}, TypeError, r"write header=\['id'\]"),
+        ({"dry_run": "no"}, TypeError, "dry_run is True or False, but is 'no'"),
+        ({"progress": 1}, TypeError, "progress is True, False or None, but is 1"),
+        ({"timeout": "5"}, TypeError, "timeout is a number of seconds, but is '5'"),
+        ({"timeout": 0}, ValueError, "timeout is a number of seconds above 0, but is 0"),
+        ({"consistency_level": "many"}, ValueError, "there is no consistency level 'many', but "),
+        ({"consistency_level": 99}, ValueError, "there is no consistency level 99"),
+        ({"consistency_level": True}, ValueError, "there is no consistency level True"),
+        ({"consistency_level": "SERIAL"}, ValueError, "for reads and conditions, and not for wri"),
+        ({"sep": ";"}, TypeError, "load has no option 'sep'; write delimiter=';'"),
+        ({"batch_size": 5}, TypeError, "requests are sized by themselves: batch= says"),
+        ({"on_bad_lines": "skip"}, TypeError, "write max_errors=None and failed_rows="),
         ({"restart": True}, ValueError, "restart is for loads with a checkpoint"),
         ({"checkpoint_name": "x"}, ValueError, "checkpoint_name is for loads with a checkpoint"),
     ],
@@ -116,3 +131,9 @@ def test_named_formats() -> None:
         load_options({"date_format": "ms"})
     with pytest.raises(ValueError, match="'iso' for ISO 8601 or 'ms' for milliseconds since 1970"):
         load_options({"timestamp_format": "seconds"})
+
+
+def test_a_consistency_level_may_be_given_by_its_name() -> None:
+    assert LoadOptions(consistency_level="local_quorum").consistency_level == 6
+    assert LoadOptions(consistency_level=ConsistencyLevel.ANY).consistency_level == 0
+    assert LoadOptions().consistency_level is None

@@ -604,3 +604,41 @@ def test_a_scan_shows_its_progress(nodes: FakeCluster, capsys: pytest.CaptureFix
         assert capsys.readouterr().err == ""
         assert len(list(session.scan("a.t0", progress=True))) == ROWS
     assert "a.t0: 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        ({"where": {"id": 1}}, TypeError, "where is a condition in CQL, such as 'column > [?]'"),
+        ({"where": "id = ?", "parameters": 1}, TypeError, r"but is 1: write parameters=\[1\]"),
+        ({"where": "id = ?", "parameters": "ab"}, TypeError, r"write parameters=\['ab'\]"),
+        ({"ranges": [(1, 2)]}, TypeError, r"as scan\.token_ranges\(\) returns them, and not"),
+        ({"consistency_level": "many"}, ValueError, "there is no consistency level 'many'"),
+        ({"sep": ";"}, TypeError, r"session\.unload and session\.load have delimiter="),
+    ],
+)
+def test_wrong_values_of_options_are_refused_at_the_call(
+    nodes: FakeCluster, options: dict[str, Any], kind: type[Exception], words: str
+) -> None:
+    with (
+        Cluster(**settings(nodes)) as cluster,
+        cluster.connect() as session,
+        pytest.raises(kind, match=words),
+    ):
+        session.scan("a.t0", **options)
+
+
+def test_a_scan_gives_advice_for_habits(nodes: FakeCluster) -> None:
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        scan: Any = session.scan("a.t0", consistency_level="quorum")
+        assert scan.level == 4
+        for name, words in (
+            ("count", r"write session\.count\(table, where\)"),
+            ("collect", r"write list\(scan\), or scan\.to_arrow\(\)"),
+            ("filter", r"write session\.scan\(table, where='column > [?]'"),
+            ("to_parquet", r"write session\.unload\(table, folder\)"),
+        ):
+            with pytest.raises(AttributeError, match=words):
+                getattr(scan, name)
+        with pytest.raises(TypeError, match=r"has no len\(\): write session\.count"):
+            len(scan)

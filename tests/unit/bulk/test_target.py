@@ -185,8 +185,13 @@ def test_positions_of_bind_markers_in_rows_without_names() -> None:
 
 
 def test_a_time_to_live_is_seconds() -> None:
+    for wrong_ttl in (-5, 630_720_001):
+        with pytest.raises(ValueError, match="ttl is a number of seconds, from 0 to 630720000"):
+            text(ORDERS, ttl=wrong_ttl)
+    with pytest.raises(ValueError, match="timestamp is a number of 64 bits, but is"):
+        text(ORDERS, timestamp=-(1 << 63))
     with pytest.raises(TypeError, match=r"write int\(ttl\.total_seconds\(\)\)"):
         text(ORDERS, ttl=datetime.timedelta(days=1))
-    with pytest.raises(ValueError, match=r"at most 630720000 \(20 years\), but is 86400000000"):
+    with pytest.raises(ValueError, match=r"from 0 to 630720000 \(20 years\), but is 86400000000"):
         text(ORDERS, ttl=86_400_000_000)
     assert text(ORDERS, ttl=630_720_000).endswith("USING TTL 630720000")

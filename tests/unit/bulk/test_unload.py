@@ -8,6 +8,7 @@ import datetime
 import decimal
 import gzip
 import json
+import os
 import threading
 import uuid
 from collections.abc import Iterator
@@ -344,8 +345,40 @@ async def test_a_file_is_not_closed_while_it_is_written_to(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_with_the_name_of_a_file_of_another_format(session: Any, tmp_path: Path) -> None:
+def test_a_folder_with_the_name_of_a_file_of_another_format(
+    session: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with pytest.raises(ValueError, match=r"out\.csv' names a file of csv.*write format='csv'"):
         session.unload("a.t0", tmp_path / "out.csv")
     assert not list(tmp_path.iterdir())
+    assert not caplog.text
     assert session.unload("a.t0", tmp_path / "out.csv", format="csv").rows == len(EXPECTED)
+    assert "out.csv' is a folder, although its name is like that of a file" in caplog.text
+
+
+@pytest.mark.parametrize("folder", ["-", "/dev/stdout", "/dev/null", "pipe"])
+def test_pipes_and_devices_are_refused_as_folders(
+    session: Any, tmp_path: Path, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    with pytest.raises(ValueError, match="unload writes a folder of files, and not to"):
+        session.unload("a.t0", folder, format="csv")
+    assert os.listdir() == ["pipe"]
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("sep", "write delimiter=';'"),
+        ("overwrite", "an unload never replaces files"),
+        ("partition_by", "write a folder for each part"),
+        ("delimeter", "did you mean 'delimiter'"),
+        ("xyz", "there are columns, compression, concurrency, .*file_bytes.*null"),
+    ],
+)
+def test_unknown_options_of_an_unload_get_its_own_names(
+    session: Any, tmp_path: Path, option: str, words: str
+) -> None:
+    with pytest.raises(TypeError, match=f"an unload does not have the option '{option}'; {words}"):
+        session.unload("a.t0", tmp_path / "out", **{option: "x"})
