@@ -38,6 +38,11 @@ class AsyncRows:
 
     def _wait_for_rows(self) -> list[Any]:
         """Wait for the next rows; an empty list is the end."""
+        # The simulated event loop of `cassandra.testing` has no threads: waiting would never end.
+        if asyncio._get_running_loop() is self._loop:
+            raise RuntimeError(
+                "an event loop without threads cannot read an asynchronous source: pass a list"
+            )
         next_rows = self._next_rows()
         try:
             future = asyncio.run_coroutine_threadsafe(next_rows, self._loop)
