@@ -1,0 +1,96 @@
+"""Async generators as sources of loads: they are read as rows are sent, and closed at the end."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.bulk import LoadError, async_rows, chunks
+from cassandra.bulk.async_rows import AsyncRows
+from cassandra.testing.fake import ErrorCode, FakeNode, error
+from tests.unit.bulk.test_load import INSERT, blocking, node, without_pauses
+from tests.unit.engine.faults import WAIT
+
+__all__ = ["node", "without_pauses"]
+
+
+async def test_async_generators_are_read_as_rows_are_sent(
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chunks, "OBJECT_ROWS", 100)
+    monkeypatch.setattr(async_rows, "_ROWS", 30)
+    furthest = 0
+    is_closed = False
+
+    async def generate(count: int, fails_at: int | None = None) -> Any:
+        nonlocal furthest, is_closed
+        try:
+            for number in range(count):
+                if number == fails_at:
+                    raise OSError("the source is gone")
+                furthest = number
+                await asyncio.sleep(0)
+                yield number, f"name {number}"
+        finally:
+            is_closed = True
+
+    async with aio.Cluster([node.address], port=node.port) as cluster:
+        session = await cluster.connect()
+        prepared = await session.prepare(INSERT)
+        assert (await session.load(prepared, generate(250))).written == 250
+        assert is_closed
+        with pytest.raises(LoadError, match="the source is gone") as caught:
+            await session.load(prepared, generate(250, fails_at=110))
+        assert isinstance(caught.value.__cause__, OSError)
+        # If the load ends early, the generator is closed, and not read to its end.
+        is_closed = False
+        node.prime(INSERT, error(ErrorCode.INVALID))
+        with pytest.raises(LoadError):
+            await session.load(prepared, generate(100_000))
+        assert is_closed
+        assert furthest < 1000
+
+
+async def test_a_cancelled_load_of_an_async_generator_closes_it(node: FakeNode) -> None:
+    is_waiting, is_closed = asyncio.Event(), False
+
+    async def generate() -> Any:
+        nonlocal is_closed
+        try:
+            yield 1, "a"
+            is_waiting.set()
+            await asyncio.sleep(3600)
+        finally:
+            is_closed = True
+
+    async with aio.Cluster([node.address], port=node.port) as cluster:
+        session = await cluster.connect()
+        task = asyncio.ensure_future(session.load(await session.prepare(INSERT), generate()))
+        await asyncio.wait_for(is_waiting.wait(), WAIT)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(task, WAIT)
+        assert is_closed
+
+
+def test_blocking_loads_refuse_async_generators(node: FakeNode) -> None:
+    async def generate() -> Any:
+        yield 1, "a"
+
+    with pytest.raises(TypeError, match=r"async_generator: only a session of cassandra\.aio can"):
+        blocking(node, generate())
+
+
+async def test_rows_are_not_read_in_the_thread_of_the_event_loop() -> None:
+    """A simulated event loop makes the calls of the reader thread itself."""
+
+    async def generate() -> Any:
+        yield 1, "a"
+
+    rows = AsyncRows(generate(), asyncio.get_running_loop())
+    with pytest.raises(RuntimeError, match="without threads cannot read an asynchronous source"):
+        list(rows)
+    await rows.aclose()
