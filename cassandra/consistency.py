@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 
 class ConsistencyLevel:
     """The consistency levels: how many replicas must respond before a request succeeds.
@@ -80,9 +78,9 @@ def level_of(value: object) -> int | None:
         level = ConsistencyLevel.name_to_value.get(value.upper())
     if value is None:
         return None
-    is_number = isinstance(level, int) and not isinstance(level, bool)
-    if is_number and level in ConsistencyLevel.value_to_name:
-        return cast("int", level)
+    is_bool = isinstance(level, bool)  # True and False are ints, but are certainly a mistake
+    if isinstance(level, int) and not is_bool and level in ConsistencyLevel.value_to_name:
+        return level
     names = ", ".join(ConsistencyLevel.name_to_value)
     raise ValueError(f"there is no consistency level {value!r}, but {names}")
 

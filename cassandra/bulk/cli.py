@@ -103,7 +103,7 @@ _COUNTERPARTS = {
 }
 
 
-def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+def _parser() -> tuple[_Parser, dict[str, _Parser]]:
     """Return the main parser, and a dict of the commands' parsers by the name of the command."""
     parser = _Parser(prog="python -m cassandra.bulk", description=DESCRIPTION)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

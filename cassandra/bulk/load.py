@@ -92,6 +92,7 @@ from cassandra.bulk.target import (
 from cassandra.bulk.units import UnitWatch
 from cassandra.bulk.unmapped import UnmappedWatch
 from cassandra.concurrent import execute_each
+from cassandra.consistency import level_of
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.errors import DependencyException, DriverException, SessionShutdown
 from cassandra.query.prepared import PreparedStatement
@@ -214,7 +215,8 @@ class Load:
         reader.open(self._chunks(reading, fields), binder)
         progress = Progress(options.progress, self.report.target)
         recorder = Recorder(self.report, checkpoint, failed_rows, progress, options.max_errors)
-        sender = Sender(recorder, traits, Pace(options.concurrency), options.consistency_level)
+        level = level_of(options.consistency_level)
+        sender = Sender(recorder, traits, Pace(options.concurrency), level)
         return _Parts(failed_rows, checkpoint, progress, recorder, sender)
 
     def _chunks(self, reading: Reading, fields: FieldsOfEach) -> Generator[Chunk, None, None]:
