@@ -11,6 +11,8 @@ import concurrent.futures
 from collections.abc import AsyncIterable, Iterator
 from typing import Any
 
+from cassandra.query.snapshots import snapshot
+
 # How many rows the event loop reads for one request of the thread. More rows would keep the loop
 # busy for longer if the source never suspends.
 _ROWS = 500
@@ -67,7 +69,8 @@ class AsyncRows:
         self._task = asyncio.current_task()
         while len(rows) < _ROWS:
             try:
-                rows.append(await anext(self._rows))
+                # A generator may use the same dict or array again for its next row.
+                rows.append(snapshot(await anext(self._rows)))
             except StopAsyncIteration:
                 break
         return rows

@@ -10,7 +10,7 @@ import pytest
 from cassandra import aio
 from cassandra.bulk import LoadError, async_rows, chunks
 from cassandra.bulk.async_rows import AsyncRows
-from cassandra.testing.fake import ErrorCode, FakeNode, error
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error
 from tests.unit.bulk.test_load import INSERT, blocking, node, without_pauses
 from tests.unit.engine.faults import WAIT
 
@@ -52,6 +52,20 @@ async def test_async_generators_are_read_as_rows_are_sent(
             await session.load(prepared, generate(100_000))
         assert is_closed
         assert furthest < 1000
+
+
+async def test_async_generators_may_use_a_dict_again(node: FakeNode) -> None:
+    async def generate() -> Any:
+        row: dict[str, Any] = {}
+        for number in range(3):
+            row.update(id=number, name=f"name {number}")
+            yield row
+
+    async with aio.Cluster([node.address], port=node.port) as cluster:
+        session = await cluster.connect()
+        assert (await session.load(await session.prepare(INSERT), generate())).written == 3
+    names = [each.values[1] for each in node.requests if each.opcode == Opcode.EXECUTE]
+    assert sorted(names) == [b"name 0", b"name 1", b"name 2"]
 
 
 async def test_a_cancelled_load_of_an_async_generator_closes_it(node: FakeNode) -> None:
