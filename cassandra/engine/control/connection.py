@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from datetime import datetime, timezone
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -53,6 +54,11 @@ EventHandler = Callable[[Mapping[str, Any]], None]
 # next one.
 MOST_SHORT_LIVES = 3
 SHORT_LIFE = 1.0  # seconds
+
+# While no host can be reached, log a repeated reason at WARNING at most once in this time
+# (seconds). At most this many different reasons are new: error texts may contain changing numbers.
+REMINDER_INTERVAL = 60.0
+MOST_REASONS = 10
 
 
 class NodeLists(Protocol):
@@ -154,6 +160,7 @@ class ControlConnection:
         )
         # Interrupts the wait between two attempts to reconnect.
         self._host_is_up = asyncio.Event()
+        self._outage = _OutageLog()
         self._closed = False
 
     @property
@@ -403,7 +410,7 @@ class ControlConnection:
             try:
                 await self._connect_to_any(self._contacts.candidates())
                 if self.connection is not None and not self.connection.is_draining:
-                    log.info("the control connection is at %s now", self.host)
+                    self._outage.end(self.host)
                     return
                 delay = _next_delay(self._delays)  # the new connection was lost at once
             except NoHostAvailable as error:
@@ -414,9 +421,7 @@ class ControlConnection:
                 # again.
                 await self._contacts.find_again()
                 delay = _next_delay(self._delays)
-                log.warning(
-                    "the control connection found no host, next try in %.1f s: %s", delay, error
-                )
+                self._outage.report(error, delay)
             except Exception:
                 delay = _next_delay(self._delays)
                 log.exception(
@@ -447,6 +452,47 @@ class ControlConnection:
             if connection is not None:
                 connection.close()
         self.connection = None
+
+
+class _OutageLog:
+    """Logs why no host can be reached, and when the control connection is back.
+
+    With short, constant pauses between the attempts, the same reason would fill the log exactly
+    when all processes log. It is logged at WARNING when it is new and then every
+    `REMINDER_INTERVAL`, and otherwise at INFO.
+    """
+
+    def __init__(self) -> None:
+        self._since: datetime | None = None  # None if no outage was logged
+        self._reasons: set[frozenset[tuple[str, str]]] = set()
+        self._warned_at = 0.0  # the loop's time of the last WARNING
+
+    def report(self, error: NoHostAvailable, delay: float) -> None:
+        """Log that no host could be reached, and that the next attempt follows after `delay`
+        seconds.
+        """
+        now = asyncio.get_running_loop().time()
+        # The hosts are tried in another order each time: compare their errors without the order.
+        reason = frozenset((host, str(cause)) for host, cause in error.errors.items())
+        is_new = reason not in self._reasons and len(self._reasons) < MOST_REASONS
+        level = logging.INFO
+        if is_new or now - self._warned_at >= REMINDER_INTERVAL:
+            level, self._warned_at = logging.WARNING, now
+        if is_new:
+            self._reasons.add(reason)
+        if self._since is None:
+            self._since = datetime.now(timezone.utc)
+        log.log(level, "the control connection found no host, next try in %.1f s: %s", delay, error)
+
+    def end(self, host: Host | None) -> None:
+        """Log that the control connection is open, at the level of the outage that has ended."""
+        if self._since is None:
+            log.info("the control connection is at %s now", host)
+            return
+        since = self._since.isoformat(timespec="seconds")
+        log.warning("the control connection is at %s now; it found no host since %s", host, since)
+        self._since = None
+        self._reasons.clear()
 
 
 def _next_delay(schedule: Iterator[float], at_the_end: float = 60.0) -> float:

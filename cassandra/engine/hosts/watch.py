@@ -293,7 +293,10 @@ class HostWatch:
 
     def _mark_up(self, host: Host) -> None:
         if host.is_up is False:
-            log.info("host %s is up, which was down since %s", host, _down_since(host))
+            # Use the level of the messages that the host is down, so that a log at WARNING shows
+            # both ends. `_reported` has no entry if the outage itself was not logged.
+            level = logging.WARNING if self._reported.pop(host, None) else logging.INFO
+            log.log(level, "host %s is up, which was down since %s", host, _down_since(host))
         host.set_up()
         self.on_host_up()
         self._listeners.notify("on_up", host)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from cassandra.engine.control.connection import ControlConnection
+from cassandra.engine.control.connection import MOST_REASONS, ControlConnection, _OutageLog
 from cassandra.engine.control.contacts import Contacts
 from cassandra.engine.endpoint import DefaultEndPoint, EndPoint
 from cassandra.errors import (
@@ -217,6 +218,62 @@ async def test_a_host_that_comes_up_ends_the_reconnection_delay() -> None:
     parts.control.on_host_up()
     await run_loop_turns()
     assert parts.control.connection is not None
+
+
+# -- the log of an outage --------------------------------------------------------------------------
+
+
+async def test_an_outage_is_logged_once_for_each_reason_and_its_end_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "cassandra.cluster")
+    parts = ControlParts()
+    await parts.control.connect()
+    refused, denied = DriverException("refused"), DriverException("denied")
+    parts.fail("open 10.0.0.1", refused, refused, denied, refused, denied)
+    parts.opened[0].close()
+    while parts.control.connection is None:
+        await run_loop_turns(1)
+    records = [
+        record
+        for record in caplog.records
+        if "found no host, next" in record.msg or "control connection is at" in record.msg
+    ]
+    levels = [record.levelname for record in records]
+    assert levels == ["WARNING", "INFO", "WARNING", "INFO", "INFO", "WARNING"]
+    message = records[-1].getMessage()
+    assert message.startswith("the control connection is at 10.0.0.1:9042 now; it found no host")
+
+
+async def test_a_repeated_reason_is_logged_again_after_a_while(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = OSError("refused"), OSError("no route")
+    outage = _OutageLog()
+    outage.report(NoHostAvailable("none", {"a": first, "b": second}), 1.0)
+    outage.report(NoHostAvailable("none", {"b": second, "a": first}), 1.0)  # another order
+    assert len(caplog.records) == 1
+    monkeypatch.setattr("cassandra.engine.control.connection.REMINDER_INTERVAL", 0.0)
+    outage.report(NoHostAvailable("none", {"a": first, "b": second}), 1.0)
+    assert len(caplog.records) == 2
+
+
+async def test_different_reasons_of_an_outage_do_not_flood_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    outage = _OutageLog()
+    for number in range(50):
+        outage.report(NoHostAvailable("none", {"a": OSError(f"attempt {number}")}), 1.0)
+    assert len(caplog.records) == MOST_REASONS
+
+
+async def test_a_move_without_an_outage_is_no_warning(caplog: pytest.LogCaptureFixture) -> None:
+    parts = ControlParts()
+    await parts.control.connect()
+    parts.opened[0].close()
+    await run_loop_turns()
+    assert parts.control.connection is not None
+    assert caplog.records == []
 
 
 # -- events ----------------------------------------------------------------------------------------

@@ -237,6 +237,21 @@ async def test_different_reasons_do_not_flood_the_log(caplog: pytest.LogCaptureF
     assert len(caplog.records) == MOST_REASONS
 
 
+async def test_the_end_of_an_outage_is_logged_like_its_beginning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    watched = WatchedHosts()
+    watched.watch.on_connection_failure(watched.first, LOST)
+    since = watched.first.down_since
+    assert since is not None
+    watched.watch.on_answer(watched.first)
+    record = caplog.records[-1]
+    assert record.levelname == "WARNING"
+    assert record.getMessage() == (
+        f"host 10.0.0.1:9042 is up, which was down since {since.isoformat(timespec='seconds')}"
+    )
+
+
 async def test_a_report_is_the_reason_of_a_host_without_connections() -> None:
     watched = WatchedHosts()
     watched.watch.on_reported_down(watched.first)
