@@ -482,6 +482,10 @@ class Observers(bases.CoreBase):
         """
         self._observe("on_latency", observer)
 
+    def observe_failures(self, observer: FailureObserver) -> None:
+        """Call `observer` for each failed attempt."""
+        self._observe("on_failure", observer)
+
     def forget_latencies(self, observer: LatencyObserver) -> None:
         """Undo one call of `observe_latencies`."""
         observers = list(self._brief.get("on_latency", ()))

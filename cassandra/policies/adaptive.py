@@ -6,10 +6,13 @@ choose the same replica ("the power of two choices"). A replica that has stopped
 its requests in flight, and so gets no more requests.
 
 A replica may be slow, but not slow enough to be avoided in this way. Such a replica is demoted for
-some seconds: plans try it after the other replicas at its distance. When load moves away from one
-replica, the next one may become slow, so demotions are limited. After a demotion, the same host is
-not demoted again for an equally long time. At most half of the hosts at a distance are demoted at a
-time, and never all replicas of a partition.
+some seconds: plans try it after the other replicas at its distance. So is a replica that refuses
+requests because of its own state, for example while it shuts down: it answers at once, so that it
+would always have the fewest requests in flight, and would get nearly all of them.
+
+When load moves away from one replica, the next one may become slow, so demotions are limited. After
+a demotion, the same host is not demoted as slow again for an equally long time. At most half of the
+hosts at a distance are demoted at a time, and never all replicas of a partition.
 """
 
 from __future__ import annotations
@@ -41,29 +44,42 @@ WEIGHT = 0.1  # the weight of the latest response in the moving average
 # logarithm of the shortest latency in seconds; shorter latencies count as this one
 SHORTEST = log(1e-6)
 JUDGE_INTERVAL = 0.25  # seconds between two decisions about which hosts are slow
+# A host is demoted if more than this share of its latest answers were refusals. Three refusals in a
+# row, each with WEIGHT, are more.
+MOST_REFUSALS = 0.25
+
+# The error codes of what a host answers because of its own state, and not because of the request:
+# server error, overloaded, is bootstrapping.
+_REFUSALS = (0x0000, 0x1001, 0x1002)
 
 
 class _Latencies:
     """The latencies of one host: a moving average over `count` responses.
 
     We average the logarithms, so that a single pause of the host does not outweigh hundreds of
-    responses. `spared_until` is the time before which the host must not be demoted again.
+    responses. `spared_until` is the time before which the host must not be demoted again as slow.
+    `refused_share` is a moving average, too: of 0 for each response and 1 for each refusal.
     """
 
-    __slots__ = ("_logarithm", "count", "spared_until")
+    __slots__ = ("_logarithm", "count", "refused_share", "spared_until")
 
     def __init__(self) -> None:
         self._logarithm = 0.0
         self.count = 0
+        self.refused_share = 0.0
         self.spared_until = 0.0
 
     def add(self, seconds: float) -> None:
         self.count += 1
+        self.refused_share -= WEIGHT * self.refused_share
         logarithm = log(seconds) if seconds > 1e-6 else SHORTEST
         if self.count == 1:
             self._logarithm = logarithm
         else:
             self._logarithm += WEIGHT * (logarithm - self._logarithm)
+
+    def add_refusal(self) -> None:
+        self.refused_share += WEIGHT * (1 - self.refused_share)
 
     @property
     def average(self) -> float:
@@ -79,15 +95,16 @@ class AdaptivePolicy(TokenAwarePolicy):
 
     :param child_policy: decides which hosts are used, and how far they are. None means a
         `DCAwareRoundRobinPolicy`; a `RackAwareRoundRobinPolicy` prefers hosts in the local rack.
-    A host that is slow is demoted: for some seconds, plans try it after the other replicas at the
+    A host that is slow, or refuses requests because of its own state (it is overloaded, starts,
+    shuts down or fails), is demoted: for some seconds, plans try it after the other replicas at the
     same distance.
 
-    :param slow_replica_avoidance: False to never demote slow hosts.
+    :param slow_replica_avoidance: False to never demote hosts.
     :param slow_factor: a host is slow if its latency is more than this many times that of the
         fastest host at the same distance, and exceeds it by more than `slow_floor`.
     :param slow_floor: the minimum difference to the fastest host's latency, in seconds.
     :param demotion_time: the duration of a demotion, in seconds. After it, the host is not demoted
-        again for at least the same time.
+        again as slow for at least the same time.
     :raises ValueError: if the factor is 1 or less, or a time is negative.
     """
 
@@ -128,6 +145,7 @@ class AdaptivePolicy(TokenAwarePolicy):
         self._time = engine.time
         if self.slow_replica_avoidance:
             engine.observe_latencies(self.on_latency)
+            engine.observe_failures(self.on_failure)
 
     # -- plans -------------------------------------------------------------------------------------
 
@@ -246,6 +264,23 @@ class AdaptivePolicy(TokenAwarePolicy):
         if now >= self._next_judgement:
             self._judge(now)
 
+    def on_failure(self, host: Host | None, error: BaseException, decision: int | None) -> None:
+        """Record a failed attempt, if the host has refused it because of its own state.
+
+        :param host: the `Host`; None if nothing was sent.
+        :param error: the error.
+        :param decision: not used: what the retry policy has decided.
+        """
+        if host is None or getattr(error, "error_code", None) not in _REFUSALS:
+            return
+        latencies = self._answers.get(host)
+        if latencies is None:
+            latencies = self._answers[host] = _Latencies()
+        latencies.add_refusal()
+        # Do not wait for the interval: such a host answers hundreds of requests in that time.
+        if latencies.refused_share > MOST_REFUSALS and host not in self._demoted:
+            self._judge(self._time())
+
     def _judge(self, now: float) -> None:
         """End the demotions that are over, and demote hosts that are slow compared with equally
         near ones.
@@ -261,18 +296,35 @@ class AdaptivePolicy(TokenAwarePolicy):
                 new_latencies.spared_until = now + self.demotion_time
         # Compare only hosts at the same distance.
         by_distance: dict[int, list[Host]] = {}
-        for host, latencies in self._answers.items():
-            if latencies.count >= ENOUGH_ANSWERS:
-                by_distance.setdefault(self._child_policy.distance(host), []).append(host)
+        for host in self._answers:
+            by_distance.setdefault(self._child_policy.distance(host), []).append(host)
         for distance, hosts in by_distance.items():
             if distance != HostDistance.IGNORED:  # these hosts get no requests anyway
-                self._demote_slow(hosts, now)
+                self._demote_refusing(hosts, now)
+                self._demote_slow(
+                    [host for host in hosts if self._answers[host].count >= ENOUGH_ANSWERS], now
+                )
         # A planner may be used only if no host is demoted (see `_make_planner`).
         if demoted_before != list(self._demoted):
             self._forget_routers()
 
+    def _demote_refusing(self, hosts: list[Host], now: float) -> None:
+        """Demote those of `hosts`, which are all at the same distance, that refuse requests."""
+        # Never demote more than half of the hosts, because the others must take the load.
+        demotions_left = len(hosts) // 2 - sum(host in self._demoted for host in hosts)
+        for host in hosts:
+            if (
+                demotions_left > 0
+                and host not in self._demoted
+                and self._answers[host].refused_share > MOST_REFUSALS
+            ):
+                self._demoted[host] = now + self.demotion_time
+                demotions_left -= 1
+
     def _demote_slow(self, hosts: list[Host], now: float) -> None:
         """Demote the slow ones of `hosts`, which are all at the same distance."""
+        if not hosts:
+            return
         # Sort the slowest first: if too many hosts are slow, only the slowest are demoted.
         hosts.sort(key=lambda host: self._answers[host].average, reverse=True)
         fastest = self._answers[hosts[-1]].average

@@ -135,6 +135,15 @@ class Engine(Protocol):
         load of the host is.
         """
 
+    def observe_failures(
+        self, observer: Callable[[Host | None, BaseException, int | None], None]
+    ) -> None:
+        """Call ``observer(host, error, decision)`` for each failed attempt from now on.
+
+        The host is None if nothing was sent. The decision is that of the retry policy; None if the
+        policy was not asked.
+        """
+
 
 class _Turns(itertools.count):  # type: ignore[type-arg]
     """A counter that numbers query plans, starts at random, and can be copied and pickled.

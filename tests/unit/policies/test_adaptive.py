@@ -30,6 +30,7 @@ class Engine:
         self.random = random.Random()
         self.busy: Counter[Host] = Counter()
         self.observers: list[Any] = []
+        self.failure_observers: list[Any] = []
 
     def time(self) -> float:
         return self.now
@@ -39,6 +40,9 @@ class Engine:
 
     def observe_latencies(self, observer: Any) -> None:
         self.observers.append(observer)
+
+    def observe_failures(self, observer: Any) -> None:
+        self.failure_observers.append(observer)
 
 
 def attached_policy(
@@ -209,6 +213,55 @@ def test_small_differences_and_few_responses_are_ignored() -> None:
     few, engine, hosts, _ = attached_policy()
     report_latencies(few, engine, {hosts[0]: 0.9, hosts[1]: 0.001}, times=5)
     assert few.demoted_hosts == []
+
+
+def refuse(policy: AdaptivePolicy, host: Host, times: int, code: int = 0x1001) -> None:
+    """Report refusals of a host; 0x1001 is "overloaded"."""
+    error = Exception("refused")
+    error.error_code = code  # type: ignore[attr-defined]
+    for _ in range(times):
+        policy.on_failure(host, error, None)
+
+
+@pytest.mark.parametrize("code", [0x0000, 0x1001, 0x1002])
+def test_a_host_that_refuses_requests_is_demoted(code: int) -> None:
+    """It answers at once, so that it always has the fewest requests in flight."""
+    policy, engine, hosts, _ = attached_policy()
+    assert engine.failure_observers == [policy.on_failure]
+    report_latencies(policy, engine, dict.fromkeys(hosts, 0.005))
+    engine.busy.update({hosts[1]: 5, hosts[2]: 5})
+    refuse(policy, hosts[0], times=3, code=code)
+    assert policy.demoted_hosts == [hosts[0]]
+    assert hosts[0] not in {first_host(policy) for _ in range(50)}
+    # After the demotion the host is tried again; three more refusals demote it at once.
+    engine.now += policy.demotion_time
+    report_latencies(policy, engine, dict.fromkeys(hosts[1:], 0.005), times=1)
+    assert policy.demoted_hosts == []
+    refuse(policy, hosts[0], times=3, code=code)
+    assert policy.demoted_hosts == [hosts[0]]
+
+
+def test_hosts_that_refuse_few_requests_are_not_demoted() -> None:
+    policy, engine, hosts, _ = attached_policy()
+    report_latencies(policy, engine, dict.fromkeys(hosts, 0.005))
+    for _ in range(100):  # every sixth answer is a refusal
+        refuse(policy, hosts[0], times=1)
+        report_latencies(policy, engine, {hosts[0]: 0.005}, times=4)
+    assert policy.demoted_hosts == []
+    # Errors because of the request (0x2200 is "invalid"), and errors before it was sent, do not
+    # count.
+    refuse(policy, hosts[0], times=50, code=0x2200)
+    policy.on_failure(hosts[0], ConnectionError(), None)
+    policy.on_failure(None, Exception(), None)
+    assert policy.demoted_hosts == []
+
+
+def test_at_most_half_of_the_hosts_are_demoted_for_refusals() -> None:
+    policy, engine, hosts, _ = attached_policy()
+    report_latencies(policy, engine, dict.fromkeys(hosts, 0.005))
+    for host in hosts:
+        refuse(policy, host, times=20)
+    assert policy.demoted_hosts == [hosts[0]]
 
 
 def test_only_hosts_at_the_same_distance_are_compared() -> None:
