@@ -328,10 +328,13 @@ class Request(RequestBase):
         error.__cause__ = fault_among(self.errors.values())
         return error
 
-    def _no_host_left(self) -> str:
+    def _no_host_left(self, is_rethrown: bool = False) -> str:
         """Return the message of an error with the errors of all hosts that were tried.
 
         It begins with cassandra-driver's message. If only one host was tried, it says why.
+
+        :param is_rethrown: True if the statement is not tried on other hosts because it is not
+            idempotent.
         """
         if len(self.errors) != 1:
             return NO_HOST_LEFT
@@ -339,6 +342,8 @@ class Request(RequestBase):
             reason = "the call names it"
         elif len(self.session.core.metadata.all_hosts()) == 1:
             reason = "the cluster has no other"
+        elif is_rethrown:
+            reason = "no other was, because the statement is not idempotent"
         else:
             reason = "the query plan has no other"
         return f"{NO_HOST_LEFT} (one was tried, {reason})"
@@ -607,7 +612,8 @@ class Request(RequestBase):
         ):
             return error
         errors_by_name = {str(host): reason for host, reason in self.errors.items()}
-        combined_error = refused_everywhere(self._no_host_left(), errors_by_name, error)
+        message = self._no_host_left(is_rethrown=True)
+        combined_error = refused_everywhere(message, errors_by_name, error)
         combined_error.__cause__ = error.__cause__
         return combined_error
 

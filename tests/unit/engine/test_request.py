@@ -656,6 +656,20 @@ async def test_no_host_available_says_if_the_plan_had_only_one_host(nodes: FakeC
     assert "any hosts (one was tried, the query plan has no other): " in str(failure)
 
 
+async def test_no_host_available_says_if_the_statement_is_not_idempotent(
+    nodes: FakeCluster,
+) -> None:
+    for each in nodes.nodes:
+        each.prime(READ, error(ErrorCode.OVERLOADED))
+    async with connected(nodes) as (_, session):
+        failure = await exception_of(session.execute(READ))
+    assert isinstance(failure, NoHostAvailable)
+    assert str(failure).startswith(
+        "Unable to complete the operation against any hosts (one was tried, no other was, because "
+        "the statement is not idempotent): "
+    )
+
+
 # -- speculative executions ------------------------------------------------------------------------
 
 
