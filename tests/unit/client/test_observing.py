@@ -14,7 +14,7 @@ from tests.waiting import WAIT
 
 
 class Observer(RequestObserver):
-    def on_request_end(self, request: Any) -> None:
+    def on_end(self, request: Any) -> None:
         pass
 
     def __eq__(self, other: object) -> bool:
