@@ -351,7 +351,8 @@ SESSION: dict[str, str] = {
     **_same(
         "cluster.register_user_type(keyspace, type, cls) does it", "register_udt register_type"
     ),
-    **_same("write session.is_shutdown", "closed is_closed is_open is_connected"),
+    **_same("write session.is_shutdown", "closed is_closed"),
+    **_same("write `not session.is_shutdown`", "is_open is_connected"),
     **_same("write session.cluster.metadata.keyspaces", "metadata schema tables keyspaces"),
     **_same(
         "write cassandra.bulk.copy.copy(session, table, session, 'other.table'), "
@@ -420,7 +421,44 @@ CLUSTER: dict[str, str] = {
         "write cluster.connect('name'), or session.set_keyspace('name')",
         "set_keyspace use keyspace",
     ),
-    **_same("write cluster.is_shutdown", "closed is_closed is_connected"),
+    **_same("write cluster.is_shutdown", "closed is_closed"),
+    **_same(
+        "write any(host.is_up for host in cluster.metadata.all_hosts()); `not cluster.is_shutdown` "
+        "says only that you may still use the cluster",
+        "is_connected connected is_open",
+    ),
+}
+
+CLUSTER_SETTINGS: dict[str, str] = {
+    **_same(
+        "write ExecutionProfile(consistency_level=...), consistency_level of a statement, or "
+        "session.default_consistency_level",
+        "consistency_level consistency default_consistency_level",
+    ),
+    **_same(
+        "write ExecutionProfile(serial_consistency_level=...), or serial_consistency_level of a "
+        "statement",
+        "serial_consistency_level default_serial_consistency_level",
+    ),
+    **_same(
+        "write ExecutionProfile(request_timeout=...), session.default_timeout, or "
+        "execute(..., timeout=); connect_timeout limits the time to connect",
+        "timeout request_timeout default_timeout",
+    ),
+    **_same(
+        "write session.default_fetch_size, or fetch_size of a statement",
+        "fetch_size page_size default_fetch_size",
+    ),
+    **_same(
+        "write ExecutionProfile(retry_policy=...), or retry_policy of a statement", "retry_policy"
+    ),
+    **_same(
+        "write ExecutionProfile(speculative_execution_policy=...)", "speculative_execution_policy"
+    ),
+    **_same(
+        "write ExecutionProfile(row_factory=...), or session.row_factory",
+        "row_factory default_row_factory",
+    ),
 }
 
 RESULT: dict[str, str] = {

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Generator, Hashable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from cassandra._habits import CLUSTER, add_habits, awaited
+from cassandra._habits import CLUSTER, CLUSTER_SETTINGS, add_habits, awaited
 from cassandra.aio.calls import returns_connecting
 from cassandra.aio.session import Session
 from cassandra.client.checks import check_keyspace, no_keyspace
@@ -308,4 +308,5 @@ def _retrieve_error(task: asyncio.Task[Core]) -> None:
 
 Cluster.__module__ = "cassandra.aio"
 
+add_habits(Cluster, CLUSTER_SETTINGS, settings=True)
 add_habits(Cluster, awaited(CLUSTER))

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._forks import renew_in_child
-from cassandra._habits import CLUSTER, IN_ASYNC, add_habits
+from cassandra._habits import CLUSTER, CLUSTER_SETTINGS, IN_ASYNC, add_habits
 from cassandra._imports import at_first_cluster
 from cassandra._threads import new_lock
 from cassandra.client.checks import check_keyspace, no_keyspace
@@ -535,4 +535,5 @@ atexit.register(_shutdown_all)
 
 Cluster.__module__ = "cassandra.cluster"
 
+add_habits(Cluster, CLUSTER_SETTINGS, settings=True)
 add_habits(Cluster, CLUSTER, operations={"__aenter__": IN_ASYNC})

@@ -388,6 +388,35 @@ def test_settings_after_connect_warn(session: Session) -> None:
         Cluster().port = 9043
 
 
+@pytest.mark.parametrize("cls", [Cluster, aio.Cluster], ids=["blocking", "aio"])
+@pytest.mark.parametrize("name", sorted(_habits.CLUSTER_SETTINGS))
+def test_a_setting_of_profiles_or_sessions_warns_on_a_cluster(cls: Any, name: str) -> None:
+    cluster = cls()
+    assert not hasattr(cluster, name)
+    with pytest.warns(RuntimeWarning, match=rf"Cluster\.{name} has no effect: write ") as warned:
+        setattr(cluster, name, 3)
+    assert warned[0].filename == __file__
+    # In spite of the warning the attribute is set.
+    assert getattr(cluster, name) == 3
+
+
+def test_a_cluster_class_of_the_application_may_have_such_attributes() -> None:
+    class ClusterWithAttributes(Cluster):
+        pass
+
+    cluster: Any = ClusterWithAttributes()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cluster.request_timeout = 3
+
+
+@pytest.mark.parametrize("name", ["is_connected", "is_open"])
+def test_the_advice_for_open_does_not_say_the_opposite(name: str) -> None:
+    with pytest.raises(AttributeError, match=r"write any\(host.is_up .*`not cluster.is_shutdown`"):
+        getattr(Cluster(), name)
+    assert _habits.SESSION[name] == "write `not session.is_shutdown`"
+
+
 def test_the_advice_for_many_rows_is_for_the_blocking_session() -> None:
     assert _habits.many_rows_advice() == "session.execute_concurrent_with_args(prepared, rows)"
 
