@@ -7,7 +7,6 @@ chunk in its reader thread, while the requests of the present chunk are sent.
 from __future__ import annotations
 
 import struct
-import warnings
 from collections.abc import (
     Callable,
     Collection,
@@ -21,12 +20,12 @@ from collections.abc import (
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cassandra._habits import stack_level
 from cassandra._write_times import probable_unit
 from cassandra.bulk.chunks import Chunk, Column, slice_of
 from cassandra.bulk.fields import unknown_field, values_by_name, values_by_position
 from cassandra.bulk.groups import Keys, Owners
 from cassandra.bulk.indexed_vectors import IndexedVector, fault_of
+from cassandra.bulk.later_warnings import warn
 from cassandra.bulk.lost_times import LostTimes, is_date
 from cassandra.protocol.records import is_record
 from cassandra.query.batch import bind_rows
@@ -443,12 +442,10 @@ class Binder:
             )
             advice = probable_unit(write_time)
             if advice is not None:
-                warnings.warn(
+                warn(
                     f"{chunk.location(number)}: its write time {write_time} is in microseconds, so "
                     f"it is of 1970, and older values win over this row: {advice} (other rows are "
-                    "not looked at)",
-                    RuntimeWarning,
-                    stacklevel=stack_level(),
+                    "not looked at)"
                 )
             return
 

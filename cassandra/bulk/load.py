@@ -172,6 +172,8 @@ class Load:
             return self.report
         finally:
             reader.close()
+            # Also after an error: the warning may say what the reason is.
+            reader.show_warnings()
 
     def _prepare(self, reader: Reader) -> Generator[Step, Any, _Parts]:
         """Read the field names, prepare the statements, and make the parts of the load.
@@ -265,6 +267,7 @@ class Load:
         next_chunk = reader.read_next()
         while True:
             bound: Bound | None = yield next_chunk
+            reader.show_warnings()
             if bound is None:
                 return
             # Read and bind the next chunk while the rows of this one are written.

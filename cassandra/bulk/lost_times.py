@@ -8,12 +8,11 @@ are selected (`select_columns`), and all other rows when they are bound (`Binder
 from __future__ import annotations
 
 import datetime
-import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from cassandra._habits import stack_level
+from cassandra.bulk.later_warnings import warn
 from cassandra.query.tables.rows import is_array
 
 
@@ -77,11 +76,9 @@ class LostTimes:
 
     def _warn(self, name: str, data_type: str) -> None:
         self._warned.add(name)
-        warnings.warn(
+        warn(
             f"column {name!r} is a date, and the source has timestamps with a time of day "
-            f"({data_type}), which is not stored",
-            RuntimeWarning,
-            stacklevel=stack_level(),
+            f"({data_type}), which is not stored"
         )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from cassandra.bulk.binding import Binder
 from cassandra.bulk.chunks import Chunk
+from cassandra.bulk.later_warnings import collecting, show
 from cassandra.bulk.load_steps import Work
 from cassandra.bulk.opened import Pipes
 from cassandra.bulk.worker import Worker
@@ -42,6 +43,7 @@ class Reader:
         self._worker = worker
         self._chunks: Generator[Chunk, None, None] | None = None
         self._binder: Binder | None = None
+        self._warnings: list[str] = []  # collected in the thread, not shown yet
         self._work: Future[Any] | None = None  # the last call of the thread
 
     def submit(self, call: Callable[..., Any], *arguments: Any) -> Work:
@@ -50,8 +52,17 @@ class Reader:
         :param call: the function.
         :param arguments: its arguments.
         """
-        self._work = self._worker.submit(call, *arguments)
+        self._work = self._worker.submit(self._collect, call, *arguments)
         return Work(self._work)
+
+    def _collect(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """Make a call in the thread, and collect its warnings."""
+        with collecting(self._warnings):
+            return call(*arguments)
+
+    def show_warnings(self) -> None:
+        """Show the warnings of the thread's calls, in the thread of the caller."""
+        show(self._warnings)
 
     def open(self, chunks: Generator[Chunk, None, None], binder: Binder) -> None:
         """Set the chunks that `read_next` reads.

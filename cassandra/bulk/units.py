@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-import warnings
 from collections.abc import Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra._habits import stack_level
+from cassandra.bulk.later_warnings import warn
 from cassandra.bulk.texts import formats_of, means_null
 from cassandra.cqltypes.coerce import probable_timestamp_unit
 from cassandra.query.tables.rows import is_array
@@ -119,11 +118,9 @@ class UnitWatch:
         """Warn if a timestamp is probably in another unit than milliseconds."""
         advice = probable_timestamp_unit(value) if type(value) is int else None
         if advice is not None:
-            warnings.warn(
+            warn(
                 f"{chunk.location(index)}: column {column.name!r} is a timestamp, which is counted "
-                f"in milliseconds, and {advice} (its other rows are not looked at)",
-                RuntimeWarning,
-                stacklevel=stack_level(),
+                f"in milliseconds, and {advice} (its other rows are not looked at)"
             )
 
 

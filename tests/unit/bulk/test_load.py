@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import itertools
 import json
 import os
@@ -983,3 +984,13 @@ def test_null_counters_are_left_out(node: FakeNode, tmp_path: Path, form: str) -
         assert "it has no value for a counter ('m', 'n')" in str(report.failures[0])
     sent = [each.values for each in node.requests if each.opcode == Opcode.EXECUTE]
     assert sent == [[NOT_SET, b"\0\0\0\0\0\0\0\5", b"\0\0\0\1"]]
+
+
+@LOADERS
+def test_warnings_of_the_reader_thread_point_to_the_call(node: FakeNode, load: Load) -> None:
+    node.prime_prepare(INSERT, [("id", "int"), ("name", "date")], pk_indexes=[0])
+    rows = [(1, datetime.datetime(2026, 1, 2, 3))]
+    with pytest.warns(RuntimeWarning, match="timestamps with a time of day") as caught:
+        load(node, rows)
+    (warning,) = [each for each in caught if "time of day" in str(each.message)]
+    assert warning.filename == __file__
