@@ -64,7 +64,7 @@ async def test_async_generators_may_use_a_dict_again(node: FakeNode) -> None:
     async with aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
         assert (await session.load(await session.prepare(INSERT), generate())).written == 3
-    names = [each.values[1] for each in node.requests if each.opcode == Opcode.EXECUTE]
+    names: list[Any] = [each.values[1] for each in node.requests if each.opcode == Opcode.EXECUTE]
     assert sorted(names) == [b"name 0", b"name 1", b"name 2"]
 
 

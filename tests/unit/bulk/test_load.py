@@ -893,7 +893,7 @@ def test_corrected_rows_keep_their_place_among_rows_of_their_key(
         assert (report.written, report.failed) == (2, 2)
         failed.write_text(failed.read_text().replace('"one"', "1").replace('"two"', "2"))
         assert session.load(prepared, failed, **options).written == 2
-    values = [each.values for each in node.requests if each.opcode == Opcode.EXECUTE]
+    values: list[Any] = [each.values for each in node.requests if each.opcode == Opcode.EXECUTE]
     written = {
         int.from_bytes(time, "big") - begin: (int.from_bytes(id, "big"), name.decode())
         for id, name, time in values
@@ -912,7 +912,7 @@ def loaded_moments(node: FakeNode, source: Any, **options: Any) -> list[list[Any
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         session.load(session.prepare(INSERT_MOMENTS), source, **options)
-    values = [each.values for each in node.requests if each.opcode == Opcode.EXECUTE]
+    values: list[Any] = [each.values for each in node.requests if each.opcode == Opcode.EXECUTE]
     return sorted(values[before:], key=lambda row: row[0])
 
 
