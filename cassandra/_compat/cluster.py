@@ -51,6 +51,7 @@ class CompatCluster:
         You need not call this: the cluster reports the states of hosts to the driver.
 
         :param host: a `Host` of `Cluster.metadata`.
+        :raises TypeError: if `host` is something else, such as an address.
         """
         self._notify("on_reported_up", host)
 
@@ -64,6 +65,7 @@ class CompatCluster:
         :param host: a `Host` of `Cluster.metadata`.
         :param is_host_addition: accepted for compatibility; without effect.
         :param expect_host_to_be_down: accepted for compatibility; without effect.
+        :raises TypeError: if `host` is something else, such as an address.
         """
         self._notify("on_reported_down", host)
 
@@ -88,7 +90,17 @@ class CompatCluster:
         self.refresh_nodes()
 
     def _notify(self, method: str, host: Host) -> None:
-        """Call a method of the engine's host watch, on the event loop."""
+        """Call a method of the engine's host watch, on the event loop.
+
+        :raises TypeError: if `host` is not a `Host`, but an address or an end point.
+        """
+        # Check this in the caller's thread: an error on the loop would only reach asyncio's log.
+        if not hasattr(host, "is_up"):
+            address = host if isinstance(host, str) else "address"
+            raise TypeError(
+                f"host must be a Host of cluster.metadata, but is {host!r}: write "
+                f"cluster.metadata.get_host({address!r})"
+            )
         core = self._core
         if core is not None:
             core.loop.call_soon_threadsafe(getattr(core.hosts, method), host)

@@ -358,3 +358,9 @@ def test_the_number_of_connections_can_be_changed(far: FakeCluster, eastern: Clu
     count_before = len(far[0].connections)
     eastern.set_core_connections_per_host(HostDistance.LOCAL, 3)
     far[0].wait_for(lambda node: len(node.connections) == count_before + 2)
+
+
+@pytest.mark.parametrize("method", ["on_up", "on_down"])
+def test_an_address_is_not_a_host(method: str) -> None:
+    with pytest.raises(TypeError, match=r"is '10\.0\.0\.1': write cluster\.metadata\.get_host"):
+        getattr(Cluster(), method)("10.0.0.1")
