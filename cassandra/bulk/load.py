@@ -349,6 +349,9 @@ def _profile_of(session: BulkSession, options: LoadOptions) -> Any:
     """
     profile = options.execution_profile
     if options.timeout is None:
+        if profile is not None:
+            # Look the profile up now: a wrong name would be an error of every row.
+            session.execution_profile_clone_update(profile)
         return profile
     # Set the timeout on a copy, because the application's profile must not change.
     return session.execution_profile_clone_update(

@@ -108,3 +108,13 @@ async def test_rows_are_not_read_in_the_thread_of_the_event_loop() -> None:
     with pytest.raises(RuntimeError, match="without threads cannot read an asynchronous source"):
         list(rows)
     await rows.aclose()
+
+
+async def test_concurrent_execution_refuses_async_iterables(node: FakeNode) -> None:
+    async def generate() -> Any:
+        yield INSERT, None
+
+    async with aio.Cluster([node.address], port=node.port) as cluster:
+        session = await cluster.connect()
+        with pytest.raises(TypeError, match="async_generator, which is asynchronous: await sess"):
+            session.execute_concurrent(generate())

@@ -994,3 +994,10 @@ def test_warnings_of_the_reader_thread_point_to_the_call(node: FakeNode, load: L
         load(node, rows)
     (warning,) = [each for each in caught if "time of day" in str(each.message)]
     assert warning.filename == __file__
+
+
+@LOADERS
+def test_an_unknown_profile_is_refused_before_the_first_row(node: FakeNode, load: Load) -> None:
+    with pytest.raises(ValueError, match="there is no execution profile 'other'"):
+        load(node, [(1, "a")], execution_profile="other", max_errors=None)
+    assert executed(node) == 0
