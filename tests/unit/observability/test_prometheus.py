@@ -26,10 +26,11 @@ from cassandra.cqltypes import EncodeTypeError, EncodeValueError
 from cassandra.errors import InvalidRequest
 from cassandra.observability.prometheus import ClusterCollector
 from cassandra.observability.texts import is_invalid
-from cassandra.policies import DCAwareRoundRobinPolicy
+from cassandra.policies import ConstantSpeculativeExecutionPolicy, DCAwareRoundRobinPolicy
 from cassandra.protocol.messages import errors as error_messages
 from cassandra.protocol.messages.errors import InvalidRequestException, UnauthorizedErrorMessage
-from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, error
+from cassandra.query import SimpleStatement
+from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, error, hold, rows
 from tests.waiting import until
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -313,6 +314,51 @@ def test_the_rules_for_alarms_use_metrics_and_labels_that_exist() -> None:
             used_labels += re.findall(r"\w+", group)
         assert set(used_labels) <= existing_labels, expression
         assert expression.count("(") == expression.count(")")
+
+
+def rule_of(alert: str) -> str:
+    """Return the text of one alarm in the rules."""
+    text = (DOCS / "_static" / "prometheus-rules.yml").read_text()
+    return text.split(f"- alert: {alert}\n")[1].split("- alert:")[0]
+
+
+def test_the_alarm_for_silent_hosts_does_not_count_lost_races() -> None:
+    """The loser of a speculative execution is an orphan, but not an error of its host."""
+    expression = rule_of("CassandraHostDoesNotAnswer").partition("expr:")[2]
+    assert 'cassandra_driver_errors_total{error="OperationTimedOut"}' in expression
+    assert "orphaned_streams" not in expression
+    policy = ConstantSpeculativeExecutionPolicy(0.01, 1)
+    profile = ExecutionProfile(speculative_execution_policy=policy)
+    statement = SimpleStatement("SELECT 1", is_idempotent=True)
+    with FakeCluster(2) as nodes:
+        nodes[0].prime("SELECT 1", hold())
+        nodes[1].prime("SELECT 1", rows([("k", "int")], [(1,)]))
+        with Cluster(
+            nodes.contact_points,
+            port=nodes.port,
+            execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        ) as cluster:
+            session = cluster.connect(wait_for_all_pools=True)
+            registry = CollectorRegistry()
+            registry.register(ClusterCollector(cluster))
+            for _ in range(4):
+                session.execute(statement)
+            samples = [sample for family in registry.collect() for sample in family.samples]
+    assert any(s.name == "cassandra_driver_orphaned_streams" and s.value for s in samples)
+    assert not [s for s in samples if s.name == "cassandra_driver_errors_total"]
+
+
+def test_the_run_book_has_the_times_of_the_rules() -> None:
+    table = (DOCS / "guides" / "runbook.rst").read_text()
+    for metric, alert in [
+        ("``control_connection_up``", "CassandraNoControlConnection"),
+        ("``host_up``", "CassandraHostDown"),
+        ("``connections``, summed over the hosts", "CassandraNoConnections"),
+        ("``waiting_requests``", "CassandraRequestsWait"),
+    ]:
+        (minutes,) = re.findall(rf"\* - {metric}\n     - .* for (\d+) min\n", table)
+        assert f"for: {minutes}m\n" in rule_of(alert)
+    assert "* - ``orphaned_streams``" not in table
 
 
 def test_the_alarm_for_failures_leaves_out_invalid_requests() -> None:
