@@ -80,7 +80,10 @@ def connection_settings(options: argparse.Namespace, prefix: str = "") -> dict[s
     _check_companions(options, prefix)
     context = None
     if options.ssl or options.cafile or options.cert:
-        context = ssl.create_default_context(cafile=options.cafile)
+        try:
+            context = ssl.create_default_context(cafile=options.cafile)
+        except OSError as error:  # the message of Python does not name the file
+            raise ValueError(_unreadable(f"--{prefix}cafile {options.cafile}", error)) from error
         context.check_hostname = not options.no_hostname_check
         if options.cert:
             try:
@@ -91,6 +94,11 @@ def connection_settings(options: argparse.Namespace, prefix: str = "") -> dict[s
                     f"--{prefix}cert {options.cert} cannot be used with the key in {key}: "
                     f"{error.reason or error}; does the key belong to the certificate?"
                 ) from error
+            except OSError as error:
+                files = f"--{prefix}cert {options.cert}"
+                if options.key:
+                    files += f" or --{prefix}key {options.key}"
+                raise ValueError(_unreadable(files, error)) from error
     settings: dict[str, Any] = {}
     if options.cloud_bundle is not None:
         settings["cloud"] = {"secure_connect_bundle": str(options.cloud_bundle)}
@@ -99,6 +107,16 @@ def connection_settings(options: argparse.Namespace, prefix: str = "") -> dict[s
     if options.user is not None:
         settings["auth_provider"] = PlainTextAuthProvider(options.user, _password(options))
     return settings
+
+
+def _unreadable(option: str, error: OSError) -> str:
+    """Return the message for a file that cannot be read, or has no certificate.
+
+    :param option: the option and its value.
+    """
+    if isinstance(error, ssl.SSLError):
+        return f"{option} has no certificate in PEM format: {error.reason or error}"
+    return f"{option} cannot be read: {error.strerror or error}"
 
 
 def _check_companions(options: argparse.Namespace, prefix: str) -> None:

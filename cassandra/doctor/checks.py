@@ -32,6 +32,15 @@ _ADVICE = (
     ("login", _LOGIN),
     ("does it expect TLS", "give --ssl, and --cafile"),
     (
+        "does this port not speak TLS",
+        "the process hangs or is overloaded: look at its log, take a jstack, restart it; "
+        "but if this port does not speak TLS, leave --ssl and --cafile out",
+    ),
+    (
+        "completed the TLS handshake and then said nothing",
+        "the process hangs: look at the node's log, take a jstack, restart it",
+    ),
+    (
         "said nothing",
         "the process hangs, or the port speaks TLS: look at the node's log, take a jstack; or give "
         "--ssl, and --cafile",

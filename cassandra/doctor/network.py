@@ -27,6 +27,10 @@ _SECONDS_PER_DAY = 24 * 60 * 60
 _OPTIONS = bytes([4, 0, 0, 0, 5, 0, 0, 0, 0])
 # OpenSSL's error codes for a certificate that has expired, and for one that is not valid yet.
 _EXPIRED, _NOT_YET_VALID = 10, 9
+# OpenSSL's error codes for a certificate of another name or of another IP address.
+_OTHER_NAME = (62, 64)
+# OpenSSL's reasons if the answer to the TLS handshake is not TLS at all.
+_NOT_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "UNKNOWN_PROTOCOL")
 # TLS alerts of servers that want a client certificate. The last one may also have other reasons.
 _WANTS_CERTIFICATE = (
     "CERTIFICATE_REQUIRED",
@@ -210,13 +214,17 @@ def _not_trusted(subject: str, error: ssl.SSLCertVerificationError) -> Finding:
             "its certificate is not valid yet",
             "compare the clocks, here and where the certificate was issued",
         )
-    return finding(
-        PROBLEM,
-        subject,
-        f"the certificate is not accepted: {error.verify_message}",
-        "name the CA by --cafile; a name or an address that the certificate does not have "
-        "needs --no-hostname-check",
+    do = (
+        "the certificate's CA is not in the file of --cafile (without --cafile: not one that this "
+        "system trusts): name the CA that has signed it"
     )
+    if error.verify_code in _OTHER_NAME:
+        do = (
+            "give the name that the certificate has, or renew it with this name or address as "
+            "subject alternative name (SAN); --no-hostname-check leaves this check out"
+        )
+    text = f"the certificate is not accepted: {error.verify_message}"
+    return finding(PROBLEM, subject, text, do)
 
 
 def _check_tls(
@@ -235,13 +243,22 @@ def _check_tls(
             PROBLEM,
             subject,
             f"TLS fails: no answer within {connection.gettimeout():g} s",
-            "if this port does not speak TLS (client_encryption_options), leave --ssl out; if it "
-            f"does, {_HANGS}",
+            f"{_HANGS}; but if this port does not speak TLS (client_encryption_options), leave "
+            "--ssl and --cafile out",
         )
         return
     except (OSError, ValueError) as error:
         if isinstance(error, OSError) and _is_about_client_certificate(error):
             yield _wants_certificate(subject, error)
+            return
+        if getattr(error, "reason", None) in _NOT_TLS:
+            yield finding(
+                PROBLEM,
+                subject,
+                f"TLS fails: the answer is not TLS ({error})",
+                "this port does not speak TLS (client_encryption_options): leave --ssl and "
+                "--cafile out",
+            )
             return
         yield finding(
             PROBLEM,

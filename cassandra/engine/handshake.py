@@ -533,10 +533,17 @@ def _describe_timeout(endpoint: EndPoint, connection: Connection) -> str:
     """Describe the step that was in progress when the connect timeout passed."""
     if connection.is_reached and not connection.is_connected:
         return f"{endpoint} accepted the connection, but did not complete the TLS handshake" + (
-            "" if connection.answered_before else ": does it expect TLS on this port?"
+            ""
+            if connection.answered_before
+            else ": does the process hang, or does this port not speak TLS?"
         )
     if not connection.is_connected:
         return f"{endpoint} did not accept a connection"
+    if not connection.received_anything and connection.tls is not None:
+        return (
+            f"{endpoint} completed the TLS handshake and then said nothing: does the process hang, "
+            "or is that another port than that of Cassandra's native transport?"
+        )
     if not connection.received_anything:
         return (
             f"{endpoint} accepted the connection and then said nothing: "

@@ -16,6 +16,8 @@ import pytest
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.doctor import checks
 from cassandra.doctor.findings import OK, PROBLEM, WARNING, Finding
+from cassandra.engine.endpoint import DefaultEndPoint
+from cassandra.engine.handshake import _describe_timeout
 from cassandra.metadata.placement.replication import NetworkTopologyStrategy, SimpleStrategy
 from cassandra.policies import RoundRobinPolicy
 from cassandra.testing.fake import FakeCluster, Scylla, rows, silence
@@ -72,6 +74,21 @@ def test_a_host_that_hangs_has_its_reason_and_advice() -> None:
     assert hung.level == PROBLEM
     assert "said nothing" in hung.text
     assert "hangs" in hung.do
+
+
+@pytest.mark.parametrize("step", ["handshake", "silence"])
+def test_a_host_that_hangs_in_tls_is_not_said_to_need_tls(step: str) -> None:
+    connection: Any = SimpleNamespace(
+        is_reached=True,
+        is_connected=step == "silence",
+        received_anything=False,
+        answered_before=False,
+        tls=object(),
+    )
+    problem = _describe_timeout(DefaultEndPoint("10.0.0.1", 9042), connection)
+    do = checks.advice(problem)
+    assert do.startswith("the process hangs")
+    assert "give --ssl" not in do
 
 
 def test_a_host_that_does_not_tell_its_schema_is_not_counted_as_agreeing(

@@ -101,7 +101,12 @@ def test_a_password_is_used_and_never_shown(
         ([], "name a host of the cluster"),
         (["127.0.0.1", "--timeout", "0"], "--timeout must be positive, but is 0.0"),
         (["127.0.0.1", "--cloud-bundle", "b.zip"], "a bundle stands for HOST"),
-        (["127.0.0.1", "--cafile", "/no/such"], "No such file"),
+        (["127.0.0.1", "--cafile", "/no/such"], "--cafile /no/such cannot be read: No such file"),
+        (["127.0.0.1", "--cafile", __file__], "test_cli.py has no certificate in PEM format"),
+        (
+            ["127.0.0.1", "--cert", "/no/such", "--key", "/no/key"],
+            "--cert /no/such or --key /no/key cannot be read: No such file",
+        ),
         (
             ["127.0.0.1", "--user", "ada", "--password-env", "NO_SUCH_NAME"],
             "the environment has no variable 'NO_SUCH_NAME'",

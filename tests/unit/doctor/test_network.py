@@ -144,6 +144,35 @@ def test_a_certificate_of_an_unknown_authority_is_a_problem(
     assert [finding.level for finding in findings] == [OK, PROBLEM]
     assert "the certificate is not accepted" in findings[1].text
     assert "--cafile" in findings[1].do
+    assert "--no-hostname-check" not in findings[1].do
+
+
+def test_a_certificate_of_another_name_is_to_be_renewed(authority: Authority) -> None:
+    with FakeNode(ssl_context=authority.server("10.9.9.9")) as node:
+        findings = list(network.reach(node.address, node.port, 5, authority.client()))
+    assert "the certificate is not accepted" in findings[1].text
+    assert "subject alternative name" in findings[1].do
+    assert "--cafile" not in findings[1].do
+
+
+def test_an_answer_that_is_not_tls_is_not_put_down_to_a_client_certificate() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(10_000)
+                # The error of a node that does not know the protocol version.
+                connection.sendall(bytes([0x85, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 10]))
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        port = server.getsockname()[1]
+        findings = list(network.reach("127.0.0.1", port, 5, ssl.create_default_context()))
+        thread.join()
+    assert [finding.level for finding in findings] == [OK, PROBLEM]
+    assert "the answer is not TLS" in findings[1].text
+    assert "leave --ssl and --cafile out" in findings[1].do
 
 
 # -- nodes that hang, and certificates -------------------------------------------------------------
@@ -167,6 +196,7 @@ def test_a_node_that_hangs_in_tls_is_a_problem(authority: Authority) -> None:
         node.resume()
     assert [finding.level for finding in findings] == [OK, PROBLEM]
     assert "TLS fails: no answer" in findings[1].text
+    assert findings[1].do.startswith("the process hangs")
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])

@@ -215,7 +215,8 @@ ACCEPTED = "db.example:9042 accepted the connection"
             False,
             False,
             False,
-            f"{ACCEPTED}, but did not complete the TLS handshake: does it expect TLS on this port?",
+            f"{ACCEPTED}, but did not complete the TLS handshake: does the process hang, or does "
+            "this port not speak TLS?",
         ),
         (True, False, False, True, f"{ACCEPTED}, but did not complete the TLS handshake"),
         (
@@ -237,8 +238,19 @@ def test_a_timeout_names_the_step_that_was_in_progress(
         is_connected=made,
         received_anything=received,
         answered_before=answered,
+        tls=None,
     )
     assert handshake._describe_timeout(NAMED, connection) == expected
+
+
+def test_silence_after_the_tls_handshake_is_not_put_down_to_missing_tls() -> None:
+    connection: Any = SimpleNamespace(
+        is_reached=True, is_connected=True, received_anything=False, tls=object()
+    )
+    assert handshake._describe_timeout(NAMED, connection) == (
+        "db.example:9042 completed the TLS handshake and then said nothing: does the process hang, "
+        "or is that another port than that of Cassandra's native transport?"
+    )
 
 
 @pytest.mark.parametrize(
