@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 from typing import Any
 
 import pytest
@@ -141,6 +142,34 @@ def test_a_cluster_belongs_to_one_loop(node: FakeNode) -> None:
         for event_loop in (loop, other_loop):
             event_loop.run_until_complete(event_loop.shutdown_default_executor())
             event_loop.close()
+
+
+def test_a_session_that_was_used_notices_another_loop(node: FakeNode) -> None:
+    """The compiled session remembers that its loop runs, as long as asyncio has the same record."""
+
+    async def used_session() -> tuple[Any, Any]:
+        session = await cluster.connect()
+        insert = await session.prepare("INSERT INTO t (k) VALUES (?)")
+        for _ in range(2):
+            await session.execute(insert, (1,))
+        return session, insert
+
+    async def execute() -> None:
+        await session.execute(insert, (1,))
+
+    cluster = aio.Cluster([node.address], port=node.port)
+    loop = asyncio.new_event_loop()
+    try:
+        session, insert = loop.run_until_complete(used_session())
+        with pytest.raises(RuntimeError, match="outside of its event loop"):
+            session.execute(insert, (1,))
+        with pytest.raises(RuntimeError, match="belongs to another event loop"):
+            asyncio.run(execute())
+        loop.run_until_complete(execute())  # the loop has a new record
+    finally:
+        loop.run_until_complete(cluster.shutdown())
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
 
 
 async def test_a_session_is_not_kept_after_its_shutdown_or_last_use(cluster: aio.Cluster) -> None:
