@@ -42,7 +42,7 @@ OURS: dict[Any, set[str]] = {
         "user_type_registered", "write_head_start",
     },
     aio.Session: SESSIONS,
-    cluster.ResultSet: RESULTS | {"next"},
+    cluster.ResultSet: RESULTS | {"next", "response_future"},
     aio.ResultSet: RESULTS | {
         "attempts", "coordinator_host", "custom_payload", "fetch_all", "is_schema_agreed",
         "trace_id", "warnings",
