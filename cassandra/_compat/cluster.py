@@ -96,7 +96,8 @@ class CompatCluster:
         """
         # Check this in the caller's thread: an error on the loop would only reach asyncio's log.
         if not hasattr(host, "is_up"):
-            address = host if isinstance(host, str) else "address"
+            given: object = host
+            address = given if isinstance(given, str) else "address"
             raise TypeError(
                 f"host must be a Host of cluster.metadata, but is {host!r}: write "
                 f"cluster.metadata.get_host({address!r})"

@@ -20,6 +20,7 @@ from datetime import datetime, timezone
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cassandra._clocks import wall_time_ns
 from cassandra.engine.failures import fault_among
 from cassandra.engine.hosts.debouncing import Debouncer
 from cassandra.engine.waiting import within
@@ -481,7 +482,7 @@ class _OutageLog:
         if is_new:
             self._reasons.add(reason)
         if self._since is None:
-            self._since = datetime.now(timezone.utc)
+            self._since = datetime.fromtimestamp(wall_time_ns() / 1e9, timezone.utc)
         log.log(level, "the control connection found no host, next try in %.1f s: %s", delay, error)
 
     def end(self, host: Host | None) -> None:
