@@ -157,6 +157,30 @@ def warn_of_milliseconds(name: str, seconds: float) -> None:
 _SHORT_TIME, _LONG_TIME = 5_000, 600_000
 
 
+def warn_of_reconnection_milliseconds(name: str, seconds: float) -> None:
+    """Warn of a delay between attempts to reconnect that was probably meant in milliseconds.
+
+    Such delays are shorter than other times, so smaller numbers are suspicious, too. There is no
+    warning for a whole number of quarter hours.
+
+    :param name: the parameter, for the message.
+    :param seconds: its value.
+    """
+    if not _SHORT_DELAY <= seconds < _SHORT_TIME:
+        warn_of_milliseconds(name, seconds)
+    elif seconds % 900:
+        warnings.warn(
+            f"{name}={seconds} is in seconds, more than {seconds // 60:g} min: write "
+            f"{name}={seconds / 1000:g} for {seconds} milliseconds",
+            RuntimeWarning,
+            stacklevel=stack_level(),
+        )
+
+
+# A delay between attempts to reconnect is suspicious from here on.
+_SHORT_DELAY = 1_000
+
+
 def many_rows_advice(batch: str = "") -> str:
     """Return how to execute a prepared statement for many rows, for an error message.
 

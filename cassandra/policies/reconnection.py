@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from cassandra._habits import warn_of_milliseconds
+from cassandra._habits import warn_of_milliseconds, warn_of_reconnection_milliseconds
 
 if TYPE_CHECKING:
     from cassandra.policies.balancing import Engine
@@ -38,7 +38,7 @@ class ConstantReconnectionPolicy(ReconnectionPolicy):
         if delay < 0:
             raise ValueError(f"delay must not be negative, but is {delay}")
         _check_attempts(max_attempts)
-        warn_of_milliseconds("delay", delay)
+        warn_of_reconnection_milliseconds("delay", delay)
         self.delay = delay
         self.max_attempts = max_attempts
 

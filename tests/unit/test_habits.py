@@ -786,6 +786,8 @@ async def test_async_with_on_blocking_classes(session: Session) -> None:
 @pytest.mark.parametrize(
     ("call", "text"),
     [
+        (lambda: ConstantReconnectionPolicy(2000), "more than 33 min: write delay=2 for 2000 mill"),
+        (lambda: Cluster(idle_heartbeat_timeout=0), "write idle_heartbeat_interval=0 for no"),
         (lambda: ConstantReconnectionPolicy(5000), "write delay=5 for 5000 milliseconds"),
         (lambda: ExponentialReconnectionPolicy(1000, 60_000), "write max_delay=60 for 60000 mill"),
         (
@@ -805,6 +807,9 @@ def test_usual_times_do_not_warn() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ConstantReconnectionPolicy(3600)
+        ConstantReconnectionPolicy(1800)
+        ConstantReconnectionPolicy(600)
+        Cluster(idle_heartbeat_interval=0)
         ExponentialReconnectionPolicy(1, 600)
         RequestLogger(slow=float("inf"))
 

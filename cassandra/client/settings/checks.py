@@ -7,10 +7,11 @@ setting and the value.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cassandra._habits import warn_of_milliseconds
+from cassandra._habits import stack_level, warn_of_milliseconds
 from cassandra._imports import at_first_cluster
 from cassandra._secrets import Secret
 
@@ -47,6 +48,21 @@ def seconds(name: str, value: object, minimum: float = 0.0) -> float | None:
         raise ValueError(f"{name} must not be negative, but is {value}")
     warn_of_milliseconds(name, value)
     return value
+
+
+def heartbeat_timeout(name: str, value: object) -> float | None:
+    """Accept a number of seconds that is not negative, or None. Warn of 0, which does not turn
+    heartbeats off.
+    """
+    checked_value = seconds(name, value)
+    if checked_value == 0:
+        warnings.warn(
+            f"{name}=0 closes each connection at its first heartbeat: write "
+            "idle_heartbeat_interval=0 for no heartbeats",
+            RuntimeWarning,
+            stacklevel=stack_level(),
+        )
+    return checked_value
 
 
 def seconds_or_negative(name: str, value: object) -> float | None:

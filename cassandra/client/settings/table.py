@@ -415,9 +415,11 @@ class ClusterSettings:
     )
 
     idle_heartbeat_timeout: Setting[float | None, float] = Setting(
-        doc="""Seconds within which a heartbeat must be answered.""",
+        doc="""Seconds within which a heartbeat must be answered. 0 closes each connection at its
+        first heartbeat; to send none, set `idle_heartbeat_interval` to 0.
+        """,
         default=30,
-        check=checks.seconds,
+        check=checks.heartbeat_timeout,
         none_is_default=True,
     )
 
