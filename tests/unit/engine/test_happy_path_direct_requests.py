@@ -253,7 +253,7 @@ def test_special_requests_are_sent_by_the_loop(node: FakeNode, reason: str) -> N
     with connected(node) as session:
         profile = session._default_profile
         if reason == "speculation":
-            profile.speculative_execution_policy = ConstantSpeculativeExecutionPolicy(60, 1)
+            profile.speculative_execution_policy = ConstantSpeculativeExecutionPolicy(9, 1)
         if reason == "handler":
             session.add_request_init_listener(lambda future: None)
         host = session.hosts[0] if reason == "host" else None
