@@ -373,7 +373,7 @@ def test_pipes_and_devices_are_refused_as_folders(
         ("sep", "write delimiter=';'"),
         ("overwrite", "an unload never replaces files"),
         ("partition_by", "write a folder for each part"),
-        ("delimeter", "did you mean 'delimiter'"),
+        ("delimitr", "did you mean 'delimiter'"),
         ("xyz", "there are columns, compression, concurrency, .*file_bytes.*null"),
     ],
 )

@@ -353,13 +353,13 @@ def test_a_misspelt_keyword_of_a_new_instance_is_logged_once(
 
     for number in range(2):
         Cow(id=number, nmae="Elsa", colour="brown", _name="Max").save()
-    Cow.objects.create(id=3, nam="Elsa")
+    Cow.objects.create(id=3, nname="Elsa")
     assert [(record.name, record.getMessage()) for record in caplog.records] == [
         (
             "cassandra._misspelt",
             f"Cow.{name} is not a column and is not written; did you mean 'name'?",
         )
-        for name in ("nmae", "nam")
+        for name in ("nmae", "nname")
     ]
     assert len(session.done) == 3
 
