@@ -93,12 +93,12 @@ class AdaptivePolicy(TokenAwarePolicy):
     The other replicas follow, then the child policy's plan. For lightweight transactions and serial
     reads, the replicas keep the order of the token ring.
 
-    :param child_policy: decides which hosts are used, and how far they are. None means a
-        `DCAwareRoundRobinPolicy`; a `RackAwareRoundRobinPolicy` prefers hosts in the local rack.
     A host that is slow, or refuses requests because of its own state (it is overloaded, starts,
     shuts down or fails), is demoted: for some seconds, plans try it after the other replicas at the
     same distance.
 
+    :param child_policy: decides which hosts are used, and how far they are. None means a
+        `DCAwareRoundRobinPolicy`; a `RackAwareRoundRobinPolicy` prefers hosts in the local rack.
     :param slow_replica_avoidance: False to never demote hosts.
     :param slow_factor: a host is slow if its latency is more than this many times that of the
         fastest host at the same distance, and exceeds it by more than `slow_floor`.
