@@ -81,8 +81,10 @@ _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
      "CQL has no INTERVAL: pass a datetime that your program computes; servers of Cassandra also "
      "take toTimestamp(now()) - 1d"),
     (r"^\s*INSERT\s+INTO\s+[\w.\"]+\s+VALUES\b", "name the columns: INSERT INTO t (k, v) VALUES"),
-    (r"^\s*(UPDATE|DELETE)\b(?!.*\bWHERE\b)", "add WHERE with the whole partition key; TRUNCATE "
-                                             "empties a table"),
+    (r"^\s*UPDATE\b(?!.*\bWHERE\b)",
+     "add WHERE with the whole primary key; with the mapper: objects(key=...).update(...)"),
+    (r"^\s*DELETE\b(?!.*\bWHERE\b)",
+     "add WHERE with the whole partition key; TRUNCATE empties a table"),
     (r"^\s*DELETE\s+\*", "write DELETE FROM, without the asterisk"),
     (r"\"[^\"]*\"\s*$|=\s*\"", "text has single quotes in CQL; double quotes are for names"),
     (r"\b(LIMIT)\s+\d+\s*,", "CQL has LIMIT n only; pages follow by result.paging_state"),

@@ -563,7 +563,6 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             `remove` for lists, `update` and `remove` for maps.
         :raises ValidationError: if a name has no column, or a column of the primary key, or if a
             column cannot hold its value.
-        :raises QueryException: if the filters do not name the partition key.
         :raises LWTException: if the update is conditional and was not applied.
         """
         run(self._update(values))
@@ -598,7 +597,6 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             _assign(statement, column, operation, value)
         if statement.is_empty:
             return
-        self._check_partition("update")
         yield from execute_write(
             self.model,
             options,

@@ -677,12 +677,9 @@ class AbstractQuerySet(Generic[T]):
         statement = self._delete_statement(timestamp_of(self._options))
         yield from execute_write(self.model, self._options, statement.prepared(), statement.bound())
 
-    def _check_partition(self, operation: str) -> None:
-        """Raise QueryException for a write without filters for the whole partition key, which
-        servers would refuse.
-
-        :param operation: the name of the write, for the message.
-        """
+    def _delete_statement(self, timestamp: int | None) -> DeleteStatement:
+        """Return the DELETE; raise QueryException without a partition key."""
+        # Without the whole partition key, servers would refuse the DELETE.
         filtered = {
             clause.field
             for clause in self._where
@@ -691,13 +688,9 @@ class AbstractQuerySet(Generic[T]):
         missing = [name for name in self._partition_columns() if name not in filtered]
         if missing:
             raise QueryException(
-                f"The partition key must be defined on {operation} queries: there is no filter for "
+                "The partition key must be defined on delete queries: there is no filter for "
                 + ", ".join(missing)
             )
-
-    def _delete_statement(self, timestamp: int | None) -> DeleteStatement:
-        """Return the DELETE; raise QueryException without a partition key."""
-        self._check_partition("delete")
         return DeleteStatement(
             self.column_family_name,
             where=[_copied(clause) for clause in self._where],

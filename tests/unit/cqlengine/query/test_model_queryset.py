@@ -365,16 +365,3 @@ def test_create_calls_the_model_s_own_constructor(session: FakeSession) -> None:
 
     ModelWithConstructor.objects.create(id=1)
     assert session.last[1] == [1, "own"]
-
-
-def test_an_update_needs_filters_for_the_partition_key(session: FakeSession) -> None:
-    for queryset, missing in [
-        (Car.objects.all(), "maker, line"),
-        (Car.objects(maker="a"), "line"),
-        (Car.objects(maker="a", line__gt=1), "line"),
-    ]:
-        with pytest.raises(QueryException, match=f"on update queries.* no filter for {missing}$"):
-            queryset.update(price=5)
-    assert session.done == []
-    Car.objects(maker="a", line__in=[1, 2], year=2).update(price=5)
-    assert len(session.done) == 1
