@@ -27,6 +27,7 @@ from itertools import islice
 from typing import Any
 
 from cassandra.bulk import chunks
+from cassandra.bulk.async_rows import AsyncRows
 from cassandra.bulk.chunks import Chunk, Part, Position, Reading, rows_of_a_chunk, slice_of
 from cassandra.bulk.fields import select_columns
 from cassandra.bulk.files import READERS, fields_of_file
@@ -350,9 +351,10 @@ def _chunks(
 def _parts_of_rows(rows: Iterable[Any]) -> Iterator[Part]:
     """Yield the application's rows in parts."""
     iterator = iter(rows)
-    if not isinstance(rows, (list, tuple)):
-        # A generator may use the same dict or array again for its next row, but rows are bound only
-        # when a part is full.
+    # A generator may use the same dict or array again for its next row, but rows are bound only
+    # when a part is full. A list has all rows at once, the columns of a mapping have all values,
+    # and `AsyncRows` has made copies already.
+    if not isinstance(rows, (list, tuple, RowsOfColumns, AsyncRows)):
         iterator = map(snapshot, iterator)
 
     def make_chunk(chunk_rows: list[Any], cut: int, first: int) -> Chunk:
