@@ -193,7 +193,7 @@ def _check_method_names(observer: RequestObserver) -> None:
                 )
         elif name not in other_names and name not in _LISTENER_METHODS and callable(method):
             events = [event for event in vars(RequestObserver) if event.startswith("on_")]
-            event = _COMPAT_METHODS.get(name) or nearest(name, events, 0.6)
+            event = _COMPAT_METHODS.get(name) or nearest(name, events)
             # Any other name may be that of a method which the observer calls itself.
             if event is not None:
                 raise TypeError(

@@ -506,7 +506,7 @@ def _options_in_file(options: argparse.Namespace) -> dict[str, Any]:
     for name in file_options:
         if not hasattr(options, name) or name in _NOT_IN_FILES:
             known_names = [option for option in vars(options) if option not in _NOT_IN_FILES]
-            similar_name = nearest(name.replace("-", "_"), known_names, alike=0.6)
+            similar_name = nearest(name.replace("-", "_"), known_names)
             hint = f"; did you mean {similar_name!r}?" if similar_name else ""
             raise ValueError(f"{os.fspath(options.config)} has an unknown option {name!r}{hint}")
     # These options take several values, so their value in a TOML file must be a list, even for one

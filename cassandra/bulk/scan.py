@@ -192,7 +192,7 @@ class _ScanBase:
         if remaining_options:
             name = next(iter(remaining_options))
             names = sorted(ScanOptions.__annotations__)
-            similar_name = nearest(name, names, alike=0.6)
+            similar_name = nearest(name, names)
             hint = (
                 f"did you mean {similar_name!r}?"
                 if similar_name

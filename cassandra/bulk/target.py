@@ -150,7 +150,7 @@ def owners_in(metadata: Metadata, keyspace: str | None) -> Owners | None:
 
 
 def _similar_name_hint(name: str, names: Iterable[str]) -> str:
-    near = nearest(name, names, alike=0.6)
+    near = nearest(name, names)
     return f"; did you mean {near!r}?" if near else ""
 
 

@@ -595,7 +595,7 @@ def _checked_scan_options(options: dict[str, Any]) -> dict[str, Any]:
     if unknown is not None:
         names = {*scan_names, *_OWN_OPTIONS, *(field.name for field in fields(FileForm))}
         names -= {"row_type", "checkpoint"}
-        similar_name = nearest(unknown, sorted(names), alike=0.6)
+        similar_name = nearest(unknown, sorted(names))
         hint = (
             f"did you mean {similar_name!r}?"
             if similar_name

@@ -62,5 +62,5 @@ def missing_type(pattern: TypePattern, keyspaces: Mapping[str, Any]) -> str | No
 
 
 def _missing_message(what: str, name: str, names: Iterable[str]) -> str:
-    near = nearest(name, names, 0.6)
+    near = nearest(name, names)
     return f"there is no {what}" + (f"; did you mean {near!r}?" if near else "")

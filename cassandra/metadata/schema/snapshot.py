@@ -72,7 +72,7 @@ def _with_names_note(
 
     The arguments of the error stay the same: the only one is the key that was not found.
     """
-    similar_name = nearest(name, names, alike=0.6) if isinstance(name, str) else None
+    similar_name = nearest(name, names) if isinstance(name, str) else None
     listed_names = [*names][:MAX_LISTED_NAMES]
     more_note = (
         f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
