@@ -181,6 +181,15 @@ def warn_of_reconnection_milliseconds(name: str, seconds: float) -> None:
 _SHORT_DELAY = 1_000
 
 
+def class_advice(name: str, cls: type) -> str:
+    """Return the error message for a class that was passed in place of an instance of it.
+
+    :param name: the parameter.
+    :param cls: the class.
+    """
+    return f"{name} must be an instance, but is the class {cls.__name__}: write {cls.__name__}(...)"
+
+
 def many_rows_advice(batch: str = "") -> str:
     """Return how to execute a prepared statement for many rows, for an error message.
 

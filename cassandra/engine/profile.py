@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
-from cassandra._habits import stack_level, warn_of_milliseconds
+from cassandra._habits import class_advice, stack_level, warn_of_milliseconds
 from cassandra._imports import at_first_cluster
 from cassandra._misspelt import check_spelling, class_attribute, is_of_driver, nearest
 from cassandra.consistency import ConsistencyLevel, checked_serial
@@ -320,10 +320,7 @@ def _policy_check(method: str, example: str) -> Callable[[str, object], Any]:
 
     def check(name: str, policy: _Value) -> _Value:
         if isinstance(policy, type):
-            raise TypeError(
-                f"{name} must be an instance, but is the class {policy.__name__}: "
-                f"write {policy.__name__}(...)"
-            )
+            raise TypeError(class_advice(name, policy))
         if not hasattr(policy, method):
             raise TypeError(
                 f"{name} must be a policy, but is {policy!r} of type {type(policy).__name__}: "

@@ -55,6 +55,7 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
+from cassandra._habits import class_advice
 from cassandra.engine.failures import as_exception, fault_among
 from cassandra.engine.faulty_vectors import faulty_vectors
 from cassandra.engine.null_positions import null_positions
@@ -790,10 +791,7 @@ def _with_cause(fault: BaseException, error: Exception, policy: object) -> BaseE
     :param policy: the policy.
     """
     if isinstance(policy, type) and isinstance(fault, TypeError):
-        fault = TypeError(
-            f"retry_policy must be an instance, but is the class {policy.__name__}: "
-            f"write {policy.__name__}(...)"
-        )
+        fault = TypeError(class_advice("retry_policy", policy))
     # A policy may raise the error itself, or an error with a cause that it has set.
     if fault is not error and fault.__cause__ is None and fault.__context__ is None:
         fault.__cause__ = error

@@ -14,6 +14,7 @@ import socket
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from cassandra._habits import class_advice
 from cassandra._imports import at_first_cluster
 
 if TYPE_CHECKING:
@@ -409,10 +410,7 @@ class WrapperPolicy(LoadBalancingPolicy):
 
     def __init__(self, child_policy: LoadBalancingPolicy) -> None:
         if isinstance(child_policy, type):
-            raise TypeError(
-                f"child_policy must be an instance, but is the class {child_policy.__name__}: "
-                f"write {child_policy.__name__}(...)"
-            )
+            raise TypeError(class_advice("child_policy", child_policy))
         if not hasattr(child_policy, "make_query_plan"):
             raise TypeError(
                 f"child_policy must be a policy, but is {child_policy!r} of type "

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from cassandra._habits import stack_level
+from cassandra._habits import class_advice, stack_level
 from cassandra._imports import at_first_cluster
 from cassandra._misspelt import class_attribute
 from cassandra._unknown_options import unknown_option
@@ -65,10 +65,7 @@ def _check_retry_policy(policy: object) -> None:
     if isinstance(policy, type) and not isinstance(
         class_attribute(policy, "on_read_timeout"), (staticmethod, classmethod)
     ):
-        raise ValueError(
-            f"retry_policy must be an instance, but is the class {policy.__name__}: "
-            f"write {policy.__name__}(...)"
-        )
+        raise ValueError(class_advice("retry_policy", policy))
 
 
 def _check_fetch_size(size: object) -> None:

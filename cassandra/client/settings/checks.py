@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cassandra._habits import stack_level, warn_of_milliseconds
+from cassandra._habits import class_advice, stack_level, warn_of_milliseconds
 from cassandra._imports import at_first_cluster
 from cassandra._secrets import Secret
 
@@ -133,10 +133,7 @@ def instance(name: str, value: _Value) -> _Value:
 def reject_class(name: str, value: object) -> None:
     """Raise TypeError for a class, which was probably meant to be instantiated."""
     if isinstance(value, type):
-        raise TypeError(
-            f"{name} must be an instance, but is the class {value.__name__}: "
-            f"write {value.__name__}(...)"
-        )
+        raise TypeError(class_advice(name, value))
 
 
 def instance_with(*methods: str) -> Callable[[str, object], Any]:
