@@ -10,8 +10,10 @@ import pytest
 
 from cassandra import errors
 from cassandra.metadata.endpoint import DefaultEndPoint
+from cassandra.versions import OperationType
 
 HERE = DefaultEndPoint("10.0.0.1")
+CAUSE = OSError("lost")
 CLASSES = [
     value
     for value in vars(errors).values()
@@ -28,6 +30,53 @@ MESSAGES: list[tuple[BaseException, str]] = [
     (
         errors.NoHostAvailable("none", {"a": OSError("lost"), "b": "said no"}),
         "none: a: OSError: lost; b: said no",
+    ),
+    (
+        errors.OperationTimedOut("late", timeout=1, statement="SELECT x"),
+        "late (timeout=1s), executing SELECT x",
+    ),
+    (errors.OperationTimedOut("late", in_flight=7), "late"),
+    (errors.UnresolvableContactPoints(["a"], "not today"), "not today"),
+    (errors.SessionShutdown("over", {"a": OSError("lost")}), "over"),
+    (errors.MissingParameter("no value for 'k'"), "no value for 'k'"),
+    (errors.AlreadyExists("ks", "t"), "Table 'ks.t' already exists"),
+    (errors.AlreadyExists("ks", ""), "Keyspace 'ks' already exists"),
+    (errors.AlreadyExists("ks"), "Keyspace 'ks' already exists"),
+    (
+        errors.RateLimitReached(OperationType.Write, True),
+        "[request_error_rate_limit_reached OpType=Write RejectedByCoordinator=True]",
+    ),
+    (
+        errors.RateLimitReached(9),
+        "[request_error_rate_limit_reached OpType=9 RejectedByCoordinator=False]",
+    ),
+    (errors.Unavailable("few"), "few info={'consistency': 'Not Set'}"),
+    (
+        errors.Unavailable("few", 4, 2, 0),
+        "few info={'consistency': 'QUORUM', 'required_replicas': 2, 'alive_replicas': 0}",
+    ),
+    (
+        errors.ReadTimeout("late", True, consistency=1, required_responses=1, received_responses=0),
+        "late info={'consistency': 'ONE', 'required_responses': 1, 'received_responses': 0, "
+        "'data_retrieved': True}",
+    ),
+    (
+        errors.WriteTimeout("late", errors.WriteType.CAS, consistency=1),
+        "late info={'consistency': 'ONE', 'write_type': 'CAS'}",
+    ),
+    # A write type that this driver does not know.
+    (
+        errors.WriteTimeout("late", 99, consistency=1),
+        "late info={'consistency': 'ONE', 'write_type': 99}",
+    ),
+    (
+        errors.WriteFailure("broken", errors.WriteType.BATCH, consistency=1, failures=2),
+        "broken info={'consistency': 'ONE', 'failures': 2, 'write_type': 'BATCH'}",
+    ),
+    (
+        errors.ReadFailure("broken", False, consistency=1, error_code_map={"10.0.0.1": 1}),
+        "broken info={'consistency': 'ONE', 'error_code_map': {'10.0.0.1': '0x0001'}, "
+        "'data_retrieved': False}",
     ),
     (errors.ConnectionException("broken", HERE), "broken"),
     (
@@ -59,6 +108,129 @@ def test_errors_with_an_error_for_each_host_can_be_pickled(error: errors.NoHostA
     copied = pickle.loads(pickle.dumps(error))
     assert (type(copied), str(copied)) == (type(error), str(error))
     assert list(copied.errors) == list(error.errors)
+
+
+# An error, and the values of its attributes.
+FIELDS: list[tuple[BaseException, dict[str, Any]]] = [
+    (errors.UnresolvableContactPoints(("a", "b")), {"contact_points": ["a", "b"]}),
+    (errors.DependencyException("no lz4", (CAUSE,)), {"excs": [CAUSE]}),
+    (errors.DependencyException("no lz4"), {"excs": []}),
+    (
+        errors.Unavailable("few", 4, 2, 1),
+        {"consistency": 4, "required_replicas": 2, "alive_replicas": 1},
+    ),
+    (
+        errors.ReadTimeout("late", True, consistency=1, required_responses=3, received_responses=2),
+        {
+            "consistency": 1,
+            "required_responses": 3,
+            "received_responses": 2,
+            "data_retrieved": True,
+        },
+    ),
+    (
+        errors.WriteTimeout("late", 4, consistency=1, required_responses=3, received_responses=2),
+        {"consistency": 1, "required_responses": 3, "received_responses": 2, "write_type": 4},
+    ),
+    (
+        errors.ReadFailure("broken", True, failures=1, error_code_map={"a": 2}),
+        {"data_retrieved": True, "failures": 1, "error_code_map": {"a": 2}},
+    ),
+    (
+        errors.WriteFailure(
+            "broken", 1, consistency=1, required_responses=3, received_responses=2, failures=1
+        ),
+        {
+            "consistency": 1,
+            "required_responses": 3,
+            "received_responses": 2,
+            "failures": 1,
+            "error_code_map": None,
+            "write_type": 1,
+        },
+    ),
+    (
+        errors.FunctionFailure("broken", "ks", "f", ["int"]),
+        {"keyspace": "ks", "function": "f", "arg_types": ["int"]},
+    ),
+    (
+        errors.RateLimitReached(OperationType.Read, True),
+        {"op_type": OperationType.Read, "rejected_by_coordinator": True},
+    ),
+    (errors.RateLimitReached(), {"op_type": None, "rejected_by_coordinator": False}),
+    (errors.AlreadyExists("ks", "t"), {"keyspace": "ks", "table": "t"}),
+    (errors.AlreadyExists("ks"), {"keyspace": "ks", "table": ""}),
+    (
+        errors.OperationTimedOut({"a": CAUSE}, HERE, 2.5, 7, "SELECT x"),
+        {
+            "errors": {"a": CAUSE},
+            "last_host": HERE,
+            "timeout": 2.5,
+            "in_flight": 7,
+            "statement": "SELECT x",
+        },
+    ),
+    (errors.OperationTimedOut("late"), {"errors": None}),
+    (errors.NoHostAvailable("none", {"a": CAUSE}), {"errors": {"a": CAUSE}}),
+    (errors.SessionShutdown("over"), {"errors": {}, "endpoint": None}),
+    (errors.SessionShutdown("over", {"a": CAUSE}), {"errors": {"a": CAUSE}}),
+    (errors.ConnectionException("broken", HERE), {"endpoint": HERE, "host": "10.0.0.1"}),
+    (errors.ConnectionException("broken"), {"endpoint": None, "host": None}),
+    (
+        errors.ProtocolVersionUnsupported(HERE, 5),
+        {"endpoint": HERE, "host": "10.0.0.1", "startup_version": 5},
+    ),
+]
+
+
+@pytest.mark.parametrize(("error", "fields"), FIELDS)
+def test_errors_have_their_fields_also_after_pickling(
+    error: BaseException, fields: dict[str, Any]
+) -> None:
+    assert {name: getattr(error, name) for name in fields} == fields
+    copied = pickle.loads(pickle.dumps(error))
+    assert (type(copied), str(copied), repr(copied)) == (type(error), str(error), repr(error))
+    for name, value in fields.items():
+        # Two errors are never equal, so compare what they show.
+        assert repr(getattr(copied, name)) == repr(value)
+
+
+def test_write_types_have_the_numbers_of_other_drivers() -> None:
+    names = ["SIMPLE", "BATCH", "UNLOGGED_BATCH", "COUNTER", "BATCH_LOG", "CAS", "VIEW", "CDC"]
+    assert errors.WriteType.name_to_value == {name: number for number, name in enumerate(names)}
+    assert errors.WriteType.value_to_name == dict(enumerate(names))
+    assert [getattr(errors.WriteType, name) for name in names] == list(range(8))
+
+
+def test_an_error_of_all_hosts_is_also_the_server_s_error() -> None:
+    unavailable = errors.Unavailable("few", 4, 2, 1)
+    by_host = {"a": unavailable}
+    error: Any = errors.refused_everywhere("none left", by_host, unavailable)
+    assert isinstance(error, errors.NoHostAvailable)
+    assert isinstance(error, errors.Unavailable)
+    assert (error.errors, error.required_replicas) == (by_host, 2)
+    assert str(error) == f"none left: a: Unavailable: {unavailable}"
+    assert (type(error).__name__, type(error).__module__) == ("Unavailable", "cassandra")
+    # The class is made once, and found again when the error is unpickled.
+    assert type(errors.refused_everywhere("none", {}, unavailable)) is type(error)
+    copied = pickle.loads(pickle.dumps(error))
+    assert (type(copied), str(copied)) == (type(error), str(error))
+    assert copied.alive_replicas == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "module"),
+    [
+        ("NoHostAvailable", "cassandra.cluster"),
+        ("LoginRefused", "cassandra.cluster"),
+        ("ConnectionShutdown", "cassandra.connection"),
+        ("NoConnectionsAvailable", "cassandra.pool"),
+        ("CrcException", "cassandra.segment"),
+        ("OperationTimedOut", "cassandra"),
+    ],
+)
+def test_classes_are_named_after_the_module_of_their_import(name: str, module: str) -> None:
+    assert getattr(errors, name).__module__ == module
 
 
 def test_errors_of_the_server_have_its_fields() -> None:
