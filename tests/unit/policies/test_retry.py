@@ -25,12 +25,14 @@ from cassandra.policies.retry import (
 from cassandra.protocol.messages.errors import OverloadedErrorMessage, ServerError
 from cassandra.testing.fake import ErrorCode
 
-ONE, TWO, QUORUM, SERIAL = (
+ONE, TWO, THREE, QUORUM, SERIAL = (
     ConsistencyLevel.ONE,
     ConsistencyLevel.TWO,
+    ConsistencyLevel.THREE,
     ConsistencyLevel.QUORUM,
     ConsistencyLevel.SERIAL,
 )
+RETHROW = (RetryPolicy.RETHROW, None)
 SAFE: Any = SimpleNamespace(is_idempotent=True)
 UNSAFE: Any = SimpleNamespace(is_idempotent=False)
 
@@ -81,6 +83,12 @@ def test_default_does_not_retry_statements_that_are_not_idempotent() -> None:
     assert policy.on_unavailable(UNSAFE, ONE, 1, 0, 1) == (RetryPolicy.RETHROW, None)
 
 
+def test_the_numbers_of_decisions_are_those_of_other_drivers() -> None:
+    # Policies of applications may return the numbers themselves.
+    assert (RetryPolicy.RETRY, RetryPolicy.RETHROW) == (0, 1)
+    assert (RetryPolicy.IGNORE, RetryPolicy.RETRY_NEXT_HOST) == (2, 3)
+
+
 def test_fallthrough_never_retries() -> None:
     policy = FallthroughRetryPolicy()
     assert policy.on_read_timeout(SAFE, ONE, 1, 1, False, 0)[0] == RetryPolicy.RETHROW
@@ -111,6 +119,51 @@ def test_downgrading_retries_at_a_level_that_live_replicas_can_serve() -> None:
     assert policy.on_unavailable(SAFE, SERIAL, 2, 1, 0) == (RetryPolicy.RETRY_NEXT_HOST, None)
 
 
+@pytest.mark.parametrize(
+    ("replicas", "expected"),
+    [
+        (0, (RetryPolicy.RETHROW, None)),
+        (1, (RetryPolicy.RETRY, ONE)),
+        (2, (RetryPolicy.RETRY, TWO)),
+        (3, (RetryPolicy.RETRY, THREE)),
+        (4, (RetryPolicy.RETRY, THREE)),
+    ],
+)
+def test_downgrading_chooses_the_highest_level_of_the_replicas(
+    replicas: int, expected: tuple[int, int | None]
+) -> None:
+    policy = DowngradingConsistencyRetryPolicy()
+    assert policy.on_unavailable(SAFE, QUORUM, 5, replicas, 0) == expected
+    assert policy.on_read_timeout(SAFE, QUORUM, 5, replicas, True, 0) == expected
+    assert (
+        policy.on_write_timeout(SAFE, QUORUM, WriteType.UNLOGGED_BATCH, 5, replicas, 0) == expected
+    )
+
+
+def test_downgrading_keeps_the_level_if_enough_replicas_responded() -> None:
+    policy = DowngradingConsistencyRetryPolicy()
+    keep = (RetryPolicy.RETRY, QUORUM)
+    assert policy.on_read_timeout(SAFE, QUORUM, 2, 2, False, 0) == keep
+    assert policy.on_read_timeout(SAFE, QUORUM, 2, 2, True, 0) == RETHROW
+    assert policy.on_write_timeout(SAFE, QUORUM, WriteType.BATCH_LOG, 2, 0, 0) == keep
+    assert policy.on_write_timeout(SAFE, QUORUM, WriteType.VIEW, 2, 2, 0) == RETHROW
+
+
+@pytest.mark.parametrize("write_type", [WriteType.SIMPLE, WriteType.BATCH, WriteType.COUNTER])
+def test_downgrading_ignores_write_timeouts_if_a_replica_has_the_write(write_type: int) -> None:
+    policy = DowngradingConsistencyRetryPolicy()
+    ignore = (RetryPolicy.IGNORE, None)
+    assert policy.on_write_timeout(SAFE, QUORUM, write_type, 2, 1, 0) == ignore
+    assert policy.on_write_timeout(SAFE, QUORUM, write_type, 2, 0, 0) == RETHROW
+
+
+def test_downgrading_retries_once() -> None:
+    policy = DowngradingConsistencyRetryPolicy()
+    assert policy.on_read_timeout(SAFE, QUORUM, 2, 1, False, 1) == RETHROW
+    assert policy.on_write_timeout(SAFE, QUORUM, WriteType.BATCH_LOG, 2, 1, 1) == RETHROW
+    assert policy.on_unavailable(SAFE, QUORUM, 2, 1, 1) == RETHROW
+
+
 def test_exponential_backoff_waits_longer_and_gives_up() -> None:
     policy = ExponentialBackoffRetryPolicy(3, min_interval=0.1, max_interval=0.3)
     delays = []
@@ -124,6 +177,55 @@ def test_exponential_backoff_waits_longer_and_gives_up() -> None:
     assert 0.255 <= delays[2] <= 0.345
     assert policy.on_unavailable(SAFE, ONE, 2, 1, 3)[0] == RetryPolicy.RETHROW
     assert policy.on_request_error(UNSAFE, ONE, OSError(), 0)[0] == RetryPolicy.RETHROW
+
+
+@pytest.mark.parametrize(
+    ("policy", "retries"),
+    [
+        (ExponentialBackoffRetryPolicy(4), 4),
+        (LWTRetryPolicy(), 3),
+        (RateLimitRetryPolicy(), 9),
+    ],
+)
+def test_backoff_by_default(policy: ExponentialBackoffRetryPolicy, retries: int) -> None:
+    policy._random = SimpleNamespace(uniform=lambda low, high: high / 1.15)
+    delays: list[float] = []
+    for retry_num in range(retries):
+        answer = policy.on_unavailable(SAFE, ONE, 2, 1, retry_num)
+        decision, level, delay = parts_of(answer)
+        assert (decision, level) == (RetryPolicy.RETRY_NEXT_HOST, None)
+        delays.append(delay)
+    assert policy.on_unavailable(SAFE, ONE, 2, 1, retries) == RETHROW
+    doubled = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10, 10]
+    assert delays == pytest.approx(doubled[:retries])
+
+
+def test_a_retry_after_very_many_waits_for_the_longest_interval() -> None:
+    policy = ExponentialBackoffRetryPolicy(float("inf"), max_interval=2)
+    _, _, delay = parts_of(policy.on_unavailable(SAFE, ONE, 2, 1, 5000))
+    assert 1.7 <= delay <= 2.3
+
+
+@pytest.mark.parametrize(
+    "policy", [ExponentialBackoffRetryPolicy(2), LWTRetryPolicy(2), RateLimitRetryPolicy(2)]
+)
+def test_backoff_retries_the_errors_that_the_default_policy_retries(
+    policy: ExponentialBackoffRetryPolicy,
+) -> None:
+    # Only the data was missing: the coordinator will ask another replica for it.
+    answer = policy.on_read_timeout(UNSAFE, QUORUM, 2, 2, False, 1)
+    assert parts_of(answer)[:2] == (RetryPolicy.RETRY, QUORUM)
+    assert policy.on_read_timeout(UNSAFE, QUORUM, 2, 2, True, 1) == RETHROW
+    assert policy.on_read_timeout(UNSAFE, QUORUM, 2, 1, False, 1) == RETHROW
+    assert policy.on_read_timeout(UNSAFE, QUORUM, 2, 2, False, 2) == RETHROW
+    # Only the batch log was written.
+    answer = policy.on_write_timeout(UNSAFE, QUORUM, WriteType.BATCH_LOG, 1, 0, 1)
+    assert parts_of(answer)[:2] == (RetryPolicy.RETRY, QUORUM)
+    assert policy.on_write_timeout(UNSAFE, QUORUM, WriteType.BATCH, 2, 1, 0) == RETHROW
+    # The connection broke.
+    answer = policy.on_request_error(SAFE, QUORUM, OSError(), 1)
+    assert parts_of(answer)[:2] == (RetryPolicy.RETRY_NEXT_HOST, None)
+    assert policy.on_request_error(SAFE, QUORUM, OSError(), 2) == RETHROW
 
 
 def parts_of(decision: Any) -> tuple[int, int | None, float]:
@@ -143,9 +245,8 @@ def test_transactions_are_tried_again_on_the_same_host() -> None:
         # The interval doubles with each retry, and the delay is up to 15 % shorter or longer than
         # it.
         assert 0.85 * 2**retry_num <= delay <= 1.15 * 2**retry_num
-    rethrow = (RetryPolicy.RETHROW, None)
-    assert policy.on_write_timeout(UNSAFE, SERIAL, WriteType.CAS, 2, 1, 2) == rethrow
-    assert policy.on_write_timeout(UNSAFE, QUORUM, WriteType.SIMPLE, 2, 1, 0) == rethrow
+    assert policy.on_write_timeout(UNSAFE, SERIAL, WriteType.CAS, 2, 1, 2) == RETHROW
+    assert policy.on_write_timeout(UNSAFE, QUORUM, WriteType.SIMPLE, 2, 1, 0) == RETHROW
 
 
 def test_reads_at_a_serial_level_are_tried_again_on_the_same_host() -> None:
@@ -199,12 +300,11 @@ def test_timeouts_without_responses_are_retried_if_that_is_safe() -> None:
         assert (decision, level) == (RetryPolicy.RETRY, QUORUM)
         # The first retry is delayed by 1 s, up to 15 % shorter or longer.
         assert 0.85 <= delay <= 1.15
-    rethrow = (RetryPolicy.RETHROW, None)
-    assert policy.on_write_timeout(UNSAFE, QUORUM, WriteType.SIMPLE, 2, 0, 0) == rethrow
+    assert policy.on_write_timeout(UNSAFE, QUORUM, WriteType.SIMPLE, 2, 0, 0) == RETHROW
     # One replica has responded, so this is no rate limit.
-    assert policy.on_write_timeout(SAFE, QUORUM, WriteType.SIMPLE, 2, 1, 0) == rethrow
-    assert policy.on_read_timeout(SAFE, QUORUM, 2, 1, False, 0) == rethrow
-    assert policy.on_read_timeout(SAFE, QUORUM, 2, 0, False, 2) == rethrow
+    assert policy.on_write_timeout(SAFE, QUORUM, WriteType.SIMPLE, 2, 1, 0) == RETHROW
+    assert policy.on_read_timeout(SAFE, QUORUM, 2, 1, False, 0) == RETHROW
+    assert policy.on_read_timeout(SAFE, QUORUM, 2, 0, False, 2) == RETHROW
 
 
 def test_a_time_in_another_error_is_ignored() -> None:
