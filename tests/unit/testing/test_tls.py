@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import importlib.util
 import os
 import ssl
+import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,3 +58,117 @@ def test_without_cryptography_an_error_names_the_package(
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(LocalClusterError, match="pip install cryptography"):
         tls.TlsMaterial.make(str(tmp_path / "tls"), "required")
+
+
+@pytest.mark.parametrize(
+    ("argument", "mode"),
+    [
+        (None, None),
+        (False, None),
+        (True, "required"),
+        ("required", "required"),
+        ("optional", "optional"),
+        ("mutual", "mutual"),
+    ],
+)
+def test_the_argument_of_a_cluster_names_the_mode(argument: Any, mode: str | None) -> None:
+    assert tls.check_tls_mode(argument) == mode
+
+
+@pytest.mark.parametrize("argument", ["on", 1, ""])
+def test_other_arguments_of_a_cluster_are_refused(argument: Any) -> None:
+    with pytest.raises(ValueError, match="expected one of 'required', 'optional', 'mutual'"):
+        tls.check_tls_mode(argument)
+
+
+@pytest.mark.parametrize("mode", ["required", "optional", "mutual"])
+def test_the_options_of_a_node_follow_the_mode(tmp_path: Path, mode: tls.TlsMode) -> None:
+    options = tls.TlsMaterial.make(str(tmp_path), mode).server_options("127.0.0.7")
+    assert options["enabled"] is True
+    assert options["optional"] is (mode == "optional")
+    assert options["require_client_auth"] is (mode == "mutual")
+    assert options["store_type"] == "PKCS12"
+
+
+def test_certificates_of_a_directory_are_used_again(tmp_path: Path) -> None:
+    def contents() -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    tls.TlsMaterial.make(str(tmp_path), "required").server_options("127.0.0.7")
+    before = contents()
+    tls.TlsMaterial.make(str(tmp_path), "required").server_options("127.0.0.7")
+    assert contents() == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no such permissions")
+def test_only_the_user_can_read_the_files(tmp_path: Path) -> None:
+    directory = tmp_path / "tls"
+    tls.TlsMaterial.make(str(directory), "required")
+    assert directory.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in directory.iterdir()} == {0o600}
+
+
+def test_key_stores_have_the_key_and_the_password(tmp_path: Path) -> None:
+    from cryptography.hazmat.primitives.serialization import pkcs12
+
+    options = tls.TlsMaterial.make(str(tmp_path), "required").server_options("127.0.0.7")
+    password = options["keystore_password"].encode()
+    _, _, chain = pkcs12.load_key_and_certificates(Path(options["keystore"]).read_bytes(), password)
+    # The chain of a node has the CA. Java trusts the certificate of the CA's own entry.
+    assert len(chain) == 1
+    key, certificate, chain = pkcs12.load_key_and_certificates(
+        Path(options["truststore"]).read_bytes(), options["truststore_password"].encode()
+    )
+    assert key is not None
+    assert certificate is not None
+    assert chain == []
+
+
+def _certificate(path: str) -> Any:
+    from cryptography import x509
+
+    return x509.load_pem_x509_certificate(Path(path).read_bytes())
+
+
+def test_a_certificate_has_its_subject_names_and_dates(tmp_path: Path) -> None:
+    from cryptography import x509
+
+    authority = tls.Authority(tmp_path, "root")
+    pem, key = authority.issue("localhost", "10.0.0.1", "spiffe://a/b")
+    assert (Path(pem).name, Path(key).name) == ("root-1.pem", "root-1.key")
+    certificate = _certificate(pem)
+    assert certificate.subject.rfc4514_string() == "CN=localhost"
+    assert certificate.issuer.rfc4514_string() == "CN=root"
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.DNSName) == ["localhost"]
+    assert list(map(str, names.get_values_for_type(x509.IPAddress))) == ["10.0.0.1"]
+    assert names.get_values_for_type(x509.UniformResourceIdentifier) == ["spiffe://a/b"]
+    # It is valid since a day, for about ten years.
+    now = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None)
+    day = datetime.timedelta(days=1)
+    with warnings.catch_warnings():  # newer versions of cryptography prefer properties in UTC
+        warnings.simplefilter("ignore")
+        begin, end = certificate.not_valid_before, certificate.not_valid_after
+    assert -2 * day < begin - now < -day / 2
+    assert 3640 * day < end - now < 3660 * day
+    assert Path(authority.issue("b")[0]).name == "root-2.pem"
+
+
+def test_a_certificate_authority_may_sign_and_others_may_not(tmp_path: Path) -> None:
+    from cryptography import x509
+
+    authority = tls.Authority(tmp_path)
+    of_authority = _certificate(authority.path).extensions
+    assert of_authority.get_extension_for_class(x509.BasicConstraints).value.ca is True
+    usage = of_authority.get_extension_for_class(x509.KeyUsage).value
+    assert (usage.digital_signature, usage.key_cert_sign, usage.crl_sign) == (True, True, True)
+    other_uses = (usage.content_commitment, usage.key_encipherment, usage.data_encipherment)
+    assert (*other_uses, usage.key_agreement) == (False,) * 4
+    issued = _certificate(authority.issue("a")[0]).extensions
+    assert issued.get_extension_for_class(x509.BasicConstraints).value.ca is False
+    assert not (tmp_path / "ca.p12").exists()  # no password, no key stores
+
+
+def test_an_authority_makes_rsa_keys_of_a_size(tmp_path: Path) -> None:
+    key = _certificate(tls.Authority(tmp_path, bits=2048).path).public_key()
+    assert key.key_size == 2048
