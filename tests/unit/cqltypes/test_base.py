@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+import cassandra._impl as implementations
 from cassandra import cqltypes as t
+from cassandra.cqltypes import base
+from cassandra.sentinels import EMPTY
 from tests.conftest import Twins
 from tests.unit.cqltypes.samples import INT, list_of, map_of, tuple_of, vector_of
 
@@ -39,6 +42,10 @@ class Plain(t.CassandraType):
     @classmethod
     def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
         return byts[0]
+
+
+class Unnamed(t.CassandraType):
+    """A type that has no name in CQL."""
 
 
 class OverridesFromBinary(t.Int32Type):
@@ -108,3 +115,122 @@ def test_nulls_in_the_class_methods() -> None:
     assert t.Int32Type.from_binary(b"", 4) is None
     assert t.UTF8Type.from_binary(b"", 4) == ""
     assert t.Int32Type.to_binary(None, 4) == b""
+
+
+def test_an_original_method_that_is_set_again_is_inherited_again() -> None:
+    class TextType(t.UTF8Type):
+        pass
+
+    original = TextType.serialize
+    TextType.serialize = classmethod(lambda *_: b"changed")  # type: ignore[method-assign, assignment]
+    assert TextType.to_binary("a", 5) == b"changed"
+    TextType.serialize = original  # type: ignore[method-assign]
+    assert "serialize" not in vars(TextType)
+    assert TextType.to_binary("a", 5) == b"a"
+
+    # The class below overrides the method of an application's class, so it keeps the attribute.
+    class Loud(Upper):
+        pass
+
+    Loud.serialize = t.UTF8Type.__dict__.get("serialize", t.CassandraType.__dict__["serialize"])  # type: ignore[method-assign]
+    assert "serialize" in vars(Loud)
+    assert Loud.to_binary("a", 5) == b"a"
+    assert Upper.to_binary("a", 5) == b"A"
+
+
+def test_a_method_that_is_deleted_is_inherited_again() -> None:
+    class TextType(t.UTF8Type):
+        @classmethod
+        def serialize(cls, val: Any, protocol_version: int) -> bytes:
+            return b"changed"
+
+    assert TextType.codec().encode("a") == b"changed"
+    del TextType.serialize
+    assert TextType.codec().encode("a") == b"a"
+    with pytest.raises(AttributeError):
+        del TextType.serialize
+
+
+def test_a_changed_attribute_makes_cached_codecs_invalid() -> None:
+    class Number(t.Int32Type):
+        pass
+
+    one_empty = b"\0\0\0\1\0\0\0\0"  # a list with one element, of zero bytes
+    before, rules = Number.codec(), base.rules_of_types()
+    assert list_of(Number).codec().decode(one_empty) == [None]
+    Number.support_empty_values = True
+    assert Number.codec() is not before
+    assert list_of(Number).codec().decode(one_empty) == [EMPTY]
+    assert Number.from_binary(b"", 5) is EMPTY
+    assert base.rules_of_types() > rules
+    del Number.support_empty_values
+    assert list_of(Number).codec().decode(one_empty) == [None]
+    # Other attributes have no effect on codecs.
+    codec = Number.codec()
+    Number.comment = "for tests"
+    assert Number.codec() is codec
+
+
+def test_a_new_type_is_registered_by_its_names() -> None:
+    class NumberOfTest(t.Int32Type):
+        typename = "number_of_test"
+
+    rules = base.rules_of_types()
+    assert base._by_cassname["NumberOfTest"] is NumberOfTest
+    assert base._by_cqlname["number_of_test"] is NumberOfTest
+
+    # The first class keeps a CQL name. A class whose name begins with "_" is not registered.
+    class OtherNumberOfTest(t.Int32Type):
+        typename = "number_of_test"
+
+    class _Hidden(t.Int32Type):
+        typename = "hidden_of_test"
+
+    assert base._by_cqlname["number_of_test"] is NumberOfTest
+    assert "_Hidden" not in base._by_cassname
+    assert "hidden_of_test" not in base._by_cqlname
+    assert base.rules_of_types() == rules + 1
+    # A type with parameters is no new name.
+    list_of(NumberOfTest)
+    assert base._by_cassname["ListType"] is t.ListType
+
+
+def test_the_names_of_types() -> None:
+    pairs = map_of(INT, t.UTF8Type)
+    assert pairs.cql_parameterized_type() == "map<int, text>"
+    assert pairs.cass_parameterized_type() == "MapType(Int32Type, UTF8Type)"
+    prefix = base.apache_cassandra_type_prefix
+    assert pairs.cass_parameterized_type(full=True) == (
+        f"{prefix}MapType({prefix}Int32Type, {prefix}UTF8Type)"
+    )
+    assert t.CounterColumnType.cql_parameterized_type() == "counter"
+    assert t.FrozenType.apply_parameters([INT]).cql_parameterized_type() == "frozen<int>"
+    assert Unnamed.cql_parameterized_type() == f"'{prefix}Unnamed'"
+    assert Unnamed.codec().cql_name == "Unnamed"
+    assert t.Int32Type.codec().cql_name == "int"
+    assert repr(t.Int32Type) == "<class 'cassandra.cqltypes.Int32Type'>"
+    assert repr(t.Int32Type(5)) == "<int( 5 )>"
+    assert base.trim_if_startswith(f"{prefix}Int32Type", prefix) == "Int32Type"
+    assert base.trim_if_startswith("Int32Type", prefix) == "Int32Type"
+
+
+def test_parameters_are_counted() -> None:
+    with pytest.raises(ValueError, match=r"^map takes 2 parameters, got 1"):
+        t.MapType.apply_parameters([INT])
+    assert t.Int32Type.apply_parameters([]) is t.Int32Type
+    assert t.MapType.apply_parameters([INT, INT]) is t.MapType.apply_parameters((INT, INT))
+    assert t.MapType.apply_parameters([INT, INT]) is not t.MapType.apply_parameters(
+        [INT, t.UTF8Type]
+    )
+
+
+def test_the_size_of_a_value_in_a_vector() -> None:
+    assert t.Int32Type.serial_size() == 4
+    assert t.UTF8Type.serial_size() is None
+    assert OverridesFromBinary.serial_size() == 4
+
+
+def test_a_type_inside_another_one_has_its_cached_codec() -> None:
+    codecs = implementations.codecs
+    assert base.sub_codec(INT, codecs, 5, "list") is INT.codec(5, "list")
+    assert INT.build_codec(codecs) is not INT.build_codec(codecs)

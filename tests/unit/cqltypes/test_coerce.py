@@ -15,10 +15,13 @@ import warnings
 from typing import Any
 
 import numpy
+import pandas
 import pytest
 
 from cassandra import cqltypes as t
-from cassandra.cqltypes import EncodeValueError, coerce
+from cassandra.cqltypes import EncodeTypeError, EncodeValueError, coerce
+from cassandra.cqltypes.codecs.big_numbers import digits_limit
+from cassandra.errors import DecodeError
 from cassandra.sentinels import EMPTY
 from cassandra.util.temporal import Date, Duration, MillisTimestamp, Time
 from tests.conftest import Twins
@@ -278,3 +281,231 @@ def test_other_numbers_of_days_are_taken(number: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert coerce.date_number(number) == number
+
+
+# -- each function by itself -----------------------------------------------------------------------
+
+ROUND_VALUES: list[tuple[Any, Any, Any]] = [
+    (coerce.uuid_bytes, "00000000-0000-0000-0000-00000000000a", bytes(15) + b"\n"),
+    (coerce.uuid_bytes, uuid.UUID(int=10), bytes(15) + b"\n"),
+    (coerce.inet_bytes, "10.1.2.3", b"\n\1\2\3"),
+    (coerce.inet_bytes, "::1", bytes(15) + b"\1"),
+    (coerce.inet_bytes, ipaddress.ip_address("10.1.2.3"), b"\n\1\2\3"),
+    (coerce.inet_text, b"\n\1\2\3", "10.1.2.3"),
+    (coerce.inet_text, bytes(15) + b"\1", "::1"),
+    (coerce.timestamp_millis, datetime.datetime(1970, 1, 2), 86_400_000),
+    (coerce.timestamp_millis, datetime.date(1970, 1, 2), 86_400_000),
+    (coerce.timestamp_millis, Date(-1), -86_400_000),
+    (coerce.timestamp_millis, 1.9, 1),
+    (coerce.timestamp_millis, -(2**63), -(2**63)),
+    (coerce.timestamp_millis, 2**63 - 1, 2**63 - 1),
+    (coerce.timestamp_millis, "1970-01-02", 86_400_000),
+    (coerce.timestamp_millis, " 1970-1-1 00:01 ", 60_000),
+    (coerce.timestamp_millis, "1970-01-01T01:02:03", 3_723_000),
+    (coerce.timestamp_millis, "1970-01-01 00:00:00.1239", 123),
+    (coerce.timestamp_millis, "1970-01-01 00:00:00.5Z", 500),
+    (coerce.timestamp_millis, "1970-01-01 02:00+02", 0),
+    (coerce.timestamp_millis, "1970-01-01 02:30 +0230", 0),
+    (coerce.timestamp_millis, "1969-12-31 22:30-01:30", 0),
+    (coerce.date_number, Date(0), 2**31),
+    (coerce.date_number, datetime.date(1970, 1, 2), 2**31 + 1),
+    (coerce.date_number, datetime.datetime(1969, 12, 31, 5), 2**31 - 1),
+    (coerce.date_number, "1970-01-02", 2**31 + 1),
+    (coerce.date_number, 2**32 - 1, 2**32 - 1),
+    (coerce.time_nanos, Time(5), 5),
+    (coerce.time_nanos, datetime.time(0, 0, 1), 1_000_000_000),
+    (coerce.time_nanos, "00:00:00.000000007", 7),
+    (coerce.time_nanos, 0, 0),
+    (coerce.time_nanos, Time.DAY - 1, Time.DAY - 1),
+    (coerce.duration_parts, Duration(1, 2, 3), (1, 2, 3)),
+    (coerce.duration_parts, Duration(-1, 0, -3), (-1, 0, -3)),
+    (coerce.duration_parts, Duration(2**31 - 1, 2**31 - 1, 2**63 - 1), (2**31 - 1,) * 2 + (2**63 - 1,)),  # noqa: E501
+    (coerce.duration_parts, Duration(-(2**31), -(2**31), -(2**63)), (-(2**31),) * 2 + (-(2**63),)),
+    (coerce.varint_bytes, 0, b"\0"),
+    (coerce.varint_bytes, 127, b"\x7f"),
+    (coerce.varint_bytes, 128, b"\0\x80"),
+    (coerce.varint_bytes, -128, b"\x80"),
+    (coerce.varint_bytes, -129, b"\xff\x7f"),
+    (coerce.decimal_parts, decimal.Decimal("-1.50"), (-150, 2)),
+    (coerce.decimal_parts, decimal.Decimal("12e3"), (12, -3)),
+    (coerce.decimal_parts, 7, (7, 0)),
+    (coerce.decimal_parts, 0.5, (5, 1)),
+    (coerce.decimal_parts, "1.25", (125, 2)),
+    (coerce.decimal_parts, (1, (1, 5), -1), (-15, 1)),
+    (coerce.blob_bytes, b"a", b"a"),
+    (coerce.blob_bytes, bytearray(b"a"), b"a"),
+    (coerce.blob_bytes, numpy.array([1, 2], "u1"), b"\1\2"),
+    (coerce.boolean, numpy.bool_(True), True),
+    (coerce.boolean, False, False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("convert", "value", "expected"), ROUND_VALUES, ids=str)
+def test_values_are_converted(convert: Any, value: Any, expected: Any) -> None:
+    assert convert(value) == expected
+
+
+OUT_OF_RANGE: list[tuple[Any, Any, str]] = [
+    (coerce.uuid_bytes, "0000", "is not a UUID"),
+    (coerce.inet_bytes, "10.0.0", "is not an IPv4 or IPv6 address"),
+    (coerce.timestamp_millis, 2**63, "is out of the range of timestamp"),
+    (coerce.timestamp_millis, -(2**63) - 1, "is out of the range of timestamp"),
+    (coerce.timestamp_millis, float("nan"), "is not a number of milliseconds"),
+    (coerce.timestamp_millis, "1970", "is not a timestamp of the form"),
+    (coerce.timestamp_millis, "1970-13-01", "is not a timestamp: month"),
+    (coerce.date_number, -1, "is out of the range of date"),
+    (coerce.date_number, 2**32, "is out of the range of date"),
+    (coerce.date_number, "1970-13-01", "is not a date"),
+    (coerce.time_nanos, -1, "is out of the range of time"),
+    (coerce.time_nanos, Time.DAY, "is out of the range of time"),
+    (coerce.time_nanos, "25:00:00", "is not a time"),
+    (coerce.duration_parts, Duration(2**31, 0, 0), "months or days out of the range"),
+    (coerce.duration_parts, Duration(-(2**31) - 1, 0, 0), "months or days out of the range"),
+    (coerce.duration_parts, Duration(0, 2**31, 0), "months or days out of the range"),
+    (coerce.duration_parts, Duration(0, 0, 2**63), "nanoseconds out of the range"),
+    (coerce.duration_parts, Duration(0, 0, -(2**63) - 1), "nanoseconds out of the range"),
+    (coerce.duration_parts, Duration(1, -1, 0), "mixes positive and negative parts"),
+    (coerce.duration_parts, Duration(0, 1, -1), "mixes positive and negative parts"),
+    (coerce.decimal_parts, "ten", "is not a decimal number"),
+    (coerce.decimal_parts, decimal.Decimal("inf"), "it is not finite"),
+    (coerce.decimal_parts, decimal.Decimal((0, (1,), 2**31 + 1)), "out of the range of 32 bits"),
+]
+
+
+@pytest.mark.parametrize(("convert", "value", "message"), OUT_OF_RANGE, ids=str)
+def test_values_out_of_range_are_refused(convert: Any, value: Any, message: str) -> None:
+    with pytest.raises(EncodeValueError, match=message):
+        convert(value)
+
+
+OTHER_CLASSES: list[tuple[Any, Any, str]] = [
+    (coerce.uuid_bytes, 5, "is not a UUID"),
+    (coerce.inet_bytes, 5, "is not an IP address"),
+    (coerce.timestamp_millis, b"x", "is not a datetime, a date or a number of milliseconds"),
+    (coerce.date_number, 1.5, "is not a date"),
+    (coerce.time_nanos, 1.5, "is not a time of day"),
+    (coerce.duration_parts, (1, 2, 3), r"is not a cassandra\.util\.Duration"),
+    (coerce.varint_bytes, 1.5, "is not an integer"),
+    (coerce.decimal_parts, b"1", "is not a decimal"),
+    (coerce.blob_bytes, "a", "is not bytes or another buffer"),
+    (coerce.blob_bytes, numpy.zeros((2, 2), "u1"), "it has 2 dimensions"),
+    (coerce.blob_bytes, numpy.array([object()]), "references to objects"),
+]
+
+
+@pytest.mark.parametrize(("convert", "value", "message"), OTHER_CLASSES, ids=str)
+def test_values_of_other_classes_are_refused(convert: Any, value: Any, message: str) -> None:
+    with pytest.raises(EncodeTypeError, match=message):
+        convert(value)
+
+
+def test_addresses_of_other_sizes_are_invalid() -> None:
+    with pytest.raises(DecodeError, match="takes 4 or 16 bytes, got 5"):
+        coerce.inet_text(bytes(5))
+
+
+def test_a_decimal_may_have_as_many_digits_as_the_limit_allows() -> None:
+    digits = digits_limit()
+    unscaled, scale = coerce.decimal_parts(decimal.Decimal("1e-5").scaleb(0))
+    assert (unscaled, scale) == (1, 5)
+    largest = decimal.Decimal("9" * digits)
+    assert coerce.decimal_parts(largest)[0].bit_length() > 0
+    with pytest.raises(EncodeValueError, match=f"a decimal of {digits + 1} digits"):
+        coerce.decimal_parts(decimal.Decimal("9" * (digits + 1)))
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [((1,), (1, None, None)), ([1, 2], (1, 2, None)), ((1, 2, 3), (1, 2, 3)), ((), (None,) * 3)],
+)
+def test_missing_items_of_a_tuple_are_none(value: Any, expected: tuple[Any, ...]) -> None:
+    assert tuple(coerce.tuple_items(value, "a tuple", 3)) == expected
+
+
+def test_a_tuple_with_too_many_items_is_refused() -> None:
+    with pytest.raises(EncodeValueError, match="has 4 items, a tuple takes 3"):
+        coerce.tuple_items((1, 2, 3, 4), "a tuple", 3)
+
+
+class Street:
+    street = "x"
+
+
+class Mapping:
+    """A mapping that is not a dict."""
+
+    def keys(self) -> list[str]:
+        return ["zip"]
+
+    def __getitem__(self, key: str) -> int:
+        return 7
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (("x", 7), ("x", 7)),
+        (["x"], ("x", None)),
+        ((), (None, None)),
+        ({"zip": 7}, (None, 7)),
+        ({}, (None, None)),
+        (Mapping(), (None, 7)),
+        (Street(), ("x", None)),
+        (named_tuple("zip", 7), (None, 7)),
+        (named_tuple("zip street", 7, "x"), ("x", 7)),
+        (named_tuple("a b", "x", 7), ("x", 7)),
+    ],
+)
+def test_the_fields_of_a_udt_value(value: Any, expected: tuple[Any, ...]) -> None:
+    assert tuple(coerce.udt_items(value, "ks.address", ("street", "zip"))) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        (("x", 7, 8), EncodeValueError, r"has 3 fields, ks.address takes 2 \(street, zip\)"),
+        ({"town": "x"}, EncodeValueError, "the key 'town', which is not a field of ks.address"),
+        ("x", EncodeTypeError, "is not a value of ks.address"),
+        (object(), EncodeTypeError, "is not a value of ks.address"),
+        (pandas.NaT, EncodeTypeError, "it stands for null"),
+    ],
+)
+def test_values_that_are_no_udt_are_refused(
+    value: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        coerce.udt_items(value, "ks.address", ("street", "zip"))
+
+
+def test_elements_are_copied_unless_they_cannot_change() -> None:
+    items, fixed = [1, 2], (1, 2)
+    assert coerce.elements(items, "a list") == items
+    assert coerce.elements(items, "a list") is not items
+    assert coerce.elements(fixed, "a list") is fixed
+    assert coerce.elements(iter(fixed), "a list") == items
+    assert coerce.elements(memoryview(b"\1\2"), "a list") == items
+    assert coerce.pairs({"a": 1, "b": 2}, "a map") == (["a", "b"], [1, 2])
+    for value in ("ab", b"ab", {"a": 1}, 5, numpy.zeros((2, 2)).data):
+        with pytest.raises(EncodeTypeError, match="is not a collection of elements for a list"):
+            coerce.elements(value, "a list")
+    with pytest.raises(EncodeTypeError, match="is not a mapping for a map"):
+        coerce.pairs([("a", 1)], "a map")
+
+
+def test_numbers_are_converted_to_floats() -> None:
+    assert coerce.real_number(decimal.Decimal("1.5"), "double") == 1.5
+    assert coerce.real_number(2, "double") == 2.0
+    for value in ("1", b"1", numpy.zeros(2), None):
+        with pytest.raises(EncodeTypeError, match="is not a number"):
+            coerce.real_number(value, "double")
+    with pytest.raises(EncodeValueError, match="is out of the range of double"):
+        coerce.real_number(10**400, "double")
+
+
+def test_text_is_encoded_in_the_encoding_of_its_type() -> None:
+    assert coerce.text_bytes("\u00e9", "text") == b"\xc3\xa9"
+    assert coerce.text_bytes("e", "ascii") == b"e"
+    with pytest.raises(
+        EncodeValueError, match=r"cannot be encoded as ascii: character 1 is '\u00e9'"
+    ):
+        coerce.text_bytes("a\u00e9", "ascii")
