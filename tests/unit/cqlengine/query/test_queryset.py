@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from cassandra import ConsistencyLevel
 from cassandra.cqlengine import CQLEngineException, ValidationError, columns, functions, statements
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.named import NamedTable
-from cassandra.cqlengine.query import BatchQuery, QueryException
-from tests.unit.cqlengine.conftest import FakeSession
+from cassandra.cqlengine.query import BatchQuery, QueryException, queryset as queryset_module
+from tests.unit.cqlengine.conftest import FakeResult, FakeSession
 
 pytestmark = pytest.mark.usefixtures("session")
 
@@ -67,6 +69,10 @@ MISTAKES: list[tuple[Any, type[Exception], str]] = [
     (lambda: Car.objects.limit(-1), QueryException, "Negative limit"),
     (lambda: Car.objects.limit("x"), TypeError, "'x'"),  # type: ignore[arg-type]
     (lambda: Car.objects.fetch_size(0), QueryException, "less than 1"),
+    (lambda: Car.objects.fetch_size(True), TypeError, "a fetch size is a number, not True"),
+    (lambda: Car.objects.limit(True), TypeError, "a limit is a number or None, not True"),
+    (lambda: Car.objects.only("yr"), QueryException, "Can't resolve fields y, r in Car"),
+    (lambda: NamedTable("a", "b").objects.only("c"), QueryException, "a list of names, not 'c'"),
     (lambda: Car.objects.batch(4), CQLEngineException, "BatchQuery"),  # type: ignore[arg-type]
     (lambda: list(Car.objects.batch(BatchQuery())), CQLEngineException, "Only inserts"),
     (lambda: Car.objects(maker="a").delete(), QueryException, "no filter for line"),
@@ -114,6 +120,152 @@ def test_two_iterators_share_one_execution(session: FakeSession) -> None:
     pairs = [(car.year, other.year) for car, other in zip(rows, rows, strict=True)]
     assert pairs == [(0, 0), (1, 1), (2, 2)]
     assert len(session.done) == 1
+
+
+def test_a_queryset_reads_no_more_rows_than_needed(
+    session: FakeSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    years_read: list[int] = []
+
+    def read_row_by_row(result: FakeResult) -> Iterator[Any]:
+        for row in result.all():
+            years_read.append(row.year)
+            yield row
+
+    monkeypatch.setattr(FakeResult, "__iter__", read_row_by_row)
+    session.names, session.rows = ["year"], [[year] for year in range(6)]
+    cars = Car.objects(maker="a", line=1)
+    assert bool(cars)
+    assert years_read == [0]
+    assert cars[1].year == 1
+    assert years_read == [0, 1]
+    assert [car.year for car in cars[0:4:2]] == [0, 2]
+    assert years_read == [0, 1, 2, 3]
+    # Only the rows from the end need all others.
+    assert [car.year for car in cars[-2:]] == [4, 5]
+    assert len(session.done) == 1
+
+
+@pytest.mark.parametrize(
+    ("years", "error"), [([], Car.DoesNotExist), ([1, 2], Car.MultipleObjectsReturned)]
+)
+def test_get_returns_the_only_row(
+    session: FakeSession, years: list[int], error: type[Exception]
+) -> None:
+    session.names, session.rows = ["year"], [[year] for year in years]
+    cars = Car.objects(maker="a", line=1)
+    message = r"Car with maker = 'a', line = 1"
+    with pytest.raises(error, match=message):
+        cars.get()
+    assert session.last[1] == ["a", 1, 2]  # two rows are enough to know that there are several
+    # The rows of a queryset that was read already are used.
+    assert len(cars) == len(years)
+    count = len(session.done)
+    with pytest.raises(error, match=message):
+        cars.get()
+    assert len(session.done) == count
+    session.rows = [[7]]
+    assert Car.objects(maker="a").get(line=1).year == 7
+
+
+def test_a_request_has_the_options_of_its_queryset(session: FakeSession) -> None:
+    session.names, session.rows = ["year"], [[1]]
+    cars = Car.objects(maker="a", line=1)
+    list(cars.consistency(ConsistencyLevel.QUORUM).timeout(3).fetch_size(5).idempotent())
+    request = session.done[-1]
+    assert (request.consistency, request.timeout) == (ConsistencyLevel.QUORUM, 3)
+    assert (request.fetch_size, request.idempotent) == (5, True)
+    list(cars)
+    request = session.done[-1]
+    assert (request.consistency, request.fetch_size) == (None, None)
+    assert not request.idempotent
+
+
+def test_a_request_uses_the_connection_of_its_queryset_or_model() -> None:
+    class Elsewhere(Car):
+        __connection__ = "of the model"
+
+    assert Car.objects._request().connection is None
+    assert Elsewhere.objects._request().connection == "of the model"
+    for model in (Car, Elsewhere):
+        assert model.objects.using(connection="named")._request().connection == "named"
+    with pytest.raises(CQLEngineException, match="Cannot specify a connection"):
+        Car.objects.batch(BatchQuery()).using(connection="named")
+    with pytest.raises(CQLEngineException, match="Cannot specify the connection"):
+        Car.objects.using(connection="named").batch(BatchQuery())
+
+
+def test_conditions_are_collected(session: FakeSession) -> None:
+    conditional = Car.objects(maker="a", line=1).iff(price=5).iff(Car.doors > 2)
+    session.give(**{"[applied]": True})
+    conditional.delete()
+    text, values = session.last
+    assert text is not None
+    assert text.endswith('WHERE "maker" = ? AND "line" = ? IF "price" = ? AND "doors" > ?')
+    assert values == ["a", 1, 5, 2]
+    with pytest.raises(QueryException, match="4 is not a valid query operator"):
+        Car.objects.iff(4)
+
+
+def test_create_inserts_a_row_and_returns_it(session: FakeSession) -> None:
+    car = Car.objects.create(maker="a", line=1, year=2)
+    assert (car.maker, car.line, car.year) == ("a", 1, 2)
+    text, values = session.last
+    assert text is not None
+    assert text.startswith("INSERT INTO ks.car")
+    assert values[:3] == ["a", 1, 2]
+
+
+def test_rows_are_counted_by_the_server(session: FakeSession) -> None:
+    session.names, session.rows = ["count"], [[12]]
+    assert Car.objects(maker="a", line=1).count() == 12
+    assert str(session.last[0]).startswith("SELECT COUNT(*) FROM ks.car")
+    # Servers cannot count distinct partitions, so the driver counts the rows.
+    session.names, session.rows = ["maker", "line"], [["a", 1], ["a", 2]]
+    assert Car.objects.distinct().count() == 2
+    assert str(session.last[0]).startswith('SELECT DISTINCT "maker", "line" FROM ks.car')
+
+
+DIFFERENT = [
+    Car.objects(maker="a"),
+    Car.objects(maker="b"),
+    Car.objects(maker__in=["a"]),
+    Car.objects.order_by("year"),
+    Car.objects.limit(3),
+    Car.objects.only(["year"]),
+    Car.objects.defer(["year"]),
+    Car.objects.distinct(),
+    Car.objects.allow_filtering(),
+]
+
+
+@pytest.mark.parametrize("index", range(len(DIFFERENT)))
+def test_querysets_are_equal_if_they_ask_for_the_same(index: int) -> None:
+    queryset = DIFFERENT[index]
+    assert queryset == queryset.all()
+    assert [other == queryset for other in DIFFERENT].index(True) == index
+    assert queryset != Car.objects
+    assert queryset != NamedTable("ks", "car").objects
+
+
+def test_filters_say_if_they_choose_rows_by_a_key_and_by_one_value() -> None:
+    class MaybeIndexed(Car):
+        pass
+
+    answers = {
+        "maker": (True, True),
+        "maker__in": (True, False),
+        "options__contains": (True, False),
+        "year__gt": (False, False),
+        "model__like": (False, False),
+    }
+    for name, (is_lookup, is_fixed) in answers.items():
+        value: Any = 1 if name == "year__gt" else ["a"] if name == "maker__in" else "a"
+        (clause,) = MaybeIndexed.objects.filter(**{name: value})._where
+        assert (queryset_module.is_lookup(clause), queryset_module.is_fixed(clause)) == (
+            is_lookup,
+            is_fixed,
+        )
 
 
 class Document(Model):
