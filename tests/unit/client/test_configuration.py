@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import copy
+import gc
 import math
+import pickle
 import ssl
+import weakref
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from cassandra import ConsistencyLevel, UnsupportedOperation, aio
+from cassandra._impl import implementation
+from cassandra._secrets import Secret
 from cassandra.auth import PlainTextAuthProvider
+from cassandra.client import configuration
 from cassandra.client.configuration import ClusterBase, ConfigMode
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
-from cassandra.connection import DefaultEndPoint, UnixSocketEndPoint
+from cassandra.connection import DefaultEndPoint, DefaultEndPointFactory, UnixSocketEndPoint
+from cassandra.errors import ConnectionShutdown
+from cassandra.metrics import Metrics
 from cassandra.policies import RetryPolicy, RoundRobinPolicy
 
 CLUSTER_CLASSES = [Cluster, aio.Cluster]
@@ -313,3 +322,163 @@ def test_a_profile_that_is_only_called_default_is_warned_of(cluster_class: Any) 
     # There is no warning if both profiles are given, or if no profile has this name.
     cluster_class(execution_profiles={"default": profile, EXEC_PROFILE_DEFAULT: profile})
     cluster_class(execution_profiles={"web": profile})
+
+
+BUNDLE = SimpleNamespace(
+    context=CONTEXT,
+    factory=DefaultEndPointFactory(),
+    credentials=("ada", Secret("secret")),
+    ask=lambda: [DefaultEndPoint("10.0.0.5")],
+)
+
+
+def test_a_bundle_sets_contact_points_tls_and_credentials(
+    cluster_class: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments: list[Any] = []
+
+    def read(*args: Any) -> Any:
+        arguments.append(args)
+        return BUNDLE
+
+    monkeypatch.setattr("cassandra.client.cloud.cloud_of", read)
+    bundle = {"secure_connect_bundle": "bundle.zip"}
+    cluster = cluster_class(cloud=bundle)
+    assert len(arguments) == 1
+    assert arguments[0][1] is None
+    assert cluster.endpoint_factory is BUNDLE.factory
+    assert cluster.ssl_context is CONTEXT
+    assert (cluster.auth_provider.username, cluster.auth_provider.password) == ("ada", "secret")
+    provider = PlainTextAuthProvider("own", "secret")
+    assert cluster_class(cloud=bundle, auth_provider=provider).auth_provider is provider
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"contact_points": ["10.0.0.1"]}, "cannot be given beside cloud"),
+        ({"endpoint_factory": DefaultEndPointFactory()}, "cannot be given beside cloud"),
+        ({"ssl_options": {"check_hostname": False}}, "cannot be given beside cloud"),
+        ({"ssl_context": lambda: CONTEXT}, "must be a context, not a function, beside cloud"),
+    ],
+)
+def test_settings_that_a_bundle_replaces_are_refused(
+    cluster_class: Any, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], message: str
+) -> None:
+    monkeypatch.setattr("cassandra.client.cloud.cloud_of", lambda *_: BUNDLE)
+    with pytest.raises(ValueError, match=message):
+        cluster_class(cloud={"secure_connect_bundle": "bundle.zip"}, **settings)
+
+
+def test_a_cluster_cannot_be_pickled(cluster_class: Any) -> None:
+    for copied in (pickle.dumps, copy.deepcopy):
+        with pytest.raises(TypeError, match=r"cannot be pickled or copied deeply.*in each process"):
+            copied(cluster_class())
+
+
+class Rebuilt(Cluster):
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Rebuilt, (["10.0.0.7"],)
+
+
+def test_a_subclass_may_say_how_it_is_pickled() -> None:
+    duplicate = pickle.loads(pickle.dumps(Rebuilt(["10.0.0.7"])))
+    assert type(duplicate) is Rebuilt
+    assert duplicate.contact_points == ["10.0.0.7"]
+
+
+def test_metrics_are_made_if_they_are_enabled(cluster_class: Any) -> None:
+    assert cluster_class().metrics is None
+    cluster = cluster_class(metrics_enabled=True)
+    assert isinstance(cluster.metrics, Metrics)
+    # The metrics do not keep the cluster alive.
+    reference = weakref.ref(cluster)
+    metrics = cluster.metrics
+    del cluster
+    gc.collect()
+    assert reference() is None
+    assert metrics is not None
+
+
+def test_listeners_are_registered_once() -> None:
+    class Listener:
+        def on_up(self, host: Any) -> None:
+            """Called when a host is up."""
+
+        def __eq__(self, other: object) -> bool:
+            return True  # so only the object itself tells two listeners apart
+
+        __hash__ = None  # type: ignore[assignment]
+
+    cluster: Any = Cluster()
+    first, second = Listener(), Listener()
+    listeners = cluster._listeners
+    for listener in (first, second, first):
+        cluster.register_listener(listener)
+    assert [id(listener) for listener in listeners] == [id(first), id(second)]
+    cluster.unregister_listener(first)
+    assert [id(listener) for listener in listeners] == [id(second)]
+    with pytest.raises(TypeError, match="listener must have the methods on_up"):
+        cluster.register_listener(object())
+
+
+def test_the_profile_manager_cannot_be_replaced(cluster_class: Any) -> None:
+    cluster = cluster_class()
+    with pytest.raises(AttributeError, match=r"profile_manager cannot be replaced"):
+        cluster.profile_manager = None
+    assert cluster.profile_manager.profiles[EXEC_PROFILE_DEFAULT] is not None
+
+
+def test_profiles_are_added_once_and_not_beside_old_settings() -> None:
+    cluster, profile = Cluster(), ExecutionProfile()
+    cluster.add_execution_profile("web", profile)
+    assert cluster.profile_manager.profiles["web"] is profile
+    assert cluster.config_mode is ConfigMode.PROFILES
+    with pytest.raises(ValueError, match="there is an execution profile 'web' already"):
+        cluster.add_execution_profile("web", profile)
+    with pytest.raises(TypeError, match="profile must be an ExecutionProfile, but is 5"):
+        cluster.add_execution_profile("other", 5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="cannot be added if old-style settings are used"):
+        Cluster(load_balancing_policy=RoundRobinPolicy()).add_execution_profile("web", profile)
+
+
+def test_profiles_must_be_a_mapping(cluster_class: Any) -> None:
+    with pytest.raises(TypeError, match=r"execution_profiles must be a mapping.* of type list"):
+        cluster_class(execution_profiles=[ExecutionProfile()])
+
+
+def test_the_default_profile_has_the_policies_of_the_cluster(cluster_class: Any) -> None:
+    balancing, retry = RoundRobinPolicy(), RetryPolicy()
+    cluster = cluster_class(load_balancing_policy=balancing, default_retry_policy=retry)
+    profile = cluster.profile_manager.profiles[EXEC_PROFILE_DEFAULT]
+    assert profile.load_balancing_policy is balancing
+    assert profile.retry_policy is retry
+    default = cluster_class().profile_manager.profiles[EXEC_PROFILE_DEFAULT]
+    assert type(default.retry_policy) is RetryPolicy
+
+
+def test_the_repr_says_which_modules_are_used(cluster_class: Any) -> None:
+    modules = "compiled" if implementation == "c" else "pure Python"
+    shown = repr(cluster_class(["10.0.0.1"]))
+    assert shown == f"<Cluster: 10.0.0.1:9042, not connected, {modules}>"
+
+
+@pytest.mark.parametrize("is_shutdown", [False, True])
+def test_new_policies_are_not_passed_to_a_cluster_that_is_shut_down(is_shutdown: bool) -> None:
+    calls: list[object] = []
+
+    class Owner:
+        is_shutdown: bool
+
+        def adopt(self, argument: object) -> None:
+            calls.append(argument)
+            raise ConnectionShutdown("another thread has shut it down")
+
+    owner = Owner()
+    owner.is_shutdown = is_shutdown
+    reference: Any = weakref.WeakMethod(owner.adopt)
+    configuration._call_if_open(reference, 1)
+    del owner
+    gc.collect()
+    configuration._call_if_open(reference, 2)
+    assert calls == ([] if is_shutdown else [1])
