@@ -9,7 +9,7 @@ import statistics
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from cassandra.cluster.session import Session
 from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, finding
@@ -53,6 +53,7 @@ _SLOW_ROUND_TRIP = 0.1  # warn of a median round trip longer than this many seco
 _STALL = 0.5  # warn of a single round trip longer than this and longer than _STALL_RATIO medians
 _STALL_RATIO = 20
 _MAX_CLOCK_SKEW = 0.5  # warn of a clock that differs by more than this many seconds
+_BROKEN_CLOCK_SKEW = 2.0  # a clock that differs by more than this many seconds is a problem
 # Keyspaces in which each node has its own data. Their replication is not checked.
 _NODE_LOCAL_KEYSPACES = {"system", "system_schema", "system_views", "system_virtual_schema"}
 # Keyspaces that the server creates with a fixed replication factor, however many nodes the cluster
@@ -141,32 +142,68 @@ def schema(session: Session, timeout: float) -> Iterator[Finding]:
 
 def clocks(session: Session, timeout: float) -> Iterator[Finding]:
     """Compare the clock of each host with the clock of this machine."""
+    skews = {
+        str(host.endpoint): skew
+        for host in _connected_hosts(session)
+        if (skew := _clock_skew(session, host, timeout)) is not None
+    }
+    bad_skews = [skew for skew in skews.values() if skew.exceeds(_MAX_CLOCK_SKEW)]
+    seconds = [skew.seconds for skew in bad_skews]
+    # If all hosts agree with each other, the clock of this machine is wrong. That is one fault.
+    if 1 < len(skews) == len(bad_skews) and max(seconds) - min(seconds) < _MAX_CLOCK_SKEW:
+        skew = max(bad_skews, key=lambda skew: abs(skew.seconds))
+        way = "behind" if skew.seconds > 0 else "ahead of"
+        yield finding(
+            PROBLEM if skew.exceeds(_BROKEN_CLOCK_SKEW) else WARNING,
+            "clock",
+            f"the clock of this machine is {abs(skew.seconds):.3f} s {way} those of all hosts",
+            f"run NTP here: {_CLOCK_HARM}",
+        )
+        return
+    for subject, skew in skews.items():
+        text = (
+            f"its clock is {abs(skew.seconds):.3f} s {'ahead' if skew.seconds > 0 else 'behind'} "
+            f"(known to {skew.uncertainty:.3f} s)"
+        )
+        if skew not in bad_skews:
+            yield finding(OK, subject, text)
+        else:
+            level = PROBLEM if skew.exceeds(_BROKEN_CLOCK_SKEW) else WARNING
+            yield finding(level, subject, text, f"run NTP here and there: {_CLOCK_HARM}")
+
+
+_CLOCK_HARM = (
+    "writes with a timestamp that is too old are lost, and those with one that is too new cannot "
+    "be overwritten"
+)
+
+
+class _Skew(NamedTuple):
+    """How far a host's clock is ahead of this machine's, in seconds."""
+
+    seconds: float
+    uncertainty: float
+
+    def exceeds(self, limit: float) -> bool:
+        """Return True if the clocks certainly differ by more than `limit` seconds."""
+        return abs(self.seconds) - self.uncertainty > limit
+
+
+def _clock_skew(session: Session, host: Host, timeout: float) -> _Skew | None:
+    """Return the skew of a host's clock; None if the host does not answer."""
     # The function toTimestamp exists since Cassandra 2.2.
     query = "SELECT toTimestamp(now()) AS now FROM system.local"
-    for host in _connected_hosts(session):
-        started = time.time()
-        row = _first_row_or_none(session, query, host, timeout)
-        ended = time.time()
-        if row is None:
-            continue
-        # The server has read its clock at an unknown time between `started` and `ended`, and has
-        # rounded it to milliseconds. So the result is uncertain by half of that interval.
-        uncertainty = (ended - started) / 2 + 0.001
-        # A time without a time zone is in UTC here, but `timestamp` would take it for local time.
-        server_time = row.now.timestamp() if row.now.tzinfo else _seconds_since_epoch(row.now)
-        # Compare with the middle of the interval, so that the error is at most half of it.
-        skew = server_time - (started + ended) / 2
-        text = f"its clock is {abs(skew) * 1000:.0f} ms {'ahead' if skew > 0 else 'behind'}"
-        text += f" (known to {uncertainty * 1000:.0f} ms)"
-        if abs(skew) - uncertainty > _MAX_CLOCK_SKEW:
-            yield finding(
-                WARNING,
-                str(host.endpoint),
-                text,
-                "run NTP here and there: the later timestamp of two writes wins",
-            )
-        else:
-            yield finding(OK, str(host.endpoint), text)
+    started = time.time()
+    row = _first_row_or_none(session, query, host, timeout)
+    ended = time.time()
+    if row is None:
+        return None
+    # A time without a time zone is in UTC here, but `timestamp` would take it for local time.
+    server_time = row.now.timestamp() if row.now.tzinfo else _seconds_since_epoch(row.now)
+    # The server has read its clock at an unknown time between `started` and `ended`, and has
+    # rounded it to milliseconds. Compare with the middle of the interval: then the result is
+    # uncertain by half of it.
+    return _Skew(server_time - (started + ended) / 2, (ended - started) / 2 + 0.001)
 
 
 def latency(session: Session, timeout: float) -> Iterator[Finding]:

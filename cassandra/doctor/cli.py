@@ -6,15 +6,25 @@ import argparse
 import json
 import ssl
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from cassandra._connecting import add_connection_options, connection_settings, reason_of
 from cassandra.cluster.cluster import Cluster
+from cassandra.cluster.session import Session
 from cassandra.doctor.checks import CHECKS, advice
+from cassandra.doctor.expectations import keyspace, local_datacenter
 from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, finding
-from cassandra.doctor.network import client_certificate, installation, reach
+from cassandra.doctor.network import (
+    GIVE_CERTIFICATE,
+    Examined,
+    client_certificate,
+    installation,
+    reach,
+)
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT, ExecutionProfile
-from cassandra.errors import DriverException
+from cassandra.errors import DriverException, UnresolvableContactPoints
+from cassandra.metadata.endpoint import EndPoint
 from cassandra.policies.balancing import RoundRobinPolicy
 
 DESCRIPTION = """\
@@ -35,6 +45,10 @@ def _parser() -> argparse.ArgumentParser:
     add_option = parser.add_argument
     add_option("hosts", nargs="*", metavar="HOST", help="contact points: names or addresses")
     add_connection_options(parser)
+    add_option("--keyspace", metavar="NAME", help="check that this keyspace can be used")
+    add_option(
+        "--local-dc", metavar="NAME", help="check that this data centre exists and has replicas"
+    )
     add_option("--timeout", type=float, default=5.0, help="seconds for each step (default: 5)")
     add_option("--strict", action="store_true", help="a warning makes the exit code 1, too")
     add_option("--json", action="store_true", help="print findings as JSON")
@@ -127,27 +141,85 @@ def _run_checks(
     :param context: the TLS context of `settings`; None for no TLS.
     """
     yield from installation()
+    client_has_problem = False
     if options.cert is not None:
-        yield from client_certificate(options.cert)
+        for result in client_certificate(options.cert):
+            client_has_problem |= result.level == PROBLEM
+            yield result
+    examined: Examined = {}
     for host in options.hosts:
-        yield from reach(host, options.port, options.timeout, context)
+        for result in reach(host, options.port, options.timeout, context, examined=examined):
+            # A server rejects the client's certificate because of the problem that we have just
+            # reported.
+            is_consequence = client_has_problem and result.do == GIVE_CERTIFICATE
+            yield _consequence(result) if is_consequence else result
+    # If no contact point is usable, this is why the cluster cannot be connected to.
+    no_contact_point_is_usable = bool(examined) and all(examined.values())
     try:
         cluster = Cluster(**settings)
     except (DriverException, OSError, ValueError, TypeError) as error:
-        yield finding(PROBLEM, "settings", str(error))
+        result = finding(PROBLEM, "settings", str(error))
+        is_consequence = isinstance(error, UnresolvableContactPoints) and no_contact_point_is_usable
+        yield _consequence(result) if is_consequence else result
         return
     try:
         try:
             session = cluster.connect(wait_for_all_pools=True)
         except (DriverException, OSError) as error:
-            yield finding(PROBLEM, "connect", str(error), advice(str(error)))
+            result = finding(PROBLEM, "connect", str(error), advice(str(error)))
+            yield _consequence(result) if no_contact_point_is_usable else result
             return
         yield finding(OK, "connect", f"connected to cluster {cluster.metadata.cluster_name!r}")
-        for check in CHECKS:
-            try:
-                yield from check(session, options.timeout)
-            except Exception as error:  # report the failed check, and continue with the others
-                text = f"could not be looked at: {type(error).__name__}: {error}"
-                yield finding(WARNING, check.__name__, text)
+        tls = cluster.ssl_context  # a secure connect bundle has its own
+        if isinstance(tls, ssl.SSLContext):
+            yield from _check_discovered(session, tls, options.timeout, examined)
+        yield from _checks_of_session(session, options, examined)
     finally:
         cluster.shutdown()
+
+
+def _consequence(result: Finding) -> Finding:
+    """Return a note in place of a problem whose cause was reported before, so that each fault is
+    counted once.
+    """
+    return finding(NOTE, result.subject, f"{result.text} (because of the problem above)")
+
+
+def _check_discovered(
+    session: Session, context: ssl.SSLContext, timeout: float, examined: Examined
+) -> Iterator[Finding]:
+    """Check the TLS of the nodes that are not contact points: each has its own certificate."""
+    hosts = session.cluster.metadata.all_hosts()
+    for endpoint in sorted((host.endpoint for host in hosts), key=str):
+        key = _examined_key(endpoint)
+        if key not in examined:
+            address, port, server_name = key
+            yield from reach(
+                address, port, timeout, context, server_name=server_name, examined=examined
+            )
+
+
+def _examined_key(endpoint: EndPoint) -> tuple[str, int, str | None]:
+    """Return the key of an end point in `Examined`."""
+    server_name = (endpoint.ssl_options or {}).get("server_hostname")
+    return (*endpoint.resolve(), server_name)
+
+
+def _checks_of_session(
+    session: Session, options: argparse.Namespace, examined: Examined
+) -> Iterator[Finding]:
+    """Yield the findings of the checks that query the cluster."""
+    endpoints = [host.endpoint for host in session.cluster.metadata.all_hosts()]
+    # The hosts of which the checks of the network have reported a problem.
+    subjects = {str(endpoint) for endpoint in endpoints if examined.get(_examined_key(endpoint))}
+    checks = {check.__name__: partial(check, session, options.timeout) for check in CHECKS}
+    checks["local_datacenter"] = partial(local_datacenter, session, options.local_dc)
+    checks["keyspace"] = partial(keyspace, session, options.keyspace, options.local_dc)
+    for name, check in checks.items():
+        try:
+            for result in check():
+                is_consequence = result.level == PROBLEM and result.subject in subjects
+                yield _consequence(result) if is_consequence else result
+        except Exception as error:  # report the failed check, and continue with the others
+            text = f"could not be looked at: {type(error).__name__}: {error}"
+            yield finding(WARNING, name, text)

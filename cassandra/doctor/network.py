@@ -25,6 +25,30 @@ _SECONDS_PER_DAY = 24 * 60 * 60
 # An OPTIONS request in protocol version 4. Servers that do not support this version answer it, too,
 # with an error.
 _OPTIONS = bytes([4, 0, 0, 0, 5, 0, 0, 0, 0])
+_ANSWER_SIZE = 64  # enough bytes of an answer to know its protocol
+_PLAIN_TIMEOUT = 1.0  # seconds for the connection without TLS, if the answer is not TLS
+# The first bytes of answers in CQL's protocol: the version with the highest bit set.
+_CQL_ANSWERS = range(0x81, 0x90)
+# The first bytes of answers of servers that do not speak CQL, and what these servers are.
+_OTHER_SERVERS = (
+    (b"HTTP/", "a web server"),
+    (b"<", "a web server"),
+    (b"SSH-", "an SSH server"),
+    (b"-ERR", "Redis"),
+    (b"220", "a mail or FTP server"),
+)
+# The first bytes of a TLS alert, which a server sends that expects TLS.
+_TLS_ALERT = b"\x15\x03"
+_END_OF_LINE = b"\r\n\r\n"
+# Ports that Cassandra and ScyllaDB use for something else than CQL.
+_OTHER_PORTS = {
+    7000: "the port of the nodes among themselves",
+    7001: "the port of the nodes among themselves, with TLS",
+    7199: "the port of JMX, for nodetool",
+    9160: "the port of Thrift, which older releases had",
+    9180: "the port of ScyllaDB's metrics",
+    10000: "the port of ScyllaDB's REST API",
+}
 # OpenSSL's error codes for a certificate that has expired, and for one that is not valid yet.
 _EXPIRED, _NOT_YET_VALID = 10, 9
 # OpenSSL's error codes for a certificate of another name or of another IP address.
@@ -40,7 +64,7 @@ _WANTS_CERTIFICATE = (
     "UNKNOWN_CA",
     "HANDSHAKE_FAILURE",
 )
-_GIVE_CERTIFICATE = (
+GIVE_CERTIFICATE = (
     "give --cert and --key, with a certificate of a CA that the server trusts (require_client_auth "
     "in client_encryption_options)"
 )
@@ -87,17 +111,34 @@ def _check_build() -> Iterator[Finding]:
         yield finding(PROBLEM, "build", _impl.other_sources(changed), _build_stamp.REBUILD)
 
 
+Examined = dict[tuple[str, int, str | None], bool]
+"""For each address that was examined, whether it has a problem. The keys are (address, port, TLS
+server name); the name is None except for nodes behind a proxy.
+"""
+
+
 def reach(
-    host: str, port: int, timeout: float, context: ssl.SSLContext | None
+    host: str,
+    port: int,
+    timeout: float,
+    context: ssl.SSLContext | None,
+    *,
+    server_name: str | None = None,
+    examined: Examined | None = None,
 ) -> Iterator[Finding]:
-    """Check a contact point: resolve its name, and connect to its port (by TLS if configured).
+    """Check a contact point or a node: resolve its name, and connect to its port (by TLS if
+    configured).
 
     :param host: a name or an address.
     :param port: the port of the native protocol.
     :param timeout: seconds for each step.
     :param context: the TLS context, or None for no TLS.
+    :param server_name: the TLS server name of a node behind a proxy; None to use `host`.
+    :param examined: gets an entry for each address of the host.
     """
-    subject = f"{host}:{port}"
+    subject = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    if server_name is not None:
+        subject += f":{server_name}"
     try:
         addresses = _resolve(host, port, timeout)
     except (OSError, Late) as error:
@@ -105,11 +146,18 @@ def reach(
         yield finding(
             PROBLEM, subject, f"the name cannot be looked up: {reason}", "check the name, and DNS"
         )
+        if examined is not None:
+            examined[host, port, server_name] = True
         return
     if addresses != [host]:  # otherwise `host` is an address itself
         yield finding(OK, subject, f"is {', '.join(addresses)}")
     for address in addresses:
-        yield from _check_address(subject, address, host, port, timeout, context)
+        has_problem = False
+        for result in _check_address(subject, address, server_name or host, port, timeout, context):
+            has_problem |= result.level == PROBLEM
+            yield result
+        if examined is not None:
+            examined[address, port, server_name] = has_problem
 
 
 def _resolve(host: str, port: int, timeout: float) -> list[str]:
@@ -142,6 +190,8 @@ def _check_address(
         connection = socket.create_connection((address, port), timeout)
     except OSError as error:
         advice = "is the node running, and does it listen on this address (rpc_address)?"
+        if port in _OTHER_PORTS:
+            advice = _cql_port_advice(port)
         if isinstance(error, TimeoutError):
             advice = "a firewall between here and there, or a wrong address"
         yield finding(PROBLEM, subject, f"{address} cannot be connected to: {error}", advice)
@@ -150,26 +200,29 @@ def _check_address(
     with connection:
         yield finding(OK, subject, f"{address} accepts connections, in {milliseconds:.1f} ms")
         if context is not None:
-            yield from _check_tls(subject, connection, host, context)
+            yield from _check_tls(subject, connection, host, (address, port), context)
         else:
-            yield from _check_answer(subject, connection)
+            yield from _check_answer(subject, connection, port)
 
 
-def _check_answer(subject: str, connection: socket.socket) -> Iterator[Finding]:
-    """Send an OPTIONS request, and yield a finding if it is not answered."""
+def _check_answer(subject: str, connection: socket.socket, port: int) -> Iterator[Finding]:
+    """Send an OPTIONS request, and yield a finding if the answer is not CQL, or missing."""
     is_tls = isinstance(connection, ssl.SSLSocket)
     try:
         connection.sendall(_OPTIONS)
-        if connection.recv(1):
+        answer = _first_bytes(connection)
+        if answer:
+            yield from _check_first_bytes(subject, port, answer, is_tls)
             return
         # Some servers close the connection without an alert if they miss a client certificate.
-        if is_tls:
+        if answer is not None and is_tls:
             yield _wants_certificate(subject, "it closed the connection after the handshake")
             return
-        problem, do = "closes the connection without an answer", "is it the port of clients?"
-    except TimeoutError:
-        problem = f"accepts connections, but does not answer within {connection.gettimeout():g} s"
-        do = _HANGS
+        problem, do = "closes the connection without an answer", _cql_port_advice(port)
+        if answer is None:
+            seconds = connection.gettimeout()
+            problem = f"accepts connections, but does not answer within {seconds:g} s"
+            do = _cql_port_advice(port) if port in _OTHER_PORTS else _HANGS
     except OSError as error:
         # With TLS 1.3, a server rejects the client's certificate only after the handshake, so the
         # error comes here.
@@ -177,10 +230,57 @@ def _check_answer(subject: str, connection: socket.socket) -> Iterator[Finding]:
             yield _wants_certificate(subject, error)
             return
         problem = f"breaks the connection: {error}"
-        do = _GIVE_CERTIFICATE if is_tls else "is it the port of clients?"
+        do = GIVE_CERTIFICATE if is_tls else _cql_port_advice(port)
     if not is_tls:
         do += "; if it speaks TLS on this port, give --ssl and --cafile"
     yield finding(PROBLEM, subject, problem, do)
+
+
+def _first_bytes(connection: socket.socket) -> bytes | None:
+    """Return the first bytes of the answer to a request that was sent. They are b"" if the server
+    closes the connection, and None if it stays silent.
+    """
+    try:
+        return connection.recv(_ANSWER_SIZE)
+    except TimeoutError:
+        pass
+    # A web server waits for the end of a line. A node that hangs stays silent.
+    timeout = connection.gettimeout()
+    try:
+        connection.settimeout(min(timeout or 1.0, 1.0))
+        connection.sendall(_END_OF_LINE)
+        return connection.recv(_ANSWER_SIZE)
+    except OSError:
+        return None
+    finally:
+        connection.settimeout(timeout)
+
+
+def _check_first_bytes(subject: str, port: int, answer: bytes, is_tls: bool) -> Iterator[Finding]:
+    """Yield a problem if the answer to an OPTIONS request is not of CQL's protocol.
+
+    :param answer: the first bytes of the answer; b"" if there was none.
+    """
+    if not answer or answer[0] in _CQL_ANSWERS:
+        return
+    if answer.startswith(_TLS_ALERT) and not is_tls:
+        yield finding(PROBLEM, subject, "speaks TLS on this port", "give --ssl, and --cafile")
+        return
+    server = next(
+        (server for start, server in _OTHER_SERVERS if answer.startswith(start)),
+        f"a server of another protocol ({answer[:20]!r})",
+    )
+    yield finding(
+        PROBLEM, subject, f"{server} answers on this port, not Cassandra", _cql_port_advice(port)
+    )
+
+
+def _cql_port_advice(port: int) -> str:
+    """Return which port to use instead of a port that does not speak CQL."""
+    advice = (
+        "give --port with the port of CQL: native_transport_port of cassandra.yaml, usually 9042"
+    )
+    return f"{port} is {_OTHER_PORTS[port]}: {advice}" if port in _OTHER_PORTS else advice
 
 
 def _is_about_client_certificate(error: OSError) -> bool:
@@ -193,7 +293,7 @@ def _wants_certificate(subject: str, reason: OSError | str) -> Finding:
         PROBLEM,
         subject,
         f"asks for a client certificate, it seems, and got none that it accepts ({reason})",
-        _GIVE_CERTIFICATE,
+        GIVE_CERTIFICATE,
     )
 
 
@@ -228,10 +328,17 @@ def _not_trusted(subject: str, error: ssl.SSLCertVerificationError) -> Finding:
 
 
 def _check_tls(
-    subject: str, connection: socket.socket, host: str, context: ssl.SSLContext
+    subject: str,
+    connection: socket.socket,
+    host: str,
+    peer: tuple[str, int],
+    context: ssl.SSLContext,
 ) -> Iterator[Finding]:
     """Check the TLS handshake on a connection, when the server's certificate expires, and that the
     server answers.
+
+    :param host: the name to expect in the certificate.
+    :param peer: the address and the port of the connection.
     """
     try:
         secure = context.wrap_socket(connection, server_hostname=host)
@@ -252,27 +359,42 @@ def _check_tls(
             yield _wants_certificate(subject, error)
             return
         if getattr(error, "reason", None) in _NOT_TLS:
-            yield finding(
-                PROBLEM,
-                subject,
-                f"TLS fails: the answer is not TLS ({error})",
-                "this port does not speak TLS (client_encryption_options): leave --ssl and "
-                "--cafile out",
-            )
+            yield _not_tls(subject, peer, error)
             return
         yield finding(
             PROBLEM,
             subject,
             f"TLS fails: {error}; the server may ask for a client certificate",
-            f"if this port speaks TLS (client_encryption_options), {_GIVE_CERTIFICATE}; if it does "
+            f"if this port speaks TLS (client_encryption_options), {GIVE_CERTIFICATE}; if it does "
             "not, leave --ssl out",
         )
         return
     with secure:
-        yield from _check_secured(subject, secure)
+        yield from _check_secured(subject, secure, peer[1])
 
 
-def _check_secured(subject: str, secure: ssl.SSLSocket) -> Iterator[Finding]:
+def _not_tls(subject: str, peer: tuple[str, int], error: Exception) -> Finding:
+    """Return the finding for a server whose answer to the TLS handshake is not TLS.
+
+    We connect again without TLS to find out if the server speaks CQL.
+    """
+    try:
+        with socket.create_connection(peer, _PLAIN_TIMEOUT) as connection:
+            connection.sendall(_OPTIONS)
+            answer = _first_bytes(connection) or b""
+            for result in _check_first_bytes(subject, peer[1], answer, is_tls=True):
+                return result
+    except OSError:
+        pass
+    return finding(
+        PROBLEM,
+        subject,
+        f"TLS fails: the answer is not TLS ({error})",
+        "this port does not speak TLS (client_encryption_options): leave --ssl and --cafile out",
+    )
+
+
+def _check_secured(subject: str, secure: ssl.SSLSocket, port: int) -> Iterator[Finding]:
     """Check a connection after the TLS handshake: report its TLS version and cipher, when the
     server's certificate expires, and whether the server answers.
     """
@@ -282,7 +404,7 @@ def _check_secured(subject: str, secure: ssl.SSLSocket) -> Iterator[Finding]:
     expiry_text = certificate.get("notAfter")
     if isinstance(expiry_text, str):
         yield _end_of(subject, ssl.cert_time_to_seconds(expiry_text))
-    yield from _check_answer(subject, secure)
+    yield from _check_answer(subject, secure, port)
 
 
 def client_certificate(path: str) -> Iterator[Finding]:

@@ -137,8 +137,24 @@ def test_a_clock_that_is_wrong_is_a_finding(nodes: FakeCluster, session: Session
     findings = {finding.subject: finding for finding in checks.clocks(session, 2)}
     assert findings[f"{nodes[0].address}:{nodes.port}"].level == OK
     behind = findings[f"{nodes[1].address}:{nodes.port}"]
-    assert behind.level == WARNING
-    assert "behind (known to" in behind.text
+    assert behind.level == PROBLEM
+    assert behind.text.startswith("its clock is 60.")
+    assert " s behind (known to " in behind.text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "level", "way"),
+    [(1.0, WARNING, "1.000 s behind those of all hosts"), (-60.0, PROBLEM, "60.000 s ahead of")],
+)
+def test_a_wrong_clock_of_this_machine_is_one_finding(
+    session: Session, monkeypatch: pytest.MonkeyPatch, seconds: float, level: str, way: str
+) -> None:
+    """If all hosts agree, the clock of this machine is wrong, and not those of the hosts."""
+    skew = checks._Skew(seconds, 0.001)
+    monkeypatch.setattr(checks, "_clock_skew", lambda *args: skew)
+    (finding,) = checks.clocks(session, 2)
+    assert (finding.level, finding.subject) == (level, "clock")
+    assert way in finding.text
 
 
 def test_latency_of_each_host(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:

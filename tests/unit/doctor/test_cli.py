@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from cassandra.doctor.cli import main
-from cassandra.testing.fake import FakeCluster, FakeNode, rows, silence
+from cassandra.testing.fake import FakeCluster, FakeNode, silence
+from tests.unit.security.certificates import DAY, Authority
+from tests.unit.security.conftest import authority as authority
 
 
 @pytest.fixture
@@ -48,7 +50,7 @@ def test_findings_as_json(node: FakeNode, capsys: pytest.CaptureFixture[str]) ->
     assert {"level", "subject", "text", "do"} == set(report["findings"][0])
 
 
-def test_a_closed_port_is_two_problems_with_advice(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_closed_port_is_one_problem_with_advice(capsys: pytest.CaptureFixture[str]) -> None:
     # When the block ends, the node is stopped and its port closed.
     with FakeNode() as node:
         address, port = node.address, node.port
@@ -56,16 +58,18 @@ def test_a_closed_port_is_two_problems_with_advice(capsys: pytest.CaptureFixture
     assert code == 1
     assert f"PROBLEM  {address}:{port}: {address} cannot be connected to" in out
     assert "-> is the node running" in out
-    assert "PROBLEM  connect: Unable to connect" in out
-    # The two problems are the port, and connecting the cluster.
-    assert "2 problems" in out
+    # That the cluster cannot be connected to, follows from the port: the fault is counted once.
+    assert "note     connect: Unable to connect" in out
+    assert "because of the problem above" in out
+    assert "1 problem, 0 warnings" in out
 
 
 def test_a_name_that_cannot_be_looked_up(capsys: pytest.CaptureFixture[str]) -> None:
     code, out = run(capsys, "cassandra.invalid", "--timeout", 5)
     assert code == 1
     assert "PROBLEM  cassandra.invalid:9042: the name cannot be looked up" in out
-    assert "PROBLEM  settings: no contact point could be resolved" in out
+    assert "note     settings: no contact point could be resolved" in out
+    assert "1 problem, 0 warnings" in out
 
 
 def test_a_node_that_is_silent_does_not_hang(capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,7 +77,20 @@ def test_a_node_that_is_silent_does_not_hang(capsys: pytest.CaptureFixture[str])
         node.prime(lambda request: True, silence())
         code, out = run(capsys, node.address, "--port", node.port, "--timeout", 0.3)
     assert code == 1
-    assert "PROBLEM  connect: " in out
+    assert "note     connect: " in out
+    assert "1 problem, 0 warnings" in out
+
+
+def test_a_refused_login_is_a_problem_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    """A contact point with a problem does not hide that another one refuses the login."""
+    with FakeNode() as stopped:
+        port = stopped.port
+    with FakeNode(username="ada", password="hidden", port=port) as node:
+        code, out = run(capsys, "127.0.0.9", node.address, "--port", port)
+    assert code == 1
+    assert f"PROBLEM  127.0.0.9:{port}: 127.0.0.9 cannot be connected to" in out
+    assert "PROBLEM  connect: Unable to connect" in out
+    assert "2 problems, 0 warnings" in out
 
 
 def test_a_password_is_used_and_never_shown(
@@ -134,17 +151,65 @@ def test_without_a_terminal_a_password_cannot_be_asked_for(
 
 def test_warnings_change_the_exit_code_with_strict(capsys: pytest.CaptureFixture[str]) -> None:
     with FakeCluster(2) as nodes:
-        # The clock of this node shows the year 1970.
-        nodes[1].prime(
-            "SELECT toTimestamp(now()) AS now FROM system.local",
-            rows([("now", "timestamp")], [(3_600_000,)]),
-        )
+        nodes[1].release_version = "9.9"  # mixed releases are a warning
         node_arguments = [nodes[0].address, "--port", nodes.port]
         code, out = run(capsys, *node_arguments)
         assert code == 0, out
         assert "WARNING" in out
         code, _ = run(capsys, *node_arguments, "--strict")
         assert code == 1
+
+
+def test_the_keyspace_and_the_local_data_centre_are_checked(
+    node: FakeNode, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out = run(
+        capsys, node.address, "--port", node.port, "--local-dc", "dc1", "--keyspace", "shop"
+    )
+    assert code == 1
+    assert "PROBLEM  local data centre dc1: no node is in 'dc1': the data centres are" in out
+    assert "PROBLEM  keyspace shop: does not exist: the keyspaces are none" in out
+    assert "2 problems" in out
+
+
+def test_the_certificate_of_each_node_is_examined(
+    authority: Authority, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A node that is not a contact point has an expired certificate: that is one problem."""
+
+    def make_node(address: str, port: int, **settings: Any) -> FakeNode:
+        validity: dict[str, Any] = (
+            {"begins": -9 * DAY, "ends": -2 * DAY} if address.endswith(".2") else {}
+        )
+        context = authority.server(address, **validity)
+        return FakeNode(address, port, ssl_context=context, **settings)
+
+    with FakeCluster(3, node_class=make_node) as nodes:
+        code, out = run(capsys, nodes[0].address, "--port", nodes.port, "--cafile", authority.path)
+    assert code == 1
+    first, second, third = (f"{node.address}:{nodes.port}" for node in nodes.nodes)
+    for subject in (first, third):
+        assert f"ok       {subject}: its certificate is good until" in out
+    assert f"PROBLEM  {second}: its certificate has expired" in out
+    # The driver cannot connect to that node for the same reason.
+    assert f"note     {second}: is down" in out
+    assert "1 problem, 0 warnings" in out
+
+
+def test_an_expired_client_certificate_is_one_problem(
+    authority: Authority, capsys: pytest.CaptureFixture[str]
+) -> None:
+    certificate, key = authority.issue("client", begins=-9 * DAY, ends=-2 * DAY)
+    server = authority.server("127.0.0.1", clients=authority.path)
+    with FakeNode(ssl_context=server) as node:
+        code, out = run(
+            capsys, node.address, "--port", node.port, "--cafile", authority.path,
+            "--cert", certificate, "--key", key, "--timeout", 2,
+        )  # fmt: skip
+    assert code == 1
+    assert f"PROBLEM  client certificate {certificate}: its certificate has expired" in out
+    assert "asks for a client certificate" in out
+    assert "1 problem, 0 warnings" in out
 
 
 def test_a_port_among_the_hosts(capsys: pytest.CaptureFixture[str]) -> None:

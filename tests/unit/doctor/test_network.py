@@ -8,6 +8,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -159,11 +160,13 @@ def test_an_answer_that_is_not_tls_is_not_put_down_to_a_client_certificate() -> 
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def answer() -> None:
-            connection, _ = server.accept()
-            with connection:
-                connection.recv(10_000)
-                # The error of a node that does not know the protocol version.
-                connection.sendall(bytes([0x85, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 10]))
+            # The second connection is without TLS.
+            for _ in range(2):
+                connection, _ = server.accept()
+                with connection:
+                    connection.recv(10_000)
+                    # The error of a node that does not know the protocol version.
+                    connection.sendall(bytes([0x85, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 10]))
 
         thread = threading.Thread(target=answer)
         thread.start()
@@ -173,6 +176,84 @@ def test_an_answer_that_is_not_tls_is_not_put_down_to_a_client_certificate() -> 
     assert [finding.level for finding in findings] == [OK, PROBLEM]
     assert "the answer is not TLS" in findings[1].text
     assert "leave --ssl and --cafile out" in findings[1].do
+
+
+# -- servers of other protocols --------------------------------------------------------------------
+
+
+@contextmanager
+def server_that_answers(*answers: bytes, after_line: bool = False) -> Iterator[int]:
+    """Yield the port of a server. Each of its connections gets one of the answers.
+
+    :param after_line: True to answer only after the end of a line, as web servers do.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            for answer in answers:
+                connection, _ = server.accept()
+                with connection:
+                    received = connection.recv(10_000)
+                    # The client sends one further message at most.
+                    if after_line and b"\n" not in received:
+                        connection.recv(10_000)
+                    connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield server.getsockname()[1]
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "a web server answers on this port"),
+        (b"<!DOCTYPE HTML>", "a web server answers on this port"),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", "an SSH server answers on this port"),
+        (b"what?", "a server of another protocol (b'what?') answers on this port"),
+    ],
+)
+def test_a_server_of_another_protocol_is_named(answer: bytes, text: str) -> None:
+    with server_that_answers(answer) as port:
+        findings = list(network.reach("127.0.0.1", port, 5, None))
+    assert [finding.level for finding in findings] == [OK, PROBLEM]
+    assert findings[1].text == f"{text}, not Cassandra"
+    assert "--port" in findings[1].do
+    assert "usually 9042" in findings[1].do
+
+
+def test_a_web_server_that_waits_for_the_end_of_a_line_is_named() -> None:
+    with server_that_answers(b"HTTP/1.1 400 Bad Request\r\n\r\n", after_line=True) as port:
+        findings = list(network.reach("127.0.0.1", port, 0.2, None))
+    assert "a web server answers" in findings[1].text
+
+
+def test_a_web_server_is_named_if_tls_is_expected() -> None:
+    """The doctor connects again without TLS, to see what the server speaks."""
+    page = b"HTTP/1.1 400 Bad Request\r\n\r\n"
+    with server_that_answers(page, page) as port:
+        findings = list(network.reach("127.0.0.1", port, 5, ssl.create_default_context()))
+    assert [finding.level for finding in findings] == [OK, PROBLEM]
+    assert "a web server answers" in findings[1].text
+    assert "usually 9042" in findings[1].do
+
+
+def test_a_server_that_expects_tls_is_named(authority: Authority) -> None:
+    with server_that_answers(bytes([0x15, 3, 3, 0, 2, 2, 10])) as port:
+        findings = list(network.reach("127.0.0.1", port, 5, None))
+    assert [finding.text for finding in findings[1:]] == ["speaks TLS on this port"]
+    assert "--ssl" in findings[1].do
+
+
+@pytest.mark.parametrize("port", sorted(network._OTHER_PORTS))
+def test_the_other_ports_of_nodes_are_named(port: int) -> None:
+    """A port of the nodes that is not for CQL is named, if it cannot be used."""
+    assert network._cql_port_advice(port).startswith(f"{port} is the port of")
+    # On this address, no test has a server on the port.
+    findings = list(network.reach("127.0.0.199", port, 5, None))
+    assert [finding.level for finding in findings] == [PROBLEM]
+    assert findings[0].do == network._cql_port_advice(port)
 
 
 # -- nodes that hang, and certificates -------------------------------------------------------------

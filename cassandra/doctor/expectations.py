@@ -1,0 +1,144 @@
+"""The checks of ``python -m cassandra.doctor`` for the options ``--local-dc`` and ``--keyspace``:
+does the cluster have what an application is configured for?
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from cassandra._misspelt import nearest
+from cassandra.cluster.session import Session
+from cassandra.doctor.findings import NOTE, OK, PROBLEM, WARNING, Finding, finding
+from cassandra.metadata.placement.replication import NetworkTopologyStrategy, SimpleStrategy
+
+_ALL_KEYSPACES_SHOWN = 10  # up to this number of keyspaces, a message names all
+
+
+def local_datacenter(session: Session, name: str | None) -> Iterator[Finding]:
+    """Check that the cluster has the data centre of ``--local-dc``.
+
+    :param session: a connected session.
+    :param name: the data centre; None if the option is not used.
+    """
+    hosts = session.cluster.metadata.all_hosts()
+    counts = Counter(host.datacenter for host in hosts if host.datacenter)
+    if name is None:
+        if len(counts) > 1:
+            yield finding(
+                NOTE,
+                "data centres",
+                f"the nodes are in {_names(counts)}; --local-dc checks the one of an application",
+            )
+        return
+    subject = f"local data centre {name}"
+    if name not in counts:
+        yield finding(
+            PROBLEM,
+            subject,
+            f"no node is in {name!r}: the data centres are {_names(counts)}",
+            f"{_suggestion(name, counts)}names are case-sensitive; give the same name to "
+            "DCAwareRoundRobinPolicy(local_dc=...)",
+        )
+        return
+    up_count = sum(bool(host.is_up) for host in hosts if host.datacenter == name)
+    yield finding(
+        # The check of hosts reports the hosts that are down, so this is no further problem.
+        OK if up_count == counts[name] else NOTE,
+        subject,
+        f"nodes that are up: {up_count} of {counts[name]}",
+    )
+
+
+def keyspace(session: Session, name: str | None, local_dc: str | None) -> Iterator[Finding]:
+    """Check that the cluster has the keyspace of ``--keyspace``, with replicas in the data centre
+    of ``--local-dc``, and that enough of its replicas are up for a quorum.
+
+    :param session: a connected session.
+    :param name: the keyspace, as in system_schema; None if the option is not used.
+    :param local_dc: the data centre; None if the option is not used.
+    """
+    if name is None:
+        return
+    metadata = session.cluster.metadata
+    subject = f"keyspace {name}"
+    if name not in metadata.keyspaces:
+        own_names = sorted(
+            keyspace for keyspace in metadata.keyspaces if not keyspace.startswith("system")
+        )
+        shown_names = _names(own_names[:_ALL_KEYSPACES_SHOWN]) or "none"
+        further_count = len(own_names) - _ALL_KEYSPACES_SHOWN
+        yield finding(
+            PROBLEM,
+            subject,
+            f"does not exist: the keyspaces are {shown_names}"
+            + (f" and {further_count} others" if further_count > 0 else ""),
+            f"{_suggestion(name, metadata.keyspaces)}names are in lower case, unless they were "
+            "quoted when they were created; or CREATE KEYSPACE",
+        )
+        return
+    strategy = metadata.keyspaces[name].replication_strategy
+    if isinstance(strategy, NetworkTopologyStrategy):
+        factors = strategy.dc_replication_factors
+        counts = ", ".join(f"{factor} in {dc}" for dc, factor in sorted(factors.items()))
+        text = f"exists, with replicas: {counts}"
+        known_dcs = {host.datacenter for host in metadata.all_hosts()}
+        # If the data centre does not exist, `local_datacenter` reports that.
+        if local_dc is not None and local_dc in known_dcs and not factors.get(local_dc):
+            yield finding(
+                PROBLEM,
+                subject,
+                f"has no replicas in {local_dc!r}, but {counts}: LOCAL_ONE and LOCAL_QUORUM fail "
+                "there",
+                f"ALTER KEYSPACE {name} with replicas in {local_dc}, then nodetool rebuild; or "
+                "choose another local data centre",
+            )
+            return
+    elif isinstance(strategy, SimpleStrategy):
+        text = f"exists, with {strategy.replication_factor} replicas (SimpleStrategy)"
+    else:
+        text = "exists"
+    yield finding(OK, subject, text)
+    yield from _check_quorum(session, subject, name, local_dc)
+
+
+def _check_quorum(
+    session: Session, subject: str, keyspace: str, local_dc: str | None
+) -> Iterator[Finding]:
+    """Warn if a quorum of the replicas of some partitions is down.
+
+    This is only a warning: each host that is down is a problem already.
+    """
+    token_map = session.cluster.metadata.token_map
+    # The replicas of tablets do not follow the ring.
+    if token_map is None or not token_map.ring:
+        return
+    lost_count = 0
+    for token in token_map.ring:
+        replicas = [
+            host
+            for host in token_map.get_replicas(keyspace, token)
+            if local_dc is None or host.datacenter == local_dc
+        ]
+        up_count = sum(bool(host.is_up) for host in replicas)
+        lost_count += bool(replicas) and up_count < len(replicas) // 2 + 1
+    if lost_count:
+        level, where = ("QUORUM", "") if local_dc is None else ("LOCAL_QUORUM", f" in {local_dc}")
+        yield finding(
+            WARNING,
+            subject,
+            f"{level} fails for {100 * lost_count / len(token_map.ring):.0f} % of its token "
+            f"ranges{where}",
+            "start the nodes that are down: too many replicas are missing",
+        )
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, sorted(names)))
+
+
+def _suggestion(name: str, names: Iterable[str]) -> str:
+    """Return advice with a similar name, for the beginning of a message; "" if none is similar."""
+    by_lower_case = {known_name.lower(): known_name for known_name in names}
+    similar_name = nearest(name.lower(), by_lower_case)
+    return f"did you mean {by_lower_case[similar_name]!r}? " if similar_name else ""
