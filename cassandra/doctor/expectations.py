@@ -127,8 +127,7 @@ def _check_quorum(
         yield finding(
             WARNING,
             subject,
-            f"{level} fails for {100 * lost_count / len(token_map.ring):.0f} % of its token "
-            f"ranges{where}",
+            f"{level} fails for {100 * lost_count / len(token_map.ring):.0f} % of its ranges{where}",
             "start the nodes that are down: too many replicas are missing",
         )
 

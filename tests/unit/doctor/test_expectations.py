@@ -95,7 +95,7 @@ def test_a_quorum_that_is_down_is_a_warning(nodes: FakeCluster, session: Session
     (existing, lost) = expectations.keyspace(session, "orders", "east")
     assert (existing.level, lost.level) == (OK, WARNING)
     # Two of two replicas are a quorum, so all ranges of the data centre are lost.
-    assert lost.text.startswith("LOCAL_QUORUM fails for 100 % of its token ranges in east")
+    assert lost.text.startswith("LOCAL_QUORUM fails for 100 % of its ranges in east")
     (finding,) = expectations.keyspace(session, "orders", "west")
     assert finding.level == OK
     # Two of three replicas are a quorum of the whole cluster.
