@@ -21,6 +21,7 @@ from cassandra.policies.retry import RetryPolicy
 
 if TYPE_CHECKING:
     from cassandra.engine.core import Core
+    from cassandra.engine.endpoint import EndPoint
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host
 
@@ -114,6 +115,18 @@ class _Counting(RequestObserver):
         self.on_failure = metrics._on_failure  # type: ignore[method-assign]
 
 
+class _CountingConnections(RequestObserver):
+    """The observer that counts connections that could not be opened."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def on_connection_failure(self, endpoint: EndPoint, kind: str, error: Exception) -> None:
+        self._metrics.connection_failures += 1
+        if kind == "authentication":
+            self._metrics.refused_logins += 1
+
+
 class HasStats(Protocol):
     """An object that can be registered for `getStats`."""
 
@@ -159,6 +172,18 @@ class Metrics:
     connection_errors: int
     """Attempts that failed because their connection broke."""
 
+    connection_failures: int
+    """Connections that could not be opened.
+
+    .. versionadded:: 4.0
+    """
+
+    refused_logins: int
+    """Those of `connection_failures` whose login the server has refused.
+
+    .. versionadded:: 4.0
+    """
+
     write_timeouts: int
     """Attempts that failed with a write time-out of the server."""
 
@@ -181,6 +206,8 @@ class Metrics:
         self._cluster = cluster_proxy
         self.request_timer = RequestTimer()
         self.connection_errors = 0
+        self.connection_failures = 0
+        self.refused_logins = 0
         self.write_timeouts = 0
         self.read_timeouts = 0
         self.unavailables = 0
@@ -196,6 +223,10 @@ class Metrics:
         :param engine: the engine.
         """
         engine.observe_requests(_Counting(self), is_trusted=True)
+
+    def _connection_observer(self) -> RequestObserver:
+        """Return the observer that counts connections that could not be opened."""
+        return _CountingConnections(self)
 
     def _on_failure(self, host: Host | None, error: BaseException, decision: int | None) -> None:
         """Count a failed attempt by its error and the decision of the retry policy."""
@@ -279,6 +310,8 @@ class Metrics:
         """Return all numbers as one dict, with a dict for "request_timer"."""
         names = [
             *_ALL_COUNTERS,
+            "connection_failures",
+            "refused_logins",
             "known_hosts",
             "connected_to",
             "open_connections",

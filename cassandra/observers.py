@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from cassandra import observed
     from cassandra.engine.attempts import Attempt
     from cassandra.engine.observers import Hooks
+    from cassandra.metadata.endpoint import EndPoint
     from cassandra.metadata.host import Host
     from cassandra.observed import ObservableRequest
 else:
@@ -38,7 +39,7 @@ __all__ = ["ObservedRequest", "RequestObserver", "checked_observers"]
 
 # The methods for events that belong to no request. Only the observers of a cluster get these
 # events.
-BRIEF_EVENTS = ("on_latency", "on_refusal", "on_failure")
+BRIEF_EVENTS = ("on_latency", "on_refusal", "on_failure", "on_connection_failure")
 
 # The size of a frame's header in bytes (native_protocol_v5.spec, section 2).
 _HEADER_SIZE = 9
@@ -144,6 +145,21 @@ class RequestObserver(ObserverBase):
         :param error: the error of the attempt.
         :param decision: the decision of the retry policy, a constant of `RetryPolicy`; None if it
             was not called.
+        """
+
+    def on_connection_failure(self, endpoint: EndPoint, kind: str, error: Exception) -> None:
+        """Called when a connection could not be opened, also while the cluster connects for the
+        first time.
+
+        .. versionadded:: 4.0
+
+        :param endpoint: the end point of the connection.
+        :param kind: "authentication" if the server has refused the login, "tls" if TLS failed (for
+            example an expired certificate), "timeout" if there was no answer within
+            `Cluster.connect_timeout`, "network" if the node could not be reached or closed the
+            connection, "protocol" if there is no common protocol version, "other" for all other
+            errors, such as that of a node that is overloaded or not ready.
+        :param error: the error.
         """
 
 

@@ -137,6 +137,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
     async def _make_core(self) -> Core:
         """Make an engine and connect it. If that fails, nothing is left open."""
         core = engine_core()(self._settings(), self.metadata, asyncio.get_running_loop())
+        self._observe_connecting(core)
         await core.connect()
         try:
             # `shutdown` may have run while we waited. It does not know this engine yet, so close

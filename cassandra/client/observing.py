@@ -13,6 +13,7 @@ from cassandra.client.settings.table import ClusterSettings
 if TYPE_CHECKING:
     from cassandra.engine.core import Core
     from cassandra.engine.session import EngineSession
+    from cassandra.metrics import Metrics
     from cassandra.observers import RequestObserver, checked_observers
 else:
     at_first_cluster(__name__, checked_observers="cassandra.observers")
@@ -30,6 +31,8 @@ def _renew_lock() -> None:
 
 class ObservedByCluster(ClusterSettings):
     """The base of both `Cluster` classes that has the observers of all requests of a cluster."""
+
+    metrics: Metrics | None
 
     _core: Core | None = None
     _observing: tuple[RequestObserver, ...] = ()
@@ -67,6 +70,15 @@ class ObservedByCluster(ClusterSettings):
         """
         with _changing:
             self.request_observers = without(observer, self._registered())
+
+    def _observe_connecting(self, core: Core) -> None:
+        """Let the observers and the metrics count the connections that cannot be opened, while the
+        engine connects.
+        """
+        for observer in self._registered():
+            core.observe_connection_failures(observer)
+        if self.metrics is not None:
+            core.observe_connection_failures(self.metrics._connection_observer())
 
     def _observe(self, core: Core) -> None:
         """Register the observers with an engine."""

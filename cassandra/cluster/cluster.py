@@ -213,6 +213,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         # Set this before anything is awaited, so that `_stop` closes the engine if `connect` fails
         # or is cancelled.
         self._core = core
+        self._observe_connecting(core)
         await core.connect()
         await self._on_connected(core)
         return core

@@ -123,11 +123,12 @@ def _check_quorum(
         up_count = sum(bool(host.is_up) for host in replicas)
         lost_count += bool(replicas) and up_count < len(replicas) // 2 + 1
     if lost_count:
+        lost_percentage = 100 * lost_count / len(token_map.ring)
         level, where = ("QUORUM", "") if local_dc is None else ("LOCAL_QUORUM", f" in {local_dc}")
         yield finding(
             WARNING,
             subject,
-            f"{level} fails for {100 * lost_count / len(token_map.ring):.0f} % of its ranges{where}",
+            f"{level} fails for {lost_percentage:.0f} % of its ranges{where}",
             "start the nodes that are down: too many replicas are missing",
         )
 

@@ -722,6 +722,9 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         # stopping or overloaded.
         if not self._received and self.tls is None and not self.answered_before:
             reason += ": does it expect TLS on this port?"
+        # Some servers close the connection without a TLS alert if they miss a client certificate.
+        if exc is None and not self._received and self.tls is not None and not self.answered_before:
+            reason += ": does it expect a client certificate (ssl_context.load_cert_chain)?"
         error = ConnectionException(f"connection to {self.endpoint} {reason}", self.endpoint)
         error.__cause__ = exc
         self.close(error)

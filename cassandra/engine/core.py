@@ -210,6 +210,12 @@ class Core(Observers):
         self.hosts.on_host_up = self.control.on_host_up
         self.hosts.prepare_on = self.preparer.prepare_all_on
         self.hosts.on_doubt = self.heartbeats.check
+        self.connector.on_failure = self._report_connection_failure
+
+    def _report_connection_failure(self, endpoint: EndPoint, kind: str, error: Exception) -> None:
+        """Called when a connection could not be opened."""
+        if self.on_connection_failure is not None:
+            self.on_connection_failure(endpoint, kind, error)
 
     @property
     def protocol_version(self) -> int:
@@ -232,6 +238,8 @@ class Core(Observers):
         try:
             await self.control.connect()
         except BaseException:
+            # The observers of the cluster may get another engine, so they are not shut down.
+            self.forget_connection_failures()
             await self.close()
             raise
         self.heartbeats.start()

@@ -112,6 +112,9 @@ class Connector:
         self._answered: set[EndPoint] = set()
         # The protocol version of the next connection. It is lowered if a server refuses it.
         self.version = settings.protocol_version
+        # Called with (end point, kind, error) for each connection that could not be opened; the
+        # kinds are those of `RequestObserver.on_connection_failure`.
+        self.on_failure: Callable[[EndPoint, str, Exception], None] = _ignore_failure
 
     def close(self) -> None:
         """Shut down the threads for blocking calls."""
@@ -174,11 +177,10 @@ class Connector:
         """Use the next lower protocol version, because the server has refused `version`. Raise
         `error` if there is none.
         """
-        # If the application has chosen a version, do not try another one.
-        if self._settings.only_version is not None:
-            raise error
         lower = ProtocolVersion.get_lower_supported(version)
-        if not lower:
+        # If the application has chosen a version, do not try another one.
+        if self._settings.only_version is not None or not lower:
+            self.on_failure(error.endpoint, "protocol", error)
             raise error
         if self.version == version:  # otherwise another connection has lowered it already
             log.info(
@@ -205,6 +207,7 @@ class Connector:
                 timeout,
             )
             connection.close(error)
+            self.on_failure(endpoint, "timeout", error)
             raise error from None
         except OSError as cause:  # including errors of TLS
             tls_reason = _tls_failure_reason(connection, cause)
@@ -215,8 +218,12 @@ class Connector:
                 endpoint,
             )
             connection.close(error)
+            self.on_failure(endpoint, "tls" if tls_reason else "network", error)
             raise error from cause
         except BaseException as cause:
+            # `_downgrade` decides what follows if the version is not supported.
+            if isinstance(cause, Exception) and not isinstance(cause, ProtocolVersionUnsupported):
+                self.on_failure(endpoint, _kind_of_failure(connection, cause), cause)
             # Also after a cancellation, the transport may be open already: close it.
             connection.close(cause if isinstance(cause, Exception) else None)
             raise
@@ -520,6 +527,30 @@ def _single_message(actions: Sequence[Action]) -> Send:
     if not isinstance(action, Send):
         raise ProtocolError(f"a token is to be sent, but the handshake wants {action!r}")
     return action
+
+
+def _ignore_failure(endpoint: EndPoint, kind: str, error: Exception) -> None:
+    """The default of `Connector.on_failure`."""
+
+
+def _kind_of_failure(connection: Connection, error: Exception) -> str:
+    """Return the kind of an error of the handshake, for `RequestObserver.on_connection_failure`."""
+    if isinstance(error, AuthenticationFailed):
+        return "authentication"
+    if isinstance(error, ProtocolError):
+        return "protocol"
+    # If the connection is still open, the node has answered with an error, such as "overloaded".
+    if not isinstance(error, ConnectionException) or not connection.closed:
+        return "other"
+    # With TLS 1.3, a server rejects the client's certificate only after the TLS handshake, and some
+    # servers then just close the connection.
+    is_rejected = (
+        connection.tls is not None
+        and connection.is_connected
+        and not connection.received_anything
+        and not connection.answered_before
+    )
+    return "tls" if is_rejected else "network"
 
 
 def _tls_failure_reason(connection: Connection, error: BaseException) -> str | None:

@@ -31,6 +31,7 @@ from cassandra.util.intervals import OncePerInterval
 
 if TYPE_CHECKING:
     from cassandra import bases
+    from cassandra.metadata.endpoint import EndPoint
     from cassandra.metadata.host import Host
     from cassandra.observed import ObservableRequest
     from cassandra.observers import RequestObserver
@@ -45,6 +46,7 @@ _cpu_time: Callable[[], float] = getattr(time, "thread_time", lambda: math.nan)
 
 LatencyObserver = Callable[["Host", float], None]
 FailureObserver = Callable[["Host | None", BaseException, "int | None"], None]
+ConnectionFailureObserver = Callable[["EndPoint", str, Exception], None]
 
 # The maximum number of events in the queue of a slow observer's thread. Further ones are dropped.
 MOST_WAITING = 10_000
@@ -62,6 +64,7 @@ LAST_WAIT = 5.0  # seconds
 _IDLE = 5.0  # seconds without events after which a slow observer's thread ends
 _LOG_INTERVAL = 10.0  # seconds between log lines about the same observer
 
+_CONNECTION_FAILURE = "on_connection_failure"
 _EVENTS = (
     *("on_start", "on_page", "on_attempt", "on_retry", "on_speculation", "on_end"),
     "on_shutdown",
@@ -455,9 +458,19 @@ class Observers(bases.CoreBase):
     * `on_refusal(host, seconds)` is called for each other error of the server.
     * `on_failure(host, error, decision)` is called for each failed attempt. The host is None if
       nothing was sent, and the decision is None if the retry policy was not asked.
+    * `on_connection_failure(endpoint, kind, error)` is called for each connection that could not be
+      opened.
     """
 
-    __slots__ = ("_brief", "_by_id", "_own", "clock", "on_failure", "on_refusal")
+    __slots__ = (
+        "_brief",
+        "_by_id",
+        "_own",
+        "clock",
+        "on_connection_failure",
+        "on_failure",
+        "on_refusal",
+    )
 
     # Set by the core. None if the cluster has no throttler.
     throttler: RequestThrottler | None
@@ -467,6 +480,7 @@ class Observers(bases.CoreBase):
         self.on_latency: LatencyObserver | None = None
         self.on_refusal: LatencyObserver | None = None
         self.on_failure: FailureObserver | None = None
+        self.on_connection_failure: ConnectionFailureObserver | None = None
         # The functions behind each of these callbacks, by its name.
         self._brief: dict[str, tuple[Callable[..., object], ...]] = {}
         # The observers of the cluster itself, without those of its sessions and profiles.
@@ -520,10 +534,26 @@ class Observers(bases.CoreBase):
         watched = self.watched(observer)
         for name in BRIEF_EVENTS:
             hook = watched.hook(name)
-            if hook is not None:
+            if hook is not None and name != _CONNECTION_FAILURE:
                 self._observe(name, hook.call if is_trusted else hook.notify)
+        self.observe_connection_failures(observer)
         self._own = (*self._own, observer)
         self._on_observers_changed()
+
+    def observe_connection_failures(self, observer: RequestObserver) -> None:
+        """Report connections that cannot be opened to `observer`. Does nothing if it is reported
+        already, or if the observer does not override the method.
+
+        The observers of a cluster get this event also while the engine connects, before it reports
+        requests to them.
+        """
+        hook = self.watched(observer).hook(_CONNECTION_FAILURE)
+        if hook is not None and hook.notify not in self._brief.get(_CONNECTION_FAILURE, ()):
+            self._observe(_CONNECTION_FAILURE, hook.notify)
+
+    def forget_connection_failures(self) -> None:
+        """Undo all calls of `observe_connection_failures`."""
+        self._set_observers(_CONNECTION_FAILURE, ())
 
     def forget_observer(self, observer: RequestObserver) -> None:
         """Stop reporting new requests to `observer`. It still gets all events of requests that are

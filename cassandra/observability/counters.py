@@ -19,6 +19,7 @@ from cassandra.policies.balancing import HostDistance
 
 if TYPE_CHECKING:
     from cassandra.engine.happy_path import Attempt
+    from cassandra.metadata.endpoint import EndPoint
     from cassandra.metadata.host import Host
 
 __all__ = ["BUCKETS", "ClusterGauges", "Histogram", "HostCounters", "HostGauges", "RequestCounters"]
@@ -114,6 +115,7 @@ class RequestCounters(RequestObserver):
         """
         self.durations = Histogram(bounds)
         """The durations of whole requests, including all attempts and waits."""
+        self._connection_failures: dict[EndPoint, dict[str, int]] = {}
 
     def _renew_locks(self) -> None:
         """Replace the lock in a forked child, where the thread that held it does not exist."""
@@ -144,6 +146,25 @@ class RequestCounters(RequestObserver):
         with self._lock:
             self._hosts.pop(host, None)
 
+    @property
+    def connection_failures(self) -> Mapping[EndPoint, Mapping[str, int]]:
+        """For each end point, the connections that could not be opened, by kind: "authentication",
+        "tls", "timeout", "network", "protocol" or "other", as in
+        `RequestObserver.on_connection_failure`. This is a copy.
+        """
+        with self._lock:
+            return {
+                endpoint: dict(counts) for endpoint, counts in self._connection_failures.items()
+            }
+
+    def forget_endpoint(self, endpoint: EndPoint) -> None:
+        """Drop the counts of connections to an end point that nobody connects to any more.
+
+        :param endpoint: the end point.
+        """
+        with self._lock:
+            self._connection_failures.pop(endpoint, None)
+
     # -- events ------------------------------------------------------------------------------------
 
     def on_latency(self, host: Host, seconds: float) -> None:
@@ -173,6 +194,17 @@ class RequestCounters(RequestObserver):
             errors = self._counters_of(host).errors
             name = type(error).__name__
             errors[name] = errors.get(name, 0) + 1
+
+    def on_connection_failure(self, endpoint: EndPoint, kind: str, error: Exception) -> None:
+        """Count a connection that could not be opened.
+
+        :param endpoint: the end point of the connection.
+        :param kind: the kind of the error.
+        :param error: the error.
+        """
+        with self._lock:
+            counts = self._connection_failures.setdefault(endpoint, {})
+            counts[kind] = counts.get(kind, 0) + 1
 
     def on_attempt(self, request: ObservedRequest, attempt: Attempt) -> None:
         """Count an attempt at its host.
@@ -241,6 +273,8 @@ class HostGauges(NamedTuple):
     :param is_ignored: True if the load balancing policies of all sessions ignore the host, for
         example because it is in another data centre. The driver does not connect to such a host,
         so it does not learn by itself whether it is up.
+    :param is_given_up: True if the driver no longer tries to reach the host, because it has refused
+        the login, or because the schedule of the reconnection policy is at its end.
     """
 
     host: Host
@@ -254,6 +288,7 @@ class HostGauges(NamedTuple):
     draining: int = 0
     graceful_disconnects: int = 0
     is_ignored: bool = False
+    is_given_up: bool = False
 
 
 class ClusterGauges(NamedTuple):
@@ -340,6 +375,7 @@ def _read_host_gauges(host: Host, sessions: Sequence[Any], core: Any) -> HostGau
         draining=len(draining_connections),
         graceful_disconnects=core.hosts.drains.get(host, 0) if core is not None else 0,
         is_ignored=not pools and _is_ignored(host, sessions),
+        is_given_up=host.state == "forced down",
     )
 
 

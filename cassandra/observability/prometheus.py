@@ -161,8 +161,18 @@ def _read_sources(collectors: Sequence[ClusterCollector]) -> list[_Source]:
         gauges = ClusterGauges.of(cluster)
         for host in set(counters.hosts) - {gauge.host for gauge in gauges.hosts}:
             counters.forget(host)
+        _forget_endpoints(cluster, counters, gauges)
         sources.append(_Source(name, counters, gauges))
     return sources
+
+
+def _forget_endpoints(cluster: Any, counters: RequestCounters, gauges: ClusterGauges) -> None:
+    """Drop the counts of connections to nodes that have left the cluster."""
+    # Before the nodes are known, only the contact points are connected to.
+    if gauges.hosts:
+        in_use = {gauge.host.endpoint for gauge in gauges.hosts} | set(cluster.endpoints_resolved)
+        for endpoint in set(counters.connection_failures) - in_use:
+            counters.forget_endpoint(endpoint)
 
 
 def _metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
@@ -210,6 +220,16 @@ def _host_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
         for error, count in list(counters.errors.items()):
             errors.add_metric([*labels, error], count)
     yield errors
+    failures = _counter(
+        "connection_failures",
+        "Connections that could not be opened, by kind",
+        *("cluster", "host", "kind"),
+    )
+    for source in sources:
+        for endpoint, counts in source.counters.connection_failures.items():
+            for kind, count in counts.items():
+                failures.add_metric([source.name, str(endpoint), kind], count)
+    yield failures
     for attribute, metric, help_text in (
         ("attempts", "attempts", "Attempts that were sent"),
         ("retries", "retries", "Failed attempts that were followed by another one"),
@@ -234,6 +254,7 @@ def _gauge_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
     # Gauges of each host.
     for attribute, metric, help_text in (
         ("is_up", "host_up", "1 if the host is known to be up; not for hosts that policies ignore"),
+        ("is_given_up", "host_given_up", "1 if the host is not tried any more: a refused login"),
         ("connections", "connections", "Open connections"),
         ("in_flight", "in_flight_requests", "Requests that wait for their answers"),
         ("streams_free", "free_streams", "Requests that could be sent at once"),

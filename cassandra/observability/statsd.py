@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from cassandra.observability.counters import ClusterGauges, RequestCounters
 
 if TYPE_CHECKING:
+    from cassandra.metadata.endpoint import EndPoint
     from cassandra.metadata.host import Host
     from cassandra.observers import ObservedRequest
 
@@ -41,7 +42,8 @@ log = logging.getLogger("cassandra.observers")
 _UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
 
 _HOST_GAUGES = (
-    "is_up", "connections", "in_flight", "streams_free", "orphans", "waiting", "draining",
+    "is_up", "is_given_up", "connections", "in_flight", "streams_free", "orphans", "waiting",
+    "draining",
 )  # fmt: skip
 
 
@@ -119,6 +121,9 @@ class StatsReporter:
             # Copy the items: another thread may add an error meanwhile.
             for error, count in list(counters.errors.items()):
                 self._send_difference(f"{name_prefix}.errors.{error}", count)
+        for endpoint, counts in self.counters.connection_failures.items():
+            for kind, count in counts.items():
+                self._send_difference(f"{_prefix_of(endpoint)}.connection_failures.{kind}", count)
         gauges = ClusterGauges.of(cluster)
         for host_gauges in gauges.hosts:
             for name in _HOST_GAUGES:
@@ -175,4 +180,9 @@ class StatsReporter:
 
 def _host_prefix(host: Host) -> str:
     """Return the prefix of the names of a host's metrics."""
-    return "hosts." + _UNSAFE_CHARACTERS.sub("_", str(host.endpoint))
+    return _prefix_of(host.endpoint)
+
+
+def _prefix_of(endpoint: EndPoint) -> str:
+    """Return the prefix of the names of the metrics of a host at an end point."""
+    return "hosts." + _UNSAFE_CHARACTERS.sub("_", str(endpoint))

@@ -12,6 +12,7 @@ from cassandra.cluster import (
     EXEC_PROFILE_DEFAULT,
     Cluster,
     ExecutionProfile,
+    NoHostAvailable,
 )
 from cassandra.errors import DriverException
 from cassandra.metrics import Metrics, RequestTimer, getStats
@@ -214,3 +215,20 @@ def test_methods_of_metrics_increase_their_counters() -> None:
     # Each of the seven methods has increased one counter.
     assert [value for value in numbers.values() if value == 1] == [1] * 7
     assert (metrics.stats.retries, metrics.stats.ignores) == (1, 1)
+
+
+def test_refused_logins_and_nodes_that_are_down_are_counted() -> None:
+    with FakeNode(username="ada", password="right") as node:
+        cluster = Cluster([node.address], port=node.port, metrics_enabled=True)
+        with pytest.raises(NoHostAvailable):
+            cluster.connect()
+        metrics = cluster.metrics
+        assert metrics is not None
+        stats = metrics.get_stats()
+        assert (stats["connection_failures"], stats["refused_logins"]) == (1, 1)
+    with pytest.raises(NoHostAvailable):
+        cluster.connect()
+    assert (metrics.connection_failures, metrics.refused_logins) == (2, 1)
+    # These are no attempts of requests.
+    assert metrics.connection_errors == 0
+    cluster.shutdown()

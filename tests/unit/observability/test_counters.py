@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Iterator
 from itertools import repeat
@@ -9,13 +10,28 @@ from typing import Any
 
 import pytest
 
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra import aio
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
 from cassandra.errors import OperationTimedOut, ReadTimeout
 from cassandra.observability.counters import BUCKETS, ClusterGauges, Histogram, RequestCounters
+from cassandra.observers import RequestObserver
 from cassandra.policies import ReconnectionPolicy, RetryPolicy
 from cassandra.query import SimpleStatement
-from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, error, hold, rows, silence
+from cassandra.testing.fake import (
+    ErrorCode,
+    FakeCluster,
+    FakeNode,
+    Opcode,
+    error,
+    hold,
+    rows,
+    silence,
+)
 from tests.unit.engine.faults import WAIT, AddressOrderPolicy
+from tests.unit.security.certificates import DAY, Authority
+from tests.unit.security.conftest import authority as authority
+from tests.waiting import until
 
 QUERY = "SELECT k FROM t"
 COLUMNS = [("k", "int")]
@@ -174,3 +190,99 @@ def test_reconnections_and_reads_of_the_schema_are_counted() -> None:
             assert tried.wait(WAIT)
             tried.clear()
         node.accept_connections()
+
+
+# -- connections that cannot be opened -------------------------------------------------------------
+
+
+def connect_and_fail(node: FakeNode, **settings: Any) -> dict[str, int]:
+    """Fail to connect to a node; return the counts of its connection failures by kind."""
+    counters = RequestCounters()
+    with connected(node, counters, **settings) as cluster, pytest.raises(NoHostAvailable):
+        cluster.connect()
+    ((endpoint, counts),) = counters.connection_failures.items()
+    assert str(endpoint) == node.endpoint
+    return dict(counts)
+
+
+def test_refused_logins_are_not_counted_as_nodes_that_are_down(authority: Authority) -> None:
+    wrong = PlainTextAuthProvider("ada", "wrong")
+    with FakeNode(username="ada", password="right") as node:
+        assert connect_and_fail(node) == {"authentication": 1}
+        assert connect_and_fail(node, auth_provider=wrong) == {"authentication": 1}
+    assert connect_and_fail(node) == {"network": 1}  # the node is stopped
+    with FakeNode() as node:
+        node.accept_but_hang()
+        assert connect_and_fail(node, connect_timeout=0.1) == {"timeout": 1}
+    with FakeNode(ssl_context=authority.server("127.0.0.1", ends=-DAY, begins=-3 * DAY)) as node:
+        assert connect_and_fail(node, ssl_context=authority.client()) == {"tls": 1}
+    with FakeNode(max_version=4) as node:
+        assert connect_and_fail(node, protocol_version=5) == {"protocol": 1}
+    with FakeNode() as node:
+        node.prime(
+            lambda request: request.opcode == Opcode.STARTUP, error(ErrorCode.IS_BOOTSTRAPPING)
+        )
+        assert connect_and_fail(node) == {"other": 1}
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_missing_client_certificate_is_counted_as_a_failure_of_tls(
+    authority: Authority, version: ssl.TLSVersion
+) -> None:
+    server = authority.server("127.0.0.1", clients=authority.path)
+    server.minimum_version = server.maximum_version = version
+    with FakeNode(ssl_context=server) as node:
+        assert connect_and_fail(node, ssl_context=authority.client()) == {"tls": 1}
+
+
+async def test_refused_logins_are_counted_with_asyncio() -> None:
+    counters = RequestCounters()
+    with FakeNode(username="ada", password="right") as node:
+        async with aio.Cluster(
+            [node.address], port=node.port, request_observers=[counters]
+        ) as cluster:
+            for count in (1, 2):
+                with pytest.raises(NoHostAvailable):
+                    await cluster.connect()
+                assert list(counters.connection_failures.values()) == [{"authentication": count}]
+
+
+def test_a_host_that_refuses_the_login_is_given_up() -> None:
+    counters = RequestCounters()
+    with FakeCluster(2) as nodes, connected(nodes, counters) as cluster:
+        nodes[1].require_password("ada", "right")
+        cluster.connect(wait_for_all_pools=True)
+        refusing_host = cluster.metadata.get_host(nodes[1].address)
+        assert refusing_host is not None
+        until(lambda: refusing_host.state == "forced down")
+        gauges = {gauge.host: gauge for gauge in ClusterGauges.of(cluster).hosts}
+        assert [(gauge.is_up, gauge.is_given_up) for gauge in gauges.values()] == [
+            (True, False),
+            (False, True),
+        ]
+        (counts,) = counters.connection_failures.values()
+        assert set(counts) == {"authentication"}
+        counters.forget_endpoint(refusing_host.endpoint)
+        assert counters.connection_failures == {}
+
+
+def test_observers_are_not_shut_down_if_the_first_connection_fails() -> None:
+    """A cluster may connect again later; `on_shutdown` is called at its own end only."""
+    seen: list[str] = []
+
+    class Recording(RequestObserver):
+        def on_connection_failure(self, endpoint: Any, kind: str, error: Exception) -> None:
+            seen.append(kind)
+
+        def on_shutdown(self) -> None:
+            seen.append("shutdown")
+
+    with FakeNode(username="ada", password="right") as node:
+        cluster = Cluster([node.address], port=node.port, request_observers=[Recording()])
+        with pytest.raises(NoHostAvailable):
+            cluster.connect()
+        assert seen == ["authentication"]
+        cluster.auth_provider = PlainTextAuthProvider("ada", "right")
+        cluster.connect()
+        cluster.shutdown()
+    assert seen == ["authentication", "shutdown"]

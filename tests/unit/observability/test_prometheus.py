@@ -22,11 +22,16 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from cassandra import errors
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.connection import DefaultEndPoint
 from cassandra.cqltypes import EncodeTypeError, EncodeValueError
 from cassandra.errors import InvalidRequest
 from cassandra.observability.prometheus import ClusterCollector
 from cassandra.observability.texts import is_invalid
-from cassandra.policies import ConstantSpeculativeExecutionPolicy, DCAwareRoundRobinPolicy
+from cassandra.policies import (
+    ConstantSpeculativeExecutionPolicy,
+    DCAwareRoundRobinPolicy,
+    RoundRobinPolicy,
+)
 from cassandra.protocol.messages import errors as error_messages
 from cassandra.protocol.messages.errors import InvalidRequestException, UnauthorizedErrorMessage
 from cassandra.query import SimpleStatement
@@ -56,10 +61,15 @@ def parse_samples(text: str) -> dict[str, list[tuple[dict[str, str], float]]]:
 
 @pytest.fixture(scope="module")
 def metrics_page() -> str:
-    """Return the metrics page of a cluster with one successful and one failed request."""
+    """Return the metrics page of a cluster with one successful and one failed request, and one
+    connection that could not be opened.
+    """
     registry = CollectorRegistry()
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
-        registry.register(ClusterCollector(cluster, name="test"))
+        collector = ClusterCollector(cluster, name="test")
+        registry.register(collector)
+        endpoint = DefaultEndPoint(node.address, node.port)
+        collector.counters.on_connection_failure(endpoint, "network", OSError())
         session = cluster.connect()
         node.prime("SELECT wrong", error(ErrorCode.INVALID))
         session.execute("SELECT 1")
@@ -267,6 +277,40 @@ def test_ignored_hosts_have_no_host_up() -> None:
         }
         assert up == {nodes[0].endpoint: 1.0, nodes[1].endpoint: 0.0}
         assert len(samples_by_name["cassandra_driver_connections"]) == 4
+
+
+def test_refused_logins_are_on_the_page() -> None:
+    """A dashboard can tell a refused login from a node that is down."""
+    registry = CollectorRegistry()
+    with (
+        FakeCluster(2) as nodes,
+        Cluster(
+            [nodes[0].address],
+            port=nodes.port,
+            execution_profiles={EXEC_PROFILE_DEFAULT: ExecutionProfile(RoundRobinPolicy())},
+        ) as cluster,
+    ):
+        collector = ClusterCollector(cluster, name="shop")
+        registry.register(collector)
+        nodes[1].require_password("ada", "right")
+        cluster.connect(wait_for_all_pools=True)
+        host = cluster.metadata.get_host(nodes[1].address)
+        assert host is not None
+        until(lambda: host.state == "forced down")
+        samples = parse_samples(metrics_text(registry))
+        given_up = {
+            labels["host"]: value for labels, value in samples["cassandra_driver_host_given_up"]
+        }
+        assert given_up == {nodes[0].endpoint: 0.0, nodes[1].endpoint: 1.0}
+        ((labels, count),) = samples["cassandra_driver_connection_failures_total"]
+        assert labels == {"cluster": "shop", "host": nodes[1].endpoint, "kind": "authentication"}
+        assert count >= 1
+        # A node that has left the cluster disappears from the page.
+        collector.counters.on_connection_failure(
+            DefaultEndPoint("10.9.9.9", 9042), "network", OSError()
+        )
+        samples = parse_samples(metrics_text(registry))
+        assert len(samples["cassandra_driver_connection_failures_total"]) == 1
 
 
 # -- the documentation -----------------------------------------------------------------------------

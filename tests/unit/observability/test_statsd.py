@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cassandra.cluster import Cluster
+from cassandra.cluster import Cluster, NoHostAvailable
 from cassandra.errors import InvalidRequest
 from cassandra.observability.statsd import StatsReporter
 from cassandra.testing.fake import ErrorCode, FakeNode, error
@@ -62,6 +62,19 @@ def test_a_report_contains_what_happened_since_the_last_one() -> None:
         assert client.gauges["shop.sessions"] == 1
         assert [name for name, _ in client.times] == ["shop.request"] * 3
         assert all(0 < milliseconds < 60_000 for _, milliseconds in client.times)
+
+
+def test_refused_logins_are_reported() -> None:
+    client = FakeClient()
+    with FakeNode(username="ada", password="right") as node:
+        cluster = Cluster([node.address], port=node.port)
+        reporter = StatsReporter(cluster, client, prefix="shop")
+        with pytest.raises(NoHostAvailable):
+            cluster.connect()
+        reporter.report()
+        prefix = f"shop.hosts.{node.address.replace('.', '_')}_{node.port}"
+        assert client.counters[f"{prefix}.connection_failures.authentication"] == [1]
+        cluster.shutdown()
 
 
 def test_reports_in_the_background() -> None:
