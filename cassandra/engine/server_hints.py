@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from cassandra._misspelt import nearest
+from cassandra.engine.vector_hints import VECTOR_REJECTION_ADVICE, VECTOR_SYNTAX_ADVICE
 
 # For syntax errors: pairs of a pattern to look for in the statement, and the advice. The first
 # pattern that matches decides.
@@ -38,8 +39,6 @@ _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
                                     "out"),
     (r"\bIF\s+(NOT\s+)?EXIST\b", "write EXISTS: IF NOT EXISTS, IF EXISTS"),
     (r"^\s*UPDATE\b.*\bWHERE\b.*\bUSING\b", "USING is before SET: UPDATE t USING TTL 60 SET ..."),
-    (r"<->|<=>|<#>", "write ORDER BY column ANN OF ? LIMIT n"),
-    (r"\bVECTOR\s*<\s*\d|\bVECTOR\s*\(", "write vector<float, n>, with the number of dimensions"),
     (r"`", "names have double quotes in CQL, not backticks"),
     (r"==|&&|\|\|", "write = and AND"),
     (r",\s*(WHERE|FROM)\b", "there is a comma too many before WHERE or FROM"),
@@ -92,16 +91,17 @@ _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
     (r"\bCOUNT\s*\(\s*DISTINCT\b", "CQL has no COUNT(DISTINCT ...): count in your program"),
     (r"\bFROM\s+[\w.\"]+\s+(AS\s+\w+|(?!WHERE|ORDER|GROUP|LIMIT|ALLOW|PER|USING)\w+)",
      "CQL has no names for tables within a statement: leave the alias out"),
-    (r"%s|%\(\w+\)s", "prepared statements have ? or :name in place of %s"),
 )  # fmt: skip
 # The patterns are strings, and are compiled when a statement is first rejected: compiling them at
 # each import would take time.
+# No column has the name of one of the other reserved words (AND, USING, WHERE, WITH): these are
+# probably in the wrong position.
 _RESERVED = (
-    r"add|allow|alter|and|apply|asc|authorize|batch|begin|by|columnfamily|create|delete|"
+    r"add|allow|alter|apply|asc|authorize|batch|begin|by|columnfamily|create|delete|"
     r"desc|describe|drop|entries|execute|from|full|grant|if|in|index|infinity|insert|into|"
     r"is|keyspace|limit|materialized|mbean|mbeans|modify|nan|norecursive|not|null|of|on|or|"
     r"order|password|primary|rename|replace|revoke|schema|select|set|table|to|token|"
-    r"truncate|unlogged|update|use|using|view|where|with"
+    r"truncate|unlogged|update|use|view"
 )
 _VERBS = (
     "SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP", "TRUNCATE", "BEGIN", "USE",
@@ -144,8 +144,6 @@ _REJECTION_ADVICE: tuple[tuple[str, str], ...] = (
     (r"\bTTL\b", "a TTL is a number of seconds from 1 to 630,720,000 (20 years); 0 is for none"),
     (r"for deletion", "columns of the key go with the row: write DELETE FROM t WHERE ..."),
     (r"Unmatched column names/values", "write as many values as there are columns"),
-    (r"ANN ordering .* requires the column to be indexed",
-     "write CREATE CUSTOM INDEX ON t (column) USING 'StorageAttachedIndex' first"),
     (r"already exists", "write CREATE ... IF NOT EXISTS"),
     (r"unsupported with Accord", "tables with a transactional_mode take ONE, QUORUM and ALL, and "
                                  "SERIAL for reads: set consistency_level of the profile or the "
@@ -194,13 +192,37 @@ def advice_for(message: str, statement: str, is_syntax: bool) -> str | None:
     :param is_syntax: True for a syntax error.
     """
     if not is_syntax:
-        return _first_match(_REJECTION_ADVICE, message)
+        return _advice_for_rejection(message, statement)
     # The server's parser stopped at a `<` that is not in the CQL of the application. The driver has
     # inserted it with the str() of a parameter, such as "<Foo object at 0x...>".
     if re.search(r"input '<'.*\[<\]", message) and "<" not in statement:
         return "a parameter's str() is not a literal: pass int, str, UUID, datetime and the like"
-    advice = _first_match(_SYNTAX_ADVICE, statement)
-    return advice or _advice_for_word(message)
+    for table in (VECTOR_SYNTAX_ADVICE, _SYNTAX_ADVICE):
+        advice = _first_match(table, statement)
+        if advice is not None:
+            return advice
+    # If the statement was executed with parameters, the server has got no markers of this form.
+    if "'%'" in message and re.search(r"%s|%\(\w+\)s", statement):
+        return (
+            "the markers %s and %(name)s need the values as the second argument of execute; "
+            "prepared statements have ? or :name in place of %s"
+        )
+    return _advice_for_word(message)
+
+
+def _advice_for_rejection(message: str, statement: str) -> str | None:
+    """Return advice for a statement that the server could parse, or None."""
+    for message_pattern, statement_pattern, advice in VECTOR_REJECTION_ADVICE:
+        if _is_in(message_pattern, message) and _is_in(statement_pattern, statement):
+            return advice
+    column = re.search(r"Undefined (?:column )?name \"?(\w+)", message)
+    if column is not None and _is_in(rf"\bAS\s+\"?{column[1]}\b", statement):
+        return (
+            f"WHERE and ORDER BY take the columns of the table, and not {column[1]}, the name that "
+            "AS gives: leave out or sort the rows in your program; the nearest vectors come by "
+            "ORDER BY column ANN OF ? LIMIT n"
+        )
+    return _first_match(_REJECTION_ADVICE, message)
 
 
 def _advice_for_word(message: str) -> str | None:
@@ -221,8 +243,17 @@ def _advice_for_word(message: str) -> str | None:
 
 
 def _first_match(table: tuple[tuple[str, str], ...], text: str) -> str | None:
-    """Return the advice of the first pattern in `table` that occurs in `text`, or None."""
+    """Return the advice of the first pattern in `table` that occurs in `text`, or None.
+
+    The first group that takes part in the match replaces a backslash and 1 in the advice.
+    """
     for pattern, advice in table:
-        if re.search(pattern, text, re.IGNORECASE | re.DOTALL):
-            return advice
+        match = re.search(pattern, text, re.IGNORECASE | re.DOTALL)
+        if match is not None:
+            group = next((group for group in match.groups() if group is not None), "")
+            return advice.replace(r"\1", group)
     return None
+
+
+def _is_in(pattern: str, text: str) -> bool:
+    return re.search(pattern, text, re.IGNORECASE | re.DOTALL) is not None
