@@ -46,12 +46,15 @@ class CopyReport:
     :param written: the number of rows that the target cluster has acknowledged.
     :param requests: the number of write requests.
     :param seconds: the duration in seconds.
+    :param expired: the number of rows that were read, but not written: with `keep_ttl`, rows whose
+        values have all expired since.
     """
 
     read: int = 0
     written: int = 0
     requests: int = 0
     seconds: float = 0.0
+    expired: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as JSON values."""
@@ -61,6 +64,7 @@ class CopyReport:
         return (
             f"{self.read:,} rows read, {self.written:,} written in {self.seconds:.1f} s, "
             f"{self.requests:,} requests"
+            + (f"; {self.expired:,} expired meanwhile" if self.expired else "")
         )
 
 
@@ -108,7 +112,7 @@ def copy(
     scan.purpose, scan.is_dry = copying.purpose, dry_run
     for page in scan.pages():
         with scan.locating(page):
-            rows_by_statement = copying.rows_by_statement(page)
+            rows_by_statement = copying.rows_by_statement(page, scan.age_of(page))
         for prepared, rows in rows_by_statement:
             copying.add_report(load(other, prepared, rows, writing, is_plain=True))
     return copying.end()
@@ -154,7 +158,7 @@ async def acopy(
     async with aclosing(scan.pages()) as pages:
         async for page in pages:
             with scan.locating(page):
-                rows_by_statement = copying.rows_by_statement(page)
+                rows_by_statement = copying.rows_by_statement(page, scan.age_of(page))
             for prepared, rows in rows_by_statement:
                 copying.add_report(await aload(other, prepared, rows, writing, is_plain=True))
     return copying.end()
@@ -212,6 +216,7 @@ class _Copy:
             for function, is_wanted in (("TTL", keep_ttl), ("WRITETIME", keep_write_time))
             if is_wanted
         ]
+        self._keeps_ttl = keep_ttl  # if so, the TTL is the first of the kept functions
         values = self._names[self._key_width :]
         if self._kept_functions:
             _check_can_be_kept(source, values)
@@ -262,10 +267,12 @@ class _Copy:
             f"VALUES ({', '.join('?' * len(names))})" + (f" USING {using}" if using else "")
         )
 
-    def rows_by_statement(self, page: Page) -> list[tuple[Any, list[Row]]]:
+    def rows_by_statement(self, page: Page, age: float) -> list[tuple[Any, list[Row]]]:
         """Return [(prepared statement, rows)] that write the rows of a page.
 
         :param page: a result set; the rows of its current page are consumed.
+        :param age: how many seconds ago the page was requested. The TTLs in it were right then, and
+            are shorter by that time now.
         """
         rows = self._plain_rows.tuples(page)
         self._report.read += len(rows)
@@ -282,7 +289,9 @@ class _Copy:
             # As an index, False (0) is the statement that writes rows, and True (1) the one that
             # writes static columns. A row whose values have different TTLs or write times becomes
             # several rows.
-            row_lists[is_static] += self._values(row, is_static)
+            statement_rows = self._values(row, is_static, int(age))
+            self._report.expired += not statement_rows
+            row_lists[is_static] += statement_rows
         return [
             (statement, statement_rows)
             for statement, statement_rows in zip(self._prepared, row_lists, strict=True)
@@ -314,13 +323,15 @@ class _Copy:
             )
         return True
 
-    def _values(self, row: Row, is_static: bool) -> list[Row]:
+    def _values(self, row: Row, is_static: bool, age: int) -> list[Row]:
         """Return the values of each statement that writes a row: one per distinct TTL and write
-        time.
+        time. There is none if all values of the row have expired since it was read.
 
         :param is_static: True for the statement of static columns.
+        :param age: how many seconds ago the row was requested.
         """
         column_count = len(self._names)
+        has_expired = False  # True if a value has
         # Maps each distinct (TTL, write time) of the row to the indexes of the columns that have
         # it. If neither is kept, the only key is ().
         columns_by_using: dict[Row, list[int]] = {}
@@ -329,12 +340,20 @@ class _Copy:
             if row[index] is not None:
                 position = index - self._key_width
                 value_count = column_count - self._key_width
-                using = tuple(
+                kept_values = [
                     # A TTL of 0 means "does not expire", whatever the table's default is.
                     row[column_count + function_index * value_count + position] or 0
                     for function_index in range(len(self._kept_functions))
-                )
-                columns_by_using.setdefault(using, []).append(index)
+                ]
+                if self._keeps_ttl and kept_values[0]:
+                    kept_values[0] -= age
+                    if kept_values[0] <= 0:
+                        # To write it with a TTL of 0 would keep it for ever.
+                        has_expired = True
+                        continue
+                columns_by_using.setdefault(tuple(kept_values), []).append(index)
+        if has_expired and not columns_by_using:
+            return []
         if not columns_by_using:
             # The row has no values outside its key. CQL cannot select the TTL and write time of a
             # key, so write the row without a TTL and with the present time.
@@ -365,7 +384,7 @@ class _Copy:
         # A load that returns has written all of its rows: an error would have ended the copy. Count
         # the rows that were read, because one of them may have become several rows of the load.
         if not report.is_dry:
-            self._report.written = self._report.read
+            self._report.written = self._report.read - self._report.expired
 
     def end(self) -> CopyReport:
         """Return the report, with the duration up to now."""

@@ -22,9 +22,10 @@ from collections.abc import (
 )
 from contextlib import aclosing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypedDict
 
 from cassandra import _threads
+from cassandra._clocks import monotonic
 from cassandra._habits import SCAN, SCAN_LENGTH, add_habits, awaited
 from cassandra._imports import OptionalPackage
 from cassandra._misspelt import nearest
@@ -141,6 +142,19 @@ class ScanOptions(TypedDict, total=False):
     """Read exactly these ranges."""
 
 
+class _UsedPage(NamedTuple):
+    """The page that the application uses.
+
+    :param page: the result set.
+    :param token_range: its token range.
+    :param sent_at: when its request was sent, by `cassandra._clocks.monotonic`.
+    """
+
+    page: Page
+    token_range: TokenRange
+    sent_at: float
+
+
 class _ScanBase:
     """The options of a scan, and the code that both APIs share.
 
@@ -221,19 +235,19 @@ class _ScanBase:
         self.is_dry = False  # True for dry runs, which save no checkpoint
         self.unit = "rows"  # what the progress display counts
         self._saved_checkpoint: Checkpoint | None = None
-        # The page that `pages` has yielded last, and its token range; None if the application does
-        # not use a page.
-        self._latest: tuple[Any, TokenRange] | None = None
+        # The page that `pages` has yielded last; None if the application does not use a page.
+        self._latest: _UsedPage | None = None
 
     @contextmanager
-    def _noting(self, page: Page, token_range: TokenRange) -> Iterator[None]:
+    def _noting(self, page: Page, fetch: Fetch, token_range: TokenRange) -> Iterator[None]:
         """Note that the application uses a page, until it asks for the next one or ends the
         iteration.
 
         :param page: the page that the body of the ``with`` statement yields.
+        :param fetch: its place in the queue.
         :param token_range: its token range.
         """
-        latest = self._latest = (page, token_range)
+        latest = self._latest = _UsedPage(page, token_range, fetch.sent_at)
         try:
             yield
         finally:
@@ -254,8 +268,8 @@ class _ScanBase:
         except (DecodeError, TypeError, ValueError) as error:
             token_range = None
             # If two iterations of this scan alternate, the latest page may be one of the other.
-            if self._latest is not None and self._latest[0] is page:
-                token_range = self._latest[1]
+            if self._latest is not None and self._latest.page is page:
+                token_range = self._latest.token_range
             metadata = self.session.cluster.metadata
             # The table may have been dropped since the scan began: then the error stays as it is.
             with suppress(KeyError, ValueError):
@@ -263,6 +277,17 @@ class _ScanBase:
                 key_names = [column.name for column in table.primary_key]
                 add_place(error, page, full_name(table), key_names, token_range)
             raise
+
+    def age_of(self, page: Page) -> float:
+        """Return how many seconds ago the request for a page was sent.
+
+        The page may have waited in memory for most of this time, while the application used earlier
+        pages.
+
+        :param page: the page that `pages` has yielded last; the age of other pages is 0.
+        """
+        latest = self._latest
+        return 0.0 if latest is None or latest.page is not page else monotonic() - latest.sent_at
 
     def _check_collecting(self, method: str) -> None:
         """Raise TypeError if the scan has a checkpoint, because the rows that `method` returns are
@@ -378,6 +403,7 @@ class _ScanBase:
         session = plain_session(self.session)
         send = getattr(session, "execute_async", None) or session.execute
         bound = statement.bind(queue.ranges[fetch.number], self.page_size, self.level)
+        fetch.sent_at = monotonic()
         fetch.handle = send(bound, paging_state=fetch.state, **self._execute_options)
 
     def _used(self, queue: PageQueue, fetch: Fetch, state: bytes | None) -> None:
@@ -604,7 +630,7 @@ class Scan(_ScanBase):
                 for fetch in queue.to_send() if remaining != 0 else ():
                     self._send(statement, queue, fetch)
                 progress.add(count)
-                with self._noting(result, queue.ranges[oldest.number]):
+                with self._noting(result, oldest, queue.ranges[oldest.number]):
                     yield result
                 # The caller asked for the next page, so it has used this one.
                 self._used(queue, oldest, state)
@@ -748,7 +774,7 @@ class AsyncScan(_ScanBase):
                 for fetch in queue.to_send() if remaining != 0 else ():
                     self._send(statement, queue, fetch)
                 progress.add(count)
-                with self._noting(result, queue.ranges[oldest.number]):
+                with self._noting(result, oldest, queue.ranges[oldest.number]):
                     yield result
                 # The caller asked for the next page, so it has used this one.
                 self._used(queue, oldest, state)

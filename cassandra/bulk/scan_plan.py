@@ -267,13 +267,14 @@ class Fetch:
     :param state: the paging state at which the page begins; None for the beginning of the range.
     """
 
-    __slots__ = ("attempts", "handle", "number", "state")
+    __slots__ = ("attempts", "handle", "number", "sent_at", "state")
 
     def __init__(self, number: int, state: bytes | None) -> None:
         self.number = number
         self.state = state
         self.attempts = 0  # how many requests for this page have failed
         self.handle: Any = None  # the result or future of the request in flight
+        self.sent_at = 0.0  # when that request was sent, by `cassandra._clocks.monotonic`
 
 
 class PageQueue:

@@ -8,17 +8,27 @@ import asyncio
 import uuid
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from cassandra import aio
 from cassandra.bulk import LoadError
 from cassandra.bulk.copy import _check_fields, acopy, copy
+from cassandra.bulk.ranges import FIRST, LAST
 from cassandra.cluster import Cluster
 from cassandra.codecs import Converter
 from cassandra.metadata.schema.elements import UserType
-from cassandra.testing.fake import FakeCluster, FakeNode, Opcode, Request, paged
+from cassandra.testing.fake import (
+    NOT_SET,
+    FakeCluster,
+    FakeNode,
+    Opcode,
+    Request,
+    delay,
+    paged,
+    void,
+)
 from cassandra.testing.fake.answers import Answer
 from tests.unit.bulk.test_scan import nodes, settings
 from tests.unit.metadata.schema.rows import OPTIONS, column, keyspace
@@ -175,3 +185,70 @@ def test_a_copy_warns_that_its_checkpoint_is_complete(
             assert warning in caplog.text
             path.unlink()
             assert copy(session, "ks.t", session, "ks.u", checkpoint=path).written == 1
+
+
+# -- times to live ---------------------------------------------------------------------------------
+
+SELECT_TTL = SELECT.replace("id, c, v", "id, c, v, TTL(c), TTL(v)")
+INSERT_TTL = "INSERT INTO ks.u (id, c, v) VALUES (?, ?, ?) USING TTL ?"
+WRITE_SECONDS = 8
+
+
+def prime_ttls(node: FakeNode, row: tuple[Any, ...]) -> None:
+    """Prime a table of two rows, of which the later one is `row`, and a slow table to write to.
+
+    :param row: the id, which is 2, the values of c and v, and their times to live in seconds.
+    """
+    prime(node, (0, None, None), {"id": "partition_key"})
+    columns = [*COLUMNS, ("ttl(c)", "int"), ("ttl(v)", "int")]
+    select = node.prime_prepare(SELECT_TTL, [("a", "bigint"), ("b", "bigint")], columns)
+    select.keyspace, select.table = "ks", "t"
+    insert = node.prime_prepare(INSERT_TTL, [*COLUMNS, ("[ttl]", "int")], pk_indexes=[0])
+    insert.keyspace, insert.table = "ks", "u"
+
+    def answer_scan(request: Request) -> Answer:
+        token_bounds: Any = request.values
+        start, end = (int.from_bytes(value, "big", signed=True) for value in token_bounds)
+        # One row has the lowest token, and `row` has the highest.
+        rows: list[Any] = [(1, "x", "y", 100, 100)] if start <= FIRST + 1 <= end else []
+        rows += [row] if end == LAST else []
+        return paged(columns, rows, keyspace="ks", table="t")
+
+    node.prime(SELECT_TTL, answer_scan)
+    node.prime(INSERT_TTL, delay(WRITE_SECONDS, void()))
+
+
+@pytest.mark.simulated
+@pytest.mark.parametrize(
+    ("ttls", "written", "expired"),
+    [
+        ((100, 100), [[b"c", b"v", 92]], 0),
+        # A value that does not expire has no time to live.
+        ((None, 100), [[b"c", NOT_SET, 0], [NOT_SET, b"v", 92]], 0),
+        # Only the value that has not expired meanwhile is written.
+        ((5, 100), [[NOT_SET, b"v", 92]], 0),
+        ((8, 3), [], 1),
+    ],
+)
+async def test_times_to_live_of_pages_that_wait_get_shorter(
+    ttls: tuple[Any, Any], written: list[Any], expired: int
+) -> None:
+    """Both pages arrive at the beginning. The second one waits while the rows of the first one are
+    written.
+    """
+    with FakeNode() as node:
+        prime_ttls(node, (2, "c", "v", *ttls))
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            session = await cluster.connect()
+            report = await acopy(
+                session, "ks.t", session, "ks.u", keep_ttl=True, splits=2, in_order=True
+            )
+        rows_written = [
+            [values[1], values[2], int.from_bytes(values[3], "big")]
+            for request in node.requests
+            if request.opcode == Opcode.EXECUTE
+            and (values := cast("Any", request.values))[0] == b"\0\0\0\2"
+        ]
+    assert rows_written == written
+    assert (report.read, report.written, report.expired) == (2, 2 - expired, expired)
+    assert ("expired meanwhile" in str(report)) == bool(expired)
