@@ -83,7 +83,7 @@ def read_table(
     :param decimals: "text", or the (precision, scale) of decimals. A value that does not fit
         exactly is an error.
     :param varints: "text", or "int64" if all values fit 64 bits.
-    :param options: see `cassandra.bulk.scan.ScanOptions`. `splits` is the approximate number of
+    :param options: see `cassandra.bulk.ScanOptions`. `splits` is the approximate number of
         partitions.
     :raises DependencyException: if Dask is not installed.
     """

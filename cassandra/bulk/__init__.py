@@ -11,5 +11,13 @@ check_files()
 
 from cassandra.bulk.options import LoadOptions
 from cassandra.bulk.report import LoadError, LoadReport, RowFailure
+from cassandra.bulk.scan_options import ScanOptions, UnloadOptions
 
-__all__ = ["LoadError", "LoadOptions", "LoadReport", "RowFailure"]
+__all__ = [
+    "LoadError",
+    "LoadOptions",
+    "LoadReport",
+    "RowFailure",
+    "ScanOptions",
+    "UnloadOptions",
+]

@@ -98,7 +98,7 @@ def copy(
     :param keep_write_time: True writes each value with its original write time.
     :param write_concurrency: maximum number of write requests in flight.
     :param dry_run: True checks the tables and reads all rows, and writes none.
-    :param options: options for reading, see `cassandra.bulk.scan.ScanOptions`; the consistency
+    :param options: options for reading, see `cassandra.bulk.ScanOptions`; the consistency
         level also applies to the writes.
     :raises ValueError: if the target lacks a column or has it with another type, or if a column has
         no single TTL or write time to keep.
@@ -144,7 +144,7 @@ async def acopy(
     :param keep_write_time: True writes each value with its original write time.
     :param write_concurrency: maximum number of write requests in flight.
     :param dry_run: True checks the tables and reads all rows, and writes none.
-    :param options: options for reading, see `cassandra.bulk.scan.ScanOptions`; the consistency
+    :param options: options for reading, see `cassandra.bulk.ScanOptions`; the consistency
         level also applies to the writes.
     :raises ValueError: if the target lacks a column or has it with another type, or if a column has
         no single TTL or write time to keep.

@@ -21,14 +21,12 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import aclosing, contextmanager, suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from cassandra import _threads
 from cassandra._clocks import monotonic
 from cassandra._habits import SCAN, SCAN_LENGTH, add_habits, awaited
 from cassandra._imports import OptionalPackage
-from cassandra._misspelt import nearest
 from cassandra._steps import adrive, drive
 from cassandra.bulk.checkpoint import Checkpoint, describe_cluster
 from cassandra.bulk.plain import PlainRows, plain_session
@@ -36,6 +34,7 @@ from cassandra.bulk.progress import Progress
 from cassandra.bulk.ranges import FIRST, LAST, TokenRange
 from cassandra.bulk.retrying import delay_before_retry
 from cassandra.bulk.row_places import add_place
+from cassandra.bulk.scan_options import ScanOptions, parameters_of, positive, scan_options
 from cassandra.bulk.scan_plan import (
     AggregateOfRanges,
     Fetch,
@@ -53,9 +52,7 @@ from cassandra.client.columnar import (
     rows_message,
 )
 from cassandra.consistency import level_of
-from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.errors import DecodeError
-from cassandra.query.settings import NOT_SET
 
 if TYPE_CHECKING:
     import pandas
@@ -63,7 +60,6 @@ if TYPE_CHECKING:
     import pyarrow
 
     from cassandra.bulk.sessions import AsyncSession, Page, Session
-    from cassandra.engine.profile import ExecutionProfile
 else:
     pandas, polars = OptionalPackage("pandas"), OptionalPackage("polars")
     pyarrow = OptionalPackage("pyarrow")
@@ -73,73 +69,7 @@ log = logging.getLogger(__name__)
 __all__ = ["AsyncScan", "Batches", "Scan", "ScanOptions", "acount", "count"]
 
 
-# For option names that other APIs use: what to write instead. The error for an unknown option shows
-# it.
-_INSTEAD = {
-    **dict.fromkeys(
-        ("max_rows", "nrows"),
-        "write limit=n",
-    ),
-    **dict.fromkeys(("fetch_size", "batch_size", "chunksize"), "write page_size=n"),
-    **dict.fromkeys(
-        ("filter", "condition", "filters"), "write where='column > ?', parameters=[...]"
-    ),
-    **dict.fromkeys(
-        ("sep", "separator"),
-        "session.unload and session.load have delimiter=, for files",
-    ),
-    **dict.fromkeys(
-        ("delimiter", "null", "quote", "encoding", "header", "date_format"),
-        "it is an option of session.unload and session.load, for files",
-    ),
-    **dict.fromkeys(("workers", "threads", "parallelism"), "write concurrency=n"),
-    **dict.fromkeys(
-        ("vector_type", "vectors", "default_vector_type"),
-        "write session.default_vector_type = 'numpy', or scan.to_numpy()",
-    ),
-}
-
-
 NO_PAGE = "ranges= is empty, so there is no page that has the columns' types"
-
-
-class ScanOptions(TypedDict, total=False):
-    """The options of `Session.scan`."""
-
-    parameters: Sequence[Any]
-    """Values for the ``?`` markers of `where`."""
-    splits: int | None
-    """About how many ranges to cut the table into; None for ranges of about 32 MiB."""
-    concurrency: int
-    """Maximum number of pages in flight; 16 by default."""
-    page_size: int
-    """Rows per page; 5000 by default."""
-    max_buffered_bytes: int
-    """Maximum bytes of pages that are requested but not used yet; 64 MiB by default."""
-    limit: int | None
-    """Maximum number of rows to read; None for all. Without `in_order`, these may be any rows of
-    the table. Cannot be combined with a checkpoint.
-    """
-    progress: bool | None
-    """True shows on standard error how many rows were read; None shows it only if standard error is
-    a terminal. False by default.
-    """
-    in_order: bool
-    """True reads the ranges in token order; False mixes pages of several ranges."""
-    checkpoint: str | Path | None
-    """A file that stores the progress. If it exists, the scan resumes where the last one ended.
-    Cannot be combined with methods that collect all rows, such as `to_arrow`.
-    """
-    consistency_level: int | str | None
-    """The consistency level, or its name; None for that of the execution profile."""
-    execution_profile: ExecutionProfile | str
-    """The execution profile or its name."""
-    timeout: float | None
-    """Request timeout of each page in seconds."""
-    row_type: type[Any] | None
-    """The class of the rows, as for `Session.execute`."""
-    ranges: Sequence[TokenRange] | None
-    """Read exactly these ranges."""
 
 
 class _UsedPage(NamedTuple):
@@ -174,8 +104,7 @@ class _ScanBase:
         where: str | None = None,
         options: ScanOptions | None = None,
     ) -> None:
-        # Each option is taken out of this copy; options that remain are unknown.
-        remaining_options: dict[str, Any] = dict(options or {})
+        checked_options = scan_options(options or {})
         self.session = session
         self.table = table
         self.columns = columns
@@ -185,34 +114,22 @@ class _ScanBase:
                 "where is a condition in CQL, such as 'column > ?' with parameters=[5], but is "
                 f"{where!r} ({type(where).__name__})"
             )
-        self.parameters = _parameters_of(remaining_options.pop("parameters", None))
-        self.splits = remaining_options.pop("splits", None)
-        self.concurrency = _positive("concurrency", remaining_options.pop("concurrency", 16))
-        self.page_size = _positive("page_size", remaining_options.pop("page_size", 5000))
-        self.max_bytes = _positive(
-            "max_buffered_bytes", remaining_options.pop("max_buffered_bytes", 64 << 20)
-        )
-        self.limit: int | None = remaining_options.pop("limit", None)
-        self.progress: bool | None = remaining_options.pop("progress", False)
-        self.in_order = bool(remaining_options.pop("in_order", False))
-        self.checkpoint: str | Path | None = remaining_options.pop("checkpoint", None)
-        self.level = level_of(remaining_options.pop("consistency_level", None))
-        self.ranges: Sequence[TokenRange] | None = remaining_options.pop("ranges", None)
+        self.parameters = parameters_of(checked_options["parameters"])
+        self.splits = checked_options["splits"]
+        self.concurrency = positive("concurrency", checked_options["concurrency"])
+        self.page_size = positive("page_size", checked_options["page_size"])
+        self.max_bytes = positive("max_buffered_bytes", checked_options["max_buffered_bytes"])
+        self.limit = checked_options["limit"]
+        self.progress = checked_options["progress"]
+        self.in_order = bool(checked_options["in_order"])
+        self.checkpoint = checked_options["checkpoint"]
+        self.level = level_of(checked_options["consistency_level"])
+        self.ranges = checked_options["ranges"]
         self._execute_options: dict[str, Any] = {
-            "execution_profile": remaining_options.pop("execution_profile", EXEC_PROFILE_DEFAULT),
-            "timeout": remaining_options.pop("timeout", NOT_SET),
-            "row_type": remaining_options.pop("row_type", None),
+            "execution_profile": checked_options["execution_profile"],
+            "timeout": checked_options["timeout"],
+            "row_type": checked_options["row_type"],
         }
-        if remaining_options:
-            name = next(iter(remaining_options))
-            names = sorted(ScanOptions.__annotations__)
-            similar_name = nearest(name, names)
-            hint = (
-                f"did you mean {similar_name!r}?"
-                if similar_name
-                else f"there are {', '.join(names)}"
-            )
-            raise TypeError(f"a scan does not have the option {name!r}; {_INSTEAD.get(name, hint)}")
         for token_range in self.ranges or ():
             if not isinstance(token_range, TokenRange):
                 raise TypeError(
@@ -220,9 +137,9 @@ class _ScanBase:
                     f"returns them, and not {token_range!r} ({type(token_range).__name__})"
                 )
         if self.splits is not None:
-            _positive("splits", self.splits)
+            positive("splits", self.splits)
         if self.limit is not None:
-            _positive("limit", self.limit)
+            positive("limit", self.limit)
             # Do not request pages larger than the limit.
             self.page_size = min(self.page_size, self.limit)
             if self.checkpoint is not None:
@@ -415,29 +332,6 @@ class _ScanBase:
         queue.used(fetch, state)
         if self._saved_checkpoint is not None:
             queue.save(self._saved_checkpoint)
-
-
-def _parameters_of(parameters: object) -> tuple[Any, ...]:
-    """Return the values of the option ``parameters`` as a tuple.
-
-    :raises TypeError: if it is a single value, or values by name.
-    """
-    if parameters is None:
-        return ()
-    # The characters of a string, and the keys of a mapping, are never what is meant.
-    if isinstance(parameters, (str, bytes, Mapping)) or not isinstance(parameters, Iterable):
-        instead = "" if isinstance(parameters, Mapping) else f": write parameters=[{parameters!r}]"
-        raise TypeError(
-            "parameters is a list of values, one for each ? of where=, but is "
-            f"{parameters!r}{instead}"
-        )
-    return tuple(parameters)
-
-
-def _positive(name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{name} is a number from 1 on, not {value!r} ({type(value).__name__})")
-    return value
 
 
 def _cut(page: Page, remaining: int | None) -> tuple[int, int | None]:

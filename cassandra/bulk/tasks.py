@@ -29,7 +29,7 @@ class ScanTask:
     :param columns: column names, or a string of selectors; None for all columns.
     :param where: a condition in CQL; None for all rows.
     :param range: the token range.
-    :param options: see `cassandra.bulk.scan.ScanOptions`.
+    :param options: see `cassandra.bulk.ScanOptions`.
     """
 
     table: str
@@ -82,7 +82,7 @@ def scan_tasks(
     :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
     :param columns: column names, or a string of CQL selectors; None for all columns.
     :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
-    :param options: see `cassandra.bulk.scan.ScanOptions`. `splits` is about how many tasks to make.
+    :param options: see `cassandra.bulk.ScanOptions`. `splits` is about how many tasks to make.
         Checkpoints and limits are refused: each task is read from its beginning, and a limit would
         apply to each task.
     """

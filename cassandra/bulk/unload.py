@@ -24,7 +24,8 @@ from cassandra._misspelt import nearest
 from cassandra.bulk.checkpoint import write_json
 from cassandra.bulk.plain import PlainRows
 from cassandra.bulk.report import counted
-from cassandra.bulk.scan import AsyncScan, Batches, Scan, ScanOptions, size_of
+from cassandra.bulk.scan import AsyncScan, Batches, Scan, size_of
+from cassandra.bulk.scan_options import RangeOptions, UnloadOptions
 from cassandra.bulk.texts import json_of, refuse_other
 from cassandra.bulk.unload_form import FileForm, FileText
 from cassandra.client.columnar import columnar_module, rows_message
@@ -504,8 +505,7 @@ def unload(
     :param decimals: for Parquet, "text" or (precision, scale). A value that does not fit exactly
         raises `DecodeError`.
     :param varints: for Parquet, "text" or "int64".
-    :param options: see `cassandra.bulk.scan.ScanOptions`, and for text files
-        `cassandra.bulk.unload_form.FileForm`.
+    :param options: see `cassandra.bulk.UnloadOptions`.
     :raises ValueError: for an unknown format, or an option that the format does not have.
     :raises FileExistsError: if the folder is not empty.
     :raises TypeError: if a value cannot be written as CSV or JSON.
@@ -551,8 +551,7 @@ async def aunload(
     :param decimals: for Parquet, "text" or (precision, scale). A value that does not fit exactly
         raises `DecodeError`.
     :param varints: for Parquet, "text" or "int64".
-    :param options: see `cassandra.bulk.scan.ScanOptions`, and for text files
-        `cassandra.bulk.unload_form.FileForm`.
+    :param options: see `cassandra.bulk.UnloadOptions`.
     :raises ValueError: for an unknown format, or an option that the format does not have.
     :raises FileExistsError: if the folder is not empty.
     :raises TypeError: if a value cannot be written as CSV or JSON.
@@ -590,11 +589,9 @@ def _checked_scan_options(options: dict[str, Any]) -> dict[str, Any]:
     for name in ("row_type", "checkpoint"):
         if options.get(name) is not None:
             raise TypeError(f"an unload does not have the option {name!r}")
-    scan_names = ScanOptions.__annotations__
-    unknown = next((name for name in options if name not in scan_names), None)
+    unknown = next((name for name in options if name not in RangeOptions.__annotations__), None)
     if unknown is not None:
-        names = {*scan_names, *_OWN_OPTIONS, *(field.name for field in fields(FileForm))}
-        names -= {"row_type", "checkpoint"}
+        names = {*UnloadOptions.__annotations__, "columns", "compression", "format", "where"}
         similar_name = nearest(unknown, sorted(names))
         hint = (
             f"did you mean {similar_name!r}?"
@@ -607,8 +604,6 @@ def _checked_scan_options(options: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-# The options of `unload` that are neither of `ScanOptions` nor of `FileForm`.
-_OWN_OPTIONS = ("columns", "compression", "decimals", "file_bytes", "format", "varints", "where")
 # For option names of other APIs: what to write instead.
 _INSTEAD = {
     **dict.fromkeys(("sep", "separator", "delim"), "write delimiter=';'"),

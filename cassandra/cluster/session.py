@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from cassandra.bulk import load as bulk_load, scan as bulk_scan, unload as bulk_unload
     from cassandra.bulk.options import LoadSettings
     from cassandra.bulk.report import LoadReport
-    from cassandra.bulk.scan import Scan, ScanOptions
+    from cassandra.bulk.scan import Scan
+    from cassandra.bulk.scan_options import ScanOptions, UnloadOptions
     from cassandra.bulk.unload import UnloadReport
     from cassandra.client.requests import Parameters, Query
     from cassandra.cluster.cluster import Cluster
@@ -563,7 +564,7 @@ class Session(SessionBase, CompatSession):
         :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
         :param columns: column names, or a string of CQL selectors; None for all columns.
         :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
-        :param options: see `cassandra.bulk.scan.ScanOptions`.
+        :param options: see `cassandra.bulk.ScanOptions`.
         :returns: an iterable of rows, which can also be read as Arrow batches.
         """
         return bulk_scan.Scan(self, table, columns, where, options)
@@ -573,7 +574,7 @@ class Session(SessionBase, CompatSession):
 
         :param table: ``keyspace.table``, or ``table`` in the session's keyspace.
         :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
-        :param options: see `cassandra.bulk.scan.ScanOptions`.
+        :param options: see `cassandra.bulk.ScanOptions`.
         """
         return bulk_scan.count(self, table, where, **options)
 
@@ -586,7 +587,7 @@ class Session(SessionBase, CompatSession):
         columns: Sequence[str] | str | None = None,
         where: str | None = None,
         compression: str | None = None,
-        **options: Any,
+        **options: Unpack[UnloadOptions],
     ) -> UnloadReport:
         """Write a whole table to files in a folder. The file ``_manifest.json`` is written last and
         lists them.
@@ -597,10 +598,8 @@ class Session(SessionBase, CompatSession):
         :param columns: column names, or a string of CQL selectors; None for all columns.
         :param where: a condition in CQL, with ``?`` for the option `parameters`; None for all rows.
         :param compression: "gzip" for CSV and JSON lines, a codec of pyarrow for Parquet.
-        :param options: see `cassandra.bulk.scan.ScanOptions`; `file_bytes`, the bytes of the
-            servers' pages after which a new file is begun, 256 MiB by default; and for text files
-            `cassandra.bulk.unload_form.FileForm`: `delimiter`, `quote`, `null`, `header`,
-            `encoding`, `date_format` and `timestamp_format`.
+        :param options: see `cassandra.bulk.UnloadOptions`: for example `delimiter` and `null` for
+            text files, and `file_bytes`, which sets their size.
         :returns: a `cassandra.bulk.unload.UnloadReport`.
         :raises FileExistsError: if the folder is not empty.
         """

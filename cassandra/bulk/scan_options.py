@@ -1,0 +1,190 @@
+"""The options of scans and unloads: their types, meaning, defaults and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from cassandra._misspelt import nearest
+from cassandra.bulk.unload_form import FileForm
+from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
+from cassandra.query.settings import NOT_SET
+
+if TYPE_CHECKING:
+    from cassandra.bulk.ranges import TokenRange
+    from cassandra.engine.profile import ExecutionProfile
+
+
+class RangeOptions(TypedDict, total=False):
+    """The options of all calls that read a table by token ranges.
+
+    :param parameters: the values for the ``?`` markers of `where`.
+    :param splits: about how many ranges to cut the table into; None for ranges of about 32 MiB.
+    :param concurrency: the maximum number of pages in flight; 16 by default.
+    :param page_size: the number of rows per page; 5000 by default.
+    :param max_buffered_bytes: the maximum number of bytes of pages that are requested but not used
+        yet; 64 MiB by default.
+    :param limit: the maximum number of rows to read; None for all. Without `in_order`, these may be
+        any rows of the table. Cannot be combined with a checkpoint.
+    :param progress: True shows on standard error how many rows were read; None shows it only if
+        standard error is a terminal. False by default.
+    :param in_order: True reads the ranges in token order; False mixes pages of several ranges.
+    :param consistency_level: the consistency level, or its name; None for that of the execution
+        profile.
+    :param execution_profile: the execution profile or its name.
+    :param timeout: the request timeout of each page in seconds.
+    :param ranges: read exactly these ranges, which `Scan.token_ranges` returns; None for all.
+    """
+
+    parameters: Sequence[Any]
+    splits: int | None
+    concurrency: int
+    page_size: int
+    max_buffered_bytes: int
+    limit: int | None
+    progress: bool | None
+    in_order: bool
+    consistency_level: int | str | None
+    execution_profile: ExecutionProfile | str
+    timeout: float | None
+    ranges: Sequence[TokenRange] | None
+
+
+class ScanOptions(RangeOptions, total=False):
+    """The options of `Session.scan`.
+
+    :param row_type: the class of the rows, as for `Session.execute`.
+    :param checkpoint: a file that stores the progress. If it exists, the scan resumes where the
+        last one ended. Cannot be combined with methods that collect all rows, such as `to_arrow`.
+    """
+
+    row_type: type[Any] | None
+    checkpoint: str | Path | None
+
+
+class UnloadOptions(RangeOptions, total=False):
+    """The options of `Session.unload` that its signature does not have.
+
+    :param file_bytes: begin a new file when the servers have sent so many bytes for the present
+        one; 256 MiB by default. The size of the file on disk differs from this number.
+    :param decimals: for Parquet, "text" or (precision, scale). A value that does not fit exactly
+        raises `DecodeError`.
+    :param varints: for Parquet, "text" or "int64".
+    """
+
+    file_bytes: int
+    decimals: Literal["text"] | tuple[int, int]
+    varints: Literal["text", "int64"]
+    delimiter: str | None
+    quote: str
+    null: str
+    header: bool
+    encoding: str
+    date_format: str | None
+    timestamp_format: str | None
+
+
+def _add_parameters(cls: type[Any], *others: type[Any]) -> None:
+    """Append the parameters in the docstrings of other classes to that of `cls`, for `help`."""
+    for other in others:
+        parameters = (other.__doc__ or "").partition(":param")[2].partition(":raises")[0]
+        cls.__doc__ = f"{(cls.__doc__ or '').rstrip()}\n    :param{parameters.rstrip()}\n    "
+
+
+# `help` shows the docstring of a TypedDict, but not those of its bases.
+_add_parameters(ScanOptions, RangeOptions)
+_add_parameters(UnloadOptions, FileForm, RangeOptions)
+
+# The defaults of all options of a scan.
+_DEFAULTS: ScanOptions = {
+    "parameters": (),
+    "splits": None,
+    "concurrency": 16,
+    "page_size": 5000,
+    "max_buffered_bytes": 64 << 20,
+    "limit": None,
+    "progress": False,
+    "in_order": False,
+    "consistency_level": None,
+    "execution_profile": EXEC_PROFILE_DEFAULT,
+    "timeout": NOT_SET,
+    "ranges": None,
+    "row_type": None,
+    "checkpoint": None,
+}
+
+# For option names that other APIs use: what to write instead. The error for an unknown option shows
+# it.
+_INSTEAD = {
+    **dict.fromkeys(
+        ("max_rows", "nrows"),
+        "write limit=n",
+    ),
+    **dict.fromkeys(("fetch_size", "batch_size", "chunksize"), "write page_size=n"),
+    **dict.fromkeys(
+        ("filter", "condition", "filters"), "write where='column > ?', parameters=[...]"
+    ),
+    **dict.fromkeys(
+        ("sep", "separator"),
+        "session.unload and session.load have delimiter=, for files",
+    ),
+    **dict.fromkeys(
+        ("delimiter", "null", "quote", "encoding", "header", "date_format"),
+        "it is an option of session.unload and session.load, for files",
+    ),
+    **dict.fromkeys(("workers", "threads", "parallelism"), "write concurrency=n"),
+    **dict.fromkeys(
+        ("vector_type", "vectors", "default_vector_type"),
+        "write session.default_vector_type = 'numpy', or scan.to_numpy()",
+    ),
+}
+
+
+def scan_options(options: Mapping[str, Any]) -> ScanOptions:
+    """Return options of a scan, with the defaults of those that are not among them.
+
+    :param options: the keyword arguments of `Session.scan`.
+    :raises TypeError: if one of them is no option.
+    """
+    for name in options:
+        if name not in _DEFAULTS:
+            names = sorted(_DEFAULTS)
+            similar_name = nearest(name, names)
+            hint = (
+                f"did you mean {similar_name!r}?"
+                if similar_name
+                else f"there are {', '.join(names)}"
+            )
+            raise TypeError(f"a scan does not have the option {name!r}; {_INSTEAD.get(name, hint)}")
+    return {**_DEFAULTS, **options}  # type: ignore[typeddict-item]
+
+
+def parameters_of(parameters: object) -> tuple[Any, ...]:
+    """Return the values of the option ``parameters`` as a tuple.
+
+    :param parameters: the value of the option.
+    :raises TypeError: if it is a single value, or values by name.
+    """
+    if parameters is None:
+        return ()
+    # The characters of a string, and the keys of a mapping, are never what is meant.
+    if isinstance(parameters, (str, bytes, Mapping)) or not isinstance(parameters, Iterable):
+        instead = "" if isinstance(parameters, Mapping) else f": write parameters=[{parameters!r}]"
+        raise TypeError(
+            "parameters is a list of values, one for each ? of where=, but is "
+            f"{parameters!r}{instead}"
+        )
+    return tuple(parameters)
+
+
+def positive(name: str, value: object) -> int:
+    """Return the value of an option that is a number from 1 on.
+
+    :param name: the name of the option.
+    :param value: its value.
+    :raises ValueError: if the value is anything else.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{name} is a number from 1 on, not {value!r} ({type(value).__name__})")
+    return value
