@@ -1,4 +1,4 @@
-"""`help` explains each option of a load, a scan and an unload, and scans have a default for each."""
+"""`help` explains each option of loads, scans and unloads, and each of a scan has a default."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_unloads_have_the_options_of_their_type(function: Any) -> None:
     ("name", "words"),
     [
         ("batch_size", "write page_size=n"),
-        ("concurency", "did you mean 'concurrency'"),
+        ("limits", "did you mean 'limit'"),
         ("zzzzz", "there are checkpoint, concurrency"),
     ],
 )
