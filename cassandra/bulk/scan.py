@@ -29,19 +29,14 @@ from cassandra._habits import SCAN, SCAN_LENGTH, add_habits, awaited
 from cassandra._imports import OptionalPackage
 from cassandra._steps import adrive, drive
 from cassandra.bulk.checkpoint import Checkpoint, describe_cluster
+from cassandra.bulk.page_queue import Fetch, PageQueue
 from cassandra.bulk.plain import PlainRows, plain_session
 from cassandra.bulk.progress import Progress
 from cassandra.bulk.ranges import FIRST, LAST, TokenRange
 from cassandra.bulk.retrying import delay_before_retry
 from cassandra.bulk.row_places import add_place
 from cassandra.bulk.scan_options import ScanOptions, parameters_of, positive, scan_options
-from cassandra.bulk.scan_plan import (
-    AggregateOfRanges,
-    Fetch,
-    PageQueue,
-    ScanStatement,
-    plan_steps,
-)
+from cassandra.bulk.scan_plan import AggregateOfRanges, ScanStatement, plan_steps
 from cassandra.bulk.target import full_name, table_of
 from cassandra.client.columnar import (
     check_numpy_options,

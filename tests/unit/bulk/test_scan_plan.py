@@ -1,140 +1,295 @@
-"""The queue of a scan decides in which order pages are requested, and a checkpoint records which
-pages were used.
-"""
+"""The plan of a scan: its statement, and the ranges into which it divides the table."""
 
 from __future__ import annotations
 
-import random
-from pathlib import Path
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from cassandra.bulk.checkpoint import Checkpoint
-from cassandra.bulk.ranges import TokenRange
-from cassandra.bulk.scan_plan import PageQueue
+from cassandra import ConsistencyLevel
+from cassandra.bulk.ranges import FIRST, LAST, TokenRange
+from cassandra.bulk.scan_plan import (
+    BYTES_OF_A_RANGE,
+    AggregateOfRanges,
+    ScanStatement,
+    plan_steps,
+)
+from cassandra.cluster import Cluster, Session
+from cassandra.errors import DriverException
+from cassandra.policies import ConstantReconnectionPolicy
+from cassandra.testing.fake import ErrorCode, FakeCluster, error, rows
+from tests.unit.metadata.schema.rows import schema
+from tests.waiting import until
 
-RANGES = [TokenRange(number, number + 1) for number in range(4)]
-
-
-def test_a_started_range_continues_before_others_begin() -> None:
-    queue = PageQueue(RANGES, concurrency=2, max_bytes=1000, in_order=False)
-    first, second = queue.to_send()
-    assert (first.number, second.number) == (0, 1)
-    assert list(queue.to_send()) == []
-    assert queue.oldest() is first
-    queue.arrived(first, b"next", 10)
-    (next_page,) = queue.to_send()
-    assert (next_page.number, next_page.state) == (0, b"next")
-    assert queue.oldest() is second
-
-
-def test_in_order_the_first_range_is_read_to_its_end() -> None:
-    queue = PageQueue(RANGES, concurrency=2, max_bytes=1000, in_order=True)
-    first, _ = queue.to_send()
-    queue.arrived(first, b"next", 10)
-    (next_page,) = queue.to_send()
-    assert queue.oldest() is next_page
-
-
-def test_in_order_the_next_page_is_requested_even_above_the_limits() -> None:
-    queue = PageQueue(RANGES, concurrency=2, max_bytes=100, in_order=True)
-    first, second = queue.to_send()
-    queue.arrived(first, b"1", 90)
-    # The buffer is full. But rows must be in order, so the next page of the first range is needed
-    # before those of the second.
-    (next_page,) = queue.to_send()
-    assert (next_page.number, next_page.state) == (0, b"1")
-    assert queue.oldest() is next_page
-    queue.arrived(next_page, b"2", 90)
-    (last,) = queue.to_send()
-    queue.arrived(last, None, 90)
-    assert list(queue.to_send()) == []
-    assert queue.oldest() is second
+ESTIMATES = (
+    "SELECT range_start, range_end, mean_partition_size, partitions_count FROM "
+    "system.size_estimates WHERE keyspace_name = 'a' AND table_name = 't0'"
+)
+ESTIMATE_COLUMNS = [
+    ("range_start", "text"),
+    ("range_end", "text"),
+    ("mean_partition_size", "bigint"),
+    ("partitions_count", "bigint"),
+]
+TOKENS = 'token("id") > ? AND token("id") <= ?'
+# Without estimates, a plan aims at four ranges for each page in flight. `plan` allows one page.
+RANGES_WITHOUT_ESTIMATES = 4
+# Two nodes with one token each divide the ring into three ranges. A plan cuts each of them into a
+# whole number of parts, at least one, so it may have a few ranges more than it aims at.
+MORE_RANGES = 3
 
 
-def test_in_order_pages_are_returned_in_the_order_of_their_ranges() -> None:
-    generator = random.Random(3)
-    for _ in range(300):
-        count = generator.randrange(1, 9)
-        # Each number says how many further pages the range has.
-        pages_left = [generator.randrange(5) for _ in range(count)]
-        queue = PageQueue(
-            [TokenRange(number, number + 1) for number in range(count)],
-            concurrency=generator.randrange(1, 5),
-            max_bytes=generator.choice((1, 100, 1000)),
-            in_order=True,
-        )
-        range_numbers = []
-        # Each range has one page more than `pages_left` says.
-        for _ in range(sum(pages_left) + count):
-            list(queue.to_send())
-            fetch = queue.oldest()
-            assert fetch is not None
-            pages_left[fetch.number] -= 1
-            is_last = pages_left[fetch.number] < 0
-            queue.arrived(fetch, None if is_last else b"x", generator.choice((1, 50, 500)))
-            range_numbers.append(fetch.number)
-        assert queue.oldest() is None
-        assert range_numbers == sorted(range_numbers)
-        assert set(range_numbers) == set(range(count))
+@pytest.fixture
+def nodes() -> Iterator[FakeCluster]:
+    with FakeCluster(2) as running:
+        for node in running.nodes:
+            node.schema = schema("a")
+            node.prime(ESTIMATES, rows(ESTIMATE_COLUMNS))
+        yield running
 
 
-def test_a_large_page_reduces_the_number_of_requests_at_once() -> None:
-    ranges = [TokenRange(number, number + 1) for number in range(200)]
-    queue = PageQueue(ranges, concurrency=8, max_bytes=1000, in_order=False)
-    for _ in range(100):
-        list(queue.to_send())
-        fetch = queue.oldest()
-        assert fetch is not None
-        queue.arrived(fetch, None, 10)
-    # Eight requests were allowed at once, and one of them has just been answered.
-    assert len(queue.rest()) == 7
-    # Two pages of 600 bytes would exceed the limit of 1000. So no page is requested while another
-    # one is in flight.
-    while len(queue.rest()) > 1:
-        fetch = queue.oldest()
-        assert fetch is not None
-        queue.arrived(fetch, None, 600)
-        assert list(queue.to_send()) == []
+@pytest.fixture
+def session(nodes: FakeCluster) -> Iterator[Session]:
+    with Cluster(
+        nodes.contact_points,
+        port=nodes.port,
+        reconnection_policy=ConstantReconnectionPolicy(0.01, None),
+    ) as cluster:
+        yield cluster.connect()
 
 
-def test_the_byte_limit_always_allows_one_page() -> None:
-    queue = PageQueue(RANGES, concurrency=2, max_bytes=100, in_order=False)
-    first, second = queue.to_send()
-    queue.arrived(first, None, 90)
-    # Another page of about 90 bytes would exceed the limit of 100, so nothing is requested.
-    assert list(queue.to_send()) == []
-    queue.arrived(second, None, 500)
-    (third,) = queue.to_send()
-    queue.arrived(third, None, 500)
-    (fourth,) = queue.to_send()
-    queue.arrived(fourth, None, 1)
-    assert queue.oldest() is None
+def plan(
+    session: Session,
+    columns: Any = None,
+    where: str | None = None,
+    *parameters: Any,
+    **options: Any,
+) -> ScanStatement:
+    """Run the steps of a plan as a blocking scan does. By default, it aims at four ranges."""
+    settings = {"splits": 4, "concurrency": 1, **options}
+    steps = plan_steps(
+        session, "a.t0", columns, where, parameters, settings["splits"], settings["concurrency"]
+    )
+    # Each step is a function of the session. The plan gets its result, or the error that it raised.
+    outcome: Any = None
+    is_error = False
+    while True:
+        try:
+            step = steps.throw(outcome) if is_error else steps.send(outcome)
+        except StopIteration as end:
+            statement: ScanStatement = end.value
+            return statement
+        try:
+            outcome, is_error = step(session), False
+        except DriverException as error:
+            outcome, is_error = error, True
 
 
-def test_a_checkpoint_records_the_pages_that_were_used(tmp_path: Path) -> None:
-    path = tmp_path / "at.json"
+# -- the statement ---------------------------------------------------------------------------------
 
-    def checkpoint_of(table: str) -> Checkpoint:
-        return Checkpoint(path, {"work": "scan", "table": table})
 
-    queue = PageQueue(RANGES, concurrency=4, max_bytes=1000, in_order=False)
-    queue.resume(checkpoint_of("it"))  # there is no checkpoint, so the scan begins anew
-    pages = list(queue.to_send())
-    queue.used(pages[0], None)
-    queue.used(pages[1], b"\x01\xff")
-    queue.save(checkpoint_of("it"))
-    # The resumed scan uses the ranges of the checkpoint, not those it was created with.
-    resumed = PageQueue(RANGES[:1], concurrency=4, max_bytes=1000, in_order=False)
-    resumed.resume(checkpoint_of("it"))
-    assert resumed.ranges == RANGES
-    fetches = [(fetch.number, fetch.state) for fetch in resumed.to_send()]
-    assert fetches == [(1, b"\x01\xff"), (2, None), (3, None)]
-    with pytest.raises(ValueError, match="its table is 'it', and not 'that'"):
-        resumed.resume(checkpoint_of("that"))
-    # Replace each part of the state by a value of a wrong type.
-    damaged = checkpoint_of("it")
-    for name, value in (("finished", 5), ("places", {"x": "01"}), ("ranges", [[1]])):
-        damaged.state = {**checkpoint_of("it").state, name: value}
-        with pytest.raises(ValueError, match="the checkpoint of the scan is damaged"):
-            resumed.resume(damaged)
+@pytest.mark.parametrize(
+    ("columns", "where", "expected"),
+    [
+        (None, None, f'SELECT "id", "c0" FROM "a"."t0" WHERE {TOKENS}'),
+        (["c0"], None, f'SELECT "c0" FROM "a"."t0" WHERE {TOKENS}'),
+        ("c0, ttl(c0)", None, f'SELECT c0, ttl(c0) FROM "a"."t0" WHERE {TOKENS}'),
+        (
+            ["id", 'odd"name'],
+            "c0 = ?",
+            f'SELECT "id", "odd""name" FROM "a"."t0" WHERE {TOKENS} AND c0 = ? ALLOW FILTERING',
+        ),
+    ],
+)
+def test_the_query_selects_a_token_range(
+    session: Session, columns: Any, where: str | None, expected: str
+) -> None:
+    """A condition of the application follows that of the range, and may need filtering."""
+    assert plan(session, columns, where, 5).prepared.query_string == expected
+
+
+@pytest.mark.parametrize(
+    ("columns", "where"),
+    [
+        ("count(*)", None),
+        ("id, MAX (c0)", None),
+        ("avg(c0) AS mean", "c0 > 1"),
+        ("system.sum(c0)", None),
+        ("a.own_sum(c0)", None),
+    ],
+)
+def test_aggregates_of_each_range_are_refused(
+    nodes: FakeCluster, session: Session, columns: str, where: str | None
+) -> None:
+    """They would be returned as if each of them were that of the whole table."""
+    session.cluster.metadata.keyspaces["a"].aggregates = {"own_sum(int)": object()}
+    with pytest.raises(ValueError, match="would be computed for each token range"):
+        plan(session, columns, where)
+    assert plan(session, AggregateOfRanges("count(*)")).prepared.query_string.startswith(
+        "SELECT count(*) FROM"
+    )
+
+
+@pytest.mark.parametrize("where", ["c0 > 1 LIMIT 10", "c0 = ? limit ?", "c0 > 1\nLimit 10"])
+def test_a_limit_of_each_range_is_refused(session: Session, where: str) -> None:
+    with pytest.raises(ValueError, match=r"each token range of the scan: write limit=\.\.\."):
+        plan(session, None, where, *[1] * where.count("?"))
+
+
+def test_what_applies_to_partitions_and_quoted_words_is_accepted(session: Session) -> None:
+    cases: list[tuple[str | None, str | None]] = [
+        (None, "c0 > 1 PER PARTITION LIMIT 1"),
+        ("id, count(*)", "c0 > 1 GROUP BY id"),
+        (None, "c0 = 'no limit 5'"),
+        (None, '"limit" = 5'),
+        ('count, max, ttl(c0), to_date("count(")', None),
+    ]
+    for columns, where in cases:
+        plan(session, columns, where)
+
+
+@pytest.mark.parametrize("where", ["WHERE c0 = 5", " where\tc0 = 5"])
+def test_a_condition_with_the_keyword_is_refused(session: Session, where: str) -> None:
+    with pytest.raises(ValueError, match="where is the condition alone, without WHERE"):
+        plan(session, None, where)
+
+
+def test_a_range_is_bound_with_the_values_of_the_condition(
+    session: Session, nodes: FakeCluster
+) -> None:
+    """The bound statement has the page size and level of the scan, and can be retried."""
+    markers = [("a", "bigint"), ("b", "bigint"), ("c0", "int")]
+    query = f'SELECT "c0" FROM "a"."t0" WHERE {TOKENS} AND c0 = ? ALLOW FILTERING'
+    nodes.prime_prepare(query, markers, [("c0", "int")])
+    statement = plan(session, ["c0"], "c0 = ?", 7)
+    token_range = TokenRange(-5, 9)
+    bound = statement.bind(token_range, 500, ConsistencyLevel.QUORUM)
+    assert bound.values == [
+        (-5).to_bytes(8, "big", signed=True),
+        (9).to_bytes(8, "big"),
+        (7).to_bytes(4, "big"),
+    ]
+    assert (bound.fetch_size, bound.is_idempotent) == (500, True)
+    assert bound.consistency_level == ConsistencyLevel.QUORUM
+    assert bound.routing_key == token_range.routing_key
+    assert statement.bind(token_range, 500, None).consistency_level is None
+
+
+def test_a_table_that_is_not_on_the_ring_is_read_at_once(nodes: FakeCluster) -> None:
+    """Another partitioner has other tokens, so the whole table is one range."""
+    for node in nodes.nodes:
+        node.partitioner = "org.apache.cassandra.dht.RandomPartitioner"
+        node.tokens = ("5",)
+    with Cluster(nodes.contact_points, port=nodes.port) as cluster:
+        statement = plan(cluster.connect())
+    assert statement.prepared.query_string == 'SELECT "id", "c0" FROM "a"."t0"'
+    assert statement.ranges == [TokenRange(FIRST, LAST)]
+    bound = statement.bind(statement.ranges[0], 500, None)
+    assert (bound.values, bound.routing_key) == ([], None)
+    # No node was asked for estimates of ranges.
+    assert not nodes.queries(ESTIMATES)
+
+
+def test_virtual_tables_are_read_at_once(nodes: FakeCluster) -> None:
+    """Rows of a virtual table are on the node that is asked, and on no ring."""
+    for node in nodes.nodes:
+        node.schema = {
+            "system_virtual_schema.keyspaces": [{"keyspace_name": "a"}],
+            "system_virtual_schema.tables": [{"keyspace_name": "a", "table_name": "t0"}],
+            "system_virtual_schema.columns": schema("a")["system_schema.columns"],
+        }
+    with Cluster(nodes.contact_points, port=nodes.port) as cluster:
+        statement = plan(cluster.connect())
+    assert statement.prepared.query_string == 'SELECT "id", "c0" FROM "a"."t0"'
+    assert statement.ranges == [TokenRange(FIRST, LAST)]
+
+
+# -- the ranges ------------------------------------------------------------------------------------
+
+
+def widths(statement: ScanStatement) -> list[float]:
+    """Return the width of each range, as a share of the ring. There must be no gap."""
+    ranges = statement.ranges
+    assert (ranges[0].start, ranges[-1].end) == (FIRST, LAST)
+    assert [token_range.end for token_range in ranges[:-1]] == [
+        token_range.start for token_range in ranges[1:]
+    ]
+    return [(token_range.end - token_range.start) / (LAST - FIRST) for token_range in ranges]
+
+
+@pytest.mark.parametrize(
+    ("splits", "concurrency", "expected"), [(40, 1, 40), (None, 3, 12), (None, 8, 32)]
+)
+def test_a_table_without_estimates_has_ranges_of_equal_width(
+    session: Session, splits: int | None, concurrency: int, expected: int
+) -> None:
+    """Without a number of splits, there are four ranges for each page in flight."""
+    shares = widths(plan(session, splits=splits, concurrency=concurrency))
+    assert expected <= len(shares) <= expected + MORE_RANGES
+    assert max(shares) == pytest.approx(1 / expected, rel=0.3)
+
+
+def estimates(*partition_counts: tuple[int, int, int]) -> Any:
+    """Return the estimates of a node: (start, end, number of partitions of 1 MiB)."""
+    return rows(
+        ESTIMATE_COLUMNS,
+        [(str(start), str(end), 1 << 20, count) for start, end, count in partition_counts],
+    )
+
+
+def test_a_range_has_about_as_many_bytes_as_any_other(session: Session, nodes: FakeCluster) -> None:
+    """Where the nodes estimate more bytes, ranges are narrower. Estimates are summed up over all
+    nodes, and say how many ranges there are.
+    """
+    megabytes = 90 * (BYTES_OF_A_RANGE >> 20)
+    nodes[0].prime(ESTIMATES, estimates((FIRST, 0, megabytes)))
+    nodes[1].prime(ESTIMATES, estimates((0, LAST, megabytes // 9)))
+    statement = plan(session, splits=None)
+    widths(statement)
+    # There is a range for each BYTES_OF_A_RANGE: 90 ranges below the token 0, and 10 above it.
+    below_zero = [token_range for token_range in statement.ranges if token_range.end <= 0]
+    assert 100 <= len(statement.ranges) <= 100 + MORE_RANGES
+    assert 88 <= len(below_zero) <= 92
+    # The requested number of splits decides how many there are, and the estimates where: nine
+    # tenths of the bytes, so 18 of the 20 ranges, are below the token 0.
+    statement = plan(session, splits=20)
+    assert 20 <= len(statement.ranges) <= 20 + MORE_RANGES
+    assert 16 <= sum(token_range.end <= 0 for token_range in statement.ranges) <= 20
+
+
+def test_incomplete_estimates_are_left_out(session: Session, nodes: FakeCluster) -> None:
+    """Estimates without bounds or sizes are as good as none."""
+    huge = 1000 * BYTES_OF_A_RANGE
+    incomplete = [
+        (None, "0", huge, 1),
+        ("0", None, huge, 1),
+        ("0", "5", None, 1),
+        ("0", "5", huge, None),
+        ("0", "5", 0, 1),
+        ("0", "5", huge, 0),
+    ]
+    for node in nodes.nodes:
+        node.prime(ESTIMATES, rows(ESTIMATE_COLUMNS, incomplete))
+    range_count = len(plan(session, splits=None).ranges)
+    assert RANGES_WITHOUT_ESTIMATES <= range_count <= RANGES_WITHOUT_ESTIMATES + MORE_RANGES
+
+
+def test_a_scan_works_without_the_estimates_of_some_nodes(
+    session: Session, nodes: FakeCluster
+) -> None:
+    """A node that is down is not asked, and one that refuses is passed over."""
+    megabytes = 40 * (BYTES_OF_A_RANGE >> 20)
+    nodes[0].prime(ESTIMATES, error(ErrorCode.OVERLOADED))
+    nodes[1].prime(ESTIMATES, estimates((FIRST, LAST, megabytes)))
+    # One range for each BYTES_OF_A_RANGE.
+    assert 40 <= len(plan(session, splits=None).ranges) <= 40 + MORE_RANGES
+    requested_addresses = [request.connection.node.address for request in nodes.queries(ESTIMATES)]
+    assert sorted(requested_addresses) == nodes.contact_points
+    nodes.stop_node(nodes[1])
+    until(lambda: any(host.is_up is False for host in session.cluster.metadata.all_hosts()))
+    # Now there are no estimates: one node refuses, and the other one is down.
+    range_count = len(plan(session, splits=None).ranges)
+    assert RANGES_WITHOUT_ESTIMATES <= range_count <= RANGES_WITHOUT_ESTIMATES + MORE_RANGES
+    # Two nodes were asked by the first plan, and one by the second: the node that is up.
+    assert len(nodes.queries(ESTIMATES)) == 3

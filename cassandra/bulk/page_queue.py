@@ -1,0 +1,174 @@
+"""The queue of a scan's pages, without I/O: which to request next, and which were used."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from cassandra.bulk.checkpoint import Checkpoint
+from cassandra.bulk.ranges import TokenRange
+
+
+class Fetch:
+    """One page of one range, from its place in the queue until the scan has taken its result.
+
+    :param number: the index of its range in the queue's `ranges`.
+    :param state: the paging state at which the page begins; None for the beginning of the range.
+    """
+
+    __slots__ = ("attempts", "handle", "number", "sent_at", "state")
+
+    def __init__(self, number: int, state: bytes | None) -> None:
+        self.number = number
+        self.state = state
+        self.attempts = 0  # how many requests for this page have failed
+        self.handle: Any = None  # the result or future of the request in flight
+        self.sent_at = 0.0  # when that request was sent, by `cassandra._clocks.monotonic`
+
+
+class PageQueue:
+    """Keeps track of which pages are in flight, which page the scan waits for, and which were used.
+
+    A page is in flight from its request until the scan has taken its result. It is requested with
+    the paging state at the end of the previous page. If a node goes down, its page can be requested
+    again with the same paging state, and no row comes twice.
+
+    :param ranges: the ranges of the scan.
+    :param concurrency: the maximum number of pages in flight.
+    :param max_bytes: the maximum number of bytes of these pages, estimated from the latest pages.
+        If no page is in flight, one is requested regardless of this limit.
+    :param in_order: True reads the ranges one after the other.
+    """
+
+    def __init__(
+        self, ranges: Sequence[TokenRange], concurrency: int, max_bytes: int, in_order: bool
+    ) -> None:
+        self.ranges = ranges
+        self._concurrency = concurrency
+        self._max_bytes = max_bytes
+        self._in_order = in_order
+        self._in_flight: deque[Fetch] = deque()
+        self._waiting = deque(Fetch(number, None) for number in range(len(ranges)))
+        # The expected size of a page in bytes. It rises at once when a larger page arrives, and
+        # falls slowly when smaller pages arrive.
+        self._page_bytes = 0.0
+        # For unfinished ranges: the paging state after the last used page.
+        self.paging_states: dict[int, bytes] = {}
+        self.finished: set[int] = set()
+
+    def to_send(self) -> Iterator[Fetch]:
+        """Yield the pages that the caller must request now, as far as the limits allow. Each counts
+        as in flight from then on.
+        """
+        while self._waiting:
+            in_flight = len(self._in_flight)
+            # `_page_bytes` is the expected size of a page.
+            is_full = in_flight >= self._concurrency or (
+                (in_flight + 1) * self._page_bytes > self._max_bytes
+            )
+            # The next page in order is always requested, or `oldest` would wait forever.
+            if in_flight and is_full and not self._is_next_in_order(self._waiting[0]):
+                return
+            fetch = self._waiting.popleft()
+            self._in_flight.append(fetch)
+            yield fetch
+
+    def _is_next_in_order(self, fetch: Fetch) -> bool:
+        """Return True if the scan reads in order and needs this page before all pages in flight.
+
+        Such a page is requested regardless of the limits. Otherwise the scan would wait forever:
+        the pages in flight can only be taken after it.
+        """
+        return self._in_order and all(fetch.number < other.number for other in self._in_flight)
+
+    def oldest(self) -> Fetch | None:
+        """Return the page to wait for; None at the end.
+
+        With `in_order` this is the next page of the first unfinished range, which `to_send` has
+        requested.
+        """
+        if not self._in_flight:
+            return None
+        if self._in_order:
+            return min(self._in_flight, key=lambda fetch: fetch.number)
+        # Without `in_order`, wait for the page that was requested first.
+        return self._in_flight[0]
+
+    def arrived(self, fetch: Fetch, state: bytes | None, size: int) -> None:
+        """Record that a page has arrived, and queue the next page of its range.
+
+        :param fetch: the page.
+        :param state: the paging state of the next page; None for the last page of the range.
+        :param size: the size of the page in bytes.
+        """
+        self._in_flight.remove(fetch)
+        # Rise at once to the size of a larger page, and fall by an eighth of the difference.
+        self._page_bytes = max(size, self._page_bytes + (size - self._page_bytes) / 8)
+        if state is not None:
+            # Put the next page at the front of the queue, so that this range is finished before
+            # others are begun.
+            self._waiting.appendleft(Fetch(fetch.number, state))
+
+    def used(self, fetch: Fetch, state: bytes | None) -> None:
+        """Record that the application has used the rows of a page.
+
+        :param fetch: the page.
+        :param state: the paging state of the next page; None for the last page of the range.
+        """
+        if state is None:
+            self.finished.add(fetch.number)
+            self.paging_states.pop(fetch.number, None)
+        else:
+            self.paging_states[fetch.number] = state
+
+    def rest(self) -> list[Fetch]:
+        """Return the pages that are still in flight. A scan that ends early gives up their
+        requests.
+        """
+        return list(self._in_flight)
+
+    # -- checkpoints -------------------------------------------------------------------------------
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Save in a checkpoint which pages the application has used.
+
+        :param checkpoint: the checkpoint.
+        """
+        checkpoint.save(
+            ranges=[
+                [token_range.start, token_range.end, list(token_range.replicas)]
+                for token_range in self.ranges
+            ],
+            finished=sorted(self.finished),
+            places={str(number): state.hex() for number, state in self.paging_states.items()},
+        )
+
+    def resume(self, checkpoint: Checkpoint) -> None:
+        """Continue with the ranges and paging states of a checkpoint. Do nothing if it has none.
+
+        :param checkpoint: the checkpoint.
+        :raises ValueError: if it is damaged.
+        """
+        content = checkpoint.state
+        if not content:
+            return
+        try:
+            ranges = [
+                TokenRange(start, end, tuple(replicas))
+                for start, end, replicas in content["ranges"]
+            ]
+            finished = set(content["finished"])
+            paging_states = {
+                int(number): bytes.fromhex(state) for number, state in content["places"].items()
+            }
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"the checkpoint of the scan is damaged: {error!r}") from error
+        # Use the ranges of the checkpoint: its range numbers and paging states are only valid for
+        # these.
+        self.ranges, self.finished, self.paging_states = ranges, finished, paging_states
+        self._waiting = deque(
+            Fetch(number, paging_states.get(number))
+            for number in range(len(ranges))
+            if number not in finished
+        )

@@ -1,0 +1,140 @@
+"""The queue of a scan decides in which order pages are requested, and a checkpoint records which
+pages were used.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from cassandra.bulk.checkpoint import Checkpoint
+from cassandra.bulk.page_queue import PageQueue
+from cassandra.bulk.ranges import TokenRange
+
+RANGES = [TokenRange(number, number + 1) for number in range(4)]
+
+
+def test_a_started_range_continues_before_others_begin() -> None:
+    queue = PageQueue(RANGES, concurrency=2, max_bytes=1000, in_order=False)
+    first, second = queue.to_send()
+    assert (first.number, second.number) == (0, 1)
+    assert list(queue.to_send()) == []
+    assert queue.oldest() is first
+    queue.arrived(first, b"next", 10)
+    (next_page,) = queue.to_send()
+    assert (next_page.number, next_page.state) == (0, b"next")
+    assert queue.oldest() is second
+
+
+def test_in_order_the_first_range_is_read_to_its_end() -> None:
+    queue = PageQueue(RANGES, concurrency=2, max_bytes=1000, in_order=True)
+    first, _ = queue.to_send()
+    queue.arrived(first, b"next", 10)
+    (next_page,) = queue.to_send()
+    assert queue.oldest() is next_page
+
+
+def test_in_order_the_next_page_is_requested_even_above_the_limits() -> None:
+    queue = PageQueue(RANGES, concurrency=2, max_bytes=100, in_order=True)
+    first, second = queue.to_send()
+    queue.arrived(first, b"1", 90)
+    # The buffer is full. But rows must be in order, so the next page of the first range is needed
+    # before those of the second.
+    (next_page,) = queue.to_send()
+    assert (next_page.number, next_page.state) == (0, b"1")
+    assert queue.oldest() is next_page
+    queue.arrived(next_page, b"2", 90)
+    (last,) = queue.to_send()
+    queue.arrived(last, None, 90)
+    assert list(queue.to_send()) == []
+    assert queue.oldest() is second
+
+
+def test_in_order_pages_are_returned_in_the_order_of_their_ranges() -> None:
+    generator = random.Random(3)
+    for _ in range(300):
+        count = generator.randrange(1, 9)
+        # Each number says how many further pages the range has.
+        pages_left = [generator.randrange(5) for _ in range(count)]
+        queue = PageQueue(
+            [TokenRange(number, number + 1) for number in range(count)],
+            concurrency=generator.randrange(1, 5),
+            max_bytes=generator.choice((1, 100, 1000)),
+            in_order=True,
+        )
+        range_numbers = []
+        # Each range has one page more than `pages_left` says.
+        for _ in range(sum(pages_left) + count):
+            list(queue.to_send())
+            fetch = queue.oldest()
+            assert fetch is not None
+            pages_left[fetch.number] -= 1
+            is_last = pages_left[fetch.number] < 0
+            queue.arrived(fetch, None if is_last else b"x", generator.choice((1, 50, 500)))
+            range_numbers.append(fetch.number)
+        assert queue.oldest() is None
+        assert range_numbers == sorted(range_numbers)
+        assert set(range_numbers) == set(range(count))
+
+
+def test_a_large_page_reduces_the_number_of_requests_at_once() -> None:
+    ranges = [TokenRange(number, number + 1) for number in range(200)]
+    queue = PageQueue(ranges, concurrency=8, max_bytes=1000, in_order=False)
+    for _ in range(100):
+        list(queue.to_send())
+        fetch = queue.oldest()
+        assert fetch is not None
+        queue.arrived(fetch, None, 10)
+    # Eight requests were allowed at once, and one of them has just been answered.
+    assert len(queue.rest()) == 7
+    # Two pages of 600 bytes would exceed the limit of 1000. So no page is requested while another
+    # one is in flight.
+    while len(queue.rest()) > 1:
+        fetch = queue.oldest()
+        assert fetch is not None
+        queue.arrived(fetch, None, 600)
+        assert list(queue.to_send()) == []
+
+
+def test_the_byte_limit_always_allows_one_page() -> None:
+    queue = PageQueue(RANGES, concurrency=2, max_bytes=100, in_order=False)
+    first, second = queue.to_send()
+    queue.arrived(first, None, 90)
+    # Another page of about 90 bytes would exceed the limit of 100, so nothing is requested.
+    assert list(queue.to_send()) == []
+    queue.arrived(second, None, 500)
+    (third,) = queue.to_send()
+    queue.arrived(third, None, 500)
+    (fourth,) = queue.to_send()
+    queue.arrived(fourth, None, 1)
+    assert queue.oldest() is None
+
+
+def test_a_checkpoint_records_the_pages_that_were_used(tmp_path: Path) -> None:
+    path = tmp_path / "at.json"
+
+    def checkpoint_of(table: str) -> Checkpoint:
+        return Checkpoint(path, {"work": "scan", "table": table})
+
+    queue = PageQueue(RANGES, concurrency=4, max_bytes=1000, in_order=False)
+    queue.resume(checkpoint_of("it"))  # there is no checkpoint, so the scan begins anew
+    pages = list(queue.to_send())
+    queue.used(pages[0], None)
+    queue.used(pages[1], b"\x01\xff")
+    queue.save(checkpoint_of("it"))
+    # The resumed scan uses the ranges of the checkpoint, not those it was created with.
+    resumed = PageQueue(RANGES[:1], concurrency=4, max_bytes=1000, in_order=False)
+    resumed.resume(checkpoint_of("it"))
+    assert resumed.ranges == RANGES
+    fetches = [(fetch.number, fetch.state) for fetch in resumed.to_send()]
+    assert fetches == [(1, b"\x01\xff"), (2, None), (3, None)]
+    with pytest.raises(ValueError, match="its table is 'it', and not 'that'"):
+        resumed.resume(checkpoint_of("that"))
+    # Replace each part of the state by a value of a wrong type.
+    damaged = checkpoint_of("it")
+    for name, value in (("finished", 5), ("places", {"x": "01"}), ("ranges", [[1]])):
+        damaged.state = {**checkpoint_of("it").state, name: value}
+        with pytest.raises(ValueError, match="the checkpoint of the scan is damaged"):
+            resumed.resume(damaged)
