@@ -285,6 +285,9 @@ class KeyspaceGate:
         while connection.is_open_to_requests:
             self._send_all_of_this_keyspace()
             if not self._held:
+                # Remove the gate now: `_ended` is called in a later turn of the loop. Whatever was
+                # held here until then would be treated as not sent.
+                connection.gate = None
                 return
             first = self._held[0]
             if first.needs_none:
@@ -407,7 +410,8 @@ class KeyspaceGate:
         connection.
         """
         connection = self._connection
-        connection.gate = None
+        if connection.gate is self:  # and not a new one
+            connection.gate = None
         fault = None if task.cancelled() else task.exception()
         if fault is not None:
             # After an error in the driver itself, the keyspace of the connection is unknown.

@@ -13,13 +13,20 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from cassandra import aio
 from cassandra.cluster import Cluster
-from cassandra.errors import DriverException, InvalidRequest, OperationTimedOut
+from cassandra.engine import keyspace_gate
+from cassandra.errors import (
+    ConnectionShutdown,
+    DriverException,
+    InvalidRequest,
+    OperationTimedOut,
+)
 from cassandra.policies import HostDistance, RetryPolicy
 from cassandra.policies.reconnection import ConstantReconnectionPolicy
 from cassandra.protocol.messages.results import VOID_BODY
@@ -546,3 +553,390 @@ async def test_a_connection_without_a_free_stream_keeps_its_requests(
             await session.set_keyspace("b")
             assert {ran_in(await item) for item in running} == {"a"}
             assert ran_in(await session.execute("SELECT ks()")) == "b"
+
+
+# -- a gate by itself ------------------------------------------------------------------------------
+
+
+class Streams:
+    """The streams of a stub connection. While `is_claimed`, another thread writes."""
+
+    def __init__(self) -> None:
+        self.responders: list[Any] = []
+        self.keyspace_epoch = 0
+        self.is_claimed = False
+
+    def waiting(self) -> list[Any]:
+        return self.responders
+
+    def acquire_write(self) -> bool:
+        return not self.is_claimed
+
+    def release_write(self) -> None:
+        """The lock is not held."""
+
+
+class StubConnection:
+    """A connection in the keyspace "a" that records why it was given up or closed."""
+
+    endpoint = "stub"
+
+    def __init__(self) -> None:
+        self.keyspace: str | None = "a"
+        self.gate: Any = None
+        self.version = 4
+        self.streams = Streams()
+        self.orphans = 0
+        self.left_text_behind = False
+        self.has_room = True
+        self.closed = False
+        self.given_up: str | None = None
+        self.error: Exception | None = None
+
+    @property
+    def is_open_to_requests(self) -> bool:
+        return not self.closed and self.given_up is None
+
+    def give_up(self, why: str) -> None:
+        self.given_up = why
+
+    def close(self, error: Exception) -> None:
+        self.closed, self.error = True, error
+
+
+class StubSession:
+    """A session that switches connections at once, except to keyspaces whose names have no `a`."""
+
+    def __init__(self, keyspace: str | None = None) -> None:
+        self.keyspace = keyspace
+        self.used: list[str] = []
+        self.fault: Exception | None = None
+
+    async def use(self, connection: Any, keyspace: str) -> None:
+        self.used.append(keyspace)
+        if self.fault is not None:
+            raise self.fault
+        if "a" not in keyspace:
+            raise InvalidRequest(f"no keyspace {keyspace}")
+        connection.keyspace = keyspace
+
+    def run_in_background(self, coroutine: Any) -> asyncio.Task[Any]:
+        return asyncio.ensure_future(coroutine)
+
+
+class StubRequest:
+    """A request that records what the gate did with it."""
+
+    def __init__(
+        self, log: list[str], name: str, expected: object = None, is_use: bool = False
+    ) -> None:
+        self.request_body = SimpleNamespace(is_use=is_use, expected=expected)
+        self.done = False
+        self.log = log
+        self.name = name
+
+    def resend(self, attempt: Any) -> None:
+        self.log.append(f"{attempt} {self.name}")
+
+    def on_not_sent(self, attempt: Any, error: Exception) -> None:
+        self.log.append(f"not {attempt} {self.name}")
+
+    def fail(self, error: BaseException) -> None:
+        self.done = True
+        self.log.append(f"{self.name}: {error}")
+
+
+class Gate:
+    """A stub connection with a session; `hold` lets requests wait at its gate."""
+
+    def __init__(self) -> None:
+        self.connection = StubConnection()
+        self.session = StubSession()
+        self.log: list[str] = []
+
+    def hold(self, name: str, expected: object = None, is_use: bool = False) -> StubRequest:
+        request = StubRequest(self.log, name, expected, is_use)
+        held = keyspace_gate.HeldRequest(request, "send")  # type: ignore[arg-type]
+        keyspace_gate.hold(self.session, self.connection, held)  # type: ignore[arg-type]
+        return request
+
+    async def until_closed(self) -> None:
+        await until_on_loop(lambda: self.connection.gate is None)
+
+
+def depends(**body: Any) -> Any:
+    """Return a responder whose request depends on the keyspace, unless `body` says otherwise."""
+    settings = {"depends": True, "is_use": False, "names_keyspace": False, **body}
+    return SimpleNamespace(request=SimpleNamespace(request_body=SimpleNamespace(**settings)))
+
+
+@pytest.fixture
+def gate() -> Gate:
+    return Gate()
+
+
+async def test_requests_of_the_same_keyspace_are_sent_together(gate: Gate) -> None:
+    gate.hold("1", "ba")
+    gate.hold("2", "ca")
+    gate.hold("3", "ba")
+    gate.hold("4", "a")
+    await gate.until_closed()
+    # The connection is in "a" at first.
+    assert gate.log == ["send 4", "send 1", "send 3", "send 2"]
+    assert gate.session.used == ["ba", "ca"]
+    assert gate.connection.streams.keyspace_epoch == 2
+
+
+async def test_a_refused_keyspace_fails_its_requests_only(gate: Gate) -> None:
+    gate.hold("1", "x")
+    gate.hold("2", "ba")
+    await gate.until_closed()
+    assert gate.log == ["1: no keyspace x", "send 2"]
+    assert gate.session.used == ["x", "ba"]
+
+
+async def test_requests_that_are_over_are_not_sent(gate: Gate) -> None:
+    gate.hold("1", "ba").done = True
+    gate.hold("2", "a").done = True
+    await gate.until_closed()
+    assert gate.log == gate.session.used == []
+
+
+async def test_a_request_for_no_keyspace_needs_another_connection(gate: Gate) -> None:
+    gate.hold("1")
+    await gate.until_closed()
+    assert gate.connection.given_up == "it is in a keyspace, and the session is in none"
+    assert gate.log == ["not send 1"]
+    assert gate.session.used == []
+
+
+async def test_a_use_is_sent_alone(gate: Gate) -> None:
+    gate.hold("USE", is_use=True)
+    gate.hold("1", "a")
+    gate.connection.streams.responders = [depends()]
+    await until_on_loop(lambda: gate.log == ["send 1"])
+    gate.connection.streams.responders = []
+    gate.connection.gate.notify()
+    await gate.until_closed()
+    assert gate.log == ["send 1", "send USE"]
+    assert gate.session.used == []
+
+
+@pytest.mark.parametrize(
+    ("version", "responder", "is_waited_for"),
+    [
+        (4, depends(), True),
+        (4, depends(names_keyspace=True), True),
+        (4, depends(depends=False), False),
+        (5, depends(), True),
+        (5, depends(names_keyspace=True), False),
+        (5, depends(names_keyspace=True, is_use=True), True),
+        (5, SimpleNamespace(needs_keyspace=True), True),
+        (4, SimpleNamespace(needs_keyspace=False), False),
+        (4, object(), False),
+    ],
+)
+async def test_requests_in_flight_that_depend_on_the_keyspace_are_waited_for(
+    gate: Gate, version: int, responder: Any, is_waited_for: bool
+) -> None:
+    gate.connection.version = version
+    gate.connection.streams.responders = [responder]
+    gate.hold("1", "ba")
+    await gate.until_closed()
+    if is_waited_for:
+        # The time limit has passed.
+        assert gate.connection.given_up == "requests in flight depend on the keyspace that it is in"
+        assert gate.log == ["not send 1"]
+    else:
+        assert gate.log == ["send 1"]
+
+
+async def test_a_switch_needs_a_free_stream(gate: Gate) -> None:
+    gate.connection.has_room = False
+    gate.hold("1", "ba")
+    await gate.until_closed()
+    assert gate.connection.given_up == "no stream is free to switch its keyspace on"
+
+
+@pytest.mark.parametrize("orphans", [0, 1])
+async def test_abandoned_requests_that_may_still_run_need_another_connection(
+    gate: Gate, orphans: int
+) -> None:
+    gate.connection.left_text_behind = True
+    gate.connection.orphans = orphans
+    gate.hold("1", "ba")
+    await gate.until_closed()
+    if orphans:
+        assert gate.connection.given_up == "requests on it that were abandoned may still run"
+        assert gate.log == ["not send 1"]
+    else:
+        assert gate.log == ["send 1"]
+        assert not gate.connection.left_text_behind
+
+
+async def test_a_thread_that_writes_is_waited_for(gate: Gate) -> None:
+    gate.connection.streams.is_claimed = True
+    gate.hold("1", "ba")
+    await asyncio.sleep(keyspace_gate.LONGEST_UNREST / 2)
+    assert gate.log == []
+    gate.connection.streams.is_claimed = False
+    await gate.until_closed()
+    assert gate.log == ["send 1"]
+
+
+async def test_a_thread_that_does_not_end_its_write_needs_another_connection(gate: Gate) -> None:
+    gate.connection.streams.is_claimed = True
+    gate.hold("1", "ba")
+    await gate.until_closed()
+    assert gate.connection.given_up == "a thread that writes was interrupted, and does not go on"
+    assert gate.log == ["not send 1"]
+
+
+async def test_a_mistake_of_the_driver_closes_the_connection(gate: Gate) -> None:
+    gate.session.fault = RuntimeError("a mistake")
+    gate.hold("1", "ba")
+    await gate.until_closed()
+    assert str(gate.connection.error) == "stub: a mistake"
+    assert gate.log == ["not send 1"]
+
+
+async def test_requests_of_a_closed_connection_use_another_one(gate: Gate) -> None:
+    gate.connection.closed = True
+    gate.hold("1", "a")
+    await gate.until_closed()
+    assert gate.log == ["not send 1"]
+
+
+async def test_a_gate_that_has_sent_everything_holds_nothing_more(gate: Gate) -> None:
+    """A request that waits in the same turn of the loop gets a new gate: the old one would say that
+    the connection was replaced.
+    """
+    await keyspace_gate.switch(gate.session, gate.connection, "ba")  # type: ignore[arg-type]
+    # The task of the first gate has just ended.
+    gate.hold("1", "ca")
+    await gate.until_closed()
+    assert gate.log == ["send 1"]
+    assert gate.session.used == ["ba", "ca"]
+
+
+async def test_switch_waits_for_the_requests_before_it(gate: Gate) -> None:
+    gate.hold("1", "ba")
+    await keyspace_gate.switch(gate.session, gate.connection, "ca")  # type: ignore[arg-type]
+    assert (gate.log, gate.session.used) == (["send 1"], ["ba", "ca"])
+    with pytest.raises(InvalidRequest, match="no keyspace x"):
+        await keyspace_gate.switch(gate.session, gate.connection, "x")  # type: ignore[arg-type]
+    gate.connection.closed = True
+    # A connection that takes no requests need not be switched.
+    await keyspace_gate.switch(gate.session, gate.connection, "da")  # type: ignore[arg-type]
+    assert gate.session.used == ["ba", "ca", "x"]
+
+
+def can_pass(gate: Gate, **body: Any) -> bool:
+    """Return whether a request with this body need not wait at the gate."""
+    settings = {
+        "is_use": False,
+        "expected": None,
+        "carry_keyspace": lambda: False,
+        "texts": lambda: ["SELECT * FROM t"],
+        **body,
+    }
+    request: Any = SimpleNamespace(request_body=SimpleNamespace(**settings))
+    session: Any = gate.session
+    return keyspace_gate.can_pass(session, request, gate.connection)  # type: ignore[arg-type]
+
+
+def test_requests_that_need_not_wait(gate: Gate) -> None:
+    connection = gate.connection
+    assert not can_pass(gate, is_use=True, expected=None)
+    assert can_pass(gate, texts=lambda: ["SELECT * FROM ks.t"], expected="b")
+    assert not can_pass(gate, texts=lambda: ["SELECT * FROM ks.t", "SELECT * FROM t"], expected="b")
+    # A request may contain its keyspace from version 5 on.
+    assert not can_pass(gate, carry_keyspace=lambda: True, expected="b")
+    connection.version = 5
+    assert can_pass(gate, carry_keyspace=lambda: True, expected="b")
+    assert not can_pass(gate, expected="b")
+
+
+def test_requests_that_were_made_for_no_keyspace(gate: Gate) -> None:
+    assert not can_pass(gate)
+    assert not can_pass(gate, expected="b")
+    gate.connection.keyspace = None
+    assert can_pass(gate)
+    # The keyspace of a statement is for routing only, if the session has none.
+    assert can_pass(gate, expected="b")
+    gate.session.keyspace = "a"
+    assert not can_pass(gate, expected="b")
+    assert can_pass(gate)
+    gate.connection.keyspace = "a"
+    with pytest.raises(InvalidRequest, match="by now it has 'a'"):
+        can_pass(gate)
+    # A gate may be about to switch the connection.
+    gate.connection.keyspace, gate.connection.gate = None, SimpleNamespace(passing=None)
+    with pytest.raises(InvalidRequest, match="by now it has 'a'"):
+        can_pass(gate)
+
+
+# -- turns of USE ----------------------------------------------------------------------------------
+
+
+class Turn:
+    """A USE that records its turn."""
+
+    def __init__(self, log: list[Any]) -> None:
+        self.done = False
+        self.log = log
+
+    def take_turn(self) -> None:
+        self.log.append(self)
+
+    def fail(self, error: BaseException) -> None:
+        self.log.append((self, str(error)))
+
+
+def test_uses_are_executed_one_after_the_other() -> None:
+    log: list[Any] = []
+    turns = keyspace_gate.UseTurns()
+    first, second, third, fourth = (Turn(log) for _ in range(4))
+    assert turns.enter(first)
+    assert turns.enter(first)  # as often as it asks
+    assert not turns.enter(second)
+    assert not turns.enter(third)
+    assert not turns.enter(fourth)
+    assert [turns.is_waiting(turn) for turn in (first, second)] == [False, True]
+    third.done = True  # nobody waits for it any more
+    turns.leave(first)
+    assert log == [second]
+    turns.leave(second)
+    assert log == [second, fourth]
+    turns.leave(fourth)
+    assert turns.enter(first)
+
+
+def test_a_use_waits_until_all_connections_are_switched() -> None:
+    log: list[Any] = []
+    turns = keyspace_gate.UseTurns()
+    first, second, third = (Turn(log) for _ in range(3))
+    assert turns.enter(first)
+    turns.begin_switch()
+    turns.begin_switch()
+    turns.leave(first)
+    assert not turns.enter(second)
+    assert not turns.enter(third)
+    turns.leave(third)
+    turns.end_switch()
+    assert log == []
+    turns.end_switch()
+    assert log == [second]
+    turns.leave(second)
+    assert log == [second]
+
+
+def test_waiting_uses_fail_when_the_session_is_closed() -> None:
+    log: list[Any] = []
+    turns = keyspace_gate.UseTurns()
+    first, second = Turn(log), Turn(log)
+    assert turns.enter(first)
+    assert not turns.enter(second)
+    turns.fail_all(ConnectionShutdown("over"))
+    assert log == [(second, "over")]
+    assert not turns.is_waiting(second)
