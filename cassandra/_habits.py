@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from cassandra._misspelt import ALIKE, class_attribute, is_of_driver, nearest
+from cassandra._misspelt import class_attribute, is_of_driver, similar_setting
 
 if TYPE_CHECKING:
     from typing import NoReturn
@@ -221,21 +221,70 @@ def warn_of_misspelt_setting(holder: object, name: str, settings: Iterable[str])
     :param name: the attribute. Existing attributes of the object or its class are not misspelt.
     :param settings: the names of all settings.
     """
+    _warn_of_similar(holder, name, {setting: f"did you mean {setting}?" for setting in settings})
+
+
+def warn_of_other_setting(
+    holder: object,
+    name: str,
+    cluster_settings: Iterable[str],
+    advice: Mapping[str, str],
+    attributes: Callable[[Any], Container[str]] = vars,
+) -> None:
+    """Warn if an attribute that is being set has the name of a setting of another object, such as
+    ``session.auth_provider``, or such a name misspelt.
+
+    :param holder: the object. Existing attributes of the object or its class are correct.
+    :param name: the attribute that is set.
+    :param cluster_settings: the settings of clusters; those that `holder` itself has do not matter.
+    :param advice: for the settings of other objects, what to write instead.
+    :param attributes: returns the object's own attributes.
+    """
+    of_cluster = {setting: f"did you mean cluster.{setting}?" for setting in cluster_settings}
+    _warn_of_similar(holder, name, {**of_cluster, **advice}, attributes)
+
+
+def _warn_of_similar(
+    holder: object,
+    name: str,
+    advice: Mapping[str, str],
+    attributes: Callable[[Any], Container[str]] = vars,
+) -> None:
+    """Warn if an attribute that is being set is similar to a name in `advice`. User code may set
+    attributes of its own, so this is not an error, and not checked for a user's subclass.
+    """
     cls = type(holder)
-    if (
-        name.startswith("_")
-        or not is_of_driver(cls)
-        or class_attribute(cls, name) is not None
-        or name in vars(holder)
-    ):
+    if name.startswith("_") or not is_of_driver(cls):
         return
-    similar_name = nearest(name, settings, ALIKE)
+    similar_name = similar_setting(holder, name, advice, attributes)
     if similar_name is not None:
         warnings.warn(
-            f"{cls.__name__}.{name} has no effect: did you mean {similar_name}?",
+            f"{cls.__name__}.{name} has no effect: {advice[similar_name]}",
             RuntimeWarning,
             stacklevel=stack_level(),
         )
+
+
+def with_typos(advice: dict[str, str], settings: Iterable[str]) -> dict[str, str]:
+    """Return `advice`, and "did you mean ...?" for each setting with a letter missing, or two
+    letters in the other order.
+
+    This is for classes whose attributes are set too often for a check in ``__setattr__``.
+
+    :param advice: what to write, by name.
+    :param settings: the names of the settings.
+    """
+    typos = {
+        typo: f"did you mean {setting}?"
+        for setting in settings
+        for i in range(len(setting))
+        for typo in (
+            setting[:i] + setting[i + 1 :],
+            setting[:i] + setting[i : i + 2][::-1] + setting[i + 2 :],
+        )
+        if typo != setting
+    }
+    return {**typos, **advice}
 
 
 def refuse_pickling(holder: object, advice: str) -> None:
@@ -418,6 +467,8 @@ SESSION_SETTINGS: dict[str, str] = {
         "write session.default_fetch_size, or fetch_size of a statement", "fetch_size page_size"
     ),
     **_same("write retry_policy of a profile or a statement", "retry_policy"),
+    **_same("write load_balancing_policy of a profile", "load_balancing_policy"),
+    **_same("write session.set_keyspace(name)", "keyspace"),
 }
 
 ASYNC_SESSION: dict[str, str] = {

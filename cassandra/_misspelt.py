@@ -47,16 +47,8 @@ def check_spelling(
     :raises AttributeError: if the name is misspelt, and the object's class belongs to the driver.
     """
     cls = type(holder)
-    # Private names are always the user's own, and names that the class has are correct.
-    if name.startswith("_") or class_attribute(cls, name) is not None:
-        return
-    # Leave out settings that cannot be similar enough, by an upper bound that is cheap to compute.
-    # In most cases none is left, and difflib need not be imported.
-    similar_name = nearest(
-        name, [setting for setting in settings if _similarity_bound(name, setting) >= ALIKE], ALIKE
-    )
-    # Look into the object's dict last: that creates the dict, which makes attribute access slower.
-    if similar_name is None or name in attributes(holder):
+    similar_name = similar_setting(holder, name, settings, attributes)
+    if similar_name is None:
         return
     if is_of_driver(cls):
         raise AttributeError(
@@ -71,6 +63,31 @@ def check_spelling(
             name,
             similar_name,
         )
+
+
+def similar_setting(
+    holder: object,
+    name: str,
+    settings: Iterable[str],
+    attributes: Callable[[Any], Container[str]] = vars,
+) -> str | None:
+    """Return the setting that is probably meant by an attribute that is being set; None if the
+    attribute exists, or no setting is similar enough.
+
+    :param holder: the object. Existing attributes of the object or its class are not misspelt.
+    :param name: the attribute that is set.
+    :param settings: the names of all settings.
+    :param attributes: returns the object's own attributes.
+    """
+    # Private names are always the user's own, and names that the class has are correct.
+    if name.startswith("_") or class_attribute(type(holder), name) is not None:
+        return None
+    # Leave out settings that cannot be similar enough, by an upper bound that is cheap to compute.
+    # In most cases none is left, and difflib need not be imported.
+    candidates = [setting for setting in settings if _similarity_bound(name, setting) >= ALIKE]
+    similar_name = nearest(name, candidates, ALIKE)
+    # Look into the object's dict last: that creates the dict, which makes attribute access slower.
+    return similar_name if similar_name is None or name not in attributes(holder) else None
 
 
 def warn_of_misspelt(cls: type, attributes: Iterable[str], columns: Iterable[str]) -> None:

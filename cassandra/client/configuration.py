@@ -10,7 +10,12 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
-from cassandra._habits import refuse_pickling, stack_level
+from cassandra._habits import (
+    CLUSTER_SETTINGS,
+    refuse_pickling,
+    stack_level,
+    warn_of_other_setting,
+)
 from cassandra._impl import implementation
 from cassandra._imports import Deferred, at_first_cluster, import_all, import_module
 from cassandra._misspelt import check_spelling, class_attribute
@@ -246,6 +251,7 @@ class ClusterBase(
         setting = self._table.get(name)
         if setting is None:
             check_spelling(self, name, self._table)
+            warn_of_other_setting(self, name, (), CLUSTER_SETTINGS)
         elif not hasattr(type(class_attribute(type(self), name)), "__set__"):
             # A user's subclass has a class attribute of this name, which hides the setting's
             # descriptor (the object that checks and stores the value): call the descriptor here.

@@ -9,7 +9,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypeVar
 
-from cassandra._habits import refuse_pickling, stack_level
+from cassandra._habits import (
+    SESSION_SETTINGS,
+    refuse_pickling,
+    stack_level,
+    warn_of_other_setting,
+)
 from cassandra._imports import at_first_cluster, import_all
 from cassandra._lazy import LazyAttribute
 from cassandra._misspelt import check_spelling, is_of_driver
@@ -162,6 +167,7 @@ class SessionBase(RequestMaker, ObservedBySession):
         """
         if name not in self._setting_names:
             check_spelling(self, name, self._setting_names)
+            warn_of_other_setting(self, name, ClusterBase._table, SESSION_SETTINGS)
         if name in _CHECKS:
             value = _CHECKS[name](name, value)
         if name == "timestamp_generator":

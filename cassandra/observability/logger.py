@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 from cassandra._clocks import monotonic
 from cassandra._forks import renewed
-from cassandra._habits import stack_level
+from cassandra._habits import stack_level, warn_of_misspelt_setting
 from cassandra._threads import RLock
 from cassandra.consistency import consistency_value_to_name
 from cassandra.observability.texts import (
@@ -52,6 +52,11 @@ _MAX_ATTEMPTS = 10  # maximum number of attempts in a line: the last ones
 _MAX_STATEMENTS = 3  # maximum number of statements of a batch in a line
 _MAX_ERROR_LENGTH = 500  # maximum number of characters of an error message
 _ENCRYPTED = "<encrypted>"
+# The parameters of `RequestLogger`, which may be set at any time.
+_PARAMETERS = (
+    "slow", "failed", "sample", "values", "structured", "longest_text", "longest_value",
+    "most_values", "logger", "repeat_interval",
+)  # fmt: skip
 _MAX_HOSTS = 5  # maximum number of hosts in a line about several requests
 _MAX_REPEATED = 1000  # maximum number of different reasons that are counted at the same time
 
@@ -183,6 +188,8 @@ class RequestLogger(RequestObserver):
             _check_number(name, value, maximum=1.0)
         elif name in ("longest_text", "longest_value", "most_values", "repeat_interval"):
             _check_number(name, value, maximum=None)
+        elif name not in _PARAMETERS:
+            warn_of_misspelt_setting(self, name, _PARAMETERS)
         super().__setattr__(name, value)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from cassandra._habits import STATEMENT_SETTINGS, add_habits
+from cassandra._habits import STATEMENT_SETTINGS, add_habits, with_typos
 from cassandra.sentinels import FETCH_SIZE_UNSET, NOT_SET
 
 if TYPE_CHECKING:
@@ -74,4 +74,4 @@ class StatementSettings(bases.SettingsBase):
 
 SETTINGS = bases.SettingsBase.__slots__
 
-add_habits(StatementSettings, STATEMENT_SETTINGS, settings=True)
+add_habits(StatementSettings, with_typos(STATEMENT_SETTINGS, SETTINGS), settings=True)

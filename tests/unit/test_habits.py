@@ -357,6 +357,60 @@ def test_a_speculative_execution_that_may_start_does_not_warn() -> None:
         fast.clone(speculative_execution_policy=LATE, request_timeout=60)
 
 
+@pytest.mark.parametrize(
+    ("name", "setting"),
+    [
+        ("is_idempotnt", "is_idempotent"),
+        ("retry_polciy", "retry_policy"),
+        ("consisteny_level", "consistency_level"),
+        ("fetch_sze", "fetch_size"),
+    ],
+)
+def test_typing_mistakes_in_settings_of_all_statements_warn(
+    session: Session, name: str, setting: str
+) -> None:
+    bound = session.prepare("SELECT 1").bind(())
+    for statement in (SimpleStatement("SELECT 1"), BatchStatement(), bound):
+        with pytest.warns(
+            RuntimeWarning,
+            match=rf"{type(statement).__name__}\.{name} has no effect: did you mean {setting}\?",
+        ):
+            setattr(statement, name, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("auth_provider", r"did you mean cluster\.auth_provider\?"),
+        ("auth_providr", r"did you mean cluster\.auth_provider\?"),
+        ("idle_heartbeat_intervall", r"did you mean cluster\.idle_heartbeat_interval\?"),
+        ("load_balancing_polcy", "write load_balancing_policy of a profile"),
+        ("keyspce", r"write session\.set_keyspace\(name\)"),
+    ],
+)
+def test_a_setting_of_a_cluster_warns_on_a_session(session: Any, name: str, advice: str) -> None:
+    with pytest.warns(RuntimeWarning, match=rf"Session\.{name} has no effect: {advice}") as seen:
+        setattr(session, name, "value")
+    assert seen[0].filename == __file__
+    assert getattr(session, name) == "value"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        setattr(session, name, "other")  # by now, it is an attribute of the application's own
+        session.tenant = "a"
+
+
+def test_a_misspelt_setting_of_a_session_warns_on_a_cluster() -> None:
+    cluster: Any = Cluster()
+    with pytest.warns(RuntimeWarning, match=r"default_fetchsize has no effect: write session\."):
+        cluster.default_fetchsize = 10
+
+
+def test_a_misspelt_parameter_of_a_request_logger_warns() -> None:
+    logger: Any = RequestLogger()
+    with pytest.warns(RuntimeWarning, match="did you mean repeat_interval"):
+        logger.repeat_intervl = 1.0
+
+
 def test_a_misspelt_setting_of_a_session_warns(session: Session) -> None:
     with pytest.warns(RuntimeWarning, match=r"write session\.default_fetch_size") as seen:
         session.fetch_size = 3
