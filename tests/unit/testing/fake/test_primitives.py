@@ -116,3 +116,35 @@ def test_a_body_reader_decodes_each_notation() -> None:
     assert reader.at_end
     with pytest.raises(primitives.WireError, match="-3"):
         primitives.BodyReader(bytes.fromhex("fffffffd")).value()
+
+
+def test_messages_have_the_opcodes_of_the_specification() -> None:
+    # native_protocol_v5.spec, section 2.4.1.4, which leaves out 0x04.
+    names = [
+        "ERROR",
+        "STARTUP",
+        "READY",
+        "AUTHENTICATE",
+        "-",
+        "OPTIONS",
+        "SUPPORTED",
+        "QUERY",
+        "RESULT",
+        "PREPARE",
+        "EXECUTE",
+        "REGISTER",
+        "EVENT",
+        "BATCH",
+        "AUTH_CHALLENGE",
+        "AUTH_RESPONSE",
+        "AUTH_SUCCESS",
+    ]
+    expected = {name: number for number, name in enumerate(names) if name != "-"}
+    assert {opcode.name: opcode.value for opcode in primitives.Opcode} == expected
+    requests = {"STARTUP", "OPTIONS", "QUERY", "PREPARE", "EXECUTE", "REGISTER", "BATCH"}
+    requests.add("AUTH_RESPONSE")
+    assert {opcode.name for opcode in primitives.RESPONSES} == set(expected) - requests
+
+
+def test_a_value_that_is_not_set_is_shown_by_its_name() -> None:
+    assert repr(primitives.NOT_SET) == "NOT_SET"
