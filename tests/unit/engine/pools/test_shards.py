@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from itertools import repeat
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,13 +18,26 @@ import pytest
 from cassandra import aio
 from cassandra.cluster import Cluster, ShardAwareOptions
 from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.engine.connection import Connection
+from cassandra.engine.endpoint import DefaultEndPoint, UnixSocketEndPoint
 from cassandra.engine.pools import shard_ports
+from cassandra.engine.pools.pool import PoolOwner
+from cassandra.engine.pools.shards import (
+    ALGORITHM,
+    ShardPool,
+    ShardTarget,
+    shard_aware_port,
+    usable_sharding,
+)
+from cassandra.errors import ConnectionException, ConnectionShutdown
+from cassandra.metadata.host import Host
+from cassandra.metadata.placement.tablets import TabletMap
 from cassandra.policies import AdaptivePolicy, HostDistance, RoundRobinPolicy, TokenAwarePolicy
 from cassandra.protocol.features import ShardingInfo
 from cassandra.testing.fake import FakeCluster, Scylla, ScyllaNode
 from cassandra.testing.tls import TlsMaterial
 from tests.processes import run_python
-from tests.waiting import until
+from tests.waiting import until, until_on_loop
 
 SELECT = "SELECT v FROM {}.t WHERE k = ?"
 # Keyspaces of the fake nodes. Each has a table `t`, distributed with vnodes or with tablets.
@@ -504,3 +519,270 @@ for version in (1, 2):
 
 def test_all_nodes_are_scylla_nodes(nodes: FakeCluster) -> None:
     assert all(isinstance(node, ScyllaNode) for node in nodes.nodes)
+
+
+# -- a pool without a node -------------------------------------------------------------------------
+
+HOST = Host(DefaultEndPoint("127.0.0.1"))
+PORT = 19042
+INFO = ShardingInfo(4, "org.apache.cassandra.dht.Murmur3Partitioner", ALGORITHM, 12, PORT, 19142)
+
+
+class StubNode:
+    """Opens connections to a node with `info.shards_count` shards, and records their targets.
+
+    Without a target, the node chooses the shard with the fewest connections. `change` gets the
+    target and the shard, and returns the shard that the connection really has. `errors` are raised
+    first.
+    """
+
+    def __init__(self, info: ShardingInfo | None = INFO) -> None:
+        self.info = info
+        self.change: Callable[[ShardTarget | None, int], int] = lambda target, shard: shard
+        self.errors: list[Exception] = []
+        self.targets: list[ShardTarget | None] = []
+        self.opened: list[Connection] = []
+        self.failures: list[Exception] = []
+
+    async def open(self, host: Any, target: ShardTarget | None = None) -> Connection:
+        self.targets.append(target)
+        if self.errors:
+            raise self.errors.pop()
+        connection = Connection(HOST.endpoint, 4, asyncio.get_running_loop())
+        shards = self.shards_of(self.opened)
+        count = self.info.shards_count if self.info is not None else 1
+        shard = min(range(count), key=lambda number: (shards.count(number), number))
+        if target is not None:
+            shard = target.shard
+        connection.features = SimpleNamespace(  # type: ignore[assignment]
+            sharding_info=self.info, shard_id=self.change(target, shard)
+        )
+        self.opened.append(connection)
+        return connection
+
+    def shards_of(self, connections: list[Connection]) -> list[int]:
+        """Return the shards of those connections that are open."""
+        features: list[Any] = [
+            connection.features for connection in connections if not connection.closed
+        ]
+        return sorted(item.shard_id for item in features)
+
+    def pool(self, size: int = 1, port: int | None = PORT) -> ShardPool:
+        owner = PoolOwner(
+            self.open,
+            lambda _, error: self.failures.append(error),
+            asyncio.ensure_future,
+            lambda: repeat(1.0),
+            1000,
+        )
+        return ShardPool(
+            HOST,
+            HostDistance.LOCAL,
+            size,
+            owner,
+            tablets=TabletMap(),
+            port_of=lambda info: port,
+        )
+
+
+@pytest.fixture
+async def stub() -> AsyncIterator[StubNode]:
+    """A stub of a node with four shards. Connections that a test leaves open are closed."""
+    node = StubNode()
+    yield node
+    for connection in node.opened:
+        connection.close()
+    HOST.sharding_info = None
+
+
+def targets(*shards: int) -> list[ShardTarget]:
+    return [ShardTarget(shard, 4, PORT) for shard in shards]
+
+
+@pytest.mark.simulated
+async def test_the_first_connection_shows_the_shards(stub: StubNode) -> None:
+    pool = stub.pool()
+    await pool.fill()
+    # The node has chosen shard 0. Connections to the other shards are opened meanwhile.
+    assert pool.size == 4
+    assert HOST.sharding_info is INFO
+    await until_on_loop(lambda: pool.connected_shards == 4)
+    assert stub.targets == [None, *targets(1, 2, 3)]
+    state = pool.state()
+    assert (state["shards_count"], state["connected_shards"]) == (4, 4)
+    pool.close()
+    assert stub.shards_of(stub.opened) == []
+
+
+@pytest.mark.simulated
+async def test_each_shard_has_as_many_connections_as_requested(stub: StubNode) -> None:
+    pool = stub.pool(2)
+    await pool.fill()
+    await until_on_loop(lambda: len(pool.connections) == 8)
+    assert stub.shards_of(pool.connections) == [0, 0, 1, 1, 2, 2, 3, 3]
+    pool.resize(1)
+    assert (pool.size, stub.shards_of(pool.connections)) == (4, [0, 1, 2, 3])
+    assert stub.shards_of(stub.opened) == [0, 1, 2, 3]
+    pool.resize(1)  # no change
+    pool.resize(3)
+    assert pool.size == 12
+    await until_on_loop(lambda: len(pool.connections) == 12)
+    assert stub.shards_of(pool.connections) == sorted([0, 1, 2, 3] * 3)
+    pool.close()
+    pool.resize(1)
+    assert len(stub.opened) == 16
+
+
+@pytest.mark.simulated
+async def test_behind_a_nat_the_node_chooses_all_shards(stub: StubNode) -> None:
+    # Connections to the shard-aware port lead to shard 0.
+    stub.change = lambda target, shard: shard if target is None else 0
+    pool = stub.pool()
+    await pool.fill()
+    await until_on_loop(lambda: pool.connected_shards == 4)
+    # One attempt is enough to see that the port does not choose the shard.
+    assert stub.targets[:2] == [None, *targets(1)]
+    assert set(stub.targets[2:]) == {None}
+    # A connection to a shard that has enough of them is closed when all shards have theirs.
+    assert stub.shards_of(stub.opened) == [0, 1, 2, 3]
+    pool.close()
+
+
+@pytest.mark.simulated
+@pytest.mark.parametrize("port", [None, PORT])
+async def test_a_shard_that_cannot_be_reached_is_tried_again_later(
+    stub: StubNode, port: int | None
+) -> None:
+    stub.change = lambda target, shard: min(shard, 2)  # never the last shard
+    pool = stub.pool(port=port)
+    await pool.fill()
+    await until_on_loop(lambda: pool._retry_timer is not None)
+    # At most twice as many connections are opened as the shards need, without the one of the
+    # control connection.
+    assert len(stub.opened) == 7
+    assert stub.shards_of(stub.opened) == [0, 1, 2]
+    assert stub.failures == []
+    clock = asyncio.get_running_loop().time
+    begin = clock()
+    stub.change = lambda target, shard: shard
+    await until_on_loop(lambda: pool.connected_shards == 4)
+    assert 59 <= clock() - begin <= 61
+    assert pool._retry_timer is None
+    pool.close()
+
+
+@pytest.mark.simulated
+async def test_refused_connections_are_opened_after_the_policy_s_delay(stub: StubNode) -> None:
+    pool = stub.pool()
+    pool.connections.append(await stub.open(HOST))
+    pool._adopt_sharding(INFO)
+    assert pool.shards is not None
+    pool.shards.add(0, pool.connections[0])
+    # The port, and then the ordinary port for the three shards that are missing.
+    stub.errors = [OSError("refused")] * 4
+    clock = asyncio.get_running_loop().time
+    begin = clock()
+    await pool.fill()
+    await until_on_loop(lambda: not stub.errors)
+    assert len(pool.connections) == 1
+    await until_on_loop(lambda: pool.connected_shards == 4)
+    assert clock() - begin >= 1.0
+    assert stub.failures == []
+    pool.close()
+
+
+@pytest.mark.simulated
+async def test_a_node_without_shards_has_a_plain_pool(stub: StubNode) -> None:
+    stub.info = None
+    pool = stub.pool(2)
+    await pool.fill()
+    assert (pool.size, len(pool.connections), pool.shards) == (2, 2, None)
+    assert pool.connected_shards == 0
+    assert "shards_count" not in pool.state()
+    pool.resize(3)
+    await until_on_loop(lambda: len(pool.connections) == 3)
+    assert stub.targets == [None] * 3
+    pool.close()
+
+
+@pytest.mark.simulated
+async def test_other_shards_replace_all_connections(stub: StubNode) -> None:
+    pool = stub.pool()
+    await pool.fill()
+    await until_on_loop(lambda: pool.connected_shards == 4)
+    old = list(pool.connections)
+    stub.info = INFO._replace(shards_count=2)
+    old[0].close(ConnectionException("restarted"))
+    await until_on_loop(lambda: pool.connected_shards == pool.size == 2)
+    assert all(connection.closed for connection in old)
+    # A node of Cassandra at the same address has no shards.
+    stub.info = None
+    for connection in list(pool.connections):
+        connection.close(ConnectionException("restarted"))
+    await until_on_loop(lambda: pool.size == len(pool.connections) == 1)
+    assert pool.shards is None
+    assert HOST.sharding_info is None
+    pool.close()
+
+
+@pytest.mark.simulated
+async def test_a_shard_that_the_node_does_not_have_is_refused(stub: StubNode) -> None:
+    pool = stub.pool()
+    connection = await stub.open(HOST)
+    features: Any = connection.features
+    features.shard_id = 4
+    with pytest.raises(ConnectionShutdown, match="has no shard 4"):
+        pool._adopt(connection)
+    assert connection.closed
+    pool.close()
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_usable"),
+    [
+        ({}, True),
+        ({"shards_count": 1}, True),
+        ({"shards_count": 0xFFFF}, True),
+        ({"shards_count": 0}, False),
+        ({"shards_count": 0x10000}, False),
+        ({"sharding_ignore_msb": 0}, True),
+        ({"sharding_ignore_msb": 63}, True),
+        ({"sharding_ignore_msb": 64}, False),
+        ({"sharding_ignore_msb": -1}, False),
+        ({"sharding_algorithm": "other"}, False),
+        ({"partitioner": "org.apache.cassandra.dht.RandomPartitioner"}, False),
+    ],
+)
+def test_only_known_ways_of_sharding_are_used(changes: dict[str, Any], is_usable: bool) -> None:
+    info = INFO._replace(**changes)
+    connection: Any = SimpleNamespace(features=SimpleNamespace(sharding_info=info))
+    assert usable_sharding(connection) is (info if is_usable else None)
+
+
+def test_a_node_without_features_has_no_shards() -> None:
+    for features in (None, SimpleNamespace(sharding_info=None)):
+        connection: Any = SimpleNamespace(features=features)
+        assert usable_sharding(connection) is None
+
+
+class RoutedEndPoint(DefaultEndPoint):
+    def shard_aware_port(self, advertised: int | None) -> int | None:
+        return None if advertised is None else advertised + 1
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "is_enabled", "has_tls", "port"),
+    [
+        (HOST.endpoint, True, False, PORT),
+        (HOST.endpoint, True, True, 19142),
+        (HOST.endpoint, False, False, None),
+        (UnixSocketEndPoint("/run/node"), True, False, None),
+        (RoutedEndPoint("127.0.0.1"), True, False, PORT + 1),
+        (RoutedEndPoint("127.0.0.1"), True, True, 19143),
+    ],
+)
+def test_the_port_that_selects_a_shard(
+    endpoint: Any, is_enabled: bool, has_tls: bool, port: int | None
+) -> None:
+    settings: Any = SimpleNamespace(shard_aware_port=is_enabled, tls=object() if has_tls else None)
+    assert shard_aware_port(settings, endpoint, INFO) == port
