@@ -478,6 +478,7 @@ class Frames:
         plan, _ = column_plans(message, self._column_options)
         if self._layout is None:
             self._layout = plan.layout
+            self._columnar.check_types_mapper(self._pyarrow, plan.layout, self._options)
         self._columnar.check_same(self._layout, plan.layout)
         self._pages.append(message.columns(plan))
 

@@ -351,8 +351,8 @@ class ColumnarResult(ColumnForms):
     def to_numpy(self, **_unknown: NoReturn) -> dict[str, numpy_typing.NDArray[Any]]:
         """Return the remaining rows as a dict of column names and NumPy arrays.
 
-        Numbers, booleans and times become arrays of their type. Vectors of numbers become an array
-        of rows x dimension, and other types arrays of objects. An array with nulls is masked (in
+        Numbers, booleans, dates and times become arrays of their type, and vectors of them an array
+        of rows x dimension. Other types become arrays of objects. An array with nulls is masked (in
         arrays of objects, nulls are None).
 
         :raises ValueError: if two columns have the same name.

@@ -65,12 +65,10 @@ def _is_numeric(layout: Layout) -> bool:
 
 
 def _is_matrix(layout: Layout) -> bool:
-    """Return True if the values are vectors of numbers, which become a two-dimensional array."""
-    return (
-        layout.kind == "vector"
-        and layout.children[0].kind == "number"
-        and layout.children[0].wire_size >= 0
-    )
+    """Return True if the values are vectors of numbers, booleans, dates or times, which become a
+    two-dimensional array.
+    """
+    return layout.kind == "vector" and _is_numeric(layout.children[0])
 
 
 # -- column plans ----------------------------------------------------------------------------------
@@ -90,7 +88,7 @@ def array_plan(metadata: ResultMetadata, matrices: bool = True, typed: bool = Tr
 
     Columns of numbers become buffers. All other columns become lists of Python objects.
 
-    :param matrices: True makes buffers of vectors of numbers too.
+    :param matrices: True makes buffers of vectors of numbers, booleans, dates and times too.
     :param typed: True makes buffers of booleans, tinyints, dates, times and timestamps too.
     """
 
@@ -320,7 +318,9 @@ def pandas_of_arrow(
 
     :param options: arguments for `pyarrow.Table.to_pandas`. If `types_mapper` is among them, the
         application chooses the types, and all columns are left to pyarrow.
+    :raises ValueError: for durations for which `types_mapper` chooses a type.
     """
+    check_types_mapper(pyarrow, layout, options)
     table = arrow_table(pyarrow, layout, pages)
     object_columns: dict[int, list[Any]] = {}
     if "types_mapper" not in options:
@@ -349,6 +349,23 @@ def pandas_of_arrow(
                 # Use pandas' nullable integers instead.
                 frame.isetitem(index, column.to_pandas(types_mapper=_nullable_integer))
     return frame
+
+
+def check_types_mapper(pyarrow: ModuleType, layout: Layout, options: dict[str, Any]) -> None:
+    """Raise ValueError for a column of durations for which ``types_mapper`` chooses a type.
+
+    No pandas type can show Arrow's intervals of months, days and nanoseconds: ``ArrowDtype`` takes
+    them, but printing the frame raises an error that names no column.
+    """
+    types_mapper = options.get("types_mapper")
+    if types_mapper is None:
+        return
+    for name, child in zip(layout.names, layout.children, strict=True):
+        if child.kind == "duration" and types_mapper(pyarrow.month_day_nano_interval()) is not None:
+            raise ValueError(
+                f'column "{name}" (duration): pandas has no type for month_day_nano_interval: pass '
+                'durations="struct", or let types_mapper return None for this type'
+            )
 
 
 def _nullable_integer(arrow_type: pa.DataType) -> pd.api.extensions.ExtensionDtype:

@@ -107,14 +107,11 @@ def test_columns_of_numbers_become_buffers(case: Any) -> None:
         page = pages.array_plan(metadata, **choice).read(b"", 0, 0)
         return ["object" if child.layout.kind == "object" else "buffer" for child in page.children]
 
-    # Vectors become NumPy matrices only for these dtypes.
-    is_matrix = case[3] in ("int32", "int64", "float32", "float64", "datetime64[ms]")
     # Without `typed`, a column is a buffer only if cassandra-driver's NumPy handler uses its dtype,
     # too.
     expected_number = "buffer" if case[3] in PLAIN else "object"
-    expected_matrix = "buffer" if is_matrix else "object"
-    assert column_forms() == ["buffer", expected_matrix, "object", "object"]
-    assert column_forms(typed=False) == [expected_number, expected_matrix, "object", "object"]
+    assert column_forms() == ["buffer", "buffer", "object", "object"]
+    assert column_forms(typed=False) == [expected_number, "buffer", "object", "object"]
     assert column_forms(matrices=False) == ["buffer", "object", "object", "object"]
 
 
@@ -181,6 +178,27 @@ def test_arrays_of_vectors() -> None:
     assert array.mask.tolist() == [[False, False], [True, True]]
     # `page_arrays` returns vectors as lists in an array of objects, as in cassandra-driver.
     assert pages.page_arrays(metadata, page_of([[cell]]), 0, 1)["v"].dtype == object
+
+
+@pytest.mark.parametrize("case", NUMBERS, ids=KINDS)
+def test_arrays_of_vectors_have_the_type_of_their_elements(case: Any) -> None:
+    """This is so although servers write a length before elements of some of these types."""
+    numpy = pytest.importorskip("numpy")
+    cqltype, cells, values, dtype = case
+    vector_type = vector_of(cqltype, 2)
+    metadata = metadata_of(v=vector_type)
+    # The codec of the list [first, second] writes lengths if the type needs them.
+    decoded = [cqltype.codec().decode(cell) for cell in cells]
+    cell = vector_type.codec().encode(decoded)
+    plan = pages.array_plan(metadata)
+    (array,) = pages.arrays_of_page(numpy, read(metadata, [cell], [cell], plan=plan)).values()
+    assert (array.shape, str(array.dtype)) == ((2, 2), dtype)
+    assert not isinstance(array, numpy.ma.MaskedArray)
+    items = array.astype("i8") if array.dtype.kind in "mM" else array
+    assert items[1].tolist() == [pytest.approx(value) for value in values]
+    (array,) = pages.arrays_of_page(numpy, read(metadata, [cell], [None], plan=plan)).values()
+    assert str(array.dtype) == dtype
+    assert array.mask.tolist() == [[False, False], [True, True]]
 
 
 def test_arrays_of_all_pages() -> None:
@@ -286,6 +304,19 @@ def test_frames_of_pandas_through_arrow() -> None:
     assert frame.isna().iloc[1].all()
     without_nulls = pandas_frame({"i": t.LongType}, pack_numbers("q", 7))
     assert str(without_nulls.dtypes["i"]) == "int64"
+
+
+def test_types_mappers_of_durations_are_refused_by_the_name_of_the_column() -> None:
+    """Pandas accepts the type, but raises an error when such a frame is printed."""
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    columns = {"i": t.Int32Type, "span": t.DurationType}
+    row = [int32(1), b"\2\4\6"]  # 1 month, 2 days and 3 nanoseconds
+    with pytest.raises(ValueError, match=r'"span" \(duration\): .* pass durations="struct"'):
+        pandas_frame(columns, row, types_mapper=pandas.ArrowDtype)
+    # This mapper chooses no type for durations, so pyarrow converts them to pandas' objects.
+    frame = pandas_frame(columns, row, types_mapper=lambda arrow_type: None)
+    assert frame["span"].iloc[0] == pandas.DateOffset(months=1, days=2, nanoseconds=3)
 
 
 def test_pandas_options_are_passed_to_pyarrow_or_refused_without_it() -> None:
