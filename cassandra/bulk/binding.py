@@ -25,6 +25,7 @@ from cassandra.bulk.chunks import Chunk, Column, slice_of
 from cassandra.bulk.fields import unknown_field, values_by_name, values_by_position
 from cassandra.bulk.groups import Keys, Owners
 from cassandra.bulk.indexed_vectors import IndexedVector, fault_of
+from cassandra.bulk.inner_nulls import collection_columns, inner_null
 from cassandra.bulk.later_warnings import warn
 from cassandra.bulk.lost_times import LostTimes, is_date
 from cassandra.protocol.records import is_record
@@ -175,6 +176,8 @@ class Binder:
         self.counters: Sequence[int] = ()
         # The columns whose vectors are checked before they are sent.
         self.indexed_vectors: Sequence[IndexedVector] = ()
+        # The CQL types of the table's columns, for dry runs; None if they are unknown.
+        self.cql_types: Mapping[str, str] | None = None
 
     def _names_in_order(self) -> list[str]:
         """Return the column names in the order of values in a row without names."""
@@ -417,17 +420,41 @@ class Binder:
             failures += static_errors
             count -= len(static_errors)
         if self.is_dry:
-            # A dry run sends nothing to a server, so we look for keys that a server would refuse
-            # ourselves.
-            names = [column.name for column in self._columns]
-            key_errors = _refused_rows(block, names, self._keys, row_numbers)
-            failures += key_errors
-            count -= len(key_errors)
+            # A dry run sends nothing to a server, so we look ourselves for values that a server
+            # would refuse.
+            errors = self._refused_rows(self._prepared, block, self._keys, row_numbers)
+            failures += errors
+            count -= len(errors)
         else:
             # Rows with the same primary key go into successive waves.
             waves += self._waves(self._prepared, block, self._keys, row_numbers)
         # Failures come from several steps: sort them by row number.
         return Bound(chunk, waves, count, size, sorted(failures, key=lambda failure: failure[0]))
+
+    def _refused_rows(
+        self, prepared: PreparedStatement, block: Any, keys: Keys, row_numbers: Sequence[int]
+    ) -> list[tuple[int, BaseException]]:
+        """Return (number, error) for each row that servers would refuse because of its key, its
+        time to live or a null inside a collection.
+
+        :param prepared: the statement of the rows.
+        :param block: the bound rows.
+        :param keys: the positions of the key among the bind markers.
+        :param row_numbers: the number of each row in its chunk.
+        """
+        errors: list[tuple[int, BaseException]] = []
+        names = [column.name for column in prepared.column_metadata]
+        ttl_position = names.index("[ttl]") if "[ttl]" in names else None
+        collections = collection_columns(prepared, self.cql_types)
+        for number, row in zip(row_numbers, block.rows(), strict=True):
+            data = row.data
+            spans = _spans(data, block.width)
+            error = _refused_key(names, keys, spans) or inner_null(collections, data, spans)
+            if error is None and ttl_position is not None:
+                error = _refused_ttl(data, spans[ttl_position])
+            if error is not None:
+                errors.append((number, error))
+        return errors
 
     def _look_at_write_times(self, chunk: Chunk, block: Any, row_numbers: Sequence[int]) -> None:
         """Warn if the first row's write time is probably not in microseconds."""
@@ -529,7 +556,7 @@ class Binder:
 
         :param waves: gets these requests, unless this is a dry run.
         :returns: (block, row numbers, failures): the block with all other rows and their numbers,
-            and the removed rows whose keys a server would refuse, as (number, error). A dry run
+            and the removed rows that a server would refuse, as (number, error). A dry run
             finds these itself, and other loads leave them to the server.
         """
         static_rows = self.static_rows
@@ -558,55 +585,43 @@ class Binder:
         numbers = [row_numbers[row_index] for row_index in static_indexes]
         errors: list[tuple[int, BaseException]] = []
         if self.is_dry:
-            names = [column.name for column in prepared.column_metadata]
-            errors = _refused_rows(static_block, names, keys, numbers)
+            errors = self._refused_rows(prepared, static_block, keys, numbers)
         else:
             waves += self._waves(prepared, static_block, keys, numbers)
         other_numbers = [row_numbers[row_index] for row_index in other_indexes]
         return block.take(other_indexes), other_numbers, errors
 
 
-def _refused_rows(
-    block: Any, names: Sequence[str], keys: Keys, row_numbers: Sequence[int]
-) -> list[tuple[int, BaseException]]:
-    """Return (number, error) for each row whose key or time to live every server would refuse.
+def _refused_key(
+    names: Sequence[str], keys: Keys, spans: Sequence[tuple[int, int]]
+) -> ValueError | None:
+    """Return the error for a key that every server would refuse; None if it is valid.
 
-    For dry runs, which send nothing to a server.
-
-    :param block: the bound rows.
-    :param names: the name of each value of a row.
+    :param names: the name of each value of the row.
     :param keys: the positions of the key among these.
-    :param row_numbers: the number of each row in its chunk.
+    :param spans: (offset of the length, size) of each value.
     """
-    errors: list[tuple[int, BaseException]] = []
-    key_positions = (*keys.partition, *(keys.clustering or ()))
-    ttl_position = names.index("[ttl]") if "[ttl]" in names else None
-    if not key_positions and ttl_position is None:
-        return errors
-    for number, row in zip(row_numbers, block.rows(), strict=True):
-        spans = _spans(row.data, block.width)
-        for index in key_positions:
-            name = names[index]
-            if spans[index][1] < 0:  # null, or unset
-                problem = f"column {name!r} of the primary key has no value"
-            # Servers refuse an empty value if it is the whole partition key.
-            elif not spans[index][1] and [*keys.partition] == [index]:
-                problem = f"the partition key {name!r} is empty"
-            else:
-                continue
-            errors.append((number, ValueError(problem)))
-            break
-        else:
-            if ttl_position is not None:
-                offset, size = spans[ttl_position]
-                # The value follows its length of 4 bytes. No value (null, or unset) counts as 0.
-                ttl = int.from_bytes(
-                    row.data[offset + 4 : offset + 4 + max(size, 0)], "big", signed=True
-                )
-                if not 0 <= ttl <= _LONGEST_TTL:
-                    problem = f"its time to live is {ttl} s, and servers take 0 to {_LONGEST_TTL} s"
-                    errors.append((number, ValueError(problem)))
-    return errors
+    for index in (*keys.partition, *(keys.clustering or ())):
+        if spans[index][1] < 0:  # null, or unset
+            return ValueError(f"column {names[index]!r} of the primary key has no value")
+        # Servers refuse an empty value if it is the whole partition key.
+        if not spans[index][1] and [*keys.partition] == [index]:
+            return ValueError(f"the partition key {names[index]!r} is empty")
+    return None
+
+
+def _refused_ttl(data: bytes, span: tuple[int, int]) -> ValueError | None:
+    """Return the error for a time to live that every server would refuse; None if it is valid.
+
+    :param data: the bound values of the row.
+    :param span: (offset of the length, size) of the time to live.
+    """
+    offset, size = span
+    # The value follows its length of 4 bytes. No value (null, or unset) counts as 0.
+    ttl = int.from_bytes(data[offset + 4 : offset + 4 + max(size, 0)], "big", signed=True)
+    if 0 <= ttl <= _LONGEST_TTL:
+        return None
+    return ValueError(f"its time to live is {ttl} s, and servers take 0 to {_LONGEST_TTL} s")
 
 
 def _advise_for_strings(error: Exception, row: Any) -> None:

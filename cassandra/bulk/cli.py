@@ -310,10 +310,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser, parsers = _parser()
     options = parser.parse_args(arguments)
+    file_options: dict[str, Any] = {}
     try:
         if options.config is not None:
             # Set the file's options as defaults, so that the command line takes precedence.
-            parsers[options.command].set_defaults(**_options_in_file(options))
+            file_options = _options_in_file(options)
+            parsers[options.command].set_defaults(**file_options)
             options = parser.parse_args(arguments)
         # There is no list in a shell: `--hosts a,b` is meant as two hosts.
         options.hosts = [host for hosts in options.hosts or () for host in hosts.split(",") if host]
@@ -333,7 +335,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except (DriverException, OSError, *_MISTAKES) as error:
-        print(f"error: {error}", file=sys.stderr)
+        # The option that an error names may be one that only the TOML file has.
+        named = [name for name in file_options if f"{name}=" in str(error)]
+        origin = f" ({options.config} sets {', '.join(named)})" if named else ""
+        print(f"error: {error}{origin}", file=sys.stderr)
         return 1
     except KeyboardInterrupt as error:
         # An interrupted load has put its report on the error.

@@ -298,6 +298,9 @@ class Columns:
             # checked.
             names = ["" if column.is_hidden else column.name for column in reading.columns]
             binder.indexed_vectors = indexed_vectors(self._table, names)
+            binder.cql_types = {
+                name: column.cql_type for name, column in self._table.columns.items()
+            }
         return binder
 
     def static_rows(self, table: TableMetadata, prepared: PreparedStatement) -> StaticRows:

@@ -501,15 +501,27 @@ def _check_text_options(source: object, paths: Sequence[str] | None, reading: Re
         if options:
             others = " and Parquet" if "parquet" in file_formats else ""
             raise ValueError(
-                f"{options[0]}= is an option for CSV, and has no effect on JSON lines{others}: "
-                "convert the values in the file, or leave the option out"
+                f"{_without_effect(options, 'CSV')} on JSON lines{others}: convert the values in "
+                "the file, or leave the option out"
             )
         return
     what = "Parquet" if file_formats else type(source).__name__
     raise ValueError(
-        f"{options[0]}= is an option for files of text, and has no effect on {what}: convert the "
-        "values before the load, or leave the option out"
+        f"{_without_effect(options, 'files of text')} on {what}: convert the values before the "
+        "load, or leave the option out"
     )
+
+
+def _without_effect(options: Sequence[str], what: str) -> str:
+    """Return the beginning of the error for options that have no effect.
+
+    :param options: the names of the options.
+    :param what: the sources that have these options.
+    """
+    names = ", ".join(f"{name}=" for name in options)
+    if len(options) == 1:
+        return f"{names} is an option for {what}, and has no effect"
+    return f"{names} are options for {what}, and have no effect"
 
 
 # The options of text files that apply to JSON lines too.

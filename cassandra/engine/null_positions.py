@@ -40,8 +40,9 @@ _MAX_COLUMNS = 5  # the maximum number of columns in a note
 # The search stops after this many elements, keys, values and fields, which take about 50 ms.
 _MAX_ITEMS = 100_000
 
-_WRAPPERS = (FrozenType, ReversedType)
-_CONTAINERS = (ListType, SetType, MapType, TupleType, VectorType)
+# The types that wrap another one, and those whose values contain values.
+WRAPPERS = (FrozenType, ReversedType)
+CONTAINERS = (ListType, SetType, MapType, TupleType, VectorType)
 
 
 class _TooLong(Exception):
@@ -79,6 +80,18 @@ def null_positions(error: Exception, request_body: AnyBody) -> str | None:
     return _note(columns) if columns else None
 
 
+def first_null(cqltype: Any, data: bytes) -> str | None:
+    """Return the position of the first null inside a collection, or None.
+
+    :param cqltype: the CQL type of the value.
+    :param data: the encoded value. Only its first elements are searched if it has very many.
+    """
+    try:
+        return _Search().first_null(cqltype, data)
+    except _TooLong:
+        return None
+
+
 def _note(columns: list[str]) -> str:
     return f"(nulls inside collections: {'; '.join(columns)})"
 
@@ -97,13 +110,13 @@ class _Search:
         # all.
         if NULL_VALUE not in data:
             return None
-        while issubclass(cqltype, _WRAPPERS):
+        while issubclass(cqltype, WRAPPERS):
             cqltype = cqltype.subtypes[0]
         # If a user's subclass of the type has encoded the value, we do not know what the bytes
         # mean.
         if cqltype._overridden():
             return None
-        for container in _CONTAINERS:
+        for container in CONTAINERS:
             if issubclass(cqltype, container):
                 return _SEARCH_METHODS[container](self, cqltype, data)
         return None
@@ -182,11 +195,11 @@ class _Search:
 
 def _shown_key(cqltype: Any, data: bytes) -> str:
     """Return a description of a map's key, for the note that is added to the error."""
-    while issubclass(cqltype, _WRAPPERS):
+    while issubclass(cqltype, WRAPPERS):
         cqltype = cqltype.subtypes[0]
     # Show only the size of a container, and of a value that a user's type has encoded: decoding it
     # might call user code.
-    if cqltype._overridden() or issubclass(cqltype, _CONTAINERS):
+    if cqltype._overridden() or issubclass(cqltype, CONTAINERS):
         return f"of {len(data)} bytes"
     return shown(cqltype.codec().decode_nullable(data))
 

@@ -197,6 +197,17 @@ def test_the_unload_command(calls: Calls, capsys: pytest.CaptureFixture[str]) ->
     assert json.loads(capsys.readouterr().out)["rows"] == 3
 
 
+def test_an_error_says_which_of_its_options_are_in_the_file(
+    calls: Calls, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "load.toml"
+    path.write_text('null = ["NULL"]\nmax_errors = 5\n')
+    calls.outcome = ValueError("null= is an option for CSV")
+    assert cli.main(["load", "ks.t", "a.jsonl", "--config", str(path)]) == 1
+    error = f"error: null= is an option for CSV ({path} sets null)\n"
+    assert capsys.readouterr().err == error
+
+
 @pytest.fixture
 def copies(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return a list of the calls of `copy`.

@@ -401,3 +401,10 @@ def test_options_for_csv_are_refused_for_json_lines(
         match = f"{name}= is an option for CSV, and has no effect on {what}: "
         with pytest.raises(ValueError, match=match):
             fields_of_each([tmp_path / file for file in files], reading(**changes))
+
+
+def test_all_options_without_effect_are_named(tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", '{"id": 1}\n')
+    changed = reading(delimiter=";", header=False, encoding="latin-1")
+    with pytest.raises(ValueError, match="delimiter=, header= are options for CSV, and have no "):
+        fields_of_each(tmp_path / "a.jsonl", changed)

@@ -1,0 +1,99 @@
+"""Dry runs report the nulls inside collections that servers refuse.
+
+Which nulls they refuse was found out on a node of Cassandra 5.0.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra import cqltypes as t
+from cassandra.bulk.inner_nulls import CollectionColumn, collection_columns, inner_null
+from cassandra.cluster import Cluster
+from cassandra.testing.fake import FakeNode, Opcode
+from tests.unit.cqltypes.samples import list_of, map_of, tuple_of
+from tests.unit.metadata.schema.rows import column, schema
+
+COLUMNS = {"id": "int", "tags": "list<text>", "kept": "frozen<list<text>>", "m": "map<text, int>"}
+INSERT = f"INSERT INTO a.t0 ({', '.join(COLUMNS)}) VALUES (?, ?, ?, ?)"
+ROWS: list[tuple[Any, ...]] = [
+    (1, ["x"], ["x"], {"x": 1}),
+    (2, ["x", None], None, None),
+    (3, None, ["x", None], None),  # servers take this one
+    (4, None, None, {"x": None}),
+    (5, [], None, {}),
+]
+
+
+@pytest.fixture
+def session() -> Iterator[Any]:
+    with FakeNode() as node:
+        node.schema = schema("a", tables=1)
+        node.schema["system_schema.columns"] += [
+            column("a", "t0", name, "regular", type=cql_type)
+            for name, cql_type in COLUMNS.items()
+            if name != "id"
+        ]
+        types = {**COLUMNS, "kept": "list<text>"}  # servers do not say that a list is frozen
+        prepared = node.prime_prepare(INSERT, list(types.items()), pk_indexes=[0])
+        prepared.keyspace, prepared.table = "a", "t0"
+        with Cluster([node.address], port=node.port) as cluster:
+            yield cluster.connect("a")
+        assert not node.count(Opcode.EXECUTE) + node.count(Opcode.BATCH)
+
+
+def test_dry_runs_report_nulls_inside_collections(session: Any) -> None:
+    report = session.load("t0", ROWS, columns=list(COLUMNS), dry_run=True, max_errors=None)
+    assert [str(failure).partition(": servers")[0] for failure in report.failures] == [
+        "row 1: column 'tags' has a null inside the collection, at element 1",
+        "row 3: column 'm' has a null inside the collection, at value 0, of the key 'x' (str)",
+    ]
+
+
+def test_dry_runs_of_files_report_nulls_inside_collections(session: Any, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"id": 1, "tags": ["x", null]}\n{"id": 2, "kept": [null], "m": {}}\n')
+    report = session.load(
+        "t0", path, columns=list(COLUMNS), dry_run=True, max_errors=None, progress=False
+    )
+    (failure,) = report.failures
+    assert "rows.jsonl, line 1: column 'tags' has a null inside" in str(failure)
+
+
+@pytest.mark.parametrize(
+    ("cql_type", "value", "takes_null_elements", "position"),
+    [
+        (list_of(t.Int32Type), [1, None], False, "element 1"),
+        (list_of(t.Int32Type), [1, None], True, None),
+        (list_of(list_of(t.Int32Type)), [[1, None]], True, "element 0: element 1"),
+        (map_of(t.Int32Type, t.Int32Type), {1: None}, True, "value 0, of the key 1 (int)"),
+        (tuple_of(t.Int32Type, t.Int32Type), (1, None), False, None),
+    ],
+)
+def test_nulls_that_servers_refuse(
+    cql_type: Any, value: Any, takes_null_elements: bool, position: str | None
+) -> None:
+    data = cql_type.codec().encode(value)
+    collection = CollectionColumn(0, "c", cql_type, takes_null_elements)
+    error = inner_null([collection], b"\0\0\0\0" + data, [(0, len(data))])
+    assert (error is not None) == (position is not None)
+    assert position is None or f"at {position}: servers" in str(error)
+    # A null, or an unset value, has a negative size.
+    assert inner_null([collection], b"", [(0, -1)]) is None
+
+
+def test_lists_count_as_frozen_if_the_table_is_unknown(session: Any) -> None:
+    prepared = session.prepare(INSERT)
+    positions = {
+        column.name: column.takes_null_elements for column in collection_columns(prepared, None)
+    }
+    assert positions == {"tags": True, "kept": True, "m": False}
+    assert [
+        column.name
+        for column in collection_columns(prepared, COLUMNS)
+        if column.takes_null_elements
+    ] == ["kept"]
