@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from cassandra import aio
+from cassandra._impl import tablets
 from cassandra.cluster import Cluster, ShardAwareOptions
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.engine.connection import Connection
@@ -31,7 +32,6 @@ from cassandra.engine.pools.shards import (
 )
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.metadata.host import Host
-from cassandra.metadata.placement.tablets import TabletMap
 from cassandra.policies import AdaptivePolicy, HostDistance, RoundRobinPolicy, TokenAwarePolicy
 from cassandra.protocol.features import ShardingInfo
 from cassandra.testing.fake import FakeCluster, Scylla, ScyllaNode
@@ -580,7 +580,7 @@ class StubNode:
             HostDistance.LOCAL,
             size,
             owner,
-            tablets=TabletMap(),
+            tablets=tablets.TabletMap(),
             port_of=lambda info: port,
         )
 
