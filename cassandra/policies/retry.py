@@ -20,6 +20,23 @@ if TYPE_CHECKING:
 Decision = tuple[int, int | None] | tuple[int, int | None, float]
 
 
+_OVERLOADED = 0x1001  # the error code of OVERLOADED (native_protocol_v5.spec, section 9)
+
+
+def is_shutting_down(error: Exception) -> bool:
+    """Return True if a node has refused a request because it is shutting down.
+
+    Cassandra has no error code for this. It sends OVERLOADED with this message instead of executing
+    the request, so that the request may be sent to another node, even if it is not idempotent.
+
+    :param error: the server's error message, or any other error.
+    """
+    return (
+        getattr(error, "error_code", None) == _OVERLOADED
+        and getattr(error, "message", None) == "Server is shutting down"
+    )
+
+
 class RetryPolicy:
     """The default policy: retries once if the server's error indicates that this may help.
 
@@ -106,19 +123,16 @@ class RetryPolicy:
     def on_request_error(
         self, query: Statement | None, consistency: int, error: Exception, retry_num: int
     ) -> Decision:
-        """Retry on the next host if the request is idempotent. Other requests may have been
-        executed.
+        """Retry on the next host if the request is idempotent, or if the node has refused it as it
+        is shutting down. Other requests may have been executed.
 
         :param query: the statement.
         :param consistency: the level of the request, a value of `ConsistencyLevel`.
         :param error: the server's error message, or the error of a broken connection.
         :param retry_num: the number of retries so far.
         """
-        return (
-            (self.RETRY_NEXT_HOST, None)
-            if getattr(query, "is_idempotent", False)
-            else (self.RETHROW, None)
-        )
+        may_repeat = getattr(query, "is_idempotent", False) or is_shutting_down(error)
+        return (self.RETRY_NEXT_HOST, None) if may_repeat else (self.RETHROW, None)
 
 
 class FallthroughRetryPolicy(RetryPolicy):
@@ -327,7 +341,7 @@ class ExponentialBackoffRetryPolicy(RetryPolicy):
         self, query: Statement | None, consistency: int, error: Exception, retry_num: int
     ) -> Decision:
         # We cannot know if the server executed the request before the connection broke.
-        if getattr(query, "is_idempotent", False):
+        if getattr(query, "is_idempotent", False) or is_shutting_down(error):
             return self._retry_later(self.RETRY_NEXT_HOST, None, retry_num)
         return self.RETHROW, None
 
@@ -390,7 +404,6 @@ class LWTRetryPolicy(ExponentialBackoffRetryPolicy):
         )
 
 
-_OVERLOADED = 0x1001  # the error code of OVERLOADED (native_protocol_v5.spec, section 9)
 # Azure Cosmos DB includes the time to wait in the error message.
 _RETRY_AFTER = pattern(r"RetryAfterMs\s*=\s*(\d[\d,]*)")
 
@@ -464,6 +477,6 @@ class RateLimitRetryPolicy(ExponentialBackoffRetryPolicy):
                 return self._retry_later(
                     self.RETRY, None, retry_num, min(seconds, self.max_interval)
                 )
-            if getattr(query, "is_idempotent", False):
+            if getattr(query, "is_idempotent", False) and not is_shutting_down(error):
                 return self._retry_later(self.RETRY, None, retry_num)
         return super().on_request_error(query, consistency, error, retry_num)
