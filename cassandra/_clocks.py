@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import asyncio
 
 
-def _running_loop() -> asyncio.AbstractEventLoop | None:
+def running_loop() -> asyncio.AbstractEventLoop | None:
     """Return the event loop that runs in the calling thread, or None."""
     # Do not import asyncio, which takes long. If nobody has imported it, no loop is running.
     events: Any = sys.modules.get("asyncio.events")
@@ -32,7 +32,7 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 
 def monotonic() -> float:
     """Return the seconds of a clock that never goes back; in a simulation, the virtual time."""
-    loop = _running_loop()
+    loop = running_loop()
     if loop is not None and hasattr(loop, "cassandra_environment"):
         return float(loop.time())
     simulated = simulation()
@@ -44,7 +44,7 @@ def wall_time_ns() -> int:
     In a simulation, return the virtual time.
     """
     # Only a simulated event loop has this method.
-    loop_time_ns: Callable[[], int] | None = getattr(_running_loop(), "wall_time_ns", None)
+    loop_time_ns: Callable[[], int] | None = getattr(running_loop(), "wall_time_ns", None)
     if loop_time_ns is not None:
         return loop_time_ns()
     simulated = simulation()

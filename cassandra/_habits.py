@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from cassandra._clocks import running_loop
 from cassandra._misspelt import class_attribute, is_of_driver, similar_setting
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ def many_rows_advice(batch: str = "") -> str:
     """
     # In a coroutine, the session is mostly one of `cassandra.aio`, which has fewer methods. If this
     # is wrong, the advice can be followed all the same: both sessions have `execute_concurrent`.
-    if asyncio_running():
+    if running_loop() is not None:
         advice = (
             "`async for success, result in session.execute_concurrent("
             "(prepared, row) for row in rows)`"
@@ -205,12 +206,6 @@ def many_rows_advice(batch: str = "") -> str:
     else:
         advice = "session.execute_concurrent_with_args(prepared, rows)"
     return f"{advice} or {batch}" if batch else advice
-
-
-def asyncio_running() -> bool:
-    """Return True if an event loop of asyncio is running in this thread."""
-    asyncio = sys.modules.get("asyncio")
-    return asyncio is not None and asyncio._get_running_loop() is not None
 
 
 def warn_of_misspelt_setting(holder: object, name: str, settings: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
 from cassandra import _impl
@@ -38,7 +38,7 @@ for pair in filter(None, os.environ.get("TURBOCQL_BENCH_WITHOUT", "").split(",")
 
 # ruff: noqa: E402
 from cassandra import aio
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.policies import RoundRobinPolicy
 
@@ -80,6 +80,14 @@ async def prepared(address: str, port: int, text: str) -> AsyncIterator[tuple[ai
     async with aio.Cluster(**settings(address, port)) as cluster:
         session = await cluster.connect()
         yield session, await session.prepare(text)
+
+
+@contextlib.contextmanager
+def prepared_blocking(address: str, port: int, text: str) -> Iterator[tuple[Session, Any]]:
+    """Yield a session of the blocking API and the prepared statement `text`."""
+    with Cluster(**settings(address, port)) as cluster:
+        session = cluster.connect()
+        yield session, session.prepare(text)
 
 
 async def by_tasks(
@@ -124,9 +132,7 @@ async def aio_concurrent(address: str, port: int, passes: int) -> None:
 
 def blocking_concurrent(address: str, port: int, passes: int) -> None:
     """Insert rows with the blocking `execute_concurrent_with_args`."""
-    with Cluster(**settings(address, port)) as cluster:
-        session = cluster.connect()
-        insert = session.prepare(INSERT)
+    with prepared_blocking(address, port, INSERT) as (session, insert):
         for _ in range(passes):
             for outcome in execute_concurrent_with_args(
                 session, insert, [ROW] * REQUESTS, IN_FLIGHT, results_generator=True
@@ -136,20 +142,16 @@ def blocking_concurrent(address: str, port: int, passes: int) -> None:
 
 def blocking_select(address: str, port: int, passes: int) -> None:
     """Select rows with the blocking `execute_concurrent_with_args`."""
-    with Cluster(**settings(address, port)) as cluster:
-        session = cluster.connect()
-        select = session.prepare(SELECT)
+    with prepared_blocking(address, port, SELECT) as (session, select):
         for _ in range(passes):
             for outcome in execute_concurrent_with_args(
-                session, select, [(7,)] * REQUESTS, IN_FLIGHT, results_generator=True
+                session, select, [KEY] * REQUESTS, IN_FLIGHT, results_generator=True
             ):
                 assert outcome.result_or_exc.one().a == 7
 
 
 def blocking_insert(address: str, port: int, passes: int) -> None:
-    with Cluster(**settings(address, port)) as cluster:
-        session = cluster.connect()
-        insert = session.prepare(INSERT)
+    with prepared_blocking(address, port, INSERT) as (session, insert):
         for _ in range(passes * REQUESTS):
             session.execute(insert, ROW)
 

@@ -92,7 +92,6 @@ from cassandra.bulk.target import (
 from cassandra.bulk.units import UnitWatch
 from cassandra.bulk.unmapped import UnmappedWatch
 from cassandra.concurrent import execute_each
-from cassandra.consistency import level_of
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.errors import DependencyException, DriverException, SessionShutdown
 from cassandra.query.prepared import PreparedStatement
@@ -217,7 +216,8 @@ class Load:
         reader.open(self._chunks(reading, fields), binder)
         progress = Progress(options.progress, self.report.target)
         recorder = Recorder(self.report, checkpoint, failed_rows, progress, options.max_errors)
-        level = level_of(options.consistency_level)
+        # `LoadOptions` has replaced a name by its level.
+        level = cast("int | None", options.consistency_level)
         sender = Sender(recorder, traits, Pace(options.concurrency), level)
         return _Parts(failed_rows, checkpoint, progress, recorder, sender)
 
