@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import difflib
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from cassandra._write_times import warn_of_early_write
 from cassandra.bulk.opened import check_encoding
+from cassandra.bulk.unknown_options import FOR_TEXT_FILES, IN_ALL_CALLS, unknown_option
 from cassandra.consistency import ConsistencyLevel, level_of
 
 if TYPE_CHECKING:
@@ -251,17 +251,15 @@ def load_options(keywords: Mapping[str, Any]) -> LoadOptions:
     names = [field.name for field in fields(LoadOptions)]
     for name in keywords:
         if name not in names:
-            near = difflib.get_close_matches(name, names, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
-            raise TypeError(f"load has no option {name!r}; {_INSTEAD.get(name, hint)}")
+            raise unknown_option("load has no option", name, names, _INSTEAD)
     return LoadOptions(**keywords)
 
 
 # For option names of other APIs (pandas above all): what to write instead. The error for an unknown
 # option shows it.
 _INSTEAD = {
-    **dict.fromkeys(("sep", "separator", "delim"), "write delimiter=';'"),
-    **dict.fromkeys(("quotechar", "quote_char"), "write quote='\"'"),
+    **IN_ALL_CALLS,
+    **FOR_TEXT_FILES,
     **dict.fromkeys(("na_values", "null_values", "na_rep"), "write null=['NULL', '']"),
     **dict.fromkeys(
         ("usecols", "include_columns", "fields"),
@@ -296,7 +294,6 @@ _INSTEAD = {
         "requests are sized by themselves: batch= says which rows may share one, and "
         "concurrency= how many are in flight",
     ),
-    **dict.fromkeys(("workers", "threads", "parallelism", "max_workers"), "write concurrency=n"),
     "index": "write frame.reset_index() to load the index of a frame as columns",
 }
 

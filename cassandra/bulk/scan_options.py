@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from cassandra._misspelt import nearest
+from cassandra.bulk.unknown_options import FOR_READING, IN_ALL_CALLS, unknown_option
 from cassandra.bulk.unload_form import FileForm
 from cassandra.engine.profile import EXEC_PROFILE_DEFAULT
 from cassandra.query.settings import NOT_SET
@@ -117,10 +117,8 @@ _DEFAULTS: ScanOptions = {
 # For option names that other APIs use: what to write instead. The error for an unknown option shows
 # it.
 _INSTEAD = {
-    **dict.fromkeys(
-        ("max_rows", "nrows"),
-        "write limit=n",
-    ),
+    **IN_ALL_CALLS,
+    **FOR_READING,
     **dict.fromkeys(("fetch_size", "batch_size", "chunksize"), "write page_size=n"),
     **dict.fromkeys(
         ("filter", "condition", "filters"), "write where='column > ?', parameters=[...]"
@@ -133,7 +131,6 @@ _INSTEAD = {
         ("delimiter", "null", "quote", "encoding", "header", "date_format"),
         "it is an option of session.unload and session.load, for files",
     ),
-    **dict.fromkeys(("workers", "threads", "parallelism"), "write concurrency=n"),
     **dict.fromkeys(
         ("vector_type", "vectors", "default_vector_type"),
         "write session.default_vector_type = 'numpy', or scan.to_numpy()",
@@ -149,14 +146,9 @@ def scan_options(options: Mapping[str, Any]) -> ScanOptions:
     """
     for name in options:
         if name not in _DEFAULTS:
-            names = sorted(_DEFAULTS)
-            similar_name = nearest(name, names)
-            hint = (
-                f"did you mean {similar_name!r}?"
-                if similar_name
-                else f"there are {', '.join(names)}"
+            raise unknown_option(
+                "a scan does not have the option", name, sorted(_DEFAULTS), _INSTEAD
             )
-            raise TypeError(f"a scan does not have the option {name!r}; {_INSTEAD.get(name, hint)}")
     return {**_DEFAULTS, **options}  # type: ignore[typeddict-item]
 
 

@@ -20,13 +20,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from cassandra._clocks import monotonic
-from cassandra._misspelt import nearest
 from cassandra.bulk.checkpoint import write_json
 from cassandra.bulk.plain import PlainRows
 from cassandra.bulk.report import counted
 from cassandra.bulk.scan import AsyncScan, Batches, Scan, size_of
 from cassandra.bulk.scan_options import RangeOptions, UnloadOptions
 from cassandra.bulk.texts import json_of, refuse_other
+from cassandra.bulk.unknown_options import (
+    FOR_READING,
+    FOR_TEXT_FILES,
+    IN_ALL_CALLS,
+    unknown_option,
+)
 from cassandra.bulk.unload_form import FileForm, FileText
 from cassandra.client.columnar import columnar_module, rows_message
 from cassandra.errors import DecodeError
@@ -592,23 +597,16 @@ def _checked_scan_options(options: dict[str, Any]) -> dict[str, Any]:
     unknown = next((name for name in options if name not in RangeOptions.__annotations__), None)
     if unknown is not None:
         names = {*UnloadOptions.__annotations__, "columns", "compression", "format", "where"}
-        similar_name = nearest(unknown, sorted(names))
-        hint = (
-            f"did you mean {similar_name!r}?"
-            if similar_name
-            else f"there are {', '.join(sorted(names))}"
-        )
-        raise TypeError(
-            f"an unload does not have the option {unknown!r}; {_INSTEAD.get(unknown, hint)}"
-        )
+        raise unknown_option("an unload does not have the option", unknown, sorted(names), _INSTEAD)
     return options
 
 
 # For option names of other APIs: what to write instead.
 _INSTEAD = {
-    **dict.fromkeys(("sep", "separator", "delim"), "write delimiter=';'"),
+    **IN_ALL_CALLS,
+    **FOR_READING,
+    **FOR_TEXT_FILES,
     **dict.fromkeys(("na_rep", "null_value", "null_values"), "write null='NULL'"),
-    **dict.fromkeys(("quotechar", "quote_char"), "write quote='\"'"),
     **dict.fromkeys(
         ("overwrite", "mode", "if_exists", "append"),
         "an unload never replaces files: name a folder that is empty or new",
@@ -621,7 +619,5 @@ _INSTEAD = {
         ("chunksize", "batch_size", "row_group_size", "max_rows_per_file"),
         "file_bytes= is the size of a file, and page_size= the rows of a request",
     ),
-    **dict.fromkeys(("max_rows", "nrows"), "write limit=n"),
-    **dict.fromkeys(("workers", "threads", "parallelism"), "write concurrency=n"),
     **dict.fromkeys(("filter", "condition", "filters"), "write where='column > ?', parameters=[5]"),
 }
