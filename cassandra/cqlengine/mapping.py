@@ -184,25 +184,7 @@ class Mapping:
         Names without a column are ignored. If one is probably a misspelt column, a warning is
         logged.
         """
-        row = Values(self.blank)
-        # A bit for each position that the application sets.
-        explicit = 0
-        for name, value in arguments.items():
-            initializer = self.init.get(name)
-            if initializer is None:
-                warn_of_misspelt(self.model, (name,), self.columns)
-                continue
-            position, bit, to_python, _, mutable = initializer
-            explicit |= bit
-            if value is None:
-                continue
-            row[position] = value if to_python is None else to_python(value)
-            # The application still refers to the object that it has passed, and may change it in
-            # place.
-            if mutable:
-                row.exposed |= bit
-        row.explicit = explicit
-        return self._with_defaults(row)
+        return self._row_of(arguments, is_validated_later=False)
 
     def row_to_insert(self, arguments: dict[str, Any]) -> Values:
         """Return the values of a new instance that is validated afterwards.
@@ -210,6 +192,9 @@ class Mapping:
         Unlike `new_row`, this does not convert values of the package's own columns, because their
         validation does.
         """
+        return self._row_of(arguments, is_validated_later=True)
+
+    def _row_of(self, arguments: dict[str, Any], is_validated_later: bool) -> Values:
         row = Values(self.blank)
         # A bit for each position that the application sets.
         explicit = 0
@@ -218,7 +203,9 @@ class Mapping:
             if initializer is None:
                 warn_of_misspelt(self.model, (name,), self.columns)
                 continue
-            position, bit, _, to_python, mutable = initializer
+            position, bit, to_python, to_insert, mutable = initializer
+            if is_validated_later:
+                to_python = to_insert
             explicit |= bit
             if value is None:
                 continue
