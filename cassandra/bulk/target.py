@@ -13,7 +13,7 @@ from cassandra.bulk.chunks import Column
 from cassandra.protocol.encrypted import is_encrypted
 from cassandra.query.conditional import is_conditional
 from cassandra.query.prepared import PreparedStatement
-from cassandra.util.cql_text import protect_name
+from cassandra.util.cql_text import protect_name, split_names
 
 if TYPE_CHECKING:
     from cassandra.bulk.groups import Owners
@@ -100,7 +100,7 @@ def table_of(
             "columns= and where= choose what is read; session.execute runs statements"
         )
     # Split the name. If it has no keyspace, use the session's.
-    parts = _split_name(name)
+    parts = split_names(name, "the name of a table", any_unquoted=True)
     if len(parts) == 2:
         keyspace, name = parts
     elif len(parts) == 1:
@@ -152,34 +152,6 @@ def owners_in(metadata: Metadata, keyspace: str | None) -> Owners | None:
 def _similar_name_hint(name: str, names: Iterable[str]) -> str:
     near = nearest(name, names)
     return f"; did you mean {near!r}?" if near else ""
-
-
-def _split_name(name: str) -> list[str]:
-    """Split a name at its dots, and remove quotes: 'shop."My.Table"' -> ['shop', 'My.Table']."""
-    parts: list[str] = []
-    rest = name
-    while rest:
-        if rest.startswith('"'):
-            # Find the closing quote. Two quotes in a row mean one quote in the name.
-            end = 1
-            while (end := rest.find('"', end)) >= 0 and rest[end + 1 : end + 2] == '"':
-                end += 2
-            if end < 0:
-                raise ValueError(f"the quoted name in {name!r} has no end")
-            parts.append(rest[1:end].replace('""', '"'))
-            rest = rest[end + 1 :]
-        else:
-            part, dot, tail = rest.partition(".")
-            # CQL folds unquoted names to lower case.
-            parts.append(part.lower())
-            rest = dot + tail
-        if rest:
-            if not rest.startswith(".") or rest == ".":
-                raise ValueError(f"{name!r} is not the name of a table")
-            rest = rest[1:]
-    if not parts or not all(parts):
-        raise ValueError(f"{name!r} is not the name of a table")
-    return parts
 
 
 def plan_of(

@@ -14,7 +14,7 @@ from cassandra.cqltypes.containers import VectorType, _Wrapper
 from cassandra.cqltypes.parse import cqltype_to_python, lookup_cqltype
 from cassandra.cqltypes.scalars import SCALARS
 from cassandra.cqltypes.udt import UserType
-from cassandra.util.cql_text import protect_name
+from cassandra.util.cql_text import protect_name, split_names
 
 if TYPE_CHECKING:
     from cassandra.cqltypes.base import _CassandraType
@@ -214,7 +214,7 @@ def _scalar_or_user_type(name: str) -> TypePattern:
     else:
         return TypePattern(scalar_name)
     # It is no built-in type, so it is a user-defined type.
-    parts = _split_into_names(name)
+    parts = split_names(name)
     if len(parts) > 2:
         raise ValueError(f"{name} has more parts than a keyspace and a name")
     keyspace = parts[0] if len(parts) == 2 else None
@@ -232,34 +232,6 @@ def _scalar_or_user_type(name: str) -> TypePattern:
 _SCALARS = sorted({cls.typename for cls in SCALARS} - {"empty"})
 
 
-def _split_into_names(text: str) -> list[str]:
-    """Split CQL at its dots into names: 'ks."My Type"' -> ["ks", "My Type"]."""
-    parts: list[str] = []
-    rest = text
-    while rest:
-        if rest.startswith('"'):
-            end = 1
-            # Two quotes in a row mean one quote in the name.
-            while (end := rest.find('"', end)) >= 0 and rest[end + 1 : end + 2] == '"':
-                end += 2
-            if end < 0:
-                raise ValueError(f"a quoted name in {text!r} has no end")
-            parts.append(rest[1:end].replace('""', '"'))
-            rest = rest[end + 1 :]
-        else:
-            part, dot, tail = rest.partition(".")
-            if part and not part.replace("_", "a").isalnum():
-                raise ValueError(f"{part!r} is not a name without quotes")
-            parts.append(part.lower())
-            rest = dot + tail  # begins with the dot, as after a quoted name
-        if rest and (not rest.startswith(".") or rest == "."):
-            raise ValueError(f"{text!r} is not a name")
-        rest = rest[1:]
-    if not parts or not all(parts):
-        raise ValueError(f"{text!r} is not a name")
-    return parts
-
-
 def column_key(column: object) -> tuple[str, str, str]:
     """Return (keyspace, table, column) of a column.
 
@@ -270,7 +242,7 @@ def column_key(column: object) -> tuple[str, str, str]:
     """
     if isinstance(column, str):
         try:
-            names = _split_into_names(column)
+            names = split_names(column)
         except ValueError as error:
             raise ValueError(f"{column!r} is not a column: {error}") from None
     elif isinstance(column, tuple) and all(isinstance(name, str) for name in column):

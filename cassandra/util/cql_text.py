@@ -164,3 +164,38 @@ for _function in (
 ):
     _function.__module__ = "cassandra.metadata"
 del _function
+
+
+def split_names(text: str, what: str = "a name", any_unquoted: bool = False) -> list[str]:
+    """Split CQL at its dots into names, without their quotes: ``ks."My Type"`` has two.
+
+    :param text: the names. Those without quotes are folded to lower case, as CQL does.
+    :param what: what the text should be, for the errors' messages.
+    :param any_unquoted: True if names without quotes may have other characters than letters,
+        digits and underscores.
+    :raises ValueError: if the text is anything else.
+    """
+    parts: list[str] = []
+    rest = text
+    while rest:
+        if rest.startswith('"'):
+            # Find the closing quote. Two quotes in a row mean one quote in the name.
+            end = 1
+            while (end := rest.find('"', end)) >= 0 and rest[end + 1 : end + 2] == '"':
+                end += 2
+            if end < 0:
+                raise ValueError(f"a quoted name in {text!r} has no end")
+            parts.append(rest[1:end].replace('""', '"'))
+            rest = rest[end + 1 :]
+        else:
+            part, dot, tail = rest.partition(".")
+            if part and not any_unquoted and not part.replace("_", "a").isalnum():
+                raise ValueError(f"{part!r} is not a name without quotes")
+            parts.append(part.lower())
+            rest = dot + tail  # begins with the dot, as after a quoted name
+        if rest and (not rest.startswith(".") or rest == "."):
+            raise ValueError(f"{text!r} is not {what}")
+        rest = rest[1:]
+    if not parts or not all(parts):
+        raise ValueError(f"{text!r} is not {what}")
+    return parts

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cassandra.bulk.chunks import Column, Reading
+from cassandra.bulk.chunks import Column
 from cassandra.bulk.fields import (
     check_names,
     is_note,
@@ -21,23 +21,10 @@ from cassandra.bulk.fields import (
     values_by_name,
 )
 from cassandra.bulk.lost_times import LostTimes
-from cassandra.bulk.texts import Formats
-from cassandra.cqltypes import Int32Type, SimpleDateType, UTF8Type
+from cassandra.cqltypes import SimpleDateType, UTF8Type
+from tests.unit.bulk.readings import COLUMNS, reading
 
-COLUMNS = (Column("id", Int32Type), Column("name", UTF8Type))
 TABLE: Any = SimpleNamespace(keyspace_name="ks", name="t", columns={"id": 1, "name": 2, "_row": 3})
-
-
-def reading(**changes: Any) -> Reading:
-    return Reading(
-        format=None,
-        columns=COLUMNS,
-        mapping={},
-        formats=Formats(),
-        header=True,
-        delimiter=None,
-        quote='"',
-    )._replace(**changes)
 
 
 def test_names_of_notes_on_failed_rows() -> None:

@@ -7,34 +7,24 @@ from __future__ import annotations
 import datetime
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cassandra.bulk import chunks
-from cassandra.bulk.chunks import Chunk, Column, Reading
+from cassandra.bulk.chunks import Chunk, Column
 from cassandra.bulk.files import READERS, fields_of_file
-from cassandra.bulk.texts import Formats
 from cassandra.cqltypes import DateType, Int32Type, ListType, UTF8Type
 from cassandra.errors import DependencyException
 from cassandra.query.tables.rows import rows_of
 from cassandra.sentinels import UNSET_VALUE
+from tests.unit.bulk import readings
 
 EPOCH = datetime.datetime(1970, 1, 1)
 COLUMNS = (Column("id", Int32Type), Column("name", UTF8Type, is_needed=False))
-
-
-def reading(**changes: Any) -> Reading:
-    return Reading(
-        format=None,
-        columns=COLUMNS,
-        mapping={},
-        formats=Formats(),
-        header=True,
-        delimiter=None,
-        quote='"',
-    )._replace(**changes)
+reading = partial(readings.reading, columns=COLUMNS)
 
 
 def read(path: Any, **changes: Any) -> list[Chunk]:

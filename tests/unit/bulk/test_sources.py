@@ -12,26 +12,11 @@ from typing import Any
 import pytest
 
 from cassandra.bulk import chunks, sources
-from cassandra.bulk.chunks import Chunk, Column, Position, Reading
+from cassandra.bulk.chunks import Chunk, Position
 from cassandra.bulk.sources import chunks_of, fields_of_each, format_of
 from cassandra.bulk.texts import Formats
-from cassandra.cqltypes import Int32Type, UTF8Type
 from cassandra.sentinels import UNSET_VALUE
-
-COLUMNS = (Column("id", Int32Type), Column("name", UTF8Type))
-
-
-def reading(**changes: Any) -> Reading:
-    plain = Reading(
-        format=None,
-        columns=COLUMNS,
-        mapping={},
-        formats=Formats(),
-        header=True,
-        delimiter=None,
-        quote='"',
-    )
-    return plain._replace(**changes)
+from tests.unit.bulk.readings import reading
 
 
 def read(source: object, **changes: Any) -> list[Chunk]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from cassandra.metadata import (
     protect_names,
     protect_value,
 )
+from cassandra.util.cql_text import split_names
 
 
 @pytest.mark.parametrize(
@@ -54,3 +56,40 @@ def test_keywords_are_reserved_or_unreserved() -> None:
 def test_values_as_literals(value: Any, literal: str) -> None:
     """Each value has the literal beside it."""
     assert protect_value(value) == literal
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Shop", ["shop"]),
+        ("shop.Item_1", ["shop", "item_1"]),
+        ('shop."My.Item"', ["shop", "My.Item"]),
+        ('"a""b".c."d"', ['a"b', "c", "d"]),
+    ],
+)
+def test_names_are_split_at_their_dots(text: str, names: list[str]) -> None:
+    assert split_names(text) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "'' is not a table"),
+        ('""', "is not a table"),
+        (".", "is not a table"),
+        ("a.", "is not a table"),
+        ('"a".', "is not a table"),
+        (".a", "is not a table"),
+        ("a..b", "is not a table"),
+        ('"a"b', "is not a table"),
+        ('a."b', "a quoted name in 'a.\"b' has no end"),
+        ("a.b-c", "'b-c' is not a name without quotes"),
+    ],
+)
+def test_other_text_is_not_split_into_names(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        split_names(text, "a table")
+
+
+def test_names_without_quotes_may_have_any_characters() -> None:
+    assert split_names("a.B-c", any_unquoted=True) == ["a", "b-c"]
