@@ -65,7 +65,8 @@ def connection_settings(options: argparse.Namespace, prefix: str = "") -> dict[s
     :param prefix: the prefix of the option names, as in `add_connection_options`.
     :raises OSError: if a file cannot be read.
     :raises KeyError: if the environment variable does not exist.
-    :raises ValueError: if there is a user but no password, or an option has no effect alone.
+    :raises ValueError: if there is a user but no password, if an option has no effect alone, or if
+        a host or the port is not valid.
     """
     if prefix:
         # For the option --to-port, argparse has the attribute `to_port`. Remove the prefix from
@@ -78,6 +79,12 @@ def connection_settings(options: argparse.Namespace, prefix: str = "") -> dict[s
         }
         options = argparse.Namespace(**values)
     _check_companions(options, prefix)
+    for host in options.hosts:
+        _check_host(host, prefix)
+    if not 1 <= options.port <= _HIGHEST_PORT:
+        raise ValueError(
+            f"--{prefix}port must be a number from 1 to {_HIGHEST_PORT}, but is {options.port}"
+        )
     context = None
     if options.ssl or options.cafile or options.cert:
         try:
@@ -117,6 +124,35 @@ def _unreadable(option: str, error: OSError) -> str:
     if isinstance(error, ssl.SSLError):
         return f"{option} has no certificate in PEM format: {error.reason or error}"
     return f"{option} cannot be read: {error.strerror or error}"
+
+
+_HIGHEST_PORT = 65535
+
+
+def _check_host(host: str, prefix: str) -> None:
+    """Check that a host is a name or an address alone.
+
+    :raises ValueError: if it has a port, or is a URL.
+    """
+    address, has_scheme, rest = host.partition("://")
+    if has_scheme:
+        address = rest.partition("/")[0]
+        problem = "is a URL"
+    elif host.count(":") == 1 or host.startswith("["):
+        address = host
+        problem = "has a port"
+    else:
+        return
+    if address.startswith("["):
+        address, _, port = address[1:].partition("]")
+        port = port.removeprefix(":")
+    elif address.count(":") == 1:
+        address, _, port = address.partition(":")
+    else:
+        port = ""
+    name = f"--{prefix}hosts {address}" if prefix else address
+    advice = f"{name} --{prefix}port {port}" if port.isdecimal() else name
+    raise ValueError(f"host {host!r} {problem}: write {advice}")
 
 
 def _check_companions(options: argparse.Namespace, prefix: str) -> None:
@@ -161,4 +197,6 @@ def reason_of(error: BaseException) -> str:
     """
     if isinstance(error, KeyError):
         return f"the environment has no variable {error}"
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{os.fsdecode(error.filename)} cannot be read: {error.strerror}"
     return str(error)

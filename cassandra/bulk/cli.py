@@ -8,11 +8,14 @@ import json
 import os
 import ssl
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
+from cassandra._command_words import CommandWords
 from cassandra._connecting import add_connection_options, connection_settings, reason_of
 from cassandra._misspelt import nearest
 from cassandra.bulk.copy import CopyReport, copy
@@ -310,6 +313,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser, parsers = _parser()
     options = parser.parse_args(arguments)
+    words = CommandWords.of([parsers[options.command]])
     file_options: dict[str, Any] = {}
     try:
         if options.config is not None:
@@ -326,19 +330,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         commands = {"load": _load, "unload": _unload, "copy": _copy, "count": _count}
         run = commands[options.command](options)
     except (OSError, ssl.SSLError, KeyError, ValueError, TypeError) as error:
-        parser.error(reason_of(error))
+        parser.error(words.translate(reason_of(error)))
     try:
-        with Cluster(**settings, compression=options.compress) as cluster:
+        with (
+            _translated_warnings(words),
+            Cluster(**settings, compression=options.compress) as cluster,
+        ):
             return run(cluster.connect())
     except LoadError as error:
         _show(error.report, options)
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {words.translate(str(error))}", file=sys.stderr)
         return 1
     except (DriverException, OSError, *_MISTAKES) as error:
         # The option that an error names may be one that only the TOML file has.
         named = [name for name in file_options if f"{name}=" in str(error)]
         origin = f" ({options.config} sets {', '.join(named)})" if named else ""
-        print(f"error: {error}{origin}", file=sys.stderr)
+        print(f"error: {words.translate(str(error))}{origin}", file=sys.stderr)
         return 1
     except KeyboardInterrupt as error:
         # An interrupted load has put its report on the error.
@@ -347,6 +354,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _show(report, options)
         print("stopped" + _resume_hint(options), file=sys.stderr)
         return 1
+
+
+@contextmanager
+def _translated_warnings(words: CommandWords) -> Iterator[None]:
+    """Print the warnings of the library in one line each, in the words of the command."""
+
+    def show(message: Warning | str, *details: object, **more: object) -> None:
+        print(f"warning: {words.translate(str(message))}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
 
 
 # Errors about values and files, including those that pyarrow raises. They are reported in one line,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._clocks import monotonic, wall_time_ns
 from cassandra.bulk.checkpoint import describe_cluster
 from cassandra.bulk.load import aload, load
-from cassandra.bulk.options import LoadOptions
+from cassandra.bulk.options import LoadOptions, check_count
 from cassandra.bulk.plain import PlainRows
 from cassandra.bulk.report import LoadError, LoadReport
 from cassandra.bulk.scan import AsyncScan, Scan
@@ -165,6 +165,7 @@ async def acopy(
 
 
 def _load_options(concurrency: int, dry_run: bool, reading: dict[str, Any]) -> LoadOptions:
+    check_count("write_concurrency", concurrency, 1)
     return LoadOptions(
         concurrency=concurrency,
         dry_run=dry_run,

@@ -106,8 +106,8 @@ class LoadOptions:
         if self.batch not in (None, "partition", "replica"):
             raise ValueError(f"batch must be 'replica', 'partition' or None, but is {self.batch!r}")
         if self.max_errors is not None:
-            _check_count("max_errors", self.max_errors, 0)
-        _check_count("concurrency", self.concurrency, 1)
+            check_count("max_errors", self.max_errors, 0)
+        check_count("concurrency", self.concurrency, 1)
         for name in ("delimiter", "quote"):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, str) or len(value) != 1):
@@ -377,7 +377,11 @@ _NAMED_FORMATS = {
 }
 
 
-def _check_count(name: str, value: object, minimum: int) -> None:
+def check_count(name: str, value: object, minimum: int) -> None:
+    """Raise ValueError if the value of an option is not an integer of at least `minimum`.
+
+    :param name: the option.
+    """
     if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
         hint = "; None is for no limit" if name == "max_errors" else ""
         raise ValueError(f"{name} must be an integer from {minimum} on, but is {value!r}{hint}")

@@ -6,9 +6,11 @@ import argparse
 import json
 import ssl
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from cassandra._command_words import CommandWords
 from cassandra._connecting import add_connection_options, connection_settings, reason_of
 from cassandra.cluster.cluster import Cluster
 from cassandra.cluster.session import Session
@@ -62,6 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     options = parser.parse_args(arguments)
+    words = CommandWords.of([parser])
     if not options.hosts and options.cloud_bundle is None:
         parser.error(
             "name a host of the cluster, for example: python -m cassandra.doctor 127.0.0.1"
@@ -76,9 +79,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         settings = _settings(options)
     except (OSError, ssl.SSLError, KeyError, ValueError) as error:
-        parser.error(reason_of(error))
+        parser.error(words.translate(reason_of(error)))
     findings = []
-    for result in _run_checks(options, settings, settings.get("ssl_context")):
+    for untranslated in _run_checks(options, settings, settings.get("ssl_context")):
+        result = replace(untranslated, text=words.translate(untranslated.text))
         findings.append(result)
         if not options.json:
             _print_finding(result)
@@ -158,7 +162,7 @@ def _run_checks(
     try:
         cluster = Cluster(**settings)
     except (DriverException, OSError, ValueError, TypeError) as error:
-        result = finding(PROBLEM, "settings", str(error))
+        result = finding(PROBLEM, "settings", reason_of(error))
         is_consequence = isinstance(error, UnresolvableContactPoints) and no_contact_point_is_usable
         yield _consequence(result) if is_consequence else result
         return

@@ -15,7 +15,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from cassandra._command_words import CommandWords
 from cassandra.testing.errors import LocalClusterError
+from cassandra.testing.jvm import check_heap
 from cassandra.testing.progress import Progress
 from cassandra.testing.registry import Entry, all_entries
 from cassandra.testing.versions import DEFAULT_VERSION
@@ -234,6 +236,14 @@ def _logs(arguments: argparse.Namespace) -> None:
     sys.stdout.write(Entry(arguments.name).ask("logs", arguments.node))
 
 
+def _heap(text: str) -> str:
+    """Return the size of the heap, after checking it."""
+    try:
+        return check_heap(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def _positive(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a number from 1 up, got {text!r}")
@@ -293,7 +303,10 @@ def _start_arguments(parser: argparse.ArgumentParser) -> None:
 def _surroundings_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``start`` that say how the nodes run, not which nodes there are."""
     parser.add_argument(
-        "--heap", default="512M", help="the most heap of each node (default: %(default)s)"
+        "--heap",
+        type=_heap,
+        default="512M",
+        help="the most heap of each node (default: %(default)s)",
     )
     parser.add_argument("--directory", help="where the nodes live (default: a temporary directory)")
     parser.add_argument("--keep", action="store_true", help="leave data and logs when it stops")
@@ -367,16 +380,19 @@ def _parser() -> argparse.ArgumentParser:
         help="what follows goes to nodetool: status, ring, ...",
     )
     add_command("logs", _logs, "print a node's log", takes_node=True)
+    parser.set_defaults(parsers=tuple(commands.choices.values()))
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0, 1 for an error, 130 for Ctrl-C."""
-    namespace = _parser().parse_args(arguments)
+    parser = _parser()
+    namespace = parser.parse_args(arguments)
     try:
         namespace.run(namespace)
     except (LocalClusterError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        words = CommandWords.of([parser, *parser.get_default("parsers")])
+        print(f"error: {words.translate(str(error))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Sequence
 
 from cassandra.testing.errors import LocalClusterError
@@ -97,6 +98,25 @@ _PROPERTIES = {
 _RING_DELAY_MS = 0
 # A bootstrapping node must know the ring before it chooses its tokens. 500 ms were not enough.
 _RING_DELAY_BOOTSTRAP_MS = 3000
+
+
+def check_heap(heap: object) -> str:
+    """Return the maximum heap of a node, after checking it.
+
+    :param heap: a size in Java's notation, such as "512M".
+    :raises ValueError: if it is no size, or less than the initial heap.
+    """
+    match = re.fullmatch(r"([1-9]\d*)([kKmMgG])", heap) if isinstance(heap, str) else None
+    if match is None:
+        raise ValueError(f"heap must be a number with a unit, as '512M' or '2G', but is {heap!r}")
+    if int(match[1]) * _UNITS[match[2].upper()] < _LEAST_HEAP:
+        raise ValueError(f"heap must be at least '{_LEAST_HEAP}M', but is {heap!r}")
+    return match[0]
+
+
+# Units of Java's sizes, in MiB.
+_UNITS = {"K": 1 / 1024, "M": 1, "G": 1024}
+_LEAST_HEAP = 48  # MiB, as the initial heap of `_FLAGS`
 
 
 def _opened() -> list[str]:

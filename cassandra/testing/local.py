@@ -18,7 +18,7 @@ from cassandra.testing.archive import ensure_archive
 from cassandra.testing.artifacts import ensure_jars
 from cassandra.testing.errors import LocalClusterError, StartCancelled
 from cassandra.testing.java import JavaRuntime, find_java
-from cassandra.testing.jvm import daemon_command, nodetool_command
+from cassandra.testing.jvm import check_heap, daemon_command, nodetool_command
 from cassandra.testing.node import LocalNode
 from cassandra.testing.processes import Supervisor
 from cassandra.testing.progress import Progress
@@ -121,7 +121,7 @@ class LocalCluster:
         self._config = dict(config or {})
         # Render the settings once, so that invalid values raise an error here and not in `start`.
         settings_of.render_yaml(self._config)
-        self._heap = heap
+        self._heap = check_heap(heap)
         self._directory_argument = (
             None if directory is None else os.path.abspath(os.fspath(directory))
         )

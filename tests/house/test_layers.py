@@ -81,7 +81,7 @@ LAYERS: list[set[str]] = [
     {"_compat"},
     {"stats", "datastax", "io"},
     {"graph"},
-    {"_connecting"},
+    {"_command_words", "_connecting"},
     {"bulk"},
     {"dask"},
     {"cqlengine"},

@@ -204,7 +204,7 @@ def test_an_error_says_which_of_its_options_are_in_the_file(
     path.write_text('null = ["NULL"]\nmax_errors = 5\n')
     calls.outcome = ValueError("null= is an option for CSV")
     assert cli.main(["load", "ks.t", "a.jsonl", "--config", str(path)]) == 1
-    error = f"error: null= is an option for CSV ({path} sets null)\n"
+    error = f"error: --null is an option for CSV ({path} sets null)\n"
     assert capsys.readouterr().err == error
 
 

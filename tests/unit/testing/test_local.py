@@ -18,6 +18,9 @@ pytestmark = pytest.mark.usefixtures("own_cache")
         ({"nodes": 0}, ValueError, "0 nodes"),
         ({"version": "3.11"}, ValueError, "cannot be run"),
         ({"tls": "maybe"}, ValueError, "tls='maybe'"),
+        ({"heap": "5"}, ValueError, "heap must be a number with a unit, as '512M'"),
+        ({"heap": 512}, ValueError, "heap must be a number with a unit, as '512M'"),
+        ({"heap": "5M"}, ValueError, "heap must be at least '48M', but is '5M'"),
         ({"config": {"num_tokens": object()}}, TypeError, "num_tokens"),
     ],
 )

@@ -1,0 +1,99 @@
+"""Messages of the library, in the words of its commands.
+
+The errors of `Session.load` and others name parameters of Python: ``max_errors must be ...`` or
+``columns= maps ...``. A user of the command line knows them as ``--max-errors`` and ``--columns``.
+Each command passes its messages through one `CommandWords` object before it prints them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+
+# Parts of messages that speak of Python, and what they are on the command line.
+_PHRASES = (
+    ("None is for no limit", "-1 is for no limit"),
+    ("format='csv', 'jsonl' or 'parquet'", "format=csv, jsonl or parquet"),
+    ("is None or 'gzip'", "is gzip, or left out"),
+    ("and no auth_provider is configured", "and --user is not given"),
+    ("load one with ssl_context.load_cert_chain()", "give --cert and --key"),
+    ("(ssl_context.load_cert_chain())", "(--cert and --key)"),
+    (" (Cluster.connect_timeout)", ""),
+    ("; see Session.execute(timeout=...)", "; see --timeout"),
+    (", or connect to a keyspace", ""),
+    (" (the error's attribute `log` has all of it)", ""),
+    (" (the index of a pandas frame is no column: write frame.reset_index())", ""),
+)
+# A literal in quotes, or a name with an optional value, such as columns={'a': 'b'}.
+_WORD = re.compile(
+    r"""(?P<quoted>'(?:[^'\\]|\\.)*'|"[^"]*")"""
+    r"""|(?<![\w.-])(?P<name>[a-z][a-z_]*[a-z])\b"""
+    r"""(?:(?P<sign>=)(?P<value>\{[^}]*\}|\[[^\]]*\]|\([^)]*\)|'[^']*'|"[^"]*"|\.\.\.|[\w.+-]*\w)?)?"""
+)
+# What follows a parameter at the beginning of a message.
+_VERB = re.compile(r" (?:must|is|are|has|have|cannot|names|of|and)\b")
+
+
+class CommandWords:
+    """Translates messages of the library into the words of a command.
+
+    :param options: for each parameter of Python, the option as it is typed.
+    """
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._options = dict(options)
+
+    @classmethod
+    def of(cls, parsers: Iterable[argparse.ArgumentParser]) -> CommandWords:
+        """Return the words for the options of parsers.
+
+        :param parsers: the parsers of a command; the first one that has an option decides.
+        """
+        options: dict[str, str] = {}
+        for parser in parsers:
+            for action in parser._actions:
+                if action.option_strings and action.dest != "help":
+                    options.setdefault(action.dest, action.option_strings[-1])
+        return cls(options)
+
+    def translate(self, message: str) -> str:
+        """Return a message with the options as they are typed, for example ``--max-errors``.
+
+        A parameter is recognized by a ``=`` after its name, by an underscore in its name, or if it
+        is the subject of the message. Names in quotes are values, and are not changed.
+
+        :param message: the message of an error or a warning.
+        """
+        for phrase, replacement in _PHRASES:
+            message = message.replace(phrase, replacement)
+        return _WORD.sub(self._translate_word, message)
+
+    def _translate_word(self, match: re.Match[str]) -> str:
+        option = self._options.get(match["name"] or "")
+        if option is None:
+            return match[0]
+        if match["sign"] is None:
+            is_subject = match.start() == 0 and _VERB.match(match.string, match.end())
+            return option if "_" in match["name"] or is_subject else match[0]
+        value = _value_of(match["value"] or "")
+        return f"{option} {value}" if value else option
+
+
+def _value_of(text: str) -> str:
+    """Return a value of Python as it is typed on a command line; "" for True, False and None, which
+    options without a value stand for.
+    """
+    if text in ("True", "False", "None", ""):
+        return ""
+    try:
+        value = ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        return text
+    if isinstance(value, dict):
+        value = ",".join(f"{field}={column}" for field, column in value.items())
+    elif isinstance(value, (list, tuple)):
+        value = ",".join(map(str, value))
+    return text if value is ... else shlex.quote(str(value))

@@ -1,0 +1,128 @@
+"""Messages of the library in the words of a command."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from cassandra._command_words import CommandWords
+from cassandra.bulk import cli as bulk
+from cassandra.doctor import cli as doctor
+from cassandra.testing import cli as testing
+
+OPTIONS = {
+    "max_errors": "--max-errors",
+    "columns": "--columns",
+    "delimiter": "--delimiter",
+    "counters": "--counters",
+    "limit": "--limit",
+    "ttl": "--ttl",
+    "ttl_column": "--ttl-column",
+    "compression": "--compression",
+    "decimals": "--decimals",
+    "ignore": "--ignore",
+    "timeout": "--timeout",
+    "format": "--format",
+}
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        (
+            "max_errors must be an integer from 0 on, but is -2; None is for no limit",
+            "--max-errors must be an integer from 0 on, but is -2; -1 is for no limit",
+        ),
+        ("ttl and ttl_column exclude each other", "--ttl and --ttl-column exclude each other"),
+        ("columns= maps fields to columns", "--columns maps fields to columns"),
+        ("write columns={'x': 'k', 'v': 'v w'}", "write --columns 'x=k,v=v w'"),
+        ("write ignore=['a', 'b'] or limit=...", "write --ignore a,b or --limit ..."),
+        ("with delimiter=';'?", "with --delimiter ';'?"),
+        ("write decimals=(10, 2), or limit=5", "write --decimals 10,2, or --limit 5"),
+        ("counters=True has no effect", "--counters has no effect"),
+        ("limit is a number from 1 on, not 0 (int)", "--limit is a number from 1 on, not 0 (int)"),
+        (
+            "compression of csv is None or 'gzip', not 'foo'",
+            "--compression of csv is gzip, or left out, not 'foo'",
+        ),
+        (
+            "write format='csv', 'jsonl' or 'parquet'",
+            "write --format csv, jsonl or parquet",
+        ),
+        # Values, columns and other words stay as they are.
+        ("column 'max_errors' is not a limit", "column 'max_errors' is not a limit"),
+        ('the table has no column "ttl_column"', 'the table has no column "ttl_column"'),
+        ("the timeout of a query", "the timeout of a query"),
+        ("f.max_errors.csv cannot be read", "f.max_errors.csv cannot be read"),
+        ("unknown_option must be left out", "unknown_option must be left out"),
+        (
+            "n1:9042 asks for authentication (X), and no auth_provider is configured",
+            "n1:9042 asks for authentication (X), and --user is not given",
+        ),
+    ],
+)
+def test_parameters_become_options(message: str, expected: str) -> None:
+    assert CommandWords(OPTIONS).translate(message) == expected
+
+
+def test_the_words_of_a_parser_are_its_long_options() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("file")
+    parser.add_argument("-m", "--max-errors")
+    parser.add_argument("--no-header", dest="header", action="store_false")
+    words = CommandWords.of([parser])
+    assert (
+        words.translate("header= and max_errors= differ") == "--no-header and --max-errors differ"
+    )
+    assert words.translate("help must be given, file is missing") == (
+        "help must be given, file is missing"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ("load ks.t a.csv --max-errors -2", "--max-errors must be an integer from 0 on, but is -2"),
+        ("load ks.t a.csv --timeout 0", "--timeout is a number of seconds above 0"),
+        ("load ks.t a.csv --quote ab", "--quote must be one character, but is 'ab'"),
+        ("load ks.t a.csv --restart", "--restart is for loads with a checkpoint"),
+        ("unload ks.t out --format jsonl --null x", "--null is not an option of the format"),
+        ("count ks.t --port 99999", "--port must be a number from 1 to 65535, but is 99999"),
+        ("count ks.t --hosts n1:9142", "host 'n1:9142' has a port: write n1 --port 9142"),
+        ("count ks.t --user u --password-file /no/such", "/no/such cannot be read: No such file"),
+    ],
+)
+def test_errors_of_bulk_commands_name_options_as_they_are_typed(
+    arguments: str, error: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        bulk.main(arguments.split())
+    assert error in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("heap", ["5", "5k", "big"])
+def test_errors_of_the_testing_command_name_options(
+    heap: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        testing.main(["start", "--heap", heap])
+    assert "error: argument --heap: heap must be " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ("10.0.0.1:9042", "host '10.0.0.1:9042' has a port: write 10.0.0.1 --port 9042"),
+        ("[::1]:9042", "host '[::1]:9042' has a port: write ::1 --port 9042"),
+        ("http://n1:80/path", "host 'http://n1:80/path' is a URL: write n1 --port 80"),
+        ("http://n1", "host 'http://n1' is a URL: write n1\n"),
+        ("n1 --port 0", "--port must be a number from 1 to 65535, but is 0"),
+    ],
+)
+def test_hosts_and_ports_are_checked(
+    arguments: str, error: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        doctor.main(arguments.split())
+    assert error in capsys.readouterr().err
