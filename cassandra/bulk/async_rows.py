@@ -16,6 +16,8 @@ from cassandra.query.snapshots import snapshot
 # How many rows the event loop reads for one request of the thread. More rows would keep the loop
 # busy for longer if the source never suspends.
 _ROWS = 500
+# The seconds after which the loop hands over fewer rows, of a slow source.
+_SECONDS = 1.0
 _CHECK_INTERVAL = 1.0  # seconds between two looks at whether the event loop still runs
 
 
@@ -67,7 +69,8 @@ class AsyncRows:
         if self._is_closed:
             return rows
         self._task = asyncio.current_task()
-        while len(rows) < _ROWS:
+        deadline = self._loop.time() + _SECONDS
+        while len(rows) < _ROWS and (not rows or self._loop.time() < deadline):
             try:
                 # A generator may use the same dict or array again for its next row.
                 rows.append(snapshot(await anext(self._rows)))

@@ -21,6 +21,9 @@ CHUNK_ROWS = 150_000
 TEXT_ROWS = 20_000
 # The maximum for rows that the application passes in: a row with a vector may take kilobytes.
 OBJECT_ROWS = 5_000
+# The seconds after which a chunk of such rows ends, even if it is smaller: rows of a slow generator
+# must not wait for 5,000 others before they are written.
+OBJECT_SECONDS = 5.0
 CHUNK_BYTES = 12 << 20  # the maximum size of a chunk in bytes, unless a single row is larger
 LONGEST_LINE = 16 << 20  # bytes; a longer line means that the file is damaged
 

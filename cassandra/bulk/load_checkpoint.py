@@ -1,17 +1,20 @@
 """The checkpoint of a load: the position in the source at which another run resumes.
 
-`LoadCheckpoint` saves it at the end of each chunk. If the load is interrupted in the middle of a
-chunk (Control-C, or a cancelled task), it saves a position before the first row of the chunk that
-has no outcome. Another run with the same checkpoint skips all rows before the saved position. It
-writes all rows after it, and some of these may have been written by the interrupted run already. So
-counters and statements that are not idempotent cannot have a checkpoint.
+`LoadCheckpoint` saves it at the end of each chunk. In the middle of a chunk it saves a position
+before the first row that has no outcome: every `SAVE_SECONDS`, and if the load is interrupted
+(Control-C, or a cancelled task). Another run with the same checkpoint skips all rows before the
+saved position. It writes all rows after it, and some of these may have been written by the
+interrupted run already. So counters and statements that are not idempotent cannot have a
+checkpoint.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from cassandra._clocks import monotonic
 from cassandra.bulk.checkpoint import Checkpoint, describe_cluster, describe_files
 from cassandra.bulk.chunks import Chunk, Position
 from cassandra.bulk.columns import reading_of_names
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from cassandra.bulk.options import LoadOptions
     from cassandra.metadata import Metadata
     from cassandra.metadata.schema.tables import TableMetadata
+
+SAVE_SECONDS = 10.0  # a checkpoint is at most this old while requests succeed
 
 COUNTED_TWICE = (
     "counters and checkpoint exclude each other: rows since the last checkpoint are written twice, "
@@ -103,12 +108,19 @@ class LoadCheckpoint:
     :param file: the file of the checkpoint.
     :param report: the report of the load. The counts of earlier runs are written to it.
     :param failed_rows: the file of failed rows; None if the load writes none.
+    :param clock: returns the time in seconds, from any point in time.
     """
 
     def __init__(
-        self, file: Checkpoint, report: LoadReport, failed_rows: FailedRows | None
+        self,
+        file: Checkpoint,
+        report: LoadReport,
+        failed_rows: FailedRows | None,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._file = file
+        self._clock = clock
+        self._saved_at = clock()  # when the last save was tried
         self.report = report
         self._failed_rows = failed_rows
         state = file.state
@@ -157,6 +169,16 @@ class LoadCheckpoint:
         # before, `save_unfinished_chunk` still has the outcomes of this chunk.
         self._done, self.outcomes = done, None
 
+    def save_if_due(self) -> None:
+        """Save a position in the middle of the chunk if the last save was `SAVE_SECONDS` ago.
+
+        A chunk may take minutes, for example if the table has a vector index.
+        """
+        if self._file.path is not None and self._clock() - self._saved_at >= SAVE_SECONDS:
+            # Also if no position can be saved yet: looking for one takes time.
+            self._saved_at = self._clock()
+            self.save_unfinished_chunk()
+
     def save_unfinished_chunk(self) -> None:
         """Save a position in the middle of the present chunk, before its first row without an
         outcome (that is neither written nor failed).
@@ -185,6 +207,7 @@ class LoadCheckpoint:
         # A run that resumes skips the failed rows too, so their file must be on disk first.
         if failed_rows is not None:
             failed_rows.sync()
+        self._saved_at = self._clock()
         self._file.save(
             file=position.file,
             row=position.row,

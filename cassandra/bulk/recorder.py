@@ -71,13 +71,14 @@ class Recorder:
             self._checkpoint.outcomes.note_group(wave.row_numbers, group.rows, is_applied)
 
     def note_slice(self, request_count: int, row_count: int) -> None:
-        """Count requests that were sent, and show the progress.
+        """Count requests that were sent, show the progress, and save the checkpoint if it is due.
 
         :param request_count: the number of requests.
         :param row_count: the number of rows for which servers have executed them.
         """
         self._report.requests += request_count
         self._progress.add(row_count)
+        self._checkpoint.save_if_due()
 
     def note_retries(self, request_count: int) -> None:
         """Count requests that will be sent again.

@@ -26,6 +26,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+from cassandra._clocks import monotonic
 from cassandra.bulk import chunks
 from cassandra.bulk.async_rows import AsyncRows
 from cassandra.bulk.chunks import Chunk, Part, Position, Reading, rows_of_a_chunk, slice_of
@@ -370,9 +371,28 @@ def _parts_of_rows(rows: Iterable[Any]) -> Iterator[Part]:
             raw=None,
         )
 
-    while chunk_rows := list(islice(iterator, min(chunks.OBJECT_ROWS, chunks.CHUNK_ROWS))):
+    while chunk_rows := _next_rows(iterator, min(chunks.OBJECT_ROWS, chunks.CHUNK_ROWS)):
         _check_row(chunk_rows[0])
         yield Part(len(chunk_rows), partial(make_chunk, chunk_rows))
+
+
+def _next_rows(iterator: Iterator[Any], limit: int) -> list[Any]:
+    """Return the next rows: those of about `chunks.OBJECT_SECONDS`, and at most `limit`.
+
+    :param iterator: the rows; an empty list is their end.
+    """
+    start = monotonic()
+    rows: list[Any] = []
+    count = 1
+    while new_rows := list(islice(iterator, count)):
+        rows += new_rows
+        seconds = monotonic() - start
+        # Look at the clock again after about half a second, as far as the pace so far tells, and
+        # after 64 rows at most: the next ones may be slower.
+        count = min(int(len(rows) / max(seconds, 1e-3) / 2) + 1, 64, limit - len(rows))
+        if not count or seconds >= chunks.OBJECT_SECONDS:
+            break
+    return rows
 
 
 def _check_row(row: Any) -> None:

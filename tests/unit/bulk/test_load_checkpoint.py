@@ -13,7 +13,12 @@ import pytest
 from cassandra.bulk.checkpoint import Checkpoint
 from cassandra.bulk.chunks import Chunk, Column, Position, RowLocation
 from cassandra.bulk.failed_rows import FailedRows
-from cassandra.bulk.load_checkpoint import LoadCheckpoint, check_repeatable, subject_of_load
+from cassandra.bulk.load_checkpoint import (
+    SAVE_SECONDS,
+    LoadCheckpoint,
+    check_repeatable,
+    subject_of_load,
+)
 from cassandra.bulk.options import LoadOptions
 from cassandra.bulk.report import LoadReport
 from cassandra.bulk.target import Traits
@@ -105,6 +110,35 @@ def test_an_unfinished_chunk_is_saved_up_to_its_first_row_without_an_outcome(
     # chunk, so the next run begins after row 8.
     state = state_in(path)
     assert (state["file"], state["row"], state["rows"], state["failed"]) == (1, 8, 2, 1)
+
+
+def test_a_long_chunk_is_saved_from_time_to_time(tmp_path: Path) -> None:
+    path = tmp_path / "point"
+    now = 100.0
+    checkpoint = LoadCheckpoint(Checkpoint(path, SUBJECT), LoadReport("t"), None, lambda: now)
+    checkpoint.begin_chunk(CHUNK)
+    assert checkpoint.outcomes is not None
+    checkpoint.outcomes.note_group(range(4), [0, 1], is_applied=True)
+    now += SAVE_SECONDS - 0.1
+    checkpoint.save_if_due()
+    assert not path.exists()
+    now += 0.1
+    checkpoint.save_if_due()
+    assert (state_in(path)["row"], state_in(path)["rows"]) == (8, 2)
+    checkpoint.outcomes.note_group(range(4), [2], is_applied=True)
+    now += 1.0
+    checkpoint.save_if_due()
+    assert state_in(path)["row"] == 8
+    now += SAVE_SECONDS
+    checkpoint.save_if_due()
+    assert state_in(path)["row"] == 9
+    # The end of a chunk is a save, too, so the next one is due SAVE_SECONDS later.
+    checkpoint.end_chunk(CHUNK)
+    checkpoint.begin_chunk(CHUNK)
+    checkpoint.outcomes.note_group(range(4), [0, 1, 2, 3], is_applied=True)
+    now += SAVE_SECONDS - 0.1
+    checkpoint.save_if_due()
+    assert state_in(path)["row"] == 10
 
 
 def test_a_disk_error_does_not_hide_the_error_that_ends_the_load(tmp_path: Path) -> None:

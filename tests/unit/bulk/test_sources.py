@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +219,27 @@ def test_wide_rows_come_in_smaller_chunks(tmp_path: Path) -> None:
     ]
     # A chunk of an application's rows has at most 5000 rows (OBJECT_ROWS), however short they are.
     assert [chunk.size for chunk in read([(n, "") for n in range(12_000)])] == [5000, 5000, 2000]
+
+
+def test_chunks_of_a_slow_generator_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise its rows would be written, and saved in a checkpoint, long after they came."""
+    now = 0.0
+
+    def generate(*seconds: float) -> Iterator[Any]:
+        nonlocal now
+        for number, wait in enumerate(seconds):
+            now += wait
+            yield number, ""
+
+    monkeypatch.setattr(sources, "monotonic", lambda: now)
+    # A chunk takes 5 seconds, or as long as the row takes that comes then.
+    assert [chunk.size for chunk in read(generate(*[2.0] * 7))] == [3, 3, 1]
+    assert [chunk.size for chunk in read(generate(60.0, 60.0))] == [1, 1]
+    # 1000 rows come at once, and the others slowly.
+    sizes = [chunk.size for chunk in read(generate(*[0.0] * 1000, *[1.0] * 100))]
+    assert sum(sizes) == 1100
+    assert sizes[0] < 1100
+    assert max(sizes[1:]) <= 6
 
 
 def test_names_of_fields(tmp_path: Path) -> None:
