@@ -1,414 +1,424 @@
-"""Failures while connecting or calling: each raises an exception that names the cause.
-
-Afterwards no thread and no socket is left. Each case runs with the blocking and the asyncio API,
-against a fake node or a bare socket.
+"""The steps of opening a connection, without a socket: addresses, the time limit, the protocol
+version, logins, and the reasons in errors.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
+import errno
+import random
 import socket
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from cassandra import aio
-from cassandra.auth import PlainTextAuthProvider
-from cassandra.cluster import Cluster
+from cassandra.auth import Token
+from cassandra.engine import handshake
+from cassandra.engine.endpoint import DefaultEndPoint
+from cassandra.engine.handshake import GOODBYE_TIMEOUT, Connector
 from cassandra.errors import (
     AuthenticationFailed,
     ConnectionException,
-    DriverException,
     InvalidRequest,
-    NoHostAvailable,
     OperationTimedOut,
     ProtocolError,
     ProtocolVersionUnsupported,
-    UnresolvableContactPoints,
 )
-from cassandra.protocol import SyntaxException
-from cassandra.testing.fake import (
-    ErrorCode,
-    FakeNode,
-    Opcode,
-    close,
-    error,
-    garbage,
-    half_frame,
-    message,
-    on_stream,
-    reset,
-)
+from cassandra.protocol.connection import Send, SetCompression
+from cassandra.testing.fake import FakeCluster, FakeNode, Opcode, Request, Scylla
+from tests.unit.engine.faults import connected, exception_of
+from tests.unit.engine.partners import engine_settings
 
-TIMEOUT = 10.0  # seconds
+pytestmark = pytest.mark.simulated
+
+NAMED = DefaultEndPoint("db.example")
+TIMEOUT = 9.0  # seconds, for all addresses together
+FAR = 1000.0  # seconds: longer than any limit
 
 
-def open_sockets() -> set[str]:
-    """Return the sockets that this process has open."""
-    targets = set()
-    for name in os.listdir("/proc/self/fd"):
-        try:
-            target = os.readlink(f"/proc/self/fd/{name}")
-        # this is the descriptor that `listdir` itself used, which is closed by now
-        except FileNotFoundError:
-            continue
-        if target.startswith("socket:"):
-            targets.add(target)
-    return targets
+class Network:
+    """A fake `Environment` in which the outcome of connecting depends on the address.
 
-
-@pytest.fixture(autouse=True)
-def check_leftovers() -> Iterator[None]:
-    """Check that the test has left no new thread running and no new socket open."""
-    threads_before, sockets_before = set(threading.enumerate()), open_sockets()
-    yield
-    assert [thread.name for thread in threading.enumerate() if thread not in threads_before] == []
-    assert open_sockets() - sockets_before == set()
-
-
-Connect = Callable[..., Any]
-
-
-def connect_blocking(
-    contact_points: Any, port: int, work: Any = None, keyspace: str | None = None, **settings: Any
-) -> Any:
-    """Connect, do some work, and shut down.
-
-    :param work: called with the session; its result is returned.
-    :param settings: settings of the cluster.
+    :param outcomes: for each address, the error that connecting raises; None to hang.
     """
-    settings = {"connect_timeout": TIMEOUT, **settings}
-    with Cluster(contact_points, port=port, **settings) as cluster:
-        session = cluster.connect(keyspace)
-        return None if work is None else work(session)
+
+    def __init__(self, **outcomes: Exception | None) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.random = random.Random(1)
+        self.outcomes = outcomes
+        self.resolved: list[tuple[str, int, int]] = []
+        # Each entry is (address, seconds since the beginning).
+        self.tried: list[tuple[str, float]] = []
+        self.ports: list[Any] = []
+        self._began = self.loop.time()
+
+    async def addresses(self, name: str, port: int, family: int) -> list[str]:
+        self.resolved.append((name, port, family))
+        return list(self.outcomes)
+
+    async def connect(self, make_protocol: Any, address: str, port: int, **options: Any) -> None:
+        self.tried.append((address, round(self.loop.time() - self._began, 3)))
+        self.ports.append((port, options["local_ports"]))
+        outcome = self.outcomes.get(address)
+        if outcome is not None:
+            raise outcome
+        await asyncio.sleep(FAR)
+
+    async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any:
+        return function(*args)
+
+    def close(self) -> None:
+        pass
 
 
-def connect_aio(
-    contact_points: Any, port: int, work: Any = None, keyspace: str | None = None, **settings: Any
-) -> Any:
-    """Like `connect_blocking`, but with the asyncio API, so `work` must return an awaitable."""
-    settings = {"connect_timeout": TIMEOUT, **settings}
-
-    async def connect_and_work() -> Any:
-        async with aio.Cluster(contact_points, port=port, **settings) as cluster:
-            session = await cluster.connect(keyspace)
-            return None if work is None else await work(session)
-
-    return asyncio.run(connect_and_work())
+def connector(environment: Any, **changed: Any) -> Connector:
+    changed = {"connect_timeout": TIMEOUT, "max_simultaneous_opens": 2, **changed}
+    return Connector(engine_settings(**changed), environment)
 
 
-@pytest.fixture(params=[connect_blocking, connect_aio], ids=["blocking", "aio"])
-def connect(request: pytest.FixtureRequest) -> Connect:
-    connect_function: Connect = request.param
-    return connect_function
+# -- addresses and the time limit ------------------------------------------------------------------
 
 
-@pytest.fixture
-def node() -> Iterator[FakeNode]:
-    with FakeNode() as running:
-        yield running
+async def test_each_address_of_a_name_has_an_equal_share_of_the_time() -> None:
+    network = Network(a=None, b=None, c=None)
+    failure = await fails_late(connector(network).open(NAMED))
+    assert isinstance(failure, OperationTimedOut)
+    assert str(failure).startswith("db.example:9042 did not accept a connection (Cluster.connect")
+    assert network.tried == [("a", 0.0), ("b", TIMEOUT / 3), ("c", 2 * TIMEOUT / 3)]
+    assert network.resolved == [("db.example", 9042, NAMED.socket_family)]
 
 
-def only_error(caught: pytest.ExceptionInfo[NoHostAvailable]) -> Exception:
-    (error,) = caught.value.errors.values()
-    assert isinstance(error, Exception)
+async def test_an_address_that_refuses_leaves_its_time_to_the_others() -> None:
+    refused = ConnectionRefusedError(errno.ECONNREFUSED, "connect call failed")
+    network = Network(a=refused, b=None, c=refused)
+    failure = await fails_late(connector(network).open(NAMED))
+    assert isinstance(failure, ConnectionException)
+    assert str(failure) == "db.example:9042 cannot be connected to: Connection refused"
+    assert failure.__cause__ is refused
+    assert network.tried == [("a", 0.0), ("b", 0.0), ("c", TIMEOUT / 2)]
+
+
+async def test_an_ip_address_is_not_resolved() -> None:
+    network = Network(**{"10.0.0.1": OSError(errno.EHOSTUNREACH, "no")})
+    failure = await fails_late(connector(network).open(DefaultEndPoint("10.0.0.1", 9999)))
+    assert str(failure) == "10.0.0.1:9999 cannot be connected to: No route to host"
+    assert network.resolved == []
+    assert network.ports == [(9999, None)]
+
+
+@pytest.mark.parametrize("timeout", [None, 0])
+async def test_without_a_timeout_an_address_has_an_hour(timeout: Any) -> None:
+    opening = asyncio.ensure_future(connector(Network(a=None), connect_timeout=timeout).open(NAMED))
+    await asyncio.sleep(FAR / 2)
+    assert not opening.done()
+    opening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+
+
+async def test_only_so_many_connections_are_opened_at_a_time() -> None:
+    network = Network(a=None)
+    opener = connector(network)
+    openings = [asyncio.ensure_future(opener.open(NAMED)) for _ in range(3)]
+    await asyncio.sleep(TIMEOUT / 2)
+    assert len(network.tried) == 2
+    await asyncio.sleep(TIMEOUT)
+    assert len(network.tried) == 3
+    for opening in openings:
+        assert isinstance(await fails_late(opening), OperationTimedOut)
+
+
+async def test_a_shards_connection_uses_the_targets_port() -> None:
+    refused = ConnectionRefusedError(errno.ECONNREFUSED, "no")
+    network = Network(**{"10.0.0.1": refused})
+    target: Any = SimpleNamespace(port=19042, shard=1, shards=3)
+    await fails_late(connector(network).open(DefaultEndPoint("10.0.0.1"), target))
+    ((port, local_ports),) = network.ports
+    assert port == 19042
+    assert {local_port % 3 for local_port in list(local_ports)[:10]} == {1}
+
+
+async def fails_late(awaitable: Any) -> BaseException:
+    """Return the error that `awaitable` raises, however much virtual time that takes."""
+    error: Any = (await asyncio.gather(awaitable, return_exceptions=True))[0]
+    assert isinstance(error, BaseException)
     return error
 
 
-# -- addresses -------------------------------------------------------------------------------------
+# -- versions --------------------------------------------------------------------------------------
+
+
+def refusal(version: int) -> ProtocolVersionUnsupported:
+    return ProtocolVersionUnsupported(NAMED, version)
+
+
+async def test_a_refused_version_is_lowered_once_for_all_connections() -> None:
+    opener = connector(Network(), protocol_version=5)
+    assert opener.version == 5
+    opener._downgrade(5, refusal(5))
+    # A connection that began earlier is refused for the same version, which must not lower it
+    # twice.
+    opener._downgrade(5, refusal(5))
+    assert opener.version == 4
+    opener._downgrade(4, refusal(4))
+    assert opener.version == 3
+    with pytest.raises(ProtocolVersionUnsupported):
+        opener._downgrade(3, refusal(3))
+
+
+async def test_a_version_that_the_application_has_chosen_is_not_lowered() -> None:
+    opener = connector(Network(), protocol_version=5, only_version=5)
+    with pytest.raises(ProtocolVersionUnsupported):
+        opener._downgrade(5, refusal(5))
+    assert opener.version == 5
+
+
+# -- options of STARTUP ----------------------------------------------------------------------------
+
+
+def startups(node: FakeNode) -> list[Request]:
+    return [request for request in node.requests if request.opcode == Opcode.STARTUP]
+
+
+@pytest.mark.parametrize("compression", [True, False])
+async def test_compression_is_negotiated_only_if_it_is_set(compression: bool) -> None:
+    with FakeNode(max_version=4) as node:
+        node.supported["COMPRESSION"] = ["lz4"]
+        async with connected(node, compression=compression):
+            negotiated = [request.options.get("COMPRESSION") for request in startups(node)]
+    assert set(negotiated) == {"lz4" if compression else None}
+
+
+@pytest.mark.parametrize("is_scylla", [True, False])
+async def test_scylladb_gets_further_options(is_scylla: bool) -> None:
+    with FakeCluster(1, scylla=Scylla(1) if is_scylla else None) as nodes:
+        async with connected(nodes):
+            options = [set(request.options) for request in startups(nodes[0])]
+    usual = {"CQL_VERSION", "DRIVER_NAME", "DRIVER_VERSION", "COMPRESSION"}
+    assert any(names - usual for names in options) is is_scylla
+
+
+# -- reasons in errors -----------------------------------------------------------------------------
+
+ACCEPTED = "db.example:9042 accepted the connection"
 
 
 @pytest.mark.parametrize(
-    ("contact_points", "pattern"),
+    ("reached", "made", "received", "answered", "expected"),
     [
-        ([None], "None"),
-        ([b"127.0.0.1"], "127"),
-        ([17], "17"),
-        ([""], "contact"),
-    ],
-)
-def test_invalid_contact_points(connect: Connect, contact_points: Any, pattern: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=pattern):
-        connect(contact_points, 9042)
-
-
-def test_a_contact_point_that_cannot_be_resolved_is_named(connect: Connect) -> None:
-    # The blocking API resolves names when the cluster is created. The asyncio API resolves them at
-    # connect, because it must not block the loop.
-    with pytest.raises(DriverException, match=r"no-such-host\.invalid") as caught:
-        connect(["no-such-host.invalid"], 9042)
-    failure = caught.value
-    if isinstance(failure, NoHostAvailable):
-        (error,) = failure.errors.values()
-        assert isinstance(error, ConnectionException)
-    else:
-        assert isinstance(failure, UnresolvableContactPoints)
-
-
-def test_a_refused_connection_is_reported(connect: Connect, node: FakeNode) -> None:
-    node.refuse_connections()
-    with pytest.raises(NoHostAvailable, match=rf"{node.endpoint}.*refused") as caught:
-        connect([node.address], node.port)
-    assert isinstance(only_error(caught), ConnectionException)
-
-
-def test_each_contact_point_has_its_own_error(connect: Connect, node: FakeNode) -> None:
-    node.refuse_connections()
-    with FakeNode("127.0.0.2", node.port) as other:
-        # One node refuses connections; the other one answers with bytes that are no message.
-        other.prime(Opcode.OPTIONS, garbage())
-        with pytest.raises(NoHostAvailable) as caught:
-            connect([node.address, other.address], node.port)
-    assert set(caught.value.errors) == {node.endpoint, other.endpoint}
-    assert node.endpoint in str(caught.value)
-    assert other.endpoint in str(caught.value)
-
-
-# -- other servers ---------------------------------------------------------------------------------
-
-
-def test_a_web_server_is_recognised(connect: Connect, node: FakeNode) -> None:
-    # The node answers as a web server would.
-    node.prime(Opcode.OPTIONS, garbage())
-    with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
-        connect([node.address], node.port)
-    assert isinstance(only_error(caught), ConnectionException)
-    assert not isinstance(only_error(caught), OperationTimedOut)
-    assert "HTTP" in str(only_error(caught))
-
-
-def test_a_server_that_sends_a_greeting_is_refused(connect: Connect) -> None:
-    """SMTP, SSH and MySQL servers, which send a greeting before any request, are refused with an
-    error that shows it.
-    """
-    with GreetingServer(b"SSH-2.0-OpenSSH_9.9\r\n") as (address, port):  # noqa: SIM117 - the address is in the pattern
-        with pytest.raises(NoHostAvailable, match=f"{address}:{port}") as caught:
-            connect([address], port)
-    assert isinstance(only_error(caught), ConnectionException)
-    assert not isinstance(only_error(caught), OperationTimedOut)
-
-
-class GreetingServer:
-    """A server that sends `data` to each client, and then waits until the client closes."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._thread = threading.Thread(target=self._serve)
-
-    def _serve(self) -> None:
-        while True:
-            connection, _ = self._listener.accept()
-            with connection:
-                connection.sendall(self._data)
-                try:
-                    while connection.recv(4096):
-                        pass
-                except ConnectionResetError:
-                    pass
-                if self._closing.is_set():
-                    return
-
-    def __enter__(self) -> tuple[str, int]:
-        self._closing = threading.Event()
-        self._thread.start()
-        address, port = self._listener.getsockname()
-        return address, port
-
-    def __exit__(self, *args: object) -> None:
-        self._closing.set()
-        # Wake the server's thread, which waits in `accept` for a client.
-        socket.create_connection(self._listener.getsockname()).close()
-        self._thread.join()
-        self._listener.close()
-
-
-@pytest.mark.parametrize("opcode", [Opcode.OPTIONS, Opcode.STARTUP, Opcode.REGISTER, Opcode.QUERY])
-@pytest.mark.parametrize("ending", [close, reset])
-def test_a_server_that_closes_during_connect_is_reported(
-    connect: Connect, node: FakeNode, opcode: Opcode, ending: Any
-) -> None:
-    node.prime(opcode, ending())
-    with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
-        connect([node.address], node.port)
-    assert isinstance(only_error(caught), ConnectionException)
-
-
-@pytest.mark.parametrize("opcode", [Opcode.OPTIONS, Opcode.STARTUP])
-def test_half_an_answer_is_a_connection_error(
-    connect: Connect, node: FakeNode, opcode: Opcode
-) -> None:
-    answer = message(Opcode.SUPPORTED if opcode == Opcode.OPTIONS else Opcode.READY, b"\0\0")
-    node.prime(opcode, half_frame(answer, 5))
-    with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
-        connect([node.address], node.port)
-    assert isinstance(only_error(caught), ConnectionException)
-
-
-@pytest.mark.parametrize("opcode", [Opcode.OPTIONS, Opcode.STARTUP])
-def test_an_answer_on_an_unknown_stream_is_reported(
-    connect: Connect, node: FakeNode, opcode: Opcode
-) -> None:
-    # The answer comes on stream 77, on which the driver has sent nothing.
-    node.prime(opcode, on_stream(message(Opcode.READY, b""), 77))
-    with pytest.raises(NoHostAvailable, match=f"{node.endpoint}.*77") as caught:
-        connect([node.address], node.port)
-    assert isinstance(only_error(caught), ConnectionException)
-
-
-@pytest.mark.parametrize(
-    ("opcode", "answer"),
-    [
-        (Opcode.OPTIONS, message(Opcode.RESULT, b"\0\0\0\1")),
-        (Opcode.OPTIONS, message(Opcode.SUPPORTED, b"\xff")),
-        (Opcode.STARTUP, message(Opcode.SUPPORTED, b"\0\0")),
-        (Opcode.STARTUP, message(Opcode.AUTHENTICATE, b"\0\x09x")),
-        (Opcode.STARTUP, message(0x7F, b"")),
-        (Opcode.REGISTER, message(Opcode.AUTH_SUCCESS, b"")),
-        (Opcode.QUERY, message(Opcode.RESULT, b"\0\0\0\x63")),
-        (Opcode.QUERY, message(Opcode.RESULT, b"\0\0\0\x02\0\0\0\x01\xff\xff\xff\xff")),
-    ],
-    ids=["result", "short", "supported", "cut", "unknown", "auth", "kind", "columns"],
-)
-def test_unexpected_or_damaged_messages_are_reported(
-    connect: Connect, node: FakeNode, opcode: Opcode, answer: Any
-) -> None:
-    node.prime(opcode, answer)
-    with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
-        connect([node.address], node.port)
-    assert isinstance(only_error(caught), (ConnectionException, ProtocolError))
-
-
-def test_an_error_of_startup_has_the_servers_message(connect: Connect, node: FakeNode) -> None:
-    node.prime(Opcode.STARTUP, error(ErrorCode.SERVER_ERROR, "out of tea"))
-    with pytest.raises(NoHostAvailable, match=f"{node.endpoint}.*out of tea"):
-        connect([node.address], node.port)
-
-
-# -- credentials and versions ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("version", [3, 4, 5])
-def test_a_wrong_password_is_authentication_failed(connect: Connect, version: int) -> None:
-    with FakeNode(max_version=version, username="al", password="right") as node:
-        with pytest.raises(NoHostAvailable, match=rf"{node.endpoint}.*incorrect") as caught:
-            connect([node.address], node.port, auth_provider=PlainTextAuthProvider("al", "wrong"))
-        assert isinstance(only_error(caught), AuthenticationFailed)
-        connect([node.address], node.port, auth_provider=PlainTextAuthProvider("al", "right"))
-
-
-def test_missing_credentials_are_authentication_failed(connect: Connect) -> None:
-    with FakeNode(username="al", password="right") as node:
-        with pytest.raises(
-            NoHostAvailable, match=rf"{node.endpoint}.*PasswordAuthenticator"
-        ) as caught:
-            connect([node.address], node.port)
-        assert isinstance(only_error(caught), AuthenticationFailed)
-
-
-def test_wrong_credentials_are_sent_once(connect: Connect, node: FakeNode) -> None:
-    """Wrong credentials are sent only once, since some servers count the attempts and lock the
-    role.
-    """
-    with FakeNode("127.0.0.2", node.port, username="al", password="right") as other:
-        node.require_password("al", "right")
-        with pytest.raises(NoHostAvailable):
-            connect(
-                [node.address, other.address],
-                node.port,
-                auth_provider=PlainTextAuthProvider("al", "wrong"),
-            )
-        assert node.count(Opcode.AUTH_RESPONSE) + other.count(Opcode.AUTH_RESPONSE) == 1
-
-
-@pytest.mark.parametrize("version", [3, 4])
-def test_an_old_server_gets_messages_of_its_version(connect: Connect, version: int) -> None:
-    with FakeNode(max_version=version) as node:
-        connect([node.address], node.port)
-        assert {
-            request.version for request in node.requests if request.opcode == Opcode.REGISTER
-        } == {version}
-        assert node.malformed == []
-
-
-def test_a_fixed_version_that_the_server_lacks_is_an_error(connect: Connect) -> None:
-    with FakeNode(max_version=3) as node:
-        with pytest.raises(NoHostAvailable, match=rf"{node.endpoint}.*5") as caught:
-            connect([node.address], node.port, protocol_version=5)
-        assert isinstance(only_error(caught), ProtocolVersionUnsupported)
-        assert node.opened == 1
-
-
-# -- keyspaces and statements ----------------------------------------------------------------------
-
-
-def test_a_missing_keyspace_is_invalid_request(connect: Connect, node: FakeNode) -> None:
-    node.keyspaces = {"somewhere"}
-    with pytest.raises(InvalidRequest, match="nowhere"):
-        connect([node.address], node.port, keyspace="nowhere")
-    connect([node.address], node.port, keyspace="somewhere")
-
-
-def test_a_syntax_error_has_the_servers_message(connect: Connect, node: FakeNode) -> None:
-    refusal = error(ErrorCode.SYNTAX_ERROR, "line 1:0 no viable alternative at input 'SELEC'")
-    node.prime("SELEC 1", refusal)
-    node.prime(lambda request: request.opcode == Opcode.PREPARE, refusal)
-    with pytest.raises(SyntaxException, match="SELEC"):
-        connect([node.address], node.port, lambda session: session.execute("SELEC 1"))
-    with pytest.raises(SyntaxException, match="SELEC"):
-        connect([node.address], node.port, lambda session: session.prepare("SELEC ?"))
-
-
-INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
-
-
-def execute_with_values(connect: Connect, node: FakeNode, values: Any) -> None:
-    """Prepare `INSERT`, and execute it with `values`. The driver must refuse them, so this
-    raises.
-    """
-    node.prime_prepare(INSERT, [("k", "int"), ("v", "list<int>")])
-
-    def execute(session: Any) -> Any:
-        return session.execute(session.prepare(INSERT), values)
-
-    async def execute_aio(session: Any) -> Any:
-        return await session.execute(await session.prepare(INSERT), values)
-
-    connect([node.address], node.port, execute if connect is connect_blocking else execute_aio)
-
-
-@pytest.mark.parametrize(
-    ("values", "error_class", "pattern"),
-    [
-        ((1, [2], 3), ValueError, r"(?s)3.*2.*INSERT INTO t"),
-        (("one", []), TypeError, r"(?s)\"k\" \(int, Int32Type\).*'one'.*INSERT INTO t"),
-        ((1 << 40, []), (ValueError, OverflowError), r"(?s)\"k\".*INSERT INTO t"),
+        (False, False, False, False, "db.example:9042 did not accept a connection"),
         (
-            (1, [1, "x"]),
-            TypeError,
-            r"(?s)\"v\" \(list<int>, ListType\(Int32Type\)\).*'x'.*INSERT INTO t",
+            True,
+            False,
+            False,
+            False,
+            f"{ACCEPTED}, but did not complete the TLS handshake: does the process hang, or does "
+            "this port not speak TLS?",
         ),
-        ((1, 5), TypeError, r"(?s)\"v\" \(list<int>, ListType\(Int32Type\)\).*5.*INSERT INTO t"),
+        (True, False, False, True, f"{ACCEPTED}, but did not complete the TLS handshake"),
+        (
+            False,
+            True,
+            False,
+            False,
+            f"{ACCEPTED} and then said nothing: is that the port of Cassandra's native transport, "
+            "without TLS where none is configured?",
+        ),
+        (True, True, True, False, f"{ACCEPTED}, but did not complete the handshake"),
     ],
-    ids=["too many", "text", "too large", "element", "no list"],
 )
-def test_values_of_the_wrong_type_or_number_are_refused(
-    connect: Connect, node: FakeNode, values: Any, error_class: Any, pattern: str
+def test_a_timeout_names_the_step_that_was_in_progress(
+    reached: bool, made: bool, received: bool, answered: bool, expected: str
 ) -> None:
-    with pytest.raises(error_class, match=pattern):
-        execute_with_values(connect, node, values)
-    assert node.count(Opcode.EXECUTE) == 0
+    connection: Any = SimpleNamespace(
+        is_reached=reached,
+        is_connected=made,
+        received_anything=received,
+        answered_before=answered,
+        tls=None,
+    )
+    assert handshake._describe_timeout(NAMED, connection) == expected
 
 
-def test_a_wrong_number_of_parameters_for_a_query_string(connect: Connect, node: FakeNode) -> None:
-    with pytest.raises(TypeError, match="INSERT INTO t"):
-        connect(
-            [node.address],
-            node.port,
-            lambda session: session.execute("INSERT INTO t (k, v) VALUES (%s, %s)", (1,)),
-        )
-    # No statement was sent.
-    assert node.queries() == []
+def test_silence_after_the_tls_handshake_is_not_put_down_to_missing_tls() -> None:
+    connection: Any = SimpleNamespace(
+        is_reached=True, is_connected=True, received_anything=False, tls=object()
+    )
+    assert handshake._describe_timeout(NAMED, connection) == (
+        "db.example:9042 completed the TLS handshake and then said nothing: does the process hang, "
+        "or is that another port than that of Cassandra's native transport?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("encrypted", "reached", "made", "expected"),
+    [
+        (True, True, False, "bad certificate"),
+        (True, False, True, "bad certificate"),
+        (True, False, False, None),
+        (False, True, True, None),
+    ],
+)
+def test_tls_is_the_reason_only_if_the_network_worked(
+    encrypted: bool, reached: bool, made: bool, expected: str | None
+) -> None:
+    tls = SimpleNamespace(reason=lambda error: "bad certificate") if encrypted else None
+    connection: Any = SimpleNamespace(tls=tls, is_reached=reached, is_connected=made)
+    assert handshake._tls_failure_reason(connection, OSError()) == expected
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (OSError(errno.ECONNREFUSED, "call failed"), "Connection refused"),
+        (socket.gaierror(socket.EAI_NONAME, "unknown name"), "unknown name"),
+        (OSError("plain"), "plain"),
+        (OSError(), "OSError"),
+    ],
+)
+def test_the_systems_reason(error: OSError, expected: str) -> None:
+    assert handshake._system_reason(error) == expected
+
+
+def test_only_a_send_may_carry_a_token() -> None:
+    send = Send(0, Opcode.AUTH_RESPONSE, 0, b"")
+    assert handshake._single_message([send]) is send
+    with pytest.raises(ProtocolError, match="a token is to be sent, but the handshake wants"):
+        handshake._single_message([SetCompression("lz4")])
+
+
+async def test_errors_of_the_handshake_name_the_end_point_once() -> None:
+    connection: Any = SimpleNamespace(version=4, is_control_connection=False)
+    steps = handshake._Handshake(connector(Network()), engine_settings(), NAMED, connection)
+    cause = ValueError()
+    unnamed = InvalidRequest("no such option")
+    unnamed.__cause__ = cause
+    named = steps._with_endpoint(unnamed)
+    assert type(named) is InvalidRequest
+    assert str(named) == "db.example:9042: no such option"
+    assert named.__cause__ is cause
+    assert steps._with_endpoint(named) is named
+    broken = steps._with_endpoint(ConnectionException("broken"))
+    assert isinstance(broken, ConnectionException)
+    assert broken.endpoint is NAMED
+    assert steps._with_endpoint(cause) is cause
+
+
+# -- logins ----------------------------------------------------------------------------------------
+
+
+class Login:
+    """An auth provider that is its own authenticator; `call` decides what kind of result its
+    methods return.
+
+    :param call: "plain" returns results directly, "coroutine function" from coroutines, "awaitable"
+        as other awaitables.
+    """
+
+    def __init__(self, call: str) -> None:
+        self.hosts: list[str] = []
+        self.successes: list[Any] = []
+        self.server_authenticator_class: str | None = None
+        if call == "coroutine function":
+            self.initial_response: Any = self._later
+        elif call == "awaitable":
+            self.initial_response = lambda: self._later()
+        else:
+            self.initial_response = lambda: b"\0ann\0secret"
+
+    async def _later(self) -> bytes:
+        return b"\0ann\0secret"
+
+    def new_authenticator(self, host: str) -> Login:
+        self.hosts.append(host)
+        return self
+
+    def on_authentication_success(self, token: Any) -> None:
+        self.successes.append(token)
+
+
+@pytest.mark.parametrize("call", ["plain", "coroutine function", "awaitable"])
+async def test_an_authenticator_may_return_its_token_or_be_awaited(call: str) -> None:
+    login = Login(call)
+    with FakeNode(username="ann", password="secret") as node:
+        async with connected(node, auth_provider=login):
+            pass
+        assert login.hosts == [node.address] * node.count(Opcode.STARTUP)
+    assert login.server_authenticator_class == node.authenticator
+    assert len(login.successes) == len(login.hosts)
+
+
+async def test_tokens_are_wrapped_so_that_they_do_not_show() -> None:
+    connection: Any = SimpleNamespace(version=4, is_control_connection=False)
+    steps = handshake._Handshake(connector(Network()), engine_settings(), NAMED, connection)
+    for call in ("plain", "coroutine function", "awaitable"):
+        token = await steps._call_token_method(Login(call).initial_response)
+        assert isinstance(token, Token)
+        assert "secret" not in repr(token)
+    assert await steps._call_token_method(lambda: None) is None
+
+
+def test_a_certificate_is_no_answer_to_a_further_challenge() -> None:
+    with pytest.raises(AuthenticationFailed, match="more than the client's certificate"):
+        handshake._Certificate().evaluate_challenge(b"")
+
+
+@pytest.mark.parametrize(
+    ("encrypted", "authenticator", "expected"),
+    [
+        (True, "org.apache.cassandra.auth.MutualTlsAuthenticator", True),
+        (False, "org.apache.cassandra.auth.MutualTlsAuthenticator", False),
+        (True, "org.apache.cassandra.auth.PasswordAuthenticator", False),
+    ],
+)
+async def test_a_certificate_is_enough_for_some_authenticators(
+    encrypted: bool, authenticator: str, expected: bool
+) -> None:
+    tls = object() if encrypted else None
+    connection: Any = SimpleNamespace(version=4, is_control_connection=False, tls=tls)
+    steps = handshake._Handshake(connector(Network()), engine_settings(), NAMED, connection)
+    action: Any = SimpleNamespace(authenticator=authenticator)
+    assert steps._is_known_by_certificate(action) is expected
+
+
+async def test_without_a_provider_a_login_is_refused() -> None:
+    with FakeNode(username="ann", password="secret") as node:
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            failure = await exception_of(cluster.connect())
+    assert "no auth_provider is configured" in str(failure)
+
+
+# -- the end of encrypted connections --------------------------------------------------------------
+
+
+async def test_closed_tls_connections_have_a_moment_to_shut_down() -> None:
+    opener = connector(Network())
+    loop = asyncio.get_running_loop()
+    aborted: list[str] = []
+
+    class Encrypted:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def abort(self) -> None:
+            aborted.append(self.name)
+
+    await opener.settle()  # there are no TLS connections to wait for
+    polite: Any = Encrypted("polite")
+    stuck: Any = Encrypted("stuck")
+    opener._tls_connections.add(polite)
+    loop.call_later(GOODBYE_TIMEOUT / 2, opener._on_tls_connection_lost, polite)
+    began = loop.time()
+    await opener.settle()
+    assert loop.time() - began == pytest.approx(GOODBYE_TIMEOUT / 2, abs=0.01)
+    assert aborted == []
+    opener._tls_connections.add(polite)
+    opener._tls_connections.add(stuck)
+    loop.call_later(GOODBYE_TIMEOUT / 2, opener._on_tls_connection_lost, polite)
+    began = loop.time()
+    await opener.settle()
+    assert loop.time() - began == pytest.approx(GOODBYE_TIMEOUT, abs=0.01)
+    assert aborted == ["stuck"]

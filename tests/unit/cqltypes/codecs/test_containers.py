@@ -4,11 +4,18 @@ classes.
 
 from __future__ import annotations
 
+import array
+import uuid
 from typing import Any
 
+import numpy
 import pytest
 
 from cassandra import cqltypes as t
+from cassandra.cqltypes import EncodeTypeError, EncodeValueError
+from cassandra.errors import DecodeError
+from cassandra.sentinels import EMPTY
+from cassandra.util.sortedset import SortedSet
 from tests.conftest import Twins
 from tests.unit.cqltypes.samples import (
     ADDRESS,
@@ -18,6 +25,7 @@ from tests.unit.cqltypes.samples import (
     map_of,
     set_of,
     tuple_of,
+    vector_of,
 )
 
 
@@ -116,3 +124,170 @@ def test_a_large_set_of_unhashable_elements_is_read_quickly(twins: Twins) -> Non
     assert len(sets) == count
     assert list(sets[5]) == [5]
     assert sets[5] in sets
+
+
+# -- the bytes of each container -------------------------------------------------------------------
+
+
+def size_and(body: bytes) -> bytes:
+    return len(body).to_bytes(4, "big") + body
+
+
+def count_and(count: int, *bodies: bytes | None) -> bytes:
+    """Return a collection: the count, and the bodies with their sizes; None is null."""
+    parts = [NULL if body is None else size_and(body) for body in bodies]
+    return count.to_bytes(4, "big", signed=True) + b"".join(parts)
+
+
+NULL = b"\xff\xff\xff\xff"
+ONE, TWO = b"\0\0\0\1", b"\0\0\0\2"
+BIG = b"\7"  # a varint, which has no fixed size
+NESTED = list_of(INT)
+
+# A type, a value, and its bytes.
+BYTES: list[tuple[Any, Any, bytes]] = [
+    (list_of(INT), [1, 2], count_and(2, ONE, TWO)),
+    (list_of(INT), [], count_and(0)),
+    (list_of(INT), [1, None], count_and(2, ONE, None)),
+    (list_of(INT), [None, None], count_and(2, None, None)),
+    (list_of(TEXT), ["a", "", "b"], count_and(3, b"a", b"", b"b")),
+    (list_of(TEXT), ["a", None], count_and(2, b"a", None)),
+    (list_of(NESTED), [[1], []], count_and(2, count_and(1, ONE), count_and(0))),
+    (list_of(NESTED), [None, [2]], count_and(2, None, count_and(1, TWO))),
+    (set_of(INT), SortedSet([1, 2]), count_and(2, ONE, TWO)),
+    (set_of(TEXT), SortedSet(["a", "b"]), count_and(2, b"a", b"b")),
+    (map_of(TEXT, INT), {"a": 1, "b": 2}, count_and(2, b"a", ONE, b"b", TWO)),
+    (map_of(TEXT, INT), {}, count_and(0)),
+    (map_of(TEXT, INT), {"a": None}, count_and(1, b"a", None)),
+    (map_of(INT, NESTED), {1: [2]}, count_and(1, ONE, count_and(1, TWO))),
+    (tuple_of(INT, TEXT), (1, "a"), size_and(ONE) + size_and(b"a")),
+    (tuple_of(INT, TEXT), (None, ""), NULL + size_and(b"")),
+    (ADDRESS, ("x", 1), size_and(b"x") + size_and(ONE)),
+    (vector_of(INT, 2), [1, 2], ONE + TWO),
+    (vector_of(t.UUIDType, 2), [uuid.UUID(int=1), uuid.UUID(int=2)], bytes(15) + b"\1" + bytes(15) + b"\2"),  # noqa: E501
+    (vector_of(TEXT, 2), ["a", "bc"], b"\1a\2bc"),
+    (vector_of(t.IntegerType, 2), [7, 7], (b"\1" + BIG) * 2),
+    (vector_of(vector_of(INT, 1), 2), [[1], [2]], ONE + TWO),
+    (vector_of(NESTED, 1), [[1]], b"\x0c" + count_and(1, ONE)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cqltype", "value", "body"), BYTES)
+def test_values_have_their_bytes(twins: Twins, cqltype: Any, value: Any, body: bytes) -> None:
+    codec = cqltype.build_codec(twins.codecs)
+    assert codec.encode(value) == body
+    decoded = codec.decode(body)
+    assert decoded == value
+    assert type(decoded) is type(value) or isinstance(value, dict | tuple)
+
+
+@pytest.mark.parametrize(
+    ("cqltype", "body", "message"),
+    [
+        (list_of(INT), b"\0\0\0", "truncated: 3 bytes of a 4-byte count"),
+        (list_of(INT), count_and(-1), "the negative count -1"),
+        (list_of(INT), count_and(2, ONE)[:8], "claims 2 elements, which 4 bytes cannot hold"),
+        (list_of(INT), count_and(1, ONE, TWO), "8 bytes left over after 1 elements"),
+        (list_of(INT), count_and(2, ONE, b"\0\0"), "^element 1 of list<int>: "),
+        (list_of(INT), count_and(2, None, b"\0\0"), "^element 1 of list<int>: "),
+        (list_of(TEXT), count_and(2, b"a", b"\xff"), "^element 1 of list<text>: "),
+        (list_of(TEXT), count_and(2, b"abcd", b"abcd")[:-1], "^element 1 of list<text>: "),
+        (list_of(TEXT), count_and(1, b"a") + b"x", "1 bytes left over after 1 elements"),
+        (set_of(TEXT), count_and(1, b"\xff"), "^element 0 of set<text>: "),
+        (map_of(TEXT, INT), count_and(1, b"\xff", ONE), "^key 0 of map<text, int>: "),
+        (map_of(TEXT, INT), count_and(1, b"a", b"\0"), "^value 0 of map<text, int>: "),
+        (map_of(TEXT, INT), count_and(2, b"a", ONE, b"b", b"\0"), "^value 1 of map<text, int>: "),
+        (map_of(TEXT, INT), count_and(1, b"a", ONE) + b"x", "1 bytes left over after 1 pairs"),
+        (map_of(TEXT, INT), count_and(2, b"a")[:11], "claims 2 elements, which 5 bytes cannot"),
+        (tuple_of(INT, TEXT), size_and(b"\0"), "^item 0 of tuple<int, text>: "),
+        (tuple_of(INT, TEXT), size_and(ONE) + size_and(b"\xff"), "^item 1 of tuple<int, text>: "),
+        (tuple_of(INT), size_and(ONE) * 2, "8 bytes left over after 1 fields"),
+        (tuple_of(INT, INT), size_and(ONE) + b"\0\0", "^item 1 of tuple<int, int>: "),
+        (ADDRESS, size_and(b"x") + size_and(b"\0"), '^field "zip" of ks.address: '),
+        (vector_of(INT, 2), ONE, "vector<int, 2>"),
+        (vector_of(INT, 2), ONE * 3, "vector<int, 2>"),
+        (vector_of(TEXT, 2), b"\1a\2b", "^element 1 of .*an element claims 2 bytes, 1 are"),
+        (vector_of(TEXT, 2), b"\1a\xff\xff", "^element 1 of .*truncated within the length"),
+        (vector_of(TEXT, 2), b"\1", "1 bytes cannot hold 2 elements"),
+        (vector_of(TEXT, 2), b"\1a\1bc", "1 bytes left over after 2 elements"),
+        (vector_of(TEXT, 2), b"\1a\1\xff", "^element 1 of vector<text, 2>: "),
+    ],
+)  # fmt: skip
+def test_damaged_bytes_are_located(twins: Twins, cqltype: Any, body: bytes, message: str) -> None:
+    with pytest.raises(DecodeError, match=message):
+        cqltype.build_codec(twins.codecs).decode(body)
+
+
+@pytest.mark.parametrize(
+    ("cqltype", "value", "message"),
+    [
+        (list_of(INT), [1, "a"], "^element 1 of list<int>: 'a'"),
+        (list_of(TEXT), ["a", 1], r"^element 1 of list<text>: 1 \(int\) is not text"),
+        (list_of(NESTED), [[1], ["a"]], "^element 1 of list<list<int>>: element 0 of list<int>"),
+        (map_of(TEXT, INT), {"a": "b"}, "^value 0 of map<text, int>: 'b'"),
+        (map_of(TEXT, INT), {"a": 1, 2: 3}, "^key 1 of map<text, int>: 2"),
+        (tuple_of(INT, TEXT), (1, 2), "^item 1 of tuple<int, text>: 2"),
+        (tuple_of(INT), (1, 2), "has 2 items, tuple<int> takes 1"),
+        (ADDRESS, ("x", "y"), '^field "zip" of ks.address: \'y\''),
+        (vector_of(INT, 2), [1], "has 1 elements, vector<int, 2> takes 2"),
+        (vector_of(INT, 2), [1, 2, 3], "has 3 elements, vector<int, 2> takes 2"),
+        (vector_of(INT, 2), [1, None], "^element 1 of vector<int, 2>: null is not allowed"),
+        (vector_of(INT, 2), [1, EMPTY], "^element 1 of vector<int, 2>: an empty value is not"),
+        (vector_of(TEXT, 2), ["a"], "has 1 elements, vector<text, 2> takes 2"),
+        (vector_of(TEXT, 2), [None, "a"], "^element 0 of vector<text, 2>: null is not allowed"),
+        (vector_of(t.UUIDType, 1), ["x"], "^element 0 of vector<uuid, 1>: 'x'"),
+    ],
+)  # fmt: skip
+def test_values_that_do_not_fit_are_located(
+    twins: Twins, cqltype: Any, value: Any, message: str
+) -> None:
+    with pytest.raises((EncodeTypeError, EncodeValueError), match=message):
+        cqltype.build_codec(twins.codecs).encode(value)
+
+
+def test_an_empty_value_has_no_bytes(twins: Twins) -> None:
+    for cqltype in (list_of(INT), map_of(INT, INT), tuple_of(INT), ADDRESS):
+        assert cqltype.build_codec(twins.codecs).encode(EMPTY) == b""
+
+
+@pytest.mark.parametrize("cqltype", [list_of(INT), vector_of(INT, 2)])
+def test_numbers_are_stored_in_a_buffer(twins: Twins, cqltype: Any) -> None:
+    codec = cqltype.build_codec(twins.codecs)
+    out = array.array("i", [0, 0, 7])
+    assert codec.deserialize_into(codec.encode([1, 2]), out) == 2
+    assert out.tolist() == [1, 2, 7]
+
+
+def test_nulls_cannot_be_stored_in_a_buffer(twins: Twins) -> None:
+    out = array.array("i", [0, 0])
+    codec = list_of(INT).build_codec(twins.codecs)
+    with pytest.raises(DecodeError, match="has null or empty elements"):
+        codec.deserialize_into(count_and(2, ONE, None), out)
+    with pytest.raises(DecodeError, match="element 1 of list<int>"):
+        codec.deserialize_into(count_and(2, ONE, b"\0"), out)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "expected"), [("list", list), ("array", array.array), ("numpy", numpy.ndarray)]
+)
+def test_vectors_are_decoded_as_requested(twins: Twins, vectors: str, expected: Any) -> None:
+    codec = vector_of(t.FloatType, 2).build_codec(twins.codecs, 5, vectors)
+    decoded: Any = codec.decode(codec.encode([1.5, 2]))
+    assert type(decoded) is expected
+    assert list(decoded) == [1.5, 2.0]
+    # Elements that are no numbers are in a list.
+    texts = vector_of(TEXT, 1).build_codec(twins.codecs, 5, vectors)
+    assert texts.decode(texts.encode(["a"])) == ["a"]
+
+
+def test_wrong_arguments_of_codecs_are_refused(twins: Twins) -> None:
+    number = INT.build_codec(twins.codecs)
+    with pytest.raises(ValueError, match="read as 'list', 'array' or 'numpy', not as 'tuple'"):
+        twins.codecs.vector_of(number, 2, as_="tuple")
+    with pytest.raises(ValueError, match=r"ks\.t has 1 names of fields and 2 fields"):
+        twins.codecs.udt("ks.t", ["a"], [number, number], tuple)
+    assert twins.codecs.list_of(number).cql_name == "list<int>"
+    assert twins.codecs.set_of(number).cql_name == "set<int>"
+    assert twins.codecs.map_of(number, number).cql_name == "map<int, int>"
+    assert twins.codecs.tuple_of([number, number]).cql_name == "tuple<int, int>"
+    assert twins.codecs.vector_of(number, 2).cql_name == "vector<int, 2>"

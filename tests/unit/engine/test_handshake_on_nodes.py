@@ -1,0 +1,414 @@
+"""Failures while connecting or calling: each raises an exception that names the cause.
+
+Afterwards no thread and no socket is left. Each case runs with the blocking and the asyncio API,
+against a fake node or a bare socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import Cluster
+from cassandra.errors import (
+    AuthenticationFailed,
+    ConnectionException,
+    DriverException,
+    InvalidRequest,
+    NoHostAvailable,
+    OperationTimedOut,
+    ProtocolError,
+    ProtocolVersionUnsupported,
+    UnresolvableContactPoints,
+)
+from cassandra.protocol import SyntaxException
+from cassandra.testing.fake import (
+    ErrorCode,
+    FakeNode,
+    Opcode,
+    close,
+    error,
+    garbage,
+    half_frame,
+    message,
+    on_stream,
+    reset,
+)
+
+TIMEOUT = 10.0  # seconds
+
+
+def open_sockets() -> set[str]:
+    """Return the sockets that this process has open."""
+    targets = set()
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            target = os.readlink(f"/proc/self/fd/{name}")
+        # this is the descriptor that `listdir` itself used, which is closed by now
+        except FileNotFoundError:
+            continue
+        if target.startswith("socket:"):
+            targets.add(target)
+    return targets
+
+
+@pytest.fixture(autouse=True)
+def check_leftovers() -> Iterator[None]:
+    """Check that the test has left no new thread running and no new socket open."""
+    threads_before, sockets_before = set(threading.enumerate()), open_sockets()
+    yield
+    assert [thread.name for thread in threading.enumerate() if thread not in threads_before] == []
+    assert open_sockets() - sockets_before == set()
+
+
+Connect = Callable[..., Any]
+
+
+def connect_blocking(
+    contact_points: Any, port: int, work: Any = None, keyspace: str | None = None, **settings: Any
+) -> Any:
+    """Connect, do some work, and shut down.
+
+    :param work: called with the session; its result is returned.
+    :param settings: settings of the cluster.
+    """
+    settings = {"connect_timeout": TIMEOUT, **settings}
+    with Cluster(contact_points, port=port, **settings) as cluster:
+        session = cluster.connect(keyspace)
+        return None if work is None else work(session)
+
+
+def connect_aio(
+    contact_points: Any, port: int, work: Any = None, keyspace: str | None = None, **settings: Any
+) -> Any:
+    """Like `connect_blocking`, but with the asyncio API, so `work` must return an awaitable."""
+    settings = {"connect_timeout": TIMEOUT, **settings}
+
+    async def connect_and_work() -> Any:
+        async with aio.Cluster(contact_points, port=port, **settings) as cluster:
+            session = await cluster.connect(keyspace)
+            return None if work is None else await work(session)
+
+    return asyncio.run(connect_and_work())
+
+
+@pytest.fixture(params=[connect_blocking, connect_aio], ids=["blocking", "aio"])
+def connect(request: pytest.FixtureRequest) -> Connect:
+    connect_function: Connect = request.param
+    return connect_function
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as running:
+        yield running
+
+
+def only_error(caught: pytest.ExceptionInfo[NoHostAvailable]) -> Exception:
+    (error,) = caught.value.errors.values()
+    assert isinstance(error, Exception)
+    return error
+
+
+# -- addresses -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("contact_points", "pattern"),
+    [
+        ([None], "None"),
+        ([b"127.0.0.1"], "127"),
+        ([17], "17"),
+        ([""], "contact"),
+    ],
+)
+def test_invalid_contact_points(connect: Connect, contact_points: Any, pattern: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=pattern):
+        connect(contact_points, 9042)
+
+
+def test_a_contact_point_that_cannot_be_resolved_is_named(connect: Connect) -> None:
+    # The blocking API resolves names when the cluster is created. The asyncio API resolves them at
+    # connect, because it must not block the loop.
+    with pytest.raises(DriverException, match=r"no-such-host\.invalid") as caught:
+        connect(["no-such-host.invalid"], 9042)
+    failure = caught.value
+    if isinstance(failure, NoHostAvailable):
+        (error,) = failure.errors.values()
+        assert isinstance(error, ConnectionException)
+    else:
+        assert isinstance(failure, UnresolvableContactPoints)
+
+
+def test_a_refused_connection_is_reported(connect: Connect, node: FakeNode) -> None:
+    node.refuse_connections()
+    with pytest.raises(NoHostAvailable, match=rf"{node.endpoint}.*refused") as caught:
+        connect([node.address], node.port)
+    assert isinstance(only_error(caught), ConnectionException)
+
+
+def test_each_contact_point_has_its_own_error(connect: Connect, node: FakeNode) -> None:
+    node.refuse_connections()
+    with FakeNode("127.0.0.2", node.port) as other:
+        # One node refuses connections; the other one answers with bytes that are no message.
+        other.prime(Opcode.OPTIONS, garbage())
+        with pytest.raises(NoHostAvailable) as caught:
+            connect([node.address, other.address], node.port)
+    assert set(caught.value.errors) == {node.endpoint, other.endpoint}
+    assert node.endpoint in str(caught.value)
+    assert other.endpoint in str(caught.value)
+
+
+# -- other servers ---------------------------------------------------------------------------------
+
+
+def test_a_web_server_is_recognised(connect: Connect, node: FakeNode) -> None:
+    # The node answers as a web server would.
+    node.prime(Opcode.OPTIONS, garbage())
+    with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
+        connect([node.address], node.port)
+    assert isinstance(only_error(caught), ConnectionException)
+    assert not isinstance(only_error(caught), OperationTimedOut)
+    assert "HTTP" in str(only_error(caught))
+
+
+def test_a_server_that_sends_a_greeting_is_refused(connect: Connect) -> None:
+    """SMTP, SSH and MySQL servers, which send a greeting before any request, are refused with an
+    error that shows it.
+    """
+    with GreetingServer(b"SSH-2.0-OpenSSH_9.9\r\n") as (address, port):  # noqa: SIM117 - the address is in the pattern
+        with pytest.raises(NoHostAvailable, match=f"{address}:{port}") as caught:
+            connect([address], port)
+    assert isinstance(only_error(caught), ConnectionException)
+    assert not isinstance(only_error(caught), OperationTimedOut)
+
+
+class GreetingServer:
+    """A server that sends `data` to each client, and then waits until the client closes."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._thread = threading.Thread(target=self._serve)
+
+    def _serve(self) -> None:
+        while True:
+            connection, _ = self._listener.accept()
+            with connection:
+                connection.sendall(self._data)
+                try:
+                    while connection.recv(4096):
+                        pass
+                except ConnectionResetError:
+                    pass
+                if self._closing.is_set():
+                    return
+
+    def __enter__(self) -> tuple[str, int]:
+        self._closing = threading.Event()
+        self._thread.start()
+        address, port = self._listener.getsockname()
+        return address, port
+
+    def __exit__(self, *args: object) -> None:
+        self._closing.set()
+        # Wake the server's thread, which waits in `accept` for a client.
+        socket.create_connection(self._listener.getsockname()).close()
+        self._thread.join()
+        self._listener.close()
+
+
+@pytest.mark.parametrize("opcode", [Opcode.OPTIONS, Opcode.STARTUP, Opcode.REGISTER, Opcode.QUERY])
+@pytest.mark.parametrize("ending", [close, reset])
+def test_a_server_that_closes_during_connect_is_reported(
+    connect: Connect, node: FakeNode, opcode: Opcode, ending: Any
+) -> None:
+    node.prime(opcode, ending())
+    with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
+        connect([node.address], node.port)
+    assert isinstance(only_error(caught), ConnectionException)
+
+
+@pytest.mark.parametrize("opcode", [Opcode.OPTIONS, Opcode.STARTUP])
+def test_half_an_answer_is_a_connection_error(
+    connect: Connect, node: FakeNode, opcode: Opcode
+) -> None:
+    answer = message(Opcode.SUPPORTED if opcode == Opcode.OPTIONS else Opcode.READY, b"\0\0")
+    node.prime(opcode, half_frame(answer, 5))
+    with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
+        connect([node.address], node.port)
+    assert isinstance(only_error(caught), ConnectionException)
+
+
+@pytest.mark.parametrize("opcode", [Opcode.OPTIONS, Opcode.STARTUP])
+def test_an_answer_on_an_unknown_stream_is_reported(
+    connect: Connect, node: FakeNode, opcode: Opcode
+) -> None:
+    # The answer comes on stream 77, on which the driver has sent nothing.
+    node.prime(opcode, on_stream(message(Opcode.READY, b""), 77))
+    with pytest.raises(NoHostAvailable, match=f"{node.endpoint}.*77") as caught:
+        connect([node.address], node.port)
+    assert isinstance(only_error(caught), ConnectionException)
+
+
+@pytest.mark.parametrize(
+    ("opcode", "answer"),
+    [
+        (Opcode.OPTIONS, message(Opcode.RESULT, b"\0\0\0\1")),
+        (Opcode.OPTIONS, message(Opcode.SUPPORTED, b"\xff")),
+        (Opcode.STARTUP, message(Opcode.SUPPORTED, b"\0\0")),
+        (Opcode.STARTUP, message(Opcode.AUTHENTICATE, b"\0\x09x")),
+        (Opcode.STARTUP, message(0x7F, b"")),
+        (Opcode.REGISTER, message(Opcode.AUTH_SUCCESS, b"")),
+        (Opcode.QUERY, message(Opcode.RESULT, b"\0\0\0\x63")),
+        (Opcode.QUERY, message(Opcode.RESULT, b"\0\0\0\x02\0\0\0\x01\xff\xff\xff\xff")),
+    ],
+    ids=["result", "short", "supported", "cut", "unknown", "auth", "kind", "columns"],
+)
+def test_unexpected_or_damaged_messages_are_reported(
+    connect: Connect, node: FakeNode, opcode: Opcode, answer: Any
+) -> None:
+    node.prime(opcode, answer)
+    with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
+        connect([node.address], node.port)
+    assert isinstance(only_error(caught), (ConnectionException, ProtocolError))
+
+
+def test_an_error_of_startup_has_the_servers_message(connect: Connect, node: FakeNode) -> None:
+    node.prime(Opcode.STARTUP, error(ErrorCode.SERVER_ERROR, "out of tea"))
+    with pytest.raises(NoHostAvailable, match=f"{node.endpoint}.*out of tea"):
+        connect([node.address], node.port)
+
+
+# -- credentials and versions ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [3, 4, 5])
+def test_a_wrong_password_is_authentication_failed(connect: Connect, version: int) -> None:
+    with FakeNode(max_version=version, username="al", password="right") as node:
+        with pytest.raises(NoHostAvailable, match=rf"{node.endpoint}.*incorrect") as caught:
+            connect([node.address], node.port, auth_provider=PlainTextAuthProvider("al", "wrong"))
+        assert isinstance(only_error(caught), AuthenticationFailed)
+        connect([node.address], node.port, auth_provider=PlainTextAuthProvider("al", "right"))
+
+
+def test_missing_credentials_are_authentication_failed(connect: Connect) -> None:
+    with FakeNode(username="al", password="right") as node:
+        with pytest.raises(
+            NoHostAvailable, match=rf"{node.endpoint}.*PasswordAuthenticator"
+        ) as caught:
+            connect([node.address], node.port)
+        assert isinstance(only_error(caught), AuthenticationFailed)
+
+
+def test_wrong_credentials_are_sent_once(connect: Connect, node: FakeNode) -> None:
+    """Wrong credentials are sent only once, since some servers count the attempts and lock the
+    role.
+    """
+    with FakeNode("127.0.0.2", node.port, username="al", password="right") as other:
+        node.require_password("al", "right")
+        with pytest.raises(NoHostAvailable):
+            connect(
+                [node.address, other.address],
+                node.port,
+                auth_provider=PlainTextAuthProvider("al", "wrong"),
+            )
+        assert node.count(Opcode.AUTH_RESPONSE) + other.count(Opcode.AUTH_RESPONSE) == 1
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_an_old_server_gets_messages_of_its_version(connect: Connect, version: int) -> None:
+    with FakeNode(max_version=version) as node:
+        connect([node.address], node.port)
+        assert {
+            request.version for request in node.requests if request.opcode == Opcode.REGISTER
+        } == {version}
+        assert node.malformed == []
+
+
+def test_a_fixed_version_that_the_server_lacks_is_an_error(connect: Connect) -> None:
+    with FakeNode(max_version=3) as node:
+        with pytest.raises(NoHostAvailable, match=rf"{node.endpoint}.*5") as caught:
+            connect([node.address], node.port, protocol_version=5)
+        assert isinstance(only_error(caught), ProtocolVersionUnsupported)
+        assert node.opened == 1
+
+
+# -- keyspaces and statements ----------------------------------------------------------------------
+
+
+def test_a_missing_keyspace_is_invalid_request(connect: Connect, node: FakeNode) -> None:
+    node.keyspaces = {"somewhere"}
+    with pytest.raises(InvalidRequest, match="nowhere"):
+        connect([node.address], node.port, keyspace="nowhere")
+    connect([node.address], node.port, keyspace="somewhere")
+
+
+def test_a_syntax_error_has_the_servers_message(connect: Connect, node: FakeNode) -> None:
+    refusal = error(ErrorCode.SYNTAX_ERROR, "line 1:0 no viable alternative at input 'SELEC'")
+    node.prime("SELEC 1", refusal)
+    node.prime(lambda request: request.opcode == Opcode.PREPARE, refusal)
+    with pytest.raises(SyntaxException, match="SELEC"):
+        connect([node.address], node.port, lambda session: session.execute("SELEC 1"))
+    with pytest.raises(SyntaxException, match="SELEC"):
+        connect([node.address], node.port, lambda session: session.prepare("SELEC ?"))
+
+
+INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
+
+
+def execute_with_values(connect: Connect, node: FakeNode, values: Any) -> None:
+    """Prepare `INSERT`, and execute it with `values`. The driver must refuse them, so this
+    raises.
+    """
+    node.prime_prepare(INSERT, [("k", "int"), ("v", "list<int>")])
+
+    def execute(session: Any) -> Any:
+        return session.execute(session.prepare(INSERT), values)
+
+    async def execute_aio(session: Any) -> Any:
+        return await session.execute(await session.prepare(INSERT), values)
+
+    connect([node.address], node.port, execute if connect is connect_blocking else execute_aio)
+
+
+@pytest.mark.parametrize(
+    ("values", "error_class", "pattern"),
+    [
+        ((1, [2], 3), ValueError, r"(?s)3.*2.*INSERT INTO t"),
+        (("one", []), TypeError, r"(?s)\"k\" \(int, Int32Type\).*'one'.*INSERT INTO t"),
+        ((1 << 40, []), (ValueError, OverflowError), r"(?s)\"k\".*INSERT INTO t"),
+        (
+            (1, [1, "x"]),
+            TypeError,
+            r"(?s)\"v\" \(list<int>, ListType\(Int32Type\)\).*'x'.*INSERT INTO t",
+        ),
+        ((1, 5), TypeError, r"(?s)\"v\" \(list<int>, ListType\(Int32Type\)\).*5.*INSERT INTO t"),
+    ],
+    ids=["too many", "text", "too large", "element", "no list"],
+)
+def test_values_of_the_wrong_type_or_number_are_refused(
+    connect: Connect, node: FakeNode, values: Any, error_class: Any, pattern: str
+) -> None:
+    with pytest.raises(error_class, match=pattern):
+        execute_with_values(connect, node, values)
+    assert node.count(Opcode.EXECUTE) == 0
+
+
+def test_a_wrong_number_of_parameters_for_a_query_string(connect: Connect, node: FakeNode) -> None:
+    with pytest.raises(TypeError, match="INSERT INTO t"):
+        connect(
+            [node.address],
+            node.port,
+            lambda session: session.execute("INSERT INTO t (k, v) VALUES (%s, %s)", (1,)),
+        )
+    # No statement was sent.
+    assert node.queries() == []
