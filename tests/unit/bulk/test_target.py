@@ -9,6 +9,10 @@ from typing import Any
 import pytest
 
 from cassandra.bulk.target import (
+    check_statement_using,
+    columns_of,
+    full_name,
+    order_of_statement,
     owners_in,
     plan_of,
     positions_in,
@@ -195,3 +199,96 @@ def test_a_time_to_live_is_seconds() -> None:
     with pytest.raises(ValueError, match=r"from 0 to 630720000 \(20 years\), but is 86400000000"):
         text(ORDERS, ttl=86_400_000_000)
     assert text(ORDERS, ttl=630_720_000).endswith("USING TTL 630720000")
+
+
+def test_a_table_is_named_by_a_string_that_is_no_statement() -> None:
+    view = table_metadata(customer="uuid", placed="timestamp")
+    keyspace: Any = SimpleNamespace(tables={"orders": ORDERS}, views={"by_day": view})
+    metadata: Any = SimpleNamespace(keyspaces={"ks": keyspace})
+    with pytest.raises(TypeError, match=r"named by a str, not TableMetadata: write load\(table,"):
+        table_of(metadata, ORDERS, "ks")  # type: ignore[arg-type]
+    for statement in ("SELECT * FROM t", " insert into t (k) values (1)"):
+        with pytest.raises(ValueError, match=r"not by a statement, '.*session\.execute runs"):
+            table_of(metadata, statement, "ks")
+    with pytest.raises(ValueError, match=r"has no table 'ordrs'; did you mean 'orders'\?"):
+        table_of(metadata, "ordrs", "ks")
+    with pytest.raises(ValueError, match="has no table 'by_day'"):
+        table_of(metadata, "by_day", "ks")
+    assert table_of(metadata, "by_day", "ks", with_views=True) is view
+    assert full_name(ORDERS) == 'ks."Orders"'
+
+
+def statement(*names: str, **types: str) -> Any:
+    """Return a prepared statement whose bind markers have these names."""
+    columns = [
+        SimpleNamespace(name=name, type=SimpleNamespace(typename=types.get(name, "int")))
+        for name in names
+    ]
+    return SimpleNamespace(
+        column_metadata=columns,
+        plain_plan=SimpleNamespace(columns=columns),
+        query_string="UPDATE t SET a = ? WHERE b = ?",
+        is_idempotent=True,
+    )
+
+
+def test_the_columns_of_a_statement_have_the_types_of_its_values() -> None:
+    prepared = statement("a", "b")
+    columns = columns_of(prepared)
+    assert [column.name for column in columns] == ["a", "b"]
+    assert [column.type for column in columns] == [
+        column.type for column in prepared.column_metadata
+    ]
+    assert not any(column.is_hidden for column in columns)
+
+
+@pytest.mark.parametrize(
+    ("names", "mapping", "selected", "expected"),
+    [
+        (("a", "b"), {}, (), ["a", "b"]),
+        (("a", "b"), {}, ("b", "a"), ["b", "a"]),
+        (("a", "b", "a"), {}, ("a", "a", "b"), ["a", "a", "b"]),
+        (("a", "[ttl]"), {}, ("a",), ["a"]),
+        (("a", "b"), {"b": "x"}, ("b",), ["a", "b"]),  # the mapping renames a field
+    ],
+)
+def test_the_order_of_the_values_of_a_statement(
+    names: tuple[str, ...], mapping: dict[str, str], selected: tuple[str, ...], expected: list[str]
+) -> None:
+    assert order_of_statement(statement(*names), mapping, selected, ()) == expected
+
+
+@pytest.mark.parametrize(
+    ("mapping", "selected", "ignored", "message"),
+    [
+        ({}, ("c",), (), "columns= has 'c', and the bind markers of the statement are a, b"),
+        ({}, ("a", "a", "b"), (), "columns= has 'a' twice"),
+        ({}, ("a",), (), "columns= does not have 'b', which the statement binds"),
+        ({}, (), ("b",), "ignore= has the field 'b', which the statement binds"),
+        ({"b": "x"}, (), ("x",), "ignore= has the field 'x', which the statement binds"),
+    ],
+)
+def test_columns_that_do_not_fit_a_statement_are_refused(
+    mapping: dict[str, str], selected: tuple[str, ...], ignored: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        order_of_statement(statement("a", "b"), mapping, selected, ignored)
+
+
+def test_a_statement_has_its_own_time_to_live_and_write_time() -> None:
+    prepared = statement("a", "[ttl]")
+    check_statement_using(prepared, {"TTL": (None, "life"), "TIMESTAMP": (None, None)})
+    with pytest.raises(ValueError, match=r"ttl= has no effect on a prepared .*TTL 5 in"):
+        check_statement_using(prepared, {"TTL": (5, None)})
+    with pytest.raises(ValueError, match=r"timestamp_column= has no effect .* TIMESTAMP \?:"):
+        check_statement_using(prepared, {"TIMESTAMP": (None, "at")})
+
+
+def test_a_write_time_has_64_bits() -> None:
+    for allowed in (0, -(2**63) + 1, 2**63 - 1):
+        assert text(ORDERS, timestamp=allowed).endswith(f"USING TIMESTAMP {allowed}")
+    for number in (-(2**63), 2**63):
+        with pytest.raises(ValueError, match="timestamp is a number of 64 bits"):
+            text(ORDERS, timestamp=number)
+    with pytest.raises(TypeError, match="timestamp must be an integer, but is True"):
+        text(ORDERS, timestamp=True)

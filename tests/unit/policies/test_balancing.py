@@ -365,3 +365,27 @@ def test_white_lists_have_no_ports() -> None:
     with pytest.raises(ValueError, match=r"one is '10\.0\.0\.1:9042': write '10\.0\.0\.1'"):
         WhiteListRoundRobinPolicy(["10.0.0.2", "10.0.0.1:9042"])
     WhiteListRoundRobinPolicy(["fe80::1", "10.0.0.1"])
+
+
+@pytest.mark.parametrize("cls", [DCAwareRoundRobinPolicy, RackAwareRoundRobinPolicy])
+def test_the_number_of_remote_hosts_is_not_negative(cls: Any) -> None:
+    names = ("dc1",) if cls is DCAwareRoundRobinPolicy else ("dc1", "r1")
+    with pytest.raises(ValueError, match="must not be negative, but is -1"):
+        cls(*names, used_hosts_per_remote_dc=-1)
+    assert cls(*names, used_hosts_per_remote_dc=0).used_hosts_per_remote_dc == 0
+
+
+@pytest.mark.parametrize("start", [0, 1, 2])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        RoundRobinPolicy(),
+        DCAwareRoundRobinPolicy("dc1"),
+        RackAwareRoundRobinPolicy("dc1", "r1"),
+    ],
+)
+def test_rotations_begin_at_a_random_number_of_the_engine(policy: Any, start: int) -> None:
+    hosts = [host_of(name) for name in "abc"]
+    policy.populate(SimpleNamespace(), hosts)
+    policy.attach(SimpleNamespace(random=SimpleNamespace(randrange=lambda limit: start)))
+    assert list(policy.make_query_plan()) == hosts[start:] + hosts[:start]
