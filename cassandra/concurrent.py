@@ -371,7 +371,7 @@ class _Run:
         # It can be used if there are no options, and if nobody has replaced `execute_async`.
         if self._submit is not None and not options:
             own_session: Any = session
-            path, self._put = own_session._happy_path()
+            path, self._start_burst = own_session._happy_path()
         self._collector = happy_path.Collector(concurrency, ExecutionResult, path)
         # The lock on which the reading thread waits. The deque is empty while that thread does not
         # wait.
@@ -483,10 +483,10 @@ class _Run:
             self._wait()
 
     def _fill(self) -> None:
-        fill(self._collector, self._statements, self._burst_size, self._put_all, self._send)
+        fill(self._collector, self._statements, self._burst_size, self._start_all, self._send)
 
-    def _put_all(self, burst: list[Request]) -> None:
-        self._put(_Burst(burst) if len(burst) > 1 else burst[0])
+    def _start_all(self, burst: list[Request]) -> None:
+        self._start_burst(burst)
 
     def _send(self, statement: object, parameters: object, position: int) -> None:
         """Start one execution; its outcome is put into the collector under `position`."""
@@ -557,24 +557,6 @@ def _add_callbacks(
     future.add_callbacks(
         callback=on_success, callback_args=arguments, errback=on_error, errback_args=arguments
     )
-
-
-class _Burst:
-    """Several requests that are put into the loop's inbox as one item."""
-
-    __slots__ = ("_requests",)
-
-    def __init__(self, requests: list[Request]) -> None:
-        self._requests = requests
-
-    def start(self) -> None:
-        """Start the requests, on the event loop."""
-        happy_path.start_all(self._requests)
-
-    def fail(self, error: BaseException) -> None:
-        """End the requests with `error`."""
-        for request in self._requests:
-            request.fail(error)
 
 
 def _result_set(future: CallbackFuture, rows: object) -> ResultSet[Any]:

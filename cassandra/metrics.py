@@ -262,9 +262,9 @@ class Metrics:
         """The number of hosts that have an open connection."""
         return len(
             {
-                host
+                pool.host
                 for session in self._sessions()
-                for host, pool in list(session.pools.items())
+                for pool in session.all_pools()
                 if pool.connections
             }
         )
@@ -273,9 +273,7 @@ class Metrics:
     def open_connections(self) -> int:
         """The number of open connections of all sessions, without the control connection."""
         return sum(
-            len(pool.connections)
-            for session in self._sessions()
-            for pool in list(session.pools.values())
+            len(pool.connections) for session in self._sessions() for pool in session.all_pools()
         )
 
     @property

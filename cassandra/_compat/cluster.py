@@ -120,7 +120,7 @@ class CompatCluster:
         core = self._core
         if core is None:
             return []
-        pools = [pool for session in list(core.sessions) for pool in list(session.pools.values())]
+        pools = [pool for session in list(core.sessions) for pool in session.all_pools()]
         return [*pools, self.control_connection]
 
     def connection_factory(

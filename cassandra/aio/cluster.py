@@ -57,6 +57,13 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         self._closing: asyncio.Task[None] | None = None
         self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
 
+    def _check_loops(self) -> None:
+        if self.loops > 1:
+            raise ValueError(
+                f"loops={self.loops} is for cassandra.cluster.Cluster: a Cluster of asyncio runs "
+                "on your event loop. Make a Cluster on each of your loops instead"
+            )
+
     @returns_connecting
     async def connect(
         self, keyspace: str | None = None, wait_for_all_pools: bool = False

@@ -393,7 +393,16 @@ class ClusterBase(
     def _check(self) -> None:
         if self._has_named_version:
             ProtocolVersion.check_supported(self.protocol_version, self.allow_beta_protocol_version)
+        self._check_loops()
         self._check_identity()
+
+    def _check_loops(self) -> None:
+        """Raise ValueError if the cluster cannot have as many event loops as `loops` says."""
+        if self.loops > 1 and self.request_throttler is not None:
+            raise ValueError(
+                f"loops={self.loops} cannot be used together with request_throttler, which admits "
+                "the requests of one event loop: leave one of them out"
+            )
 
     # -- profiles and types ------------------------------------------------------------------------
 

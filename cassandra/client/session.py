@@ -415,21 +415,25 @@ class SessionBase(RequestMaker, ObservedBySession):
         """The number of requests that all open connections together can have in flight. Further
         requests wait in the driver.
         """
-        # Copy the lists, because the loop's thread may change them at any time.
-        pools = list(self._engine.pools.values())
         return sum(
-            connection.stream_limit for pool in pools for connection in list(pool.connections)
+            connection.stream_limit
+            for pool in self._engine.all_pools()
+            # Copy the list, because the loop's thread may change it at any time.
+            for connection in list(pool.connections)
         )
 
     def get_pools(self) -> list[HostPool]:
-        """Return the connection pools, one per host."""
-        return list(self._engine.pools.values())
+        """Return the connection pools: one for each host, or one for each host and event loop."""
+        return self._engine.all_pools()
 
     def get_pool_state(self) -> dict[Host, dict[str, Any]]:
         """Return the state of each host's pool: whether it is shut down, how many connections are
         open, and how many requests each has in flight.
         """
-        return {host: pool.state() for host, pool in list(self._engine.pools.items())}
+        return {
+            host: pool.joined_state(self._engine.pools_to(host))
+            for host, pool in list(self._engine.pools.items())
+        }
 
 
 def _check_page_size(name: str, size: _Value) -> _Value:

@@ -37,11 +37,12 @@ class ShardAwareness:
         stats: dict[str, dict[str, int]] = {}
         # Copy the collections, because the engine's loop may change them at any time.
         for session in list(core.sessions) if core is not None else ():
-            for host, pool in list(session.pools.items()):
+            for pool in session.all_pools():
                 if not isinstance(pool, ShardPool) or pool.shards is None:
                     continue
                 counts = {"shards_count": pool.shards.count, "connected": pool.connected_shards}
-                previous = stats.get(str(host.endpoint))
+                endpoint = str(pool.host.endpoint)
+                previous = stats.get(endpoint)
                 if previous is None or counts["connected"] < previous["connected"]:
-                    stats[str(host.endpoint)] = counts
+                    stats[endpoint] = counts
         return stats

@@ -8,13 +8,13 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Coroutine, Hashable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._forks import renew_in_child
 from cassandra._habits import CLUSTER, CLUSTER_SETTINGS, IN_ASYNC, add_habits
-from cassandra._imports import at_first_cluster
-from cassandra._threads import new_lock
+from cassandra._imports import Deferred, at_first_cluster
+from cassandra._threads import get_ident, new_lock
 from cassandra.client.checks import check_keyspace, no_keyspace
 from cassandra.client.configuration import ClusterBase, engine_core
 from cassandra.client.contact_points import resolved
@@ -31,6 +31,7 @@ from cassandra.errors import (
 )
 
 if TYPE_CHECKING:
+    from cassandra.engine import workers
     from cassandra.engine.core import Core
     from cassandra.engine.endpoint import EndPoint
     from cassandra.engine.loop import LoopThread
@@ -45,6 +46,7 @@ else:
         LoopThread="cassandra.engine.loop",
         pools_opened="cassandra.engine.waiting",
     )
+    workers = Deferred("cassandra.engine.workers")
 
 T = TypeVar("T")
 
@@ -183,19 +185,14 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         return session
 
     def _start(self) -> None:
-        """Start the engine's thread, and connect the engine."""
-        thread = LoopThread(f"cassandra-loop-{id(self):x}")
-        try:
-            thread.start()
-        except RuntimeError as error:
-            thread.stop()
-            raise RuntimeError(
-                f"no thread can be started for the connections of a Cluster ({error}): connect "
-                "before the interpreter ends"
-            ) from None
-        self._loop_thread = thread
+        """Start the engine's threads, and connect the engine."""
+        self._check_loops()  # again, because the settings may have been changed
+        name = f"cassandra-loop-{id(self):x}"
+        thread = self._loop_thread = _started_thread(name)
         try:
             self._core = thread.run(self._make_core())
+            for number in range(2, self.loops + 1):
+                workers.start_worker(self._core, _started_thread(f"{name}-{number}"))
         except BaseException:
             self._stop()
             raise
@@ -226,6 +223,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
             core.open_session(None, self.profile_manager.distance, wait_for_all_pools)
         )
         session = Session(self, self.metadata.all_hosts(), engine=engine)
+        for worker in core.workers:
+            worker.thread.run(worker.follow(engine, wait_for_all_pools))
         self._encode_user_types(session)
         self.sessions.add(session)
         return session
@@ -242,8 +241,15 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         # A callback runs in the loop's own thread, which must not wait for itself.
         if thread.is_current():
             session._close_engine()
-        else:
-            self._run(_call_on_loop(session._close_engine), SHUTDOWN_TIMEOUT)
+            return
+        followers = session._engine.followers
+        self._run(_call_on_loop(session._close_engine), SHUTDOWN_TIMEOUT)
+        # The workers close their parts, too. Wait for that, but not in the thread of a worker:
+        # another worker's thread might wait for this one.
+        if get_ident() not in session._loops.idents:
+            for follower in followers:
+                worker_thread = follower.core.thread
+                worker_thread.run(_call_on_loop(follower.close), SHUTDOWN_TIMEOUT)
 
     def add_execution_profile(
         self, name: Hashable, profile: ExecutionProfile, pool_wait_timeout: float | None = 5
@@ -393,15 +399,12 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         self._loop_thread = None
         if thread is None:
             return
-        # Wait only briefly for the thread if closing the engine times out, because its loop is
-        # blocked then.
-        thread_timeout = LAST_TIMEOUT
-        try:
-            if core is not None:
-                thread.run(core.close(), SHUTDOWN_TIMEOUT)
-            thread_timeout = SHUTDOWN_TIMEOUT
-        finally:
-            thread.stop(thread_timeout)
+        # If one of these calls raises an error, the stack makes the others nevertheless. It begins
+        # with the last one.
+        with ExitStack() as stack:
+            stack.callback(_close_engine, thread, core)
+            for worker in core.workers if core is not None else ():
+                stack.callback(_close_engine, worker.thread, worker)
 
     def _abandon_after_fork(self) -> None:
         """Make this cluster unusable in a forked child: the engine's thread exists only in the
@@ -412,6 +415,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         self._lock = new_lock()
         if self._loop_thread is not None:
             self._loop_thread.abandon(_FORKED)
+        for worker in self._core.workers if self._core is not None else ():
+            worker.thread.abandon(_FORKED)
         if self._finalizer is not None:
             self._finalizer.detach()
         self.is_shutdown = self._is_over = True
@@ -423,6 +428,39 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
 
     def __exit__(self, *args: object) -> None:
         self.shutdown()
+
+
+def _started_thread(name: str) -> LoopThread:
+    """Start a thread with an event loop.
+
+    :raises RuntimeError: if the interpreter is ending.
+    """
+    thread = LoopThread(name)
+    try:
+        thread.start()
+    except RuntimeError as error:
+        thread.stop()
+        raise RuntimeError(
+            f"no thread can be started for the connections of a Cluster ({error}): connect "
+            "before the interpreter ends"
+        ) from None
+    return thread
+
+
+def _close_engine(thread: LoopThread, core: Core | workers.WorkerCore | None) -> None:
+    """Close an engine, and end its thread.
+
+    :param core: the engine that runs in the thread; None if it is closed already.
+    """
+    # Wait only briefly for the thread if closing the engine times out, because its loop is blocked
+    # then.
+    thread_timeout = LAST_TIMEOUT
+    try:
+        if core is not None:
+            thread.run(core.close(), SHUTDOWN_TIMEOUT)
+        thread_timeout = SHUTDOWN_TIMEOUT
+    finally:
+        thread.stop(thread_timeout)
 
 
 async def _call_on_loop(function: Callable[..., T], *args: Any) -> T:
@@ -472,6 +510,8 @@ class _Dropped:
             warnings.warn(
                 f"{self._name} was dropped without shutdown()", ResourceWarning, stacklevel=2
             )
+            for worker in self._core.workers:
+                worker.thread.stop_after(worker.close())
             self._thread.stop_after(self._core.close())
 
 

@@ -243,11 +243,11 @@ class ResponseFuture(Generic[R]):
             # callback may wait for such a thread. `set_soon` wakes the threads that wait in
             # `result` of this future. It usually lets this thread go on first, so that the
             # callbacks have run when `result` returns.
-            self.session.wake_queue.wake()
+            self.session._loops.wake_queue_of(self._request).wake()
             if waiter is not None:
                 waiter.set_soon()
         elif waiter is not None:
-            self.session.wake_queue.set(waiter)
+            self.session._loops.wake_queue_of(self._request).set(waiter)
         if watcher is not None:
             self._watcher = None
             function, argument = watcher
@@ -372,7 +372,7 @@ class ResponseFuture(Generic[R]):
 
         When this returns, another thread may have requested the next page already.
         """
-        if get_ident() == self.session.loop_ident:
+        if get_ident() in self.session._loops.idents:
             self.session._refuse_on_loop(
                 "ResponseFuture.result()", "add_callbacks, or the session of cassandra.aio"
             )

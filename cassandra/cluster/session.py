@@ -21,6 +21,7 @@ from cassandra.client.paging import NextPage
 from cassandra.client.requests import USUAL_OPTIONS
 from cassandra.client.session import SessionBase
 from cassandra.cluster.compat_names import CompatSession
+from cassandra.cluster.loops import SessionLoops
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet, result_of
 from cassandra.engine.call_options import CallOptions
@@ -115,6 +116,7 @@ class Session(SessionBase, CompatSession):
         self._inbox = cluster._required_loop_thread.inbox
         self._path = self._new_path()
         self._loop_thread = cluster._required_loop_thread
+        self._loops = SessionLoops(engine, cluster._required_loop_thread)
         self.loop_ident = cluster._required_loop_thread.ident
         self.wake_queue = cluster._required_loop_thread.wake_queue
 
@@ -334,12 +336,12 @@ class Session(SessionBase, CompatSession):
         request = self._request_of(future, query, parameters, options, row_type)
         # Send the request in this thread if the engine has nothing else to do. Otherwise pass it to
         # the loop, which writes it together with other requests.
-        inbox = self._inbox
+        inbox = self._loops.choose(request)
         if not (
             inbox.is_quiet
-            # Callbacks run in the thread of the loop. Do not send their requests directly: the loop
+            # Callbacks run in the thread of a loop. Do not send their requests directly: the loop
             # writes them together at the end of its turn.
-            and get_ident() != self.loop_ident
+            and get_ident() not in self._loops.idents
             and inbox.is_idle()
             and request.start_directly()
         ):
@@ -380,15 +382,16 @@ class Session(SessionBase, CompatSession):
         future = ResponseFuture(self, query, options.profile.row_factory, (watcher, argument))
         # Do not send in this thread: the caller makes many requests, and it is cheaper to write
         # them together.
-        self._inbox.put(self._request_of(future, query, parameters, options, row_type))
+        request = self._request_of(future, query, parameters, options, row_type)
+        self._loops.choose(request).put(request)
 
-    def _happy_path(self) -> tuple[happy_path.HappyPath, Callable[[Any], None]]:
+    def _happy_path(self) -> tuple[happy_path.HappyPath, Callable[[list[Request]], None]]:
         """Return the object that makes requests without a future, and the function that starts
-        them.
+        several of them.
 
-        The `on_done` of such a request is called in the engine's thread.
+        The `on_done` of such a request is called in the thread of an event loop.
         """
-        return self._path, self._inbox.put
+        return self._path, self._loops.start_burst
 
     def _future_of(self, request: Request, row_factory: Callable[..., Any]) -> ResponseFuture:
         """Return a completed future for a request that is over.
@@ -442,7 +445,7 @@ class Session(SessionBase, CompatSession):
             further page.
         :raises QueryExhausted: if `paging_state` is None.
         """
-        return NextPage(request, paging_state, self._inbox.put)
+        return NextPage(request, paging_state, self._loops.inbox_of(request).put)
 
     def _refuse_on_loop(self, call: str, instead: str) -> None:
         """Raise RuntimeError if the current thread is the engine's own: there, a blocking call
@@ -451,7 +454,7 @@ class Session(SessionBase, CompatSession):
         :param call: the name of the call, for the message.
         :param instead: what the application can use instead, for the message.
         """
-        if self._loop_thread.is_current():
+        if get_ident() in self._loops.idents:
             raise RuntimeError(
                 f"{call} was called in the driver's own event loop thread (in a callback, say), "
                 f"where it would wait for itself: use {instead}"

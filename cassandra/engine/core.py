@@ -11,12 +11,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra._clocks import wall_time_ns
 from cassandra.engine.background import Background
-from cassandra.engine.compat_names import open_by_factory
 from cassandra.engine.connection import Connection, wire_format_of
 from cassandra.engine.control.connection import ControlConnection, EventHandler
 from cassandra.engine.control.contacts import Contacts
@@ -33,6 +31,7 @@ from cassandra.engine.hosts.status_events import StatusEvents
 from cassandra.engine.hosts.watch import HostWatch
 from cassandra.engine.listeners import Listeners
 from cassandra.engine.observers import Observers
+from cassandra.engine.opening import ConnectionOpener, draining_error
 from cassandra.engine.policies import Policies
 from cassandra.engine.prepare.statements import Preparer
 from cassandra.engine.schema.agreement import Agreement
@@ -41,7 +40,7 @@ from cassandra.engine.schema.refreshing import SchemaRefresher
 from cassandra.engine.session import EngineSession
 from cassandra.engine.sessions import Sessions
 from cassandra.engine.settings import Settings
-from cassandra.errors import ConnectionException, ConnectionShutdown
+from cassandra.errors import ConnectionShutdown
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
 from cassandra.timestamps import MonotonicTimestampGenerator
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from cassandra.engine import happy_path
     from cassandra.engine.events import WakeQueue
     from cassandra.engine.pools.shards import ShardTarget
+    from cassandra.engine.workers import WorkerCore
 else:
     from cassandra._impl import happy_path
 
@@ -89,9 +89,19 @@ class Core(Observers):
         self.wake_queue: WakeQueue | None = None
         self._background = Background()
         self.sessions = Sessions()
+        # The engines of further loops; see `cassandra.engine.workers`.
+        self.workers: tuple[WorkerCore, ...] = ()
         self.listeners = Listeners(self.sessions.follow_distances_soon)
         self.internal_queries = InternalQueries(settings)
         self.connector = Connector(settings, environment)
+        self._opener = ConnectionOpener(
+            settings,
+            metadata,
+            self.connector,
+            lambda: self.closed,
+            self.on_draining,
+            lambda: self.control.schedule_refresh(),
+        )
         # Requests are rendered before a connection is chosen, for this wire format (that of the
         # control connection). They are rendered again if the connection has another one.
         self.wire_format = wire_format_of(self.connector.version, None)
@@ -295,7 +305,14 @@ class Core(Observers):
             return
         self.hosts.on_access_changed()
         self.sessions.refill_pools()
+        for worker in self.workers:
+            worker.refill_pools_soon()
         self.control.on_host_up()  # ends the wait between two attempts to connect
+
+    def _set_observers(self, name: str, observers: tuple[Callable[..., object], ...]) -> None:
+        super()._set_observers(name, observers)
+        for worker in self.workers:
+            worker.relay(name)
 
     def _on_observers_changed(self) -> None:
         for session in list(self.sessions):
@@ -336,49 +353,12 @@ class Core(Observers):
         target: ShardTarget | None = None,
         is_control: bool = False,
     ) -> Connection:
-        """Open a connection that is ready for requests, within the connect timeout.
-
-        :param target: the shard of a ScyllaDB node to connect to.
-        :param is_control: True for the control connection.
-        """
-        if self.closed:
-            raise ConnectionShutdown("the cluster is shut down", endpoint)
-        # `open_by_factory` passes the last two arguments on to `connector.open`.
-        return await open_by_factory(
-            self.connector.open, self.settings, endpoint, target, is_control
-        )
+        """Open a connection; see `ConnectionOpener.open`."""
+        return await self._opener.open(endpoint, target, is_control)
 
     async def open_connection_to(self, host: Host, target: ShardTarget | None = None) -> Connection:
-        """Open a connection to `host`, and check that another node does not answer at its address.
-
-        That can happen with a wrong proxy or address translator, or if another node has got the
-        address. Only ScyllaDB nodes can be checked, because they send their id in SUPPORTED.
-
-        :param target: the shard of a ScyllaDB node to connect to.
-        :raises ConnectionException: if another node answers; the node list is then read again.
-        :raises ConnectionShutdown: if the node announces at once that it will stop soon.
-        """
-        connection = await self.open_connection(host.endpoint, target)
-        connection.on_draining = partial(self._on_draining, host)
-        if connection.is_draining:  # announced during the handshake
-            refusal = connection.refusal()  # before `close`, which would become the reason
-            connection.close()
-            raise refusal
-        reached_id = connection.features.host_id if connection.features is not None else None
-        # Cassandra sends no id, and the node list may have none. There is nothing to compare then:
-        # accept the connection.
-        if reached_id is None or host.host_id is None or reached_id == host.host_id:
-            return connection
-        reached_host = self.metadata.get_host_by_host_id(reached_id)
-        error = ConnectionException(
-            f"{host.endpoint} leads to another node: to {reached_id} "
-            f"({reached_host or 'not known'}) instead of {host.host_id}",
-            host.endpoint,
-        )
-        log.warning("%s; the connection is closed, and the node list is read again", error)
-        connection.close(error)
-        self.control.schedule_refresh()
-        raise error
+        """Open a connection to `host`; see `ConnectionOpener.open_to`."""
+        return await self._opener.open_to(host, target)
 
     async def _probe(self, host: Host) -> None:
         """Check that a connection to `host` can be opened. Otherwise raise the error."""
@@ -393,6 +373,8 @@ class Core(Observers):
         connection.on_draining = self._on_control_draining
         connection.on_orphan = self._on_control_orphan
         self.wire_format = connection.wire_format
+        for worker in self.workers:
+            worker.wire_format = connection.wire_format
         if self._routes is not None:
             self._routes.catch_up()
 
@@ -403,9 +385,9 @@ class Core(Observers):
 
     def _on_control_draining(self, connection: Connection) -> None:
         if self.control.host is not None:
-            self._on_draining(self.control.host, connection)
+            self.on_draining(self.control.host, connection)
 
-    def _on_draining(self, host: Host, connection: Connection) -> None:
+    def on_draining(self, host: Host, connection: Connection) -> None:
         """Called when `host` announces on a connection that it will stop soon (CEP-59).
 
         From now on, none of the existing connections to the host takes new requests, and further
@@ -413,9 +395,7 @@ class Core(Observers):
 
         :param connection: not used: an announcement on one connection is about the whole host.
         """
-        error = ConnectionException(
-            f"{host} takes no new requests: it will stop soon (GRACEFUL_DISCONNECT)", host.endpoint
-        )
+        error = draining_error(host)
         self.sessions.drain(host, error)
         self.hosts.on_draining(host, error)
         self.control.leave(host)

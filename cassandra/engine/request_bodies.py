@@ -65,6 +65,10 @@ class BodyMethods:
     # True if the request may have unqualified table names, which the server resolves in the
     # connection's keyspace.
     depends = False
+    # True if any connection to the cluster can execute the request, and its answer changes nothing
+    # but the request's outcome. The request may then run on a loop that has only connections (see
+    # `cassandra.engine.workers`).
+    runs_anywhere = False
 
     # Attributes that some subclasses have:
     expected: object
@@ -281,6 +285,7 @@ class ExecuteBody(BodyMethods, ExecuteBodyBase):
 
     __slots__ = ()
     opcode = EXECUTE
+    runs_anywhere = True
 
     def __init_subclass__(cls) -> None:
         """Raise an error if the subclass overrides a method that the compiled base class calls
@@ -345,6 +350,10 @@ class BatchBody(RequestBody):
         # Statements whose ids have changed since they were sent, by the ids that were sent; None if
         # no id has changed.
         self._earlier: dict[bytes, PreparedStatement] | None = None
+
+    @property
+    def runs_anywhere(self) -> bool:  # type: ignore[override]  # a read-only attribute
+        return not self.depends
 
     def texts(self) -> Sequence[str]:
         return [text for prepared, text in self.statements if prepared is None]

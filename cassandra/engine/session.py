@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from cassandra.engine.happy_path import Attempt, RequestBase
     from cassandra.engine.interfaces import Ending
     from cassandra.engine.request_bodies import AnyBody
+    from cassandra.engine.workers import WorkerSession
     from cassandra.metadata.host import Host
     from cassandra.protocol.column_specs import ResultMetadata
 else:
@@ -85,6 +86,7 @@ class EngineSession(ObservedSession):
         "direct_policy",
         "distance",
         "draining",
+        "followers",
         "loop",
         "pools",
         "use_turns",
@@ -125,6 +127,8 @@ class EngineSession(ObservedSession):
         # requests in flight are over.
         self.draining: InsertionOrdered[HostPool] = InsertionOrdered()
         self.use_turns = UseTurns()
+        # The sessions of workers that open the same pools (see `cassandra.engine.workers`).
+        self.followers: tuple[WorkerSession, ...] = ()
         # The running tasks of this session, which `close` cancels.
         self._background: InsertionOrdered[asyncio.Task[Any]] = InsertionOrdered()
 
@@ -247,6 +251,7 @@ class EngineSession(ObservedSession):
         self.pools[host] = pool
         self.pools_by_id[id(host)] = pool
         self._resize(pool)  # the settings may have changed in the meantime
+        self._notify_followers()
         self.core.hosts.on_answer(host)
 
     def _new_pool(self, host: Host, distance: int) -> HostPool:
@@ -277,6 +282,31 @@ class EngineSession(ObservedSession):
         """Give all pools the number of connections that the settings now demand."""
         for pool in self.pools.values():
             self._resize(pool)
+        self._notify_followers()
+
+    def all_pools(self) -> list[HostPool]:
+        """Return the pools of this session and of its followers. Any thread may call this."""
+        return [
+            pool for session in (self, *self.followers) for pool in list(session.pools.values())
+        ]
+
+    def pools_to(self, host: Host) -> list[HostPool]:
+        """Return the pools to `host` of this session and of its followers. Any thread may call
+        this.
+        """
+        pools = [session.pools.get(host) for session in (self, *self.followers)]
+        return [pool for pool in pools if pool is not None]
+
+    def draining_pools(self) -> list[HostPool]:
+        """Return the draining pools of this session and of its followers. Any thread may call
+        this.
+        """
+        return [pool for session in (self, *self.followers) for pool in list(session.draining)]
+
+    def _notify_followers(self) -> None:
+        """Let workers open or close pools, because the pools of this session have changed."""
+        for follower in self.followers:
+            follower.follow_soon()
 
     def _resize(self, pool: HostPool) -> None:
         pool.resize(self.core.settings.connections_to(pool.distance))
@@ -360,6 +390,7 @@ class EngineSession(ObservedSession):
         if pool is not None:
             # Use the id of the pool's host: `host` may be an equal, but different object.
             self.pools_by_id.pop(id(pool.host), None)
+            self._notify_followers()
         return pool
 
     def drain_host(self, host: Host, error: Exception) -> None:
@@ -715,10 +746,11 @@ class EngineSession(ObservedSession):
         if self.closed or self.core.closed:
             return
         # A request keeps its session alive until it is over. This is for work of the driver itself.
-        if any(pool.is_busy for pool in (*self.pools.values(), *self.draining)):
+        pools = self.all_pools()
+        if any(pool.is_busy for pool in (*pools, *self.draining_pools())):
             self.on_dropped()
             return
-        count = sum(len(pool.open_connections()) for pool in self.pools.values())
+        count = sum(len(pool.open_connections()) for pool in pools)
         self.close()
         warnings.warn(
             f"a Session was dropped without shutdown(): its connections ({count}) are closed now. "
@@ -751,3 +783,4 @@ class EngineSession(ObservedSession):
             self.throttle.fail_all_of(self, error)
         self.core.query_fallback.release(self)
         self.core.sessions.remove(self)
+        self._notify_followers()

@@ -31,16 +31,19 @@ MANY_SESSIONS = 32
 class Sessions:
     """The open sessions of a cluster. Only the engine's loop may change it; other threads may only
     copy it with `list`.
+
+    :param warns: True to log a warning when very many sessions are open.
     """
 
     __slots__ = ("_closed", "_following", "_is_warned", "_open")
 
-    def __init__(self) -> None:
+    def __init__(self, warns: bool = True) -> None:
         self._open: list[EngineSession] = []
         # The timer of `_follow_distances`; None if it is not scheduled.
         self._following: asyncio.TimerHandle | None = None
         self._closed = False
-        self._is_warned = False  # the warning about MANY_SESSIONS was logged
+        # True if the warning about MANY_SESSIONS was logged, or will not be logged.
+        self._is_warned = not warns
 
     def __iter__(self) -> Iterator[EngineSession]:
         return iter(self._open)
@@ -123,8 +126,8 @@ class Sessions:
 
     def in_flight(self, host: Host) -> int:
         """Return the number of requests that `host` has not answered yet."""
-        pools = (session.pools.get(host) for session in self._open)
-        return sum(happy_path.in_flight_of(pool.connections) for pool in pools if pool is not None)
+        pools = (pool for session in self._open for pool in session.pools_to(host))
+        return sum(happy_path.in_flight_of(pool.connections) for pool in pools)
 
     def resize_pools(self) -> None:
         """Give all pools the number of connections that the settings now demand."""

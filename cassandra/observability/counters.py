@@ -347,12 +347,12 @@ class ClusterGauges(NamedTuple):
 
 def _read_host_gauges(host: Host, sessions: Sequence[Any], core: Any) -> HostGauges:
     """Read the gauges of one host, over all sessions."""
-    pools = [pool for session in sessions if (pool := session.pools.get(host)) is not None]
+    pools = [pool for session in sessions for pool in session.pools_to(host)]
     connections = list(_open_connections(pools))
     draining_connections = [
         connection
         for session in sessions
-        for pool in list(session.draining)
+        for pool in session.draining_pools()
         if pool.host == host
         for connection in pool.open_connections()
     ]

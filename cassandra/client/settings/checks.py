@@ -248,6 +248,22 @@ def count_or_unlimited(name: str, count: object) -> int | None:
     return count
 
 
+def loop_count(name: str, count: object) -> int:
+    """Accept a number of event loops.
+
+    :raises TypeError: if it is not an integer.
+    :raises ValueError: if it is not positive.
+    """
+    if isinstance(count, bool) or not isinstance(count, int):
+        raise TypeError(
+            f"{name} must be a number of event loops, but is {count!r} of type "
+            f"{type(count).__name__}"
+        )
+    if count < 1:
+        raise ValueError(f"{name} must be 1 or more, but is {count}")
+    return count
+
+
 def positive(name: str, count: float) -> float:
     """Accept a positive number.
 

@@ -591,6 +591,21 @@ class ClusterSettings:
         kw_only=True,
     )
 
+    loops: Plain[int] = Setting(
+        doc="""The number of event loops, each in a thread of its own and with its own connections.
+
+        More than one is of use only in a Python without the GIL (3.13t or later): use as many as
+        your process has cores for the driver. Threads are distributed over the loops, and so are
+        the statements of `execute_concurrent`. Every loop executes prepared statements, and batches
+        of them; everything else runs on the first loop. Cannot be used together with
+        `request_throttler`, nor with asyncio: make a `Cluster` on each of your loops there.
+        """,
+        default=1,
+        check=checks.loop_count,
+        none_is_default=True,
+        kw_only=True,
+    )
+
     # The default is the number of requests that can be in flight on eight connections.
     max_waiting_requests: Plain[int | None] = Setting(
         doc="""The number of requests of a session that may wait for a host whose connections are
@@ -707,7 +722,7 @@ TASKS: dict[str, str] = {
     "Connections": (
         "connections_per_host compression sockopts reconnection_policy "
         "conviction_policy_factory shard_aware_options connection_class "
-        "graceful_disconnect_enabled executor_threads"
+        "graceful_disconnect_enabled executor_threads loops"
     ),
     "Prepared statements": ("prepare_on_all_hosts reprepare_on_up prepare_scope"),
     "Schema and nodes": (

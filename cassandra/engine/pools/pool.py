@@ -531,6 +531,19 @@ class HostPool(CompatPool, bases.PoolBase):
             "orphan_requests": [connection.streams.orphan_ids() for connection in self.connections],
         }
 
+    def joined_state(self, pools: Iterable[HostPool]) -> dict[str, Any]:
+        """Return the entry of a host in `Session.get_pool_state`.
+
+        :param pools: all pools of the session to this host: this one, and those of further loops.
+        """
+        states = [self.state(), *(pool.state() for pool in pools if pool is not self)]
+        joined = states[0]
+        for state in states[1:]:
+            joined["shutdown"] = joined["shutdown"] and state["shutdown"]
+            for key in ("open_count", "in_flights", "orphan_requests"):
+                joined[key] += state[key]
+        return joined
+
     def __repr__(self) -> str:
         return (
             f"<HostPool of {self.host}: {len(self.connections)} open, {self.in_flight} in flight>"

@@ -39,15 +39,20 @@ def test_wrong_options_are_refused() -> None:
         ShardAwareOptions(local_ports=(2000, 1000))
 
 
-def fake_pool(count: int, connected: int) -> Any:
+def fake_pool(host: Any, count: int, connected: int) -> Any:
     """Return a pool of a host with `count` shards, of which `connected` have a connection."""
 
     class Pool(ShardPool):
         connected_shards = connected
 
     new_pool = Pool.__new__(Pool)
+    new_pool.host = host
     new_pool.shards = SimpleNamespace(count=count)  # type: ignore[assignment]
     return new_pool
+
+
+def fake_session(*pools: Any) -> Any:
+    return SimpleNamespace(all_pools=lambda: pools)
 
 
 def test_the_stats_show_the_session_with_the_fewest_connections() -> None:
@@ -56,9 +61,9 @@ def test_the_stats_show_the_session_with_the_fewest_connections() -> None:
     first, second = new_host("10.0.0.1"), new_host("10.0.0.2")
     # The second host has no shards: its pool is of another class.
     sessions = [
-        SimpleNamespace(pools={first: fake_pool(8, 8), second: object()}),
-        SimpleNamespace(pools={first: fake_pool(8, 5)}),
-        SimpleNamespace(pools={first: fake_pool(8, 7)}),
+        fake_session(fake_pool(first, 8, 8), SimpleNamespace(host=second)),
+        fake_session(fake_pool(first, 8, 5)),
+        fake_session(fake_pool(first, 8, 7)),
     ]
     cluster._core = SimpleNamespace(sessions=sessions)  # type: ignore[assignment]
     assert cluster.shard_aware_stats() == {"10.0.0.1:9042": {"shards_count": 8, "connected": 5}}

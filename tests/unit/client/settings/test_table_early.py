@@ -61,6 +61,7 @@ VALUES: dict[str, Any] = {
     "idle_heartbeat_interval": 7,
     "idle_heartbeat_timeout": 7,
     "load_balancing_policy": RoundRobinPolicy(),
+    "loops": 7,
     "max_schema_agreement_wait": 7,
     "max_waiting_requests": 7,
     "metadata_request_timeout": 7,

@@ -1,0 +1,128 @@
+"""Distributes the requests of a session over the event loops of its cluster (the setting `loops`).
+
+A cluster has one loop unless the application sets `loops`. `cassandra.engine.workers` says which
+requests a further loop can take.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from cassandra._imports import at_first_cluster
+from cassandra._threads import get_ident
+
+if TYPE_CHECKING:
+    from cassandra.engine import happy_path
+    from cassandra.engine.loop import Inbox, LoopThread
+    from cassandra.engine.request import Request
+    from cassandra.engine.session import EngineSession
+else:
+    at_first_cluster(__name__, happy_path="cassandra._impl")
+
+
+class SessionLoops:
+    """The event loops that execute the requests of one session.
+
+    Each loop has a position: the first one 0, those of the workers 1, 2 and so on.
+
+    :param engine: the session's part on the first loop. Its `followers` are those on the others.
+    :param first_thread: the thread of the first loop.
+    """
+
+    def __init__(self, engine: EngineSession, first_thread: LoopThread) -> None:
+        self._engine = engine
+        self._first_thread = first_thread
+        self.idents = frozenset(
+            (first_thread.ident, *(worker.thread.ident for worker in engine.core.workers))
+        )
+        """The identifiers of the threads of all loops. These threads must not wait for answers."""
+        # `_own.position` is the position of the current thread's loop. Look up `local` in its
+        # module only now, because gevent and eventlet may have replaced it.
+        self._own = threading.local()
+        # Numbers that distribute threads and bursts over the loops.
+        self._thread_numbers = itertools.count()
+        self._burst_numbers = itertools.count()
+
+    def choose(self, request: Request) -> Inbox:
+        """Return the inbox of the loop that is to execute `request`, which was not started.
+
+        All requests of a thread go to the same loop, except those that only the first loop can
+        execute.
+        """
+        followers = self._engine.followers
+        if followers:
+            position = getattr(self._own, "position", None)
+            if position is None:
+                position = self._own.position = self._position_of_thread()
+            position %= len(followers) + 1
+            if position and followers[position - 1].take(request):
+                return followers[position - 1].inbox
+        return self._first_thread.inbox
+
+    def _position_of_thread(self) -> int:
+        # Requests of callbacks stay on the loop that calls the callback.
+        idents = [
+            self._first_thread.ident,
+            *(follower.core.thread.ident for follower in self._engine.followers),
+        ]
+        ident = get_ident()
+        return idents.index(ident) if ident in idents else next(self._thread_numbers)
+
+    def start_burst(self, requests: list[Request]) -> None:
+        """Start requests together on one loop; the next call uses the next loop. Those that only
+        the first loop can execute are started there.
+        """
+        followers = self._engine.followers
+        if followers:
+            position = next(self._burst_numbers) % (len(followers) + 1)
+            if position:
+                follower = followers[position - 1]
+                rest = [request for request in requests if not follower.take(request)]
+                if len(rest) < len(requests):
+                    taken = [request for request in requests if request.session is follower]
+                    _put_together(taken, follower.inbox)
+                requests = rest
+        if requests:
+            _put_together(requests, self._first_thread.inbox)
+
+    def inbox_of(self, request: Request) -> Inbox:
+        """Return the inbox of the loop to which `request` belongs."""
+        session: Any = request.session
+        return self._first_thread.inbox if session is self._engine else session.inbox
+
+    def wake_queue_of(self, request: Request | None) -> happy_path.WakeQueue:
+        """Return the queue that wakes the threads which wait for `request`.
+
+        :param request: None for any request of the first loop.
+        """
+        if request is None or request.session is self._engine:
+            return self._first_thread.wake_queue
+        session: Any = request.session
+        wake_queue: happy_path.WakeQueue = session.core.wake_queue
+        return wake_queue
+
+
+def _put_together(requests: Sequence[Request], inbox: Inbox) -> None:
+    """Put requests into an inbox as one item."""
+    inbox.put(_Burst(requests) if len(requests) > 1 else requests[0])
+
+
+class _Burst:
+    """Several requests that are one item of an inbox."""
+
+    __slots__ = ("_requests",)
+
+    def __init__(self, requests: Sequence[Request]) -> None:
+        self._requests = requests
+
+    def start(self) -> None:
+        """Start the requests, on the event loop."""
+        happy_path.start_all(self._requests)
+
+    def fail(self, error: BaseException) -> None:
+        """End the requests with `error`."""
+        for request in self._requests:
+            request.fail(error)

@@ -1,0 +1,106 @@
+"""Opens the connections of an engine, and checks that the right node answers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from cassandra.engine.compat_names import open_by_factory
+from cassandra.errors import ConnectionException, ConnectionShutdown
+
+if TYPE_CHECKING:
+    from cassandra.engine.connection import Connection
+    from cassandra.engine.endpoint import EndPoint
+    from cassandra.engine.handshake import Connector
+    from cassandra.engine.pools.shards import ShardTarget
+    from cassandra.engine.settings import Settings
+    from cassandra.metadata.cluster_metadata import Metadata
+    from cassandra.metadata.host import Host
+
+log = logging.getLogger("cassandra.pool")
+
+
+def draining_error(host: Host) -> ConnectionException:
+    """Return the error for requests that find no host but one that will stop soon."""
+    return ConnectionException(
+        f"{host} takes no new requests: it will stop soon (GRACEFUL_DISCONNECT)", host.endpoint
+    )
+
+
+class ConnectionOpener:
+    """Opens connections that are ready for requests.
+
+    :param connector: opens them, on its event loop.
+    :param is_closed: returns True when no connection may be opened any more.
+    :param on_draining: called with the host and the connection when the host announces there that
+        it will stop soon.
+    :param on_wrong_node: called when another node answers at the address of a host.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        metadata: Metadata,
+        connector: Connector,
+        is_closed: Callable[[], bool],
+        on_draining: Callable[[Host, Connection], None],
+        on_wrong_node: Callable[[], None],
+    ) -> None:
+        self._settings = settings
+        self._metadata = metadata
+        self._connector = connector
+        self._is_closed = is_closed
+        self._on_draining = on_draining
+        self._on_wrong_node = on_wrong_node
+
+    async def open(
+        self,
+        endpoint: EndPoint,
+        target: ShardTarget | None = None,
+        is_control: bool = False,
+    ) -> Connection:
+        """Open a connection that is ready for requests, within the connect timeout.
+
+        :param target: the shard of a ScyllaDB node to connect to.
+        :param is_control: True for the control connection.
+        """
+        if self._is_closed():
+            raise ConnectionShutdown("the cluster is shut down", endpoint)
+        # `open_by_factory` passes the last two arguments on to `Connector.open`.
+        return await open_by_factory(
+            self._connector.open, self._settings, endpoint, target, is_control
+        )
+
+    async def open_to(self, host: Host, target: ShardTarget | None = None) -> Connection:
+        """Open a connection to `host`, and check that another node does not answer at its address.
+
+        That can happen with a wrong proxy or address translator, or if another node has got the
+        address. Only ScyllaDB nodes can be checked, because they send their id in SUPPORTED.
+
+        :param target: the shard of a ScyllaDB node to connect to.
+        :raises ConnectionException: if another node answers; the node list is then read again.
+        :raises ConnectionShutdown: if the node announces at once that it will stop soon.
+        """
+        connection = await self.open(host.endpoint, target)
+        connection.on_draining = partial(self._on_draining, host)
+        if connection.is_draining:  # announced during the handshake
+            refusal = connection.refusal()  # before `close`, which would become the reason
+            connection.close()
+            raise refusal
+        reached_id = connection.features.host_id if connection.features is not None else None
+        # Cassandra sends no id, and the node list may have none. There is nothing to compare then:
+        # accept the connection.
+        if reached_id is None or host.host_id is None or reached_id == host.host_id:
+            return connection
+        reached_host = self._metadata.get_host_by_host_id(reached_id)
+        error = ConnectionException(
+            f"{host.endpoint} leads to another node: to {reached_id} "
+            f"({reached_host or 'not known'}) instead of {host.host_id}",
+            host.endpoint,
+        )
+        log.warning("%s; the connection is closed, and the node list is read again", error)
+        connection.close(error)
+        self._on_wrong_node()
+        raise error

@@ -1,0 +1,441 @@
+"""Further event loops of a cluster, each in a thread of its own (see the setting `loops`).
+
+The cluster's `Core` runs on the first loop. The control connection, the states of the hosts, the
+schema and the list of prepared statements exist only there. A worker is one more loop, with its own
+connections. It executes requests that need nothing but a connection.
+
+How the parts cooperate:
+
+* For each session, a worker has a `WorkerSession`. The session on the first loop is its leader. The
+  worker's session has a pool to each host to which the leader has one. When the leader's pools
+  change, it calls `follow_soon` of its followers. If a worker cannot open a pool that the leader
+  has, it tries again after the delays of the reconnection policy.
+* The application's thread makes a request for the leader. Before the request is started,
+  `WorkerSession.take` may replace its attribute `session`. From then on, the request belongs to the
+  worker: its attempts, retries and further pages run on the worker's loop.
+* A worker takes executions of prepared statements, and batches of them. They do not depend on the
+  keyspace of a connection. Everything else runs on the first loop, for example USE, DDL and
+  statements without bind markers.
+* A worker takes no request while it lacks a pool that the leader has, or if the load balancing
+  policy must be called on the first loop.
+* A worker passes on to the first loop what concerns the whole cluster: a host that it cannot reach,
+  a host that will stop soon, latencies and failures for load balancing policies, and a change of
+  the schema that the server reports for a prepared statement.
+
+Workers make a program faster only without the GIL. With it, the threads of all loops take turns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cassandra.engine.background import Background
+from cassandra.engine.control.internal_queries import InternalQueries
+from cassandra.engine.environment import environment_of
+from cassandra.engine.handshake import Connector
+from cassandra.engine.heartbeats import Heartbeats
+from cassandra.engine.loop import LoopThread
+from cassandra.engine.observers import Hooks, Observers
+from cassandra.engine.opening import ConnectionOpener, draining_error
+from cassandra.engine.session import EngineSession
+from cassandra.engine.sessions import Sessions
+from cassandra.errors import ConnectionException
+from cassandra.observers import BRIEF_EVENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from cassandra.engine import happy_path
+    from cassandra.engine.connection import Connection
+    from cassandra.engine.core import Core
+    from cassandra.engine.pools.pool import HostPool
+    from cassandra.engine.pools.shards import ShardTarget
+    from cassandra.engine.request import Request
+    from cassandra.engine.settings import Settings
+    from cassandra.metadata.host import Host
+    from cassandra.observers import RequestObserver
+else:
+    from cassandra._impl import happy_path
+
+T = TypeVar("T")
+
+
+class FirstLoop:
+    """Calls functions of the cluster's engine on the first loop."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+
+    def call(self, function: Callable[..., object], *arguments: object) -> None:
+        """Call a function soon. Do nothing if the first loop is closed."""
+        with suppress(RuntimeError):
+            self.core.loop.call_soon_threadsafe(function, *arguments)
+
+    async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the first loop, and return its result.
+
+        :raises RuntimeError: if the first loop is closed.
+        """
+        try:
+            future = asyncio.run_coroutine_threadsafe(coroutine, self.core.loop)
+        except RuntimeError:
+            coroutine.close()
+            raise
+        return await asyncio.wrap_future(future)
+
+
+class _Hosts:
+    """Stands for `HostWatch` on a worker's loop."""
+
+    def __init__(self, first_loop: FirstLoop) -> None:
+        self._first_loop = first_loop
+
+    def on_answer(self, host: Host) -> None:
+        """Do nothing: the leader's own pool has shown already that the host is up."""
+
+    def on_connection_failure(self, host: Host, error: Exception) -> None:
+        """Report that a connection to `host` broke or could not be opened."""
+        self._first_loop.call(self._first_loop.core.hosts.on_connection_failure, host, error)
+
+
+class _Control:
+    """Stands for the control connection on a worker's loop."""
+
+    def __init__(self, first_loop: FirstLoop) -> None:
+        self._first_loop = first_loop
+
+    def on_host_up(self) -> None:
+        """Report that a host could be reached."""
+        self._first_loop.call(self._first_loop.core.control.on_host_up)
+
+
+class _Agreement:
+    """Stands for `Agreement` on a worker's loop."""
+
+    def __init__(self, first_loop: FirstLoop) -> None:
+        self._first_loop = first_loop
+
+    async def wait(self, connection: Connection) -> bool:
+        """Wait for schema agreement.
+
+        :param connection: not used: the control connection asks.
+        """
+        return await self._first_loop.run(self._wait())
+
+    async def _wait(self) -> bool:
+        core = self._first_loop.core
+        return await core.agreement.wait(core.control.required())
+
+
+class _Schema:
+    """Stands for `SchemaRefresher` on a worker's loop."""
+
+    def __init__(self, first_loop: FirstLoop) -> None:
+        self._first_loop = first_loop
+
+    async def after_ddl(self, event: Mapping[str, Any], connection: Connection) -> None:
+        """Read the changed part of the schema.
+
+        :param connection: not used: the control connection asks.
+        """
+        await self._first_loop.run(self._after_ddl(event))
+
+    async def _after_ddl(self, event: Mapping[str, Any]) -> None:
+        core = self._first_loop.core
+        await core.schema.after_ddl(event, core.control.required())
+
+
+class _NoFallback:
+    """Stands for `QueryFallback`: a worker never sends requests on the control connection."""
+
+    opens_pools = True
+    is_allowed = False
+
+    def take(self, session: object, request: object) -> bool:
+        """Return False: the caller must let the request fail."""
+        return False
+
+    def release(self, session: object) -> None:
+        """Do nothing."""
+
+
+class WorkerCore(Observers):
+    """The engine of one worker: what its sessions need of the `Core`, on the worker's own loop.
+
+    :param core: the engine of the cluster.
+    :param thread: the thread that runs the worker's loop.
+    """
+
+    def __init__(self, core: Core, thread: LoopThread) -> None:
+        loop = thread.loop
+        environment = environment_of(loop)
+        super().__init__(environment.clock)
+        self._core = core
+        self.thread = thread
+        self.settings: Settings = core.settings
+        self.metadata = core.metadata
+        self.loop = loop
+        self.time = loop.time
+        self.random = environment.random
+        self.timers = happy_path.TimerWheel(loop, environment.clock)
+        self.wake_queue = thread.wake_queue
+        self.wire_format = core.wire_format
+        # A cluster with a throttler has no workers: the throttler belongs to the first loop.
+        self.throttler = None
+        self.closed = False
+        self.first_loop = FirstLoop(core)
+        self.preparer = core.preparer
+        self.hosts = _Hosts(self.first_loop)
+        self.control = _Control(self.first_loop)
+        self.agreement = _Agreement(self.first_loop)
+        self.schema = _Schema(self.first_loop)
+        self.query_fallback = _NoFallback()
+        self.sessions = Sessions(warns=False)  # the first loop warns of too many sessions
+        self._background = Background()
+        self.internal_queries = InternalQueries(core.settings)
+        self.connector = Connector(core.settings, environment)
+        self._opener = ConnectionOpener(
+            core.settings,
+            core.metadata,
+            self.connector,
+            lambda: self.closed,
+            self._on_draining,
+            lambda: self.first_loop.call(core.control.schedule_refresh),
+        )
+        self.heartbeats = Heartbeats(
+            self.sessions.connections,
+            self.spawn,
+            core.settings.idle_heartbeat_interval,
+            core.settings.idle_heartbeat_timeout,
+        )
+        for name in BRIEF_EVENTS:
+            self.relay(name)
+
+    @property
+    def user_types(self) -> Mapping[str, Mapping[str, type]]:
+        """The classes that are registered for user-defined types, by keyspace and name."""
+        return self._core.user_types
+
+    def relay(self, name: str) -> None:
+        """Called when the observers of a callback have changed: let this engine's callback call
+        them on the first loop, as policies expect.
+
+        :param name: the attribute for the callback, for example "on_latency".
+        """
+        notify = getattr(self._core, name)
+        call = self.first_loop.call
+        setattr(self, name, None if notify is None else lambda *event: call(notify, *event))
+
+    def hooks_of(self, observers: Iterable[RequestObserver]) -> Hooks | None:
+        """Return the hooks of the cluster's observers and of `observers`."""
+        return self._core.hooks_of(observers)
+
+    def spawn(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Run `coroutine` in the background until it ends, or until `close`."""
+        return self._background.spawn(coroutine)
+
+    async def open_connection_to(self, host: Host, target: ShardTarget | None = None) -> Connection:
+        """Open a connection to `host`; see `ConnectionOpener.open_to`."""
+        # The first loop may have found out meanwhile that servers refuse a newer version.
+        self.connector.version = self._core.connector.version
+        return await self._opener.open_to(host, target)
+
+    def _on_draining(self, host: Host, connection: Connection) -> None:
+        """Called when `host` announces on a connection that it will stop soon."""
+        # Send it no more requests from this loop. The first loop then does the same on the others.
+        self.sessions.drain(host, draining_error(host))
+        self.first_loop.call(self._core.on_draining, host, connection)
+
+    def refill_pools_soon(self) -> None:
+        """Open the connections that pools lack, although their next attempt may not be due yet. Any
+        thread may call this.
+        """
+        with suppress(RuntimeError):  # the loop is closed
+            self.loop.call_soon_threadsafe(self._refill_pools)
+
+    def _refill_pools(self) -> None:
+        self.sessions.refill_pools()
+        for session in list(self.sessions):
+            assert isinstance(session, WorkerSession)
+            session.follow()
+
+    async def follow(self, leader: EngineSession, wait_for_all: bool) -> None:
+        """Make this worker's session for `leader`, and begin to open its pools.
+
+        :param wait_for_all: True to wait until each pool is open or has failed.
+        """
+        session = WorkerSession(self, leader)
+        self.sessions.add(session)
+        session.follow()
+        if wait_for_all:
+            await session.pools_opened()
+
+    async def close(self) -> None:
+        """Close everything. Requests in flight fail with `SessionShutdown`."""
+        if self.closed:
+            return
+        self.closed = True
+        self.sessions.close()
+        self.timers.close()
+        self.connector.close()
+        await self._background.close()
+        await self.connector.settle()
+        # asyncio closes transports in the next two turns of the loop.
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+
+def start_worker(core: Core, thread: LoopThread) -> None:
+    """Add a worker to a cluster.
+
+    :param core: the engine of the cluster.
+    :param thread: the thread of the worker's loop. It is stopped if an error is raised.
+    """
+
+    async def make_worker() -> WorkerCore:
+        worker = WorkerCore(core, thread)
+        worker.heartbeats.start()
+        return worker
+
+    try:
+        core.workers = (*core.workers, thread.run(make_worker()))
+    except BaseException:
+        thread.stop()
+        raise
+
+
+class WorkerSession(EngineSession):
+    """The part of a session that runs on a worker's loop.
+
+    :param core: the worker's engine.
+    :param leader: the session on the first loop.
+    """
+
+    __slots__ = (
+        "_delays",
+        "_is_follow_scheduled",
+        "_leader",
+        "_retry",
+        "inbox",
+        "is_ready",
+    )
+
+    core: WorkerCore  # type: ignore[assignment]  # it has all that a worker's session needs
+
+    def __init__(self, core: WorkerCore, leader: EngineSession) -> None:
+        # Without a keyspace, connections are opened without USE: no request of a worker needs one.
+        super().__init__(core, None, leader.distance)  # type: ignore[arg-type]
+        self._leader = leader
+        self.codecs = leader.codecs
+        self.inbox = core.thread.inbox
+        self.is_ready = False
+        """True if this session has a pool to each host to which the leader has one. Any thread may
+        read it.
+        """
+        self._is_follow_scheduled = False
+        # The delays until the next attempts to open missing pools; None if none is missing.
+        self._delays: Iterator[float] | None = None
+        self._retry: asyncio.TimerHandle | None = None
+        leader.followers = (*leader.followers, self)
+
+    # -- requests ----------------------------------------------------------------------------------
+
+    def take(self, request: Request) -> bool:
+        """Take over a request of the leader that was not started.
+
+        :returns: False if the request must run on the first loop.
+        """
+        policy = request.policy
+        if not (
+            self.is_ready
+            and request.request_body.runs_anywhere
+            and request.target is None
+            and (policy is self.direct_policy or self.plans_anywhere(policy))
+        ):
+            return False
+        request.session = self
+        return True
+
+    # -- pools -------------------------------------------------------------------------------------
+
+    def follow_soon(self) -> None:
+        """Called on the first loop when the leader's pools have changed or the leader was
+        closed.
+        """
+        if not self._is_follow_scheduled:
+            self._is_follow_scheduled = True
+            with suppress(RuntimeError):  # this loop is closed
+                self.loop.call_soon_threadsafe(self.follow)
+
+    async def pools_opened(self) -> None:
+        """Wait until each pool is open or has failed."""
+        await asyncio.gather(*(self.add_pool(host) for host in list(self._leader.pools)))
+
+    def follow(self) -> None:
+        """Open the pools that the leader has, and drain the others."""
+        # Clear this before the leader's pools are read: a later change schedules another call.
+        self._is_follow_scheduled = False
+        if self.closed:
+            return
+        if self._leader.closed:
+            self.close()
+            return
+        wanted = list(self._leader.pools)
+        for host in list(self.pools):
+            if host not in wanted:
+                error = self._leader.pool_error(host) or ConnectionException(
+                    f"the session has no pool to {host} any more", host.endpoint
+                )
+                self.drain_host(host, error)
+        for host in wanted:
+            if host not in self.pools and host not in self._opening:
+                self._spawn(self.add_pool(host))
+        self.resize_pools()
+        self.is_ready = self._has_all(wanted)
+
+    def _on_pool_task_done(self, host: Host, task: asyncio.Task[None]) -> None:
+        super()._on_pool_task_done(host, task)
+        self._check_pools()
+
+    def _pop_pool(self, host: Host) -> HostPool | None:
+        pool = super()._pop_pool(host)
+        self._check_pools()
+        return pool
+
+    def _has_all(self, wanted: list[Host]) -> bool:
+        """Return True if there is a pool to each of the leader's hosts."""
+        return not self.closed and bool(wanted) and all(host in self.pools for host in wanted)
+
+    def _check_pools(self) -> None:
+        """Called when a pool was opened, lost or could not be opened: set `is_ready`, and schedule
+        another attempt if a pool is missing.
+        """
+        wanted = list(self._leader.pools)
+        self.is_ready = self._has_all(wanted)
+        if self.is_ready:
+            self._delays = None
+        elif wanted and self._retry is None and not self.closed and not self._opening:
+            if self._delays is None:
+                self._delays = iter(self.core.settings.reconnection_policy.new_schedule())
+            delay = next(self._delays, None)
+            if delay is not None:
+                self._retry = self.loop.call_later(delay, self._try_again)
+
+    def _try_again(self) -> None:
+        self._retry = None
+        self.follow()
+
+    # -- end ---------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Close all pools. Requests in flight fail with `closed_error`."""
+        super().close()
+        self.is_ready = False
+        if self._retry is not None:
+            self._retry.cancel()
+        self._leader.followers = tuple(
+            follower for follower in self._leader.followers if follower is not self
+        )

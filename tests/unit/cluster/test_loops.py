@@ -1,0 +1,190 @@
+"""Which event loop of a cluster executes a request."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile
+from cassandra.concurrent import execute_concurrent, execute_concurrent_with_args
+from cassandra.policies import RoundRobinPolicy
+from cassandra.protocol import ProtocolHandler
+from cassandra.query import BatchStatement, SimpleStatement
+from cassandra.testing import FakeNode
+from cassandra.testing.fake import (
+    Opcode,
+    Request,
+    paged,
+    rows,
+    set_keyspace,
+)
+from tests.unit.several_loops import (
+    INSERT,
+    NUMBERS,
+    SELECT,
+    connected,
+    connections_of,
+    in_thread,
+    loop_of_worker_thread,
+    on_worker,
+    running_shop,
+    workers_of,
+)
+from tests.waiting import WAIT
+
+
+@pytest.fixture
+def shop() -> Iterator[FakeNode]:
+    with running_shop() as node:
+        yield node
+
+
+def test_each_thread_has_its_loop(shop: FakeNode) -> None:
+    """The requests of one thread go to one loop, and those of further threads to the others."""
+    with connected(shop, loops=3) as session:
+        insert = session.prepare(INSERT)
+
+        def connections() -> set[Any]:
+            shop.forget_requests()
+            for key in range(5):
+                session.execute(insert, (key,))
+            return set(connections_of(shop, INSERT))
+
+        sets = [connections(), *(in_thread(connections) for _ in range(2))]
+        assert [len(of_thread) for of_thread in sets] == [1, 1, 1]
+        assert len(set.union(*sets)) == 3
+        # A fourth thread shares a loop with the first one.
+        assert in_thread(connections) == sets[0]
+
+
+def test_prepared_statements_and_their_batches_run_on_workers(shop: FakeNode) -> None:
+    with connected(shop) as session:
+        insert = session.prepare(INSERT)
+        batch = BatchStatement()
+        batch.add(insert, (1,))
+        batch.add(insert.bind((2,)))
+        (worker,) = workers_of(session)
+        calls: list[Callable[[], Any]] = [
+            lambda: session.execute_async(insert, (1,)),
+            lambda: session.execute_async(insert.bind((1,)), timeout=20),
+            lambda: session.execute_async(batch),
+        ]
+        for send in calls:
+            assert loop_of_worker_thread(session, shop, send) == worker.core.thread.ident
+
+
+class OwnPolicy(RoundRobinPolicy):
+    """A policy of an application, which is called on one loop only."""
+
+
+class OwnHandler(ProtocolHandler):
+    """A protocol handler of an application."""
+
+
+def test_all_other_requests_run_on_the_first_loop(shop: FakeNode) -> None:
+    shop.prime("USE ks", set_keyspace("ks"))
+    own_policy = ExecutionProfile(OwnPolicy())
+    profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(), "own": own_policy}
+    with connected(shop, execution_profiles=profiles) as session:
+        insert = session.prepare(INSERT)
+        batch = BatchStatement()
+        batch.add(insert, (1,))
+        batch.add("INSERT INTO t0 (k) VALUES (1)")
+        (host,) = session.cluster.metadata.all_hosts()
+        use = session.prepare("USE ks")
+        calls: list[Callable[[], Any]] = [
+            lambda: session.execute_async("SELECT k FROM t0"),
+            lambda: session.execute_async(SimpleStatement("SELECT k FROM ks.t0")),
+            lambda: session.execute_async("USE ks"),
+            lambda: session.execute_async(use),
+            lambda: session.execute_async(batch),
+            lambda: session.execute_async(insert, (1,), host=host),
+            lambda: session.execute_async(insert, (1,), execution_profile="own"),
+        ]
+        for send in calls:
+            loop = loop_of_worker_thread(session, shop, send)
+            assert loop == session.loop_ident
+        session.client_protocol_handler = OwnHandler
+        loop = loop_of_worker_thread(session, shop, lambda: session.execute_async(insert, (1,)))
+        assert loop == session.loop_ident
+
+
+def test_concurrent_statements_are_distributed_over_the_loops(shop: FakeNode) -> None:
+    """One call of `execute_concurrent` uses all loops, and returns the results in order."""
+
+    def echo(request: Request) -> Any:
+        (key,) = request.values
+        assert isinstance(key, bytes)
+        return rows(NUMBERS, [(int.from_bytes(key, "big"),)])
+
+    shop.prime(SELECT, echo)
+    with connected(shop, loops=3) as session:
+        select = session.prepare(SELECT)
+        results = execute_concurrent_with_args(session, select, [(n,) for n in range(200)], 20)
+        assert [result.result_or_exc.one().k for result in results] == list(range(200))
+        assert len(set(connections_of(shop, SELECT))) == 3
+
+
+def test_mixed_concurrent_statements_keep_their_order(shop: FakeNode) -> None:
+    """Statements that must run on the first loop are sent there, although the others of the same
+    call run on workers.
+    """
+    shop.prime("SELECT k FROM t0", rows(NUMBERS, [(7,)]))
+    with connected(shop) as session:
+        select = session.prepare(SELECT)
+        batch = BatchStatement()
+        batch.add("INSERT INTO t0 (k) VALUES (1)")
+        statements = [(select, (1,)), ("SELECT k FROM t0", None), (batch, None)] * 30
+        results = execute_concurrent(session, statements, 10)
+        values = [result.result_or_exc.all() for result in results]
+        assert values == [[(1,), (2,)], [(7,)], []] * 30
+        (first,) = set(connections_of(shop, "SELECT k FROM t0"))
+        batches = {
+            request.connection for request in shop.requests if request.opcode == Opcode.BATCH
+        }
+        assert batches == {first}
+
+
+def test_further_pages_come_from_the_same_loop(shop: FakeNode) -> None:
+    shop.prime(SELECT, paged(NUMBERS, [(n,) for n in range(10)]))
+    with connected(shop) as session:
+        select = session.prepare(SELECT)
+        select.fetch_size = 2
+        keys = on_worker(session, lambda: [row.k for row in session.execute(select, (0,))])
+        assert keys == list(range(10))
+        pages = connections_of(shop, SELECT)
+        assert len(pages) == 5
+        assert len(set(pages)) == 1
+
+
+def test_requests_of_a_callback_stay_on_its_loop(shop: FakeNode) -> None:
+    """Blocking calls are refused there, as in the thread of the first loop."""
+    with connected(shop) as session:
+        insert = session.prepare(INSERT)
+        (worker,) = workers_of(session)
+        outcomes: list[Any] = []
+        is_over = threading.Event()
+
+        def send_more(_: Any) -> None:
+            try:
+                session.execute(insert, (2,))
+            except RuntimeError as refusal:
+                outcomes.append(str(refusal))
+            session.execute_async(insert, (3,)).add_callback(end)
+
+        def end(_: Any) -> None:
+            outcomes.append(threading.get_ident())
+            is_over.set()
+
+        def send() -> None:
+            session.execute_async(insert, (1,)).add_callback(send_more)
+
+        shop.pause()
+        on_worker(session, send)
+        shop.resume()
+        assert is_over.wait(WAIT)
+        assert "event loop thread" in outcomes[0]
+        assert outcomes[1] == worker.core.thread.ident

@@ -1,0 +1,84 @@
+"""`ConnectionOpener`, on fake nodes: the checks of a new connection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.errors import ConnectionException, ConnectionShutdown
+from cassandra.policies import ConstantReconnectionPolicy
+from cassandra.testing.fake import FakeCluster, Opcode, Request, Scylla, message
+from cassandra.testing.fake.answers import Answer
+from tests.unit.engine.faults import connected, exception_of
+from tests.waiting import until_on_loop
+
+pytestmark = pytest.mark.simulated
+
+
+def core_of(cluster: aio.Cluster) -> Any:
+    assert cluster._core is not None
+    return cluster._core
+
+
+async def test_a_connection_to_another_node_is_closed_and_the_node_list_read_again() -> None:
+    with FakeCluster(2, scylla=Scylla(1)) as nodes:
+        async with connected(nodes) as (cluster, _):
+            core = core_of(cluster)
+            first, second = (
+                cluster.metadata.get_host_by_host_id(node.host_id) for node in nodes.nodes
+            )
+            assert first is not None
+            assert second is not None
+            connection = await core.open_connection_to(first)
+            assert not connection.closed
+            connection.close()
+            reads = len(node_list_reads(nodes))
+            expected_id, second.host_id = second.host_id, first.host_id
+            failure = await exception_of(core.open_connection_to(second))
+            assert isinstance(failure, ConnectionException)
+            assert f"leads to another node: to {expected_id}" in str(failure)
+            second.host_id = expected_id
+            await until_on_loop(lambda: len(node_list_reads(nodes)) > reads)
+
+
+async def test_without_a_known_id_the_reached_node_is_not_checked() -> None:
+    with FakeCluster(1, scylla=Scylla(1)) as nodes:
+        async with connected(nodes) as (cluster, _):
+            core = core_of(cluster)
+            (host,) = cluster.metadata.all_hosts()
+            expected_id, host.host_id = host.host_id, None
+            connection = await core.open_connection_to(host)
+            assert not connection.closed
+            connection.close()
+            host.host_id = expected_id
+
+
+def node_list_reads(nodes: FakeCluster) -> list[Request]:
+    return [
+        request
+        for node in nodes.nodes
+        for request in node.requests
+        if "FROM system.peers" in str(request.query)
+    ]
+
+
+async def test_a_node_that_drains_during_the_handshake_gets_no_connection() -> None:
+    event = "GRACEFUL_DISCONNECT"
+
+    def send_event_first(request: Request) -> Answer:
+        body = len(event).to_bytes(2, "big") + event.encode()
+        request.connection.send(-1, Opcode.EVENT, 0, body)
+        return message(Opcode.READY, b"")
+
+    with FakeCluster(2, graceful_disconnect=True) as nodes:
+        never = ConstantReconnectionPolicy(3600, None)
+        async with connected(nodes, reconnection_policy=never) as (cluster, _):
+            core = core_of(cluster)
+            host = cluster.metadata.get_host(nodes[1].address, nodes[1].port)
+            assert host is not None
+            count_before = len(nodes[1].connections)
+            nodes[1].prime(Opcode.REGISTER, send_event_first)
+            assert isinstance(await exception_of(core.open_connection_to(host)), ConnectionShutdown)
+            await until_on_loop(lambda: len(nodes[1].connections) <= count_before)
