@@ -287,9 +287,11 @@ class Simulation:
             monitor_reporting_enabled=False,
             **options,
         )
-        return (
-            aio.Cluster(**arguments) if self.threads is None else BlockingCluster(self, arguments)
-        )
+        if self.threads is None:
+            return aio.Cluster(**arguments)
+        if arguments["request_throttler"] is None:
+            arguments["loops"] = settings.get("loops", 1)
+        return BlockingCluster(self, arguments)
 
     @property
     def longest_delay(self) -> float:

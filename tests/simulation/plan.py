@@ -250,6 +250,9 @@ def random_plan(seed: int) -> Plan:
     """Draw a plan at random; the same seed gives the same plan."""
     rng = random.Random(f"{seed}/plan")
     settings = _settings(rng)
+    # The loops of a blocking cluster. Draw this from another generator, so that a seed still gives
+    # the same steps and faults as before there was this setting.
+    settings["loops"] = random.Random(f"{seed}/loops").choice((1, 2, 3))
     step_count = rng.choice((20, 60, 120))
     may_cancel = rng.random() < 0.8
     steps = [_step(rng, number, may_cancel) for number in range(1, step_count + 1)]

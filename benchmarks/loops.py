@@ -1,0 +1,128 @@
+"""Inserts of several threads, with one event loop and with several (the setting `loops`).
+
+    python benchmarks/loops.py [--seconds 2] [--rounds 3] [--check]
+
+Each thread executes the same prepared insert of five columns with `execute_concurrent`, 100 in
+flight. All threads share one session and one prepared statement. The server is `_lib.null_server`.
+
+The table has inserts a second, the CPU time of the client for one insert, and how many cores the
+client used. Only the CPU time is independent of the server, which runs on the same machine and
+needs a part of its cores. "possible" is what the cores of the machine could execute if nothing else
+ran on them: cores divided by CPU time, with at most one core for each loop and each thread.
+
+With the GIL, the loops take turns. On a free-threaded CPython (3.13t or later), the CPU time of an
+insert grows with the number of loops, because threads that change the reference counts of the same
+objects wait for each other's caches. ``--check`` requires there that two loops and four threads
+need at most 1.25 times the CPU time of one loop and one thread.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+
+from benchmarks._lib import null_server, peers
+from benchmarks._lib.report import Benchmark
+
+MOST_CPU = 1.25  # how many times the CPU time of one loop two loops may take
+CASES = {
+    "1 loop, 1 thread": (1, 1),
+    "1 loop, 4 threads": (1, 4),
+    "2 loops, 1 thread": (2, 1),
+    "2 loops, 4 threads": (2, 4),
+    "4 loops, 8 threads": (4, 8),
+}
+CODE = """
+import resource, sys, threading, time
+from cassandra.cluster import Cluster
+from benchmarks._lib.worker_instructions import INSERT, ROW, settings
+
+loops, thread_count, seconds = int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5])
+ROWS = [ROW] * 2000
+
+def cpu_time():
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+def insert_until(end, counts, number):
+    while time.perf_counter() < end:
+        session.execute_concurrent_with_args(insert, ROWS, 100)
+        counts[number] += len(ROWS)
+
+def run(seconds):
+    counts = [0] * thread_count
+    began, cpu_began = time.perf_counter(), cpu_time()
+    threads = [
+        threading.Thread(target=insert_until, args=(began + seconds, counts, number))
+        for number in range(thread_count)
+    ]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    return sum(counts), time.perf_counter() - began, cpu_time() - cpu_began
+
+with Cluster(loops=loops, **settings(sys.argv[1], int(sys.argv[2]))) as cluster:
+    session = cluster.connect(wait_for_all_pools=True)
+    insert = session.prepare(INSERT)
+    run(seconds / 4)
+    print(*run(seconds))
+"""
+
+
+def measure(address: str, port: int, loops: int, threads: int, seconds: float) -> list[float]:
+    """Insert in a new process; return the number of inserts, and the wall time and CPU time in
+    seconds.
+    """
+    environment = {**peers.inherited(), **peers.own_settings()}
+    arguments = [address, str(port), str(loops), str(threads), str(seconds)]
+    result = subprocess.run(
+        [sys.executable, "-c", CODE, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+        cwd=peers.cache(),
+    )
+    return [float(number) for number in result.stdout.split()]
+
+
+def main() -> int:
+    bench = Benchmark(
+        __doc__,
+        "Inserts of several threads",
+        duration_text="50 s",
+        quick_duration_text="5 s",
+    )
+    bench.add_option("--seconds", type=float, default=2.0)
+    bench.add_option("--rounds", type=int, default=3)
+    options = bench.start(quick={"seconds": 0.2, "rounds": 1})
+    cores = os.cpu_count() or 1
+    best: dict[str, dict[str, float]] = {}
+    with (
+        null_server.running() as (address, port),
+        bench.progress(options.rounds * len(CASES)) as bar,
+    ):
+        for _ in range(options.rounds):
+            for name, (loops, threads) in CASES.items():
+                bar.step(name)
+                inserts, seconds, cpu = measure(address, port, loops, threads, options.seconds)
+                figures = {
+                    "thousands a second": inserts / seconds / 1000,
+                    "us of CPU": cpu / inserts * 1e6,
+                    "cores": cpu / seconds,
+                    "possible": min(cores, loops + threads) / (cpu / inserts) / 1000,
+                }
+                # Other work on the machine only adds CPU time: keep the round with the least.
+                if name not in best or figures["us of CPU"] < best[name]["us of CPU"]:
+                    best[name] = figures
+    bench.show_table(f"the best of {options.rounds} rounds, {cores} processors", best)
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        ratio = best["2 loops, 4 threads"]["us of CPU"] / best["1 loop, 1 thread"]["us of CPU"]
+        text = f"two loops: {ratio:.2f} times the CPU time of one, at most {MOST_CPU}"
+        bench.add_target(text, ratio <= MOST_CPU)
+    return bench.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
