@@ -19,6 +19,7 @@ from cassandra.bulk.fields import (
     unknown_field,
     unmapped_fields,
     values_by_name,
+    values_by_position,
 )
 from cassandra.bulk.lost_times import LostTimes
 from cassandra.cqltypes import SimpleDateType, UTF8Type
@@ -71,6 +72,28 @@ def test_names_of_rows() -> None:
     assert values_by_name((1, 2)) is values_by_name([1, 2]) is values_by_name("ab") is None
     assert unknown_field(["id", "_error"], {"id"}) is None
     assert "it has a field '_id'" in str(unknown_field(["id", "_id"], {"id"}))
+
+
+def test_two_fields_of_a_row_with_the_same_name_are_refused() -> None:
+    with pytest.raises(ValueError, match="two fields with the name '1'"):
+        values_by_name({"id": 0, 1: 2, "1": 3})
+
+
+def test_rows_without_names_are_sequences() -> None:
+    for row in ((1, 2), [1, 2], "ab", b"ab", 5):
+        assert values_by_position(row) is row
+    assert values_by_position(iter([1, 2])) == (1, 2)
+    assert values_by_position({1}) == (1,)
+    with pytest.raises(TypeError, match=r"a row is the set \{1, 2\}, which has no order"):
+        values_by_position({1, 2})
+
+
+def test_the_columns_of_an_array_go_by_position() -> None:
+    numpy = pytest.importorskip("numpy")
+    table = numpy.zeros((2, 2))
+    assert select_columns(table, reading()) is table
+    with pytest.raises(ValueError, match="an array goes by position"):
+        select_columns(table, reading(mapping={"name": "title"}))
 
 
 def tables(columns: dict[str, list[Any]]) -> dict[str, Any]:

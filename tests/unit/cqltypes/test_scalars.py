@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import uuid
 from typing import Any
 
 import pytest
 
 from cassandra import cqltypes as t
-from cassandra.cqltypes.scalars import SCALARS
+from cassandra.cqltypes.scalars import OPTIONS, SCALARS
+from cassandra.util.temporal import Date, Duration, Time
 
 # For each class: its name in CQL, the function that creates its codec, and whether zero bytes are a
 # value of it.
@@ -78,3 +81,59 @@ def test_a_timeuuid_has_its_time() -> None:
 def test_dates_are_encoded_with_an_offset() -> None:
     assert t.SimpleDateType.EPOCH_OFFSET_DAYS == 2**31
     assert t.SimpleDateType.to_binary("1970-01-02", 4) == (2**31 + 1).to_bytes(4, "big")
+
+
+# The type of each option id in result metadata (native_protocol_v5.spec, section 4.2.5.2, and
+# native_protocol_v1.spec for 0x000A).
+OPTION_IDS = {
+    0x0001: "ascii", 0x0002: "bigint", 0x0003: "blob", 0x0004: "boolean", 0x0005: "counter",
+    0x0006: "decimal", 0x0007: "double", 0x0008: "float", 0x0009: "int", 0x000A: "text",
+    0x000B: "timestamp", 0x000C: "uuid", 0x000D: "varchar", 0x000E: "varint", 0x000F: "timeuuid",
+    0x0010: "inet", 0x0011: "date", 0x0012: "time", 0x0013: "smallint", 0x0014: "tinyint",
+    0x0015: "duration",
+}  # fmt: skip
+
+
+def test_types_have_the_option_ids_of_the_specification() -> None:
+    names = {number: t.lookup_casstype(name).typename for number, name in OPTIONS.items()}
+    assert names == OPTION_IDS
+    assert t.EmptyType._option is None
+
+
+# The kind of a column in columnar results, its Arrow format, and the bytes of a value or 0.
+LAYOUTS = {
+    "ascii": ("ascii", "u", 0), "bigint": ("number", "l", 8), "blob": ("blob", "z", 0),
+    "boolean": ("boolean", "b", 0), "counter": ("number", "l", 8), "date": ("date", "tdD", 4),
+    "decimal": ("decimal", "u", 0), "double": ("number", "g", 8),
+    "duration": ("duration", "tin", 16), "empty": ("nothing", "n", 0), "float": ("number", "f", 4),
+    "inet": ("inet", "u", 0), "int": ("number", "i", 4), "smallint": ("number", "s", 2),
+    "text": ("text", "u", 0), "time": ("time", "ttn", 8), "timestamp": ("number", "tsm:UTC", 8),
+    "timeuuid": ("bytes", "w:16", 16), "tinyint": ("number", "c", 1), "uuid": ("bytes", "w:16", 16),
+    "varchar": ("text", "u", 0), "varint": ("varint", "u", 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("cqltype", SCALARS, ids=lambda cqltype: str(cqltype.__name__))
+def test_columns_of_a_type_have_a_layout(cqltype: Any) -> None:
+    assert cqltype._column == LAYOUTS[cqltype.typename]
+
+
+@pytest.mark.parametrize(
+    ("cqltype", "value"),
+    [
+        (t.BytesType, b"a"), (t.DecimalType, decimal.Decimal("1.5")),
+        (t.UUIDType, uuid.UUID(int=5)), (t.BooleanType, True), (t.ByteType, -1),
+        (t.AsciiType, "a"), (t.FloatType, 1.5),
+        (t.DoubleType, 1.5), (t.LongType, 2**40), (t.Int32Type, -7), (t.IntegerType, 2**70),
+        (t.InetAddressType, "10.0.0.1"), (t.CounterColumnType, 3),
+        (t.DateType, datetime.datetime(2026, 1, 2)),
+        (t.TimestampType, datetime.datetime(1960, 1, 2)),
+        (t.TimeUUIDType, uuid.UUID("00000000-0000-1000-8000-000000000000")),
+        (t.SimpleDateType, Date(5)), (t.ShortType, 300), (t.TimeType, Time(7)),
+        (t.DurationType, Duration(1, 2, 3)), (t.UTF8Type, "\u00e9"), (t.VarcharType, "a"),
+    ],
+)  # fmt: skip
+def test_decoded_values_have_the_classes_of_row_types(cqltype: Any, value: Any) -> None:
+    decoded = cqltype.from_binary(cqltype.to_binary(value, 5), 5)
+    assert decoded == value
+    assert isinstance(decoded, cqltype._values)
