@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
 from typing import Any
 
@@ -13,6 +14,7 @@ from cassandra.client.settings.setting import ConstructorOnly
 from cassandra.client.settings.table import ClusterSettings
 from cassandra.cluster import Cluster
 from cassandra.testing.fake import FakeNode
+from tests.waiting import WAIT
 
 CLUSTER_CLASSES = [Cluster, aio.Cluster]
 TABLE = ClusterSettings._table
@@ -142,3 +144,95 @@ def test_settings_that_are_not_given_keep_their_defaults(cluster_class: Any) -> 
             # Policies are equal only to themselves, so compare their types.
             assert value == default or type(value) is type(default), name
     assert cluster_class(compression=False).compression is False
+
+
+# Applications rely on these defaults; those with a counterpart in cassandra-driver are the same.
+DEFAULTS: dict[str, Any] = {
+    "contact_points": ("127.0.0.1",),
+    "port": 9042,
+    "compression": True,
+    "metrics_enabled": False,
+    "protocol_version": 5,
+    "executor_threads": 2,
+    "max_schema_agreement_wait": 10,
+    "control_connection_timeout": WAIT,  # 2 s; the fixture `patient_clusters` makes it longer
+    "idle_heartbeat_interval": 30,
+    "schema_event_refresh_window": 2,
+    "topology_event_refresh_window": 10,
+    "connect_timeout": 5,
+    "schema_metadata_enabled": True,
+    "token_metadata_enabled": True,
+    "schema_metadata_page_size": 1000,
+    "status_event_refresh_window": 2,
+    "prepare_on_all_hosts": True,
+    "reprepare_on_up": True,
+    "allow_beta_protocol_version": False,
+    "idle_heartbeat_timeout": 30,
+    "no_compact": False,
+    "connections_per_host": 1,
+    "driver_config_reporting_enabled": True,
+    "graceful_disconnect_enabled": True,
+    "loops": 1,
+    "max_waiting_requests": 262144,
+    "monitor_reporting_enabled": False,
+    "monitor_reporting_interval": 30,
+    "prepare_scope": "local_dc",
+    "request_observers": (),
+    "schema_read_timeout": 300,
+}
+# None is the default of these settings.
+NONE = """
+    auth_provider load_balancing_policy default_retry_policy ssl_options sockopts
+    cql_version execution_profiles timestamp_generator ssl_context endpoint_factory cloud
+    scylla_cloud shard_aware_options metadata_request_timeout column_encryption_policy
+    application_info application_name application_version client_id client_routes_config
+    request_throttler schema_metadata_keyspaces
+"""
+# For these settings, None selects the default.
+NONE_IS_DEFAULT = """
+    address_translator allow_control_connection_query_fallback connections_per_host
+    contact_points conviction_policy_factory executor_threads idle_heartbeat_timeout loops
+    max_schema_agreement_wait port prepare_scope protocol_version reconnection_policy
+    schema_event_refresh_window schema_metadata_page_size status_event_refresh_window
+    topology_event_refresh_window
+"""
+# The engine reads these settings whenever it needs them.
+LIVE = """
+    auth_provider control_connection_timeout conviction_policy_factory
+    max_schema_agreement_wait metadata_request_timeout prepare_on_all_hosts prepare_scope
+    reconnection_policy reprepare_on_up schema_event_refresh_window schema_metadata_enabled
+    schema_metadata_page_size schema_read_timeout sockopts status_event_refresh_window
+    token_metadata_enabled topology_event_refresh_window
+"""
+# A subclass may set these before it calls the constructor.
+MAY_PRECEDE = """
+    address_translator application_info application_name application_version
+    column_encryption_policy connection_class conviction_policy_factory default_retry_policy
+    executor_threads protocol_version reconnection_policy schema_metadata_page_size
+"""
+
+
+def test_settings_have_their_defaults() -> None:
+    simple = {
+        name: setting.default
+        for name, setting in TABLE.items()
+        if isinstance(setting.default, (int, float, str, tuple))
+        and not isinstance(setting.default, enum.Enum)
+    }
+    assert simple == DEFAULTS
+    assert [name for name, setting in TABLE.items() if setting.default is None] == NONE.split()
+
+
+@pytest.mark.parametrize(
+    ("attribute", "names"),
+    [
+        ("none_is_default", NONE_IS_DEFAULT),
+        ("is_live", LIVE),
+        ("_may_precede", MAY_PRECEDE),
+        ("is_secret", "auth_provider ssl_options"),
+    ],
+)
+def test_settings_differ_in_when_they_apply(attribute: str, names: str) -> None:
+    assert sorted(name for name, setting in TABLE.items() if getattr(setting, attribute)) == (
+        names.split()
+    )
