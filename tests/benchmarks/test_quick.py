@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from cassandra._build_stamp import STAMP
 from tests.conftest import LANE
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
@@ -45,7 +46,11 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.origin is not None:
             source = Path(spec.origin).parent
-            ignored = shutil.ignore_patterns("__pycache__", "*.c", "*.pyx")
+            # As in a wheel, leave out the sources of compiled modules, and the stamp of their
+            # build, which would say that the sources are missing.
+            ignored = shutil.ignore_patterns(
+                "__pycache__", "*.c", "*.h", "*.pyx", "*.pxd", "*.pxi", STAMP
+            )
             shutil.copytree(source, packages / name, ignore=ignored)
     return home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
 
