@@ -1,104 +1,195 @@
-"""A module can be imported at run time even while another thread forks."""
+"""Modules that are imported at their first use, or when the first `Cluster` object is created."""
 
 from __future__ import annotations
 
-import os
+import importlib
 import sys
-from pathlib import Path
+import textwrap
+from types import ModuleType
+from typing import Any
+from unittest import mock
 
 import pytest
 
+from cassandra import _imports, _lazy
 from tests.processes import run_python
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
-BEGIN = """
-import os, sys, threading
-sys.path.insert(0, {folder!r})
-from cassandra import _imports
+def test_a_deferred_module_is_imported_at_the_first_attribute_access() -> None:
+    missing = _imports.Deferred("cassandra.no_such_module")
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+        _ = missing.anything
+    assert _imports.Deferred("cassandra.limits").__name__ == "cassandra.limits"
 
-def fork(in_child):
-    pid = os.fork()
-    if pid == 0:
-        try:
-            in_child()
-        except BaseException as error:
-            print(repr(error), flush=True)
-            os._exit(1)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+def test_classes_of_a_missing_package_can_be_named_in_annotations() -> None:
+    missing: Any = _imports.OptionalPackage("cassandra.no_such_module")
+    assert missing.Table is missing.Table[int] is _imports.NotInstalled
+    # Tools ask modules for such names.
+    with pytest.raises(AttributeError):
+        _ = missing.__wrapped__
+    assert _imports.OptionalPackage("json").dumps([1]) == "[1]"
+
+
+@pytest.fixture
+def module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    example = ModuleType("first_example")
+    monkeypatch.setitem(sys.modules, "first_example", example)
+    monkeypatch.setattr(_imports, "_waiting", [])
+    monkeypatch.setattr(_imports, "_imported", 0)
+    _imports.at_first_cluster("first_example", Fraction="fractions", json="json")
+    return example
+
+
+def test_registered_names_are_imported_by_import_all(module: ModuleType) -> None:
+    _imports.import_all()
+    assert vars(module)["Fraction"] is importlib.import_module("fractions").Fraction
+    assert vars(module)["json"] is importlib.import_module("json")
+
+
+def test_names_registered_later_are_imported_by_the_next_import_all(module: ModuleType) -> None:
+    _imports.import_all()
+    _imports.at_first_cluster("first_example", Decimal="decimal")
+    _imports.import_all()
+    assert vars(module)["Decimal"] is importlib.import_module("decimal").Decimal
+
+
+def test_functions_are_called_once_by_import_all(module: ModuleType) -> None:
+    calls: list[str] = []
+
+    def register_another() -> None:
+        calls.append("first")
+        _imports.call_at_first_cluster(lambda: calls.append("second"))
+
+    _imports.call_at_first_cluster(register_another)
+    # An import may register further functions. Later calls only call what is new.
+    _imports.import_all()
+    assert calls == ["first", "second"]
+    _imports.call_at_first_cluster(lambda: calls.append("third"))
+    _imports.import_all()
+    assert calls == ["first", "second", "third"]
+
+
+def test_using_a_registered_name_earlier_imports_it(module: ModuleType) -> None:
+    stand_in = module.Fraction
+    assert repr(stand_in) == "<fractions.Fraction, imported at the first use>"
+    half = stand_in(1, 2)
+    assert module.Fraction is type(half)
+    assert isinstance(half, stand_in)
+    assert isinstance(half, (str, stand_in))
+    assert not isinstance(0.5, stand_in)
+    assert module.json.dumps([1]) == "[1]"
+
+
+def test_patched_names_stay_patched(module: ModuleType) -> None:
+    with mock.patch.object(module, "Fraction") as patched:
+        _imports.import_all()
+        assert module.Fraction is patched
+    assert module.Fraction(1, 2) == 0.5
+
+
+class Home:
+    def hello(self) -> str:
+        return "hello"
+
+
+def test_lazy_attributes_of_classes_are_imported_by_import_all(module: ModuleType) -> None:
+    class ClassWithLazyAttributes:
+        hello = _lazy.LazyAttribute(__name__, "Home", for_engine=True)
+        loads = _lazy.LazyAttribute("json", name="dumps", for_engine=True)
+        patched = _lazy.LazyAttribute("json", name="dumps", for_engine=True)
+
+    with mock.patch.object(ClassWithLazyAttributes, "patched", 5):
+        _imports.import_all()
+        assert vars(ClassWithLazyAttributes)["hello"] is Home.hello
+        assert vars(ClassWithLazyAttributes)["loads"] is importlib.import_module("json").dumps
+        # An attribute that the application has patched is not replaced.
+        assert ClassWithLazyAttributes.patched == 5
+
+
+LEFT = """
+import sys
+from cassandra.{api_module} import Cluster
+Cluster(["127.0.0.1"])
+from cassandra._imports import _Name
+from cassandra._lazy import LazyAttribute
+for name, module in list(sys.modules.items()):
+    if name.partition(".")[0] == "cassandra":
+        for attribute, value in vars(module).items():
+            if isinstance(value, _Name):
+                print(name, attribute)
+from cassandra.client.session import SessionBase
+from cassandra.policies import TokenAwarePolicy
+for owner, attribute in (
+    (SessionBase, "client_protocol_handler"), (TokenAwarePolicy, "make_query_plan")
+):
+    if isinstance(vars(owner)[attribute], LazyAttribute):
+        print(owner, attribute)
 """
 
 
-def test_a_fork_waits_for_an_import(tmp_path: Path) -> None:
-    """A fork waits until an import in another thread has ended.
-
-    Otherwise the child would find the module's import lock held by a thread that does not exist
-    there.
-    """
-    (tmp_path / "slow.py").write_text(
-        "import threading, time, __main__\n__main__.begun.set()\ntime.sleep(0.2)\ndone = True\n"
-    )
-    code = (
-        BEGIN.format(folder=str(tmp_path))
-        + """
-begun = threading.Event()
-thread = threading.Thread(target=_imports.import_module, args=("slow",))
-thread.start()
-begun.wait()
-def child():
-    assert _imports.import_module("slow").done
-print(fork(child))
-thread.join()
-print(fork(child), _imports._importers)
-"""
-    )
-    process = run_python(code)
-    assert process.stdout.split() == ["0", "0", "[]"], process.stderr
+@pytest.mark.slow
+@pytest.mark.parametrize("api_module", ["cluster", "aio"])
+def test_no_import_is_pending_after_a_cluster_is_created(api_module: str) -> None:
+    done = run_python(LEFT.format(api_module=api_module))
+    assert (done.stdout, done.stderr) == ("", "")
 
 
-def test_a_module_may_fork_while_it_is_imported(tmp_path: Path) -> None:
-    (tmp_path / "forks.py").write_text(
-        "import __main__\nfrom cassandra import _imports\n"
-        "status = __main__.fork(lambda: _imports.import_module('wave'))\n"
-    )
-    code = (
-        BEGIN.format(folder=str(tmp_path))
-        + """
-print(_imports.import_module("forks").status, _imports._importers)
-"""
-    )
-    process = run_python(code)
-    # The program prints the exit status of the child, and that no import is under way.
-    assert process.stdout.split() == ["0", "[]"], process.stderr
+# Programs that use the driver without a cluster, for example in an application's tests.
+WITHOUT = {
+    "policies": """
+        from unittest.mock import Mock
+        from cassandra.policies import DCAwareRoundRobinPolicy, TokenAwarePolicy
+        policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1"))
+        hosts = [Mock(datacenter="dc1", rack="r1")]
+        policy.populate(Mock(), hosts)
+        assert list(policy.make_query_plan()) == hosts
+        """,
+    "profiles": """
+        from cassandra.cluster import ExecutionProfile
+        from cassandra.query import dict_factory
+        assert ExecutionProfile(row_factory=dict_factory).request_observers == ()
+        """,
+    "statements": """
+        from cassandra.query import BatchStatement, SimpleStatement, bind_params
+        assert bind_params("%s", ("a'b",)) == "'a''b'"
+        statement = SimpleStatement("SELECT 1", routing_key=[b"a", b"b"])
+        assert statement.routing_key == b"\\0\\1a\\0\\0\\1b\\0"
+        batch = BatchStatement()
+        batch.add("INSERT INTO t (a) VALUES (%s)", (1,))
+        """,
+    "results": """
+        from unittest.mock import Mock
+        from cassandra.cluster import ResultSet
+        result = ResultSet(Mock(has_more_pages=False), [(1,), (2,)])
+        assert "2 rows" in repr(result)
+        assert result.all() == [(1,), (2,)]
+        """,
+    "stand-ins for sessions": """
+        from unittest.mock import create_autospec
+        from cassandra.cluster import Cluster, Session
+        session = create_autospec(Session)
+        session.execute("SELECT 1")
+        create_autospec(Cluster)
+        assert Session.client_protocol_handler.__name__ == "ProtocolHandler"
+        """,
+    "metadata": """
+        from cassandra.metadata import Murmur3Token, Metadata
+        import cassandra.metadata, cassandra.query
+        assert "Murmur3Token" in dir(cassandra.metadata)
+        assert "SimpleStatement" in dir(cassandra.query)
+        """,
+    "all names": """
+        from cassandra.cluster import *
+        from cassandra.query import *
+        from cassandra.metadata import *
+        assert Session and SimpleStatement and TokenMap
+        """,
+}
 
 
-def test_a_fork_waits_for_an_import_only_for_a_limited_time(tmp_path: Path) -> None:
-    """If an import never ends, the fork goes on after `_imports.PATIENCE` seconds."""
-    (tmp_path / "endless.py").write_text(
-        "import threading, __main__\n__main__.begun.set()\nthreading.Event().wait()\n"
-    )
-    code = (
-        BEGIN.format(folder=str(tmp_path))
-        + """
-_imports.PATIENCE = 0.05
-begun = threading.Event()
-threading.Thread(target=_imports.import_module, args=("endless",), daemon=True).start()
-begun.wait()
-print(fork(lambda: _imports.import_module("wave")), len(_imports._importers))
-sys.stdout.flush()
-os._exit(0)
-"""
-    )
-    process = run_python(code)
-    # The program prints the exit status of the child, and the import that never ends.
-    assert process.stdout.split() == ["0", "1"], process.stderr
-
-
-def test_a_failed_import_is_not_listed_as_running() -> None:
-    from cassandra import _imports
-
-    with pytest.raises(ImportError):
-        _imports.import_module("cassandra.there_is_none")
-    assert _imports._importers == []
-    assert "cassandra.there_is_none" not in sys.modules
+@pytest.mark.parametrize("program", WITHOUT)
+def test_programs_without_a_cluster(program: str) -> None:
+    """Each program runs without an error."""
+    done = run_python(textwrap.dedent(WITHOUT[program]))
+    assert (done.returncode, done.stderr) == (0, "")
