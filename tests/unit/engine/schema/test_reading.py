@@ -22,7 +22,7 @@ from cassandra.errors import (
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.testing.fake import FakeNode
 from tests.unit.engine.partners import Tables, engine_settings, fake_connection
-from tests.unit.metadata.schema.rows import add_table, keyspace, schema
+from tests.unit.metadata.schema.rows import add_table, keyspace, remove_table, schema
 
 
 class ReaderParts:
@@ -181,6 +181,150 @@ async def test_scylladbs_own_schema_tables_are_queried() -> None:
     tables = read.take_tables_read()
     assert "system_schema.scylla_tables" in tables
     assert "system_schema.column_masks" not in tables
+
+
+def add_view(read: ReaderParts, name: str, base: str = "t0", **cells: Any) -> None:
+    """Add a materialized view of a table in the keyspace "a"."""
+    tables = read.node.schema
+    add_table(tables, "a", name)
+    row = next(row for row in tables["system_schema.tables"] if row["table_name"] == name)
+    tables["system_schema.tables"].remove(row)
+    view = {**row, "view_name": name, "base_table_name": base, "where_clause": "id IS NOT NULL"}
+    del view["table_name"]
+    tables["system_schema.views"] = [
+        *tables.get("system_schema.views", []),
+        {**view, "include_all_columns": True, **cells},
+    ]
+
+
+def conditions(read: ReaderParts) -> dict[str, str]:
+    """Return the WHERE clauses of the queries by table, and forget the queries."""
+    queries = [query.partition(" WHERE ")[::2] for _, query in read.tables.queries]
+    read.tables.queries.clear()
+    return {query.rpartition(" ")[2].rpartition(".")[2]: clause for query, clause in queries}
+
+
+@pytest.mark.parametrize(
+    ("kind", "tables", "column"),
+    [
+        ("TYPE", ["types"], "type_name"),
+        ("FUNCTION", ["functions"], "function_name"),
+        ("AGGREGATE", ["aggregates"], "aggregate_name"),
+    ],
+)
+async def test_an_element_is_read_by_its_name(kind: Any, tables: list[str], column: str) -> None:
+    read = ReaderParts("a")
+    await read.reader.read(Target(), fake_connection())
+    read.take_tables_read()
+    await read.reader.read(Target(kind, "a", "it's"), fake_connection())
+    condition = f"keyspace_name = 'a' AND {column} = 'it''s'"
+    assert conditions(read) == dict.fromkeys(tables, condition)
+
+
+async def test_a_changed_type_replaces_the_old_one() -> None:
+    read = ReaderParts("a")
+
+    def type_of(name: str, *fields: str) -> dict[str, Any]:
+        names = {"keyspace_name": "a", "type_name": name, "field_names": [*fields]}
+        return {**names, "field_types": ["int"] * len(fields)}
+
+    read.node.schema["system_schema.types"] = [type_of("place", "x"), type_of("other", "y")]
+    await read.reader.read(Target(), fake_connection())
+    types = read.metadata.keyspaces["a"].user_types
+    assert {name: user_type.field_names for name, user_type in types.items()} == {
+        "other": ["y"],
+        "place": ["x"],
+    }
+    read.node.schema["system_schema.types"] = [type_of("place", "x", "z")]
+    await read.reader.read(Target("TYPE", "a", "place"), fake_connection())
+    types = read.metadata.keyspaces["a"].user_types
+    assert {name: user_type.field_names for name, user_type in types.items()} == {
+        "other": ["y"],
+        "place": ["x", "z"],
+    }
+    await read.reader.read(Target("TYPE", "a", "other"), fake_connection())
+    assert list(read.metadata.keyspaces["a"].user_types) == ["place"]
+
+
+async def test_a_table_is_read_with_its_views() -> None:
+    read = ReaderParts("a")
+    add_view(read, "v")
+    await read.reader.read(Target(), fake_connection())
+    assert list(read.metadata.keyspaces["a"].views) == ["v"]
+    read.take_tables_read()
+    await read.reader.read(Target("TABLE", "a", "t0"), fake_connection())
+    read_with_views = conditions(read)
+    assert read_with_views["columns"] == "keyspace_name = 'a' AND table_name IN ('t0', 'v')"
+    assert read_with_views["views"] == "keyspace_name = 'a' AND view_name IN ('t0', 'v')"
+    # A table without views is read by its name alone.
+    await read.reader.read(Target("TABLE", "a", "t1"), fake_connection())
+    assert conditions(read)["tables"] == "keyspace_name = 'a' AND table_name = 't1'"
+
+
+async def test_tables_have_the_views_that_were_read_last() -> None:
+    read = ReaderParts("a")
+
+    def views() -> dict[str, list[str]]:
+        tables = read.metadata.keyspaces["a"].tables
+        return {name: list(table.views) for name, table in tables.items()}
+
+    await read.reader.read(Target(), fake_connection())
+    before = read.metadata.schema
+    add_view(read, "w")
+    add_view(read, "v")
+    # Events name a new view as a table.
+    for name in ("w", "v"):
+        await read.reader.read(Target("TABLE", "a", name), fake_connection())
+    assert views() == {"t0": ["v", "w"], "t1": []}
+    assert list(read.metadata.keyspaces["a"].views) == ["v", "w"]
+    assert list(before.sources["a"].views) == []  # an earlier snapshot does not change
+    # The view has another base table now, and the other one is gone.
+    del read.node.schema["system_schema.views"]
+    add_view(read, "v", base="t1")
+    for name in ("v", "w"):
+        await read.reader.read(Target("TABLE", "a", name), fake_connection())
+    assert views() == {"t0": [], "t1": ["v"]}
+    # A dropped table.
+    remove_table(read.node.schema, "a", "t0")
+    await read.reader.read(Target("TABLE", "a", "t0"), fake_connection())
+    assert views() == {"t1": ["v"]}
+
+
+async def test_an_element_of_a_keyspace_that_is_dropped_meanwhile_is_ignored() -> None:
+    read = ReaderParts("a", "b")
+    await read.reader.read(Target(), fake_connection())
+
+    async def pages(contact: Any, query: str) -> AsyncIterator[Any]:
+        async for page in read.tables.pages(contact, query):
+            read.metadata._replace_schema(read.metadata.schema.with_keyspace("a", None))
+            yield page
+
+    reader = SchemaReader(engine_settings(), read.metadata, read.tables.rows, pages)
+    await reader.read(Target("TABLE", "a", "t0"), fake_connection())
+    assert list(read.names()) == ["b"]
+
+
+async def test_an_unknown_keyspace_is_read_as_a_whole() -> None:
+    read = ReaderParts("a", "b")
+    await read.reader.read(Target("TABLE", "b", "t0"), fake_connection())
+    assert read.names() == {"b": ["t0", "t1"]}
+    assert conditions(read)["tables"] == "keyspace_name = 'b'"
+    # No event names a virtual keyspace: only the application may ask for one.
+    assert "system_virtual_schema.tables" not in read.take_tables_read()
+    await read.reader.read(Target("KEYSPACE", "c", forced=True), fake_connection())
+    assert "system_virtual_schema.tables" in read.take_tables_read()
+
+
+async def test_keyspaces_that_are_not_wanted_keep_their_replication_up_to_date() -> None:
+    read = ReaderParts("a", "b", schema_metadata_keyspaces=["a"])
+    await read.reader.read(Target(), fake_connection())
+    read.node.schema["system_schema.keyspaces"] = [keyspace("a"), keyspace("b", 3)]
+    read.take_tables_read()
+    await read.reader.read(Target("KEYSPACE", "b"), fake_connection())
+    assert read.take_tables_read() == ["system_schema.keyspaces"]
+    strategy: Any = read.metadata.replication["b"]
+    assert strategy.replication_factor == 3
+    assert list(read.names()) == ["a"]
 
 
 async def test_the_fields_of_a_user_defined_type() -> None:
