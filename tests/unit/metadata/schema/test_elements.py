@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from cassandra.metadata import (
     Aggregate,
+    ColumnMetadata,
     Function,
+    IndexMetadata,
+    TableMetadata,
+    TriggerMetadata,
     UserType,
 )
+from cassandra.metadata.schema.elements import ColumnMask
 
 
 def test_functions_and_aggregates_are_written_as_cql() -> None:
@@ -71,3 +80,115 @@ def test_types_and_functions_named_like_keywords_are_quoted() -> None:
         UserType("ks", "json", ["json"], ["int"]).as_cql_query()
         == 'CREATE TYPE ks."json" (json int)'
     )
+
+
+TABLE = TableMetadata("ks", "Orders")
+
+
+def test_columns_are_written_as_in_create_table() -> None:
+    mask = ColumnMask("system", "mask_inner", ("1", "null"))
+    assert mask.as_cql() == "MASKED WITH system.mask_inner(1, null)"
+    column = ColumnMetadata(TABLE, "Name", "text", is_static=True, mask=mask)
+    assert column.as_cql() == '"Name" text static MASKED WITH system.mask_inner(1, null)'
+    assert (str(column), repr(column)) == ("Name text", "<ColumnMetadata: Name text>")
+    assert (column.table, column.is_static, column.is_reversed) == (TABLE, True, False)
+    plain = ColumnMetadata(TABLE, "id", "int", is_reversed=True)
+    assert (plain.as_cql(), plain.typestring) == ("id int", "int")
+    assert (plain.is_static, plain.is_reversed, plain.mask) == (False, True, None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "cql"),
+    [
+        ("COMPOSITES", {"target": "v"}, 'CREATE INDEX i ON ks."Orders" (v)'),
+        ("KEYS", {"target": "keys(m)", "x": "y"}, 'CREATE INDEX i ON ks."Orders" (keys(m))'),
+        (
+            "COMPOSITES",
+            {"target": '{"pk":["a","B"],"ck":["c"]}'},
+            'CREATE INDEX i ON ks."Orders" ((a, "B"), c)',
+        ),
+        (
+            "CUSTOM",
+            {"target": "v", "class_name": "It's"},
+            "CREATE CUSTOM INDEX i ON ks.\"Orders\" (v) USING 'It''s'",
+        ),
+        (
+            "CUSTOM",
+            {"target": "v", "class_name": "sai", "mode": "CONTAINS"},
+            "CREATE CUSTOM INDEX i ON ks.\"Orders\" (v) USING 'sai' "
+            "WITH OPTIONS = {'mode': 'CONTAINS'}",
+        ),
+    ],
+)
+def test_indexes_are_written_as_cql(kind: str, options: dict[str, str], cql: str) -> None:
+    index = IndexMetadata("ks", "Orders", "i", kind, options)
+    copied = dict(options)
+    assert index.as_cql_query() == cql
+    assert index.export_as_string() == f"{cql};"
+    assert index.index_options == copied  # the options are not changed
+    assert repr(index) == "<IndexMetadata: ks.i>"
+
+
+def test_triggers_are_written_as_cql() -> None:
+    trigger = TriggerMetadata(TABLE, "Audit", {"class": "org.Audit"})
+    cql = 'CREATE TRIGGER "Audit" ON ks."Orders" USING \'org.Audit\''
+    assert trigger.as_cql_query() == cql
+    assert trigger.export_as_string() == f"{cql};"
+    assert (trigger.table, trigger.options) == (TABLE, {"class": "org.Audit"})
+    assert repr(trigger) == "<TriggerMetadata: Audit>"
+    assert TriggerMetadata(TABLE, "t").as_cql_query().endswith("USING NULL")
+
+
+def test_types_are_written_as_cql() -> None:
+    user_type = UserType("ks", "Address", ["street", "Zip"], ["text", "int"])
+    assert user_type.as_cql_query() == 'CREATE TYPE ks."Address" (street text, "Zip" int)'
+    assert user_type.export_as_string() == (
+        'CREATE TYPE ks."Address" (\n    street text,\n    "Zip" int\n);'
+    )
+    assert repr(user_type) == "<UserType: ks.Address>"
+    with pytest.raises(ValueError, match=r"type ks\.t has 1 field names and 2 types"):
+        UserType("ks", "t", ["a"], ["int", "int"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "clauses"),
+    [
+        ({}, "RETURNS NULL ON NULL INPUT RETURNS int"),
+        ({"deterministic": True}, "RETURNS NULL ON NULL INPUT RETURNS int DETERMINISTIC"),
+        ({"monotonic": True}, "RETURNS NULL ON NULL INPUT RETURNS int MONOTONIC"),
+        (
+            {"monotonic": True, "monotonic_on": ["A"]},
+            'RETURNS NULL ON NULL INPUT RETURNS int MONOTONIC ON "A"',
+        ),
+        ({"called_on_null_input": True}, "CALLED ON NULL INPUT RETURNS int"),
+    ],
+)
+def test_clauses_of_functions(settings: dict[str, Any], clauses: str) -> None:
+    options = {"called_on_null_input": False, **settings}
+    function = Function("ks", "f", ["int"], ["A"], "frozen<int>", "lua", "a$", **options)
+    cql = f"CREATE FUNCTION ks.f(\"A\" int) {clauses} LANGUAGE lua AS 'a$'"
+    assert function.as_cql_query() == cql
+    assert function.export_as_string().split() == f"{cql};".split()
+    assert function.export_as_string().splitlines()[-1] == "    AS 'a$';"
+    assert repr(function) == "<Function: ks.f(int)>"
+
+
+def test_a_function_has_as_many_names_as_types() -> None:
+    with pytest.raises(ValueError, match=r"function ks\.f has 1 argument names and 2 types"):
+        Function("ks", "f", ["int", "int"], ["a"], "int", "lua", "", called_on_null_input=True)
+
+
+def test_clauses_of_aggregates() -> None:
+    settings: dict[str, Any] = {"state_func": "s", "state_type": "frozen<int>", "final_func": None}
+    aggregate = Aggregate(
+        "ks", "a", ["int"], **settings, initial_condition=None, return_type="int",
+        deterministic=True, reduce_func="R",
+    )  # fmt: skip
+    cql = 'CREATE AGGREGATE ks.a(int) SFUNC s STYPE int REDUCEFUNC "R" DETERMINISTIC'
+    assert aggregate.as_cql_query() == cql
+    assert aggregate.export_as_string() == (
+        'CREATE AGGREGATE ks.a(int)\n    SFUNC s\n    STYPE int\n    REDUCEFUNC "R"\n'
+        "    DETERMINISTIC;"
+    )
+    assert (aggregate.signature, repr(aggregate)) == ("a(int)", "<Aggregate: ks.a(int)>")
+    assert aggregate.return_type == "int"
