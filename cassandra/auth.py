@@ -216,7 +216,11 @@ class PlainTextAuthenticator(BaseDSEAuthenticator):
 def _check_part(part: Secret[object], description: str) -> None:
     # Accept a number and send it as a string: a password in a configuration file may be numeric.
     if not isinstance(part.reveal(), (str, int)):
-        raise TypeError(f"the {description} must be a text, but is of type {part.kind}")
+        problem = f"the {description} must be a text, but is of type {part.kind}"
+        if part.reveal() is None:
+            # This usually comes from `os.environ.get`.
+            problem += ": is the environment variable set, or the file read, that has it?"
+        raise TypeError(problem)
     if "\0" in str(part.reveal()):
         raise ValueError(f"the {description} has a NUL, which PLAIN cannot send (RFC 4616)")
 

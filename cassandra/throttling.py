@@ -281,6 +281,7 @@ class RateLimitingThrottler(RequestThrottler):
     :param max_requests_per_second: the maximum rate.
     :param max_queue_size: the maximum number of waiting requests.
     :param burst: limits how many requests may start at once, in seconds.
+    :raises TypeError: if a limit is not a number.
     :raises ValueError: if a limit is out of range.
     """
 
@@ -288,6 +289,9 @@ class RateLimitingThrottler(RequestThrottler):
         self, max_requests_per_second: float, max_queue_size: int = 10_000, burst: float = 0.1
     ) -> None:
         super().__init__(max_queue_size)
+        for name, value in (("max_requests_per_second", max_requests_per_second), ("burst", burst)):
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise TypeError(f"{name} must be a number, but is {value!r}")
         if not 0 < max_requests_per_second < math.inf:
             raise ValueError(
                 "max_requests_per_second must be a positive number, but is "

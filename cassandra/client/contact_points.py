@@ -29,7 +29,7 @@ def checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoi
     if isinstance(contact_points, (str, bytes)):
         raise TypeError(
             f"contact_points must be a list of addresses, not a single {contact_points!r}: "
-            "write [...]"
+            f"write {_as_list(contact_points)}"
         )
     points = list(contact_points)
     # A mapping whose keys are addresses is accepted. Refuse one with settings as its keys, which
@@ -42,6 +42,16 @@ def checked_contact_points(contact_points: ContactPoints) -> Sequence[ContactPoi
     for point in points:
         _check_contact_point(point)
     return points
+
+
+def _as_list(contact_points: str | bytes) -> str:
+    """Return a single string of contact points as the list that was probably meant."""
+    text = (
+        contact_points.decode(errors="replace")
+        if isinstance(contact_points, bytes)
+        else contact_points
+    )
+    return repr([point.strip() for point in text.split(",") if point.strip()] or ["10.0.0.1"])
 
 
 def _check_contact_point(point: object) -> None:

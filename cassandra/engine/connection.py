@@ -796,9 +796,10 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
             return ConnectionShutdown(f"connection to {self.endpoint} is closed", self.endpoint)
         # An error of another class, such as ProtocolError, becomes the cause of a
         # ConnectionShutdown, so that callers need to catch only connection errors.
-        error = ConnectionShutdown(
-            f"connection to {self.endpoint} was closed: {self.close_error}", self.endpoint
-        )
+        message = f"connection to {self.endpoint} was closed: {self.close_error}"
+        if isinstance(self.close_error, ProtocolError) and self.features is None:
+            message += "; is that the port of CQL (native_transport_port, usually 9042)?"
+        error = ConnectionShutdown(message, self.endpoint)
         error.__cause__ = self.close_error
         return error
 

@@ -63,6 +63,9 @@ log = logging.getLogger("cassandra.connection")
 # How long `Connector.settle` waits for closed TLS connections to shut down.
 GOODBYE_TIMEOUT = 0.5  # seconds
 
+# With a connect timeout below this, the timeout itself is to blame.
+_SHORT_TIMEOUT = 0.01  # seconds
+
 # The connect timeout that is used if the setting is None or 0 (no limit), because the computations
 # need a number.
 NO_LIMIT = 3600.0  # seconds
@@ -202,7 +205,7 @@ class Connector:
             await within(timeout, self._open(endpoint, connection, target))
         except asyncio.TimeoutError:
             error: Exception = OperationTimedOut(
-                f"{_describe_timeout(endpoint, connection)} (Cluster.connect_timeout)",
+                f"{_describe_timeout(endpoint, connection, timeout)} (Cluster.connect_timeout)",
                 endpoint,
                 timeout,
             )
@@ -560,8 +563,13 @@ def _tls_failure_reason(connection: Connection, error: BaseException) -> str | N
     return connection.tls.reason(error)
 
 
-def _describe_timeout(endpoint: EndPoint, connection: Connection) -> str:
-    """Describe the step that was in progress when the connect timeout passed."""
+def _describe_timeout(endpoint: EndPoint, connection: Connection, timeout: float) -> str:
+    """Describe the step that was in progress when the connect timeout passed.
+
+    :param timeout: the connect timeout in seconds.
+    """
+    if timeout < _SHORT_TIMEOUT:
+        return f"{endpoint} did not answer within {timeout:g} s, in which few nodes can"
     if connection.is_reached and not connection.is_connected:
         return f"{endpoint} accepted the connection, but did not complete the TLS handshake" + (
             ""

@@ -59,6 +59,8 @@ else:
 
 log = logging.getLogger("cassandra.cluster")
 
+_HOSTS_SHOWN = 3  # up to this number of hosts, a message names all
+
 # When the first pool is ready, `open` (and so connect()) waits at most this long for the other
 # pools, and then returns without them.
 SLOW_POOLS_WAIT = 0.05  # seconds
@@ -182,7 +184,14 @@ class EngineSession(ObservedSession):
             )
         ignored = sum(self.distance(host) == HostDistance.IGNORED for host in hosts)
         counts = f" (hosts: {len(hosts)}, ignored: {ignored})" if ignored else ""
-        return f"no host is up and not ignored by the load balancing policy{counts}"
+        message = f"no host is up and not ignored by the load balancing policy{counts}"
+        if hosts and ignored == len(hosts):
+            policies = {type(policy).__name__ for policy in self.core.listeners.policies}
+            shown = ", ".join(str(host.endpoint) for host in hosts[:_HOSTS_SHOWN])
+            message += f": {' and '.join(sorted(policies))} must include one of {shown}"
+            if len(hosts) > _HOSTS_SHOWN:
+                message += ", ..."
+        return message
 
     def adopt_without_use(self, keyspace: str) -> bool:
         """Set the keyspace that was passed to `connect` without sending USE, if there are no pools.

@@ -254,6 +254,20 @@ class RequestCounters(RequestObserver):
             self._counters_of(host).bytes_in += request.response_size
 
 
+def checked_cluster(cluster: Any, owner: str) -> Any:
+    """Return a cluster whose metrics are to be reported.
+
+    :param cluster: a `cassandra.cluster.Cluster` or `cassandra.aio.Cluster`.
+    :param owner: the class that reports them, for the message.
+    :raises TypeError: if it is a session or anything else.
+    """
+    if hasattr(cluster, "add_request_observer") and hasattr(cluster, "metadata"):
+        return cluster
+    advice = f": write {owner}(session.cluster)" if hasattr(cluster, "cluster") else ""
+    kind = type(cluster).__name__
+    raise TypeError(f"{owner} is for a cluster, but got an object of type {kind}{advice}")
+
+
 class HostGauges(NamedTuple):
     """The current connections to one host, over all sessions.
 

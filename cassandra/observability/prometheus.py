@@ -32,7 +32,13 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from cassandra.observability.counters import BUCKETS, ClusterGauges, Histogram, RequestCounters
+from cassandra.observability.counters import (
+    BUCKETS,
+    ClusterGauges,
+    Histogram,
+    RequestCounters,
+    checked_cluster,
+)
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -58,13 +64,14 @@ class ClusterCollector(Collector):
     :param name: the value of the label ``cluster``; None for the cluster's own name. If two
         clusters in a registry have the same name, ``-2`` is added to that of the second.
     :param buckets: the upper bounds of the latency buckets, in seconds.
+    :raises TypeError: if `cluster` is not a cluster.
     :raises ValueError: if the bounds do not rise.
     """
 
     def __init__(
         self, cluster: Any, name: str | None = None, buckets: Sequence[float] = BUCKETS
     ) -> None:
-        self._cluster = weakref.ref(cluster)
+        self._cluster = weakref.ref(checked_cluster(cluster, "ClusterCollector"))
         self._name = name
         if cluster in _observed_clusters:
             log.warning(

@@ -26,7 +26,8 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cassandra.observability.counters import ClusterGauges, RequestCounters
+from cassandra._habits import warn_of_milliseconds
+from cassandra.observability.counters import ClusterGauges, RequestCounters, checked_cluster
 
 if TYPE_CHECKING:
     from cassandra.metadata.endpoint import EndPoint
@@ -92,10 +93,17 @@ class StatsReporter:
     :param cluster: a `cassandra.cluster.Cluster` or `cassandra.aio.Cluster`.
     :param client: the client that sends the metrics.
     :param prefix: the prefix of all metric names.
+    :raises TypeError: if `cluster` is not a cluster, or `client` lacks a method.
     """
 
     def __init__(self, cluster: Any, client: StatsdClient, prefix: str = "cassandra") -> None:
-        self._cluster = weakref.ref(cluster)
+        self._cluster = weakref.ref(checked_cluster(cluster, "StatsReporter"))
+        missing = [name for name in ("incr", "gauge", "timing") if not hasattr(client, name)]
+        if missing:
+            raise TypeError(
+                f"client must have the methods incr, gauge and timing, but {client!r} has no "
+                f"{' and no '.join(missing)}: write statsd.StatsClient('localhost', 8125)"
+            )
         self._client = client
         self._prefix = prefix
         self._sent: dict[str, int] = {}  # the count in the last report, by metric name
@@ -158,6 +166,7 @@ class StatsReporter:
         """
         if not interval > 0:
             raise ValueError(f"interval must be positive, but is {interval!r}")
+        warn_of_milliseconds("interval", interval)
         self.stop()
         stopped = self._stopped = threading.Event()
 

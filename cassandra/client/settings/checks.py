@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cassandra._habits import class_advice, stack_level, warn_of_milliseconds
+from cassandra._habits import class_advice, stack_level, warn_of_reconnection_milliseconds
 from cassandra._imports import at_first_cluster
 from cassandra._secrets import Secret
 
@@ -46,7 +46,8 @@ def seconds(name: str, value: object, minimum: float = 0.0) -> float | None:
         )
     if value < minimum:
         raise ValueError(f"{name} must not be negative, but is {value}")
-    warn_of_milliseconds(name, value)
+    # All times of a cluster are short, so 2000 are suspicious, too.
+    warn_of_reconnection_milliseconds(name, value)
     return value
 
 
@@ -116,7 +117,7 @@ def auth_provider(name: str, provider: _Value) -> _Value:
         type_name = provider.kind if isinstance(provider, Secret) else type(provider).__name__
         raise TypeError(
             f"{name} must be an AuthProvider, but is of type {type_name}; "
-            "PlainTextAuthProvider serves for a user name and a password"
+            "write PlainTextAuthProvider(username, password)"
         )
     return provider
 

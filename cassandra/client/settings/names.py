@@ -45,6 +45,11 @@ _ADVICE = {
         ("retries", "max_retries"),
         "a retry policy decides; write ExecutionProfile(retry_policy=...)",
     ),
+    **dict.fromkeys(
+        ("max_requests_per_connection", "max_in_flight", "max_concurrent_requests"),
+        "a connection takes thousands of requests; to limit them, write "
+        "request_throttler=ConcurrencyLimitingThrottler(n), from cassandra.throttling",
+    ),
     "loop": "cassandra.aio.Cluster uses the loop that runs; the blocking Cluster has its own",
 }
 

@@ -97,9 +97,17 @@ def _with_hidden_password(options: Secret[Mapping[str, Any] | None]) -> dict[str
 def _check_types(context: object, options: Secret[Any], sessions: object) -> None:
     """Raise TypeError or ValueError for TLS settings that are not usable at all."""
     if not (context is None or isinstance(context, ssl.SSLContext) or callable(context)):
+        advice = "ssl.create_default_context()"
+        if isinstance(context, (str, os.PathLike)):
+            advice = f"ssl.create_default_context(cafile={os.fspath(context)!r})"
         raise TypeError(
             "ssl_context must be an ssl.SSLContext, or a function that gives one, "
-            f"but is {context!r}"
+            f"but is {context!r}: write {advice}"
+        )
+    if isinstance(context, ssl.SSLContext) and context.protocol == ssl.PROTOCOL_TLS_SERVER:
+        raise ValueError(
+            "ssl_context is for servers (PROTOCOL_TLS_SERVER): write "
+            "ssl.create_default_context(), or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)"
         )
     if sessions is not None and not isinstance(sessions, SSLSessionCache):
         raise TypeError(f"ssl_session_cache must be an SSLSessionCache, but is {sessions!r}")

@@ -85,7 +85,7 @@ def test_a_host_that_hangs_in_tls_is_not_said_to_need_tls(step: str) -> None:
         answered_before=False,
         tls=object(),
     )
-    problem = _describe_timeout(DefaultEndPoint("10.0.0.1", 9042), connection)
+    problem = _describe_timeout(DefaultEndPoint("10.0.0.1", 9042), connection, 5.0)
     do = checks.advice(problem)
     assert do.startswith("the process hangs")
     assert "give --ssl" not in do

@@ -59,7 +59,7 @@ def test_auth_provider_and_encryption_check_the_type() -> None:
     provider = PlainTextAuthProvider("u", "p")
     assert checks.auth_provider("auth_provider", None) is None
     assert checks.auth_provider("auth_provider", provider) is provider
-    with pytest.raises(TypeError, match="is of type dict; PlainTextAuthProvider"):
+    with pytest.raises(TypeError, match="is of type dict; write PlainTextAuthProvider"):
         checks.auth_provider("auth_provider", {"username": "u", "password": "secret"})
     checks.encryption("policy", None)
     checks.encryption("policy", ColumnEncryptionPolicy())
