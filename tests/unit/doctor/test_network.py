@@ -246,14 +246,17 @@ def test_a_server_that_expects_tls_is_named(authority: Authority) -> None:
     assert "--ssl" in findings[1].do
 
 
-@pytest.mark.parametrize("port", sorted(network._OTHER_PORTS))
-def test_the_other_ports_of_nodes_are_named(port: int) -> None:
+def test_the_other_ports_of_nodes_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """A port of the nodes that is not for CQL is named, if it cannot be used."""
-    assert network._cql_port_advice(port).startswith(f"{port} is the port of")
-    # On this address, no test has a server on the port.
-    findings = list(network.reach("127.0.0.199", port, 5, None))
-    assert [finding.level for finding in findings] == [PROBLEM]
-    assert findings[0].do == network._cql_port_advice(port)
+    assert network._cql_port_advice(7000).startswith("7000 is the port of the nodes among")
+    assert network._cql_port_advice(7199).startswith("7199 is the port of JMX")
+    with FakeNode() as node:
+        address, port = node.address, node.port
+    monkeypatch.setitem(network._OTHER_PORTS, port, "the port of tests")
+    # The node is stopped.
+    (finding,) = network.reach(address, port, 5, None)
+    assert finding.level == PROBLEM
+    assert finding.do.startswith(f"{port} is the port of tests: give --port")
 
 
 # -- nodes that hang, and certificates -------------------------------------------------------------
