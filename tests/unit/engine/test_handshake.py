@@ -240,14 +240,14 @@ def test_a_timeout_names_the_step_that_was_in_progress(
         answered_before=answered,
         tls=None,
     )
-    assert handshake._describe_timeout(NAMED, connection) == expected
+    assert handshake._describe_timeout(NAMED, connection, 5.0) == expected
 
 
 def test_silence_after_the_tls_handshake_is_not_put_down_to_missing_tls() -> None:
     connection: Any = SimpleNamespace(
         is_reached=True, is_connected=True, received_anything=False, tls=object()
     )
-    assert handshake._describe_timeout(NAMED, connection) == (
+    assert handshake._describe_timeout(NAMED, connection, 5.0) == (
         "db.example:9042 completed the TLS handshake and then said nothing: does the process hang, "
         "or is that another port than that of Cassandra's native transport?"
     )

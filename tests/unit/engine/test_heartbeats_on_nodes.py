@@ -20,7 +20,7 @@ from tests.waiting import until_on_loop
 pytestmark = pytest.mark.simulated
 
 # Idle connections get no heartbeats in these tests, so each check must have another cause.
-HEARTBEATS: dict[str, Any] = {"idle_heartbeat_interval": 1000.0, "idle_heartbeat_timeout": 5.0}
+HEARTBEATS: dict[str, Any] = {"idle_heartbeat_interval": 900.0, "idle_heartbeat_timeout": 5.0}
 # The time adds up from the request or delay that is the first sign, the heartbeat's timeout, a late
 # heartbeat, and the attempt to connect again.
 SOON = 2.0 + 5.0 + 1.0 + 2.0
