@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import pickle
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from cassandra import cqltypes as t
 from cassandra.errors import ProtocolError
+from cassandra.protocol.column_specs import (
+    NO_COLUMNS,
+    TYPE_CODES,
+    ResultMetadata,
+    read_columns,
+    type_from,
+)
 from cassandra.protocol.opcodes import (
     RESULT_KIND_PREPARED,
+    RESULT_KIND_ROWS,
     ROWS_GLOBAL_TABLES_SPEC,
+    ROWS_HAS_MORE_PAGES,
     ROWS_NO_METADATA,
 )
+from cassandra.protocol.primitives import Cursor
 from tests.unit.protocol.messages.test_results import (
     TABLE,
     result,
@@ -216,3 +229,191 @@ def test_every_type_code() -> None:
     assert [name.replace(">", "") for name in names] == [
         name.replace(">", "") for name in name_by_option.values()
     ]
+
+
+# -- columns of a result, read from bytes ----------------------------------------------------------
+
+INT_CODE, TEXT_CODE = short(9), short(13)
+SPECS = TABLE + string("k") + INT_CODE + string("v") + TEXT_CODE
+
+
+def columns_of(specs: bytes, count: int, **options: Any) -> Any:
+    options = {"is_global": True, "user_types": None, **options}
+    return read_columns(Cursor(specs), count, **options)
+
+
+def rows_head(flags: int, count: int) -> bytes:
+    return int32(RESULT_KIND_ROWS) + int32(flags) + int32(count)
+
+
+def test_columns_with_one_table_or_with_a_table_each() -> None:
+    columns = columns_of(SPECS, 2)
+    assert [column[:3] for column in columns] == [("ks", "t", "k"), ("ks", "t", "v")]
+    assert columns.names == ("k", "v")
+    assert [cqltype.typename for cqltype in columns.types] == ["int", "varchar"]
+    assert (len(columns), columns[1].name, columns.raw) == (2, "v", SPECS)
+    assert repr(columns) == "<ResultMetadata of k, v>"
+    other = string("ks") + string("u") + string("v") + TEXT_CODE
+    each = columns_of(TABLE + string("k") + INT_CODE + other, 2, is_global=False)
+    assert [column[:3] for column in each] == [("ks", "t", "k"), ("ks", "u", "v")]
+    assert repr(NO_COLUMNS) == "<ResultMetadata of no columns>"
+
+
+@pytest.mark.parametrize(
+    ("specs", "type_name"),
+    [
+        (short(0x20) + INT_CODE, "list<int>"),
+        (short(0x22) + INT_CODE, "set<int>"),
+        (short(0x21) + INT_CODE + TEXT_CODE, "map<int, varchar>"),
+        (short(0x31) + short(2) + INT_CODE + TEXT_CODE, "frozen<tuple<int, varchar>>"),
+        (short(0x20) + short(0x20) + INT_CODE, "list<list<int>>"),
+        (UDT, "frozen<pair>"),
+    ],
+)
+def test_types_with_parameters(specs: bytes, type_name: str) -> None:
+    columns = columns_of(TABLE + string("c") + specs, 1)
+    assert columns[0].type.cql_parameterized_type() == type_name
+    assert columns.has_user_types is (specs is UDT)
+
+
+@pytest.mark.parametrize("codes", [None, TYPE_CODES])
+def test_types_are_nested_to_a_limited_depth(codes: Any) -> None:
+    def nested(depth: int) -> Any:
+        specs = short(0x20) * depth + INT_CODE
+        return columns_of(TABLE + string("c") + specs + string("d") + specs, 2, codes=codes)
+
+    # Both columns may be nested as deep as that.
+    assert len(nested(64)) == 2
+    with pytest.raises(ProtocolError, match="nested more than 64 deep"):
+        nested(65)
+
+
+@pytest.mark.parametrize("codes", [None, TYPE_CODES])
+def test_an_unknown_type_is_an_error(codes: Any) -> None:
+    with pytest.raises(ProtocolError, match="a type of the unknown code 0x0999"):
+        columns_of(TABLE + string("c") + short(0x999), 1, codes=codes)
+
+
+@pytest.mark.parametrize("count", [-1, 5])
+def test_an_impossible_number_of_columns_is_an_error(count: int) -> None:
+    with pytest.raises(ProtocolError, match=f"{count} columns are to follow at offset 0"):
+        columns_of(b"x" * 19, count)
+
+
+def test_columns_and_fields_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cassandra.protocol.column_specs.limits", SimpleNamespace(columns=2))
+    assert len(columns_of(SPECS, 2)) == 2
+    with pytest.raises(ProtocolError, match=r"3 columns, more than limits\.columns \(2\)"):
+        columns_of(SPECS + string("w") + INT_CODE, 3)
+    # The limit of fields is for the types of all columns together.
+    assert len(columns_of(TABLE + string("c") + UDT, 1)) == 1
+    with pytest.raises(ProtocolError, match=r"more fields than limits\.columns \(2\)"):
+        columns_of(TABLE + string("c") + UDT + string("d") + UDT, 2)
+
+
+def test_a_type_of_more_fields_than_bytes_is_an_error() -> None:
+    with pytest.raises(ProtocolError, match="a type of 2 fields is longer than the message"):
+        columns_of(TABLE + string("c") + short(0x31) + short(2) + b"\0\0\0", 1)
+
+
+def test_the_types_of_an_application_replace_those_of_the_driver() -> None:
+    class Number(t.Int32Type):
+        pass
+
+    class Numbers(t.ListType):
+        pass
+
+    codes = {**TYPE_CODES, 9: Number, 0x20: Numbers}
+    specs = TABLE + string("k") + INT_CODE + string("l") + short(0x20) + INT_CODE
+    columns = columns_of(specs + string("v") + TEXT_CODE, 3, codes=codes)
+    assert columns[0].type is Number
+    assert issubclass(columns[1].type, Numbers)
+    assert columns[1].type.subtypes == (Number,)
+    assert columns[2].type is t.VarcharType
+    assert type_from(Cursor(INT_CODE), None, codes) is Number
+
+
+def test_rows_with_the_same_columns_are_recognised() -> None:
+    columns = columns_of(SPECS, 2)
+    head = rows_head(ROWS_GLOBAL_TABLES_SPEC, 2) + SPECS
+    assert columns.rows_at(b"xx" + head + b"rows", 2, None) == 2 + len(head)
+    assert columns.rows_at(b"xx" + rows_head(ROWS_NO_METADATA, 2) + b"rows", 2, None) == 14
+    for other in (
+        rows_head(ROWS_GLOBAL_TABLES_SPEC, 1) + SPECS,
+        rows_head(ROWS_GLOBAL_TABLES_SPEC | ROWS_HAS_MORE_PAGES, 2) + SPECS,
+        rows_head(ROWS_NO_METADATA, 1),
+        head[:-1],
+    ):
+        assert columns.rows_at(other, 0, None) == 0
+    each = columns_of(TABLE + string("k") + INT_CODE, 1, is_global=False)
+    assert each.rows_at(rows_head(0, 1) + each.raw, 0, None) == 12 + len(each.raw)
+
+
+def test_the_same_specs_are_recognised() -> None:
+    columns = columns_of(SPECS, 2)
+    assert columns.same_specs(b"x" + SPECS, 1, True, 2, None)
+    assert not columns.same_specs(b"x" + SPECS, 0, True, 2, None)
+    assert not columns.same_specs(SPECS, 0, False, 2, None)
+    assert not columns.same_specs(SPECS, 0, True, 3, None)
+    assert not ResultMetadata(columns.columns).same_specs(SPECS, 0, True, 2, None)
+
+
+def test_columns_with_user_types_belong_to_the_registered_classes() -> None:
+    user_types = {"ks": {"pair": dict}}
+    specs = TABLE + string("p") + UDT
+    columns = columns_of(specs, 1, user_types=user_types)
+    assert columns[0].type.mapped_class is dict
+    head = rows_head(ROWS_GLOBAL_TABLES_SPEC, 1) + specs
+    assert columns.rows_at(head, 0, user_types) == len(head)
+    assert columns.rows_at(head, 0, {**user_types}) == 0
+    assert columns.same_specs(specs, 0, True, 1, user_types)
+    assert not columns.same_specs(specs, 0, True, 1, {**user_types})
+    assert columns.for_user_types(user_types) is columns
+    other = columns.for_user_types({})
+    assert other[0].type.mapped_class is None
+    assert (other.raw, other.metadata_id) == (columns.raw, columns.metadata_id)
+    # Columns without such types, and those that an application has made, stay as they are.
+    plain = columns_of(SPECS, 2)
+    assert plain.for_user_types(user_types) is plain
+    made = ResultMetadata(columns.columns, has_user_types=True)
+    assert made.for_user_types(user_types) is made
+
+
+def test_equal_columns_have_equal_keys() -> None:
+    columns = columns_of(SPECS, 2)
+    assert columns.columns_key == columns_of(SPECS, 2).columns_key == SPECS
+    made = ResultMetadata(columns.columns)
+    assert made.columns_key == tuple((column.name, column.type) for column in columns)
+    first, second = (
+        columns_of(TABLE + string("p") + UDT, 1, user_types={"ks": {"pair": cls}})
+        for cls in (dict, None)
+    )
+    assert first.raw == second.raw
+    assert first.columns_key != second.columns_key
+
+
+def test_another_metadata_id_shares_the_plans() -> None:
+    columns = columns_of(SPECS, 2, metadata_id=b"1")
+    assert columns.with_id(b"1") is columns
+    plan = columns.row_plan
+    assert columns.row_plan is plan
+    other = columns.with_id(b"2")
+    assert (other.metadata_id, other.raw, other.names) == (b"2", SPECS, ("k", "v"))
+    assert other.row_plan is plan
+    assert other.column_plans is columns.column_plans
+
+
+def test_vectors_of_rows_have_the_requested_class() -> None:
+    vector = "org.apache.cassandra.db.marshal.VectorType(FloatType, 2)"
+    columns = columns_of(TABLE + string("v") + short(0) + string(vector), 1, metadata_id=b"1")
+    assert columns.with_vectors("list") is columns
+    arrays = columns.with_vectors("array")
+    assert columns.with_vectors("array") is arrays
+    assert (columns.vectors, arrays.vectors) == ("list", "array")
+    assert (arrays.raw, arrays.metadata_id) == (columns.raw, b"1")
+    assert arrays.row_plan is not columns.row_plan
+    assert type(arrays.codecs[0].decode(bytes(8))).__name__ == "array"
+    assert arrays.with_id(b"2").vectors == "array"
+    copied = pickle.loads(pickle.dumps(arrays))
+    assert (copied.names, copied.raw, copied.metadata_id) == (arrays.names, arrays.raw, b"1")
+    assert copied.vectors == "array"
