@@ -5,6 +5,7 @@ The second argument of a check is its timeout in seconds.
 
 from __future__ import annotations
 
+import itertools
 import uuid
 from collections import Counter
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from cassandra.engine.handshake import _describe_timeout
 from cassandra.metadata.placement.replication import NetworkTopologyStrategy, SimpleStrategy
 from cassandra.policies import RoundRobinPolicy
 from cassandra.testing.fake import FakeCluster, Scylla, rows, silence
+from tests.waiting import WAIT
 
 
 @pytest.fixture
@@ -48,7 +50,7 @@ def levels(findings: Any) -> list[str]:
 
 def test_hosts_that_are_up(session: Session) -> None:
     """If all hosts are up, there is a finding of level OK for each of them."""
-    assert levels(checks.hosts(session, 2)) == [OK, OK]
+    assert levels(checks.hosts(session, WAIT)) == [OK, OK]
 
 
 def test_an_unreachable_host_is_a_problem_with_advice() -> None:
@@ -57,7 +59,7 @@ def test_an_unreachable_host_is_a_problem_with_advice() -> None:
         nodes[1].refuse_connections()
         with connected(nodes) as cluster:
             session = cluster.connect(wait_for_all_pools=True)
-            findings = {finding.subject: finding for finding in checks.hosts(session, 2)}
+            findings = {finding.subject: finding for finding in checks.hosts(session, WAIT)}
     finding_of_stopped_node = findings[f"{nodes[1].address}:{nodes.port}"]
     assert finding_of_stopped_node.level == PROBLEM
     assert finding_of_stopped_node.do
@@ -69,7 +71,7 @@ def test_a_host_that_hangs_has_its_reason_and_advice() -> None:
         with connected(nodes) as cluster:
             cluster.connect_timeout = 0.2
             session = cluster.connect(wait_for_all_pools=True)
-            findings = {finding.subject: finding for finding in checks.hosts(session, 2)}
+            findings = {finding.subject: finding for finding in checks.hosts(session, WAIT)}
     hung = findings[f"{nodes[1].address}:{nodes.port}"]
     assert hung.level == PROBLEM
     assert "said nothing" in hung.text
@@ -94,7 +96,7 @@ def test_a_host_that_hangs_in_tls_is_not_said_to_need_tls(step: str) -> None:
 def test_a_host_that_does_not_tell_its_schema_is_not_counted_as_agreeing(
     nodes: FakeCluster, session: Session
 ) -> None:
-    (finding,) = checks.schema(session, 2)
+    (finding,) = checks.schema(session, WAIT)
     assert finding.text.startswith("all hosts agree on version")
     nodes[1].prime("SELECT schema_version FROM system.local", silence())
     findings = [finding for finding in checks.schema(session, 0.2) if finding.level == OK]
@@ -104,21 +106,21 @@ def test_a_host_that_does_not_tell_its_schema_is_not_counted_as_agreeing(
 def test_mixed_releases_are_a_warning(nodes: FakeCluster, session: Session) -> None:
     """If nodes have different releases, a warning says how many nodes have which."""
     hosts = session.cluster.metadata.all_hosts()
-    assert levels(checks.versions(session, 2)) == [OK]
+    assert levels(checks.versions(session, WAIT)) == [OK]
     hosts[0].release_version = "9.9"
-    (finding,) = checks.versions(session, 2)
+    (finding,) = checks.versions(session, WAIT)
     assert finding.level == WARNING
     assert "9.9 on 1" in finding.text
 
 
 def test_schemas_that_differ_are_a_problem(nodes: FakeCluster, session: Session) -> None:
     """If hosts have different schema versions, the problem names them."""
-    assert levels(checks.schema(session, 2)) == [OK]
+    assert levels(checks.schema(session, WAIT)) == [OK]
     nodes[1].prime(
         "SELECT schema_version FROM system.local",
         rows([("schema_version", "uuid")], [(uuid.uuid4(),)]),
     )
-    (finding,) = checks.schema(session, 2)
+    (finding,) = checks.schema(session, WAIT)
     assert finding.level == PROBLEM
     assert nodes[0].address in finding.text
     assert nodes[1].address in finding.text
@@ -132,7 +134,7 @@ def test_a_clock_that_is_wrong_is_a_finding(
     query = "SELECT toTimestamp(now()) AS now FROM system.local"
     for node, seconds in ((nodes[0], now), (nodes[1], now - 60)):
         node.prime(query, rows([("now", "timestamp")], [(seconds * 1000,)]))
-    findings = {finding.subject: finding for finding in checks.clocks(session, 2)}
+    findings = {finding.subject: finding for finding in checks.clocks(session, WAIT)}
     assert findings[f"{nodes[0].address}:{nodes.port}"].level == OK
     behind = findings[f"{nodes[1].address}:{nodes.port}"]
     assert behind.level == PROBLEM
@@ -149,32 +151,52 @@ def test_a_wrong_clock_of_this_machine_is_one_finding(
     """If all hosts agree, the clock of this machine is wrong, and not those of the hosts."""
     skew = checks._Skew(seconds, 0.001)
     monkeypatch.setattr(checks, "_clock_skew", lambda *args: skew)
-    (finding,) = checks.clocks(session, 2)
+    (finding,) = checks.clocks(session, WAIT)
     assert (finding.level, finding.subject) == (level, "clock")
     assert way in finding.text
 
 
+def let_time_pass(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Let so many seconds pass between two looks of the doctor at its clock."""
+    looks = itertools.count()
+    clock = SimpleNamespace(monotonic=lambda: next(looks) * seconds)
+    monkeypatch.setattr(checks, "time", clock)
+
+
 def test_latency_of_each_host(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """The median latency of each host is reported as OK, or as a warning if it is high."""
-    findings = list(checks.latency(session, 2))
+    let_time_pass(monkeypatch, 0.002)
+    findings = list(checks.latency(session, WAIT))
     assert levels(findings) == [OK, OK]
-    assert "median of 10" in findings[0].text
-    monkeypatch.setattr(checks, "_SLOW_ROUND_TRIP", 0.0)
-    assert levels(checks.latency(session, 2)) == [WARNING, WARNING]
+    assert findings[0].text == "answers in 2.0 ms (median of 10; 2.0 to 2.0)"
+    let_time_pass(monkeypatch, 0.2)
+    findings = list(checks.latency(session, WAIT))
+    assert levels(findings) == [WARNING, WARNING]
+    assert findings[0].do == "is it in another region, or busy?"
 
 
 def test_a_host_that_stalls_is_a_warning(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter([0.0, 0.001] * 9 + [0.0, 0.7] + [0.0, 0.001] * 10)
     monkeypatch.setattr(checks, "time", SimpleNamespace(monotonic=lambda: next(times)))
-    stalling, steady = checks.latency(session, 2)
+    stalling, steady = checks.latency(session, WAIT)
     assert (stalling.level, steady.level) == (WARNING, OK)
     assert stalling.text.endswith("(median of 10; 1.0 to 700.0): it stalls")
 
 
-def test_a_silent_host_is_a_problem(nodes: FakeCluster, session: Session) -> None:
+def test_a_silent_host_is_a_problem(
+    nodes: FakeCluster, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A host that does not answer is a problem."""
     nodes[1].prime("SELECT key FROM system.local", silence())
-    findings = {finding.subject: finding for finding in checks.latency(session, 0.05)}
+    let_time_pass(monkeypatch, 0.002)
+    first_row = checks._first_row
+
+    def impatient_with_the_silent(session: Any, query: str, host: Any, timeout: float) -> Any:
+        is_silent = host.address == nodes[1].address
+        return first_row(session, query, host, 0.05 if is_silent else timeout)
+
+    monkeypatch.setattr(checks, "_first_row", impatient_with_the_silent)
+    findings = {finding.subject: finding for finding in checks.latency(session, WAIT)}
     assert findings[f"{nodes[0].address}:{nodes.port}"].level == OK
     silent = findings[f"{nodes[1].address}:{nodes.port}"]
     assert silent.level == PROBLEM
@@ -223,20 +245,20 @@ def test_replication(name: str, strategy: Any, expected: list[tuple[str, str]]) 
 
 def test_replication_and_ring_of_the_cluster(session: Session) -> None:
     """For a healthy cluster, no finding is a problem."""
-    assert PROBLEM not in levels(checks.replication(session, 2))
-    assert list(checks.ring(session, 2))
+    assert PROBLEM not in levels(checks.replication(session, WAIT))
+    assert list(checks.ring(session, WAIT))
 
 
 def test_shards_are_a_finding_for_scylladb_only() -> None:
     """There is a finding about shards for ScyllaDB, but none for Cassandra."""
     with FakeCluster(1, scylla=Scylla(2)) as nodes, connected(nodes) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
-        (finding,) = checks.shards(session, 2)
+        (finding,) = checks.shards(session, WAIT)
         assert "shards" in finding.text
     with FakeCluster(1) as nodes, connected(nodes) as cluster:
-        assert list(checks.shards(cluster.connect(), 2)) == []
+        assert list(checks.shards(cluster.connect(), WAIT)) == []
 
 
 def test_the_check_of_schemas_ignores_hosts_that_do_not_answer(session: Session) -> None:
     session.shutdown()
-    assert list(checks.schema(session, 2)) == []
+    assert list(checks.schema(session, WAIT)) == []
