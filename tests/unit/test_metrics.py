@@ -18,8 +18,10 @@ from cassandra.errors import DriverException
 from cassandra.metrics import Metrics, RequestTimer, getStats
 from cassandra.policies import FallthroughRetryPolicy, RetryPolicy
 from cassandra.testing.fake import Answerable, ErrorCode, FakeNode, error, reset, rows, silence
+from tests.waiting import WAIT
 
 QUERY = "SELECT k FROM t"
+SILENCE = silence()
 ONE_ROW = rows([("k", "int")], [(1,)])
 
 
@@ -79,7 +81,7 @@ WRITE_TIMEOUT: dict[str, Any] = {
         (error(ErrorCode.OVERLOADED), FallthroughRetryPolicy(), {"other_errors": 1}),
         (error(ErrorCode.INVALID), FallthroughRetryPolicy(), {"other_errors": 1}),
         (reset(), FallthroughRetryPolicy(), {"connection_errors": 1}),
-        (silence(), FallthroughRetryPolicy(), {"other_errors": 1}),
+        (SILENCE, FallthroughRetryPolicy(), {"other_errors": 1}),
         (ONE_ROW, FallthroughRetryPolicy(), {}),
     ],
     ids=[
@@ -98,8 +100,9 @@ def test_counters_of_requests_and_errors(
     answer: Answerable, policy: RetryPolicy, expected_counts: dict[str, int]
 ) -> None:
     """Each response and retry decision is counted as expected."""
-    # This timeout is short, because one of the answers never comes.
-    profile = ExecutionProfile(retry_policy=policy, request_timeout=0.3)
+    # Wait long for an answer that comes, because the machine may be busy.
+    timeout = 0.05 if answer is SILENCE else WAIT
+    profile = ExecutionProfile(retry_policy=policy, request_timeout=timeout)
     with (
         FakeNode() as node,
         Cluster([node.address], port=node.port, metrics_enabled=True, execution_profiles={EXEC_PROFILE_DEFAULT: profile}) as cluster,  # noqa: E501

@@ -328,7 +328,7 @@ def test_threads_get_answers_while_nodes_are_restarted() -> None:
 def test_shutdown_during_connect(node: FakeNode) -> None:
     """`shutdown` waits for a `connect` in another thread, and both end in time."""
     node.prime(Opcode.STARTUP, silence())
-    cluster = cluster_with_defaults(node, connect_timeout=0.3)
+    cluster = cluster_with_defaults(node, connect_timeout=WAIT)
     errors: list[Exception] = []
 
     def connect() -> None:
