@@ -99,6 +99,9 @@ BAD: list[tuple[Any, dict[str, Any], Any, str]] = [
     (columns.Float, {}, "x", "c 'x'"),
     (columns.Decimal, {}, "x", "c 'x'"),
     (columns.UUID, {}, "x", "c 'x'"),
+    (columns.Inet, {}, "10.0.0", "c '10.0.0' is not an IP address"),
+    (columns.Text, {"required": True}, "", "'' is shorter than 1 characters"),
+    (columns.Text, {"required": True, "min_length": 2}, "a", "'a' is shorter than 2 characters"),
 ]
 
 
