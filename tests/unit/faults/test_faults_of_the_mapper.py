@@ -24,6 +24,7 @@ from cassandra.testing.fake import (
     rows,
     silence,
 )
+from tests.waiting import WAIT
 
 INSERT = 'INSERT INTO ks.row ("id", "name") VALUES (?, ?)'
 UPDATE = 'UPDATE ks.row SET "name" = ? WHERE "id" = ?'
