@@ -22,7 +22,7 @@ CLASSES = [
     *(cls for cls in vars(cqltypes).values() if isinstance(cls, cqltypes.CassandraTypeType)),
 ]
 # Methods whose annotations name internal classes, or classes of modules that are imported later.
-_UNRESOLVED = {"get_query_trace", "get_all_query_traces", "locating", "follow"}
+_UNRESOLVED = {"age_of", "get_query_trace", "get_all_query_traces", "locating", "follow"}
 
 
 def public_methods(cls: type) -> Iterator[Callable[..., Any]]:
