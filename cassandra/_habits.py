@@ -105,10 +105,10 @@ class _Operation(Habit):
     __slots__ = ()
 
     def __get__(self, holder: object, owner: type) -> NoReturn:
-        raise _NoLength(f"{owner.__name__!r} object does not support {self._what()}: {self.advice}")
-
-    def _what(self) -> str:
-        return _OPERATIONS[self.name]
+        what = _OPERATIONS[self.name]
+        if self.name == "__getitem__" and hasattr(owner, "__iter__"):
+            what = "[...]"
+        raise _NoLength(f"{owner.__name__!r} object does not support {what}: {self.advice}")
 
 
 # For each special method, the syntax that makes Python look it up; used in error messages.
@@ -320,6 +320,26 @@ def names_of(holder: object) -> list[str]:
         for name in object.__dir__(holder)
         if not isinstance(class_attribute(type(holder), name), Habit)
     ]
+
+
+def is_table(values: object) -> bool:
+    """Return True for a data frame of pandas or polars, and for an Arrow table."""
+    return hasattr(values, "columns") and (
+        hasattr(values, "iloc") or hasattr(values, "__arrow_c_stream__")
+    )
+
+
+def refuse_table(values: object) -> NoReturn:
+    """Raise TypeError for a data frame or an Arrow table in place of the values of one row.
+
+    Iterating over a frame of pandas yields the names of its columns. They would be written as a row
+    if the columns of the table are texts.
+    """
+    raise TypeError(
+        f"the values of one row are bound here, and not a {type(values).__name__}: write "
+        "session.load(table, frame), which writes all of its rows, or batch.add_many(prepared, "
+        "frame)"
+    )
 
 
 def add_habits(
@@ -738,6 +758,7 @@ SCAN: dict[str, str] = {
     **_same("write scan.to_arrow()", "arrow to_table fetch_arrow_table to_arrow_table"),
     **_same("write scan.to_polars()", "pl polars"),
 }
+SCAN_ITEM = "write session.scan(table, ['column']), and iterate over it, or write scan.to_pandas()"
 SCAN_LENGTH = "write session.count(table, where), or len() of what scan.to_arrow() returns"
 
 METADATA: dict[str, str] = {

@@ -18,6 +18,7 @@ from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, Protocol, TypeVar, overload
 
+from cassandra._habits import is_table
 from cassandra._imports import at_first_cluster
 from cassandra._lazy import lazy_names
 from cassandra._threads import Lock, Waiter, in_own_greenlet, new_user_thread, new_waiter
@@ -286,6 +287,12 @@ class _Pairs:
     __slots__ = ("_statement", "parameters")
 
     def __init__(self, statement: object, parameters: Iterable[Any]) -> None:
+        if is_table(parameters):
+            raise TypeError(
+                f"iterating over a {type(parameters).__name__} yields its columns, and not its "
+                "rows: write session.load(table, frame), which writes its rows, or pass "
+                "frame.itertuples(index=False, name=None)"
+            )
         self._statement = statement
         self.parameters = parameters
 

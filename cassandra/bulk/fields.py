@@ -95,6 +95,12 @@ def _hint_for(name: str, names: Sequence[str], columns: Iterable[str]) -> str:
     :param names: the names of all fields. The mapping that the hint proposes has all of them,
         because a field that ``columns=`` does not name is not written.
     """
+    if name.startswith("('"):
+        # The str() of a tuple: a column of pandas with names of several levels.
+        return (
+            " (if the columns of the frame have several levels, write frame.columns = "
+            "['_'.join(names) for names in frame.columns])"
+        )
     for delimiter in (";", "\t", "|"):
         # A name with such a character is probably a whole line that was not split.
         if name.count(delimiter):

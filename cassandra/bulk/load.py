@@ -39,6 +39,7 @@ import os
 from collections.abc import Generator, Mapping
 from contextlib import aclosing, suppress
 from functools import partial
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from cassandra import _threads
@@ -301,6 +302,7 @@ def _checked_source(source: object, options: LoadOptions) -> object:
     """
     checkpoint_files = [] if options.checkpoint is None else [os.fspath(options.checkpoint)]
     checkpoint_files += [f"{path}.tmp" for path in checkpoint_files]
+    _refuse_ended_generator(source)
     source = rows_of_columns(source)
     # Expand folders and globs once, so that everything else sees the same list of files.
     files = files_of(source, checkpoint_files)
@@ -314,6 +316,15 @@ def _checked_source(source: object, options: LoadOptions) -> object:
     if options.failed_rows is not None:
         check_failed_rows(options.failed_rows)
     return source if files is None else files
+
+
+def _refuse_ended_generator(source: object) -> None:
+    """Raise ValueError for a generator that has no more rows, because it was read before."""
+    if isinstance(source, GeneratorType) and source.gi_frame is None:
+        raise ValueError(
+            f"the generator {source.__name__} has ended: it yields its rows once, so call its "
+            "function again"
+        )
 
 
 def _failed_rows_of(columns: Columns, options: LoadOptions) -> FailedRows | None:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from cassandra import _threads
 from cassandra._clocks import monotonic
-from cassandra._habits import SCAN, SCAN_LENGTH, add_habits, awaited
+from cassandra._habits import SCAN, SCAN_ITEM, SCAN_LENGTH, add_habits, awaited
 from cassandra._imports import OptionalPackage
 from cassandra._steps import adrive, drive
 from cassandra.bulk.checkpoint import Checkpoint, describe_cluster
@@ -818,7 +818,10 @@ async def acount(
 
 
 add_habits(
-    Scan, SCAN, length=SCAN_LENGTH, operations={"__enter__": "it needs no closing; iterate over it"}
+    Scan,
+    SCAN,
+    length=SCAN_LENGTH,
+    operations={"__enter__": "it needs no closing; iterate over it", "__getitem__": SCAN_ITEM},
 )
 add_habits(
     AsyncScan,

@@ -32,6 +32,7 @@ from cassandra.bulk.async_rows import AsyncRows
 from cassandra.bulk.chunks import Chunk, Part, Position, Reading, rows_of_a_chunk, slice_of
 from cassandra.bulk.fields import select_columns
 from cassandra.bulk.files import READERS, fields_of_file
+from cassandra.bulk.later_warnings import warn
 from cassandra.bulk.lost_times import LostTimes, is_date
 from cassandra.bulk.opened import STANDARD_INPUT, bare_name, is_pipe
 from cassandra.errors import DependencyException
@@ -104,7 +105,10 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
         lengths = {str(name): len(values) for name, values in columns.items()}
         if len(set(lengths.values())) > 1:
             lengths_by_name = ", ".join(f"{name!r} has {count}" for name, count in lengths.items())
-            raise ValueError(f"the columns are of different lengths: {lengths_by_name}")
+            raise ValueError(
+                f"the columns are of different lengths: {lengths_by_name}"
+                f"{_transposed(columns, set(lengths.values()))}"
+            )
         self._columns = {name: _by_position(name, values) for name, values in columns.items()}
         self._count = next(iter(lengths.values()), 0)
         # The CQL types of the columns whose values `__iter__` converts, by name.
@@ -155,6 +159,22 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
         if not 0 <= index < self._count:
             raise IndexError(index)
         return {name: values[index] for name, values in self._columns.items()}
+
+
+def _transposed(columns: Mapping[str, Any], lengths: Set[int]) -> str:
+    """Return advice for a matrix whose second dimension is the number of rows; "" for any other.
+
+    :param columns: the columns, which have different lengths.
+    :param lengths: these lengths.
+    """
+    for name, values in columns.items():
+        shape: Any = getattr(values, "shape", ())
+        if len(shape) == 2 and shape[0] != shape[1] and lengths == set(shape):
+            return (
+                f"; {str(name)!r} is an array of {shape[0]} rows and {shape[1]} columns: write "
+                "array.T if each of its columns is a value"
+            )
+    return ""
 
 
 # For the letter of a NumPy type, datetime64 or timedelta64, the CQL types that hold its values.
@@ -305,6 +325,11 @@ def _expand_path(path: Any, excluded: Set[str]) -> list[str]:
 
 def _instead_of_file(path: str) -> str:
     """Return what the user probably meant by a path that does not exist; "" if we have no idea."""
+    if re.match(r"\s*(select|with|from)\s", path, re.IGNORECASE):
+        return (
+            ": a source is a file or rows, and no query: pass what the query returns, such as "
+            "duckdb.sql(...), or session.scan(table, columns, where).reader()"
+        )
     if "\n" in path:
         return ": save the text as a file, whose fields are converted to the types of the columns"
     scheme, colon, _ = path.partition("://")
@@ -371,9 +396,22 @@ def _parts_of_rows(rows: Iterable[Any]) -> Iterator[Part]:
             raw=None,
         )
 
+    has_rows = False
     while chunk_rows := _next_rows(iterator, min(chunks.OBJECT_ROWS, chunks.CHUNK_ROWS)):
+        has_rows = True
         _check_row(chunk_rows[0])
         yield Part(len(chunk_rows), partial(make_chunk, chunk_rows))
+    # A generator that has ended is refused (`Load`), so an empty one has not been read before.
+    if not has_rows and isinstance(rows, Iterator) and not isinstance(rows, Generator):
+        _warn_of_no_rows(rows)
+
+
+def _warn_of_no_rows(source: object) -> None:
+    """Warn of an iterator or a reader without rows: it was probably read before."""
+    warn(
+        f"the {type(source).__name__} had no rows: if it was read before, make a new one, which "
+        "returns each of its rows once"
+    )
 
 
 def _next_rows(iterator: Iterator[Any], limit: int) -> list[Any]:
@@ -428,12 +466,17 @@ def _parts_of_table(table: Any, reading: Reading) -> Iterator[Part]:
             raw=None,
         )
 
+    has_rows = False
     # An Arrow stream consists of several batches, which we divide one by one.
     for batch in _tables_of(table):
         part_rows = rows_of_a_chunk(_size_of(batch), len(batch))
         for start in range(0, len(batch), part_rows):
             part = slice_of(batch, start, part_rows)
+            has_rows = True
             yield Part(len(part), partial(make_chunk, part))
+    # Only a reader has no number of rows. It returns its batches once.
+    if not has_rows and not hasattr(table, "__len__"):
+        _warn_of_no_rows(table)
 
 
 def _size_of(table: Any) -> int:

@@ -230,7 +230,11 @@ def _checked_using_value(clause: str, value: object) -> int:
     """Return the value for all rows of USING TTL or USING TIMESTAMP, if it is valid."""
     if isinstance(value, bool) or not isinstance(value, int):
         instead = ": write int(ttl.total_seconds())" if hasattr(value, "total_seconds") else ""
-        raise TypeError(f"{clause.lower()} must be an integer, but is {value!r}{instead}")
+        unit = "seconds" if clause == "TTL" else "microseconds"
+        raise TypeError(
+            f"{clause.lower()} must be an integer, but is {value!r}, and not a number of {unit}"
+            f"{instead}"
+        )
     if clause == "TTL" and not 0 <= value <= _LONGEST_TTL:
         raise ValueError(
             f"ttl is a number of seconds, from 0 to {_LONGEST_TTL} (20 years), but is {value}"

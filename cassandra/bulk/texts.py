@@ -293,10 +293,21 @@ def _parsed(text: str) -> object:
     try:
         return parsed_json(text)
     except ValueError as error:
+        # NumPy writes arrays without commas, and str() of a list of texts has single quotes.
+        if _NUMBERS_OF_NUMPY.fullmatch(text):
+            advice = "; these are numbers as NumPy prints them: write json.dumps(array.tolist())"
+        elif "'" in text:
+            advice = "; this is how Python prints a value: write json.dumps(value)"
+        else:
+            advice = ""
         raise ValueError(
             f"{short_repr(text)} is not JSON, as collections, tuples, user-defined types and "
-            f"vectors are written: {error}"
+            f"vectors are written: {error}{advice}"
         ) from None
+
+
+# Numbers in brackets with blanks between them.
+_NUMBERS_OF_NUMPY = re.compile(r"\s*\[\s*[-+.\deE]+(?:\s+[-+.\deE]+)*\s*\]\s*")
 
 
 def _scalar_reader(type_name: str, read: Reader) -> Reader:
@@ -496,7 +507,10 @@ def _boolean(text: str) -> bool:
         return True
     if lowered in _FALSE:
         return False
-    raise ValueError(f"{short_repr(text)} is neither true nor false")
+    raise ValueError(
+        f"{short_repr(text)} is neither true nor false: these are true, yes, t, y and 1, and "
+        "false, no, f, n and 0"
+    )
 
 
 def _uuid(text: str) -> UUID:
@@ -521,7 +535,10 @@ def _date(text: str) -> Date:
             return _day(int(parts[1]), int(parts[2]), int(parts[3]))
         except ValueError:  # there is no such day, as February 30
             pass
-    raise ValueError(f"{short_repr(text)} is not a date, as 2026-11-23")
+    raise ValueError(
+        f"{short_repr(text)} is not a date, as 2026-11-23; for another form, write date_format, "
+        "such as '%d.%m.%Y'"
+    )
 
 
 # The Gregorian calendar repeats every 400 years. We call such a period an era; it has this number
@@ -590,7 +607,7 @@ def _timestamp(text: str) -> datetime.datetime | MillisTimestamp:
     except ValueError:
         raise ValueError(
             f"{short_repr(text)} is not a timestamp in ISO 8601, as 2026-11-23 12:30:00.5+01:00, "
-            "nor milliseconds since 1970"
+            "nor milliseconds since 1970; for another form, write timestamp_format"
         ) from None
 
 

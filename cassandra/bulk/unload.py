@@ -417,8 +417,12 @@ def _check_folder(target: str | Path, format: str) -> None:
             f"{os.fspath(target)!r} names a file of {ending[1:]}, but unload writes a folder of "
             f"files in the format {format!r}: write format={named_format!r}, or name a folder"
         )
-    if named_format is not None or re.search(r"\.(csv|jsonl?)\.gz$", name, re.IGNORECASE):
+    if named_format is not None or _COMPRESSED_FILE.search(name):
         log.warning("%r is a folder, although its name is like that of a file", name)
+
+
+# The end of the name of a compressed file.
+_COMPRESSED_FILE = re.compile(r"\.(csv|jsonl?|parquet)\.\w{2,4}$", re.IGNORECASE)
 
 
 def _name_beside(path: Path) -> str:

@@ -96,7 +96,18 @@ def check_option_names(call: str, options: Iterable[str], further: Iterable[str]
         other_options = (
             ", and the options of pyarrow.Table.to_pandas" if further and not suggestion else ""
         )
-        raise TypeError(f"{call}() has no option {name!r}{hint}{other_options}")
+        raise TypeError(
+            f"{call}() has no option {name!r}{_INSTEAD.get(name) or hint + other_options}"
+        )
+
+
+# For option names of other APIs: what to write instead.
+_INSTEAD = {
+    "columns": ": write the columns in the SELECT, or session.scan(table, columns=['id'])",
+    "dtype_backend": ": write types_mapper=pandas.ArrowDtype",
+    "dtype": ": write frame.astype(...), or types_mapper=",
+    "index": ": write frame.set_index(...)",
+}
 
 
 def check_numpy_options(options: Iterable[str]) -> None:

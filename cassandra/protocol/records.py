@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import lru_cache
 from typing import Any, NoReturn
 
+from cassandra._habits import is_table, refuse_table
 from cassandra._imports import import_module
 from cassandra.cqltypes.aliases import attributes_by_alias
 from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, locate
@@ -122,6 +123,8 @@ def values_of(
         values = [_value_by_name(row, name) for name in names]
         if not strict and len(row) != len(values):
             warn_of_unknown_names(row, names)
+    elif is_table(row):
+        refuse_table(row)
     elif is_record(row):
         aliases = attributes_by_alias(cls)
         attributes = [aliases.get(name, name) for name in names] if aliases else names

@@ -103,6 +103,13 @@ class BoundStatement(Statement, bases.BoundBase):
             block = prepared.bind_plan.bind_row(values, prepared.protocol_version)
         except (TypeError, ValueError) as error:
             name_statement(error, prepared.query_string)
+            # The class of the rows of `DataFrame.itertuples`.
+            if type(values).__name__ == "Pandas" and "Too many values" in str(error):
+                error.args = (
+                    f"{error.args[0]}; the first value is the index of the frame: write "
+                    "frame.itertuples(index=False)",
+                    *error.args[1:],
+                )
             raise
         if self._routing_key is not None:
             self._forget_computed_key()  # it belongs to the values that were bound before
@@ -242,6 +249,13 @@ def _advice_for(message: str, query: str) -> str:
         for class_name, replacement in _REPLACEMENTS_FOR_VECTORS.items():
             if f"({class_name}) is not" in message:
                 return f"; write {replacement}"
+    if "(str) is not a collection of elements for " in message:
+        return "; a single text is written as a list, [value], or as a set, {value}"
+    if "(timedelta) is not a cassandra.util.Duration" in message:
+        return (
+            "; write Duration(months=0, days=value.days, nanoseconds=value.seconds * 10**9 + "
+            "value.microseconds * 1000)"
+        )
     if _MATRIX_ERRORS.search(message):
         return "; its rows are vectors themselves: write array[0] for the first one"
     if re.match(r"Too many values .* given, 1 wanted ", message):

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from cassandra._habits import class_advice, stack_level
+from cassandra._habits import class_advice, is_table, refuse_table, stack_level
 from cassandra._imports import at_first_cluster
 from cassandra._misspelt import class_attribute
 from cassandra._unknown_options import unknown_option
@@ -365,6 +365,8 @@ def bind_params(
             f"parameters are a sequence or a mapping, not {type(params).__name__}: {params!r}; "
             "a single one is written (value,)"
         )
+    if is_table(params):
+        refuse_table(params)
     values: Any
     if isinstance(params, Mapping):
         values = {name: encode(value) for name, value in params.items()}

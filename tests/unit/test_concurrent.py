@@ -140,6 +140,12 @@ def test_outcomes_are_in_the_order_of_the_statements() -> None:
     assert [(success, value) for success, value in outcomes] == [(True, [i]) for i in range(1000)]
 
 
+def test_frames_are_refused_because_their_items_are_columns() -> None:
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(TypeError, match=r"or pass frame.itertuples\(index=False, name=None\)"):
+        execute_concurrent_with_args(SynchronousSession(), "q", pandas.DataFrame({"a": [1]}))
+
+
 def test_synchronous_callbacks_do_not_recurse() -> None:
     session = SynchronousSession()
     depth_before = len(list(frames()))

@@ -937,6 +937,12 @@ def test_callbacks_must_be_functions(session: Session, name: str) -> None:
     future.result()
 
 
+def test_a_scan_has_no_items(session: Session) -> None:
+    scan: Any = session.scan("system.local")
+    with pytest.raises(TypeError, match=r"does not support \[...\]: write session.scan\("):
+        scan["key"]
+
+
 async def test_a_scan_needs_no_closing(session: Session) -> None:
     blocking: Any = session.scan("system.local")
     with pytest.raises(TypeError, match="does not support `with`: it needs no closing"), blocking:

@@ -397,3 +397,11 @@ def test_a_throttler_that_never_has_room_is_an_error(
     with pytest.raises(LoadError) as caught:
         load(node, [(1, "x")], throttler=FullThrottler(1, 0))
     assert caught.value.report.written == 0
+
+
+def test_a_generator_that_has_ended_is_refused(node: FakeNode) -> None:
+    """The load would write nothing, without a word."""
+    rows = ((number, "x") for number in range(3))
+    assert load(node, rows).written == 3
+    with pytest.raises(ValueError, match=r"generator <genexpr> has ended: .* call its function"):
+        load(node, rows)

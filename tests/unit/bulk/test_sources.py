@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,8 @@ def test_compressed_files_and_globs(tmp_path: Path) -> None:
         read(tmp_path / "part-9.csv")
     with pytest.raises(FileNotFoundError, match=r"the table comes first, load\(table, source\)"):
         read("orders")
+    with pytest.raises(FileNotFoundError, match="and no query: pass what the query returns"):
+        read("SELECT * FROM cities")
     with pytest.raises(FileNotFoundError, match="a list of strings is a list of paths"):
         read("1,a")
     with pytest.raises(ValueError, match=r"the format of '.*\.rows' is not known"):
@@ -242,6 +245,23 @@ def test_chunks_of_a_slow_generator_are_small(monkeypatch: pytest.MonkeyPatch) -
     assert max(sizes[1:]) <= 6
 
 
+def test_an_iterator_or_a_reader_without_rows_warns() -> None:
+    """It was probably read before, and the load would write nothing without a word."""
+    pyarrow = pytest.importorskip("pyarrow")
+    reader = pyarrow.table({"id": [1], "name": ["a"]}).to_reader()
+    iterators: list[Any] = [zip([1], ["a"], strict=True), reader]
+    for source in iterators:
+        assert len(read(source)) == 1
+        with pytest.warns(RuntimeWarning, match=f"the {type(source).__name__} had no rows: if it"):
+            assert read(source) == []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # These are empty, and have not been read before.
+        sources_without_rows: list[Any] = [[], (n for n in range(0)), pyarrow.table({"id": []})]
+        for source in sources_without_rows:
+            assert read(source) == []
+
+
 def test_names_of_fields(tmp_path: Path) -> None:
     """The fields have names if the source has names, for each kind of source."""
 
@@ -276,6 +296,9 @@ def test_a_dict_of_columns_is_read_as_rows() -> None:
         assert sources.rows_of_columns(other) is other
     with pytest.raises(ValueError, match="different lengths: 'id' has 1, 'name' has 2"):
         sources.rows_of_columns({"id": [1], "name": ["a", "b"]})
+    numpy = pytest.importorskip("numpy")
+    with pytest.raises(ValueError, match=r"'v' is an array of 4 rows and 2 columns: write array.T"):
+        sources.rows_of_columns({"id": [1, 2], "v": numpy.ones((4, 2))})
     with pytest.raises(TypeError, match=r"a single dict: write \[row\] for one row"):
         sources.chunks_of({"id": 1}, reading())
 

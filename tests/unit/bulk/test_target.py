@@ -115,7 +115,7 @@ def test_options_for_time_to_live_and_write_time() -> None:
     assert text(ORDERS, ttl_column="life").endswith(" USING TTL ?")
     with pytest.raises(ValueError, match="ttl and ttl_column exclude each other"):
         text(ORDERS, ttl=60, ttl_column="life")
-    with pytest.raises(TypeError, match="ttl must be an integer, but is '60'"):
+    with pytest.raises(TypeError, match="ttl must be an integer, but is '60', and not a num"):
         text(ORDERS, ttl="60")
 
 

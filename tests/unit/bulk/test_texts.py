@@ -126,6 +126,8 @@ def test_texts_are_read_as_values(kind: str, text: str, value: Any) -> None:
         ("MapType(Int32Type,UTF8Type)", '{"1": "a", "1": "b"}', "the name '1' stands twice"),
         ("MapType(Int32Type,UTF8Type)", '{"1": "a", "01": "b"}', "has a key of the map twice"),
         ("ListType(Int32Type)", "[1", "is not JSON, as collections"),
+        ("ListType(Int32Type)", "[1 2 -3.]", "as NumPy prints them: write json.dumps(array"),
+        ("ListType(UTF8Type)", "['a']", "how Python prints a value: write json.dumps(value)"),
         ("ListType(Int32Type)", "{}", "{} is not a list of JSON"),
         ("ListType(Int32Type)", '["x"]', "'x' is not an integer"),
         ("MapType(Int32Type,UTF8Type)", "[1]", "is not an object of JSON, nor a list of pairs"),

@@ -354,6 +354,8 @@ def test_a_folder_with_the_name_of_a_file_of_another_format(
     assert not caplog.text
     assert session.unload("a.t0", tmp_path / "out.csv", format="csv").rows == len(EXPECTED)
     assert "out.csv' is a folder, although its name is like that of a file" in caplog.text
+    session.unload("a.t0", tmp_path / "out.parquet.zst", format="csv")
+    assert "out.parquet.zst' is a folder, although" in caplog.text
 
 
 @pytest.mark.parametrize("folder", ["-", "/dev/stdout", "/dev/null", "pipe"])

@@ -597,6 +597,10 @@ def test_to_pandas_accepts_options_of_pyarrow(node: FakeNode) -> None:
         result = cluster.connect().execute("SELECT k")
         with pytest.raises(TypeError, match="'type_mapper'; did you mean 'types_mapper'"):
             result.to_pandas(type_mapper=None)
+        with pytest.raises(TypeError, match="'dtype_backend': write types_mapper="):
+            result.to_pandas(dtype_backend="pyarrow")
+        with pytest.raises(TypeError, match="'columns': write the columns in the SELECT, or sessi"):
+            result.to_pandas(columns=["k"])
         assert result.to_pandas(types_mapper=None, use_threads=False, decimals="text").shape == (
             1,
             1,

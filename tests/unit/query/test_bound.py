@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import pytest
 
 from cassandra import ConsistencyLevel
-from cassandra.cqltypes import FloatType, Int32Type, ListType, UTF8Type, VectorType
+from cassandra.cqltypes import (
+    DurationType,
+    FloatType,
+    Int32Type,
+    ListType,
+    SetType,
+    UTF8Type,
+    VectorType,
+)
 from cassandra.policies import FallthroughRetryPolicy
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.query import (
     UNSET_VALUE,
+    BatchStatement,
     BoundStatement,
     PreparedStatement,
+    bind_params,
 )
 
 
@@ -34,6 +45,12 @@ def prepared(version: int = 4, key_indexes: list[int] | None = None) -> Prepared
         None,
         None,
     )
+
+
+def statement_of(**types: Any) -> PreparedStatement:
+    """Return a statement with a bind marker of each of these types, by name."""
+    columns = [ColumnMetadata("ks", "t", name, cql_type) for name, cql_type in types.items()]
+    return PreparedStatement(columns, b"\x01\x04", [], "INSERT INTO t", "ks", 4, None, None)
 
 
 def vector_statement() -> PreparedStatement:
@@ -148,6 +165,42 @@ def test_a_matrix_and_a_bare_vector_get_advice() -> None:
         statement.bind((numpy.ones((1, 3), "float32"),))
     with pytest.raises(ValueError, match=r"3 given, 1 wanted .* is written \(value,\)"):
         statement.bind([1.0, 2.0, 3.0])
+
+
+def test_a_frame_is_not_the_values_of_a_row() -> None:
+    """Iterating over a frame yields the names of its columns, which would be written as a row."""
+    pandas = pytest.importorskip("pandas")
+    polars = pytest.importorskip("polars")
+    pyarrow = pytest.importorskip("pyarrow")
+    columns = {"a": ["x"], "b": ["y"]}
+    statement = BoundStatement(statement_of(a=UTF8Type, b=UTF8Type))
+    for table in (pandas.DataFrame(columns), polars.DataFrame(columns), pyarrow.table(columns)):
+        message = f"not a {type(table).__name__}: write session.load"
+        with pytest.raises(TypeError, match=message):
+            statement.bind(table)
+        with pytest.raises(TypeError, match=message):
+            BatchStatement().add(statement.prepared_statement, table)
+        with pytest.raises(TypeError, match=message):
+            bind_params("INSERT INTO t (a, b) VALUES (%s, %s)", table)
+    # Rows of frames are rows.
+    frame = pandas.DataFrame(columns)
+    for row in (frame.iloc[0], next(frame.itertuples(index=False)), columns):
+        statement.bind({"a": "x", "b": "y"} if row is columns else row)
+        assert statement.values == [b"x", b"y"]
+    with pytest.raises(ValueError, match=r"write frame.itertuples\(index=False\)"):
+        statement.bind(next(frame.itertuples()))
+
+
+@pytest.mark.parametrize(
+    ("cql_type", "value", "advice"),
+    [
+        (SetType.apply_parameters([UTF8Type]), "abc", r"as a list, \[value\], or as a set"),
+        (DurationType, datetime.timedelta(days=1), r"write Duration\(months=0, days=value.days"),
+    ],
+)
+def test_values_of_another_form_get_advice(cql_type: Any, value: Any, advice: str) -> None:
+    with pytest.raises(TypeError, match=advice):
+        BoundStatement(statement_of(a=cql_type)).bind((value,))
 
 
 def test_a_large_matrix_gets_the_same_advice_as_a_small_one() -> None:
