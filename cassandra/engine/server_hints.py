@@ -87,7 +87,8 @@ _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
     (r"^\s*DELETE\s+\*", "write DELETE FROM, without the asterisk"),
     (r"\"[^\"]*\"\s*$|=\s*\"", "text has single quotes in CQL; double quotes are for names"),
     (r"\b(LIMIT)\s+\d+\s*,", "CQL has LIMIT n only; pages follow by result.paging_state"),
-    (r"\bLIKE\b", "LIKE needs an index that supports it (SASI, or an analyzed SAI index)"),
+    (r"\bLIKE\b", "LIKE needs a SASI index, which servers do not allow by default; SAI serves = "
+                  "and ranges"),
     (r"\bCOUNT\s*\(\s*DISTINCT\b", "CQL has no COUNT(DISTINCT ...): count in your program"),
     (r"\bFROM\s+[\w.\"]+\s+(AS\s+\w+|(?!WHERE|ORDER|GROUP|LIMIT|ALLOW|PER|USING)\w+)",
      "CQL has no names for tables within a statement: leave the alias out"),
@@ -116,8 +117,9 @@ _REJECTION_ADVICE: tuple[tuple[str, str], ...] = (
                                      "parameters"),
     (r"function system\.now|function now", "now() is a timeuuid: write toTimestamp(now()) for a "
                                            "timestamp, toDate(now()) for a date"),
-    (r"Invalid map literal", "in a text, a dict is written as a map: prepare the statement, or "
-                             "register a class by cluster.register_user_type"),
+    (r"Invalid map literal for \S+ of type",
+     "in a text, a dict is written as a map: prepare the statement, or register a class by "
+     "cluster.register_user_type"),
     (r"Cannot infer type for term", "markers are in place of values: write the names of columns "
                                     "into the text"),
     (r"Group by is currently only supported|GROUP BY", "rows are grouped by the columns of the "
@@ -141,23 +143,29 @@ _REJECTION_ADVICE: tuple[tuple[str, str], ...] = (
                                 "UPDATE ... SET v = ? ... IF v = ?"),
     (r"Invalid version for TimeUUID", "a timeuuid holds a time: make it by uuid.uuid1(), or "
                                       "cassandra.util.uuid_from_time(datetime)"),
+    (r"Cannot use selection function", "columns of the key have no TTL and no write time: select "
+                                       "those of another column"),
+    (r"Unable to parse a date/time",
+     "write ISO 8601, as '2026-11-23 12:30:00+0000'; better, pass a datetime as a parameter"),
     (r"\bTTL\b", "a TTL is a number of seconds from 1 to 630,720,000 (20 years); 0 is for none"),
     (r"for deletion", "columns of the key go with the row: write DELETE FROM t WHERE ..."),
     (r"Unmatched column names/values", "write as many values as there are columns"),
+    (r"Column with name .* already exists", "write ALTER TABLE t ADD IF NOT EXISTS name type"),
     (r"already exists", "write CREATE ... IF NOT EXISTS"),
     (r"unsupported with Accord", "tables with a transactional_mode take ONE, QUORUM and ALL, and "
                                  "SERIAL for reads: set consistency_level of the profile or the "
                                  "statement"),
     (r"Accord transactions are disabled on table",
      "ALTER TABLE ... WITH transactional_mode = 'full' allows them"),
-    (r"ALLOW FILTERING", "the condition is not on the primary key: read by the key, add an index, "
-                         "or keep a second table for this query"),
+    (r"ALLOW FILTERING", "WHERE does not give the whole partition key by = or IN, or has other "
+                         "columns: add an index, or keep a second table for this query"),
     (r"ORDER BY is only supported", "rows are ordered within a partition only: add "
                                     "WHERE partition_key = ?, or sort in your program"),
-    (r"Order by.*clustering|ORDER BY.*clustering",
+    (r"Order by.*cluster|ORDER BY.*cluster",
      "ORDER BY takes clustering columns, in the order of CLUSTERING ORDER BY or its reverse"),
     (r"Unsupported \"?!=", "CQL has no != in WHERE: leave such rows out in your program"),
-    (r"LIKE restriction", "LIKE needs an index that supports it (SASI, or an analyzed SAI index)"),
+    (r"LIKE restriction", "LIKE needs a SASI index, which servers do not allow by default; SAI "
+                          "serves = and ranges"),
     (r"table \S+ (?:does not|doesn't) exist|unconfigured table",
      "names are lower case unless they have double quotes; is the keyspace the right one "
      "(session.keyspace)?"),

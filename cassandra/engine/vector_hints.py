@@ -48,8 +48,8 @@ VECTOR_SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
 # advice. The first row whose patterns both match decides.
 VECTOR_REJECTION_ADVICE: tuple[tuple[str, str, str], ...] = (
     (r"ALLOW FILTERING", r"\bIN\s*(?:\(|%|\?|:)",
-     f"outside of the primary key, no index serves IN: {_ONE_EACH}; ALLOW FILTERING would read the "
-     "whole table"),
+     f"outside of the primary key, no index serves IN, and = needs one: {_ONE_EACH}; ALLOW "
+     "FILTERING would read the whole table"),
     (r"ALLOW FILTERING", r"\bANN\s+OF\b",
      "the column's index cannot search for vectors: drop it, and create it with USING 'sai'"),
     (r"ANN ordering .* requires the column to be indexed", "",
