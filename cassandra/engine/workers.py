@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from cassandra.engine import happy_path
     from cassandra.engine.connection import Connection
     from cassandra.engine.core import Core
+    from cassandra.engine.endpoint import EndPoint
     from cassandra.engine.pools.pool import HostPool
     from cassandra.engine.pools.shards import ShardTarget
     from cassandra.engine.request import Request
@@ -213,6 +214,7 @@ class WorkerCore(Observers):
         )
         for name in BRIEF_EVENTS:
             self.relay(name)
+        self.connector.on_failure = self._report_connection_failure
 
     @property
     def user_types(self) -> Mapping[str, Mapping[str, type]]:
@@ -248,6 +250,11 @@ class WorkerCore(Observers):
         # Send it no more requests from this loop. The first loop then does the same on the others.
         self.sessions.drain(host, draining_error(host))
         self.first_loop.call(self._core.on_draining, host, connection)
+
+    def _report_connection_failure(self, endpoint: EndPoint, kind: str, error: Exception) -> None:
+        """Called when a connection could not be opened."""
+        if self.on_connection_failure is not None:
+            self.on_connection_failure(endpoint, kind, error)
 
     def refill_pools_soon(self) -> None:
         """Open the connections that pools lack, although their next attempt may not be due yet. Any

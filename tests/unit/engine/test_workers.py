@@ -13,7 +13,7 @@ import pytest
 from cassandra import aio
 from cassandra.cluster import Cluster
 from cassandra.errors import NoHostAvailable, ProtocolError, SessionShutdown
-from cassandra.policies import HostDistance
+from cassandra.policies import ConstantReconnectionPolicy, HostDistance
 from cassandra.testing import FakeCluster, FakeNode
 from cassandra.testing.fake import (
     Opcode,
@@ -105,11 +105,13 @@ def test_a_worker_opens_a_lost_connection_again(shop: FakeNode) -> None:
         insert = session.prepare(INSERT)
         on_worker(session, lambda: session.execute(insert, (1,)))
         (lost,) = connections_of(shop, INSERT)
+        (worker,) = workers_of(session)
+        (own_end,) = worker.all_pools()[0].connections
         shop.post(lost.abort)
-        until(lambda: lost not in shop.connections)
+        # A request that is sent before the worker notices the loss would fail.
+        until(lambda: own_end.closed)
         shop.forget_requests()
         on_worker(session, lambda: session.execute(insert, (2,)))
-        (worker,) = workers_of(session)
         until(lambda: worker.is_ready and worker.all_pools()[0].connections)
         on_worker(session, lambda: session.execute(insert, (3,)))
         assert lost not in connections_of(shop, INSERT)
@@ -147,7 +149,12 @@ def test_workers_follow_hosts_that_go_and_come(shop: FakeNode) -> None:
 
 
 def test_a_host_that_stops_soon_gets_no_requests_of_workers() -> None:
-    with FakeCluster(2, graceful_disconnect=True) as nodes, connected(nodes[0]) as session:
+    # The node still accepts connections: do not try it again.
+    never = ConstantReconnectionPolicy(3600)
+    with (
+        FakeCluster(2, graceful_disconnect=True) as nodes,
+        connected(nodes[0], reconnection_policy=never) as session,
+    ):
         for node in (nodes[0], nodes[1]):
             node.prime_prepare(INSERT, NUMBERS)
         insert = session.prepare(INSERT)
@@ -209,7 +216,8 @@ def test_latencies_are_reported_on_the_first_loop(shop: FakeNode) -> None:
 
 
 def test_a_host_that_only_a_worker_loses_stays_up(shop: FakeNode) -> None:
-    with connected(shop) as session:
+    """The connections that the worker cannot open are counted."""
+    with connected(shop, metrics_enabled=True) as session:
         insert = session.prepare(INSERT)
         (worker,) = workers_of(session)
         on_worker(session, lambda: session.execute(insert, (1,)))
@@ -219,6 +227,9 @@ def test_a_host_that_only_a_worker_loses_stays_up(shop: FakeNode) -> None:
         until(lambda: not worker.is_ready)
         (host,) = session.cluster.metadata.all_hosts()
         assert host.is_up
+        metrics = session.cluster.metrics
+        assert metrics is not None
+        until(lambda: metrics.connection_failures > 0)
 
 
 # -- ends ------------------------------------------------------------------------------------------
