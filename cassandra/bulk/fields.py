@@ -95,6 +95,8 @@ def _hint_for(name: str, names: Sequence[str], columns: Iterable[str]) -> str:
     :param names: the names of all fields. The mapping that the hint proposes has all of them,
         because a field that ``columns=`` does not name is not written.
     """
+    if not name.strip():
+        return f" (if each line ends with a delimiter, write ignore=[{name!r}])"
     if name.startswith("('"):
         # The str() of a tuple: a column of pandas with names of several levels.
         return (

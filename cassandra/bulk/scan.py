@@ -33,6 +33,7 @@ from cassandra.bulk.page_queue import Fetch, PageQueue
 from cassandra.bulk.plain import PlainRows, plain_session
 from cassandra.bulk.progress import Progress
 from cassandra.bulk.ranges import FIRST, LAST, TokenRange
+from cassandra.bulk.report import counted
 from cassandra.bulk.retrying import delay_before_retry
 from cassandra.bulk.row_places import add_place
 from cassandra.bulk.scan_options import ScanOptions, parameters_of, positive, scan_options
@@ -269,10 +270,18 @@ class _ScanBase:
         """
         # The statement also has two markers for the bounds of a range.
         marker_count = len(statement.prepared.column_metadata) - 2 * statement.has_tokens
-        if marker_count > len(self.parameters):
+        value_count = len(self.parameters)
+        if marker_count != value_count:
+            # The list of values for IN is a single value.
+            has_too_many = marker_count == 1 < value_count
+            example = (
+                "'column IN ?', parameters=[[1, 2]]"
+                if has_too_many
+                else ("'column > ?', parameters=[5]")
+            )
             raise ValueError(
-                f"where= has {marker_count} bind markers, and parameters= has "
-                f"{len(self.parameters)} values: write where='column > ?', parameters=[5]"
+                f"where= has {counted(marker_count, 'bind marker')}, and parameters= has "
+                f"{counted(value_count, 'value')}: write where={example}"
             )
         ranges = statement.ranges if self.ranges is None else self.ranges
         if not statement.has_tokens and [token_range[:2] for token_range in ranges] not in (

@@ -74,7 +74,10 @@ def format_of(path: str, format: str | None) -> str:
     """
     if format is not None:
         if format not in ("csv", "jsonl", "parquet"):
-            raise ValueError(f"format must be 'csv', 'jsonl' or 'parquet', but is {format!r}")
+            instead = ": JSON is read as lines, 'jsonl'" if format in ("json", "ndjson") else ""
+            raise ValueError(
+                f"format must be 'csv', 'jsonl' or 'parquet', but is {format!r}{instead}"
+            )
         return format
     # rows.csv.gz is CSV; the compression is handled when the file is opened.
     ending = os.path.splitext(bare_name(path))[1]
@@ -85,6 +88,11 @@ def format_of(path: str, format: str | None) -> str:
             raise ValueError(
                 f"{path!r} is not CSV, JSON lines or Parquet: write load(table, "
                 f"pandas.{pandas_reader}({path!r}))"
+            )
+        if ending in (".npy", ".npz"):
+            raise ValueError(
+                f"{path!r} has arrays without names: write load(table, {{'id': ids, 'column': "
+                f"numpy.load({path!r})}})"
             )
         raise ValueError(
             f"the format of {path!r} is not known by its name: write format='csv', 'jsonl' or "

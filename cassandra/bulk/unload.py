@@ -113,7 +113,8 @@ class _Writer:
         form: FileForm,
     ) -> None:
         if format not in FORMATS:
-            raise ValueError(f"format is one of {', '.join(FORMATS)}, not {format!r}")
+            instead = ": JSON is written as lines, 'jsonl'" if format in ("json", "ndjson") else ""
+            raise ValueError(f"format is one of {', '.join(FORMATS)}, not {format!r}{instead}")
         if format != "parquet" and compression not in (None, "gzip"):
             raise ValueError(f"compression of {format} is None or 'gzip', not {compression!r}")
         # "text" is the default of both options.

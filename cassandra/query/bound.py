@@ -237,7 +237,11 @@ def _advice_for(message: str, query: str) -> str:
 
     For example a list of rows in place of one row, or a dict inside a list.
     """
-    if re.search(r"\((?:list|tuple|set)\) is not (?!a mapping|a collection|a tuple)", message):
+    # Inside a collection or a user-defined type, such a value is no row.
+    is_inside = re.search(r": (?:element|field|key|value|item) \S+ of ", message) is not None
+    if not is_inside and re.search(
+        r"\((?:list|tuple|set)\) is not (?!a mapping|a collection|a tuple)", message
+    ):
         # A list was bound to a marker of another type. The right advice depends on the query.
         if re.search(r"\bIN\s*\(\s*(\?|:\w+)\s*\)", query, re.IGNORECASE):
             return "; write IN ?, without parentheses, to bind a list of values"

@@ -195,6 +195,7 @@ def test_integers_and_booleans_are_refused_as_dates() -> None:
         ("ID", r"write columns=\{'ID': 'id'\} if it is 'id'"),
         (" id", r"columns=\{' id': 'id'\}"),
         ("nmae", "did you mean 'name'"),
+        ("", r"if each line ends with a delimiter, write ignore=\[''\]"),
         ("('id', 'x')", "several levels, write frame.columns = "),
         ("17", r"if these are the values of a row, write header=False"),
         ("2026-11-23 12:30", "write header=False"),

@@ -642,3 +642,13 @@ def test_a_scan_gives_advice_for_habits(nodes: FakeCluster) -> None:
                 getattr(scan, name)
         with pytest.raises(TypeError, match=r"has no len\(\): write session\.count"):
             len(scan)
+
+
+def test_the_values_of_a_list_for_in_are_one_parameter(nodes: FakeCluster) -> None:
+    with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
+        query = f"{QUERY} AND c0 IN ? ALLOW FILTERING"
+        columns = [("a", "bigint"), ("b", "bigint"), ("in(c0)", "list<int>")]
+        nodes.prime_prepare(query, columns, COLUMNS)
+        scan = session.scan("a.t0", ["id", "c0"], where="c0 IN ?", parameters=[1, 2])
+        with pytest.raises(ValueError, match=r"1 bind marker, .* parameters=\[\[1, 2\]\]"):
+            list(scan)

@@ -437,3 +437,10 @@ def test_all_options_without_effect_are_named(tmp_path: Path) -> None:
     changed = reading(delimiter=";", header=False, encoding="latin-1")
     with pytest.raises(ValueError, match="delimiter=, header= are options for CSV, and have no "):
         fields_of_each(tmp_path / "a.jsonl", changed)
+
+
+def test_formats_that_a_load_does_not_read_get_advice() -> None:
+    with pytest.raises(ValueError, match="but is 'json': JSON is read as lines, 'jsonl'"):
+        format_of("a", "json")
+    with pytest.raises(ValueError, match=r"'column': numpy.load\('a.npy'\)"):
+        format_of("a.npy", None)

@@ -104,6 +104,8 @@ def test_a_failed_unload_has_no_manifest(session: Any, nodes: FakeCluster, tmp_p
 
 
 def test_wrong_arguments_are_refused(session: Any, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="not 'json': JSON is written as lines, 'jsonl'"):
+        session.unload("a.t0", tmp_path / "x", format="json")
     with pytest.raises(ValueError, match="format is one of parquet, csv, jsonl, not 'xls'"):
         session.unload("a.t0", tmp_path, format="xls")
     with pytest.raises(ValueError, match="compression of csv is None or 'gzip', not 'rar'"):

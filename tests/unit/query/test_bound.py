@@ -191,6 +191,13 @@ def test_a_frame_is_not_the_values_of_a_row() -> None:
         statement.bind(next(frame.itertuples()))
 
 
+def test_a_tuple_inside_a_set_is_not_taken_for_a_row() -> None:
+    statement = BoundStatement(statement_of(a=SetType.apply_parameters([UTF8Type])))
+    with pytest.raises(TypeError, match="is not text") as raised:
+        statement.bind(([("a", 1)],))
+    assert "for many rows" not in str(raised.value)
+
+
 @pytest.mark.parametrize(
     ("cql_type", "value", "advice"),
     [
