@@ -20,6 +20,7 @@ from cassandra.protocol import (
     cython_protocol_handler,
     get_registered_classes,
 )
+from cassandra.protocol.handler import encrypting_handler
 from cassandra.protocol.opcodes import (
     RESULT,
     RESULT_KIND_VOID,
@@ -289,3 +290,35 @@ def test_vectors_are_lists_in_an_object_column() -> None:
     ).parsed_rows
     assert arrays["v"].dtype == object
     assert arrays["v"].tolist() == [[1, 2]]
+
+
+# -- the policy of encrypted columns ---------------------------------------------------------------
+
+
+class Policy:
+    """A policy of encrypted columns that is only passed on."""
+
+
+def test_a_handler_gets_the_policy_of_the_cluster_by_a_subclass() -> None:
+    policy: Any = Policy()
+    encrypting = encrypting_handler(ProtocolHandler, policy)
+    assert encrypting is not ProtocolHandler
+    assert issubclass(encrypting, ProtocolHandler)
+    assert encrypting.column_encryption_policy is policy
+    assert ProtocolHandler.column_encryption_policy is None
+    # Each handler has one subclass for a policy.
+    assert encrypting_handler(ProtocolHandler, policy) is encrypting
+    other: Any = Policy()
+    assert encrypting_handler(ProtocolHandler, other) is not encrypting
+
+
+def test_other_handlers_are_used_as_they_are() -> None:
+    policy: Any = Policy()
+
+    class OwnPolicy(ProtocolHandler):
+        column_encryption_policy = Policy()  # type: ignore[assignment]
+
+    instance: Any = ProtocolHandler()
+    assert encrypting_handler(OwnPolicy, policy) is OwnPolicy
+    assert encrypting_handler(instance, policy) is instance
+    assert encrypting_handler(ProtocolHandler, None) is ProtocolHandler
