@@ -15,6 +15,7 @@ import pytest
 from cassandra.engine.loop import Inbox, LoopThread, new_event_loop
 from cassandra.errors import ConnectionShutdown, SessionShutdown
 from tests.processes import run_python
+from tests.waiting import WAIT
 
 
 class Work:
@@ -243,6 +244,29 @@ def test_stop_ends_thread_and_tasks() -> None:
     assert thread.loop.is_closed()
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_stop_after_runs_a_coroutine_and_then_stops(fails: bool) -> None:
+    thread = start_thread()
+    thread.loop.set_exception_handler(lambda *_: None)  # nobody awaits the coroutine's error
+    ran = threading.Event()
+
+    async def finish() -> None:
+        ran.set()
+        if fails:
+            raise ValueError("it failed")
+
+    thread.stop_after(finish())
+    # The call has returned at once. A later `stop` waits for the thread.
+    thread.stop(WAIT)
+    assert ran.is_set()
+    assert not thread._thread.is_alive()
+    assert thread.loop.is_closed()
+    # After the end, a coroutine is closed without being run: Python would warn otherwise.
+    ran.clear()
+    thread.stop_after(finish())
+    assert not ran.is_set()
+
+
 @pytest.mark.parametrize("make_loop", [asyncio.SelectorEventLoop, new_event_loop])
 @pytest.mark.parametrize("exception_class", [SystemExit, KeyboardInterrupt])
 def test_system_exit_and_keyboard_interrupt_do_not_end_the_loop(
@@ -305,7 +329,9 @@ def test_after_abandon_every_use_raises_the_reason() -> None:
 )
 @pytest.mark.parametrize("make_loop", LOOPS)
 def test_an_error_of_one_work_item_does_not_affect_others(
-    make_loop: Callable[[], asyncio.AbstractEventLoop], exception_class: type[BaseException]
+    make_loop: Callable[[], asyncio.AbstractEventLoop],
+    exception_class: type[BaseException],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     thread = start_thread(make_loop)
     try:
@@ -326,6 +352,8 @@ def test_an_error_of_one_work_item_does_not_affect_others(
         (error,) = raising.errors
         assert isinstance(error, Exception)
         assert "from a policy" in str(error)
+        messages = [record.getMessage() for record in caplog.records]
+        assert sum(message.endswith("could not be started") for message in messages) == 2
     finally:
         thread.stop()
 
