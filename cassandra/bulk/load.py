@@ -248,7 +248,7 @@ class Load:
             parts.checkpoint.remove()
         except BaseException as error:  # also Control-C, and the cancellation of this task
             # If the load ends because too many rows have failed, save nothing: the checkpoint stays
-            # at the beginning of this chunk, so another run tries all of its rows again.
+            # where it was saved last, so another run tries the rows since then again.
             if not isinstance(error, LoadError) or is_outage(error.__cause__):
                 parts.checkpoint.save_unfinished_chunk()
             if isinstance(error, Exception) and not isinstance(error, _LOAD_ENDS):
