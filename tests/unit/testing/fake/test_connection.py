@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,11 +23,16 @@ class Transport:
     def __init__(self) -> None:
         self.written: list[bytes] = []
         self.calls: list[str] = []
+        self.options: list[tuple[Any, ...]] = []
         self.reading = True
         self.closing = False
 
     def get_extra_info(self, name: str) -> Any:
-        return {"peername": ("10.0.0.9", 5), "sockname": ("10.0.0.1", 9042)}.get(name)
+        info = {"peername": ("10.0.0.9", 5), "sockname": ("10.0.0.1", 9042), "socket": self}
+        return info[name]
+
+    def setsockopt(self, *option: Any) -> None:
+        self.options.append(option)
 
     def write(self, data: bytes) -> None:
         self.written.append(data)
@@ -80,6 +87,7 @@ class Node:
         self.events.append((version, stream, Opcode(opcode).name, body))
         if opcode == Opcode.STARTUP:
             options = {"COMPRESSION": "lz4"} if body == b"lz4" else {}
+            connection.send(stream, Opcode.READY, 0, b"")
             connection.start(SimpleNamespace(version=version, options=options))
         elif opcode == Opcode.QUERY:
             self.on_query(connection, stream)
@@ -132,6 +140,7 @@ async def test_a_connection_has_both_addresses(served: Served) -> None:
     assert served.node.events == ["opened"]
     assert served.connection.peer == ("10.0.0.9", 5)
     assert served.connection.local_port == 9042
+    assert served.transport.options == [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]
     assert repr(served.connection).endswith("not started>")
     served.receive(envelope(Opcode.STARTUP))
     assert repr(served.connection).endswith(": v4>")
@@ -172,14 +181,26 @@ async def test_responses_to_requests_of_one_read_are_written_together(served: Se
     assert served.transport.written[2:] == [response(Opcode.READY, stream=5), b"raw"]
 
 
-async def test_frames_follow_startup_of_version_5(served: Served) -> None:
-    framed = pack([envelope(Opcode.QUERY, b"abc", version=5)], False)
+@pytest.mark.parametrize("size", [9, 16, 100])
+async def test_frames_follow_startup_of_version_5(served: Served, size: int) -> None:
+    queries = [envelope(Opcode.QUERY, b"abc", stream, 5) for stream in (1, 2)]
+    framed = pack(queries, False)
     served.node.on_query = lambda connection, stream: connection.send(stream, Opcode.READY, 0, b"")
-    # The first bytes behind STARTUP arrive with it.
-    served.receive(envelope(Opcode.STARTUP, version=5) + framed[:7], framed[7:])
-    assert served.node.requests == [(5, 1, "STARTUP", b""), (5, 1, "QUERY", b"abc")]
+    served.connection.version = 5
+    # Bytes behind STARTUP may arrive with it.
+    data = envelope(Opcode.STARTUP, version=5) + framed
+    served.receive(data[:size], data[size:])
+    assert served.node.requests == [
+        (5, 1, "STARTUP", b""),
+        (5, 1, "QUERY", b"abc"),
+        (5, 2, "QUERY", b"abc"),
+    ]
     ready = response(Opcode.READY, version=5)
-    assert served.transport.written == [pack([ready], False)]
+    # The response to STARTUP has no frame.
+    assert served.transport.written == [
+        ready,
+        pack([ready, response(Opcode.READY, stream=2, version=5)], False),
+    ]
     assert served.connection.wire_bytes(1, Opcode.READY, 0, b"") == pack([ready], False)
     assert served.connection.has_metadata_ids
 
@@ -232,6 +253,8 @@ async def test_the_node_ends_a_connection(served: Served, is_reset: bool) -> Non
     # A reset drops what is not written yet.
     assert served.transport.written == ([] if is_reset else [response(Opcode.READY)])
     assert served.transport.calls == (["reset"] if is_reset else ["close"])
+    lingering = (socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    assert served.transport.options[1:] == ([lingering] if is_reset else [])
     served.receive(QUERY)
     served.connection.send(2, Opcode.READY, 0, b"")
     served.connection.write_raw(b"raw")
