@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._forks import renewed
-from cassandra._threads import Lock
+from cassandra._threads import RLock
 from cassandra.observers import ObservedRequest, RequestObserver
 from cassandra.policies.balancing import HostDistance
 
@@ -92,8 +92,8 @@ class HostCounters:
 class RequestCounters(RequestObserver):
     """Counts attempts by host, and the outcomes of requests in total.
 
-    Counting costs about 2 us a request. The numbers are written on the event loop, and may be read
-    in any thread.
+    Counting costs about 2 us a request. The numbers are written on the event loops of the cluster,
+    and may be read in any thread.
 
     :param buckets: the upper bounds of the latency buckets, in seconds.
     :raises ValueError: if the bounds do not rise, or are not positive.
@@ -105,9 +105,10 @@ class RequestCounters(RequestObserver):
             raise ValueError(f"buckets must be positive and rise, but are {buckets!r}")
         self._bounds = bounds
         self._hosts: dict[Host, HostCounters] = {}
-        # This lock protects `_hosts` when hosts are added or removed, because other threads may
-        # read `hosts`. Counting itself needs no lock, because only the event loop counts.
-        self._lock = Lock()
+        # This lock protects all counters: several event loops may count at the same time, and other
+        # threads may read `hosts`. It is reentrant because a signal handler or finalizer may read
+        # them while it is held.
+        self._lock = RLock()
         renewed(self)
         self.requests: dict[str, int] = {"success": 0}
         """Finished requests: successful ones under "success", failed ones under the name of the
@@ -119,7 +120,7 @@ class RequestCounters(RequestObserver):
 
     def _renew_locks(self) -> None:
         """Replace the lock in a forked child, where the thread that held it does not exist."""
-        self._lock = Lock()
+        self._lock = RLock()
 
     @property
     def hosts(self) -> Mapping[Host, HostCounters]:
@@ -129,13 +130,12 @@ class RequestCounters(RequestObserver):
             return dict(self._hosts)
 
     def _counters_of(self, host: Host) -> HostCounters:
-        """Return the counters of a host, which are created at its first request."""
-        # Look up the host without the lock first: nearly all requests go to known hosts.
+        """Return the counters of a host, which are created at its first request. The caller holds
+        the lock.
+        """
         counters = self._hosts.get(host)
         if counters is None:
-            with self._lock:
-                # If another thread has just added the host, use its counters.
-                counters = self._hosts.setdefault(host, HostCounters(self._bounds))
+            counters = self._hosts[host] = HostCounters(self._bounds)
         return counters
 
     def forget(self, host: Host) -> None:
@@ -173,7 +173,8 @@ class RequestCounters(RequestObserver):
         :param host: the host that responded.
         :param seconds: from sending the request to receiving the response.
         """
-        self._counters_of(host).latencies.record(seconds)
+        with self._lock:
+            self._counters_of(host).latencies.record(seconds)
 
     def on_refusal(self, host: Host, seconds: float) -> None:
         """Record the latency of an error response.
@@ -181,7 +182,8 @@ class RequestCounters(RequestObserver):
         :param host: the host that responded.
         :param seconds: from sending the request to receiving the response.
         """
-        self._counters_of(host).latencies.record(seconds)
+        with self._lock:
+            self._counters_of(host).latencies.record(seconds)
 
     def on_failure(self, host: Host | None, error: BaseException, decision: int | None) -> None:
         """Count a failed attempt under the name of its error's class.
@@ -191,9 +193,10 @@ class RequestCounters(RequestObserver):
         :param decision: the decision of the retry policy.
         """
         if host is not None:
-            errors = self._counters_of(host).errors
             name = type(error).__name__
-            errors[name] = errors.get(name, 0) + 1
+            with self._lock:
+                errors = self._counters_of(host).errors
+                errors[name] = errors.get(name, 0) + 1
 
     def on_connection_failure(self, endpoint: EndPoint, kind: str, error: Exception) -> None:
         """Count a connection that could not be opened.
@@ -212,7 +215,8 @@ class RequestCounters(RequestObserver):
         :param request: the request.
         :param attempt: the attempt.
         """
-        self._counters_of(attempt.host).attempts += 1
+        with self._lock:
+            self._counters_of(attempt.host).attempts += 1
 
     def on_retry(
         self, request: ObservedRequest, attempt: Attempt, error: BaseException, decision: str
@@ -224,7 +228,8 @@ class RequestCounters(RequestObserver):
         :param error: the error.
         :param decision: the decision of the retry policy.
         """
-        self._counters_of(attempt.host).retries += 1
+        with self._lock:
+            self._counters_of(attempt.host).retries += 1
 
     def on_speculation(self, request: ObservedRequest, attempt: Attempt) -> None:
         """Count a speculative execution at the host that it is sent to.
@@ -232,7 +237,8 @@ class RequestCounters(RequestObserver):
         :param request: the request.
         :param attempt: the new attempt.
         """
-        self._counters_of(attempt.host).speculations += 1
+        with self._lock:
+            self._counters_of(attempt.host).speculations += 1
 
     def on_end(self, request: ObservedRequest) -> None:
         """Count a finished request.
@@ -241,17 +247,19 @@ class RequestCounters(RequestObserver):
         """
         error = request.error
         name = "success" if error is None else type(error).__name__
-        self.requests[name] = self.requests.get(name, 0) + 1
-        assert request.latency is not None  # every finished request has a latency
-        self.durations.record(request.latency)
         # Every attempt sends a frame of the same size.
         size = request.request_size
-        for attempt in request.attempts:
-            self._counters_of(attempt.host).bytes_out += size
         # `request.host` is the host whose response came; None if none came.
         host = request.host
-        if host is not None:
-            self._counters_of(host).bytes_in += request.response_size
+        attempts = request.attempts
+        assert request.latency is not None  # every finished request has a latency
+        with self._lock:
+            self.requests[name] = self.requests.get(name, 0) + 1
+            self.durations.record(request.latency)
+            for attempt in attempts:
+                self._counters_of(attempt.host).bytes_out += size
+            if host is not None:
+                self._counters_of(host).bytes_in += request.response_size
 
 
 def checked_cluster(cluster: Any, owner: str) -> Any:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ssl
+import sys
 import threading
 from collections.abc import Iterator
 from itertools import repeat
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -82,6 +84,37 @@ def test_requests_and_responses_are_counted() -> None:
         # Three requests contained the text of the query.
         assert counts.bytes_out > 3 * len(QUERY)
         assert counts.bytes_in > 0
+
+
+def test_several_loops_may_count_at_the_same_time() -> None:
+    """No count is lost, although the threads of several event loops call the same observer."""
+    counters = RequestCounters()
+    host: Any = object()
+    attempt: Any = SimpleNamespace(host=host)
+    request: Any = SimpleNamespace(
+        error=None, latency=0.001, request_size=1, response_size=1, host=host, attempts=[attempt]
+    )
+    each = 20_000
+
+    def count_requests() -> None:
+        for _ in range(each):
+            counters.on_attempt(request, attempt)
+            counters.on_end(request)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=count_requests) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    counts = counters.hosts[host]
+    assert counters.requests == {"success": 2 * each}
+    assert counters.durations.count == counts.attempts == 2 * each
+    assert counts.bytes_out == counts.bytes_in == 2 * each
 
 
 def test_failures_are_counted_by_host_and_kind() -> None:
