@@ -70,9 +70,12 @@ class StatementRegistry:
 
     def all_with(self, query_id: bytes) -> list[PreparedStatement]:
         """Return all statements with this id. There may be several, because callers that prepare
-        the same CQL get separate objects. This scans all statements.
+        the same CQL get separate objects. This scans all statements. Workers call this on their own
+        loops.
         """
-        statements = [*self._by_id.values(), *self._others.keys()]
+        # Copy the references: the first loop may add statements during the iteration.
+        references = [*self._by_id.valuerefs(), *self._others.keyrefs()]
+        statements = [prepared for reference in references if (prepared := reference()) is not None]
         return [prepared for prepared in statements if prepared.query_id == query_id]
 
     def each_once(self) -> Iterator[PreparedStatement]:

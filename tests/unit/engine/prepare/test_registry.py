@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+from collections import deque
+from itertools import count
 from typing import Any
 
 from cassandra.engine.prepare.registry import StatementRegistry
@@ -69,3 +73,31 @@ def test_statements_dropped_during_an_iteration_are_skipped() -> None:
     registry.add(statement(b"later"))
     # A statement that is added during the iteration is not visited.
     assert [prepared.query_id for prepared in iterator] == [b"2"]
+
+
+def test_another_loop_may_look_for_statements_while_some_are_added() -> None:
+    """Workers look for all statements with an id, while the first loop adds others."""
+    registry = StatementRegistry()
+    is_over = threading.Event()
+
+    def add_statements() -> None:
+        recent: deque[PreparedStatement] = deque(maxlen=50)  # the earlier ones are freed
+        for number in count():
+            recent.append(statement(b"%d" % number))
+            registry.add(recent[-1])
+            if is_over.is_set():
+                return
+
+    first = statement(b"a")
+    registry.add(first)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    thread = threading.Thread(target=add_statements)
+    thread.start()
+    try:
+        for _ in range(1000):
+            assert registry.all_with(b"a") == [first]
+    finally:
+        is_over.set()
+        thread.join()
+        sys.setswitchinterval(interval)
