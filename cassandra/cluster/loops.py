@@ -88,10 +88,18 @@ class SessionLoops:
         if requests:
             _put_together(requests, self._first_thread.inbox)
 
-    def inbox_of(self, request: Request) -> Inbox:
-        """Return the inbox of the loop to which `request` belongs."""
+    def start_page(self, request: Request) -> None:
+        """Start a request for a further page, on the loop that has received the previous page.
+
+        If that loop has lost a pool meanwhile, the first loop takes over the request: it may still
+        have connections to the host.
+        """
         session: Any = request.session
-        return self._first_thread.inbox if session is self._engine else session.inbox
+        if session is not self._engine and session.is_ready:
+            session.inbox.put(request)
+        else:
+            request.session = self._engine
+            self._first_thread.inbox.put(request)
 
     def wake_queue_of(self, request: Request | None) -> happy_path.WakeQueue:
         """Return the queue that wakes the threads which wait for `request`.

@@ -445,7 +445,7 @@ class Session(SessionBase, CompatSession):
             further page.
         :raises QueryExhausted: if `paging_state` is None.
         """
-        return NextPage(request, paging_state, self._loops.inbox_of(request).put)
+        return NextPage(request, paging_state, self._loops.start_page)
 
     def _refuse_on_loop(self, call: str, instead: str) -> None:
         """Raise RuntimeError if the current thread is the engine's own: there, a blocking call

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile, Session
 from cassandra.concurrent import execute_concurrent, execute_concurrent_with_args
-from cassandra.policies import RoundRobinPolicy
+from cassandra.observers import ObservedRequest, RequestObserver
+from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
 from cassandra.protocol import ProtocolHandler
 from cassandra.query import BatchStatement, SimpleStatement
 from cassandra.testing import FakeNode
@@ -33,7 +34,7 @@ from tests.unit.several_loops import (
     running_shop,
     workers_of,
 )
-from tests.waiting import WAIT
+from tests.waiting import WAIT, until
 
 
 @pytest.fixture
@@ -158,6 +159,21 @@ def test_further_pages_come_from_the_same_loop(shop: FakeNode) -> None:
         pages = connections_of(shop, SELECT)
         assert len(pages) == 5
         assert len(set(pages)) == 1
+
+
+def test_further_pages_do_not_need_the_pool_of_the_loop_of_the_first(shop: FakeNode) -> None:
+    """If the worker loses its pool between two pages, the first loop reads the other pages."""
+    shop.prime(SELECT, paged(NUMBERS, [(n,) for n in range(10)]))
+    with connected(shop, reconnection_policy=ConstantReconnectionPolicy(3600)) as session:
+        (worker,) = workers_of(session)
+        select = session.prepare(SELECT)
+        select.fetch_size = 2
+        result = on_worker(session, lambda: session.execute(select, (0,)))
+        (lost,) = connections_of(shop, SELECT)
+        shop.refuse_connections()
+        shop.post(lost.abort)
+        until(lambda: not worker.is_ready)
+        assert [row.k for row in result] == list(range(10))
 
 
 def test_requests_of_a_callback_stay_on_its_loop(shop: FakeNode) -> None:
