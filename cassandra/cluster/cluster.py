@@ -125,12 +125,42 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         :param timeout: seconds; None for no limit.
         :raises ConnectionShutdown: if the cluster is shut down during the call.
         """
+        try:
+            self._refuse_blocking()
+        except RuntimeError:
+            # Close the coroutine: otherwise Python would warn that it was never awaited.
+            coroutine.close()
+            raise
+        return self._run_briefly(coroutine, timeout)
+
+    def _run_briefly(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
+        """Do the same as `_run`, but also in the thread of a worker. The coroutine should end soon,
+        because the worker's loop waits meanwhile.
+        """
         thread = self._loop_thread
         if thread is None:
-            # Close the coroutine: otherwise Python would warn that it was never awaited.
             coroutine.close()
             raise self._not_connected()
         return thread.run(coroutine, timeout)
+
+    def _loop_threads(self) -> list[LoopThread]:
+        """Return the threads of all event loops that run."""
+        core, thread = self._core, self._loop_thread
+        workers = core.workers if core is not None else ()
+        return [*([thread] if thread is not None else []), *(worker.thread for worker in workers)]
+
+    def _refuse_blocking(self) -> None:
+        """Raise RuntimeError in the thread of an event loop, for example in a callback: another
+        thread may wait for this loop.
+        """
+        for thread in self._loop_threads():
+            thread.refuse_blocking()
+
+    def _is_in_worker(self) -> bool:
+        """Return True if the current thread is that of a worker (see `cassandra.engine.workers`),
+        for example in a callback.
+        """
+        return any(thread.is_current() for thread in self._loop_threads()[1:])
 
     # -- connecting --------------------------------------------------------------------------------
 
@@ -146,7 +176,10 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
             for example AuthenticationFailed.
         :raises NoHostAvailable: if the keyspace does not exist; this error is also an
             InvalidRequest.
+        :raises RuntimeError: in the thread of an event loop, for example in a callback.
         """
+        # Check this before we wait for the lock: its owner may wait for this thread's loop.
+        self._refuse_blocking()
         # Treat an empty string like None, because it may come from an environment variable that is
         # not set.
         keyspace = keyspace or None
@@ -223,8 +256,12 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
             core.open_session(None, self.profile_manager.distance, wait_for_all_pools)
         )
         session = Session(self, self.metadata.all_hosts(), engine=engine)
-        for worker in core.workers:
-            worker.thread.run(worker.follow(engine, wait_for_all_pools))
+        try:
+            for worker in core.workers:
+                worker.thread.run(worker.follow(engine, wait_for_all_pools))
+        except BaseException:  # for example KeyboardInterrupt, or `shutdown` in another thread
+            session.shutdown()
+            raise
         self._encode_user_types(session)
         self.sessions.add(session)
         return session
@@ -243,13 +280,13 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
             session._close_engine()
             return
         followers = session._engine.followers
-        self._run(_call_on_loop(session._close_engine), SHUTDOWN_TIMEOUT)
+        thread.run(_call_on_loop(session._close_engine), SHUTDOWN_TIMEOUT)
         # The workers close their parts, too. Wait for that, but not in the thread of a worker:
         # another worker's thread might wait for this one.
         if get_ident() not in session._loops.idents:
             for follower in followers:
-                worker_thread = follower.core.thread
-                worker_thread.run(_call_on_loop(follower.close), SHUTDOWN_TIMEOUT)
+                with suppress(ConnectionShutdown):  # another thread has shut down the cluster
+                    follower.core.thread.run(_call_on_loop(follower.close), SHUTDOWN_TIMEOUT)
 
     def add_execution_profile(
         self, name: Hashable, profile: ExecutionProfile, pool_wait_timeout: float | None = 5
@@ -276,14 +313,16 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         """Open the pools to hosts that only `policy` uses, if the cluster is connected.
 
         If there is no pool yet to any host that the policy uses, wait for the pools: the call that
-        follows needs one. In the loop's own thread, do not wait.
+        follows needs one. In the thread of a loop, do not wait.
         """
         if self._core is None:
             return
         if self._is_in_loop():
             self._core.policies.adopt(policy, self)
             return
-        opening = self._run(_call_on_loop(self._core.policies.adopt, policy, self))
+        opening = self._run_briefly(_call_on_loop(self._core.policies.adopt, policy, self))
+        if self._is_in_worker():
+            return
         # HostDistance.IGNORED is negative.
         used_hosts = [host for host in self.metadata.all_hosts() if policy.distance(host) >= 0]
         if not any(self._core.sessions.have_pool(host) for host in used_hosts):
@@ -296,11 +335,11 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         if self._is_in_loop():
             self._core.policies.attach_once(policy)
         else:
-            self._run(_call_on_loop(self._core.policies.attach_once, policy))
+            self._run_briefly(_call_on_loop(self._core.policies.attach_once, policy))
 
     def _is_in_loop(self) -> bool:
-        """Return True if the current thread is the loop's, for example in a callback. Such a thread
-        must not wait for the loop.
+        """Return True if the current thread is the first loop's, for example in a callback. Such a
+        thread must not wait for the loop.
         """
         return self._loop_thread is not None and self._loop_thread.is_current()
 
@@ -361,10 +400,9 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         This takes some seconds at most. Requests in flight fail with `SessionShutdown`. Repeated
         calls do nothing.
 
-        :raises RuntimeError: if called in the engine's own thread, which would be a deadlock.
+        :raises RuntimeError: if called in a thread of the engine, which would be a deadlock.
         """
-        thread = self._loop_thread
-        if thread is not None and thread.is_current():
+        if any(thread.is_current() for thread in self._loop_threads()):
             raise RuntimeError(
                 "Cluster.shutdown() was called in the driver's own event loop thread, "
                 "which it would wait for"
@@ -373,8 +411,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         # Another thread may hold the lock for a long time in `connect`. Cancel its calls again and
         # again until it releases the lock.
         while not self._lock.acquire(timeout=CANCEL_INTERVAL):
-            thread = self._loop_thread
-            if thread is not None:
+            for thread in self._loop_threads():
                 thread.cancel_calls()
         try:
             if self._is_over:

@@ -337,6 +337,16 @@ class LoopThread:
         """Return True if the caller runs in this thread."""
         return get_ident() == self._thread.ident
 
+    def refuse_blocking(self) -> None:
+        """Raise RuntimeError if the caller runs in this thread, for example in a callback: a
+        blocking call would stop the loop.
+        """
+        if self.is_current():
+            raise RuntimeError(
+                "a blocking call was made from the driver's own event loop; "
+                "use the asynchronous form"
+            )
+
     def run(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
         """Run `coroutine` on the loop and wait for its result.
 
@@ -344,12 +354,11 @@ class LoopThread:
         :raises ConnectionShutdown: if the loop is closed, or ends before the coroutine does.
         :raises RuntimeError: in the loop's own thread.
         """
-        if self.is_current():
+        try:
+            self.refuse_blocking()
+        except RuntimeError:
             coroutine.close()
-            raise RuntimeError(
-                "a blocking call was made from the driver's own event loop; "
-                "use the asynchronous form"
-            )
+            raise
         call = _Call(coroutine, self._calls)
         self.inbox.put(call)
         try:

@@ -204,3 +204,85 @@ def test_requests_of_a_callback_stay_on_its_loop(shop: FakeNode) -> None:
         assert is_over.wait(WAIT)
         assert "event loop thread" in outcomes[0]
         assert outcomes[1] == worker.core.thread.ident
+
+
+Call = Callable[[Session], Any]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda session: session.cluster.connect(),
+        lambda session: session.cluster.shutdown(),
+        lambda session: session.cluster.refresh_nodes(),
+        lambda session: session.cluster.register_user_type("ks", "t", dict),
+    ],
+    ids=["connect", "shutdown", "refresh_nodes", "register_user_type"],
+)
+def test_a_callback_of_a_worker_may_not_block(shop: FakeNode, call: Call) -> None:
+    """The call is refused as on the first loop, and has no effect."""
+    with connected(shop) as session:
+        insert = session.prepare(INSERT)
+        refusals: list[Any] = []
+        is_over = threading.Event()
+
+        def block(_: Any) -> None:
+            try:
+                call(session)
+            except RuntimeError as refusal:
+                refusals.append(str(refusal))
+            is_over.set()
+
+        shop.pause()
+        on_worker(session, lambda: session.execute_async(insert, (1,)).add_callback(block))
+        shop.resume()
+        assert is_over.wait(WAIT)
+        assert "own event loop" in refusals[0]
+        assert len(session._engine.core.sessions) == 1
+        assert not session.cluster.is_shutdown
+        on_worker(session, lambda: session.execute(insert, (2,)))
+        session.execute(insert, (3,))
+
+
+def test_a_callback_of_a_worker_may_use_a_new_policy(shop: FakeNode) -> None:
+    """The policy of a new profile is adopted without waiting for its pools."""
+    with connected(shop) as session:
+        insert = session.prepare(INSERT)
+        profile = ExecutionProfile(OwnPolicy())
+        is_over = threading.Event()
+
+        def send_more(_: Any) -> None:
+            future = session.execute_async(insert, (2,), execution_profile=profile)
+            future.add_callback(lambda _: is_over.set())
+
+        shop.pause()
+        on_worker(session, lambda: session.execute_async(insert, (1,)).add_callback(send_more))
+        shop.resume()
+        assert is_over.wait(WAIT)
+        core = session._engine.core
+        assert profile.load_balancing_policy in core.listeners.policies
+
+
+class Keyspaces(RequestObserver):
+    """Records the keyspaces of requests."""
+
+    def __init__(self) -> None:
+        self.keyspaces: list[str | None] = []
+
+    def on_end(self, request: ObservedRequest) -> None:
+        self.keyspaces.append(request.keyspace)
+
+
+def test_observers_see_the_keyspace_of_the_session(shop: FakeNode) -> None:
+    """The connections of a worker are in no keyspace, but the application's session is in one."""
+    plain = "INSERT INTO t0 (k) VALUES (1)"
+    shop.prime_prepare(plain, [])
+    observer = Keyspaces()
+    with connected(shop, request_observers=[observer]) as session:
+        session.set_keyspace("ks")
+        batch = BatchStatement()
+        batch.add(session.prepare(plain))
+        session.execute(batch)
+        on_worker(session, lambda: session.execute(batch))
+        until(lambda: len(observer.keyspaces) == 3)
+        assert observer.keyspaces[1:] == ["ks", "ks"]  # without USE

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 import pytest
 
 from cassandra import aio
-from cassandra.cluster import Cluster
-from cassandra.errors import NoHostAvailable, ProtocolError, SessionShutdown
-from cassandra.policies import ConstantReconnectionPolicy, HostDistance
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.engine.workers import WorkerCore
+from cassandra.errors import ConnectionShutdown, NoHostAvailable, ProtocolError, SessionShutdown
+from cassandra.metadata.endpoint import EndPoint
+from cassandra.metadata.host import Host
+from cassandra.observers import RequestObserver
+from cassandra.policies import ConstantReconnectionPolicy, HostDistance, RoundRobinPolicy
 from cassandra.testing import FakeCluster, FakeNode
 from cassandra.testing.fake import (
     Opcode,
@@ -281,6 +287,31 @@ def test_a_session_may_be_shut_down_in_a_callback_of_a_worker(shop: FakeNode) ->
         shop.resume()
         assert is_over.wait(WAIT)
         shop.wait_for(lambda node: len(node.connections) == 1)
+
+
+def test_a_shutdown_ends_a_connect_that_waits_for_a_worker(
+    shop: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_waiting = threading.Event()
+
+    async def wait_for_ever(*_: object) -> None:
+        is_waiting.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(WorkerCore, "follow", wait_for_ever)
+    cluster = Cluster([shop.address], port=shop.port, loops=2)
+
+    def shut_down() -> None:
+        assert is_waiting.wait(WAIT)
+        cluster.shutdown()
+
+    with ThreadPoolExecutor(1) as threads:
+        end = threads.submit(shut_down)
+        with pytest.raises(ConnectionShutdown):
+            cluster.connect()
+        end.result(WAIT)
+    assert not loop_threads()
+    shop.wait_for(lambda node: not node.connections)
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
