@@ -24,8 +24,8 @@ class ObservableSession(Protocol):
     """The session of an observed request: `cassandra.engine.session.EngineSession`."""
 
     @property
-    def keyspace(self) -> str | None:
-        """The keyspace of the session; None before it has one."""
+    def working_keyspace(self) -> str | None:
+        """The keyspace of the application's session; None before it has one."""
 
 
 class ObservableBody(Protocol):

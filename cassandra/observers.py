@@ -347,7 +347,7 @@ class ObservedRequest(observed.ObservedBase):
         """The keyspace of the statement or session."""
         request = self._request
         statement_keyspace: str | None = getattr(request.statement, "keyspace", None)
-        return statement_keyspace or request.session.keyspace
+        return statement_keyspace or request.session.working_keyspace
 
     @property
     def table(self) -> str | None:
@@ -401,7 +401,7 @@ class ObservedRequest(observed.ObservedBase):
         return (
             text,
             hasattr(statement, "prepared_statement"),
-            getattr(statement, "keyspace", None) or request.session.keyspace,
+            getattr(statement, "keyspace", None) or request.session.working_keyspace,
             level,
             bool(request.is_idempotent),
             count,

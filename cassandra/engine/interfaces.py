@@ -146,7 +146,11 @@ class RequestSession(Protocol):
 
     @property
     def keyspace(self) -> str | None:
-        """The keyspace of the session; None before it has one."""
+        """The keyspace of the session's connections; None before it has one."""
+
+    @property
+    def working_keyspace(self) -> str | None:
+        """The keyspace of the application's session; None before it has one."""
 
     @property
     def closed(self) -> bool:

@@ -687,7 +687,7 @@ class Request(RequestBase):
 
     def start_speculation(self) -> None:
         self._speculation = self.speculative_policy.new_plan(
-            self.session.keyspace, self.statement_as_called()
+            self.session.working_keyspace, self.statement_as_called()
         )
         self._schedule_speculation()
 

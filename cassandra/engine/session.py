@@ -134,6 +134,11 @@ class EngineSession(ObservedSession):
         # The running tasks of this session, which `close` cancels.
         self._background: InsertionOrdered[asyncio.Task[Any]] = InsertionOrdered()
 
+    @property
+    def working_keyspace(self) -> str | None:
+        """The keyspace of the application's session, for observers and policies."""
+        return self.keyspace
+
     # -- pools -------------------------------------------------------------------------------------
 
     async def open(self, wait_for_all: bool = False) -> None:

@@ -348,6 +348,13 @@ class WorkerSession(EngineSession):
         self._retry: asyncio.TimerHandle | None = None
         leader.followers = (*leader.followers, self)
 
+    @property
+    def working_keyspace(self) -> str | None:
+        """The keyspace of the application's session, although this session's connections are in
+        none.
+        """
+        return self._leader.keyspace
+
     # -- requests ----------------------------------------------------------------------------------
 
     def take(self, request: Request) -> bool:
