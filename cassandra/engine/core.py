@@ -220,12 +220,7 @@ class Core(Observers):
         self.hosts.on_host_up = self.control.on_host_up
         self.hosts.prepare_on = self.preparer.prepare_all_on
         self.hosts.on_doubt = self.heartbeats.check
-        self.connector.on_failure = self._report_connection_failure
-
-    def _report_connection_failure(self, endpoint: EndPoint, kind: str, error: Exception) -> None:
-        """Called when a connection could not be opened."""
-        if self.on_connection_failure is not None:
-            self.on_connection_failure(endpoint, kind, error)
+        self.connector.on_failure = self.report_connection_failure
 
     @property
     def protocol_version(self) -> int:

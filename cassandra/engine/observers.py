@@ -551,6 +551,14 @@ class Observers(bases.CoreBase):
         if hook is not None and hook.notify not in self._brief.get(_CONNECTION_FAILURE, ()):
             self._observe(_CONNECTION_FAILURE, hook.notify)
 
+    def report_connection_failure(self, endpoint: EndPoint, kind: str, error: Exception) -> None:
+        """Called when a connection could not be opened.
+
+        :param kind: see `RequestObserver.on_connection_failure`.
+        """
+        if self.on_connection_failure is not None:
+            self.on_connection_failure(endpoint, kind, error)
+
     def forget_connection_failures(self) -> None:
         """Undo all calls of `observe_connection_failures`."""
         self._set_observers(_CONNECTION_FAILURE, ())

@@ -354,6 +354,7 @@ class EngineSession(ObservedSession):
                     self.core.hosts.on_wanted(host)
                 else:
                     self._spawn(self.add_pool(host))
+        self._notify_followers()  # distances may have changed
 
     async def _open_connection(self, host: Host, target: ShardTarget | None = None) -> Connection:
         """Open a connection to `host` that uses the session's keyspace; pools call this.

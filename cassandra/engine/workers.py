@@ -30,6 +30,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cassandra.engine.background import Background
@@ -44,6 +45,7 @@ from cassandra.engine.session import EngineSession
 from cassandra.engine.sessions import Sessions
 from cassandra.errors import ConnectionException
 from cassandra.observers import BRIEF_EVENTS
+from cassandra.policies.balancing import HostDistance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,7 +53,6 @@ if TYPE_CHECKING:
     from cassandra.engine import happy_path
     from cassandra.engine.connection import Connection
     from cassandra.engine.core import Core
-    from cassandra.engine.endpoint import EndPoint
     from cassandra.engine.pools.pool import HostPool
     from cassandra.engine.pools.shards import ShardTarget
     from cassandra.engine.request import Request
@@ -140,13 +141,14 @@ class _Schema:
     async def after_ddl(self, event: Mapping[str, Any], connection: Connection) -> None:
         """Read the changed part of the schema.
 
-        :param connection: not used: the control connection asks.
+        :param connection: not used: the control connection asks. Without one, the change is read
+            later.
         """
         await self._first_loop.run(self._after_ddl(event))
 
     async def _after_ddl(self, event: Mapping[str, Any]) -> None:
         core = self._first_loop.core
-        await core.schema.after_ddl(event, core.control.required())
+        await core.schema.after_ddl(event, core.control.connection)
 
 
 class _NoFallback:
@@ -198,6 +200,7 @@ class WorkerCore(Observers):
         self._background = Background()
         self.internal_queries = InternalQueries(core.settings)
         self.connector = Connector(core.settings, environment)
+        self.connector.on_failure = self.report_connection_failure
         self._opener = ConnectionOpener(
             core.settings,
             core.metadata,
@@ -214,7 +217,6 @@ class WorkerCore(Observers):
         )
         for name in BRIEF_EVENTS:
             self.relay(name)
-        self.connector.on_failure = self._report_connection_failure
 
     @property
     def user_types(self) -> Mapping[str, Mapping[str, type]]:
@@ -250,11 +252,6 @@ class WorkerCore(Observers):
         # Send it no more requests from this loop. The first loop then does the same on the others.
         self.sessions.drain(host, draining_error(host))
         self.first_loop.call(self._core.on_draining, host, connection)
-
-    def _report_connection_failure(self, endpoint: EndPoint, kind: str, error: Exception) -> None:
-        """Called when a connection could not be opened."""
-        if self.on_connection_failure is not None:
-            self.on_connection_failure(endpoint, kind, error)
 
     def refill_pools_soon(self) -> None:
         """Open the connections that pools lack, although their next attempt may not be due yet. Any
@@ -314,6 +311,12 @@ def start_worker(core: Core, thread: LoopThread) -> None:
         raise
 
 
+def _distance_in(leader: EngineSession, host: Host) -> int:
+    """Return the distance of `host` that the pool of `leader` has; IGNORED if there is no pool."""
+    pool = leader.pools.get(host)
+    return HostDistance.IGNORED if pool is None else pool.distance
+
+
 class WorkerSession(EngineSession):
     """The part of a session that runs on a worker's loop.
 
@@ -334,7 +337,8 @@ class WorkerSession(EngineSession):
 
     def __init__(self, core: WorkerCore, leader: EngineSession) -> None:
         # Without a keyspace, connections are opened without USE: no request of a worker needs one.
-        super().__init__(core, None, leader.distance)  # type: ignore[arg-type]
+        # Load balancing policies are called on the first loop only, which has their distances.
+        super().__init__(core, None, partial(_distance_in, leader))  # type: ignore[arg-type]
         self._leader = leader
         self.codecs = leader.codecs
         self.inbox = core.thread.inbox
@@ -405,7 +409,10 @@ class WorkerSession(EngineSession):
                 )
                 self.drain_host(host, error)
         for host in wanted:
-            if host not in self.pools and host not in self._opening:
+            pool = self.pools.get(host)
+            if pool is not None:
+                pool.distance = self.distance(host)
+            elif host not in self._opening:
                 self._spawn(self.add_pool(host))
         self.resize_pools()
         self.is_ready = self._has_all(wanted)
@@ -450,6 +457,3 @@ class WorkerSession(EngineSession):
         self.is_ready = False
         if self._retry is not None:
             self._retry.cancel()
-        self._leader.followers = tuple(
-            follower for follower in self._leader.followers if follower is not self
-        )

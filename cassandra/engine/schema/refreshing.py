@@ -182,9 +182,11 @@ class SchemaRefresher:
         if targets and not self._closed:
             self._spawn(self._refresh_quietly(targets))
 
-    async def after_ddl(self, event: Mapping[str, Any], connection: Connection) -> None:
-        """Called when a session has executed a DDL statement on `connection`: read the changed part
-        of the schema now.
+    async def after_ddl(self, event: Mapping[str, Any], connection: Connection | None) -> None:
+        """Called when a session has executed a DDL statement: read the changed part of the schema
+        now.
+
+        :param connection: reads the schema; None for the control connection.
         """
         target = Target.of_event(event)
         self._forget_tablets(target)

@@ -94,6 +94,25 @@ def test_the_metadata_have_a_change_of_a_prepared_statement_when_it_returns(
         assert result.response_future.is_schema_agreed
 
 
+def test_a_change_of_a_prepared_statement_needs_no_control_connection(shop: FakeNode) -> None:
+    """The statement was executed, so that its request must not fail. The change is read later."""
+    create = "CREATE TABLE ks.new (k int PRIMARY KEY)"
+    shop.prime_prepare(create, [])
+    shop.prime(create, schema_change("CREATED", "TABLE", "ks", "t1"))
+    with connected(shop) as session:
+        prepared = session.prepare(create)
+        core = session._engine.core
+        shop.refuse_connections()
+        control = core.control.connection
+        assert control is not None
+        core.loop.call_soon_threadsafe(control.close)
+        until(lambda: core.control.connection is None)
+        shop.schema = schema("ks", tables=2)
+        on_worker(session, lambda: session.execute(prepared, ()))
+        shop.accept_connections()
+        until(lambda: "t1" in session.cluster.metadata.keyspaces["ks"].tables)
+
+
 def test_a_change_of_the_keyspace_that_nobody_asked_for_is_refused(shop: FakeNode) -> None:
     with connected(shop) as session:
         insert = session.prepare(INSERT)
@@ -194,6 +213,35 @@ def test_pools_of_workers_have_the_size_of_the_setting(shop: FakeNode) -> None:
         assert session.request_capacity == sum(capacities)
 
 
+class Distant(RoundRobinPolicy):
+    """A policy whose hosts become remote. It records the threads that call it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_far = False
+        self.threads: set[int] = set()
+
+    def distance(self, host: Host) -> int:
+        self.threads.add(threading.get_ident())
+        return HostDistance.REMOTE if self.is_far else HostDistance.LOCAL
+
+
+def test_workers_follow_distances_without_calling_the_policy(shop: FakeNode) -> None:
+    """The documentation promises to call policies of applications on the first loop only."""
+    policy = Distant()
+    profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(policy)}
+    with connected(shop, execution_profiles=profiles) as session:
+        (worker,) = workers_of(session)
+        session.cluster.set_core_connections_per_host(HostDistance.REMOTE, 3)
+        core = session._engine.core
+        policy.is_far = True
+        core.loop.call_soon_threadsafe(core.sessions.follow_distances_soon)
+        until(lambda: [len(pool.connections) for pool in session.get_pools()] == [3, 3])
+        (pool,) = worker.pools.values()
+        assert pool.distance == HostDistance.REMOTE
+        assert worker.core.thread.ident not in policy.threads
+
+
 def test_requests_in_flight_on_all_loops_are_counted(shop: FakeNode) -> None:
     with connected(shop, metrics_enabled=True) as session:
         insert = session.prepare(INSERT)
@@ -236,6 +284,34 @@ def test_a_host_that_only_a_worker_loses_stays_up(shop: FakeNode) -> None:
         metrics = session.cluster.metrics
         assert metrics is not None
         until(lambda: metrics.connection_failures > 0)
+
+
+class ConnectionFailures(RequestObserver):
+    """Records connections that could not be opened, and the threads that report them."""
+
+    def __init__(self) -> None:
+        self.kinds: set[str] = set()
+        self.threads: set[int] = set()
+
+    def on_connection_failure(self, endpoint: EndPoint, kind: str, error: Exception) -> None:
+        self.kinds.add(kind)
+        self.threads.add(threading.get_ident())
+
+
+def test_connections_that_a_worker_cannot_open_are_reported(shop: FakeNode) -> None:
+    """They are counted, and observers are called on the first loop."""
+    observer = ConnectionFailures()
+    with connected(shop, request_observers=[observer], metrics_enabled=True) as session:
+        insert = session.prepare(INSERT)
+        on_worker(session, lambda: session.execute(insert, (1,)))
+        (lost,) = connections_of(shop, INSERT)
+        shop.refuse_connections()
+        shop.post(lost.abort)
+        metrics = session.cluster.metrics
+        assert metrics is not None
+        until(lambda: observer.kinds and metrics.connection_failures)
+        assert observer.kinds == {"network"}
+        assert observer.threads == {session.loop_ident}
 
 
 # -- ends ------------------------------------------------------------------------------------------
