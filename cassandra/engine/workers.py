@@ -28,7 +28,7 @@ Workers make a program faster only without the GIL. With it, the threads of all 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -165,6 +165,49 @@ class _NoFallback:
         """Do nothing."""
 
 
+class _Relay:
+    """Reports the events of a worker to the cluster's observers of one callback.
+
+    The observers are called on the first loop, as policies expect. The events of one turn of the
+    worker's loop are passed on together: to wake the first loop takes longer than most observers.
+
+    :param notify: the callback of the cluster's engine.
+    """
+
+    __slots__ = ("_events", "_first_loop", "_notify", "_thread")
+
+    def __init__(
+        self, notify: Callable[..., object], thread: LoopThread, first_loop: FirstLoop
+    ) -> None:
+        self._notify = notify
+        self._thread = thread
+        self._first_loop = first_loop
+        # The events of this turn of the worker's loop.
+        self._events: list[tuple[object, ...]] = []
+
+    def __call__(self, *event: object) -> None:
+        """Report an event soon."""
+        # When the loop is closed, requests fail in the threads of the application.
+        if not self._thread.is_current():
+            self._first_loop.call(self._notify_all, [event])
+            return
+        self._events.append(event)
+        if len(self._events) == 1:
+            self._thread.loop.call_soon(self._pass_on)
+
+    def _pass_on(self) -> None:
+        events, self._events = self._events, []
+        self._first_loop.call(self._notify_all, events)
+
+    def _notify_all(self, events: Sequence[tuple[object, ...]]) -> None:
+        for number, event in enumerate(events, 1):
+            try:
+                self._notify(*event)
+            except BaseException:  # the other events must not be lost
+                self._first_loop.core.loop.call_soon(self._notify_all, events[number:])
+                raise
+
+
 class WorkerCore(Observers):
     """The engine of one worker: what its sessions need of the `Core`, on the worker's own loop.
 
@@ -230,8 +273,8 @@ class WorkerCore(Observers):
         :param name: the attribute for the callback, for example "on_latency".
         """
         notify = getattr(self._core, name)
-        call = self.first_loop.call
-        setattr(self, name, None if notify is None else lambda *event: call(notify, *event))
+        relay = None if notify is None else _Relay(notify, self.thread, self.first_loop)
+        setattr(self, name, relay)
 
     def hooks_of(self, observers: Iterable[RequestObserver]) -> Hooks | None:
         """Return the hooks of the cluster's observers and of `observers`."""

@@ -14,7 +14,7 @@ import pytest
 
 from cassandra import aio
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
-from cassandra.engine.workers import WorkerCore
+from cassandra.engine.workers import FirstLoop, WorkerCore
 from cassandra.errors import ConnectionShutdown, NoHostAvailable, ProtocolError, SessionShutdown
 from cassandra.metadata.endpoint import EndPoint
 from cassandra.metadata.host import Host
@@ -267,6 +267,49 @@ def test_latencies_are_reported_on_the_first_loop(shop: FakeNode) -> None:
         on_worker(session, lambda: session.execute(insert, (1,)))
         until(lambda: threads)
         assert threads == [session.loop_ident]
+
+
+def test_latencies_of_one_turn_are_reported_together(
+    shop: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker does not wake the first loop for each answer. An error of an observer does not
+    affect the other answers.
+    """
+    wakeups: list[object] = []
+    call = FirstLoop.call
+
+    def count_wakeups(self: FirstLoop, function: Any, *arguments: object) -> None:
+        wakeups.append(function)
+        call(self, function, *arguments)
+
+    monkeypatch.setattr(FirstLoop, "call", count_wakeups)
+    with connected(shop) as session:
+        (worker,) = workers_of(session)
+        core = session._engine.core
+        latencies: list[float] = []
+
+        def observe(host: Host, seconds: float) -> None:
+            latencies.append(seconds)
+            if len(latencies) == 1:
+                raise ValueError("of an observer")
+
+        def report(host: Host) -> None:
+            assert worker.core.on_latency is not None
+            for number in range(50):
+                worker.core.on_latency(host, number)
+
+        core.observe_latencies(observe)
+        errors: list[Any] = []
+        core.loop.call_soon_threadsafe(
+            core.loop.set_exception_handler, lambda _, context: errors.append(context["exception"])
+        )
+        (host,) = session.cluster.metadata.all_hosts()
+        wakeups.clear()
+        worker.core.loop.call_soon_threadsafe(report, host)
+        until(lambda: len(latencies) == 50)
+        assert latencies == list(range(50))
+        assert [str(error) for error in errors] == ["of an observer"]
+        assert len(wakeups) == 1
 
 
 def test_a_host_that_only_a_worker_loses_stays_up(shop: FakeNode) -> None:
