@@ -88,6 +88,20 @@ async def check_hosts(simulation: Simulation) -> None:
             )
 
 
+def check_workers(simulation: Simulation) -> None:
+    """Check that, when all faults have ended, each further loop of a cluster executes requests."""
+    for user in simulation.clients.users:
+        leader = user.session._engine
+        for worker in leader.followers:
+            if set(worker.pools) != set(leader.pools):
+                simulation.report_violation(
+                    f"a worker has pools to {sorted(map(str, worker.pools))}, and the first loop "
+                    f"to {sorted(map(str, leader.pools))}"
+                )
+            elif not worker.is_ready:
+                simulation.report_violation("a worker with all pools takes no requests")
+
+
 def check_operations(simulation: Simulation) -> None:
     """Check each operation against the requests that arrived at the nodes.
 
@@ -221,5 +235,8 @@ def check_deadlines(simulation: Simulation) -> None:
     """Check that the clusters have no request deadlines left while no request is in flight."""
     for cluster in simulation.clients.clusters:
         core = cluster._core
-        if core is not None and not core.closed and len(core.timers):
-            simulation.report_violation(f"{len(core.timers)} deadlines are left")
+        if core is None or core.closed:
+            continue
+        count = sum(len(engine.timers) for engine in (core, *core.workers))
+        if count:
+            simulation.report_violation(f"{count} deadlines are left")

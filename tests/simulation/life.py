@@ -394,6 +394,7 @@ class Simulation:
             await asyncio.wait(clients.tasks)
         await asyncio.sleep(self.longest_delay)
         await judge.check_hosts(self)
+        judge.check_workers(self)
         judge.check_deadlines(self)
         await self._end(is_abrupt=False)
 

@@ -29,6 +29,7 @@ from cassandra.engine import (
     session,
     stream_table,
     timer_wheel,
+    workers,
 )
 from cassandra.engine.background import Background
 from cassandra.engine.control import connection as control
@@ -394,6 +395,52 @@ def loop_threads_are_left(correct: Any) -> Any:
     return _nothing
 
 
+# -- several loops ---------------------------------------------------------------------------------
+
+
+@mutant(
+    "a worker does not follow the pools of the first loop", workers.WorkerSession, "follow_soon"
+)
+def workers_do_not_follow(correct: Any) -> Any:
+    return _nothing
+
+
+@mutant("a worker opens a pool only once", workers.WorkerSession, "_check_pools")
+def workers_do_not_try_again(correct: Any) -> Any:
+    def wrong(self: Any) -> None:
+        self.is_ready = self._has_all(list(self._leader.pools))
+
+    return wrong
+
+
+@mutant("a worker goes on using hosts that will stop", workers.WorkerCore, "_on_draining")
+def workers_use_draining_hosts(correct: Any) -> Any:
+    return _nothing
+
+
+@mutant("a worker takes requests although it lacks a pool", workers.WorkerSession, "_has_all")
+def workers_take_requests_without_pools(correct: Any) -> Any:
+    return lambda self, wanted: True
+
+
+@mutant("a worker takes requests of all kinds", workers.WorkerSession, "take", keyspaces=True)
+def workers_take_all_requests(correct: Any) -> Any:
+    def wrong(self: Any, request: Any) -> bool:
+        if self.is_ready and request.target is None:
+            request.session = self
+        return request.session is self
+
+    return wrong
+
+
+@mutant("a worker leaves its sessions open", workers.WorkerCore, "close")
+def workers_are_left(correct: Any) -> Any:
+    async def wrong(self: Any) -> None:
+        self.closed = True
+
+    return wrong
+
+
 # -- nodes that say that they will stop ------------------------------------------------------------
 
 
@@ -402,7 +449,7 @@ def drains_are_not_heard(correct: Any) -> Any:
     return lambda self, body: False
 
 
-@mutant("a draining pool takes requests", cores.Core, "_on_draining")
+@mutant("a draining pool takes requests", cores.Core, "on_draining")
 def draining_pools_take_requests(correct: Any) -> Any:
     def wrong(self: Any, host: Any, connection: Any) -> None:
         # Close only the control connection to the host, but let the pools go on using it.

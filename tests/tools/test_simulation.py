@@ -181,3 +181,9 @@ def test_no_request_is_lost_if_nodes_announce_their_shutdown() -> None:
         for operation in operations
         if operation.is_write and not operation.is_acknowledged
     ] == []
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_mutant_replaces_an_existing_function(name: str) -> None:
+    with MUTANTS[name].installed():
+        pass
