@@ -16,7 +16,7 @@ from cassandra.query import SimpleStatement
 from cassandra.testing.fake import FakeCluster, Scylla, rows
 from cassandra.testing.fake.tokens import token_of
 from tests.unit.engine.faults import connected
-from tests.unit.engine.pools.test_shards import TABLETS, VNODES
+from tests.unit.engine.pools.test_shards_on_nodes import TABLETS, VNODES
 from tests.waiting import until, until_on_loop
 
 SHARDS = [7, 5, 8]

@@ -9,7 +9,7 @@ from typing import Any
 
 from cassandra.cluster import Cluster
 from cassandra.testing.fake import FakeCluster, Scylla
-from tests.unit.engine.pools.test_shards import all_connected, check_arrivals
+from tests.unit.engine.pools.test_shards_on_nodes import all_connected, check_arrivals
 from tests.waiting import until
 
 GUIDE = Path(__file__).parents[3] / "docs" / "scylladb.rst"

@@ -30,7 +30,12 @@ from cassandra.testing.fake import (
 )
 from cassandra.testing.fake.tokens import token_of
 from tests.proxies import Proxy
-from tests.unit.engine.pools.test_shards import TABLETS, VNODES, all_connected, check_arrivals
+from tests.unit.engine.pools.test_shards_on_nodes import (
+    TABLETS,
+    VNODES,
+    all_connected,
+    check_arrivals,
+)
 from tests.waiting import until
 
 SELECT = "SELECT v FROM {}.t WHERE k = ?"

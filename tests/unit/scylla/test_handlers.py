@@ -23,7 +23,7 @@ from cassandra.cluster import Cluster
 from cassandra.protocol import LazyProtocolHandler, NumpyProtocolHandler, ProtocolHandler
 from cassandra.query import tuple_factory
 from cassandra.testing.fake import FakeCluster, Scylla, rows
-from tests.unit.engine.pools.test_shards import TABLETS, VNODES, all_connected, settings_of
+from tests.unit.engine.pools.test_shards_on_nodes import TABLETS, VNODES, all_connected, settings_of
 from tests.waiting import until
 
 pytest.importorskip("numpy")

@@ -32,7 +32,7 @@ from cassandra.policies import AddressTranslator, ConstantReconnectionPolicy
 from cassandra.testing.fake import FakeCluster, FakeNode, Scylla
 from cassandra.testing.tls import TlsMaterial
 from tests.proxies import Proxies, Proxy, put_proxies_before
-from tests.unit.engine.pools.test_shards import all_connected, check_arrivals
+from tests.unit.engine.pools.test_shards_on_nodes import all_connected, check_arrivals
 from tests.waiting import until
 
 READ = "SELECT v FROM ks.t WHERE k = ?"

@@ -1,0 +1,506 @@
+"""Requests reach the right shards of fake ScyllaDB nodes, in both APIs.
+
+The tests cover the shard-aware port, NAT and changed nodes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from cassandra import aio
+from cassandra.cluster import Cluster, ShardAwareOptions
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.engine.pools import shard_ports
+from cassandra.policies import AdaptivePolicy, HostDistance, RoundRobinPolicy, TokenAwarePolicy
+from cassandra.protocol.features import ShardingInfo
+from cassandra.testing.fake import FakeCluster, Scylla, ScyllaNode
+from cassandra.testing.tls import TlsMaterial
+from tests.processes import run_python
+from tests.waiting import until
+
+SELECT = "SELECT v FROM {}.t WHERE k = ?"
+# Keyspaces of the fake nodes. Each has a table `t`, distributed with vnodes or with tablets.
+VNODES, TABLETS = "vn", "tb"
+
+
+def scylla_cluster(**settings: Any) -> FakeCluster:
+    settings.setdefault("shards", [7, 5, 8])
+    return FakeCluster(3, scylla=Scylla(**settings))
+
+
+def with_tables(nodes: FakeCluster, tablets: int = 32) -> FakeCluster:
+    """Create the tables with vnodes and with tablets, and return the nodes."""
+    nodes.scylla.keyspace(VNODES, replication_factor=2)
+    nodes.scylla.table(VNODES, "t")
+    nodes.scylla.keyspace(TABLETS, replication_factor=2, tablets=True)
+    nodes.scylla.table(TABLETS, "t", tablets=tablets)
+    return nodes
+
+
+@pytest.fixture
+def nodes() -> Iterator[FakeCluster]:
+    with scylla_cluster() as running:
+        yield with_tables(running)
+
+
+def settings_of(nodes: FakeCluster, **settings: Any) -> dict[str, Any]:
+    return {"contact_points": nodes.contact_points, "port": nodes.port, **settings}
+
+
+def all_connected(cluster: Any) -> bool:
+    """Return True if the cluster has a connection to each shard of each host."""
+    stats = cluster.shard_aware_stats()
+    return bool(stats) and all(
+        host_stats["shards_count"] == host_stats["connected"] for host_stats in stats.values()
+    )
+
+
+def check_arrivals(nodes: FakeCluster, count: int) -> None:
+    """Check that `count` executions of prepared statements have arrived, each of them at a shard
+    that has its partition.
+    """
+    arrivals = nodes.scylla.arrivals
+    assert (arrivals.right, arrivals.counted) == (count, count)
+
+
+@pytest.fixture
+def cluster(nodes: FakeCluster) -> Iterator[Cluster]:
+    with Cluster(**settings_of(nodes)) as new_cluster:
+        new_cluster.connect(wait_for_all_pools=True)
+        until(lambda: all_connected(new_cluster))
+        yield new_cluster
+
+
+def warm_up(nodes: FakeCluster, execute: Callable[[int], Any], count: int = 1000) -> None:
+    """Execute a statement for each of `count` keys, so that the driver learns the tablets. Then
+    forget where these requests arrived.
+    """
+    for key in range(count):
+        execute(key)
+    nodes.scylla.forget_arrivals()
+
+
+def shards_at(node: Any) -> int:
+    """Return the number of shards of a node."""
+    return int(node.shards)
+
+
+def shards_of(node: Any) -> list[int]:
+    """Return the shard of each of the node's pool connections, in ascending order."""
+    return sorted(connection.shard for connection in node.connections if not connection.event_types)
+
+
+# -- connections -----------------------------------------------------------------------------------
+
+
+def test_each_shard_has_a_connection_through_the_shard_aware_port(
+    nodes: FakeCluster, cluster: Cluster
+) -> None:
+    assert cluster.is_shard_aware()
+    assert cluster.shard_aware_stats() == {
+        node.endpoint: {"shards_count": node.shards, "connected": node.shards}
+        for node in nodes.scylla.nodes
+    }
+    for node in nodes.scylla.nodes:
+        connections = [connection for connection in node.connections if not connection.event_types]
+        assert sorted(connection.shard for connection in connections) == list(range(node.shards))
+        # The driver does not know the shard-aware port before its first connection. All other
+        # connections use that port.
+        by_port = [
+            connection
+            for connection in connections
+            if connection.local_port == node.shard_aware_port
+        ]
+        assert len(by_port) == node.shards - 1
+        # The client's ports are those of the default of `local_ports`.
+        assert all(
+            49152 <= connection.peer[1] <= 65535 for connection in by_port if connection.peer
+        )
+
+
+def test_hosts_have_sharding_info(nodes: FakeCluster, cluster: Cluster) -> None:
+    info_by_host = {host.host_id: host.sharding_info for host in cluster.metadata.all_hosts()}
+    for node in nodes.scylla.nodes:
+        info = info_by_host[node.host_id]
+        assert isinstance(info, ShardingInfo)
+        assert (info.shards_count, info.sharding_ignore_msb) == (node.shards, 12)
+        assert info.shard_aware_port == node.shard_aware_port
+        # The node ignores the first 12 bits of a token. In the remaining bits, this token is half
+        # of the range, so it belongs to the middle shard.
+        assert info.shard_id_from_token(-(1 << 63) + (1 << 51)) == node.shards // 2
+
+
+def test_nodes_of_cassandra_have_no_shards() -> None:
+    with FakeCluster(1) as plain, Cluster(**settings_of(plain)) as cluster:
+        assert not cluster.is_shard_aware()
+        cluster.connect()
+        assert not cluster.is_shard_aware()
+        assert cluster.shard_aware_stats() == {}
+        # Open are the control connection and one pool connection.
+        assert plain[0].opened == 2
+
+
+def test_shard_awareness_can_be_disabled(nodes: FakeCluster) -> None:
+    options = {"disable": True}
+    with Cluster(**settings_of(nodes, shard_aware_options=options)) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        assert not cluster.is_shard_aware()
+        prepared = session.prepare(SELECT.format(VNODES))
+        session.execute(prepared, (1,))
+        # Open are one connection to each of the 3 nodes, and the control connection.
+        assert sum(len(node.connections) for node in nodes.nodes) == 4
+
+
+def test_the_shard_aware_port_can_be_disabled(nodes: FakeCluster) -> None:
+    options = ShardAwareOptions(disable_shardaware_port=True)
+    with Cluster(**settings_of(nodes, shard_aware_options=options)) as cluster:
+        cluster.connect(wait_for_all_pools=True)
+        until(lambda: all_connected(cluster))
+        for node in nodes.scylla.nodes:
+            assert all(connection.local_port == node.port for connection in node.connections)
+
+
+def test_options_are_checked() -> None:
+    with pytest.raises(ValueError, match="disabled"):
+        Cluster(shard_aware_options={"disabled": True})
+    with pytest.raises(ValueError, match="70000"):
+        Cluster(shard_aware_options={"local_ports": (1, 70000)})
+    options = ShardAwareOptions({"local_ports": (50000, 50100)}, disable=True)
+    copy = ShardAwareOptions(options)
+    assert (copy.disable, copy.local_ports) == (True, (50000, 50100))
+
+
+def test_local_ports_are_free_ports_of_the_range(
+    nodes: FakeCluster,
+) -> None:
+    low, high = 61_000, 61_200
+    taken: dict[int, socket.socket] = {}
+    for port in range(low, low + 30):
+        listener = socket.socket()
+        try:
+            listener.bind(("0.0.0.0", port))  # without SO_REUSEADDR the port is exclusive
+            listener.listen()
+        except OSError:
+            # A connection that was just closed may still use this port, so skip it.
+            listener.close()
+        else:
+            taken[port] = listener
+    try:
+        options = {"local_ports": (low, high)}
+        with Cluster(**settings_of(nodes, shard_aware_options=options)) as cluster:
+            cluster.connect(wait_for_all_pools=True)
+            until(lambda: all_connected(cluster))
+            ports = [
+                connection.peer[1]
+                for node in nodes.scylla.nodes
+                for connection in node.connections
+                if connection.local_port == node.shard_aware_port and connection.peer
+            ]
+        # Expected are 7 + 5 + 8 connections, one for each shard, without the first connection to
+        # each of the 3 nodes.
+        assert len(ports) == 17
+        assert taken
+        assert all(low <= port <= high and port not in taken for port in ports)
+    finally:
+        for listener in taken.values():
+            listener.close()
+
+
+async def test_without_a_free_port_the_error_says_so() -> None:
+    loop = asyncio.get_running_loop()
+    with socket.socket() as listener, socket.socket() as taken:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        taken.bind(("0.0.0.0", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match="no local port"):
+            await shard_ports.connected_to_shard(
+                loop, "127.0.0.1", listener.getsockname()[1], [port]
+            )
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="there is no IPv6 here")
+async def test_the_local_port_over_ipv6_leads_to_the_shard() -> None:
+    loop = asyncio.get_running_loop()
+    with socket.socket(socket.AF_INET6) as listener:
+        try:
+            listener.bind(("::1", 0))
+        except OSError:
+            pytest.skip("there is no IPv6 on the loopback")
+        listener.listen()
+        generator = shard_ports.ShardAwarePortGenerator(50_000, 60_000)
+        sock = await shard_ports.connected_to_shard(
+            loop, "::1", listener.getsockname()[1], generator.generate(3, 7)
+        )
+        with sock:
+            assert sock.getsockname()[1] % 7 == 3
+
+
+def test_with_tls_the_shard_aware_tls_port_is_used(tmp_path: Any) -> None:
+    material = TlsMaterial.make(str(tmp_path), "required")
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(material.client_certificate, material.client_key)
+    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
+    with (
+        FakeCluster(1, scylla=Scylla(shards=4), ssl_context=server) as nodes,
+        Cluster(**settings_of(nodes, ssl_context=client)) as cluster,
+    ):
+        cluster.connect()
+        until(lambda: all_connected(cluster))
+        node = nodes.scylla.nodes[0]
+        ports = [connection.local_port for connection in node.connections]
+        # Expected is one connection for each of 4 shards, without the first one, which was opened
+        # before the port was known.
+        assert ports.count(node.shard_aware_port) == 3
+
+
+def test_several_connections_to_each_shard(nodes: FakeCluster) -> None:
+    with Cluster(**settings_of(nodes, protocol_version=4)) as cluster:
+        for distance in (HostDistance.LOCAL_RACK, HostDistance.LOCAL):
+            cluster.set_core_connections_per_host(distance, 2)
+        cluster.connect(wait_for_all_pools=True)
+        for node in nodes.scylla.nodes:
+            node.wait_for(lambda fake: shards_of(fake) == sorted([*range(shards_at(fake))] * 2))
+        for distance in (HostDistance.LOCAL_RACK, HostDistance.LOCAL):
+            cluster.set_core_connections_per_host(distance, 1)
+        for node in nodes.scylla.nodes:
+            node.wait_for(lambda fake: shards_of(fake) == [*range(shards_at(fake))])
+
+
+def test_a_lost_connection_to_a_shard_is_opened_again(nodes: FakeCluster, cluster: Cluster) -> None:
+    node = nodes.scylla.nodes[0]
+    opened = node.opened
+    victim = next(
+        connection
+        for connection in node.connections
+        if connection.shard == 3 and not connection.event_types
+    )
+    node.loop.call_soon_threadsafe(victim.end)
+    until(lambda: node.opened == opened + 1 and all_connected(cluster))
+    assert node.connections[-1].shard == 3
+
+
+@pytest.mark.parametrize("shards", [3, 12])
+def test_a_node_comes_back_with_another_number_of_shards(
+    nodes: FakeCluster, cluster: Cluster, shards: int
+) -> None:
+    node = nodes.scylla.nodes[0]
+    nodes.stop_node(node)
+    node.shards = shards
+    nodes.start_node(node)
+    expected = {"shards_count": shards, "connected": shards}
+    until(lambda: cluster.shard_aware_stats().get(node.endpoint) == expected)
+    session = cluster.connect()
+    prepared = session.prepare(SELECT.format(VNODES))
+    until(lambda: all_connected(cluster))
+    nodes.scylla.forget_arrivals()
+    for key in range(300):
+        session.execute(prepared, (key,))
+    check_arrivals(nodes, 300)
+
+
+def test_behind_a_nat_few_connections_are_opened() -> None:
+    with scylla_cluster(shards=7, rewrites_ports=True) as nodes:
+        with_tables(nodes)
+        with Cluster(**settings_of(nodes)) as cluster:
+            session = cluster.connect(wait_for_all_pools=True)
+            prepared = session.prepare(SELECT.format(VNODES))
+            for key in range(2000):
+                session.execute(prepared, (key,))
+            arrivals = nodes.scylla.arrivals
+            assert arrivals.counted == 2000
+            assert arrivals.wrong_node == 0
+            stats = cluster.shard_aware_stats()
+            assert len(stats) == 3
+        # The driver opens at most twice as many connections to a node as it has shards (7).
+        assert all(node.opened <= 2 * 7 for node in nodes.nodes)
+
+
+def test_behind_a_nat_the_normal_port_reaches_all_shards() -> None:
+    """Behind a NAT, the node assigns shards in turn on its normal port, so the driver opens
+    connections until each shard has one.
+
+    The driver opens at most eight connections to a node for that.
+    """
+    with scylla_cluster(shards=4, rewrites_ports=True) as nodes:
+        with Cluster(**settings_of(nodes)) as cluster:
+            cluster.connect(wait_for_all_pools=True)
+            until(lambda: all_connected(cluster))
+        assert all(node.opened <= 2 * 4 for node in nodes.nodes)
+
+
+def test_if_the_shard_aware_port_is_closed_the_normal_port_is_used(nodes: FakeCluster) -> None:
+    for node in nodes.scylla.nodes:
+        node.close_shard_aware_port()
+    with Cluster(**settings_of(nodes)) as cluster:
+        cluster.connect(wait_for_all_pools=True)
+        until(lambda: all_connected(cluster))
+
+
+# -- requests --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("keyspace", [VNODES, TABLETS])
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize(
+    "policy", [TokenAwarePolicy(RoundRobinPolicy()), AdaptivePolicy(RoundRobinPolicy())],
+    ids=["token aware", "adaptive"],
+)  # fmt: skip
+@pytest.mark.slow
+def test_every_read_reaches_its_shard(
+    nodes: FakeCluster, keyspace: str, version: int, policy: Any
+) -> None:
+    nodes.scylla.tablets_version = version
+    with Cluster(**settings_of(nodes, load_balancing_policy=policy)) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        until(lambda: all_connected(cluster))
+        prepared = session.prepare(SELECT.format(keyspace))
+        warm_up(nodes, lambda key: session.execute(prepared, (key,)))
+        for key in range(1000):
+            session.execute(prepared, (key,))
+        arrivals = nodes.scylla.arrivals
+        assert (arrivals.right, arrivals.counted, arrivals.payloads) == (1000, 1000, 0)
+        # There are 8 shards, and all of them got requests: both replicas of each partition were
+        # used.
+        assert len(arrivals.by_shard) == 8
+        assert not any(node.malformed for node in nodes.nodes)
+
+
+APIS = ["blocking", "futures", "asyncio"]
+
+
+@pytest.fixture
+def nodes_of_seven() -> Iterator[FakeCluster]:
+    with scylla_cluster(shards=7) as running:
+        yield with_tables(running)
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize(("keyspace", "version"), [(VNODES, 1), (TABLETS, 1), (TABLETS, 2)])
+@pytest.mark.parametrize("count", [1_000, pytest.param(20_000, marks=pytest.mark.long)])
+@pytest.mark.slow
+def test_when_all_tablets_are_known_every_read_reaches_its_shard(
+    nodes_of_seven: FakeCluster, keyspace: str, version: int, api: str, count: int
+) -> None:
+    """When the driver knows all tablets, every read reaches the right shard of a replica."""
+    nodes = nodes_of_seven
+    nodes.scylla.tablets_version = version
+    text = SELECT.format(keyspace)
+    if api == "asyncio":
+        asyncio.run(_read_in_asyncio(nodes, text, count))
+    else:
+        with Cluster(**settings_of(nodes)) as cluster:
+            session = cluster.connect(wait_for_all_pools=True)
+            until(lambda: all_connected(cluster))
+            prepared = session.prepare(text)
+            warm_up(nodes, lambda key: session.execute(prepared, (key,)))
+            keys = [(key,) for key in range(count)]
+            if api == "futures":
+                execute_concurrent_with_args(session, prepared, keys, concurrency=200)
+            else:
+                for key in keys:
+                    session.execute(prepared, key)
+    check_arrivals(nodes, count)
+
+
+async def _read_in_asyncio(nodes: FakeCluster, text: str, count: int) -> None:
+    async with aio.Cluster(**settings_of(nodes)) as cluster:
+        session = await cluster.connect(wait_for_all_pools=True)
+        await asyncio.to_thread(until, lambda: all_connected(cluster))
+        prepared = await session.prepare(text)
+        for key in range(1000):
+            await session.execute(prepared, (key,))
+        nodes.scylla.forget_arrivals()
+        for start in range(0, count, 200):
+            await asyncio.gather(
+                *(session.execute(prepared, (key,)) for key in range(start, start + 200))
+            )
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("count", [2_000, pytest.param(10_000, marks=pytest.mark.long)])
+@pytest.mark.slow
+def test_most_reads_reach_their_shard_while_tablets_move(
+    nodes: FakeCluster, version: int, count: int
+) -> None:
+    nodes.scylla.tablets_version = version
+    placement = nodes.scylla.placement
+    with Cluster(**settings_of(nodes)) as cluster:
+        session = cluster.connect(wait_for_all_pools=True)
+        until(lambda: all_connected(cluster))
+        prepared = session.prepare(SELECT.format(TABLETS))
+        warm_up(nodes, lambda key: session.execute(prepared, (key,)))
+        for key in range(count):
+            if key % 500 == 0:
+                placement.move(TABLETS, "t")
+            session.execute(prepared, (key,))
+        arrivals = nodes.scylla.arrivals
+        assert arrivals.counted == count
+        # Only the first requests after each move may reach another shard.
+        assert arrivals.right >= 0.99 * count
+
+
+def test_requests_succeed_while_connections_have_few_streams(
+    nodes: FakeCluster, cluster: Cluster
+) -> None:
+    """If the connection to one shard is full, requests for other shards are not delayed."""
+    session = cluster.connect()
+    for pool in session._engine.pools.values():
+        for connection in pool.connections:
+            connection.set_stream_limit(2)
+    prepared = session.prepare(SELECT.format(VNODES))
+    results = execute_concurrent_with_args(
+        session, prepared, [(key % 3,) for key in range(3000)], concurrency=100
+    )
+    assert all(result.success for result in results)
+
+
+@pytest.mark.parametrize("implementation", ["python", "c"])
+@pytest.mark.slow
+def test_both_implementations_reach_the_shards(implementation: str) -> None:
+    program = """
+from cassandra.cluster import Cluster
+from cassandra.testing.fake import FakeCluster, Scylla
+from cassandra import _impl
+assert _impl.implementation == WANTED
+for version in (1, 2):
+    with FakeCluster(3, scylla=Scylla([7, 5, 8], tablets_version=version)) as nodes:
+        for keyspace, tablets in (("vn", None), ("tb", 16)):
+            nodes.scylla.keyspace(keyspace, replication_factor=2, tablets=tablets is not None)
+            nodes.scylla.table(keyspace, "t", tablets=tablets)
+        with Cluster(nodes.contact_points, port=nodes.port) as cluster:
+            session = cluster.connect(wait_for_all_pools=True)
+            while any(stats["connected"] < stats["shards_count"]
+                      for stats in cluster.shard_aware_stats().values()):
+                pass
+            for keyspace in ("vn", "tb"):
+                prepared = session.prepare(f"SELECT v FROM {keyspace}.t WHERE k = ?")
+                for key in range(200):
+                    session.execute(prepared, (key,))
+                nodes.scylla.forget_arrivals()
+                for key in range(200):
+                    session.execute(prepared, (key,))
+                arrivals = nodes.scylla.arrivals
+                assert (arrivals.right, arrivals.counted) == (200, 200), (keyspace, arrivals)
+"""
+    from cassandra import _impl
+
+    if implementation == "c" and _impl.implementation != "c":
+        pytest.skip("no compiled modules in the pure Python lane")
+    done = run_python(
+        program.replace("WANTED", repr(implementation)),
+        env={"CASS_DRIVER_IMPL": implementation},
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_all_nodes_are_scylla_nodes(nodes: FakeCluster) -> None:
+    assert all(isinstance(node, ScyllaNode) for node in nodes.nodes)
