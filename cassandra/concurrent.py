@@ -464,28 +464,31 @@ class _Run:
     def _yield_until_failure(self, ready: list[ExecutionResult]) -> Iterator[ExecutionResult]:
         """Yield the results in `ready` up to the first error. Raise that error when no request is
         in flight any more.
+
+        If `ready` is empty, wait until something is ready. The failed statement then comes after
+        one that is still in flight, so its error may not be raised yet.
         """
         collector = self._collector
-        for position, outcome in enumerate(ready, collector.delivered - len(ready)):
+        # The collector has counted the results in `ready` as delivered already.
+        first_position = collector.delivered - len(ready)
+        for position, outcome in enumerate(ready, first_position):
             # The first error is that of the earliest statement, and not the one that came first, so
             # that repeated runs raise the same error.
-            if not outcome[0]:
+            if not outcome.success:
                 # Send no more statements, and wait for those in flight.
                 collector.is_exhausted = True
                 while not collector.is_over:
                     self._wait()
                     collector.take()
                 try:
-                    locate(outcome[1], f"row {position}")
-                    raise outcome[1]
+                    locate(outcome.result_or_exc, f"row {position}")
+                    raise outcome.result_or_exc
                 finally:
                     # Drop this frame's references to the error: its traceback refers to the frame,
                     # which would be a reference cycle.
                     del outcome
                     ready.clear()
             yield outcome
-        # No result can be yielded yet: the failed statement comes after one that is still in
-        # flight.
         if not ready:
             self._wait()
 

@@ -1,7 +1,8 @@
 """Turns the rows of a chunk into requests.
 
-To bind a row means to encode its values for the statement's bind markers. A load binds the next
-chunk in its reader thread, while the requests of the present chunk are sent.
+A chunk is a number of rows that a load reads and binds together (see `cassandra.bulk.chunks`). To
+bind a row means to encode its values for the statement's bind markers. A load binds the next chunk
+in its reader thread, while the requests of the present chunk are sent.
 """
 
 from __future__ import annotations
@@ -187,9 +188,10 @@ class Binder:
         return names
 
     def bind_next(self, chunks: Iterator[Chunk]) -> Bound | None:
-        """Return the requests of the next chunk; None at the end.
+        """Take the next chunk, bind its rows, and return the requests that write them.
 
-        :param chunks: the chunks.
+        :param chunks: the chunks of the source that were not bound yet.
+        :returns: the bound chunk; None if there is no further chunk.
         """
         chunk = next(chunks, None)
         if chunk is None:

@@ -48,9 +48,9 @@ class Selection(NamedTuple):
 
 
 def selection_of_statement(prepared: PreparedStatement, options: LoadOptions) -> Selection:
-    """Return the columns of a load whose target is a prepared statement.
+    """Return the columns that a load writes with a prepared statement of the application.
 
-    :param prepared: the statement.
+    :param prepared: the statement that the load executes for each row.
     :param options: the options of the load.
     :raises ValueError: if `columns` or `ignore` do not fit the bind markers of the statement.
     """
@@ -62,11 +62,12 @@ def selection_of_statement(prepared: PreparedStatement, options: LoadOptions) ->
 def selection_of_table(
     table: TableMetadata, options: LoadOptions, fields: FieldsOfEach
 ) -> tuple[Plan, Selection]:
-    """Return the plan of the statement of a load whose target is a table, and its columns.
+    """Plan the statement with which a load writes to a table, and select the columns.
 
-    :param table: the metadata of the table.
+    :param table: the metadata of the table, which is the target of the load.
     :param options: the options of the load.
     :param fields: the field names of each file of the source.
+    :returns: the plan of the statement, and the columns that it writes.
     :raises ValueError: if the table lacks a column, if a field has no column, or if the columns
         cannot be written: see `plan_of`.
     """

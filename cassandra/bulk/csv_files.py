@@ -344,12 +344,14 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 class _File:
-    """The rows of a file after its header.
+    """The rows of a CSV file after its header.
 
-    `reader`, if not None, is the compiled reader, which binds simple rows directly. All other rows
-    are read as strings first, and then converted to values.
+    The attribute `reader` is the compiled reader, or None if it cannot be used for this file. It
+    encodes rows for the statement's bind markers straight from the bytes of the file, if their
+    fields have no unusual form. All other rows are read as strings first, and then converted to
+    values.
 
-    :param path: the file.
+    :param path: the path of the file.
     :param header: the field names.
     :param reading: the options for reading.
     """
@@ -598,11 +600,11 @@ class _FieldReader:
         return None if means_null(text, self._nulls, self._ignores_blanks) else self._read(text)
 
     def all(self, texts: Sequence[str]) -> Iterable[Any]:
-        """Convert all strings of the column in a chunk.
+        """Convert many fields of one column at once.
 
-        For a text column without nulls these are the strings themselves.
-
-        :param texts: the strings.
+        :param texts: the fields of the column, as strings, one for each row.
+        :returns: the values in the same order. For a text column without nulls this is `texts`
+            itself.
         """
         if any(null in texts for null in self._nulls):
             return map(self, texts)

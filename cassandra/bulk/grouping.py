@@ -142,10 +142,15 @@ def _group_rows(
     by: str | None,
     owners: Owners | None,
 ) -> list[list[int]]:
-    """Divide the rows of one wave into groups, which are lists of row indexes.
+    """Divide the rows of one wave into groups. Each group is sent as one request.
 
-    :param routing_keys: the routing key of each row; None for an invalid one.
-    :param sizes: the size of each row in bytes.
+    :param rows: the indexes of the wave's rows in the chunk.
+    :param routing_keys: the routing key of each row of the chunk; None if a server would refuse it.
+    :param sizes: the size of each row of the chunk in bytes.
+    :param by: "replica" if rows with the same replicas may share a group, "partition" if only rows
+        of the same partition may; None for groups of a single row.
+    :param owners: finds the replicas of a routing key; None if they are unknown.
+    :returns: the row indexes of each group.
     """
     row_groups: list[list[int]] = []
     partitions: dict[bytes, list[int]] = {}

@@ -41,7 +41,8 @@ class ScanTask:
     def scan(self, session: Session) -> Scan:
         """Return the scan of this range.
 
-        :param session: a blocking session of the process that reads.
+        :param session: a blocking session that this process has connected. A forked process cannot
+            use the sessions of its parent.
         """
         options: Any = {**self.options, "ranges": [self.range]}
         return Scan(session, self.table, self.columns, self.where, options)
@@ -56,14 +57,16 @@ class ScanTask:
     def rows(self, session: Session) -> Iterator[Any]:
         """Return an iterator over the rows.
 
-        :param session: a blocking session of the process that reads.
+        :param session: a blocking session that this process has connected. A forked process cannot
+            use the sessions of its parent.
         """
         return iter(self.scan(session))
 
     def arrow_batches(self, session: Session, **options: Any) -> Iterator[Any]:
         """Return an iterator of `pyarrow.RecordBatch`, one per page.
 
-        :param session: a blocking session of the process that reads.
+        :param session: a blocking session that this process has connected. A forked process cannot
+            use the sessions of its parent.
         :param options: see `cassandra.cluster.ResultSet.to_arrow`.
         """
         return self.scan(session).arrow_batches(**options)

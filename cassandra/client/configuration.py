@@ -167,7 +167,8 @@ class ClusterBase(
         self._has_named_version = "protocol_version" in settings
         self._user_types = UserTypes(self.metadata)
         self._listeners: list[HostStateListener] = []
-        # All sessions and their copies, by id.
+        # All sessions of the cluster that still exist, by `id(session)`. They include copies that
+        # `copy.copy(session)` has made.
         self._sessions_by_id: weakref.WeakValueDictionary[int, SessionBase] = (
             weakref.WeakValueDictionary()
         )

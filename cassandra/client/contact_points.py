@@ -93,7 +93,7 @@ def _check_contact_point(point: object) -> None:
 def endpoint_of(point: ContactPoint, port: int) -> EndPoint:
     """Return the end point of a contact point, without resolving its host name.
 
-    :param port: the port of contact points without a port.
+    :param port: the port to use if `point` has none.
     """
     if isinstance(point, EndPoint):
         return point

@@ -439,7 +439,10 @@ class RequestMaker:
         options: CallOptions,
         on_done: Done,
     ) -> Request:
-        """Make the request for CQL with bind markers that is not prepared yet."""
+        """Make the request for CQL with bind markers that is not prepared yet.
+
+        The request first prepares the statement, then calls `bind_to` for the body to execute.
+        """
         statement = SimpleStatement(query) if isinstance(query, str) else query
         # Copy the parameters: they are bound only after the PREPARE, and the application may change
         # its object until then.
@@ -447,15 +450,17 @@ class RequestMaker:
 
         def bind_to(prepared: list[PreparedStatement]) -> tuple[BoundStatement, AnyBody]:
             bound = self._bind_text(statement, prepared[0], parameters)
-            return bound, self._resolve_and_render(
-                self._body_of(bound, None), bound, options, resolved
-            )
+            # The bound statement contains the values, so the body needs no parameters.
+            body = self._body_of(bound, parameters=None)
+            return bound, self._resolve_and_render(body, bound, options, resolved)
 
         # Until the statement is prepared, the request needs another body: it holds the settings,
-        # and describes the request in error messages. `bind_to` copies the settings from
-        # `resolved`, which is set below.
-        unprepared = self._body_of(statement, None)
-        request = self._preparing_request(unprepared, statement, statement, options, on_done)
+        # and describes the request in error messages, without the parameters. `bind_to` copies the
+        # settings from `resolved`, which is set below.
+        unprepared = self._body_of(statement, parameters=None)
+        request = self._preparing_request(
+            unprepared, statement, target=statement, options=options, on_done=on_done
+        )
         resolved = request.request_body
         request.texts = [(statement.keyspace, statement.query_string)]
         request.bind_to = bind_to
@@ -527,7 +532,9 @@ class RequestMaker:
         # Until the statements are prepared, the request needs another body: it holds the settings,
         # and describes the request in error messages.
         unprepared = BatchBody(batch.batch_type.value, (), keyspace, effective_keyspace)
-        request = self._preparing_request(unprepared, batch, batch, options, on_done)
+        request = self._preparing_request(
+            unprepared, batch, target=batch, options=options, on_done=on_done
+        )
         resolved = request.request_body
         request.texts = texts
         request.working_keyspace = prepare_keyspace
@@ -547,6 +554,8 @@ class RequestMaker:
 
         :param unprepared: the body until the statements are prepared: it holds the settings, and
             describes the request in error messages.
+        :param statement: the statement whose settings apply to the request.
+        :param target: the statement that is passed to load balancing policies.
         """
         happy_path.resolve(unprepared, self, statement, options)
         # Listeners are called before the statements are prepared, and change a message: make it

@@ -152,7 +152,8 @@ class Mapping:
         }
         # True if the application's class defines __init__, which must be called for new instances.
         self.has_own_init = False
-        # (position, column) of columns with a default.
+        # (position, column) of columns whose default is set in new instances. Columns whose default
+        # is an empty collection are left out: see `_EMPTY_DEFAULTS`.
         self.defaults = tuple(
             (position, column)
             for position, column in enumerate(self.order)

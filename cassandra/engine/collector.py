@@ -62,7 +62,8 @@ class Collector:
     :param concurrency: the maximum number of requests in flight.
     :param outcome_class: a named tuple class for outcomes, with the fields success and result or
         error; if `in_order` is False, also the position of the statement.
-    :param path: the happy path of the session; None if it may not be used.
+    :param path: the happy path of the session, which makes and completes the requests of the most
+        common statements (see `cassandra.engine.awaited.HappyPath`); None if it may not be used.
     :param in_order: True delivers outcomes in the order of the statements, False as they come.
     """
 
@@ -230,13 +231,14 @@ class Collector:
 
         :param row_factory: the row factory at the time when the request was made.
         """
-        path: Any = self._path
+        # This is not None: only the happy path makes requests for which we are called.
+        happy_path: Any = self._path
         del self._pending[position]
         if request.error is not None:
             self._put(position, False, request.error)
             return
         try:
-            result = path._result_class(path.session, request, row_factory)
+            result = happy_path._result_class(happy_path.session, request, row_factory)
         except BaseException as error:  # without an outcome, the reader would wait for ever
             self._put(position, False, error)
         else:

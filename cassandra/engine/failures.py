@@ -28,9 +28,11 @@ _EXPECTED = (DriverException, OSError)
 
 
 def as_exception(error: BaseException) -> Exception:
-    """Return the error of a request, or of other work, whose user code has raised `error` on the
-    loop: see `failure_of`. SystemExit and KeyboardInterrupt are also raised from the loop, in a
-    later turn.
+    """Convert an error that user code has raised on the event loop to the error of the request, or
+    of the other work, that has called this code: see `failure_of`.
+
+    SystemExit and KeyboardInterrupt should end the process. So schedule a callback that raises them
+    from the event loop, after the present callback.
     """
     reraise_on_loop(error)
     return failure_of(error)

@@ -81,10 +81,12 @@ def null_positions(error: Exception, request_body: AnyBody) -> str | None:
 
 
 def first_null(cqltype: Any, data: bytes) -> str | None:
-    """Return the position of the first null inside a collection, or None.
+    """Return the position of the first null inside a collection, for a message.
 
     :param cqltype: the CQL type of the value.
-    :param data: the encoded value. Only its first elements are searched if it has very many.
+    :param data: the encoded value. If it has very many elements, only the first ones are searched.
+    :returns: a description such as "element 3", or "value 0, of the key 'a': element 2" for a null
+        in a list inside a map; None if there is no null.
     """
     try:
         return _Search().first_null(cqltype, data)
@@ -105,7 +107,9 @@ class _Search:
         self._items_left = _MAX_ITEMS
 
     def first_null(self, cqltype: Any, data: bytes) -> str | None:
-        """Return the position of the first null inside a collection in `data`, or None."""
+        """Return the position of the first null inside a collection in `data`, in words, or None:
+        see the function `first_null`.
+        """
         # Test this first, because it is quick: most values do not contain the bytes of a null at
         # all.
         if NULL_VALUE not in data:

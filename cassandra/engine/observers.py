@@ -481,7 +481,8 @@ class Observers(bases.CoreBase):
         self.on_refusal: LatencyObserver | None = None
         self.on_failure: FailureObserver | None = None
         self.on_connection_failure: ConnectionFailureObserver | None = None
-        # The functions behind each of these callbacks, by its name.
+        # The functions that each of the four callbacks above calls, by the name of the callback,
+        # for example "on_latency".
         self._brief: dict[str, tuple[Callable[..., object], ...]] = {}
         # The observers of the cluster itself, without those of its sessions and profiles.
         self._own: tuple[RequestObserver, ...] = ()

@@ -398,8 +398,9 @@ class Request(RequestBase):
             return
         attempt.error = error
         self.errors[attempt.host] = error
-        # The host will stop soon. Make a new plan: hosts that the old plan passed over, because
-        # their connections were full, may have free streams by now.
+        # If the connection is draining, the host will stop soon. Make a new plan then: hosts that
+        # the old plan passed over, because their connections were full, may have free streams by
+        # now.
         if attempt.connection is not None and attempt.connection.is_draining:
             self._replan()
         # Only this connection cannot be used: the host's pool has another connection, or will open

@@ -226,8 +226,12 @@ class OwnTypeReader(TypeReader):
         self._codes = codes
 
     def read(self) -> CqlType:
-        """Read a type and return its class, which is the application's if the mapping has another
-        one.
+        """Read a type and return its class.
+
+        If the application has registered a class of its own for the type in `codes`, return that
+        class.
+
+        :raises ProtocolError: if `codes` has no class for the type.
         """
         start = self.cursor.pos
         code = self.cursor.short()

@@ -89,10 +89,13 @@ def row_class(names: Sequence[str]) -> type[Any]:
             else f"'Row' object has no attribute {name!r}, and takes none"
         )
 
+    # The base class of rows is `RowBase`, which has the error for ``row["name"]``. So copy the
+    # members of the named tuple class, whose base class is `tuple`.
     members = {
-        **_ROW_HABITS,  # first, so that a column may have one of these names
+        # Advice comes first, so that a column of the same name replaces it.
+        **_ROW_HABITS,
         **vars(named_tuple),
-        "__dir__": names_of,
+        "__dir__": names_of,  # leaves out the names that only give advice
         # This cannot clash with a field, since no field begins with an underscore.
         "_column_names": key,
         "__setattr__": read_only,

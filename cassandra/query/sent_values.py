@@ -21,9 +21,11 @@ _NULL, _UNSET = _pack_length(-1), _pack_length(-2)
 
 
 def block_of(values: Iterable[Any]) -> ValuesBlock:
-    """Join values that are serialized already into one block, as `BindPlan.bind` returns it.
+    """Return one block with values that the caller has already serialized.
 
-    :param values: bytes, None for null, or `UNSET_VALUE`.
+    The block has the form that `BindPlan.bind` returns.
+
+    :param values: the bytes of each value, None for null, or `UNSET_VALUE`.
     :raises TypeError: if a value is something else. The message names its position.
     """
     parts: list[bytes] = []

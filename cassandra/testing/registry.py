@@ -72,7 +72,7 @@ class Entry:
 
     @property
     def log_path(self) -> str:
-        """The path of what the background process prints."""
+        """The path of the log file to which the background process writes its output."""
         return self._path("log")
 
     @property

@@ -68,7 +68,13 @@ class Network:
         return Places(self._port_of)
 
     def _port_of(self, address: str) -> int:
-        """Return the port of a node's proxy. A node that has joined gets its proxy here."""
+        """Return the port of a node's proxy.
+
+        If the node has joined the cluster after this network was created, it has no proxy yet:
+        create and start one.
+
+        :param address: the address of the node itself.
+        """
         with self._growing:
             if address not in self.addresses:
                 proxy = Relay((address, self._port))

@@ -1,8 +1,9 @@
 """Runs each program with three drivers at the same time, against one node.
 
-A `Lane` has a `Side` for each driver. A side consists of a worker (a process with the driver), a
-recorder (a relay between worker and node that records requests), and keyspaces of its own. The
-sides run the same programs, and return outcomes that `tests.differential.compare` compares.
+A program is a function in the folder programs/. A `Lane` has a `Side` for each driver. A side
+consists of a worker (a process with the driver), a recorder (a relay between worker and node that
+records requests), and keyspaces of its own. The sides run the same programs, and return outcomes
+that `tests.differential.compare` compares.
 """
 
 from __future__ import annotations
@@ -166,11 +167,12 @@ class Module:
 
 
 class Side:
-    """Runs programs with one driver, in keyspaces of their own.
+    """Runs programs with one driver, in keyspaces that no other driver uses.
 
-    :param worker: the driver's worker.
-    :param recorder: the relay between the worker and the node.
-    :param session: the lane's own session, which creates keyspaces and reads tables.
+    :param worker: the process that runs the programs with the driver.
+    :param recorder: the relay between the worker and the node, which records the requests.
+    :param session: a session of the test process, with the driver under test. It creates keyspaces
+        and reads tables, and all sides share it.
     :param letter: a letter in the names of the keyspaces, different for each driver.
     """
 
@@ -241,7 +243,7 @@ class Side:
 
 
 class Lane:
-    """All drivers, which run the same programs at the same time.
+    """The sides of all drivers, which run the same programs at the same time.
 
     :param address: the node's address.
     :param port: the node's port.

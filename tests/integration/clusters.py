@@ -151,6 +151,7 @@ def restore(cluster: LocalCluster) -> None:
     for node in cluster.nodes:
         if node.state == "paused":
             cluster.resume(node.number)
+            # `restart` waits until the nodes are ready, but `resume` does not.
             cluster.wait_until_ready()
         elif node.state in ("killed", "stopped"):
             cluster.restart(node.number)

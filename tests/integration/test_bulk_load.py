@@ -209,6 +209,7 @@ def test_load_count_and_unload_on_the_command_line(
 
 
 # A program that loads a file with a checkpoint, and kills itself after three chunks of 500 rows.
+# A program that loads orders in chunks of 500 rows, and kills itself after the third chunk.
 KILLED = """
 import os, signal, sys
 from cassandra.bulk import chunks
@@ -249,6 +250,7 @@ def test_a_load_that_was_killed_continues_from_its_checkpoint(
     # The killed process has printed how many rows were written and checkpointed.
     written = int(process.stdout.split()[-1])
     assert stored_orders(session) >= expected_orders(written)
+    # Read chunks of the same size as the killed process.
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 500)
     report = session.load("orders", str(path), checkpoint=checkpoint)
     assert (report.skipped, report.written) == (written, 4000 - written)

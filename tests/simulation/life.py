@@ -261,11 +261,14 @@ class Simulation:
         options: dict[str, Any] = {}
         if settings["protocol"] is not None:
             options["protocol_version"] = min(settings["protocol"], settings["server_version"])
+        # Plans with protocol version 3 test the default number of connections.
         if options.get("protocol_version") != 3:
             options["connections_per_host"] = settings["connections"]
         if self._tls is not None:
-            options["ssl_context"] = self._tls[0]
+            client_context, _ = self._tls
+            options["ssl_context"] = client_context
         arguments: dict[str, Any] = dict(
+            # Leave nodes out, so that the driver has to discover them.
             contact_points=self.fake.contact_points[:3],
             port=self.fake.port,
             execution_profiles={EXEC_PROFILE_DEFAULT: self._profile()},
@@ -289,6 +292,8 @@ class Simulation:
         )
         if self.threads is None:
             return aio.Cluster(**arguments)
+        # A throttler admits the requests of one event loop only, so the driver refuses it together
+        # with several loops.
         if arguments["request_throttler"] is None:
             arguments["loops"] = settings.get("loops", 1)
         return BlockingCluster(self, arguments)

@@ -201,8 +201,9 @@ class _AfterDrain:
         self.streams.add(request.stream)
         if request.opcode == Opcode.PREPARE:
             self.prepared.add(request.query or "")
-        # A request that the driver repeats is not new: it may prepare the statement of an earlier
-        # request again, and then send this request once more.
+        # A request that the driver repeats is not new. If a node does not know a prepared
+        # statement, the driver prepares the statement there, and then sends the request again. So
+        # a request whose statement was prepared since the announcement may be a repetition.
         may_be_repeat = bool(self.prepared) and (
             request.opcode == Opcode.BATCH or request.query in self.prepared
         )

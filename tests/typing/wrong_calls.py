@@ -1,7 +1,9 @@
 """Mistakes that type checkers must report, each on a line that ends with ``# error``.
 
-test_type_checkers.py compares the lines of the reported errors with the marked ones. Nothing runs
-this file.
+Each marked line has one mistake, which the annotations of the driver show: an argument of a wrong
+type or with a wrong name, a missing ``await``, or an attribute that the declared class does not
+have. test_type_checkers.py compares the lines of the reported errors with the marked ones. Nothing
+runs this file.
 """
 
 from __future__ import annotations
@@ -114,13 +116,16 @@ async def many_of_asyncio(session: aio.Session) -> None:
 
 
 async def calls_of_asyncio(session: aio.Session) -> None:
-    session.execute(5)  # error
+    # A query is a string or a statement, and no number.
+    await session.execute(5)  # error
     await session.execute("SELECT 1", timeout="5")  # error
     await session.execute("SELECT 1", host="10.0.0.1")  # error
     await session.execute("SELECT 1", row_type=Order(1))  # error
     await session.prepare(5)  # error
+    # The result of `cassandra.aio` has to be read with `async for`.
     for row in await session.execute("SELECT id FROM orders", row_type=Order):  # error
         print(row)
+    # The class `Order` has no attribute `total`.
     async for order in await session.execute("SELECT id FROM orders", row_type=Order):
         print(order.total)  # error
     print((await session.execute("SELECT id FROM orders", row_type=Order)).one().id)  # error

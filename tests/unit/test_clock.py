@@ -76,7 +76,7 @@ def test_a_lock_that_an_interrupt_left_held_is_replaced(monkeypatch: pytest.Monk
     Only the Python twin is tested: no signal handler can raise inside the compiled one.
     """
     monkeypatch.setattr("cassandra.clock._LOST_AFTER", 0.01)
-    clock = MicrosecondClock(10**6, lambda now, last: None)
+    clock = MicrosecondClock(tolerance=10**6, on_drift=lambda now, last: None)
     # Hold the lock as an interrupt may leave it: nobody will release it.
     clock._lock.acquire()
     first = clock.next()

@@ -357,7 +357,8 @@ def test_an_error_is_not_held_by_its_own_traceback() -> None:
             return future
 
     gc.collect()
-    # Without the garbage collector, only its reference count can free the error.
+    # While the garbage collector is disabled, the error can only be freed when no reference to it
+    # is left.
     gc.disable()
     try:
         try:

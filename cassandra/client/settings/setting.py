@@ -288,13 +288,14 @@ def settings_table(table: T) -> T:
 
 
 class _SignatureOfTable:
-    """A descriptor that returns the signature of the table's constructor for `inspect.signature`.
+    """The descriptor `__signature__` of a table of settings, which `inspect.signature` reads.
 
-    It shows the defaults of the settings. The constructor itself has the default NOT_SET for each
-    parameter, so that it knows which ones were passed.
+    A table of settings is a class whose attributes are `Setting` objects. Its generated constructor
+    has the default NOT_SET for each parameter, so that it knows which ones were passed. The
+    signature that this descriptor returns shows the defaults of the settings instead.
 
-    :param constructor: the function.
-    :param settings: the table.
+    :param constructor: the generated ``__init__`` of the table.
+    :param settings: the settings of the table by name.
     """
 
     def __init__(self, constructor: Any, settings: Mapping[str, Setting[Any, Any]]) -> None:

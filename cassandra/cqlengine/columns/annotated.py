@@ -100,11 +100,14 @@ def _evaluate_annotation(
     module = sys.modules.get(attrs.get("__module__", ""))
     # A column may be called `uuid`, like the module that an annotation uses. So the module's names
     # come last, and have precedence over the attributes.
-    namespace = {"Mapped": Mapped, **attrs, **vars(module or types)}
+    module_names = vars(module) if module is not None else {}
+    namespace = {"Mapped": Mapped, **attrs, **module_names}
     try:
         # It is safe to evaluate the annotation: it is code of the application.
         return eval(annotation, namespace)
     except Exception as failure:
+        # The annotation is not evaluated if the class also assigns a column to the attribute, for
+        # example with ``total: Mapped[Money] = columns.Decimal()``.
         raise error(
             f"the annotation {annotation!r} of {label} cannot be read here ({failure}): assign the "
             "column too"

@@ -292,6 +292,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         A collection, tuple or user-defined type has another form in the filter than in instances,
         so such columns are selected.
         """
+        # The field of a clause that is not quoted is an expression such as token(id), which does
+        # not determine the value of a column.
         if not clause.quote_field or not is_fixed(clause):
             return False
         mapping = self.model.__mapping__

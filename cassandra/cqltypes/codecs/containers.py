@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 _int32_at = struct.Struct(">i").unpack_from
+_LONGEST_LENGTH = 9  # bytes of the longest variable-length integer, which gives an element's length
 
 
 def _pack_numbers(value: object, code: str) -> bytes | None:
@@ -586,11 +587,16 @@ class VectorCodec(Codec):
         return items
 
     def _read_element_size(self, data: bytes, offset: int) -> tuple[int, int]:
-        """Read an element's length at `offset`; returns (length, size of the length itself)."""
+        """Read the length of an element, which precedes the element.
+
+        :param offset: where the length begins in `data`.
+        :returns: the length, and the size of the length itself, both in bytes.
+        :raises DecodeError: if `data` ends within the length or the element.
+        """
         try:
-            size, size_of_length = uvint_unpack(data[offset : offset + 9])
+            size, size_of_length = uvint_unpack(data[offset : offset + _LONGEST_LENGTH])
         except ValueError:
-            coerce.truncated("truncated within the length of an element")
+            coerce.truncated("truncated within the length of an element")  # raises DecodeError
         left = len(data) - offset - size_of_length
         if size > left:
             coerce.truncated(f"truncated: an element claims {size} bytes, {left} are left")

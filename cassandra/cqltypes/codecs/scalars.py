@@ -401,7 +401,8 @@ class DurationCodec(Leaf):
         if len(parts) != 3:
             malformed(self.cql_name, f"takes 3 variable-length integers, got {len(parts)}")
         months, days, nanos = parts
-        # The encoding allows larger numbers, but the specification limits both to 32 bits.
+        # The encoding allows larger numbers, but the specification limits the months and the days
+        # to 32 bits.
         if not (-(1 << 31) <= months < 1 << 31 and -(1 << 31) <= days < 1 << 31):
             malformed(self.cql_name, "months or days do not fit 32 bits")
         return Duration(months, days, nanos)

@@ -120,7 +120,7 @@ class InternalQueries:
                 paging_state=paging_state,
             )
             body = bodies.query_body(query, params, connection.version)
-            page = await self.send(connection, QUERY, body, repr(query), query)
+            page = await self.send(connection, QUERY, body, question=repr(query), statement=query)
             yield page
             paging_state = page.paging_state
             if paging_state is None:

@@ -53,8 +53,12 @@ def matcher(match: Match) -> Callable[[Request], bool]:
 class Prime:
     """A rule: requests for which `matches` is true get `answer`.
 
-    `used` counts the requests to which it applied. `text` is the CQL that it matches; None if it
-    matches by a pattern, an opcode or a function.
+    The attribute `used` counts the requests to which the rule has applied.
+
+    :param script: the rules of the node, from which `remove` removes this one.
+    :param times: to how many requests the rule applies; None for all.
+    :param text: the CQL of the requests that the rule matches, for error messages; None if the rule
+        matches by a pattern, an opcode or a function.
     """
 
     __slots__ = ("_script", "answer", "matches", "text", "times", "used")

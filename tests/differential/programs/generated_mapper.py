@@ -94,8 +94,11 @@ def _operations(rng):
 
 
 def _change(rng, instance):
-    """Assign random values to an instance, and change some of its collections in place."""
-    for name, value in _values(rng, 1, is_new=False).items():
+    """Assign random values to an instance, change some of its collections in place, and return the
+    instance.
+    """
+    # The added elements and the key occur nowhere else, so each of them is a change.
+    for name, value in _values(rng, least_count=1, is_new=False).items():
         setattr(instance, name, value)
     for name in ("s", "l", "m"):
         collection = getattr(instance, name)
@@ -232,13 +235,19 @@ class _Actions:
                 self.in_batch(batch)
 
     def in_batch(self, batch):
+        """Add a random write to a batch.
+
+        Each way of writing has a partition of its own: 7, 8 or 9. "update" and "delete" both update
+        an instance. A list without "delete" would change the program of each seed.
+        """
         kind = self.rng.choice(["create", "save", "update", "delete", "rows"])
         if kind == "create":
             Thing.batch(batch).create(p=7, c=self.unique(), **_values(self.rng))
         elif kind == "rows":
             key = {"p": 9, "c": self.unique()}
-            Thing.objects(**key).batch(batch).update(**_values(self.rng, 1, is_new=False))
-        elif self.held:
+            values = _values(self.rng, least_count=1, is_new=False)
+            Thing.objects(**key).batch(batch).update(**values)
+        else:
             instance = Thing(p=8, c=self.unique(), a=1).batch(batch)
             _change(self.rng, instance)
             instance.save() if kind == "save" else instance.update(t="in batch")

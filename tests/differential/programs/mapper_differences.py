@@ -181,7 +181,9 @@ def sets_that_are_assigned(context):
 
 
 def conditions_that_fail(context):
-    """Delete rows of a named table under conditions."""
+    """Delete a row of a named table, first under a condition that does not hold, then under one
+    that does. Also record the class of the error, whose module is public.
+    """
     context.set_up_mapper()
     connection.get_session().execute(
         f"CREATE TABLE {context.keyspace}.named (p int PRIMARY KEY, v int)"
@@ -190,6 +192,7 @@ def conditions_that_fail(context):
     table = NamedTable(context.keyspace, "named")
     context.record_call("delete", lambda: table.objects.filter(p=1).iff(v=9).delete())
     context.record_call("good", lambda: table.objects.filter(p=1).iff(v=1).delete())
+    # Programs catch the error by this class, so all drivers must have it under the same name.
     context.record("class", LWTException)
 
 

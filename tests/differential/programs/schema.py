@@ -199,7 +199,11 @@ def refreshed(context):
 
 
 def futures_of_changes(context):
-    """Change a table, and use a statement that was prepared before."""
+    """Create, change and drop a table; record the metadata and the rows after each change.
+
+    The statement ``SELECT *`` is prepared only once, so it shows whether a driver notices that the
+    columns have changed.
+    """
     session = context.new_cluster().connect(context.keyspace)
     future = session.execute_async("CREATE TABLE t (k int PRIMARY KEY)")
     context.record("rows", list(future.result()))

@@ -345,7 +345,7 @@ def ordered_maps(context):
 
 
 def geometry(context):
-    """Create and compare the geometric types."""
+    """Create shapes in several ways, and record the text, repr and equality of each one."""
     shapes = {
         "point": lambda: util.Point(1, 2.5),
         "default": lambda: util.Point(),

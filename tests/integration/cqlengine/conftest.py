@@ -25,11 +25,15 @@ def _management_allowed() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def mapper(node: LocalCluster) -> Iterator[str]:
     """Set the default connection, and yield a keyspace for the tests of a module."""
-    name = new_keyspace_name()
-    connection.setup(node.contact_points, name, port=node.port, consistency=None)
-    management.create_keyspace_simple(name, 1)
-    yield name
-    management.drop_keyspace(name)
+    keyspace = new_keyspace_name()
+    # The keyspace need not exist yet: the mapper writes its name into each statement, and the
+    # session does not use it. Without a consistency level, statements have that of the session.
+    connection.setup(
+        node.contact_points, default_keyspace=keyspace, port=node.port, consistency=None
+    )
+    management.create_keyspace_simple(keyspace, replication_factor=1)
+    yield keyspace
+    management.drop_keyspace(keyspace)
     connection.unregister_connection(connection.DEFAULT_CONNECTION)
 
 

@@ -81,10 +81,13 @@ def prime(nodes: FakeCluster) -> None:
     nodes.prime(QUERY, Table(no_fault))
 
 
-def register(cluster: Any) -> None:
+def register_converters(cluster: Any) -> None:
+    """Register a converter with which each int is read as a string, and one that must not be
+    called.
+    """
     # The bounds of token ranges are bigints, too, and this converter must not be called for them.
     cluster.codecs.register_type("bigint", Converter(lambda value: 1 // 0))
-    cluster.codecs.register_type("int", Converter(None, str))
+    cluster.codecs.register_type("int", Converter(to_cql=None, from_cql=str))
 
 
 def test_scans_return_converted_values_and_unloads_write_cql_values(
@@ -93,12 +96,13 @@ def test_scans_return_converted_values_and_unloads_write_cql_values(
     """A scan returns converted values, while an unload writes CQL values to its files."""
     prime(nodes)
     with Cluster(**settings(nodes)) as cluster:
-        register(cluster)
+        register_converters(cluster)
         session = cluster.connect()
         session.row_factory = tuple_factory
-        pairs = [(int(k), int(c)) for k, c in session.scan("a.t0")]
-        assert sorted(pairs) == EXPECTED
-        assert all(isinstance(item, str) for row in session.scan("a.t0") for item in row)
+        scanned_rows = list(session.scan("a.t0"))
+        assert all(isinstance(item, str) for row in scanned_rows for item in row)
+        # Sort the rows as numbers: "10" comes before "9".
+        assert sorted((int(k), int(c)) for k, c in scanned_rows) == EXPECTED
         (path,) = session.unload("a.t0", tmp_path, format="jsonl").files
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert sorted((row["id"], row["c0"]) for row in rows) == EXPECTED
@@ -108,7 +112,7 @@ async def test_scans_by_asyncio(nodes: FakeCluster) -> None:
     """A scan of `cassandra.aio` returns converted values."""
     prime(nodes)
     async with aio.Cluster(**settings(nodes)) as cluster:
-        register(cluster)
+        register_converters(cluster)
         session = await cluster.connect()
         session.row_factory = tuple_factory
         pairs = [(int(k), int(c)) async for k, c in session.scan("a.t0")]

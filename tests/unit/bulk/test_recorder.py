@@ -37,10 +37,11 @@ class Rows:
 def recorder_of(
     report: LoadReport, failed_rows: FailedRows | None = None, max_errors: int | None = None
 ) -> tuple[Recorder, LoadCheckpoint]:
-    """Return a recorder in the middle of the chunk, and its checkpoint."""
-    checkpoint = LoadCheckpoint(Checkpoint(None, {}), report, failed_rows)
+    """Return a recorder in the middle of `CHUNK`, and its checkpoint, which is not saved."""
+    checkpoint = LoadCheckpoint(Checkpoint(path=None, subject={}), report, failed_rows)
     checkpoint.begin_chunk(CHUNK)
-    return Recorder(report, checkpoint, failed_rows, Progress(False), max_errors), checkpoint
+    progress = Progress(is_shown=False)
+    return Recorder(report, checkpoint, failed_rows, progress, max_errors), checkpoint
 
 
 def test_the_outcome_of_each_row_is_in_the_report_and_in_the_checkpoint(tmp_path: Path) -> None:
@@ -101,11 +102,17 @@ def test_too_many_failed_rows_end_the_load(max_errors: int, message: str) -> Non
 
 
 def test_an_outage_names_the_way_to_resume(tmp_path: Path) -> None:
+    """If the load has a checkpoint, the error says how to continue the load."""
     report = LoadReport("t")
-    recorder, _ = recorder_of(report)
-    assert str(recorder.outage(ValueError("gone"))) == "no server can be reached: gone"
-    checkpoint = LoadCheckpoint(Checkpoint(tmp_path / "point", {}), report, None)
-    recorder = Recorder(report, checkpoint, None, Progress(False), max_errors=None)
+    recorder_without_file, _ = recorder_of(report)
+    outage = recorder_without_file.outage(ValueError("gone"))
+    assert str(outage) == "no server can be reached: gone"
+    checkpoint = LoadCheckpoint(
+        Checkpoint(path=tmp_path / "point", subject={}), report, failed_rows=None
+    )
+    recorder = Recorder(
+        report, checkpoint, failed_rows=None, progress=Progress(is_shown=False), max_errors=None
+    )
     error = recorder.outage(ValueError("gone"))
     assert str(error).startswith("no server can be reached: gone; run the load again with the same")
     assert error.report is report

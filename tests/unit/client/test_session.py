@@ -98,10 +98,11 @@ async def result_of(result: Any) -> Any:
 
 
 class Requests:
-    """Executes a string and a prepared statement, and returns what the node received.
+    """Shows how the settings of a session affect requests: its methods execute a CQL string and a
+    prepared statement, and return the requests that the node received, or the rows.
 
-    :param node: a node that answers `READ`.
-    :param prepared: the prepared statement of `READ`.
+    :param node: a fake node that answers the string and the query `READ`.
+    :param prepared: the prepared statement of the query `READ`.
     """
 
     def __init__(self, node: FakeNode, prepared: Any) -> None:
@@ -109,7 +110,9 @@ class Requests:
         self._prepared = prepared
 
     async def of(self, session: Any) -> tuple[Any, Any]:
-        """Return the requests of the string and of the prepared statement."""
+        """Execute both statements; return the request of the string and that of the prepared
+        statement.
+        """
         count = len(self._node.requests)
         await result_of(session.execute("SELECT k FROM ks.t"))
         await result_of(session.execute(self._prepared, (1,)))
@@ -122,11 +125,11 @@ class Requests:
         return text, prepared
 
     async def levels(self, session: Any) -> set[int]:
-        """Return the consistency levels of both requests."""
+        """Execute both statements, and return the consistency levels of their requests."""
         return {request.consistency for request in await self.of(session)}
 
     async def row_types(self, session: Any) -> list[Any]:
-        """Return the types of the rows of both requests."""
+        """Execute both statements, and return the class of the first row of each result."""
         results = [
             await result_of(session.execute("SELECT k FROM ks.t")),
             await result_of(session.execute(self._prepared, (1,))),
@@ -254,7 +257,9 @@ async def test_a_copy_follows_the_settings_of_the_cluster(cluster_class: Any) ->
 
 @both_apis
 async def test_profiles_are_found_by_name_and_copied_with_changes(cluster_class: Any) -> None:
-    """A profile that is passed itself is used as it is. Unknown names are refused."""
+    """`get_execution_profile` accepts the name of a profile or a profile, which it returns
+    unchanged, and refuses unknown names. A clone does not change the original.
+    """
     profile = ExecutionProfile(request_timeout=3.0)
     async with connected(cluster_class, execution_profiles={"own": profile}) as (_, session, _):
         assert session.get_execution_profile("own") is profile

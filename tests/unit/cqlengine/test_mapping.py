@@ -359,11 +359,16 @@ def test_models_in_other_keyspaces_are_cached_up_to_a_limit(
 
 
 def test_a_model_in_another_keyspace_keeps_its_table_and_discriminator() -> None:
+    """The model class for another keyspace keeps the name of the table, which is case-sensitive
+    here, and the value by which rows of `Cat`, a subclass of `Pet`, are recognized.
+    """
+
     class Named(Model):
         __table_name__ = "Own"
         __table_name_case_sensitive__ = True
         id = columns.Integer(primary_key=True)
 
-    context_model = context_class(Named, "k", None)
-    assert context_model.__mapping__.table_name(None) == 'k."Own"'
-    assert context_class(Cat, "k", None).__discriminator_value__ == "cat"
+    context_model = context_class(Named, keyspace="k", connection=None)
+    # Without an argument of its own, `table_name` uses the keyspace of the class.
+    assert context_model.__mapping__.table_name(keyspace=None) == 'k."Own"'
+    assert context_class(Cat, keyspace="k", connection=None).__discriminator_value__ == "cat"

@@ -363,20 +363,24 @@ def test_with_batched_wakeups_the_reader_is_notified_of_an_error_at_once(twins: 
 
 
 def test_with_batched_wakeups_the_reader_goes_on_when_all_positions_are_full(twins: Twins) -> None:
-    collector = new_collector(twins, 2)
+    """The reader takes outcomes if no statement can be sent, because too many wait for the first.
+
+    With `batches_wakeups`, the reader is woken when half of the statements in flight have ended.
+    The collector stores at most ``2 * concurrency`` outcomes that were not delivered.
+    """
+    collector = new_collector(twins, concurrency=2)
     collector.batches_wakeups = True
     source = statements(20)
-    take_positions(collector, source)
-    collector.put(1, True, 1)
-    assert collector.is_ready  # half of the running statements have ended
-    take_positions(collector, source)
-    collector.put(2, True, 2)
-    take_positions(collector, source)
-    collector.put(3, True, 3)
-    assert collector.sent == 4
-    # Position 0 has no outcome yet, so the later positions have filled the ring (twice the
-    # concurrency).
+    assert take_positions(collector, source) == [0, 1]
+    collector.put(position=1, success=True, value=1)
+    assert collector.is_ready  # one of two statements has ended
+    assert take_positions(collector, source) == [2]
+    collector.put(position=2, success=True, value=2)
+    assert take_positions(collector, source) == [3]
+    collector.put(position=3, success=True, value=3)
+    # Position 0 has no outcome yet, so the outcomes of the positions 1 to 3 cannot be delivered,
+    # and there is no space for a fifth statement.
     assert not collector.wants_more
-    collector.put(0, True, 0)
+    collector.put(position=0, success=True, value=0)
     assert collector.is_ready
     assert [outcome.value for outcome in collector.take()] == [0, 1, 2, 3]

@@ -132,16 +132,20 @@ def test_exec_profile_default_has_a_readable_repr() -> None:
 
 
 def test_the_policies_of_all_profiles_are_listed_once() -> None:
-    shared, speculation = RoundRobinPolicy(), ConstantSpeculativeExecutionPolicy(1.0, 1)
+    """`policies` lists the load balancing policies. `attached_policies` lists the retry and
+    speculative execution policies that have a method `attach`.
+    """
+    shared, other = RoundRobinPolicy(), RoundRobinPolicy()
+    speculation = ConstantSpeculativeExecutionPolicy(delay=1.0, max_attempts=1)
     manager = ProfileManager()
     manager.profiles = {
         EXEC_PROFILE_DEFAULT: ExecutionProfile(shared),
         "same": ExecutionProfile(shared, speculative_execution_policy=speculation),
-        "other": ExecutionProfile(RoundRobinPolicy(), speculative_execution_policy=speculation),
+        "other": ExecutionProfile(other, speculative_execution_policy=speculation),
     }
     assert manager.default.load_balancing_policy is shared
-    assert len(manager.policies()) == 2
-    # The other policies of these profiles have no `attach`.
+    assert manager.policies() == [shared, other]
+    # The constant policy has no `attach`.
     assert manager.attached_policies() == []
     retry, percentile = ExponentialBackoffRetryPolicy(1), PercentileSpeculativeExecutionPolicy()
     for name in ("first", "second"):

@@ -36,26 +36,31 @@ class IdentityNamespace(SimpleNamespace):
 class FakePool:
     """A fake pool with the attributes that a session uses.
 
-    :param error: what `fill` raises; None if it succeeds.
-    :param gate: `fill` waits for this event, if there is one.
+    `closed_with` is the error with which the session has closed the pool.
+
+    :param fill_error: the error that `fill` raises; None if it succeeds.
+    :param may_fill: an event for which `fill` waits first; None for no wait.
     """
 
-    def __init__(self, host: Host, error: Exception | None, gate: asyncio.Event | None) -> None:
+    def __init__(
+        self, host: Host, fill_error: Exception | None, may_fill: asyncio.Event | None
+    ) -> None:
         self.host = host
-        self.distance = 0
+        # No policy of the tests returns this distance, so that they see if a session sets another.
+        self.distance: int = HostDistance.LOCAL_RACK
         self.size = 1
         self.in_flight = 0
         self.closed = False
         self.closed_with: Exception | None = None
         self.connections: list[Any] = []
-        self._error = error
-        self._gate = gate
+        self._fill_error = fill_error
+        self._may_fill = may_fill
 
     async def fill(self) -> None:
-        if self._gate is not None:
-            await self._gate.wait()
-        if self._error is not None:
-            raise self._error
+        if self._may_fill is not None:
+            await self._may_fill.wait()
+        if self._fill_error is not None:
+            raise self._fill_error
 
     def resize(self, size: int) -> None:
         self.size = size
@@ -132,18 +137,17 @@ class Engine:
 class Session(EngineSession):
     """A session that opens `FakePool` objects.
 
-    `errors` and `gates` say, by host, which error opening a pool raises and which event it waits
-    for.
+    The attributes `fill_errors` and `may_fill` have the arguments of the fake pools, by host.
     """
 
     def __init__(self, engine: Engine, distance: Callable[[Host], int] | None = None) -> None:
         super().__init__(engine, None, distance or (lambda host: HostDistance.LOCAL))  # type: ignore[arg-type]
-        self.errors: dict[Host, Exception] = {}
-        self.gates: dict[Host, asyncio.Event] = {}
+        self.fill_errors: dict[Host, Exception] = {}
+        self.may_fill: dict[Host, asyncio.Event] = {}
         self.opened_pools: list[Any] = []
 
     def _new_pool(self, host: Host, distance: int) -> Any:
-        pool = FakePool(host, self.errors.get(host), self.gates.get(host))
+        pool = FakePool(host, self.fill_errors.get(host), self.may_fill.get(host))
         self.opened_pools.append(pool)
         return pool
 
@@ -166,31 +170,31 @@ async def test_a_session_opens_pools_to_hosts_that_are_neither_down_nor_ignored(
 async def test_a_session_opens_with_the_first_pool_and_adds_others_later() -> None:
     engine = Engine(A, B)
     session = Session(engine)
-    session.gates[B] = asyncio.Event()
+    session.may_fill[B] = asyncio.Event()
     opening = asyncio.ensure_future(session.open(wait_for_all=True))
     await run_loop_turns()
     assert list(session.pools) == [A]
     # The pool of A is open, but with `wait_for_all` the call still waits for that of B.
     assert not opening.done()
-    session.gates[B].set()
+    session.may_fill[B].set()
     await opening
     assert set(session.pools) == {A, B}
 
 
 async def test_without_any_pool_the_error_has_the_reason_of_each_host() -> None:
     session = Session(Engine(A, B))
-    session.errors = {A: ConnectionException("refused"), B: OperationTimedOut()}
+    session.fill_errors = {A: ConnectionException("refused"), B: OperationTimedOut()}
     with pytest.raises(NoHostAvailable, match="Unable to connect to any servers") as caught:
         await session.open()
     assert list(caught.value.errors) == [str(A), str(B)]
-    assert session.pool_error(A) is session.errors[A]
+    assert session.pool_error(A) is session.fill_errors[A]
     assert all(pool.closed for pool in session.opened_pools)
 
 
 async def test_without_a_pool_the_control_connection_may_serve() -> None:
     engine = Engine(A)
     session = Session(engine)
-    session.errors[A] = ConnectionException("refused")
+    session.fill_errors[A] = ConnectionException("refused")
     engine.query_fallback.is_allowed = True
     await session.open()
     # Without a pool the session would have to use the control connection, on which no USE may be
@@ -217,7 +221,7 @@ async def test_an_unknown_local_dc_is_named_in_the_error() -> None:
 
 async def test_close_during_open_closes_the_pool() -> None:
     session = Session(Engine(A))
-    session.gates[A] = asyncio.Event()
+    session.may_fill[A] = asyncio.Event()
     opening = asyncio.ensure_future(session.open())
     await run_loop_turns()
     session.close()
@@ -229,12 +233,12 @@ async def test_close_during_open_closes_the_pool() -> None:
 
 async def test_two_callers_of_add_pool_open_one_pool() -> None:
     session = Session(Engine(A))
-    session.gates[A] = asyncio.Event()
+    session.may_fill[A] = asyncio.Event()
     first = asyncio.ensure_future(session.add_pool(A))
     second = asyncio.ensure_future(session.add_pool(A))
     await run_loop_turns()
     first.cancel()  # the other caller still gets the pool
-    session.gates[A].set()
+    session.may_fill[A].set()
     await second
     await session.add_pool(A)
     assert len(session.opened_pools) == 1
@@ -244,11 +248,11 @@ async def test_two_callers_of_add_pool_open_one_pool() -> None:
 async def test_a_pool_gets_the_size_that_is_set_when_it_is_open() -> None:
     engine = Engine(A)
     session = Session(engine)
-    session.gates[A] = asyncio.Event()
+    session.may_fill[A] = asyncio.Event()
     opening = asyncio.ensure_future(session.add_pool(A))
     await run_loop_turns()
     engine.connections = 4
-    session.gates[A].set()
+    session.may_fill[A].set()
     await opening
     assert session.opened_pools[0].size == 4
     engine.connections = 2
@@ -258,7 +262,7 @@ async def test_a_pool_gets_the_size_that_is_set_when_it_is_open() -> None:
 
 async def test_if_a_host_leaves_while_its_pool_opens_the_pool_is_closed() -> None:
     session = Session(Engine(A))
-    session.gates[A] = asyncio.Event()
+    session.may_fill[A] = asyncio.Event()
     opening = asyncio.ensure_future(session.add_pool(A))
     await run_loop_turns()
     session.forget_host(A, ConnectionException("it has left"))
@@ -266,17 +270,17 @@ async def test_if_a_host_leaves_while_its_pool_opens_the_pool_is_closed() -> Non
     assert session.opened_pools[0].closed
     assert A not in session.pools
     # The session has forgotten this pool, so the host can get a new one when it comes back.
-    del session.gates[A]
+    del session.may_fill[A]
     await session.add_pool(A)
     assert session.opened_pools[1:] == list(session.pools.values())
 
 
 async def test_the_error_of_a_pool_is_forgotten_after_a_success() -> None:
     session = Session(Engine(A))
-    session.errors[A] = ConnectionException("refused")
+    session.fill_errors[A] = ConnectionException("refused")
     await session.add_pool(A)
-    assert session.why_no_pool(A) is session.errors[A]
-    del session.errors[A]
+    assert session.why_no_pool(A) is session.fill_errors[A]
+    del session.fill_errors[A]
     await session.add_pool(A)
     assert session.pool_error(A) is None
     assert "no connection to" in str(session.why_no_pool(A))
@@ -296,7 +300,7 @@ async def test_a_pool_that_fails_is_removed_and_reported() -> None:
 
 async def test_the_newest_reason_of_a_host_wins() -> None:
     session = Session(Engine(A, B))
-    session.errors[A] = ConnectionException("refused")
+    session.fill_errors[A] = ConnectionException("refused")
     await session.add_pool(A)
     newer = ConnectionException("the certificate has expired")
     try:
@@ -490,11 +494,11 @@ async def test_a_connection_that_cannot_use_the_keyspace_is_closed(
 async def test_a_pool_is_resized_if_the_settings_change_while_it_opens() -> None:
     engine = Engine(A)
     session = Session(engine)
-    session.gates[A] = asyncio.Event()
+    session.may_fill[A] = asyncio.Event()
     opening = asyncio.ensure_future(session.add_pool(A))
     await run_loop_turns()
     engine.connections = 3
-    session.gates[A].set()
+    session.may_fill[A].set()
     await opening
     assert session.pools[A].size == 3
 
@@ -502,7 +506,7 @@ async def test_a_pool_is_resized_if_the_settings_change_while_it_opens() -> None
 async def test_draining_a_host_takes_its_pool_and_stops_opening_one() -> None:
     engine = Engine(A, B)
     session = Session(engine)
-    session.gates[B] = asyncio.Event()
+    session.may_fill[B] = asyncio.Event()
     await session.add_pool(A)
     opening = asyncio.ensure_future(session.add_pool(B))
     await run_loop_turns()
@@ -527,7 +531,7 @@ async def test_draining_a_host_takes_its_pool_and_stops_opening_one() -> None:
 
 async def test_a_host_that_leaves_loses_its_pool_and_its_error() -> None:
     session = Session(Engine(A, B))
-    session.errors[B] = ConnectionException("refused")
+    session.fill_errors[B] = ConnectionException("refused")
     for host_ in (A, B):
         await session.add_pool(host_)
     (pool, _) = session.opened_pools

@@ -187,7 +187,13 @@ class ClusterOwner:
 def test_the_owner_of_a_collected_cluster_may_shut_it_down(
     is_late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # With this setting, the cluster's own finalizer has finished when the owner's finalizer runs.
+    """An object that owns a cluster may call `shutdown` in its `__del__`, although the garbage
+    collector finalizes the cluster, too.
+
+    :param is_late: True if the driver may already be closing the cluster when `shutdown` is called.
+    """
+    # After the cluster was collected, the driver waits DROPPED_WAIT seconds for such a `shutdown`,
+    # and then closes the cluster with a warning. Without the wait, it closes the cluster at once.
     if is_late:
         monkeypatch.setattr("cassandra.cluster.cluster.DROPPED_WAIT", 0)
     outcomes: list[Any] = []
@@ -201,6 +207,7 @@ def test_the_owner_of_a_collected_cluster_may_shut_it_down(
         assert thread is not None
         assert not thread._thread.is_alive()
         until(lambda: not node.connections)
+    # The driver has not closed the cluster itself. If it does not wait, it may have done so.
     if not is_late:
         assert [warning for warning in warned if warning.category is ResourceWarning] == []
 

@@ -66,12 +66,14 @@ def lz4_by_hand(stored: bytes, plain_size: int, self_contained: bool) -> bytes:
     [(0, 3), (1, 3), (0x1FFFF, 3), (0x20000, 3), (0x7FFFFFFFF, 5), (0x123456789, 5)],
 )
 def test_crc24(value: int, length: int) -> None:
-    """The CRC24 of the code under test equals the one computed bit by bit."""
+    """The driver's function `crc24` returns what a simple bit-by-bit computation returns."""
     assert segment.crc24(value, length) == crc24_by_the_book(value.to_bytes(length, "little"))
 
 
 def test_crc32() -> None:
-    """The CRC32 of the code under test equals the one computed as the specification defines it."""
+    """The driver's function `crc32` returns what a computation by the text of the specification
+    returns.
+    """
     assert segment.crc32(b"payload") == crc32_by_the_book(b"payload")
     assert segment.crc32(b"") == crc32_by_the_book(b"")
 

@@ -101,7 +101,7 @@ def test_computed_settings_of_a_subclass_are_used(twins: Twins) -> None:
 def test_mistakes_name_the_statement(twins: Twins) -> None:
     with pytest.raises(TypeError, match=r"\"name\".*INSERT INTO t"):
         twins.binding.bind(prepared(), (7, 8))
-    with pytest.raises(ValueError, match=r"3 values|Too many"):
+    with pytest.raises(ValueError, match="Too many"):
         twins.binding.bind(prepared(), (7, "seven", 9))
     with pytest.raises(ValueError, match="the partition key needs a value for 'name'"):
         twins.binding.bind(prepared(key_indexes=[1]), (7,))

@@ -53,7 +53,12 @@ def test_column_names_that_are_not_identifiers() -> None:
         ("ordered_dict_factory", "ordered_dicts"),
     ],
 )
-def test_the_decoder_replaces_a_factory_and_not_its_wrapper(factory_name: str, method: str) -> None:
+def test_the_decoder_can_tell_a_factory_from_its_wrapper(factory_name: str, method: str) -> None:
+    """The attribute `row_plan_method` of a factory is (method, factory).
+
+    The decoder calls that method of the row plan instead of the factory, because the method makes
+    the same rows faster. It must not do so for a wrapper, which may do more than the factory.
+    """
     factory = getattr(row_factories, factory_name)
 
     @functools.wraps(factory)
@@ -61,10 +66,12 @@ def test_the_decoder_replaces_a_factory_and_not_its_wrapper(factory_name: str, m
         return factory(names, rows)
 
     assert factory.row_plan_method == (method, factory)
-    # `wraps` copies the attribute to the wrapper. The decoder must see that it belongs to another
-    # function.
+    # `wraps` copies the attribute to the wrapper, but the function in it is still the factory.
     assert wrapper.row_plan_method[1] is not wrapper  # type: ignore[attr-defined]
-    # Applications import the factories from this public module.
+
+
+@pytest.mark.parametrize("factory", [tuple_factory, named_tuple_factory, dict_factory])
+def test_factories_name_the_module_from_which_applications_import_them(factory: Any) -> None:
     assert factory.__module__ == "cassandra.query"
 
 

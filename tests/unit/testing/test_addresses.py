@@ -79,17 +79,21 @@ def test_another_process_gets_other_addresses(other_process: int, ports: tuple[i
 
 
 def test_lock_lives_on_in_a_child_that_holds_its_descriptor(ports: tuple[int, int]) -> None:
-    subnet = addresses.claim_subnet(1, ports)
+    """A node keeps the lock of its subnet, even if the process that has started it releases it.
+
+    The child inherits the lock's descriptor, as a node does.
+    """
+    subnet = addresses.claim_subnet(nodes=1, ports=ports)
     descriptor = subnet.lock.fileno()
     with subprocess.Popen(
         [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(descriptor,)
     ) as child:
         subnet.lock.release()
         with pytest.raises(LocalClusterError, match="belong to another"):
-            addresses.claim_subnet(1, ports, required_number=0)
-        # Closing its input ends the child, which releases the lock.
+            addresses.claim_subnet(nodes=1, ports=ports, required_number=subnet.number)
+        # The child ends when it has read a line, and with it the last descriptor of the lock.
         child.communicate(b"\n")
-    addresses.claim_subnet(1, ports, required_number=0).lock.release()
+    addresses.claim_subnet(nodes=1, ports=ports, required_number=subnet.number).lock.release()
 
 
 def test_a_subnet_with_a_port_in_use_is_skipped(ports: tuple[int, int]) -> None:

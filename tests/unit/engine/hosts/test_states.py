@@ -46,21 +46,24 @@ IGNORED = Facts(is_ignored=True)
         (State(Up.UP), Event.REPORTED_DOWN, IGNORED, State(Up.DOWN), [Action.MARK_DOWN]),
         (State(Up.UP), Event.REPORTED_DOWN, LOST, State(Up.DOWN, True), [Action.MARK_DOWN, Action.START_TRIES]),  # noqa: E501
         (State(Up.UP), Event.REPORTED_DOWN, Facts(), State(Up.UP, True), [Action.START_TRIES]),
-        # The control connection has moved.
+        # The control connection was opened again, perhaps to another host. Reports that hosts are
+        # up may have been missed meanwhile, so each host that is not up is tried.
         (State(Up.GIVEN_UP), Event.LOOK_AGAIN, Facts(), State(Up.GIVEN_UP, True), [Action.START_TRIES, Action.HURRY]),  # noqa: E501
         (State(Up.DOWN, True), Event.LOOK_AGAIN, Facts(), State(Up.DOWN, True), [Action.HURRY]),
         (State(Up.DOWN), Event.LOOK_AGAIN, Facts(), State(Up.DOWN), [Action.BRING_UP]),
         (State(Up.DOWN), Event.LOOK_AGAIN, IGNORED, State(Up.DOWN), [Action.PROBE]),
         (State(Up.GIVEN_UP), Event.LOOK_AGAIN, IGNORED, State(Up.GIVEN_UP), [Action.PROBE]),
         (State(Up.UP), Event.LOOK_AGAIN, CONNECTED, State(Up.UP), []),
-        # The list of nodes has changed.
+        # The list of nodes has changed: the host is in another data centre or rack.
         (State(Up.UP), Event.RELOCATED, CONNECTED, State(Up.UP), [Action.RELOCATE]),
         (State(Up.DOWN), Event.RELOCATED, IGNORED, State(Up.DOWN), []),
         (State(Up.DOWN), Event.RELOCATED, Facts(), State(Up.DOWN), [Action.BRING_UP]),
         (State(Up.DOWN, True), Event.RELOCATED, Facts(), State(Up.DOWN, True), [Action.HURRY]),
+        # A policy that has ignored the host wants connections to it now.
         (State(Up.DOWN), Event.WANTED, Facts(), State(Up.DOWN), [Action.BRING_UP]),
         (State(Up.DOWN, True), Event.WANTED, Facts(), State(Up.DOWN, True), []),
         (State(Up.GIVEN_UP), Event.WANTED, Facts(), State(Up.GIVEN_UP), []),
+        # The host is no longer part of the cluster.
         (State(Up.UP), Event.LEFT, CONNECTED, State(Up.DOWN), [Action.FORGET]),
         (State(Up.DOWN, True), Event.LEFT, Facts(), State(Up.DOWN), [Action.STOP_TRIES, Action.FORGET]),  # noqa: E501
     ],

@@ -66,10 +66,18 @@ def names(columns: Any) -> list[str]:
 
 
 def test_a_table_is_built_from_its_rows() -> None:
-    """A table gets its columns, keys and flags from its rows, which are freed afterwards."""
-    rows = source(row(b"a"), row(b"c", b"clustering", 0, b"desc"), row(b"s", b"static"))
+    """A table gets its columns, keys and flags from its rows, which are freed afterwards.
+
+    `source` adds the table's own row and the row of the partition key, the column ``id``.
+    """
+    rows = source(
+        row(b"a"),
+        row(b"c", kind=b"clustering", position=0, order=b"desc"),
+        row(b"s", kind=b"static"),
+    )
     table = build.table(rows)
     assert (table.keyspace_name, table.name, table.virtual) == ("ks", "t", False)
+    # Key columns come first, then the others by name.
     assert names(table.columns.values()) == ["id", "c", "a", "s"]
     assert (names(table.partition_key), names(table.clustering_key)) == (["id"], ["c"])
     assert table.options["comment"] == "a comment"

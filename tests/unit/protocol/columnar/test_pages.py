@@ -286,7 +286,7 @@ def pandas_frame(columns: dict[str, Any], *rows: Any, **options: Any) -> Any:
 
 
 def test_frames_of_pandas_through_arrow() -> None:
-    """Columns have pandas' dtypes, which are nullable only if there are nulls."""
+    """Columns with nulls have pandas' nullable dtypes, columns without nulls those of NumPy."""
     frame = pandas_frame(
         {"i": t.LongType, "d": t.SimpleDateType, "t": t.TimeType, "u": t.UUIDType, "w": t.UTF8Type},
         [pack_numbers("q", 2**60 + 1)[0], DATE, TIME, IDENTITY.bytes, b"x"],
@@ -340,7 +340,9 @@ def test_pandas_options_are_passed_to_pyarrow_or_refused_without_it() -> None:
 
 
 def test_frames_of_pandas_without_pyarrow() -> None:
-    """Columns have pandas' dtypes, which are nullable only if there are nulls."""
+    """Columns of integers and booleans with nulls have pandas' nullable dtypes. Columns without
+    nulls have NumPy's dtypes. Floats always have float64, in which a null is NaN.
+    """
     pandas, numpy = pytest.importorskip("pandas"), pytest.importorskip("numpy")
     metadata = metadata_of(
         i=t.LongType,
@@ -362,7 +364,7 @@ def test_frames_of_pandas_without_pyarrow() -> None:
         return pages.pandas_of_arrays(pandas, pages.arrays_of_page(numpy, page))
 
     with_nulls = frame_of(row, [None] * 5)
-    # Columns with nulls have pandas' nullable types.
+
     assert [str(dtype) for dtype in with_nulls.dtypes][:3] == ["Int64", "boolean", "float64"]
     assert with_nulls.isna().iloc[1].all()
     assert not with_nulls.isna().iloc[0].any()
@@ -374,7 +376,6 @@ def test_frames_of_pandas_without_pyarrow() -> None:
         0.5,
     )
     assert with_nulls["d"].iloc[0].to_pydatetime() == datetime.datetime(1970, 1, 2)
-    # Columns without nulls have NumPy's types.
     without_nulls = frame_of(row)
     assert [str(dtype) for dtype in without_nulls.dtypes][:3] == ["int64", "bool", "float64"]
     assert without_nulls["v"].iloc[0].tolist() == [1.0, 2.0]
