@@ -12,6 +12,8 @@
   the first seed that finds it. The default here is the Python implementation. With the compiled
   one, bugs are tried only in classes that are used in both implementations.
 * ``--only NAME,NAME``: the names of the mutants to try.
+* ``--loops N``: let each simulation run a blocking cluster on this many event loops. Otherwise only
+  one in twenty has several. The mutants of several loops always run on three.
 
 Each seed that is divisible by ten runs twice, and the logs of both simulations must be the same.
 For a seed that fails, the command that replays it is printed, and the exit code is 1.
@@ -29,6 +31,10 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.simulation.plan import Plan
 
 # `python tests/simulation` does not put the checkout on the path, from which `tests` is imported.
 # Append it at the end, so that `cassandra` is still imported from the installed driver, which may
@@ -53,30 +59,44 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--shrink", type=int)
     parser.add_argument("--mutants", action="store_true")
     parser.add_argument("--only", help="names of mutants, with commas between")
+    parser.add_argument("--loops", type=int, default=0)
     return parser.parse_args(argv)
 
 
-def run_seed(seed: int, mutant: str | None = None) -> tuple[int, list[str], float]:
+def _plan_of(seed: int, loops: int) -> Plan:
+    """Return the plan of a seed.
+
+    :param loops: the number of event loops of a blocking cluster; 0 for what the seed says.
+    """
+    from tests.simulation.plan import random_plan
+
+    plan = random_plan(seed)
+    if loops:
+        plan.settings.update(blocking=True, loops=loops, throttler=None)
+    return plan
+
+
+def run_seed(seed: int, loops: int = 0, mutant: str | None = None) -> tuple[int, list[str], float]:
     """Run the simulation of one seed.
 
+    :param loops: see `_plan_of`.
     :param mutant: the name of a bug to put into the driver. None tests the driver as it is.
     :returns: the seed, the rules that were violated, and the CPU seconds that the run took.
     """
     from tests.simulation.life import run_plan
-    from tests.simulation.plan import random_plan
 
     began = time.process_time()
     if mutant is not None:
         from tests.simulation.mutants import MUTANTS
 
         with MUTANTS[mutant].installed():
-            outcome = run_plan(random_plan(seed))
+            outcome = run_plan(_plan_of(seed, loops))
     else:
-        outcome = run_plan(random_plan(seed))
+        outcome = run_plan(_plan_of(seed, loops))
     violations = outcome.violations
     # Run every tenth seed twice, to check that a seed can be reproduced.
     if mutant is None and seed % 10 == 0:
-        other_outcome = run_plan(random_plan(seed))
+        other_outcome = run_plan(_plan_of(seed, loops))
         if other_outcome.digest != outcome.digest:
             pairs = zip(outcome.lines, other_outcome.lines, strict=False)
             line, other_line = next((pair for pair in pairs if pair[0] != pair[1]), ("", ""))
@@ -101,12 +121,18 @@ def _run_known_plans() -> int:
 
 
 def _run(
-    fixed_seeds: Iterable[int], random_seeds: Iterable[int], jobs: int, *, fixed_decide: bool
+    fixed_seeds: Iterable[int],
+    random_seeds: Iterable[int],
+    jobs: int,
+    loops: int,
+    *,
+    fixed_decide: bool,
 ) -> int:
     """Run the simulations of all seeds, print what fails, and return the exit code.
 
     :param fixed_seeds: if there are any, the plans that failed in the past run, too.
     :param jobs: the number of processes.
+    :param loops: see `_plan_of`.
     :param fixed_decide: True if a random seed that fails does not change the exit code; only the
         fixed seeds and the plans that failed in the past do.
     """
@@ -114,12 +140,17 @@ def _run(
 
     began = time.monotonic()
     count, cpu_seconds = 0, 0.0
+    command = f"python -m tests.simulation --impl {implementation}"
+    if loops:
+        command += f" --loops {loops}"
     deciding_seeds = set(fixed_seeds)
     failures = _run_known_plans() if deciding_seeds else 0
     deciding_failures = failures
     with ProcessPoolExecutor(jobs) as pool:
         for seed, violations, seconds in pool.map(
-            run_seed, (*sorted(deciding_seeds), *random_seeds), chunksize=4
+            partial(run_seed, loops=loops),
+            (*sorted(deciding_seeds), *random_seeds),
+            chunksize=4,
         ):
             count += 1
             cpu_seconds += seconds
@@ -133,8 +164,8 @@ def _run(
                 print(f"seed {seed}: {len(violations)} violations")
                 for violation in violations[:5]:
                     print(f"    {violation}")
-                print(f"    python -m tests.simulation --impl {implementation} --replay {seed}")
-                print(f"    python -m tests.simulation --impl {implementation} --shrink {seed}")
+                print(f"    {command} --replay {seed}")
+                print(f"    {command} --shrink {seed}")
     elapsed = time.monotonic() - began
     print(
         f"{count} lives on {implementation}: {failures} failed; {elapsed:.0f} s, "
@@ -143,12 +174,11 @@ def _run(
     return 1 if deciding_failures else 0
 
 
-def _replay(seed: int) -> int:
+def _replay(seed: int, loops: int) -> int:
     """Run a seed, and print its log and violations."""
     from tests.simulation.life import run_plan
-    from tests.simulation.plan import random_plan
 
-    plan = random_plan(seed)
+    plan = _plan_of(seed, loops)
     outcome = run_plan(plan)
     print(plan.settings)
     print("\n".join(outcome.lines))
@@ -158,13 +188,12 @@ def _replay(seed: int) -> int:
     return 1 if outcome.violations else 0
 
 
-def _shrink(seed: int) -> int:
+def _shrink(seed: int, loops: int) -> int:
     """Make the plan of a failing seed as small as possible, and print it as a test."""
     from tests.simulation.life import run_plan
-    from tests.simulation.plan import random_plan
     from tests.simulation.shrink import shrink_plan
 
-    plan = random_plan(seed)
+    plan = _plan_of(seed, loops)
     violations = run_plan(plan).violations
     if not violations:
         print(f"seed {seed} does not fail")
@@ -174,7 +203,7 @@ def _shrink(seed: int) -> int:
     return 1
 
 
-def _find_seed(name: str, jobs: int, limit: int) -> int | None:
+def _find_seed(name: str, jobs: int, loops: int, limit: int) -> int | None:
     """Return the first seed that fails only with the mutant; None if no seed below `limit` does.
 
     A violation that the same seed also has without the mutant does not count. A request that ran
@@ -183,20 +212,21 @@ def _find_seed(name: str, jobs: int, limit: int) -> int | None:
     from tests.simulation.mutants import MUTANTS
     from tests.simulation.shrink import IN_ANOTHER_KEYSPACE, kind_of
 
+    loops = loops or MUTANTS[name].loops
     ignored = set() if MUTANTS[name].is_about_keyspaces else {IN_ANOTHER_KEYSPACE}
     with ProcessPoolExecutor(jobs) as pool:
         # Run twenty seeds at a time, so that few run in vain after one of them has found the bug.
         for first_seed in range(0, limit, 20):
             seeds = range(first_seed, first_seed + 20)
-            for seed, violations, _ in pool.map(partial(run_seed, mutant=name), seeds):
+            for seed, violations, _ in pool.map(partial(run_seed, loops=loops, mutant=name), seeds):
                 kinds = {kind_of(violation) for violation in violations} - ignored
                 # Run the seed without the bug, too, and do not count what fails there as well.
-                if kinds and kinds - {kind_of(violation) for violation in run_seed(seed)[1]}:
+                if kinds and kinds - {kind_of(violation) for violation in run_seed(seed, loops)[1]}:
                     return seed
     return None
 
 
-def _mutants(jobs: int, limit: int, only: str | None) -> int:
+def _mutants(jobs: int, loops: int, limit: int, only: str | None) -> int:
     """Look for a seed that finds each mutant, and print the results."""
     from tests.simulation.mutants import MUTANTS
 
@@ -207,7 +237,7 @@ def _mutants(jobs: int, limit: int, only: str | None) -> int:
         if mutant.is_compiled:
             print(f"{name:32} {'left out: it is compiled':28} {mutant.what}", flush=True)
             continue
-        seed = _find_seed(name, jobs, limit)
+        seed = _find_seed(name, jobs, loops, limit)
         survivors += seed is None
         result = f"found by seed {seed}" if seed is not None else f"NOT FOUND in {limit} seeds"
         print(f"{name:32} {result:28} {mutant.what}", flush=True)
@@ -234,11 +264,11 @@ def main(argv: Sequence[str]) -> int:
         # The driver reads this variable when it is imported, so no module above may import it.
         os.environ["CASS_DRIVER_IMPL"] = arguments.impl
     if arguments.replay is not None:
-        return _replay(arguments.replay)
+        return _replay(arguments.replay, arguments.loops)
     if arguments.shrink is not None:
-        return _shrink(arguments.shrink)
+        return _shrink(arguments.shrink, arguments.loops)
     if arguments.mutants:
-        return _mutants(arguments.jobs, arguments.seeds, arguments.only)
+        return _mutants(arguments.jobs, arguments.loops, arguments.seeds, arguments.only)
     first_seed = arguments.seed
     if first_seed is None:
         first_seed = random.SystemRandom().randrange(1_000, 10**9)
@@ -248,6 +278,7 @@ def main(argv: Sequence[str]) -> int:
         range(arguments.fixed),
         range(first_seed, first_seed + arguments.seeds),
         arguments.jobs,
+        arguments.loops,
         fixed_decide=arguments.fixed_decide,
     )
 

@@ -14,8 +14,13 @@ if TYPE_CHECKING:
 
 
 def check_pools(simulation: Simulation) -> None:
-    """Check that no connection pool has more connections than its settings allow."""
+    """Check that no connection pool has more connections than its settings allow, and that no
+    worker takes requests without a pool.
+    """
     for user in simulation.clients.users:
+        for worker in user.session._engine.followers:
+            if worker.is_ready and not worker.pools:
+                simulation.report_violation("a worker without a pool takes requests")
         for pool in user.session.get_pools():
             size = pool.size
             # A pool with shards opens the same number of connections to each shard. So it may have

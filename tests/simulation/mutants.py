@@ -52,6 +52,7 @@ class Mutant(NamedTuple):
     :param make: takes the correct function, and returns the wrong function.
     :param is_about_keyspaces: if False, a seed in which a request runs in the wrong keyspace has
         not found this bug.
+    :param loops: the number of event loops that the bug needs; 0 for what the seed says.
     """
 
     what: str
@@ -59,6 +60,7 @@ class Mutant(NamedTuple):
     name: str
     make: Callable[[Any], Any]
     is_about_keyspaces: bool = False
+    loops: int = 0
 
     @property
     def is_compiled(self) -> bool:
@@ -83,14 +85,23 @@ class Mutant(NamedTuple):
 MUTANTS: dict[str, Mutant] = {}
 
 
-def mutant(what: str, owner: Any, name: str, keyspaces: bool = False) -> Callable[[Any], Any]:
+def mutant(
+    what: str, owner: Any, name: str, keyspaces: bool = False, loops: int = 0
+) -> Callable[[Any], Any]:
     """Register the decorated function, which turns a correct function into a wrong one."""
 
     def register(make: Any) -> Any:
-        MUTANTS[make.__name__] = Mutant(what, owner, name, make, keyspaces)
+        MUTANTS[make.__name__] = Mutant(what, owner, name, make, keyspaces, loops)
         return make
 
     return register
+
+
+def worker_mutant(
+    what: str, owner: Any, name: str, keyspaces: bool = False
+) -> Callable[[Any], Any]:
+    """Register a bug that only a cluster with several loops can have."""
+    return mutant(what, owner, name, keyspaces, loops=3)
 
 
 def _nothing(*arguments: Any, **named: Any) -> None:
@@ -398,14 +409,14 @@ def loop_threads_are_left(correct: Any) -> Any:
 # -- several loops ---------------------------------------------------------------------------------
 
 
-@mutant(
+@worker_mutant(
     "a worker does not follow the pools of the first loop", workers.WorkerSession, "follow_soon"
 )
 def workers_do_not_follow(correct: Any) -> Any:
     return _nothing
 
 
-@mutant("a worker opens a pool only once", workers.WorkerSession, "_check_pools")
+@worker_mutant("a worker opens a pool only once", workers.WorkerSession, "_check_pools")
 def workers_do_not_try_again(correct: Any) -> Any:
     def wrong(self: Any) -> None:
         self.is_ready = self._has_all(list(self._leader.pools))
@@ -413,17 +424,23 @@ def workers_do_not_try_again(correct: Any) -> Any:
     return wrong
 
 
-@mutant("a worker goes on using hosts that will stop", workers.WorkerCore, "_on_draining")
-def workers_use_draining_hosts(correct: Any) -> Any:
+@worker_mutant(
+    "a worker keeps the pools that the first loop has lost", workers.WorkerSession, "drain_host"
+)
+def workers_keep_pools(correct: Any) -> Any:
     return _nothing
 
 
-@mutant("a worker takes requests although it lacks a pool", workers.WorkerSession, "_has_all")
+@worker_mutant(
+    "a worker takes requests although it lacks a pool", workers.WorkerSession, "_has_all"
+)
 def workers_take_requests_without_pools(correct: Any) -> Any:
     return lambda self, wanted: True
 
 
-@mutant("a worker takes requests of all kinds", workers.WorkerSession, "take", keyspaces=True)
+@worker_mutant(
+    "a worker takes requests of all kinds", workers.WorkerSession, "take", keyspaces=True
+)
 def workers_take_all_requests(correct: Any) -> Any:
     def wrong(self: Any, request: Any) -> bool:
         if self.is_ready and request.target is None:
@@ -433,7 +450,7 @@ def workers_take_all_requests(correct: Any) -> Any:
     return wrong
 
 
-@mutant("a worker leaves its sessions open", workers.WorkerCore, "close")
+@worker_mutant("a worker leaves its sessions open", workers.WorkerCore, "close")
 def workers_are_left(correct: Any) -> Any:
     async def wrong(self: Any) -> None:
         self.closed = True
