@@ -283,6 +283,13 @@ def test_other_numbers_of_days_are_taken(number: int) -> None:
         assert coerce.date_number(number) == number
 
 
+def names_of(cases: list[tuple[Any, Any, Any]]) -> list[str]:
+    """Return the names of cases whose first items are functions. Each process must give a case the
+    same name, so a name must not contain an address of memory.
+    """
+    return [f"{convert.__name__}-{number}" for number, (convert, *_) in enumerate(cases)]
+
+
 # -- each function by itself -----------------------------------------------------------------------
 
 ROUND_VALUES: list[tuple[Any, Any, Any]] = [
@@ -340,7 +347,7 @@ ROUND_VALUES: list[tuple[Any, Any, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("convert", "value", "expected"), ROUND_VALUES, ids=str)
+@pytest.mark.parametrize(("convert", "value", "expected"), ROUND_VALUES, ids=names_of(ROUND_VALUES))
 def test_values_are_converted(convert: Any, value: Any, expected: Any) -> None:
     assert convert(value) == expected
 
@@ -372,7 +379,7 @@ OUT_OF_RANGE: list[tuple[Any, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("convert", "value", "message"), OUT_OF_RANGE, ids=str)
+@pytest.mark.parametrize(("convert", "value", "message"), OUT_OF_RANGE, ids=names_of(OUT_OF_RANGE))
 def test_values_out_of_range_are_refused(convert: Any, value: Any, message: str) -> None:
     with pytest.raises(EncodeValueError, match=message):
         convert(value)
@@ -393,7 +400,9 @@ OTHER_CLASSES: list[tuple[Any, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("convert", "value", "message"), OTHER_CLASSES, ids=str)
+@pytest.mark.parametrize(
+    ("convert", "value", "message"), OTHER_CLASSES, ids=names_of(OTHER_CLASSES)
+)
 def test_values_of_other_classes_are_refused(convert: Any, value: Any, message: str) -> None:
     with pytest.raises(EncodeTypeError, match=message):
         convert(value)
