@@ -111,7 +111,15 @@ def _skipped_if_lacking(report: Any) -> Any:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """On interpreters other than CPython, skip the tests that `elsewhere.REASONS` lists."""
+    """Refuse names that differ between processes. On interpreters other than CPython, skip the
+    tests that `elsewhere.REASONS` lists.
+    """
+    for item in items:
+        if " at 0x" in item.nodeid:
+            raise pytest.UsageError(
+                f"the name of a test contains an address of memory: {item.nodeid}. The processes "
+                "of pytest-xdist would collect different tests: pass ids= to parametrize"
+            )
     if sys.implementation.name != "cpython":
         for item in items:
             why = elsewhere.reason_of(item.nodeid)
