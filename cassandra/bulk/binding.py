@@ -21,14 +21,16 @@ from collections.abc import (
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cassandra._later_warnings import warn
 from cassandra._write_times import probable_unit
 from cassandra.bulk.chunks import Chunk, Column, slice_of
 from cassandra.bulk.fields import unknown_field, values_by_name, values_by_position
+from cassandra.bulk.float_decimals import FloatDecimals
 from cassandra.bulk.groups import Keys, Owners
 from cassandra.bulk.indexed_vectors import IndexedVector, fault_of
 from cassandra.bulk.inner_nulls import collection_columns, inner_null
-from cassandra.bulk.later_warnings import warn
-from cassandra.bulk.lost_times import LostTimes, is_date
+from cassandra.bulk.lost_times import LostTimes
+from cassandra.bulk.units import RowUnits
 from cassandra.protocol.records import is_record
 from cassandra.query.batch import bind_rows
 from cassandra.query.prepared import PreparedStatement
@@ -161,15 +163,21 @@ class Binder:
         self.is_plain = False  # True if the application's rows are bound without converters
         self.is_empty_null = True  # True if an empty field of CSV means null
         self.lost_times = LostTimes()
-        # (position among the bind markers, name) of each date column. A column with a converter is
-        # left out: its values may be objects of any class.
-        self._date_columns = [
-            (index, plain_column.name)
-            for index, (plain_column, column) in enumerate(
-                zip(prepared.plain_plan.columns, prepared.bind_plan.columns, strict=True)
-            )
-            if is_date(plain_column.type) and column.type is plain_column.type
-        ]
+        self.float_decimals = FloatDecimals()
+        self._row_units = RowUnits()
+        # (position among the bind markers, name) of the columns of each type. A column with a
+        # converter is left out: its values may be objects of any class.
+        self._columns_by_type: dict[str, list[tuple[int, str]]] = {
+            "date": [],
+            "decimal": [],
+            "timestamp": [],
+        }
+        for index, (plain_column, column) in enumerate(
+            zip(prepared.plain_plan.columns, prepared.bind_plan.columns, strict=True)
+        ):
+            type_name = getattr(plain_column.type, "typename", None)
+            if type_name in self._columns_by_type and column.type is plain_column.type:
+                self._columns_by_type[type_name].append((index, plain_column.name))
         # The second statement of the load; None if it has none.
         self.static_rows: StaticRows | None = None
         # The positions of the counters that the statement adds to; empty if nulls of counters
@@ -225,8 +233,8 @@ class Binder:
                     f"written: {', '.join(self._names_in_order())}"
                 )
             source = source[:, list(self._order)]
-        if self._date_columns and chunk.source is None:
-            self._look_at_dates(source)
+        if chunk.source is None:
+            self._look_at_values(source, row_numbers, chunk)
         # (row numbers, block) of all rows that could be bound. This is one part unless rows fail.
         bound_parts: list[tuple[Sequence[int], Any]] = []
         # Values of files are CQL values already, so no converter applies.
@@ -243,13 +251,21 @@ class Binder:
                     block.append(row)
         return self._bound(chunk, block, row_numbers, failures)
 
-    def _look_at_dates(self, source: Any) -> None:
-        """Warn if values for date columns have times of day, which would be lost.
+    def _look_at_values(self, source: Any, row_numbers: Sequence[int], chunk: Chunk) -> None:
+        """Warn of values that are probably not what the application means: times of day for date
+        columns, floats for decimals, and seconds for timestamps.
 
         :param source: rows, or an array of two dimensions, in the order of the bind markers. Tables
             with named columns were checked when their columns were selected.
+        :param row_numbers: the index of each row in the chunk.
+        :param chunk: the chunk of the rows.
         """
-        for index, name in self._date_columns:
+        if isinstance(source, list):
+            for index, name in self._columns_by_type["decimal"]:
+                self.float_decimals.look_at_rows(name, source, index)
+            for index, name in self._columns_by_type["timestamp"]:
+                self._row_units.look_at_rows(name, index, source, row_numbers, chunk)
+        for index, name in self._columns_by_type["date"]:
             if isinstance(source, list):
                 self.lost_times.look_at_rows(name, source, index)
             elif is_array(source) and source.ndim == 2 and index < source.shape[1]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from cassandra.bulk.later_warnings import warn
+from cassandra._later_warnings import warn
 from cassandra.query.tables.rows import is_array
 
 
@@ -58,18 +58,7 @@ class LostTimes:
         if name in self._warned:
             return
         for row in rows:
-            # This loop runs for each row of a load, so it enters no context manager.
-            try:
-                if isinstance(row, (tuple, list)):
-                    value = row[index]
-                elif isinstance(row, Mapping):
-                    value = row.get(name)
-                else:
-                    value = getattr(row, name, None)
-            except Exception:
-                # User code may raise anything, and a row may lack the value. Ignore the error here:
-                # binding the row reports it.
-                continue
+            value = value_in_row(row, name, index)
             if is_with_time(value):
                 self._warn(name, type(value).__name__)
                 return
@@ -80,6 +69,26 @@ class LostTimes:
             f"column {name!r} is a date, and the source has timestamps with a time of day "
             f"({data_type}), which is not stored"
         )
+
+
+def value_in_row(row: Any, name: str, index: int) -> Any:
+    """Return the value that a row of the application has for a column; None if it has none.
+
+    :param row: a tuple, list, mapping by column name, or object with attributes.
+    :param name: the name of the column.
+    :param index: the position of the column's value in a tuple or list.
+    """
+    # This runs for each row of a load, so it enters no context manager.
+    try:
+        if isinstance(row, (tuple, list)):
+            return row[index]
+        if isinstance(row, Mapping):
+            return row.get(name)
+        return getattr(row, name, None)
+    except Exception:
+        # User code may raise anything, and a row may lack the value. Ignore the error here:
+        # binding the row reports it.
+        return None
 
 
 def is_with_time(value: Any) -> bool:

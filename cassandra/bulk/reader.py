@@ -7,9 +7,9 @@ from collections.abc import Callable, Generator
 from concurrent.futures import Executor, Future
 from typing import Any
 
+from cassandra._later_warnings import LaterWarnings, collecting
 from cassandra.bulk.binding import Binder
 from cassandra.bulk.chunks import Chunk
-from cassandra.bulk.later_warnings import collecting, show
 from cassandra.bulk.load_steps import Work
 from cassandra.bulk.opened import Pipes
 from cassandra.bulk.worker import Worker
@@ -43,7 +43,7 @@ class Reader:
         self._worker = worker
         self._chunks: Generator[Chunk, None, None] | None = None
         self._binder: Binder | None = None
-        self._warnings: list[str] = []  # collected in the thread, not shown yet
+        self._warnings = LaterWarnings()  # collected in the thread
         self._work: Future[Any] | None = None  # the last call of the thread
 
     def submit(self, call: Callable[..., Any], *arguments: Any) -> Work:
@@ -62,7 +62,7 @@ class Reader:
 
     def show_warnings(self) -> None:
         """Show the warnings of the thread's calls, in the thread of the caller."""
-        show(self._warnings)
+        self._warnings.show()
 
     def open(self, chunks: Generator[Chunk, None, None], binder: Binder) -> None:
         """Set the chunks that `read_next` reads.

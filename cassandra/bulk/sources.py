@@ -27,12 +27,12 @@ from itertools import islice
 from typing import Any
 
 from cassandra._clocks import monotonic
+from cassandra._later_warnings import warn
 from cassandra.bulk import chunks
 from cassandra.bulk.async_rows import AsyncRows
 from cassandra.bulk.chunks import Chunk, Part, Position, Reading, rows_of_a_chunk, slice_of
 from cassandra.bulk.fields import select_columns
 from cassandra.bulk.files import READERS, fields_of_file
-from cassandra.bulk.later_warnings import warn
 from cassandra.bulk.lost_times import LostTimes, is_date
 from cassandra.bulk.opened import STANDARD_INPUT, bare_name, is_pipe
 from cassandra.errors import DependencyException

@@ -1,20 +1,21 @@
 """Warns of numbers in timestamp columns that are probably not milliseconds.
 
 A CQL timestamp counts milliseconds. A load looks at the first value of each timestamp column, in
-text files and in the integer columns of tables. Values of an application's own rows are checked
-when they are bound.
+text files, in the columns of numbers of tables, and in the application's own rows.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
 from collections.abc import Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cassandra.bulk.later_warnings import warn
+from cassandra._later_warnings import warn
+from cassandra.bulk.lost_times import value_in_row
 from cassandra.bulk.texts import formats_of, means_null
-from cassandra.cqltypes.coerce import probable_timestamp_unit
+from cassandra.cqltypes.coerce import TIMESTAMP_UNIT, probable_timestamp_unit
 from cassandra.query.tables.rows import is_array
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 # How many rows of a chunk to look at: the first values of a column may be null.
 ROWS = 100
+# The kinds of NumPy's types of numbers: integers with a sign, without one, and floats.
+_NUMBERS = ("i", "u", "f")
 
 
 class UnitWatch:
@@ -107,21 +110,60 @@ class UnitWatch:
     def _look_at_table(self, chunk: Chunk) -> None:
         """Check the first value of each timestamp column of a table."""
         for field, column in list(self._pending.items()):
-            values = _integers(chunk.rows, column.name)
+            values = _numbers(chunk.rows, column.name)
             for index, value in enumerate(values):
                 if value is not None and value == value:  # neither null nor NaN
                     del self._pending[field]
-                    self._check(chunk, index, column, value)
+                    # A float may be infinite, which binding refuses.
+                    if type(value) is not float or math.isfinite(value):
+                        self._check(chunk, index, column, int(value))
                     break
 
     def _check(self, chunk: Chunk, index: int, column: Column, value: Any) -> None:
         """Warn if a timestamp is probably in another unit than milliseconds."""
-        advice = probable_timestamp_unit(value) if type(value) is int else None
-        if advice is not None:
-            warn(
-                f"{chunk.location(index)}: column {column.name!r} is a timestamp, which is counted "
-                f"in milliseconds, and {advice} (its other rows are not looked at)"
-            )
+        if type(value) is int:
+            _warn_of_unit(chunk.location(index), column.name, value)
+
+
+class RowUnits:
+    """Checks the first number in each timestamp column of the application's own rows."""
+
+    def __init__(self) -> None:
+        self._checked: set[str] = set()  # the names of columns that had a number
+
+    def look_at_rows(
+        self, name: str, index: int, rows: Sequence[Any], row_numbers: Sequence[int], chunk: Chunk
+    ) -> None:
+        """Warn if the first number of a timestamp column is probably not in milliseconds.
+
+        :param name: the name of the column.
+        :param index: the position of the column's value in a tuple or list.
+        :param rows: tuples, lists, mappings by column name, or objects with attributes.
+        :param row_numbers: the index of each row in the chunk.
+        :param chunk: the chunk of the rows.
+        """
+        if name in self._checked:
+            return
+        for number, row in zip(row_numbers[:ROWS], rows, strict=False):
+            value = value_in_row(row, name, index)
+            # Booleans are refused later, and do not count as numbers here.
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                if not math.isfinite(value):
+                    continue
+                self._checked.add(name)
+                _warn_of_unit(chunk.location(number), name, int(value))
+                return
+
+
+def _warn_of_unit(location: object, name: str, millis: int) -> None:
+    """Warn if a number of a timestamp column is probably in another unit than milliseconds."""
+    advice = probable_timestamp_unit(millis)
+    if advice is not None:
+        warn(
+            f"{location}: column {name!r} is a timestamp, which is counted in milliseconds, and "
+            f"{advice} (its other rows are not looked at)",
+            TIMESTAMP_UNIT,
+        )
 
 
 def _first_rows(raw: Sequence[Any]) -> Sequence[Any]:
@@ -129,31 +171,31 @@ def _first_rows(raw: Sequence[Any]) -> Sequence[Any]:
     return head(ROWS) if head is not None else raw[:ROWS]
 
 
-def _integers(table: Any, name: str) -> Sequence[Any]:
-    """Return the first values of an integer column of a table; () if it has another type."""
+def _numbers(table: Any, name: str) -> Sequence[Any]:
+    """Return the first values of a column of numbers of a table; () if it has another type."""
     if isinstance(table, list):  # rows of a file that lacks some column
         return ()
     if hasattr(table, "iloc"):
-        if name not in table.columns or getattr(table[name].dtype, "kind", "") not in ("i", "u"):
+        if name not in table.columns or getattr(table[name].dtype, "kind", "") not in _NUMBERS:
             return ()
         numbers = table[name].iloc[:ROWS]
         # Replace nulls by None: pandas' own null, NA, cannot be compared, because the result is NA
         # again.
         return [
-            None if is_null else int(number)
+            None if is_null else number.item() if hasattr(number, "item") else number
             for number, is_null in zip(numbers, numbers.isna(), strict=True)
         ]
     if is_array(table):
         if table.dtype.names is None or name not in table.dtype.names:
             return ()
         column = table[name][:ROWS]
-        return column.tolist() if column.dtype.kind in ("i", "u") else ()
+        return column.tolist() if column.dtype.kind in _NUMBERS else ()
     schema = getattr(table, "schema", None)
     if schema is None or name not in schema.names:
         return ()
     from pyarrow import types
 
     index = schema.names.index(name)
-    if not types.is_integer(schema.types[index]):
+    if not types.is_integer(schema.types[index]) and not types.is_floating(schema.types[index]):
         return ()
     return list(table.column(index).slice(0, ROWS).to_pylist())

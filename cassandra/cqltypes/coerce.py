@@ -16,11 +16,10 @@ import numbers
 import operator
 import socket
 import uuid as uuid_module
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar, cast
 
-from cassandra._habits import stack_level
+from cassandra._later_warnings import warn_of_topic
 from cassandra._patterns import pattern
 from cassandra.cqltypes.aliases import attributes_by_alias
 from cassandra.cqltypes.codecs.big_numbers import (
@@ -265,6 +264,10 @@ def timestamp_millis(value: object) -> int:
     return millis
 
 
+# The topic of the warnings of `_warn_of_unit`, for which a load has better warnings.
+TIMESTAMP_UNIT = "units of timestamps"
+
+
 def _warn_of_unit(millis: int) -> None:
     """Warn if a number of milliseconds is probably a number of another unit."""
     # A quick check: only numbers outside this range can be a recent time in another unit.
@@ -276,9 +279,7 @@ def _warn_of_unit(millis: int) -> None:
         # value.
         rounded = round(millis, 3 - len(str(millis)))
         advice = probable_timestamp_unit(rounded)
-        warnings.warn(
-            f"about {advice}, or pass a datetime", RuntimeWarning, stacklevel=stack_level()
-        )
+        warn_of_topic(f"about {advice}, or pass a datetime", TIMESTAMP_UNIT)
 
 
 def probable_timestamp_unit(millis: int) -> str | None:
@@ -315,11 +316,10 @@ def _warn_of_day(number: int) -> None:
             if is_of_digits
             else f"cassandra.util.Date({number}) for days since 1970"
         )
-        warnings.warn(
+        warn_of_topic(
             f"the number {number} for a date is a day more than 5 million years ago, since 2**31 "
             f"stands for 1970-01-01: write {advice}",
-            RuntimeWarning,
-            stacklevel=stack_level(),
+            "days of dates",
         )
 
 

@@ -23,6 +23,7 @@ LAYERS: list[set[str]] = [
         "_histogram",
         "_lazy",
         "_habits",
+        "_later_warnings",
         "_misspelt",
         "_write_times",
         "_unknown_options",

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from cassandra.bulk.report import LoadError
 from cassandra.cluster import Cluster
 from cassandra.testing.fake import FakeNode
 
@@ -141,3 +142,69 @@ def test_a_null_before_the_number_of_a_frame_counts_as_a_row(node: FakeNode) -> 
         {"id": [1, 2], "at": pandas.array([None, 1700000000], dtype="Int64"), "till": [None, None]}
     )
     assert any("row 1: column 'at'" in text for text in warnings_of_load(node, frame))
+
+
+SECONDS = 1_700_000_000
+
+
+def warnings_with_places(node: FakeNode, source: Any) -> list[tuple[str, str]]:
+    with Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        with warnings.catch_warnings(record=True) as records:
+            warnings.simplefilter("always")
+            session.load(session.prepare(INSERT), source, columns=["id", "at", "till"])
+    return [(str(record.message), record.filename) for record in records]
+
+
+@pytest.mark.parametrize("number", [SECONDS, SECONDS + 0.5])
+@pytest.mark.parametrize("as_mappings", [False, True])
+def test_rows_of_the_application_warn_at_its_own_line(
+    node: FakeNode, number: float, as_mappings: bool
+) -> None:
+    """The warning was shown at a line of `threading`, without column and row."""
+    rows: list[Any] = [(0, None, None), *((n, number, None) for n in range(1, 5))]
+    if as_mappings:
+        rows = [dict(zip(("id", "at", "till"), row, strict=True)) for row in rows]
+    ((message, filename),) = warnings_with_places(node, rows)
+    assert message.startswith("row 1: column 'at' is a timestamp, which is counted in millisec")
+    assert "1700000000 milliseconds" in message
+    assert filename == __file__
+
+
+def test_floats_of_a_frame_warn_once(node: FakeNode) -> None:
+    """A column of seconds has floats if one is missing, as those of `time.time()`."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {"id": [1, 2, 3], "at": [None, SECONDS, SECONDS + 1], "till": [None] * 3}
+    )
+    ((message, filename),) = warnings_with_places(node, frame)
+    assert message.startswith("row 1: column 'at' is a timestamp")
+    assert filename == __file__
+
+
+def test_floats_of_arrow_and_structured_arrays_warn_once(node: FakeNode) -> None:
+    numpy = pytest.importorskip("numpy")
+    pyarrow = pytest.importorskip("pyarrow")
+    array = numpy.array([(1, SECONDS, 0.0)], dtype=[("id", "i4"), ("at", "f8"), ("till", "f8")])
+    table = pyarrow.table({name: array[name] for name in array.dtype.names})
+    for source in (array, table):
+        ((message, _),) = warnings_with_places(node, source)
+        assert message.startswith("row 0: column 'at' is a timestamp")
+
+
+def test_values_after_the_first_rows_warn_at_the_line_of_the_load(node: FakeNode) -> None:
+    """A load looks at the first number of a column; encoding looks at each, and warns once."""
+    rows = [(n, 1_700_000_000_000, None) for n in range(200)]
+    rows += [(n, SECONDS + n * 10_000_000, None) for n in range(200, 210)]
+    ((message, filename),) = warnings_with_places(node, rows)
+    assert message.startswith("about ")
+    assert filename == __file__
+
+
+def test_values_that_are_no_numbers_are_left_to_binding(node: FakeNode) -> None:
+    rows = [(1, True, None), (2, "2026-11-23", None), (3, SECONDS, None)]
+    ((message, _),) = warnings_with_places(node, rows)
+    assert message.startswith("row 2: column 'at'")
+    for value in (float("inf"), float("nan")):
+        with pytest.raises(LoadError, match='column "at"'):
+            warnings_with_places(node, [(1, value, None)])

@@ -1,0 +1,81 @@
+"""Warnings of the reader thread of a load, which are shown at the line that called the load.
+
+A warning that the thread itself shows would point to a line of `threading`. So the thread collects
+its warnings, and the load shows them in the thread of its caller.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from cassandra._habits import stack_level
+
+
+class LaterWarnings:
+    """Warnings that a thread collects, and that another thread shows.
+
+    The attribute `messages` has those that were not shown yet. `topics` has the topics of all
+    warnings so far.
+    """
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+        self.topics: set[str] = set()
+
+    def show(self) -> None:
+        """Show the warnings, each of them once."""
+        while self.messages:
+            warn(self.messages.pop(0))
+
+
+class _Collected(threading.local):
+    """The warnings that this thread collects; None if it shows them at once."""
+
+    warnings: LaterWarnings | None = None
+
+
+_collected = _Collected()
+
+
+@contextmanager
+def collecting(later: LaterWarnings) -> Iterator[None]:
+    """Collect the warnings of this thread in the body of the ``with``.
+
+    :param later: where the warnings are kept.
+    """
+    earlier, _collected.warnings = _collected.warnings, later
+    try:
+        yield
+    finally:
+        _collected.warnings = earlier
+
+
+def warn(message: str, topic: str | None = None) -> None:
+    """Warn of a probable mistake, at the line of user code that called the driver.
+
+    :param message: the message.
+    :param topic: the topic of the warning, after which `warn_of_topic` stays silent in this load.
+    """
+    later = _collected.warnings
+    if later is None:
+        warnings.warn(message, RuntimeWarning, stacklevel=stack_level())
+        return
+    later.messages.append(message)
+    if topic is not None:
+        later.topics.add(topic)
+
+
+def warn_of_topic(message: str, topic: str) -> None:
+    """Warn like `warn`; in a load, only if the load has not warned of the topic.
+
+    Values are encoded without their columns and rows. A load knows both, and its warning is better.
+
+    :param message: the message.
+    :param topic: what the warning is about.
+    """
+    later = _collected.warnings
+    if later is None or topic not in later.topics:
+        warn(message, topic)

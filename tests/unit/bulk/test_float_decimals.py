@@ -1,0 +1,90 @@
+"""Floats for decimal columns: which of them get digits that nobody has written."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cassandra.bulk.float_decimals import inexact_decimal
+from cassandra.cluster import Cluster
+from cassandra.testing.fake import FakeNode
+
+INSERT = "INSERT INTO t (id, price) VALUES (?, ?)"
+EXACT = "30.129999999999999005240169935859739780426025390625"
+
+
+@pytest.fixture
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as running:
+        running.prime_prepare(INSERT, [("id", "int"), ("price", "decimal")], pk_indexes=[0])
+        yield running
+
+
+def warnings_of_load(node: FakeNode, source: Any) -> list[str]:
+    with Cluster([node.address], port=node.port) as cluster:
+        session = cluster.connect()
+        with warnings.catch_warnings(record=True) as records:
+            warnings.simplefilter("always")
+            session.load(session.prepare(INSERT), source)
+    assert all(record.filename == __file__ for record in records)
+    return [str(record.message) for record in records]
+
+
+def test_floats_whose_printed_digits_are_not_exact() -> None:
+    assert inexact_decimal(30.13) == Decimal(EXACT)
+    for other in (0.5, 3.0, 1e300 * 1e10, float("nan"), Decimal("30.13"), 30, "30.13", None):
+        assert inexact_decimal(other) is None
+
+
+def test_floats_of_numpy() -> None:
+    numpy = pytest.importorskip("numpy")
+    assert inexact_decimal(numpy.float64(30.13)) == Decimal(EXACT)
+    # A float of 32 bits is printed with fewer digits, and is further away from them.
+    assert inexact_decimal(numpy.float32(30.13)) == Decimal(float(numpy.float32(30.13)))
+    assert inexact_decimal(numpy.float32(0.5)) is None
+    assert inexact_decimal(numpy.array([30.13, 1.0])) is None
+
+
+@pytest.mark.parametrize("as_mappings", [False, True])
+def test_rows_warn_once_for_a_column(node: FakeNode, as_mappings: bool) -> None:
+    rows: list[Any] = [(0, None), (1, 0.5), (2, 30.13), (3, 30.14)]
+    if as_mappings:
+        rows = [{"id": id, "price": price} for id, price in rows]
+    (message,) = warnings_of_load(node, rows)
+    assert message == (
+        "column 'price' is a decimal, and the source has floats: 30.13 is stored as "
+        f"{EXACT}; to store the digits that you see, write Decimal(str(value)) for each value, "
+        "Decimal('30.13') here"
+    )
+    assert warnings_of_load(node, [(2, Decimal("30.13")), (3, 5)]) == []
+
+
+def test_frames_warn_with_what_to_write(node: FakeNode) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"id": [1, 2, 3], "price": [None, 0.5, 30.13]})
+    (message,) = warnings_of_load(node, frame)
+    prefix, advice = message.split(", write ")
+    assert f"30.13 is stored as {EXACT}" in prefix
+    frame["price"] = eval(advice, {"frame": frame, "Decimal": Decimal})
+    assert warnings_of_load(node, frame) == []
+
+
+def test_arrow_parquet_and_structured_arrays_warn(node: FakeNode, tmp_path: Path) -> None:
+    numpy = pytest.importorskip("numpy")
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    array = numpy.array([(1, 30.13)], dtype=[("id", "i4"), ("price", "f8")])
+    table = pyarrow.table({name: array[name] for name in array.dtype.names})
+    path = tmp_path / "prices.parquet"
+    parquet.write_table(table, path)
+    for source in (array, table, path, {"id": [1], "price": array["price"]}):
+        (message,) = warnings_of_load(node, source)
+        assert message.startswith("column 'price' is a decimal, and the source has floats: 30.13")
+    exact = table.set_column(1, "price", pyarrow.array([Decimal("30.13")]))
+    assert warnings_of_load(node, exact) == []
