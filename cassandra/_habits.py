@@ -410,9 +410,12 @@ def _same(text: str, names: str) -> dict[str, str]:
 IN_ASYNC = "this is the blocking class; write `with`, or in coroutines use cassandra.aio"
 
 SESSION: dict[str, str] = {
+    "cursor": "a session executes statements itself; write session.execute(query, parameters). For "
+    "pandas and polars, write session.execute(query).to_pandas() or .to_polars(), and "
+    "session.load(table, frame)",
     **_same(
         "a session executes statements itself; write session.execute(query, parameters)",
-        "cursor query run sql select execute_query do text",
+        "query run sql select execute_query do text",
     ),
     **_same(
         "there is nothing to commit: each statement is applied when it is executed. "

@@ -710,8 +710,32 @@ def _converted_row(
         try:
             values.append(read(row[index]) if index is not None else UNSET_VALUE)
         except READING_ERRORS as error:
-            return ValueError(f"column {name!r}: {error}")
+            return ValueError(f"column {name!r}: {error}{_advice_on(row[index], error)}")
     return tuple(values)
+
+
+# Strings that other tools write for null.
+_USUAL_NULLS = frozenset(
+    {"", "null", "none", "nan", "na", "n/a", "#n/a", "<na>", "nat", "\\n", "\\\\n", "-", "nil"}
+)
+_WHOLE_FLOAT = re.compile(r"[+-]?[0-9]+\.0+")
+
+
+def _advice_on(field: str, error: Exception) -> str:
+    """Return what to write for a field of CSV that cannot be read; "" without advice.
+
+    :param field: the text of the field.
+    :param error: the error of the reader.
+    """
+    text = field.strip()
+    if text.lower() in _USUAL_NULLS:
+        return f"; if this means null, add it to null=, as null={['', text or 'NULL']!r}"
+    if _WHOLE_FLOAT.fullmatch(text) is not None and "is not an integer" in str(error):
+        return (
+            "; pandas writes integers so if a value is missing: write the file from "
+            "frame.convert_dtypes(), or load the frame"
+        )
+    return ""
 
 
 def csv_fields(path: str, reading: Reading) -> list[str] | None:

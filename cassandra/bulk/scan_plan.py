@@ -181,6 +181,14 @@ def _query_of(
         if not isinstance(columns, AggregateOfRanges):
             _refuse_aggregates(columns, where, aggregates)
     else:
+        for column in columns:
+            # Of a list we quote each name, so a server would look for a column "count(*)".
+            if "(" in column and column not in table.columns:
+                _refuse_aggregates(column, where, aggregates)
+                raise ValueError(
+                    f"a list for columns has names of columns, and {column!r} is none of them: "
+                    f"write columns={', '.join(columns)!r} for selectors of CQL"
+                )
         selectors = ", ".join(escape_name(column) for column in columns)
     conditions = []
     if has_tokens:

@@ -65,11 +65,12 @@ _READERS_OF_PANDAS = {
 SAMPLE = 1000  # about how many rows of a data frame we measure to estimate its size
 
 
-def format_of(path: str, format: str | None) -> str:
+def format_of(path: str, format: str | None, instead: str = "") -> str:
     """Return the format of a file.
 
     :param path: its name.
     :param format: the format that the application has specified; None derives it from the name.
+    :param instead: other advice for the error, after that to write the format.
     :raises ValueError: if the format is unknown.
     """
     if format is not None:
@@ -96,7 +97,7 @@ def format_of(path: str, format: str | None) -> str:
             )
         raise ValueError(
             f"the format of {path!r} is not known by its name: write format='csv', 'jsonl' or "
-            "'parquet'"
+            f"'parquet'{instead}"
         )
     return known_format
 
@@ -235,10 +236,9 @@ def chunks_of(source: object, reading: Reading) -> Generator[Chunk, None, None]:
     """
     paths = files_of(source)
     if paths is not None:
-        for path in paths:
-            # Check the format of all files before we read the first: an error in the middle of the
-            # load would be worse.
-            format_of(path, reading.format)
+        # Check the format of all files before we read the first: an error in the middle of the load
+        # would be worse.
+        _formats_of(paths, reading)
         return _chunks_of_files(paths, reading)
     if isinstance(source, (bytes, bytearray)):
         raise TypeError(
@@ -304,6 +304,31 @@ def files_of(source: object, left_out: Iterable[str] = ()) -> list[str] | None:
         if count > 1 and is_pipe(path):
             raise ValueError(f"{path} stands twice among the files, and can be read once")
     return paths
+
+
+def _formats_of(paths: Sequence[str], reading: Reading) -> list[str]:
+    """Return the format of each file of a source.
+
+    :param paths: the files of the source.
+    :param reading: the options for reading.
+    :raises ValueError: if a format is unknown.
+    """
+    instead = _pattern_advice(paths)
+    return [format_of(path, reading.format, instead) for path in paths]
+
+
+def _pattern_advice(paths: Sequence[str]) -> str:
+    """Return how to name only some files of a folder, for an error; "" for other files.
+
+    :param paths: the files of a source.
+    """
+    folders = {os.path.dirname(path) for path in paths}
+    endings = [os.path.splitext(path)[1] for path in paths]
+    ending = next((ending for ending in endings if ending in _ENDINGS), None)
+    if len(folders) != 1 or ending is None:
+        return ""
+    pattern = os.path.join(*folders, "*" + ending)
+    return f", or name the files to load alone, as {pattern!r}"
 
 
 def _expand_path(path: Any, excluded: Set[str]) -> list[str]:
@@ -564,7 +589,7 @@ def _check_text_options(source: object, paths: Sequence[str] | None, reading: Re
     options = [name for name, differs in differs_from_default.items() if differs]
     if not options:
         return
-    file_formats = {format_of(path, reading.format) for path in paths or ()}
+    file_formats = set(_formats_of(paths or (), reading))
     if "csv" in file_formats:
         return  # CSV has all of these options
     if "jsonl" in file_formats:
@@ -623,8 +648,10 @@ def fields_of_each(source: object, reading: Reading) -> list[tuple[str, list[str
     paths = files_of(source)
     _check_text_options(source, paths, reading)
     if paths is not None:
+        formats = _formats_of(paths, reading)
         fields_by_file = [
-            (path, fields_of_file(path, format_of(path, reading.format), reading)) for path in paths
+            (path, fields_of_file(path, file_format, reading))
+            for path, file_format in zip(paths, formats, strict=True)
         ]
         for path, names in fields_by_file:
             if names == []:

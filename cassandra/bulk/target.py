@@ -229,7 +229,15 @@ def _using(clause: str, constant: int | None, column: str | None) -> list[str]:
 def _checked_using_value(clause: str, value: object) -> int:
     """Return the value for all rows of USING TTL or USING TIMESTAMP, if it is valid."""
     if isinstance(value, bool) or not isinstance(value, int):
-        instead = ": write int(ttl.total_seconds())" if hasattr(value, "total_seconds") else ""
+        if hasattr(value, "total_seconds"):
+            instead = ": write int(ttl.total_seconds())"
+        elif clause == "TIMESTAMP" and hasattr(value, "timestamp"):
+            # `timestamp()` reads a datetime without a time zone as local time.
+            instead = (
+                ": write int(timestamp.timestamp() * 1_000_000), of a datetime with a time zone"
+            )
+        else:
+            instead = ""
         unit = "seconds" if clause == "TTL" else "microseconds"
         raise TypeError(
             f"{clause.lower()} must be an integer, but is {value!r}, and not a number of {unit}"

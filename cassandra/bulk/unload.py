@@ -147,6 +147,7 @@ class _Writer:
             raise FileExistsError(
                 f"the folder {os.fspath(self.folder)!r} is not empty"
                 + ("" if (self.folder / MANIFEST).exists() else f", and has no {MANIFEST}")
+                + ": an unload needs a new or empty folder"
             )
         self.report = UnloadReport()
         self.row_counts: dict[str, int] = {}  # the number of rows by file name, for the manifest

@@ -33,7 +33,7 @@ else:
 
 BEGUN = (
     "the rows of this result have been read already, or reading has begun: "
-    "its columns can only be had before that"
+    "its columns can only be had before that: execute the statement again"
 )
 ROWS_READ = (
     "an earlier iteration has read the first pages of this result, which are gone, so that this "

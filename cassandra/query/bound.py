@@ -227,7 +227,9 @@ _REPLACEMENTS_FOR_VECTORS = {
 # Errors for an array of two dimensions in the place of a vector.
 _MATRIX_ERRORS = pattern(
     r"(?:array\(\[\[.*|of shape \d+x\S+ )\(ndarray\) has \d+ elements, vector<"
-    r"|elements for vector<[^:]*: it has \d+ dimensions",
+    r"|elements for vector<[^:]*: it has \d+ dimensions"
+    # A list of lists, as `array.tolist()` returns.
+    r"|: \[\[.*\(list\) has \d+ elements, vector<",
     re.DOTALL,
 )
 
@@ -260,6 +262,8 @@ def _advice_for(message: str, query: str) -> str:
             "; write Duration(months=0, days=value.days, nanoseconds=value.seconds * 10**9 + "
             "value.microseconds * 1000)"
         )
+    if "(timedelta) is not an integer" in message:
+        return "; write int(value.total_seconds()) for seconds"
     if _MATRIX_ERRORS.search(message):
         return "; its rows are vectors themselves: write array[0] for the first one"
     if re.match(r"Too many values .* given, 1 wanted ", message):

@@ -100,6 +100,16 @@ def test_names_of_other_libraries(cls: type, table: dict[str, str]) -> None:
             getattr(object.__new__(cls), name)
 
 
+def test_a_session_for_frames_names_the_methods_for_frames() -> None:
+    """``pandas.read_sql(query, session)`` and ``frame.to_sql("t", session)`` ask for a cursor."""
+    for session_class, wait in ((Session, ""), (aio.Session, "await ")):
+        session: Any = object.__new__(session_class)
+        with pytest.raises(AttributeError) as caught:
+            session.cursor()
+        assert f"{wait}session.load(table, frame)" in str(caught.value)
+        assert ".to_pandas()" in str(caught.value)
+
+
 def test_dir_does_not_list_the_names_of_other_libraries(session: Session) -> None:
     names = dir(session)
     assert {"execute", "shutdown"} <= {*names}

@@ -117,10 +117,12 @@ def test_the_query_selects_a_token_range(
         ("avg(c0) AS mean", "c0 > 1"),
         ("system.sum(c0)", None),
         ("a.own_sum(c0)", None),
+        (["count(*)"], None),
+        (["id", "max(c0)"], None),
     ],
 )
 def test_aggregates_of_each_range_are_refused(
-    nodes: FakeCluster, session: Session, columns: str, where: str | None
+    nodes: FakeCluster, session: Session, columns: Any, where: str | None
 ) -> None:
     """They would be returned as if each of them were that of the whole table."""
     session.cluster.metadata.keyspaces["a"].aggregates = {"own_sum(int)": object()}
@@ -129,6 +131,12 @@ def test_aggregates_of_each_range_are_refused(
     assert plan(session, AggregateOfRanges("count(*)")).prepared.query_string.startswith(
         "SELECT count(*) FROM"
     )
+
+
+def test_selectors_in_a_list_of_names_are_refused(session: Session) -> None:
+    """The scan quotes the names of a list, so servers looked for a column "writetime(c0)"."""
+    with pytest.raises(ValueError, match=r"write columns='id, writetime\(c0\)' for selectors"):
+        plan(session, ["id", "writetime(c0)"])
 
 
 @pytest.mark.parametrize("where", ["c0 > 1 LIMIT 10", "c0 = ? limit ?", "c0 > 1\nLimit 10"])

@@ -14,7 +14,7 @@ import pytest
 
 from cassandra.bulk import chunks, sources
 from cassandra.bulk.chunks import Chunk, Position
-from cassandra.bulk.sources import chunks_of, fields_of_each, format_of
+from cassandra.bulk.sources import chunks_of, fields_of_each, files_of, format_of
 from cassandra.bulk.texts import Formats
 from cassandra.sentinels import UNSET_VALUE
 from tests.unit.bulk.readings import reading
@@ -444,3 +444,56 @@ def test_formats_that_a_load_does_not_read_get_advice() -> None:
         format_of("a", "json")
     with pytest.raises(ValueError, match=r"'column': numpy.load\('a.npy'\)"):
         format_of("a.npy", None)
+
+
+def test_a_folder_with_other_files_is_told_apart_by_a_pattern(tmp_path: Path) -> None:
+    """To write format='csv' would read the README as rows."""
+    write(tmp_path / "README.md", "hello")
+    write(tmp_path / "a.jsonl", '{"id": 1}\n')
+    pattern = str(tmp_path / "*.jsonl")
+    # A load has listed the files of the folder before.
+    listed = lambda source: read(files_of(source))  # noqa: E731
+    for call in (read, listed, lambda source: fields_of_each(source, reading())):
+        with pytest.raises(ValueError, match=r"README\.md") as caught:
+            call(tmp_path)
+        assert str(caught.value).endswith(f"or name the files to load alone, as {pattern!r}")
+        with pytest.raises(ValueError, match=r"'parquet'$"):
+            call(tmp_path / "README.md")
+    assert rows_of(read(pattern)) == [(1, UNSET_VALUE)]
+
+
+@pytest.mark.parametrize("text", ["NULL", "nan", "N/A", "\\N", "<NA>", "None", "-"])
+def test_texts_of_null_in_other_tools_get_advice(tmp_path: Path, text: str) -> None:
+    path = write(tmp_path / "a.csv", f"id,name\n {text},a\n")
+    (chunk,) = read(path)
+    advice = f"'{text}' is not an integer; if this means null, add it to null=, as null="
+    assert advice.replace("\\", "\\\\") in str(chunk.rows[0])
+    assert str(chunk.rows[0]).endswith(repr(["", text]))
+    assert read(path, formats=Formats(["", text]))[0].rows[0][0] is None
+
+
+def test_an_empty_field_that_is_not_null_gets_advice(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "id,name\n,a\n")
+    (chunk,) = read(path, formats=Formats("NULL"))
+    assert str(chunk.rows[0]).endswith("add it to null=, as null=['', 'NULL']")
+
+
+def test_integers_that_pandas_has_written_as_floats_get_advice(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "id,name\n7.0,a\n7.5,b\n")
+    (chunk,) = read(path)
+    assert "; pandas writes integers so if a value is missing: write" in str(chunk.rows[0])
+    assert str(chunk.rows[1]) == "column 'id': '7.5' is not an integer"
+
+
+def test_the_file_of_a_frame_with_nullable_integers_has_integers(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"id": [7, None], "name": ["a", "b"]})
+    path = tmp_path / "a.csv"
+    frame.convert_dtypes().to_csv(path, index=False)
+    assert [row[0] for row in rows_of(read(path))] == [7, None]
+
+
+def test_null_texts_of_json_get_no_advice_on_csv(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", '{"id": "NULL"}\n')
+    (chunk,) = read(path)
+    assert str(chunk.rows[0]) == "column 'id': 'NULL' is not an integer"

@@ -194,6 +194,8 @@ def test_a_time_to_live_is_seconds() -> None:
             text(ORDERS, ttl=wrong_ttl)
     with pytest.raises(ValueError, match="timestamp is a number of 64 bits, but is"):
         text(ORDERS, timestamp=-(1 << 63))
+    with pytest.raises(TypeError, match=r"write int\(timestamp\.timestamp\(\) \* 1_000_000\)"):
+        text(ORDERS, timestamp=datetime.datetime(2026, 11, 23))
     with pytest.raises(TypeError, match=r"write int\(ttl\.total_seconds\(\)\)"):
         text(ORDERS, ttl=datetime.timedelta(days=1))
     with pytest.raises(ValueError, match=r"from 0 to 630720000 \(20 years\), but is 86400000000"):

@@ -202,6 +202,7 @@ def test_a_tuple_inside_a_set_is_not_taken_for_a_row() -> None:
     ("cql_type", "value", "advice"),
     [
         (SetType.apply_parameters([UTF8Type]), "abc", r"as a list, \[value\], or as a set"),
+        (Int32Type, datetime.timedelta(days=1), r"write int\(value\.total_seconds\(\)\)"),
         (DurationType, datetime.timedelta(days=1), r"write Duration\(months=0, days=value.days"),
     ],
 )
@@ -215,6 +216,11 @@ def test_a_large_matrix_gets_the_same_advice_as_a_small_one() -> None:
     for shape in ((1, 3), (2, 384)):
         with pytest.raises(ValueError, match=r"its rows are vectors themselves: write array\[0\]"):
             vector_statement().bind((numpy.ones(shape, dtype="f4"),))
+
+
+def test_a_list_of_vectors_in_place_of_a_vector_gets_advice() -> None:
+    with pytest.raises(ValueError, match=r"its rows are vectors themselves: write array\[0\]"):
+        vector_statement().bind(([[0.5, 0.25, 1.0]],))
 
 
 def test_a_bound_statement_takes_the_settings_of_its_prepared_statement() -> None:
