@@ -196,8 +196,10 @@ def execute_each(
     :param take: called with (True, the result) or (False, the error) for each execution.
     :param execution_profile: a profile or its name, for all executions.
     """
-    options = _execute_options(execution_profile, None)
-    run = _Run(session, zip(statements, repeat(None)), concurrency, False, options)
+    options = _execute_options(execution_profile, row_type=None)
+    run = _Run(
+        session, zip(statements, repeat(None)), concurrency, fail_fast=False, options=options
+    )
     run.batch_wakeups(are_ready=True)
     for success, result in run.outcomes():
         take(success, result)
@@ -370,16 +372,16 @@ class _Run:
             refuse_on_loop(
                 "execute_concurrent()", "execute_concurrent_async, or execute_async with callbacks"
             )
-        # This is None for a mock of a session, which has no such check.
+        # The session's check that no forked child uses it; None for a mock, which has none.
         self._refuse_in_child = getattr(session, "_refuse_in_child", None)
         self._submit = _watched_submit(session)
-        # The session's happy path puts results into the collector without a future.
+        # The session's happy path puts results into the collector without a future. It can be used
+        # if there are no options, and if nobody has replaced `execute_async`.
         path = None
-        # It can be used if there are no options, and if nobody has replaced `execute_async`.
         if self._submit is not None and not options:
             own_session: Any = session
             path, self._start_burst = own_session._happy_path()
-        self._collector = happy_path.Collector(concurrency, ExecutionResult, path)
+        self._collector = happy_path.Collector(concurrency, ExecutionResult, path=path)
         # The lock on which the reading thread waits. The deque is empty while that thread does not
         # wait.
         self._waiters: deque[Waiter] = deque()
@@ -666,7 +668,7 @@ class _UnwatchedRun:
             self._send_one(index)
         # Without any statements, no completion ends the run: do it here.
         if not self._statements:
-            self._end(None)
+            self._end(error=None)
 
     def _send_one(self, index: int) -> None:
         statement, parameters = self._statements[index]
@@ -697,7 +699,7 @@ class _UnwatchedRun:
             self._remaining -= 1
             is_over = self._remaining == 0
         if is_over:
-            self._end(None)
+            self._end(error=None)
         else:
             # One request has ended, so one more statement may be sent.
             self.send(1)

@@ -179,7 +179,7 @@ class Metrics:
     """
 
     refused_logins: int
-    """Those of `connection_failures` whose login the server has refused.
+    """Connections among `connection_failures` whose login the server has refused.
 
     .. versionadded:: 4.0
     """

@@ -25,14 +25,14 @@ Best = dict[str, dict[str, dict[str, float]]]
 
 
 class Lane(NamedTuple):
-    """One column of the table.
+    """A driver, one of its APIs and an environment: one column of the table.
 
-    - `name`: the heading.
+    - `name`: the heading of the column.
     - `python`: the interpreter of the driver's environment.
     - `settings`: further environment variables.
     - `face`: the API, by its name in the worker.
     - `port`: the port of the lane's own server. None if it uses the same server as other lanes.
-    - `worker`: the script that measures it.
+    - `worker`: the script that runs the cases and measures them.
     """
 
     name: str
@@ -44,10 +44,10 @@ class Lane(NamedTuple):
 
 
 def our_lanes() -> list[Lane]:
-    """Return this driver's lanes.
+    """Return this driver's lanes: the asyncio API on uvloop (if it is installed) and on asyncio's
+    loop, the blocking API, and the asyncio API in pure Python.
 
-    They are the asyncio API on uvloop (if it is installed) and on asyncio's loop, the blocking API,
-    and the asyncio API in pure Python. Without compiled modules, all are pure Python.
+    Without compiled modules, all of these lanes are pure Python.
     """
     settings = peers.own_settings()
     compiled = {**settings, "CASS_DRIVER_IMPL": peers.lanes()[0]}
@@ -74,7 +74,7 @@ def peer_lane(name: str, distribution: str, face: str, extra: Sequence[str]) -> 
     :param extra: further distributions that its environment must have.
     """
     python = str(peers.environment(distribution, extra))
-    return Lane(name, python, {}, face, worker=worker_of(face))
+    return Lane(name, python, settings={}, face=face, worker=worker_of(face))
 
 
 def environment_of(lane: Lane) -> dict[str, str]:

@@ -24,9 +24,10 @@ Times = dict[str, float]
 
 
 class Lane(NamedTuple):
-    """One column of the table: what to run.
+    """One column of the table: a driver as it is measured, compiled or in pure Python.
 
-    - `python`: the interpreter.
+    - `name`: the heading of the column.
+    - `python`: the interpreter of the driver's environment.
     - `settings`: further environment variables.
     - `api`: the worker's argument, "api" or "engine".
     """
@@ -43,8 +44,8 @@ def peer_lanes(bench: Benchmark, extra: Sequence[str] = ("numpy",)) -> list[Lane
     for peer in peers.prepare(bench, extra=extra):
         python = peers.environment(peer, extra)
         pure = {"PYTHONPATH": str(without_compiled_modules(peer, python))}
-        lanes.append(Lane(peer, str(python), {}, "api"))
-        lanes.append(Lane(f"{peer}, pure", str(python), pure, "api"))
+        lanes.append(Lane(peer, str(python), settings={}, api="api"))
+        lanes.append(Lane(f"{peer}, pure", str(python), settings=pure, api="api"))
     return lanes
 
 
@@ -81,7 +82,8 @@ def own_lanes(bench: Benchmark, apis: Sequence[str] = ("engine", "api")) -> list
 
 
 def times_of(bench: Benchmark, group: str, lanes: Sequence[Lane]) -> dict[str, Times]:
-    """Return for each lane the nanoseconds by case, the least of all rounds.
+    """Run the cases of a group in each lane. Return the nanoseconds by lane and case, the least of
+    all rounds.
 
     :param group: "messages", "rows" or "results".
     """
@@ -97,8 +99,9 @@ def times_of(bench: Benchmark, group: str, lanes: Sequence[Lane]) -> dict[str, T
 
 
 def by_case(times: dict[str, Times], unit: float = 1.0) -> dict[str, dict[str, float | None]]:
-    """Turn times, which are by lane and then case, into the rows of a table, by case and then lane.
+    """Return the rows of a table: the figures by case and lane.
 
+    :param times: the nanoseconds by lane and case.
     :param unit: the unit of the table's figures, in nanoseconds: the times are divided by it.
     """
     cases = dict.fromkeys(case for timings in times.values() for case in timings)

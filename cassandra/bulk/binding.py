@@ -88,7 +88,9 @@ class StaticRows(NamedTuple):
 
 
 class Wave(NamedTuple):
-    """Requests that may be sent in any order.
+    """Requests of a chunk that may be sent in any order, because their rows have different keys.
+
+    The next wave is sent when all requests of this one are over: see `cassandra.bulk.grouping`.
 
     :param prepared: the statement of all requests.
     :param groups: the rows of each request.
@@ -417,8 +419,13 @@ class Binder:
         row_numbers: Sequence[int],
         failures: list[tuple[int, BaseException]],
     ) -> Bound:
-        """Group the bound rows of a chunk into requests, in waves; return them with the failed
-        rows.
+        """Group the bound rows of a chunk into requests, and the requests into waves.
+
+        :param chunk: the chunk.
+        :param block: the rows that could be bound.
+        :param row_numbers: for each row of the block, its number in the chunk.
+        :param failures: the rows that could not be bound, as (number, error).
+        :returns: the waves, and `failures` with the rows that fail in this step.
         """
         waves: list[Wave] = []
         if self._looks_at_write_times:
@@ -444,7 +451,6 @@ class Binder:
             failures += errors
             count -= len(errors)
         else:
-            # Rows with the same primary key go into successive waves.
             waves += self._waves(self._prepared, block, self._keys, row_numbers)
         # Failures come from several steps: sort them by row number.
         return Bound(chunk, waves, count, size, sorted(failures, key=lambda failure: failure[0]))
@@ -554,7 +560,7 @@ class Binder:
             numbers.append(number)
         if not has_null and len(rows) == len(block):
             return block, row_numbers
-        return bind.RowsBlock(block.width, rows, True), numbers
+        return bind.RowsBlock(block.width, rows, has_unset=True), numbers
 
     def _waves(
         self, prepared: PreparedStatement, block: Any, keys: Keys, row_numbers: Sequence[int]
@@ -599,7 +605,7 @@ class Binder:
         prepared = static_rows.prepared
         static_block = bind.RowsBlock(len(static_rows.positions), rows, block.has_unset)
         # The key of these requests is the partition key: they have no clustering columns.
-        keys = Keys(tuple(prepared.routing_key_indexes or ()), ())
+        keys = Keys(partition=tuple(prepared.routing_key_indexes or ()), clustering=())
         numbers = [row_numbers[row_index] for row_index in static_indexes]
         errors: list[tuple[int, BaseException]] = []
         if self.is_dry:

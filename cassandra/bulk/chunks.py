@@ -156,7 +156,7 @@ class Reading(NamedTuple):
     def field(self, column: Column) -> str:
         """Return the field name of a column.
 
-        :param column: the column.
+        :param column: one of `columns`.
         """
         return self.mapping.get(column.name, column.name)
 

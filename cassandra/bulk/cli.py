@@ -68,7 +68,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the error, and exit.
 
-        :param message: the message.
+        :param message: the error as argparse words it.
         """
         if message.startswith("unrecognized arguments"):
             words = message.split()

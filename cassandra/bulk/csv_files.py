@@ -389,7 +389,7 @@ class _File:
     def parts_by_texts(self, rows: _Rows) -> Iterator[Part]:
         """Yield parts with the rows that the csv module reads.
 
-        :param rows: the rows.
+        :param rows: the rows of the file that were not read yet.
         """
         while True:
             rows_of_chunk, lines = _next_rows(self._path, rows)
@@ -420,7 +420,7 @@ class _File:
     def parts(self, file: Limited, data: bytes, line: int) -> Iterator[Part]:
         """Yield the rows of a file in parts. The compiled reader reads them as far as it can.
 
-        :param file: the file.
+        :param file: the open file, after `data`.
         :param data: bytes of the file that were read already: they come first.
         :param line: how many lines of the file precede `data`.
         """

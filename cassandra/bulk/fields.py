@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _NOTE = re.compile(r"_+(?:source|row|line|error)")
 _STRING = frozenset({str})
 # In a file of failed rows, a row that could not be split into fields is under one of these names.
-# It fails again until somebody corrects it.
+# If the file is loaded, such a row fails again until somebody corrects it.
 UNSPLIT_FIELDS = ("_text", "_fields")
 
 
@@ -188,7 +188,7 @@ def unmapped_fields(
     :param names: the names of the fields.
     :param mapping: column names by field name.
     :param ignored: names to ignore, and fields that are not for columns.
-    :param table: the table.
+    :param table: the metadata of the table that is written.
     """
     taken = {*mapping, *mapping.values(), *ignored}
     return [name for name in names if name in table.columns and name not in taken]
@@ -201,7 +201,7 @@ def values_by_name(row: Any) -> Mapping[str, Any] | None:
     or has a method ``keys()`` and values that are accessed by name, like ``sqlite3.Row``. None is
     returned for plain sequences, and for objects whose values are attributes.
 
-    :param row: the row.
+    :param row: an object that the application has passed as a row.
     :raises ValueError: if two fields have the same name.
     """
     if isinstance(row, Mapping):
@@ -246,7 +246,7 @@ def _named_values(names: Sequence[Any], values: Iterable[Any]) -> dict[str, Any]
 def values_by_position(row: Any) -> object:
     """Return a row without names as a tuple or list; other objects are returned unchanged.
 
-    :param row: the row.
+    :param row: an object that the application has passed as a row.
     :raises TypeError: for a set, whose values have no order.
     """
     if isinstance(row, (tuple, list, str, bytes, bytearray)) or not isinstance(row, Iterable):

@@ -65,7 +65,7 @@ def request_waves(
 ) -> list[list[Group]]:
     """Return a list of waves. Each wave is a list of groups, and each group becomes a request.
 
-    :param block: the rows.
+    :param block: the bound rows of a chunk.
     :param keys: the positions of the primary key's columns. If they are unknown, each row is a
         group of its own, and all groups are in one wave.
     :param by: "replica" or "partition": which rows may share a group; None for none.
@@ -119,14 +119,17 @@ def _routing_key(
 
 
 def _waves(primary_keys: Sequence[bytes]) -> list[list[int]]:
-    """Divide rows into waves: [b"a", b"b", b"a"] -> [[0, 1], [2]].
+    """Divide rows into waves, so that no wave has two rows with the same primary key.
 
-    :param primary_keys: the primary key of each row.
+    For example, the keys [b"a", b"b", b"a"] give [[0, 1], [2]].
+
+    :param primary_keys: the encoded primary key of each row.
+    :returns: the row indexes of each wave.
     """
     waves: list[list[int]] = []
     row_counts: dict[bytes, int] = {}  # how many rows so far have this key
     for row, primary_key in enumerate(primary_keys):
-        # Rows with the same key go into successive waves.
+        # Put the first row with a key into wave 0, the second one into wave 1, and so on.
         wave = row_counts.get(primary_key, 0)
         row_counts[primary_key] = wave + 1
         if wave == len(waves):

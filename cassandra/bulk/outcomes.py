@@ -29,7 +29,7 @@ class Outcomes:
     another run may only skip the rows before the first row that is not done (see
     `count_first_rows`).
 
-    :param chunk: the chunk.
+    :param chunk: the rows, whose indexes begin at 0.
     """
 
     def __init__(self, chunk: Chunk) -> None:

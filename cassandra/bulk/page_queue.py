@@ -49,7 +49,7 @@ class PageQueue:
         self._max_bytes = max_bytes
         self._in_order = in_order
         self._in_flight: deque[Fetch] = deque()
-        self._waiting = deque(Fetch(number, None) for number in range(len(ranges)))
+        self._waiting = deque(Fetch(number, state=None) for number in range(len(ranges)))
         # The expected size of a page in bytes. It rises at once when a larger page arrives, and
         # falls slowly when smaller pages arrive.
         self._page_bytes = 0.0
@@ -98,7 +98,7 @@ class PageQueue:
     def arrived(self, fetch: Fetch, state: bytes | None, size: int) -> None:
         """Record that a page has arrived, and queue the next page of its range.
 
-        :param fetch: the page.
+        :param fetch: the page, which was in flight.
         :param state: the paging state of the next page; None for the last page of the range.
         :param size: the size of the page in bytes.
         """
@@ -113,7 +113,7 @@ class PageQueue:
     def used(self, fetch: Fetch, state: bytes | None) -> None:
         """Record that the application has used the rows of a page.
 
-        :param fetch: the page.
+        :param fetch: the page whose rows were used.
         :param state: the paging state of the next page; None for the last page of the range.
         """
         if state is None:
@@ -133,7 +133,7 @@ class PageQueue:
     def save(self, checkpoint: Checkpoint) -> None:
         """Save in a checkpoint which pages the application has used.
 
-        :param checkpoint: the checkpoint.
+        :param checkpoint: the file of this scan, which is written.
         """
         checkpoint.save(
             ranges=[
@@ -147,7 +147,7 @@ class PageQueue:
     def resume(self, checkpoint: Checkpoint) -> None:
         """Continue with the ranges and paging states of a checkpoint. Do nothing if it has none.
 
-        :param checkpoint: the checkpoint.
+        :param checkpoint: the file of this scan, as an earlier run has left it.
         :raises ValueError: if it is damaged.
         """
         content = checkpoint.state

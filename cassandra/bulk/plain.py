@@ -58,7 +58,7 @@ def plain_session(session: _Session) -> _Session:
 class _SameForEachName:
     """Stands in for a dict that has the same value under each name.
 
-    :param value: the value.
+    :param value: the value of every name.
     """
 
     def __init__(self, value: object) -> None:

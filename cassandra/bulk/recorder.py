@@ -1,4 +1,8 @@
-"""Records the outcome of each row of a load."""
+"""Records the outcome of each row of a load.
+
+A load reads its rows in chunks. It divides the requests of a chunk into waves, which it sends one
+after the other: see `cassandra.bulk.sender`.
+"""
 
 from __future__ import annotations
 

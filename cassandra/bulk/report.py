@@ -140,7 +140,7 @@ class LoadReport:
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: "1 row", "2,000 rows".
 
-    :param number: the number.
+    :param number: a count of rows, requests or files.
     :param noun: the singular noun, whose plural ends in s.
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

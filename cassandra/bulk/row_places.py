@@ -39,7 +39,7 @@ def add_place(
     Do nothing for errors that are not about a value of the page.
 
     :param error: an error that was raised while the page was decoded or written.
-    :param page: the page.
+    :param page: the result whose current page has the row.
     :param table: ``keyspace.table``.
     :param key_names: the columns of its primary key. Only those that the page has are shown.
     :param token_range: the tokens of the page's rows; None if they are unknown.

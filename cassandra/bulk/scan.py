@@ -359,7 +359,7 @@ def _cut(page: Page, remaining: int | None) -> tuple[int, int | None]:
 def size_of(result: Page) -> int:
     """Return the size of the current page in bytes.
 
-    :param result: the result.
+    :param result: a result, or a row set of a scan, that has received a page.
     """
     message = result._message
     return 0 if message is None or message.has_own_rows else len(message.rows_body[0])
@@ -399,7 +399,7 @@ class Batches:
     def batch(self, result: Page) -> pyarrow.RecordBatch:
         """Return the current page as a `pyarrow.RecordBatch`.
 
-        :param result: the result.
+        :param result: the result of the scan's present request.
         :raises ValueError: if its columns differ from those of the first page.
         """
         message = rows_message(result._message)
@@ -415,7 +415,7 @@ class Batches:
     def table(self, batches: list[Any]) -> pyarrow.Table:
         """Return a `pyarrow.Table` of record batches made by this object.
 
-        :param batches: the batches.
+        :param batches: objects that `batch` has returned.
         """
         return self._pyarrow.Table.from_batches(batches, self.schema)
 
@@ -432,7 +432,7 @@ class Arrays:
     def add(self, result: Page) -> None:
         """Add the current page of a result.
 
-        :param result: the result.
+        :param result: the result of the scan's present request.
         :raises ValueError: if its columns differ from those of the first page.
         """
         message = rows_message(result._message)
@@ -480,7 +480,7 @@ class Frames:
     def add(self, result: Page) -> None:
         """Add the current page of a result.
 
-        :param result: the result.
+        :param result: the result of the scan's present request.
         :raises ValueError: if its columns differ from those of the first page.
         """
         message = rows_message(result._message)

@@ -1,9 +1,9 @@
 """Sends the requests of a load, and repeats those that fail.
 
-The waves of a chunk are sent one after the other, because rows with the same primary key are in
-different waves. Requests of one wave may be sent in any order. They are sent in slices (groups of
-requests that are sent together); after each slice, `Pace` adjusts how many requests may be in
-flight.
+A load reads its rows in chunks, and divides the requests of a chunk into waves: rows with the same
+primary key are in different waves. The waves are sent one after the other, and the requests of one
+wave in any order. They are sent in slices (groups of requests that are sent together); after each
+slice, `Pace` adjusts how many requests may be in flight.
 
 The session's retry policy decides first whether a failed request is repeated. If the request still
 fails, the sender decides what happens to its rows:

@@ -137,7 +137,7 @@ def ignores_blanks(cql_type: Any) -> bool:
 def formats_of(value: str | Sequence[str] | None) -> tuple[str, ...]:
     """Return the option ``date_format`` or ``timestamp_format`` as a tuple; empty for None.
 
-    :param value: the option.
+    :param value: one format or several, as the application has passed them.
     """
     if value is None:
         return ()
@@ -147,7 +147,7 @@ def formats_of(value: str | Sequence[str] | None) -> tuple[str, ...]:
 def short_repr(value: object) -> str:
     """Return a value's repr for an error message; shortened, and safe if the value has no repr.
 
-    :param value: the value.
+    :param value: any object of the application.
     """
     try:
         text = repr(value)

@@ -202,7 +202,7 @@ class FileText:
     def encoded(self, line: str, texts: Iterable[str]) -> bytes:
         """Return a line in the encoding of the file.
 
-        :param line: the line.
+        :param line: a line of the file, as a string.
         :param texts: the fields of the line, to find the column for an error message.
         :raises ValueError: if a character would be lost or changed. The message names the column.
         """

@@ -29,7 +29,7 @@ class UnmappedWatch:
 
     :param mapping: column names by field name.
     :param ignored: names to ignore, and fields that are not for columns.
-    :param table: the table.
+    :param table: the metadata of the table that is written.
     """
 
     def __init__(

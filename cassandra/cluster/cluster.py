@@ -90,7 +90,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         # The engine and the thread that runs it; None unless the cluster is connected.
         self._core: Core | None = None
         self._loop_thread: LoopThread | None = None
-        # They close the engine if the application drops the cluster without `shutdown`.
+        # The finalizer and its state, which close the engine if the application drops the cluster
+        # without `shutdown`.
         self._finalizer: weakref.finalize[..., Cluster] | None = None
         self._dropped: _Dropped | None = None
         _live_clusters.add(self)
@@ -253,7 +254,11 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         core = self._core
         assert core is not None
         engine = self._run(
-            core.open_session(None, self.profile_manager.distance, wait_for_all_pools)
+            core.open_session(
+                keyspace=None,
+                distance=self.profile_manager.distance,
+                wait_for_all=wait_for_all_pools,
+            )
         )
         session = Session(self, self.metadata.all_hosts(), engine=engine)
         try:

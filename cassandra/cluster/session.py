@@ -377,7 +377,14 @@ class Session(SessionBase, CompatSession):
         options = (
             self._default_options
             if execution_profile is None
-            else self._options(NOT_SET, False, None, execution_profile, None, None)
+            else self._options(
+                timeout=NOT_SET,
+                trace=False,
+                custom_payload=None,
+                execution_profile=execution_profile,
+                paging_state=None,
+                host=None,
+            )
         )
         future = ResponseFuture(self, query, options.profile.row_factory, (watcher, argument))
         # Do not send in this thread: the caller makes many requests, and it is cheaper to write
@@ -545,7 +552,12 @@ class Session(SessionBase, CompatSession):
         # application has not made itself.
         use_statement = f"USE {escape_name(keyspace)}"
         future = ResponseFuture(self, use_statement, self._default_options.profile.row_factory)
-        request = self._request(use_statement, None, self._default_options, future._complete)
+        request = self._request(
+            use_statement,
+            parameters=None,
+            options=self._default_options,
+            on_done=future._complete,
+        )
         future.query = request.statement
         future._watch(request)
         self._inbox.put(request)

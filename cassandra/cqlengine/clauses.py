@@ -33,7 +33,7 @@ class StatementException(Exception):
 class ValueQuoter(UnicodeMixin):
     """Wraps a value; ``str()`` returns its repr, for CQL text.
 
-    :param value: the value.
+    :param value: the object whose repr is CQL.
     """
 
     __slots__ = ("value",)
@@ -489,7 +489,7 @@ class FieldDeleteClause(BaseDeleteClause):
     __slots__ = ()
 
     def __init__(self, field: str) -> None:
-        super().__init__(field, None)
+        super().__init__(field, value=None)
 
     def text(self, markers: Sequence[str]) -> str:
         return escape_name(self.field)

@@ -168,7 +168,7 @@ class Connection:
         :param name: the connection's name in the registry.
         :param session: a connected session.
         """
-        connection = cls(name, None)
+        connection = cls(name, hosts=None)
         connection.adopt(session, owned=False)
         return connection
 
@@ -500,7 +500,7 @@ def set_default_connection(name: Hashable) -> None:
 
 def default() -> None:
     """Connect the default connection to this machine, with the driver's default settings."""
-    _replace_default(Connection(DEFAULT_CONNECTION, None))
+    _replace_default(Connection(DEFAULT_CONNECTION, hosts=None))
 
 
 def _replace_default(connection: Connection, connect: bool = True) -> None:

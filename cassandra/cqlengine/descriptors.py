@@ -32,7 +32,7 @@ class ColumnDescriptor:
     On an instance, the attribute is the column's value. On the class, it is an object for filter
     expressions (``Model.age > 30``).
 
-    :param column: the column.
+    :param column: the column of the model that the attribute stands for.
     :param position: the position of the column's value among the values of an instance, from 0.
     """
 

@@ -274,8 +274,8 @@ class Mapping:
             )
         if value == model.__discriminator_value__:
             return model
-        # This model may be a class for another keyspace or connection, which `context_class` has
-        # derived from the application's model. Compare with the latter.
+        # If this model is a class that `context_class` has made for another keyspace or connection,
+        # compare with the application's model, from which that class was derived.
         original_model = getattr(model, "__context_of__", model)
         if not issubclass(cls, original_model):
             raise PolymorphicModelException(f"{cls.__name__} is not a subclass of {name}")
@@ -573,8 +573,8 @@ class InstanceRows:
             model = mapping.class_of(row[position])
             if model is not self._model:
                 if context is not None:
-                    # This model is for another keyspace or connection, so use the class of the row
-                    # that is for them too.
+                    # `self._model` is for another keyspace or connection. The instance must have
+                    # the same context, so use the class of the row for this context.
                     model = context_class(model, *context)
                 # The class of the row may have other columns, in another order, so arrange the row
                 # for that class.

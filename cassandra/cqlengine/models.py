@@ -379,7 +379,7 @@ def _complete_mapping(model: type[Any]) -> None:
         if isinstance(descriptor, ColumnDescriptor) and name != "pk"
     }
     columns = _columns_of(model.__bases__, declared)
-    _check_keys(model.__name__, columns, model.__abstract__, {})
+    _check_keys(model.__name__, columns, model.__abstract__, attrs={})
     mapping = model.__mapping__ = Mapping(columns)
     mapping.model = model
     for position, (column_name, column) in enumerate(columns.items()):
@@ -687,7 +687,7 @@ class BaseModel(metaclass=ModelMetaClass):
         :raises CQLEngineException: if neither the model nor the connection has a keyspace.
         """
         if include_keyspace:
-            return cls.__mapping__.table_name(None)
+            return cls.__mapping__.table_name(keyspace=None)
         name = cls._table_name()
         return escape_name(name) if cls.__table_name_case_sensitive__ else protect_name(name)
 

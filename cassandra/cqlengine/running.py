@@ -135,7 +135,7 @@ class Call(Request):
     __slots__ = ("function",)
 
     def __init__(self, function: Callable[[Connection], Any], connection: str | None) -> None:
-        super().__init__("", (), connection)
+        super().__init__(text="", values=(), connection=connection)
         self.function = function
 
 
@@ -159,7 +159,7 @@ class ManyRequests(Request):
         consistency: int | None,
         concurrency: int,
     ) -> None:
-        super().__init__("", (), connection, consistency=consistency)
+        super().__init__(text="", values=(), connection=connection, consistency=consistency)
         self.writes = writes
         self.concurrency = concurrency
 
@@ -196,7 +196,7 @@ def simple_request(
     text: str, connection: str | None, timeout: float | None = NOT_SET
 ) -> SimpleRequest:
     """Return a request for a query string without values."""
-    return SimpleRequest(text, (), connection, timeout=timeout)
+    return SimpleRequest(text, values=(), connection=connection, timeout=timeout)
 
 
 Operation = Generator[Request, Any, T]

@@ -243,8 +243,9 @@ class BaseUserType(metaclass=UserTypeMetaClass):
     def _copy(self, copiers: Mapping[str, Callable[[Any], Any] | None]) -> Self:
         """Return a copy whose fields change independently of this instance.
 
-        In both of them, `has_changed_fields` then compares with the values of the other one: the
-        application changes one of the two, and the mapper keeps the other as the database's value.
+        The application changes one of the two instances, and the mapper keeps the other one as the
+        value in the database. So `has_changed_fields` of each one compares with the values that
+        both have now.
 
         :param copiers: functions that copy the values of the fields, by name; None for fields whose
             values cannot change in place.

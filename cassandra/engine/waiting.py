@@ -41,8 +41,8 @@ async def within(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
 
     :param seconds: the time limit; None for no limit.
     :param work: the coroutine. It is cancelled if it is not done in time, or if the caller is
-        cancelled. In the latter case its result may be lost, so it must not return an object that
-        has to be closed.
+        cancelled. If the caller is cancelled, the result may be lost. So `work` must not return an
+        object that has to be closed.
     :returns: the result of `work`, even if `work` completes while it is being cancelled after the
         time limit.
     :raises asyncio.TimeoutError: after the time limit.

@@ -40,7 +40,7 @@ def tls_of(cluster: ClusterSettings) -> TlsClient | None:
 
     Raises the same errors as `tls_client`.
 
-    :param cluster: the cluster.
+    :param cluster: the cluster whose settings are read.
     """
     # Read the options through the setting and not as an attribute: a user's subclass may have a
     # class attribute of that name.

@@ -181,8 +181,7 @@ class Integer(_ConvertedColumn[int]):
 
     def validate(self, value: Any) -> Any:
         if value is None:
-            # This raises the error if the column is required.
-            return super().validate(value)
+            return super().validate(value)  # raises ValidationError if the column is required
         if type(value) is not int:
             try:
                 value = int(value)

@@ -64,7 +64,9 @@ class BatchRequest(Request):
         consistency: int | None,
         timeout: float | None,
     ) -> None:
-        super().__init__("", (), connection, consistency=consistency, timeout=timeout)
+        super().__init__(
+            text="", values=(), connection=connection, consistency=consistency, timeout=timeout
+        )
         self.entries = entries
         self.batch_type = batch_type
 

@@ -208,7 +208,7 @@ def _insert_plan(
     :param written_bits: the written columns: bit N is set for the column at position N.
     """
     assignments = [
-        AssignmentClause(column.db_field_name, None)
+        AssignmentClause(column.db_field_name, value=None)
         for position, column in enumerate(mapping.order)
         if written_bits >> position & 1
     ]
@@ -313,7 +313,9 @@ def _plain_update(
             table, ttl=options.ttl, timestamp=timestamp, if_exists=options.if_exists
         )
         for position in changed:
-            statement.add_assignment(AssignmentClause(mapping.order[position].db_field_name, None))
+            statement.add_assignment(
+                AssignmentClause(mapping.order[position].db_field_name, value=None)
+            )
         _add_where_and_conditions(statement, mapping, values, keys, options)
         text = statement.prepared()
         # `statement_plan` also limits the size of the cache.
@@ -339,7 +341,7 @@ def _add_change(
     if column.is_counter:
         statement.add_update(column, value or 0, previous=old_value or 0)
     elif column.is_null(value):
-        statement.add_assignment(AssignmentClause(column.db_field_name, None))
+        statement.add_assignment(AssignmentClause(column.db_field_name, value=None))
     else:
         # If the old value of a collection is known, only write the difference to it. An old value
         # of null counts as an empty collection: so new elements are added to those that other

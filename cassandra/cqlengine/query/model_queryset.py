@@ -234,7 +234,7 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         # Unlike a filter, a condition may compare with null.
         if value is None:
             column, operator = self._column_and_operator(name)
-            return ConditionalClause(column.db_field_name, None, operator)
+            return ConditionalClause(column.db_field_name, value=None, operator=operator)
         return super()._condition_of(name, value)
 
     def _check_filters(self) -> None:
@@ -642,9 +642,8 @@ def _assign(
         if operation is not None:
             return
         if column.required:
-            # This raises the error of a required column.
-            column.validate(value)
-        statement.add_assignment(AssignmentClause(field, None))
+            column.validate(value)  # raises ValidationError
+        statement.add_assignment(AssignmentClause(field, value=None))
         return
     if column.update_clause is MapUpdateClause:
         value = _map_change(column, operation, value)
@@ -679,7 +678,7 @@ def _map_change(column: Any, operation: str | None, value: Any) -> set[Any] | di
 class _ListRows:
     """The row factory of `values_list`.
 
-    :param model: the model.
+    :param model: the class whose columns give the order and the types of values.
     :param names: the columns of each list; empty for all columns.
     :param flat: True to return the values themselves, not lists of one value.
     :param fixed: values by column name, for columns that are not selected because a filter fixes

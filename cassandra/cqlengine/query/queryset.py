@@ -118,7 +118,7 @@ class AbstractQuerySet(Generic[T]):
         """Return a copy of the query, without the rows that were read."""
         queryset = object.__new__(type(self))
         queryset.__dict__.update(self.__dict__)
-        # These are set together, when the rows are read.
+        # Leave out the rows and the result, which are set together when the rows are read.
         if self._cache is not None:
             queryset._cache = queryset._pending = queryset._result = None
         if self._count is not None:
