@@ -240,7 +240,7 @@ def test_rows_with_keys_are_bound_by_name(binder: Binder) -> None:
 def test_iterables_are_bound_in_the_order_of_rows_without_names(twins: Twins) -> None:
     columns = [Column("n", lookup_cqltype("bigint")), Column("id", lookup_cqltype("int"))]
     prepared = prepared_insert(twins, columns, [1])
-    binder = binder_of(prepared, columns, Keys((1,), ()), order=[1, 0])
+    binder = binder_of(prepared, columns, Keys(partition=(1,), clustering=()), order=[1, 0])
     rows = [(7, 5), collections.deque((7, 5)), iter((7, 5))]
     assert len({values for _, values in rows_to_send(bound(binder, *rows))}) == 1
 
@@ -251,7 +251,7 @@ def test_names_that_are_not_strings_and_duplicate_names(twins: Twins) -> None:
     """
     columns = [Column("id", lookup_cqltype("int"), is_key=True), Column("1", lookup_cqltype("int"))]
     prepared = prepared_insert(twins, columns, [0])
-    binder = binder_of(prepared, columns, Keys((0,), ()))
+    binder = binder_of(prepared, columns, Keys(partition=(0,), clustering=()))
     rows = bound(binder, {"id": 5, "1": 6}, {"id": 5, 1: 6})
     assert len({values for _, values in rows_to_send(rows)}) == 1
     result = bound(binder, {"id": 5, "1": 6, 1: 7}, row_class(["id", "1", "1"])(5, 6, 7))
@@ -264,7 +264,7 @@ def test_rows_of_the_driver_have_the_names_of_their_columns(twins: Twins) -> Non
     names = ["id", "_x", "class"]
     columns = [Column(name, lookup_cqltype("int"), is_key=name == "id") for name in names]
     prepared = prepared_insert(twins, columns, [0])
-    binder = binder_of(prepared, columns, Keys((0,), ()))
+    binder = binder_of(prepared, columns, Keys(partition=(0,), clustering=()))
     row = row_class(names)(5, 6, 7)
     result = bound(binder, (5, 6, 7), row)
     assert not result.failures
@@ -294,7 +294,7 @@ def test_rows_that_are_sets_are_refused(binder: Binder) -> None:
 def test_a_dry_run_refuses_times_to_live_that_servers_refuse(twins: Twins) -> None:
     columns = [COLUMNS[0], Column("[ttl]", lookup_cqltype("int"))]
     prepared = prepared_insert(twins, columns, [0])
-    binder = binder_of(prepared, columns, Keys([0], []), {"[ttl]": "ttl"})
+    binder = binder_of(prepared, columns, Keys(partition=[0], clustering=[]), {"[ttl]": "ttl"})
     binder.is_dry = True
     # Servers accept at most 20 years: 20 * 365 days are 630,720,000 s.
     result = bound(binder, ("a", 0), ("b", -1), ("c", 630_720_000), ("d", 630_720_001), ("e", None))
@@ -309,7 +309,7 @@ def test_the_first_write_time_is_checked(twins: Twins) -> None:
     prepared = prepared_insert(twins, columns, [0])
 
     def messages(*times: int) -> list[str]:
-        binder = binder_of(prepared, columns, Keys([0], []))
+        binder = binder_of(prepared, columns, Keys(partition=[0], clustering=[]))
         with warnings.catch_warnings(record=True) as records:
             warnings.simplefilter("always")
             for time in times:
@@ -355,7 +355,7 @@ def test_a_time_of_day_that_a_date_column_loses_is_warned_of_once(twins: Twins) 
             self.p, self.d = "a", day
 
     def new_binder() -> Binder:
-        return binder_of(prepared, columns, Keys([0], []))
+        return binder_of(prepared, columns, Keys(partition=[0], clustering=[]))
 
     forms: list[Callable[[object], object]] = [
         lambda day: ("a", day),
@@ -397,7 +397,7 @@ def test_a_converter_may_use_the_time_of_a_date_column(twins: Twins) -> None:
     prepared.bind_plan = twins.bind.BindPlan(
         converted_columns(prepared.column_metadata, registry.converters), [0]
     )
-    binder = binder_of(prepared, columns, Keys([0], []))
+    binder = binder_of(prepared, columns, Keys(partition=[0], clustering=[]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         result = bound(binder, ("a", datetime.datetime(2026, 11, 23, 12)))

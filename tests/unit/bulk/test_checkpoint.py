@@ -32,7 +32,7 @@ def test_a_saved_checkpoint_can_be_read_restarted_and_removed(tmp_path: Path) ->
 
 
 def test_a_checkpoint_without_a_file_keeps_nothing() -> None:
-    nowhere = Checkpoint(None, SUBJECT)
+    nowhere = Checkpoint(path=None, subject=SUBJECT)
     nowhere.save(position=10)
     nowhere.remove()
     assert nowhere.state == {}

@@ -20,15 +20,15 @@ from cassandra.bulk.texts import Formats
 
 
 def test_row_locations_are_readable() -> None:
-    assert str(RowLocation(None, 5, None)) == "row 5"
-    assert str(RowLocation("a.csv", 5, None)) == "a.csv, row 5"
+    assert str(RowLocation(source=None, row=5, line=None)) == "row 5"
+    assert str(RowLocation("a.csv", row=5, line=None)) == "a.csv, row 5"
     assert str(RowLocation("a.csv", 5, 7)) == "a.csv, line 7"
 
 
 def test_the_location_of_a_row_of_a_chunk() -> None:
     """The location has the source, the row's number, and its line if the chunk knows the lines."""
     chunk = Chunk(
-        [], size=2, source="a.csv", first=10, lines=[3, 5], position=Position(0, 0), raw=None
+        rows=[], size=2, source="a.csv", first=10, lines=[3, 5], position=Position(0, 0), raw=None
     )
     assert chunk.location(1) == ("a.csv", 11, 5)
     assert chunk._replace(lines=None).location(1) == ("a.csv", 11, None)

@@ -317,7 +317,7 @@ def test_exit_codes_and_reports(calls: Calls, capsys: pytest.CaptureFixture[str]
     assert "2 rows written" in output.out
     assert output.err == "error: a.csv, line 3: wrong\n"
     for error in (
-        NoHostAvailable("nobody is there", {}),
+        NoHostAvailable("nobody is there", errors={}),
         FileNotFoundError("no file"),
         ValueError("x"),
     ):

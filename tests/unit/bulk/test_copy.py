@@ -233,8 +233,10 @@ def prime_ttls(node: FakeNode, row: tuple[Any, ...]) -> None:
 async def test_times_to_live_of_pages_that_wait_get_shorter(
     ttls: tuple[Any, Any], written: list[Any], expired: int
 ) -> None:
-    """Both pages arrive at the beginning. The second one waits while the rows of the first one are
-    written.
+    """The times to live of a page are written without the seconds that the page has waited.
+
+    The copy has two pages, which arrive at the beginning. The second page waits while the rows of
+    the first one are written.
     """
     with FakeNode() as node:
         prime_ttls(node, (2, "c", "v", *ttls))

@@ -78,7 +78,7 @@ NOTES = {"_source": "a", "_row": 1, "_line": 7, "_error": "is wrong"}
 def test_rows_of_files_keep_their_fields_or_their_text(
     tmp_path: Path, raw: Any, names: Any, fields: dict[str, Any]
 ) -> None:
-    assert failed_row(tmp_path / "f", raw, None, names)[1] == {**fields, **NOTES}
+    assert failed_row(tmp_path / "f", raw, row=None, names=names)[1] == {**fields, **NOTES}
 
 
 def test_lines_of_json_keep_each_digit(tmp_path: Path) -> None:
@@ -91,11 +91,11 @@ def test_lines_of_json_keep_each_digit(tmp_path: Path) -> None:
 
 
 def test_notes_do_not_clash_with_fields(tmp_path: Path) -> None:
-    _, fields = failed_row(tmp_path / "f", ["x", "y"], None, ("_row", "__line"))
+    _, fields = failed_row(tmp_path / "f", ["x", "y"], row=None, names=("_row", "__line"))
     assert fields == {"_row": "x", "__line": "y", **{f"__{k}": v for k, v in NOTES.items()}}
     _, fields = failed_row(tmp_path / "f", '{"_error": 5}')
     assert (fields["_error"], fields["__error"]) == (5, "is wrong")
-    _, fields = failed_row(tmp_path / "f", ["x"], None, ("id",), fields=["id", "_source"])
+    _, fields = failed_row(tmp_path / "f", ["x"], row=None, names=("id",), fields=["id", "_source"])
     assert fields == {"id": "x", **{f"_{k}": v for k, v in NOTES.items()}}
 
 
@@ -222,7 +222,7 @@ def test_values_that_json_cannot_represent_are_not_ordinary_fields(tmp_path: Pat
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no modes of files")
 def test_only_the_owner_can_read_clear_values_of_encrypted_columns(tmp_path: Path) -> None:
     hidden = (COLUMNS[0], COLUMNS[1]._replace(is_hidden=True))
-    failed_row(tmp_path / "f", ["x", "y"], None, ("id", "name"), columns=hidden)
+    failed_row(tmp_path / "f", ["x", "y"], row=None, names=("id", "name"), columns=hidden)
     assert stat.S_IMODE((tmp_path / "f").stat().st_mode) == 0o600
 
 
@@ -234,7 +234,7 @@ def test_rows_of_an_earlier_load_are_kept(tmp_path: Path) -> None:
         chunk = Chunk(
             [row], size=1, source=None, first=0, lines=None, position=Position(0, 1), raw=None
         )
-        file.keep(chunk, 0, RowLocation(None, 0, None), "x")
+        file.keep(chunk, 0, RowLocation(source=None, row=0, line=None), "x")
         file.close()
     lines = path.read_text().splitlines()
     # The incomplete line stays, and new rows begin on a line of their own.
@@ -280,7 +280,7 @@ def test_rows_that_an_interrupted_load_has_written_are_not_written_again(tmp_pat
     keep("a.csv", 1)
     size = size_of(path)
     keep("a.csv", 5)
-    keep(None, 6)
+    keep(source=None, row=6)
     with path.open("a") as file:
         file.write('{"id": 1}\n{"_source": "a.csv", "_row": 7}\n[]\n\xff\n{"id": 2, "_sou')
     # Only complete rows with notes count, and only those after `size`.
@@ -289,7 +289,7 @@ def test_rows_that_an_interrupted_load_has_written_are_not_written_again(tmp_pat
     content_before = path.read_bytes()
     # The same file, named in another way.
     keep(str(tmp_path / ".." / os.path.abspath("a.csv")), 5, size)
-    keep(None, 6, size)
+    keep(source=None, row=6, size_at_checkpoint=size)
     assert path.read_bytes() == content_before
     keep("b.csv", 5, size)
     assert rows_after(path, size) - existing == {(os.path.abspath("b.csv"), 5)}

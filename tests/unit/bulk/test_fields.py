@@ -36,14 +36,14 @@ def test_names_of_notes_on_failed_rows() -> None:
 
 def test_unknown_and_duplicate_names_are_refused() -> None:
     # The fields that a load has added to failed rows need not be columns of the table.
-    check_names(["name", "id", "_row", "_error"], "a.csv", (), None, TABLE)
+    check_names(["name", "id", "_row", "_error"], "a.csv", ignored=(), written=None, table=TABLE)
     # Only selected columns are checked, and ignored columns may occur twice.
-    check_names(["name", "name", "other"], "a.csv", (), ["id"], TABLE)
-    check_names(["id", "extra", "extra"], "a.csv", ["extra"], None, TABLE)
+    check_names(["name", "name", "other"], "a.csv", ignored=(), written=["id"], table=TABLE)
+    check_names(["id", "extra", "extra"], "a.csv", ["extra"], written=None, table=TABLE)
     with pytest.raises(ValueError, match=r"the source has a column 'extra', and table ks.t has.*a\.csv.*ignore="):  # noqa: E501  # fmt: skip
-        check_names(["id", "extra"], "a.csv", (), None, TABLE)
+        check_names(["id", "extra"], "a.csv", ignored=(), written=None, table=TABLE)
     with pytest.raises(ValueError, match=r"a\.csv has two columns with the name 'id'"):
-        check_names(["id", "name", "id"], "a.csv", (), None, TABLE)
+        check_names(["id", "name", "id"], "a.csv", ignored=(), written=None, table=TABLE)
 
 
 def test_positions_of_columns() -> None:
@@ -206,7 +206,7 @@ def test_suggestions_for_names_that_the_table_lacks(name: str, meant: str) -> No
     name.
     """
     with pytest.raises(ValueError, match=meant):
-        check_names([name], "a.csv", (), None, TABLE)
+        check_names([name], "a.csv", ignored=(), written=None, table=TABLE)
 
 
 def test_the_suggested_mapping_has_all_fields() -> None:
@@ -214,17 +214,22 @@ def test_the_suggested_mapping_has_all_fields() -> None:
     others.
     """
     with pytest.raises(ValueError, match=r"write columns={'ID': 'id', 'name': 'name'} if it is"):
-        check_names(["ID", "name", "other"], "a.csv", (), None, TABLE)
+        check_names(["ID", "name", "other"], "a.csv", ignored=(), written=None, table=TABLE)
 
 
 def test_fields_that_a_mapping_leaves_out() -> None:
     """Only columns count that a mapping leaves out: not ignored fields, nor fields that are no
     columns, nor columns that another field fills.
     """
-    assert unmapped_fields(["id", "name", "x"], {"id": "id"}, (), TABLE) == ["name"]
+    assert unmapped_fields(["id", "name", "x"], {"id": "id"}, ignored=(), table=TABLE) == ["name"]
     assert unmapped_fields(["id", "name"], {"id": "id"}, ["name"], TABLE) == []
-    assert unmapped_fields(["id", "name", "n"], {"id": "id", "n": "name"}, (), TABLE) == []
-    assert unmapped_fields(["id", "name"], {"name": "_row", "x": "name"}, (), TABLE) == ["id"]
+    assert (
+        unmapped_fields(["id", "name", "n"], {"id": "id", "n": "name"}, ignored=(), table=TABLE)
+        == []
+    )
+    assert unmapped_fields(
+        ["id", "name"], {"name": "_row", "x": "name"}, ignored=(), table=TABLE
+    ) == ["id"]
 
 
 def test_a_time_of_day_that_a_date_column_loses_is_warned_of() -> None:

@@ -69,15 +69,22 @@ def test_a_key_occurs_once_in_a_wave(twins: Twins) -> None:
     assert rows_of(twins, rows, by=None) == [[[0], [1], [3]], [[2]], [[4]]]
     # If the clustering key is unknown, any two rows of a partition may have the same key, so they
     # stay in order in one group.
-    assert rows_of(twins, rows, Keys((0,), None)) == [[[0], [1], [2], [3], [4]]]
-    assert rows_of(twins, rows, Keys((0,), ())) == [[[0], [3]], [[1]], [[2]], [[4]]]
-    assert rows_of(twins, block_of(twins, [])) == []
-    assert rows_of(twins, block_of(twins, []), Keys((), None)) == []
+    assert rows_of(twins, rows, Keys(partition=(0,), clustering=None)) == [
+        [[0], [1], [2], [3], [4]]
+    ]
+    assert rows_of(twins, rows, Keys(partition=(0,), clustering=())) == [
+        [[0], [3]],
+        [[1]],
+        [[2]],
+        [[4]],
+    ]
+    assert rows_of(twins, block_of(twins, rows=[])) == []
+    assert rows_of(twins, block_of(twins, rows=[]), Keys(partition=(), clustering=None)) == []
 
 
 def test_rows_of_a_partition_or_replica_are_one_group(twins: Twins) -> None:
     rows = block_of(twins, [(1, 1, 0), (2, 1, 0), (1, 2, 0), (3, 1, 0)])
-    (groups_of_wave,) = twins.grouping.request_waves(rows, KEYS, "partition", None)
+    (groups_of_wave,) = twins.grouping.request_waves(rows, KEYS, "partition", owners=None)
     assert [group.rows for group in groups_of_wave] == [[0, 2], [1], [3]]
     # Each row has three values of 4 bytes, each after a length of 4 bytes.
     assert [group.size for group in groups_of_wave] == [48, 24, 24]
@@ -88,8 +95,8 @@ def test_rows_of_a_partition_or_replica_are_one_group(twins: Twins) -> None:
     assert [group.size for group in groups_of_wave] == [72, 24]
     for keys, by in (
         (KEYS, None),
-        (Keys((0,), None), "replica"),
-        (Keys((), ()), "replica"),
+        (Keys(partition=(0,), clustering=None), "replica"),
+        (Keys(partition=(), clustering=()), "replica"),
     ):
         assert rows_of(twins, rows, keys, by, by_last_bit) == [[[0], [1], [2], [3]]]
     # If the owner of a key is unknown, its rows are grouped by partition.
@@ -173,9 +180,9 @@ def test_both_implementations_make_the_same_requests(compiled: Twins, host_count
             (
                 Keys((0,), (1,)),
                 Keys((2, 0), (3, 1)),
-                Keys((0,), ()),
-                Keys((1, 2), ()),
-                Keys((), None),
+                Keys(partition=(0,), clustering=()),
+                Keys(partition=(1, 2), clustering=()),
+                Keys(partition=(), clustering=None),
             )
         )
         group_by = generator.choice(("replica", "replica", "partition", None))
@@ -206,9 +213,9 @@ def test_rows_can_be_taken_from_and_appended_to_a_block(twins: Twins) -> None:
 
 def test_positions_of_keys_are_checked(twins: Twins) -> None:
     rows = block_of(twins, [(1, 2, 3)])
-    for keys in (Keys((3,), ()), Keys((0,), (-1,))):
+    for keys in (Keys(partition=(3,), clustering=()), Keys((0,), (-1,))):
         with pytest.raises(ValueError, match="of 3 values"):
-            twins.grouping.request_waves(rows, keys, "replica", None)
+            twins.grouping.request_waves(rows, keys, "replica", owners=None)
 
 
 def test_a_row_without_a_partition_key_is_not_routed(twins: Twins) -> None:
@@ -231,7 +238,7 @@ def test_null_and_empty_values_are_different_keys(twins: Twins) -> None:
     assert rows_of(twins, rows, Keys((0,), (1,))) == [[[0], [2], [1]]]
     damaged = twins.bind.RowsBlock(2, [struct.pack(">i", 9)])
     with pytest.raises(ValueError, match="ends in the middle of one"):
-        twins.grouping.request_waves(damaged, KEYS, "replica", None)
+        twins.grouping.request_waves(damaged, KEYS, "replica", owners=None)
 
 
 def test_a_group_can_be_split_into_single_rows(twins: Twins) -> None:

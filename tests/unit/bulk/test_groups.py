@@ -7,9 +7,9 @@ from cassandra.bulk.groups import MOST_BYTES, MOST_PARTITIONS, Keys
 
 def test_keys_are_known_if_all_their_positions_are() -> None:
     assert Keys([0], [1]).are_known
-    assert Keys([0], []).are_known
-    assert not Keys([0], None).are_known
-    assert not Keys([], [1]).are_known
+    assert Keys(partition=[0], clustering=[]).are_known
+    assert not Keys(partition=[0], clustering=None).are_known
+    assert not Keys(partition=[], clustering=[1]).are_known
 
 
 def test_batches_stay_below_the_servers_warning_thresholds() -> None:

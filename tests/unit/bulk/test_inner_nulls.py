@@ -89,7 +89,8 @@ def test_nulls_that_servers_refuse(
 def test_lists_count_as_frozen_if_the_table_is_unknown(session: Any) -> None:
     prepared = session.prepare(INSERT)
     positions = {
-        column.name: column.takes_null_elements for column in collection_columns(prepared, None)
+        column.name: column.takes_null_elements
+        for column in collection_columns(prepared, cql_types=None)
     }
     assert positions == {"tags": True, "kept": True, "m": False}
     assert [

@@ -44,7 +44,7 @@ def failed_rows(path: Path) -> FailedRows:
 
 
 def fail_row(file: FailedRows, row: int) -> None:
-    file.keep(CHUNK, 0, RowLocation("b.csv", row, None), "is wrong")
+    file.keep(CHUNK, 0, RowLocation("b.csv", row, line=None), "is wrong")
 
 
 def state_in(path: Path) -> Any:
@@ -115,7 +115,9 @@ def test_an_unfinished_chunk_is_saved_up_to_its_first_row_without_an_outcome(
 def test_a_long_chunk_is_saved_from_time_to_time(tmp_path: Path) -> None:
     path = tmp_path / "point"
     now = 100.0
-    checkpoint = LoadCheckpoint(Checkpoint(path, SUBJECT), LoadReport("t"), None, lambda: now)
+    checkpoint = LoadCheckpoint(
+        Checkpoint(path, SUBJECT), LoadReport("t"), failed_rows=None, clock=lambda: now
+    )
     checkpoint.begin_chunk(CHUNK)
     assert checkpoint.outcomes is not None
     checkpoint.outcomes.note_group(range(4), [0, 1], is_applied=True)
@@ -152,7 +154,9 @@ def test_a_disk_error_does_not_hide_the_error_that_ends_the_load(tmp_path: Path)
 
 
 def test_without_a_file_nothing_is_saved() -> None:
-    checkpoint = LoadCheckpoint(Checkpoint(None, {}), LoadReport("t"), None)
+    checkpoint = LoadCheckpoint(
+        Checkpoint(path=None, subject={}), LoadReport("t"), failed_rows=None
+    )
     checkpoint.begin_chunk(CHUNK)
     checkpoint.save_unfinished_chunk()
     checkpoint.end_chunk(CHUNK)
@@ -213,7 +217,16 @@ def test_the_subject_names_the_target_and_the_rows(tmp_path: Path) -> None:
     subject = subject_of_load(metadata, table, [str(path)], LoadOptions())
     assert subject["table"] == 'ks."Orders"'
     assert [file["path"] for file in subject["files"]] == [str(path)]
-    prepared = PreparedStatement([], b"id", (), "INSERT", "ks", 5, None, None)
+    prepared = PreparedStatement(
+        column_metadata=[],
+        query_id=b"id",
+        routing_key_indexes=(),
+        query="INSERT",
+        keyspace="ks",
+        protocol_version=5,
+        result_metadata=None,
+        result_metadata_id=None,
+    )
     subject = subject_of_load(metadata, prepared, [(1,)], named)
     assert subject["statement"] == "INSERT"
     assert subject["rows"]["name"] == "mine"

@@ -47,7 +47,7 @@ def test_in_order_the_next_page_is_requested_even_above_the_limits() -> None:
     assert queue.oldest() is next_page
     queue.arrived(next_page, b"2", 90)
     (last,) = queue.to_send()
-    queue.arrived(last, None, 90)
+    queue.arrived(last, state=None, size=90)
     assert list(queue.to_send()) == []
     assert queue.oldest() is second
 
@@ -86,7 +86,7 @@ def test_a_large_page_reduces_the_number_of_requests_at_once() -> None:
         list(queue.to_send())
         fetch = queue.oldest()
         assert fetch is not None
-        queue.arrived(fetch, None, 10)
+        queue.arrived(fetch, state=None, size=10)
     # Eight requests were allowed at once, and one of them has just been answered.
     assert len(queue.rest()) == 7
     # Two pages of 600 bytes would exceed the limit of 1000. So no page is requested while another
@@ -94,21 +94,21 @@ def test_a_large_page_reduces_the_number_of_requests_at_once() -> None:
     while len(queue.rest()) > 1:
         fetch = queue.oldest()
         assert fetch is not None
-        queue.arrived(fetch, None, 600)
+        queue.arrived(fetch, state=None, size=600)
         assert list(queue.to_send()) == []
 
 
 def test_the_byte_limit_always_allows_one_page() -> None:
     queue = PageQueue(RANGES, concurrency=2, max_bytes=100, in_order=False)
     first, second = queue.to_send()
-    queue.arrived(first, None, 90)
+    queue.arrived(first, state=None, size=90)
     # Another page of about 90 bytes would exceed the limit of 100, so nothing is requested.
     assert list(queue.to_send()) == []
-    queue.arrived(second, None, 500)
+    queue.arrived(second, state=None, size=500)
     (third,) = queue.to_send()
-    queue.arrived(third, None, 500)
+    queue.arrived(third, state=None, size=500)
     (fourth,) = queue.to_send()
-    queue.arrived(fourth, None, 1)
+    queue.arrived(fourth, state=None, size=1)
     assert queue.oldest() is None
 
 
@@ -121,7 +121,7 @@ def test_a_checkpoint_records_the_pages_that_were_used(tmp_path: Path) -> None:
     queue = PageQueue(RANGES, concurrency=4, max_bytes=1000, in_order=False)
     queue.resume(checkpoint_of("it"))  # there is no checkpoint, so the scan begins anew
     pages = list(queue.to_send())
-    queue.used(pages[0], None)
+    queue.used(pages[0], state=None)
     queue.used(pages[1], b"\x01\xff")
     queue.save(checkpoint_of("it"))
     # The resumed scan uses the ranges of the checkpoint, not those it was created with.

@@ -16,7 +16,7 @@ def test_without_tqdm_progress_is_one_line(
     monkeypatch.setitem(sys.modules, "tqdm", None)
     # With 0 seconds between updates, each change is shown at once.
     monkeypatch.setattr(progress, "_INTERVAL", 0.0)
-    with Progress(True, "ks.t") as bar:
+    with Progress(is_shown=True, title="ks.t") as bar:
         bar.add(1500)
         bar.add(1)
     output = capsys.readouterr().err
@@ -26,7 +26,7 @@ def test_without_tqdm_progress_is_one_line(
 
 
 def test_no_progress_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    with Progress(False) as hidden:
+    with Progress(is_shown=False) as hidden:
         hidden.add(10)
     with Progress() as unknown:  # standard error is captured here, so it is no terminal
         unknown.add(10)

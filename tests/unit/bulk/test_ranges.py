@@ -105,14 +105,14 @@ def test_ranges_and_their_splits_cover_any_ring_once(seed: int) -> None:
 
 
 def test_without_a_ring_and_with_tablets_there_is_one_range() -> None:
-    for metadata in (Metadata(None), Metadata(random_ring(1), tablets=True)):
+    for metadata in (Metadata(token_map=None), Metadata(random_ring(1), tablets=True)):
         assert ring_ranges(metadata, "ks") == [(FIRST, LAST, ())]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("splits", [1, 3, 8, 10, 100])
 @pytest.mark.parametrize("tablets", [1, 2, 8, 64])
 def test_no_range_crosses_the_border_of_a_tablet(splits: int, tablets: int) -> None:
-    metadata: Any = Metadata(None, tablets=True)
+    metadata: Any = Metadata(token_map=None, tablets=True)
     part_count = rounded_to_tablets(metadata, "ks", splits)
     # The number of splits is rounded up to a power of two.
     assert splits <= part_count < 2 * splits
@@ -130,7 +130,7 @@ def test_no_range_crosses_the_border_of_a_tablet(splits: int, tablets: int) -> N
         else:
             assert token_range.end in tablet_ends
     # Without tablets, the number of splits is not changed.
-    assert rounded_to_tablets(Metadata(None), "ks", splits) == splits  # type: ignore[arg-type]
+    assert rounded_to_tablets(Metadata(token_map=None), "ks", splits) == splits  # type: ignore[arg-type]
 
 
 def test_a_ring_of_another_partitioner_is_one_range() -> None:
@@ -147,7 +147,7 @@ def test_heavy_ranges_are_split_and_light_ones_merged() -> None:
 
 def test_weights_come_from_estimates_including_one_that_wraps_around() -> None:
     ranges = [TokenRange(FIRST, 0), TokenRange(0, LAST)]
-    assert weigh(ranges, []) == [float(token_range.width) for token_range in ranges]
+    assert weigh(ranges, estimates=[]) == [float(token_range.width) for token_range in ranges]
     half = 1 << 62
     first, second = weigh(ranges, [Estimate(half, -half, 800), Estimate(-half, half, 100)])
     assert first == pytest.approx(450)

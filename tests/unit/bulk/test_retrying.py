@@ -36,11 +36,11 @@ from cassandra.protocol.messages.errors import OverloadedErrorMessage, ServerErr
 def test_the_delay_before_a_retry_is_none_for_permanent_errors() -> None:
     # These are seconds, which grow with each retry.
     assert delay_before_retry(OperationTimedOut(), 1) == 0.04
-    assert delay_before_retry(NoHostAvailable("none", {}), RETRIES) == 5.0
-    assert delay_before_retry(NoHostAvailable("none", {}), RETRIES + 1) is None
+    assert delay_before_retry(NoHostAvailable("none", errors={}), RETRIES) == 5.0
+    assert delay_before_retry(NoHostAvailable("none", errors={}), RETRIES + 1) is None
     for error in (InvalidRequest("no"), SessionShutdown("over"), AuthenticationFailed("no")):
         assert delay_before_retry(error, 1) is None
-    assert delay_before_retry(FunctionFailure("f", "k", "f", []), 1) is None
+    assert delay_before_retry(FunctionFailure("f", "k", "f", arg_types=[]), 1) is None
     assert delay_before_retry(KeyError(), 1) is None
 
 
@@ -49,8 +49,8 @@ def test_the_delay_before_a_retry_is_none_for_permanent_errors() -> None:
     [
         (RateLimitReached(), True),
         (RequestThrottled("full"), True),
-        (ServerError(0, "bug", None), True),
-        (OverloadedErrorMessage(0x1001, "busy", None), True),
+        (ServerError(0, "bug", info=None), True),
+        (OverloadedErrorMessage(0x1001, "busy", info=None), True),
         (LoginRefused("no", {}), False),
         (Unauthorized("no"), False),
         (ValueError(), False),
@@ -86,7 +86,7 @@ def test_texts_of_servers_that_reject_a_value(text: str) -> None:
     assert is_data_error(refused_everywhere("no host is left", {"a": refusal}, refusal))
     assert is_data_error(NoHostAvailable("no host is left", {"a": OSError(), "b": refusal}))
     # An overloaded server may accept the value later, whatever its text says.
-    assert not is_data_error(OverloadedErrorMessage(0x1001, text, None))
+    assert not is_data_error(OverloadedErrorMessage(0x1001, text, info=None))
     assert delay_before_retry(refusal, 1) is None
 
 
@@ -118,14 +118,18 @@ def test_errors_without_details_may_be_about_a_value() -> None:
         assert may_be_data_error(error)
         assert may_be_data_error(refused_everywhere("no host is left", {"a": error}, error))
     assert may_be_data_error(InvalidRequest("no"))
-    for temporary_error in (WriteTimeout("late"), NoHostAvailable("none", {}), OperationTimedOut()):
+    for temporary_error in (
+        WriteTimeout("late"),
+        NoHostAvailable("none", errors={}),
+        OperationTimedOut(),
+    ):
         assert not may_be_data_error(temporary_error)
 
 
 def test_an_outage_is_that_no_server_answers() -> None:
     lost = ConnectionException("lost")
     assert is_outage(NoHostAvailable("every host is down", {"a": lost, "b": OSError()}))
-    assert is_outage(NoHostAvailable("the query plan is empty", {}))
+    assert is_outage(NoHostAvailable("the query plan is empty", errors={}))
     refusal = ServerError(0, "busy")
     for error in (
         None,

@@ -189,7 +189,7 @@ def test_errors_that_are_not_about_a_row_are_left_alone() -> None:
     page: Any = None
     for error in (ValueError("no"), TypeError(), KeyError(5), ValueError(5, "row 1: x")):
         before = str(error)
-        add_place(error, page, "a.t0", ["id"], None)
+        add_place(error, page, "a.t0", ["id"], token_range=None)
         assert str(error) == before
 
 

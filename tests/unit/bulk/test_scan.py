@@ -83,7 +83,7 @@ def settings(nodes: FakeCluster) -> dict[str, Any]:
     return {
         "contact_points": nodes.contact_points,
         "port": nodes.port,
-        "reconnection_policy": ConstantReconnectionPolicy(0.01, None),
+        "reconnection_policy": ConstantReconnectionPolicy(delay=0.01, max_attempts=None),
     }
 
 

@@ -54,7 +54,7 @@ def session(nodes: FakeCluster) -> Iterator[Session]:
     with Cluster(
         nodes.contact_points,
         port=nodes.port,
-        reconnection_policy=ConstantReconnectionPolicy(0.01, None),
+        reconnection_policy=ConstantReconnectionPolicy(delay=0.01, max_attempts=None),
     ) as cluster:
         yield cluster.connect()
 
@@ -124,7 +124,9 @@ def test_the_query_selects_a_token_range(
 def test_aggregates_of_each_range_are_refused(
     nodes: FakeCluster, session: Session, columns: Any, where: str | None
 ) -> None:
-    """They would be returned as if each of them were that of the whole table."""
+    """A scan refuses aggregates: the server would return one for each token range, and each would
+    look like the aggregate of the whole table.
+    """
     session.cluster.metadata.keyspaces["a"].aggregates = {"own_sum(int)": object()}
     with pytest.raises(ValueError, match="would be computed for each token range"):
         plan(session, columns, where)

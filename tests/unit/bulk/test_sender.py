@@ -118,8 +118,16 @@ class Servers:
         self.pauses: list[float] = []
         self.limits: list[int] = []
         self.report = LoadReport("t")
-        checkpoint = LoadCheckpoint(Checkpoint(None, {}), self.report, None)
-        recorder = Recorder(self.report, checkpoint, None, Progress(False), max_errors)
+        checkpoint = LoadCheckpoint(
+            Checkpoint(path=None, subject={}), self.report, failed_rows=None
+        )
+        recorder = Recorder(
+            self.report,
+            checkpoint,
+            failed_rows=None,
+            progress=Progress(is_shown=False),
+            max_errors=max_errors,
+        )
         # Each slice takes a second by this clock.
         clock = count().__next__
         self.sender = Sender(recorder, traits, Pace(concurrency), clock=clock)
@@ -178,7 +186,7 @@ def test_a_round_waits_for_the_longest_delay_of_its_requests() -> None:
 
 
 def test_overload_reduces_the_number_of_requests_in_flight() -> None:
-    servers = Servers(fail_times(1, OverloadedErrorMessage(0x1001, "busy", None)))
+    servers = Servers(fail_times(1, OverloadedErrorMessage(0x1001, "busy", info=None)))
     servers.run(bound_chunk([[1], [2]]))
     assert servers.limits == [64, 32]
 
@@ -198,7 +206,7 @@ def test_a_row_that_a_server_rejects_fails_alone() -> None:
 
 def test_rows_are_sent_alone_once_after_all_tries_of_their_request() -> None:
     """A server may reject a value by an error that may pass. So the request is repeated first."""
-    servers = Servers(refuse(2, error=ServerError(0, "bug", None)))
+    servers = Servers(refuse(2, error=ServerError(0, "bug", info=None)))
     report = servers.run(bound_chunk([[1, 2]]))
     assert servers.requests == [[1, 2]] * (RETRIES + 1) + [[1], [2]]
     assert (report.written, servers.failed_rows) == (1, ["row 2"])
@@ -235,7 +243,7 @@ def test_the_condition_of_a_row_may_not_hold(is_applied: bool) -> None:
 
 
 def test_an_outage_ends_the_load_without_failed_rows() -> None:
-    outage = NoHostAvailable("none", {})
+    outage = NoHostAvailable("none", errors={})
     servers = Servers(refuse(2, error=outage))
     with pytest.raises(LoadError, match="no server can be reached: none") as caught:
         servers.run(bound_chunk([[1], [2, 3]]))

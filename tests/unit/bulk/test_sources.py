@@ -143,7 +143,7 @@ def test_compressed_files_and_globs(tmp_path: Path) -> None:
         read("1,a")
     with pytest.raises(ValueError, match=r"the format of '.*\.rows' is not known"):
         read(write(tmp_path / "a.rows", ""))
-    assert format_of("a.CSV.GZ", None) == "csv"
+    assert format_of("a.CSV.GZ", format=None) == "csv"
     assert format_of("a.xlsx", "csv") == "csv"
     with pytest.raises(ValueError, match="format must be"):
         format_of("a.csv", "excel")
@@ -246,7 +246,9 @@ def test_chunks_of_a_slow_generator_are_small(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_an_iterator_or_a_reader_without_rows_warns() -> None:
-    """It was probably read before, and the load would write nothing without a word."""
+    """A source that can be read only once and has no rows was probably read before. The load writes
+    nothing then, so it warns.
+    """
     pyarrow = pytest.importorskip("pyarrow")
     reader = pyarrow.table({"id": [1], "name": ["a"]}).to_reader()
     iterators: list[Any] = [zip([1], ["a"], strict=True), reader]
@@ -362,7 +364,7 @@ def test_frames_among_rows_are_refused() -> None:
 
 def test_files_that_pandas_reads() -> None:
     with pytest.raises(ValueError, match=r"load\(table, pandas\.read_excel\('a\.xlsx'\)\)"):
-        format_of("a.xlsx", None)
+        format_of("a.xlsx", format=None)
 
 
 def test_sources_that_are_not_tables_say_what_to_write() -> None:

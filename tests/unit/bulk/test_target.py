@@ -71,7 +71,12 @@ def test_rows_with_only_static_columns_have_a_statement_of_their_own() -> None:
 
 
 def test_tables_are_found_by_their_names() -> None:
-    keyspace = KeyspaceMetadata("ks", True, "SimpleStrategy", {"replication_factor": "1"})
+    keyspace = KeyspaceMetadata(
+        "ks",
+        durable_writes=True,
+        strategy_class="SimpleStrategy",
+        strategy_options={"replication_factor": "1"},
+    )
     keyspace.tables = {"orders": ORDERS, "Or.d\"ers": ORDERS}  # fmt: skip
     metadata: Any = SimpleNamespace(keyspaces={"ks": keyspace})
     for name in ("ks.orders", "KS.Orders", "orders", '"ks"."orders"', 'ks."Or.d""ers"'):
@@ -89,7 +94,7 @@ def test_tables_are_found_by_their_names() -> None:
         with pytest.raises(ValueError, match=message):
             table_of(metadata, name, "ks")
     with pytest.raises(ValueError, match="is of no keyspace"):
-        table_of(metadata, "orders", None)
+        table_of(metadata, "orders", keyspace=None)
 
 
 def test_the_statement_has_all_columns_or_the_selected_ones() -> None:
@@ -123,7 +128,7 @@ def test_counters_are_added_with_the_option_counters() -> None:
     counter_table = table_metadata(customer="uuid", placed="timestamp", hits="counter")
     with pytest.raises(ValueError, match=r"counts twice\. counters=True"):
         text(counter_table)
-    plan = plan_of(counter_table, (), **{**NOTHING, "counters": True})
+    plan = plan_of(counter_table, columns=(), **{**NOTHING, "counters": True})
     assert plan.text == ('UPDATE ks."Orders" SET hits = hits + ? WHERE customer = ? AND placed = ?')
     assert (plan.is_idempotent, plan.is_counter) == (False, True)
     with pytest.raises(ValueError, match="counters have no time to live"):
@@ -142,7 +147,7 @@ def test_traits_of_a_statement_that_the_application_has_prepared() -> None:
         prepared: Any = SimpleNamespace(
             query_string=text, is_idempotent=True, column_metadata=[column]
         )
-        statement_traits = traits_of(prepared, None, counters)
+        statement_traits = traits_of(prepared, plan=None, counters=counters)
         return *statement_traits, statement_traits.may_be_batched
 
     # Each tuple is (is_idempotent, is_counter, is_conditional, may_be_batched).
@@ -158,7 +163,7 @@ def test_traits_of_a_statement_that_the_application_has_prepared() -> None:
 def test_traits_of_a_plan() -> None:
     """A plan knows the effect of its statement, whatever the prepared statement says."""
     prepared: Any = SimpleNamespace(query_string="INSERT", is_idempotent=False)
-    plan = plan_of(ORDERS, (), **NOTHING)
+    plan = plan_of(ORDERS, columns=(), **NOTHING)
     assert traits_of(prepared, plan, counters=False) == (True, False, False)
 
 
@@ -257,7 +262,7 @@ def test_the_columns_of_a_statement_have_the_types_of_its_values() -> None:
 def test_the_order_of_the_values_of_a_statement(
     names: tuple[str, ...], mapping: dict[str, str], selected: tuple[str, ...], expected: list[str]
 ) -> None:
-    assert order_of_statement(statement(*names), mapping, selected, ()) == expected
+    assert order_of_statement(statement(*names), mapping, selected, ignored=()) == expected
 
 
 @pytest.mark.parametrize(

@@ -50,10 +50,10 @@ def test_the_first_chunk_is_looked_at(caplog: pytest.LogCaptureFixture) -> None:
     assert warnings_for(caplog, chunk_of([{"n": 1}]), chunk) == []
     # Lines that are not JSON objects are skipped. `raw` has the lines of the file.
     lines = ["[" * 100_000, "[]", '{"n": 1, "a": 2}', "{"]
-    (warning,) = warnings_for(caplog, chunk_of([], "a.jsonl", lines))
+    (warning,) = warnings_for(caplog, chunk_of(rows=[], source="a.jsonl", raw=lines))
     assert "columns= does not name 'a' of the source, so it is not written" in warning
     # The names of a CSV file are known before its rows are read.
-    assert warnings_for(caplog, chunk_of([], "a.csv", [["1"]], ["n"])) == []
+    assert warnings_for(caplog, chunk_of(rows=[], source="a.csv", raw=[["1"]], names=["n"])) == []
 
 
 def test_a_warning_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:

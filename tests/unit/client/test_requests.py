@@ -131,7 +131,9 @@ def test_only_bind_markers_take_records_and_single_characters(
 
 
 def test_text_with_markers_is_prepared_once(node: FakeNode, session: Session) -> None:
-    """Its settings apply to one execution, because all executions share the statement."""
+    """All executions of a string with bind markers share one prepared statement, but the settings
+    of a `SimpleStatement` apply to one execution only.
+    """
     session.execute(SimpleStatement(INSERT, consistency_level=ConsistencyLevel.QUORUM), (1,))
     assert (sent(node).opcode, sent(node).values) == (Opcode.EXECUTE, [b"\0\0\0\1"])
     assert sent(node).consistency == ConsistencyLevel.QUORUM

@@ -231,7 +231,7 @@ def test_a_map_is_assigned_as_a_whole_if_its_old_value_is_not_known(
 
 def test_keys_of_an_unknown_map_are_not_deleted() -> None:
     assert s.MapDeleteClause("m", {"a": 1}).bound() == []
-    assert s.MapDeleteClause("m", None, previous={"a": 1}).bound() == ["a"]
+    assert s.MapDeleteClause("m", value=None, previous={"a": 1}).bound() == ["a"]
 
 
 def test_an_application_may_add_a_class_for_a_collection_type() -> None:

@@ -78,9 +78,16 @@ def test_a_context_does_not_connect_before_its_first_statement(
     [
         SimpleStatement("INSERT INTO t (k) VALUES (1)"),
         BatchStatement(),
-        PreparedStatement([], b"id", [], "INSERT INTO t (k) VALUES (1)", "ks", 4, None, None).bind(
-            ()
-        ),
+        PreparedStatement(
+            column_metadata=[],
+            query_id=b"id",
+            routing_key_indexes=[],
+            query="INSERT INTO t (k) VALUES (1)",
+            keyspace="ks",
+            protocol_version=4,
+            result_metadata=None,
+            result_metadata_id=None,
+        ).bind(()),
     ],
 )
 def test_the_connection_s_consistency_level_is_not_set_on_the_statement(
@@ -156,7 +163,7 @@ def shown() -> tuple[Any, Any]:
 
 
 def unreachable() -> NoHostAvailable:
-    return NoHostAvailable("no host", {})
+    return NoHostAvailable("no host", errors={})
 
 
 def test_setup_connects_the_default_connection(clusters: list[FakeCluster]) -> None:
@@ -173,7 +180,7 @@ def test_setup_connects_the_default_connection(clusters: list[FakeCluster]) -> N
 
 def test_without_hosts_the_cluster_has_its_default(clusters: list[FakeCluster]) -> None:
     connection.default()
-    connection.setup(None, "ks")
+    connection.setup(hosts=None, default_keyspace="ks")
     assert [cluster.hosts for cluster in clusters] == [connection.NOT_SET] * 2
 
 
@@ -337,8 +344,8 @@ def test_another_connection_can_become_the_default(clusters: list[FakeCluster]) 
 
 
 def test_labels_of_connections() -> None:
-    assert connection.Connection("here", None).label == "'here'"
-    default = connection.Connection(connection.DEFAULT_CONNECTION, None)
+    assert connection.Connection("here", hosts=None).label == "'here'"
+    default = connection.Connection(connection.DEFAULT_CONNECTION, hosts=None)
     assert default.label == repr(default.name) == "DEFAULT_CONNECTION"
 
 
@@ -357,7 +364,7 @@ def test_names_of_cassandra_drivers_module(clusters: list[FakeCluster]) -> None:
 
 def test_prepared_statements_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "MOST_PREPARED", 2)
-    here = connection.Connection("here", None)
+    here = connection.Connection("here", hosts=None)
     statements: dict[str, Any] = {text: SimpleNamespace() for text in "abc"}
     for text in "ab":
         assert here.keep(text, statements[text]) is statements[text]
@@ -450,9 +457,18 @@ def test_the_level_of_the_call_comes_before_the_statements_and_the_connections(
 
 
 def test_a_prepared_statement_is_bound(session: FakeSession) -> None:
-    prepared = PreparedStatement([], b"id", [], "SELECT 1", "ks", 4, None, None)
+    prepared = PreparedStatement(
+        column_metadata=[],
+        query_id=b"id",
+        routing_key_indexes=[],
+        query="SELECT 1",
+        keyspace="ks",
+        protocol_version=4,
+        result_metadata=None,
+        result_metadata_id=None,
+    )
     connection.execute(prepared)
-    connection.execute(prepared, ())
+    connection.execute(prepared, params=())
     for request in session.done:
         assert request.statement.prepared_statement is prepared
 

@@ -176,8 +176,12 @@ async def test_keyspaces_are_created_and_dropped(server: Server) -> None:
     assert management.create_keyspace_simple("Ks", 3) == [SIMPLE]
     assert await management.acreate_keyspace_simple("Ks", 3) == [SIMPLE]
     # The argument False is DURABLE_WRITES.
-    assert management.create_keyspace_network_topology("k", {"dc1": 2}, False) == [NETWORK]
-    assert await management.acreate_keyspace_network_topology("k", {"dc1": 2}, False) == [NETWORK]
+    assert management.create_keyspace_network_topology("k", {"dc1": 2}, durable_writes=False) == [
+        NETWORK
+    ]
+    assert await management.acreate_keyspace_network_topology(
+        "k", {"dc1": 2}, durable_writes=False
+    ) == [NETWORK]
     management.drop_keyspace("Ks")
     await management.adrop_keyspace("Ks")
     assert server.sent == [SIMPLE] * 2 + [NETWORK] * 2 + ['DROP KEYSPACE IF EXISTS "Ks"'] * 2
@@ -197,7 +201,7 @@ def test_keyspaces_on_several_connections(server: Server) -> None:
 def test_a_dry_run_of_a_keyspace_prints(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     assert management.create_keyspace_simple("Ks", 3, dry_run=True) == [SIMPLE]
     assert management.create_keyspace_network_topology(
-        "k", {"dc1": 2}, False, ["a"], dry_run=True
+        "k", {"dc1": 2}, durable_writes=False, connections=["a"], dry_run=True
     ) == [NETWORK]
     assert capsys.readouterr().out == f"{SIMPLE};\n{NETWORK};\n"
     assert server.sent == []

@@ -214,19 +214,19 @@ def test_a_plan_converts_the_values_of_filters_in_its_order() -> None:
 def test_rows_are_reordered_to_the_model_s_columns() -> None:
     visits = Visits.__mapping__
     rows = [(1, 10), (2, 20)]
-    unchanged_rows = visits.rows(["page", "count"], ())
+    unchanged_rows = visits.rows(["page", "count"], fixed_names=())
     assert unchanged_rows(rows, (None,)) is rows
-    assert visits.rows(["count", "page"], ())(rows, (None,)) == [(10, 1), (20, 2)]
+    assert visits.rows(["count", "page"], fixed_names=())(rows, (None,)) == [(10, 1), (20, 2)]
     # The answer lacks `page`, which the filter fixes to 7, so 7 is put into each row.
     assert visits.rows(["count"], ("page",))([(10,)], (7, None)) == [(7, 10)]
     # Columns that the model lacks are left out, and columns that the answer lacks are null.
-    assert visits.rows(["other", "page"], ())([(0, 1)], (None,)) == [(1, None)]
+    assert visits.rows(["other", "page"], fixed_names=())([(0, 1)], (None,)) == [(1, None)]
     # The function for these columns is cached.
-    assert visits.rows(["page", "count"], ()) is unchanged_rows
+    assert visits.rows(["page", "count"], fixed_names=()) is unchanged_rows
 
 
 def test_column_classes_with_conversions_convert_values_of_rows() -> None:
-    rows = TRIP.rows(["sign", "town", "tags"], ())([("x", "a", {"t"})], (None,))
+    rows = TRIP.rows(["sign", "town", "tags"], fixed_names=())([("x", "a", {"t"})], (None,))
     assert rows == [("a", None, None, None, {"t"}, None, None, "X", None, None)]
 
 
@@ -236,7 +236,7 @@ def test_rows_of_a_model_of_one_column() -> None:
     class SingleColumn(Model):
         id = columns.Integer(primary_key=True)
 
-    assert SingleColumn.__mapping__.rows(["x", "id"], ())([(1, 2)], (None,)) == [(2,)]
+    assert SingleColumn.__mapping__.rows(["x", "id"], fixed_names=())([(1, 2)], (None,)) == [(2,)]
     # The answer has no column of the model, and the filter fixes `id` to 4.
     instances: list[Any] = InstanceRows(SingleColumn, ("id",), [4])(["x"], [(1,), (2,)])
     assert [instance.id for instance in instances] == [4, 4]
@@ -248,7 +248,7 @@ def test_layouts_of_rows_are_cached_up_to_a_limit(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(mapping, "MOST_SHAPES", 2)
     for name in ("a", "b", "c"):
-        SingleColumn.__mapping__.rows([name, "id"], ())
+        SingleColumn.__mapping__.rows([name, "id"], fixed_names=())
     # The third layout exceeds the limit of two, so the cache was cleared first.
     assert list(SingleColumn.__mapping__.layouts) == [(("c", "id"), ())]
 
@@ -277,7 +277,7 @@ def test_a_row_becomes_an_instance_of_its_discriminator_s_class() -> None:
 
 
 def test_instances_of_subclasses_keep_the_keyspace_of_the_context() -> None:
-    elsewhere = context_class(Pet, "other", None)
+    elsewhere = context_class(Pet, "other", connection=None)
     cat: Any
     (cat,) = InstanceRows(elsewhere)(["id", "kd", "cute"], [(1, "cat", 0.5)])
     assert isinstance(cat, Cat)
@@ -292,7 +292,7 @@ def test_discriminators_select_subclasses() -> None:
     assert pet_mapping.class_of("cat") is Cat
     assert cat_mapping.class_of("kitten") is Kitten
     assert cat_mapping.class_of("cat") is cat_mapping.class_of(None) is Cat
-    assert context_class(Cat, "other", None).__mapping__.class_of("kitten") is Kitten
+    assert context_class(Cat, "other", connection=None).__mapping__.class_of("kitten") is Kitten
     with pytest.raises(PolymorphicModelException, match="Pet has null in its discriminator column"):
         pet_mapping.class_of(None)
     with pytest.raises(PolymorphicModelException, match="'cow' for class Pet, which knows 'cat'"):
@@ -316,15 +316,15 @@ def test_subclasses_with_further_columns() -> None:
     assert Pet.__mapping__.has_other_columns()
     assert not Cat.__mapping__.has_other_columns()
     assert not TRIP.has_other_columns()
-    assert context_class(Pet, "other", None).__mapping__.has_other_columns()
+    assert context_class(Pet, "other", connection=None).__mapping__.has_other_columns()
 
 
 # -- models in another keyspace, or on another connection ------------------------------------------
 
 
 def test_a_model_in_another_keyspace_is_created_once() -> None:
-    context_model = context_class(Trip, "k1", None)
-    assert context_model is context_class(Trip, "k1", None)
+    context_model = context_class(Trip, "k1", connection=None)
+    assert context_model is context_class(Trip, "k1", connection=None)
     assert issubclass(context_model, Trip)
     assert (context_model.__name__, context_model.__qualname__) == (
         Trip.__name__,
@@ -332,17 +332,17 @@ def test_a_model_in_another_keyspace_is_created_once() -> None:
     )
     assert (context_model.__keyspace__, context_model.__connection__) == ("k1", Trip.__connection__)
     assert context_model.__mapping__.table_name(None) == "k1.trip"
-    assert context_class(Trip, None, None) is Trip
-    assert context_class(context_model, None, None) is context_model
+    assert context_class(Trip, keyspace=None, connection=None) is Trip
+    assert context_class(context_model, keyspace=None, connection=None) is context_model
     # `context_class` keeps the keyspace and the connection of its model unless they are replaced.
-    far_model = context_class(context_model, None, "far")
+    far_model = context_class(context_model, keyspace=None, connection="far")
     assert (far_model.__keyspace__, far_model.__connection__) == ("k1", "far")
     assert far_model is context_class(Trip, "k1", "far")
-    assert context_class(far_model, "k2", None).__connection__ == "far"
+    assert context_class(far_model, "k2", connection=None).__connection__ == "far"
     # With `is_private`, a new class is made that is neither taken from the cache nor put there.
-    private = context_class(Trip, "k1", None, is_private=True)
+    private = context_class(Trip, "k1", connection=None, is_private=True)
     assert private is not context_model
-    assert context_class(Trip, "k1", None) is context_model
+    assert context_class(Trip, "k1", connection=None) is context_model
 
 
 def test_models_in_other_keyspaces_are_cached_up_to_a_limit(
@@ -353,7 +353,7 @@ def test_models_in_other_keyspaces_are_cached_up_to_a_limit(
 
     monkeypatch.setattr(mapping, "MOST_SHAPES", 2)
     for keyspace in ("a", "b", "c"):
-        context_class(SingleColumn, keyspace, None)
+        context_class(SingleColumn, keyspace, connection=None)
     # The third model exceeds the limit of two, so the cache was cleared first.
     assert list(SingleColumn.__mapping__.contexts) == [("c", None)]
 

@@ -345,7 +345,7 @@ def test_a_misspelt_column_is_logged_once(
 def test_a_misspelt_keyword_of_a_new_instance_is_logged_once(
     session: FakeSession, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As in cassandra-driver, keywords that are no columns are no errors."""
+    """A keyword that is no column is no error, as in cassandra-driver, but a log line."""
 
     class Cow(Model):
         id = columns.Integer(primary_key=True)

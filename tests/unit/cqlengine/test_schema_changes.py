@@ -189,7 +189,7 @@ def test_names_of_indexes_contain_only_ascii_letters() -> None:
         id = columns.Integer(primary_key=True)
         c = columns.Text(db_field="größe", index=True)
 
-    assert missing_indexes(Odd, "ks.odd", "odd", []) == [
+    assert missing_indexes(Odd, "ks.odd", "odd", targets=[]) == [
         'CREATE INDEX IF NOT EXISTS odd_gre_idx ON ks.odd ("größe")'
     ]
 
@@ -204,7 +204,7 @@ def test_indexes_of_vectors() -> None:
         a = columns.Vector(columns.Float, 2, index=True)
         b = columns.Vector(columns.Float, 2, index=True, similarity="cosine")
 
-    assert missing_indexes(Odd, "ks.odd", "odd", []) == [
+    assert missing_indexes(Odd, "ks.odd", "odd", targets=[]) == [
         "CREATE CUSTOM INDEX IF NOT EXISTS odd_a_idx ON ks.odd (\"a\") USING 'StorageAttachedIndex'",  # noqa: E501
         "CREATE CUSTOM INDEX IF NOT EXISTS odd_b_idx ON ks.odd (\"b\") USING 'StorageAttachedIndex' "  # noqa: E501
         "WITH OPTIONS = {'similarity_function': 'cosine'}",

@@ -112,7 +112,7 @@ async def connected(
     contact_points = [nodes.address] if isinstance(nodes, FakeNode) else nodes.contact_points
     defaults = {
         "execution_profiles": profile(**(profile_settings or {})),
-        "reconnection_policy": ConstantReconnectionPolicy(0.01, None),
+        "reconnection_policy": ConstantReconnectionPolicy(delay=0.01, max_attempts=None),
         "connect_timeout": 2.0,
     }
     async with aio.Cluster(contact_points, port=nodes.port, **{**defaults, **settings}) as cluster:

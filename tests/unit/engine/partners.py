@@ -59,7 +59,7 @@ def engine_settings(**changed: Any) -> Settings:
     defaults = {name: setting.default for name, setting in table.items()} | {"tls": None}
     cluster_values = {name: changed.get(name, default) for name, default in defaults.items()}
     engine_only = {name: value for name, value in changed.items() if name not in defaults}
-    return Settings({}, cluster_values, **ENGINE_ONLY_SETTINGS | engine_only)
+    return Settings(values={}, live=cluster_values, **ENGINE_ONLY_SETTINGS | engine_only)
 
 
 def fake_connection(address: str = "10.0.0.1", **attributes: Any) -> Any:
@@ -130,7 +130,15 @@ class Tables:
     def _page(self, query: str) -> Any:
         """Return the decoded answer of the node to a query, or raise its error."""
         # The node only looks at the version and the query, so the request needs no connection.
-        request = Request(None, VERSION, 0, 0, QUERY, b"", 0)  # type: ignore[arg-type]
+        request = Request(
+            connection=None,  # type: ignore[arg-type]
+            version=VERSION,
+            flags=0,
+            stream=0,
+            opcode=QUERY,
+            body=b"",
+            number=0,
+        )
         request.query = query
         answer = answer_to(self.node, request)
         assert answer is not None, query

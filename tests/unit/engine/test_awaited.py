@@ -57,9 +57,9 @@ class FutureMaker:
 
     def future(self) -> Any:
         """Return a future whose request is in flight."""
-        result_future = self.twins.happy_path.ResultFuture(self.path, None)
+        result_future = self.twins.happy_path.ResultFuture(self.path, row_factory=None)
         result_future.request = self.twins.happy_path.RequestBase(
-            self.engine, None, None, result_future.complete
+            self.engine, statement=None, request_body=None, on_done=result_future.complete
         )
         return result_future
 
@@ -214,7 +214,9 @@ def test_an_answer_after_the_cancellation_is_dropped(run: Callable[[Check], Futu
 
 
 def ended_request(maker: FutureMaker) -> Any:
-    request = maker.twins.happy_path.RequestBase(maker.engine, None, None, lambda ended: None)
+    request = maker.twins.happy_path.RequestBase(
+        maker.engine, statement=None, request_body=None, on_done=lambda ended: None
+    )
     request.finish("late")
     return request
 

@@ -65,17 +65,17 @@ def test_outcomes_are_returned_in_order(twins: Twins) -> None:
     # `take` returns nothing until the outcome of position 0 is known, since outcomes are returned
     # in order.
     for position in (2, 1, 3):
-        collector.put(position, True, position)
+        collector.put(position, success=True, value=position)
         assert collector.take() == []
-    collector.put(0, True, 0)
+    collector.put(position=0, success=True, value=0)
     outcomes = collector.take()
     assert outcomes == [(True, 0), (True, 1), (True, 2), (True, 3)]
     assert {type(outcome) for outcome in outcomes} == {Outcome}
     assert take_positions(collector, source) == [4, 5]
     assert collector.is_exhausted
     assert not collector.is_over
-    collector.put(5, True, 5)
-    collector.put(4, True, 4)
+    collector.put(position=5, success=True, value=5)
+    collector.put(position=4, success=True, value=4)
     assert [outcome.value for outcome in collector.take()] == [4, 5]
     assert collector.is_over
     assert collector.take() == []
@@ -84,13 +84,13 @@ def test_outcomes_are_returned_in_order(twins: Twins) -> None:
 def test_without_order_outcomes_are_returned_as_they_come(twins: Twins) -> None:
     collector = new_collector(twins, 4, in_order=False)
     take_positions(collector, statements(3))
-    collector.put(2, True, "c")
-    collector.put(0, False, "a")
+    collector.put(position=2, success=True, value="c")
+    collector.put(position=0, success=False, value="a")
     outcomes = collector.take()
     assert outcomes == [(True, "c", 2), (False, "a", 0)]
     assert {type(outcome) for outcome in outcomes} == {OutcomeWithPosition}
     assert not collector.is_over
-    collector.put(1, True, "b")
+    collector.put(position=1, success=True, value="b")
     assert collector.take() == [(True, "b", 1)]
     assert collector.is_over
 
@@ -103,11 +103,11 @@ def test_no_statements_are_taken_while_many_outcomes_are_unread(
     source = statements(100)
     first = take_positions(collector, source)
     for position in first:
-        collector.put(position, True, position)
+        collector.put(position, success=True, value=position)
     # Nobody has read the four outcomes, so at most four more statements are taken.
     assert take_positions(collector, source) == [4, 5, 6, 7]
     for position in (4, 5, 6, 7):
-        collector.put(position, True, position)
+        collector.put(position, success=True, value=position)
     # Now 8 outcomes are unread, which is the limit: twice the concurrency.
     assert take_positions(collector, source) == []
     assert not collector.wants_more
@@ -128,11 +128,11 @@ def test_a_late_outcome_blocks_its_position_in_the_ring(twins: Twins) -> None:
         # Delay the oldest outcome, while the other positions of the ring fill up.
         oldest, *others = pending
         for position in reversed(others):
-            collector.put(position, True, position)
+            collector.put(position, success=True, value=position)
         new_positions = take_positions(collector, source)
         # If no statement was taken, the ring is full, so provide the oldest outcome.
         if not new_positions:
-            collector.put(oldest, True, oldest)
+            collector.put(oldest, success=True, value=oldest)
             pending = take_positions(collector, source)
         else:
             pending = [oldest, *new_positions]
@@ -148,9 +148,9 @@ def test_a_collector_wants_more_when_half_are_over(twins: Twins) -> None:
     take_positions(collector, source)
     # Four ended statements of ten are not enough to want more; the fifth is half of them.
     for position in range(9, 5, -1):
-        collector.put(position, True, position)
+        collector.put(position, success=True, value=position)
         assert not collector.wants_more
-    collector.put(5, True, 5)
+    collector.put(position=5, success=True, value=5)
     assert collector.wants_more
     assert collector.is_ready
     assert take_positions(collector, source) == [10, 11, 12, 13, 14]
@@ -162,7 +162,7 @@ def test_an_exhausted_collector_wants_no_more(twins: Twins) -> None:
     assert collector.is_exhausted
     assert not collector.wants_more
     assert not collector.is_ready
-    collector.put(0, True, 0)
+    collector.put(position=0, success=True, value=0)
     assert collector.is_ready
 
 
@@ -170,7 +170,7 @@ def test_a_paused_collector_wants_no_more(twins: Twins) -> None:
     collector = new_collector(twins, 2)
     source = statements(4)
     take_positions(collector, source)
-    collector.put(1, True, 1)
+    collector.put(position=1, success=True, value=1)
     assert collector.wants_more
     collector.is_paused = True
     assert not collector.wants_more
@@ -189,12 +189,12 @@ def test_a_waiting_reader_is_notified_once(twins: Twins) -> None:
     collector = new_collector(twins, 4)
     collector.notify_reader = lambda: calls.append(len(calls))
     take_positions(collector, statements(2))
-    collector.put(0, True, 0)
+    collector.put(position=0, success=True, value=0)
     # Nobody is notified, since the reader does not wait yet.
     assert calls == []
     collector.take()
     collector.is_awaited = True
-    collector.put(1, True, 1)
+    collector.put(position=1, success=True, value=1)
     assert calls == [0]
     assert not collector.is_awaited
 
@@ -203,16 +203,16 @@ def test_without_a_notify_function_a_waiting_reader_is_not_notified(twins: Twins
     collector = new_collector(twins, 4)
     take_positions(collector, statements(1))
     collector.is_awaited = True
-    collector.put(0, True, 0)
+    collector.put(position=0, success=True, value=0)
     assert not collector.is_awaited
 
 
 def test_has_failed_is_set_before_the_outcome_is_read(twins: Twins) -> None:
     collector = new_collector(twins, 4)
     take_positions(collector, statements(2))
-    collector.put(0, True, 0)
+    collector.put(position=0, success=True, value=0)
     assert not collector.has_failed
-    collector.put(1, False, ValueError("no"))
+    collector.put(position=1, success=False, value=ValueError("no"))
     assert collector.has_failed
     assert [outcome.success for outcome in collector.take()] == [True, False]
 
@@ -260,7 +260,7 @@ def test_an_outcome_for_an_unknown_position_is_refused(twins: Twins, position: i
     collector = new_collector(twins, 4)
     take_positions(collector, statements(1))
     with pytest.raises(ValueError, match=f"no statement at {position}: 1 were taken"):
-        collector.put(position, True, None)
+        collector.put(position, success=True, value=None)
     assert collector.under_way == 1
 
 
@@ -285,7 +285,7 @@ def test_outcomes_from_many_threads(twins: Twins, in_order: bool) -> None:
             # A negative position tells the thread to end.
             if position < 0:
                 return
-            collector.put(position, True, position)
+            collector.put(position, success=True, value=position)
 
     threads = [threading.Thread(target=complete_in_random_order) for _ in range(4)]
     for thread in threads:
@@ -326,25 +326,25 @@ def test_with_batched_wakeups_the_reader_is_notified_of_many_outcomes(twins: Twi
     assert not collector.is_ready
     collector.is_awaited = True
     # One of four outcomes does not notify the reader, while half of them does.
-    collector.put(0, True, 0)
+    collector.put(position=0, success=True, value=0)
     assert (under_way_at_calls, collector.is_ready) == ([], False)
-    collector.put(1, True, 1)
+    collector.put(position=1, success=True, value=1)
     assert (under_way_at_calls, collector.is_ready) == ([2], True)
     assert [outcome.value for outcome in collector.take()] == [0, 1]
     take_positions(collector, source)
-    collector.put(3, True, 3)
+    collector.put(position=3, success=True, value=3)
     assert not collector.is_ready
     for position in (4, 5):
-        collector.put(position, True, position)
+        collector.put(position, success=True, value=position)
     take_positions(collector, source)
     for position in (6, 7, 8):
-        collector.put(position, True, position)
+        collector.put(position, success=True, value=position)
     take_positions(collector, source)
     assert collector.is_exhausted
     # All other statements have ended, so the reader is notified when the last outcome comes.
     collector.is_awaited = True
     assert not collector.is_ready
-    collector.put(2, True, 2)
+    collector.put(position=2, success=True, value=2)
     assert under_way_at_calls == [2, 0]
     assert [outcome.value for outcome in collector.take()] == [2, 3, 4, 5, 6, 7, 8]
     assert collector.is_over
@@ -357,7 +357,7 @@ def test_with_batched_wakeups_the_reader_is_notified_of_an_error_at_once(twins: 
     collector.notify_reader = lambda: calls.append(True)
     take_positions(collector, statements(100))
     collector.is_awaited = True
-    collector.put(0, False, "wrong")
+    collector.put(position=0, success=False, value="wrong")
     assert calls == [True]
     assert [outcome.value for outcome in collector.take()] == ["wrong"]
 

@@ -637,11 +637,15 @@ async def test_extensions_change_the_connections_wire_format() -> None:
 async def test_an_error_of_the_server_is_returned_and_a_malformed_answer_closes() -> None:
     wired = Wired().open()
     body = bytes.fromhex("00000000 0004") + b"oops"  # code 0, a server error
-    answer = read_answer(wired.connection, OPTIONS, None, ERROR, 0, body)
+    answer = read_answer(
+        wired.connection, OPTIONS, statement=None, opcode=ERROR, flags=0, body=body
+    )
     assert "oops" in str(answer)
     assert not wired.connection.closed
     with pytest.raises(ProtocolError):
-        read_answer(wired.connection, OPTIONS, None, RESULT, 0, b"\0\0\0\1")
+        read_answer(
+            wired.connection, OPTIONS, statement=None, opcode=RESULT, flags=0, body=b"\0\0\0\1"
+        )
     assert wired.connection.closed
     assert isinstance(wired.error(), ProtocolError)
 

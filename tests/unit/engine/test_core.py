@@ -39,7 +39,7 @@ from tests.waiting import until_on_loop
 pytestmark = pytest.mark.simulated
 
 HEARTBEATS = 10.0  # seconds between heartbeats
-NO_RECONNECTION = ConstantReconnectionPolicy(3600, None)
+NO_RECONNECTION = ConstantReconnectionPolicy(delay=3600, max_attempts=None)
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ async def test_a_closed_core_opens_neither_sessions_nor_connections(node: FakeNo
         await core.close()
         opened = node.opened
         for attempt in (
-            core.open_session(None, distance),
+            core.open_session(keyspace=None, distance=distance),
             core.open_connection(host.endpoint),
             core.open_connection_to(host),
         ):
@@ -164,7 +164,7 @@ async def test_a_session_that_cannot_be_opened_is_not_kept(node: FakeNode) -> No
         failure = await exception_of(core.open_session("missing", session._engine.distance))
         assert isinstance(failure, (InvalidRequest, NoHostAvailable))
         assert list(core.sessions) == [session._engine]
-        opened = await core.open_session(None, session._engine.distance)
+        opened = await core.open_session(keyspace=None, distance=session._engine.distance)
         assert list(core.sessions) == [session._engine, opened]
 
 
@@ -175,9 +175,11 @@ async def test_without_wait_for_all_a_session_does_not_wait_for_slow_hosts() -> 
             host = cluster.metadata.get_host(nodes[1].address, nodes[1].port)
             held = hold(message(Opcode.READY, b""))
             nodes[1].prime(Opcode.STARTUP, held)
-            opened = await core.open_session(None, distance)
+            opened = await core.open_session(keyspace=None, distance=distance)
             assert host not in opened.pools
-            waiting = asyncio.ensure_future(core.open_session(None, distance, wait_for_all=True))
+            waiting = asyncio.ensure_future(
+                core.open_session(keyspace=None, distance=distance, wait_for_all=True)
+            )
             await asyncio.sleep(10)
             assert not waiting.done()
             held.open()

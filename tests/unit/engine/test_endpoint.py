@@ -74,7 +74,7 @@ def test_only_factories_and_translators_of_users_may_block() -> None:
         )
 
     assert not factory_may_block(DefaultEndPointFactory(), IdentityTranslator())
-    assert not factory_may_block(DefaultEndPointFactory(), None)
+    assert not factory_may_block(DefaultEndPointFactory(), translator=None)
     assert factory_may_block(DefaultEndPointFactory(), EC2MultiRegionTranslator())
     assert factory_may_block(CustomFactory(), IdentityTranslator())
-    assert not factory_may_block(SniEndPointFactory("proxy", 29042), None)
+    assert not factory_may_block(SniEndPointFactory("proxy", 29042), translator=None)

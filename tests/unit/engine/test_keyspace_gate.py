@@ -172,7 +172,7 @@ async def connected(fake: FakeCluster, version: int, **settings: Any) -> AsyncIt
         [fake[0].address],
         port=fake.port,
         protocol_version=version,
-        reconnection_policy=ConstantReconnectionPolicy(0.01, None),
+        reconnection_policy=ConstantReconnectionPolicy(delay=0.01, max_attempts=None),
         **{"connections_per_host": 2, **settings},
     ) as cluster:
         yield cluster

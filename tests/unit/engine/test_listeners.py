@@ -9,7 +9,11 @@ import pytest
 from cassandra.engine.listeners import Listeners
 from tests.unit.engine.partners import new_host
 
-UP, DOWN, UNKNOWN = new_host("10.0.0.1"), new_host("10.0.0.2", False), new_host("10.0.0.3", None)
+UP, DOWN, UNKNOWN = (
+    new_host("10.0.0.1"),
+    new_host("10.0.0.2", is_up=False),
+    new_host("10.0.0.3", is_up=None),
+)
 
 
 class RecordingListener:

@@ -165,7 +165,7 @@ def test_the_loop_is_woken_once_for_many_work_items() -> None:
     loop = CountingLoop()
     inbox = Inbox(loop)  # type: ignore[arg-type]
     for i in range(500):
-        inbox.put(Work([], i))
+        inbox.put(Work(seen=[], number=i))
     # The fake loop never handles its first wake-up, so the inbox must not wake it again.
     assert loop.wake_ups == 1
 
@@ -309,7 +309,7 @@ def test_after_abandon_every_use_raises_the_reason() -> None:
     try:
         inbox = Inbox(thread.loop)
         inbox.abandon("forked")
-        work = Work([], 1)
+        work = Work(seen=[], number=1)
         inbox.put(work)
         (error,) = work.errors
         assert isinstance(error, ConnectionShutdown)
@@ -377,7 +377,7 @@ class ClosedLoop:
 def test_if_the_loop_is_closed_all_queued_work_is_refused() -> None:
     loop = ClosedLoop()
     inbox = Inbox(loop)  # type: ignore[arg-type]
-    first, second = Work([], 1), Work([], 2)
+    first, second = Work(seen=[], number=1), Work(seen=[], number=2)
     # A wake-up was already requested, so this call returns without an error.
     loop.meanwhile = lambda: inbox.put(second)
     inbox.put(first)
@@ -423,7 +423,7 @@ def test_work_put_while_the_loop_closes_is_started_or_refused(
         def send(thread: LoopThread, begun: threading.Barrier, sent: list[Work]) -> None:
             begun.wait()
             for number in range(500):
-                work = Work([], number)
+                work = Work(seen=[], number=number)
                 thread.inbox.put(work)
                 sent.append(work)
 
@@ -466,7 +466,7 @@ def test_a_waiting_caller_gets_an_error_if_the_loop_ends(
 def test_if_the_loop_does_not_stop_in_time_its_work_is_refused() -> None:
     thread = start_thread()
     go_on = block(thread)
-    queued, late = Work([], 1), Work([], 2)
+    queued, late = Work(seen=[], number=1), Work(seen=[], number=2)
     thread.inbox.put(queued)
     thread.stop(0.01)
     thread.inbox.put(late)

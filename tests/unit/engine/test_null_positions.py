@@ -45,7 +45,16 @@ def frozen(cql_type: Any) -> Any:
 
 def statement(*columns: tuple[str, Any]) -> PreparedStatement:
     metadata = [ColumnMetadata("k", "t", name, cql_type) for name, cql_type in columns]
-    return PreparedStatement(metadata, b"id", None, INSERT, "k", 4, None, None)
+    return PreparedStatement(
+        metadata,
+        b"id",
+        routing_key_indexes=None,
+        query=INSERT,
+        keyspace="k",
+        protocol_version=4,
+        result_metadata=None,
+        result_metadata_id=None,
+    )
 
 
 def body_with(cql_type: Any, value: Any) -> ExecuteBody:

@@ -273,6 +273,7 @@ def test_repeated_errors_of_an_observer_are_logged_once(
     observers.observe_requests(Broken())
     assert observers.on_failure is not None
     for _ in range(3):
+        # No host, because nothing was sent, and no decision of a retry policy.
         observers.on_failure(None, OSError(), None)
     assert caplog.text.count("on_failure of the request observer") == 1
     assert "ValueError('broken')" in caplog.text

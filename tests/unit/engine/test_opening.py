@@ -73,7 +73,7 @@ async def test_a_node_that_drains_during_the_handshake_gets_no_connection() -> N
         return message(Opcode.READY, b"")
 
     with FakeCluster(2, graceful_disconnect=True) as nodes:
-        never = ConstantReconnectionPolicy(3600, None)
+        never = ConstantReconnectionPolicy(delay=3600, max_attempts=None)
         async with connected(nodes, reconnection_policy=never) as (cluster, _):
             core = core_of(cluster)
             host = cluster.metadata.get_host(nodes[1].address, nodes[1].port)

@@ -14,7 +14,11 @@ from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.policies import RoundRobinPolicy
 from tests.unit.engine.partners import new_host, spawn
 
-UP, DOWN, UNKNOWN = new_host("10.0.0.1"), new_host("10.0.0.2", False), new_host("10.0.0.3", None)
+UP, DOWN, UNKNOWN = (
+    new_host("10.0.0.1"),
+    new_host("10.0.0.2", is_up=False),
+    new_host("10.0.0.3", is_up=None),
+)
 
 
 class RecordingPolicy(RoundRobinPolicy):

@@ -204,20 +204,29 @@ async def test_concurrent_requests_send_the_id_that_the_server_has_now(
 
 def prepared_statement(query_id: bytes = b"old", cql_type: Any = Int32Type) -> PreparedStatement:
     columns = [ColumnMetadata("ks", "t", "k", cql_type)]
-    return PreparedStatement(columns, query_id, [0], "SELECT ?", "ks", 5, None, None)
+    return PreparedStatement(
+        columns,
+        query_id,
+        [0],
+        "SELECT ?",
+        "ks",
+        protocol_version=5,
+        result_metadata=None,
+        result_metadata_id=None,
+    )
 
 
 def execute_body(prepared: PreparedStatement) -> MessageBody:
     inner = ExecuteBody(prepared, prepared.bind((5,)).block)
-    return MessageBody(message_of(inner), ProtocolHandler, inner, False)
+    return MessageBody(message_of(inner), ProtocolHandler, inner, decodes=False)
 
 
 def batch_body(*prepared: PreparedStatement) -> MessageBody:
-    rows = prepared[0].bind_plan.bind_many([], 5)
+    rows = prepared[0].bind_plan.bind_many(rows=[], version=5)
     statements: list[Any] = [(None, "INSERT"), (prepared[0], rows)]
     statements += [(statement, statement.bind((5,)).block) for statement in prepared]
     inner = BatchBody(0, statements)
-    return MessageBody(message_of(inner), ProtocolHandler, inner, False)
+    return MessageBody(message_of(inner), ProtocolHandler, inner, decodes=False)
 
 
 def encoded(body: RequestBody, version: int = 5) -> bytes:
@@ -326,10 +335,10 @@ def all_bodies() -> dict[str, Any]:
     return {
         "query": QueryBody("SELECT 1"),
         "use": UseBody("USE ks"),
-        "prepare": PrepareBody("SELECT ?", None, None),
+        "prepare": PrepareBody("SELECT ?", keyspace=None, custom_payload=None),
         "batch": BatchBody(0, [(None, "INSERT"), (prepared, prepared.bind((5,)).block)]),
         "execute": execute,
-        "message": MessageBody(message_of(execute), ProtocolHandler, execute, False),
+        "message": MessageBody(message_of(execute), ProtocolHandler, execute, decodes=False),
     }
 
 
@@ -395,7 +404,7 @@ def test_a_query_that_switches_the_keyspace_is_a_use() -> None:
     assert not QueryBody("SELECT used FROM t").is_use
     assert UseBody("USE ks").expected is USE_ITSELF
     assert UseBody("USE ks").keyspace is None
-    assert not PrepareBody("USE ks", None, None).is_use
+    assert not PrepareBody("USE ks", keyspace=None, custom_payload=None).is_use
 
 
 def test_a_batch_of_prepared_statements_does_not_depend_on_the_keyspace() -> None:
@@ -416,11 +425,15 @@ def test_the_texts_of_a_body_are_those_without_a_prepared_statement() -> None:
         "execute": [],
         "message": [],
     }
-    message = MessageBody(message_of(bodies["query"]), ProtocolHandler, bodies["query"], False)
+    message = MessageBody(
+        message_of(bodies["query"]), ProtocolHandler, bodies["query"], decodes=False
+    )
     message.message.query = "SELECT 2"  # as a listener would
     assert message.texts() == ("SELECT 2",)
     assert message.statement_text() == "SELECT 2"
-    batch = MessageBody(message_of(bodies["batch"]), ProtocolHandler, bodies["batch"], False)
+    batch = MessageBody(
+        message_of(bodies["batch"]), ProtocolHandler, bodies["batch"], decodes=False
+    )
     assert list(batch.texts()) == ["INSERT"]
     assert bodies["execute"].statement_text() == "SELECT ?"
     assert bodies["message"].statement_text() == "SELECT ?"
@@ -435,20 +448,20 @@ def test_a_request_carries_the_keyspace_that_it_expects(has_message: bool) -> No
         inner = QueryBody("SELECT 1", keyspace, expected)
         if not has_message:
             return inner
-        return MessageBody(message_of(inner), ProtocolHandler, inner, False)
+        return MessageBody(message_of(inner), ProtocolHandler, inner, decodes=False)
 
-    named = body("ks", None)
+    named = body("ks", expected=None)
     assert named.expected == "ks"
     assert named.names_keyspace
     assert named.carry_keyspace()
-    expecting = body(None, "ks")
+    expecting = body(keyspace=None, expected="ks")
     assert not expecting.names_keyspace
     assert b"ks" not in rendered(expecting, 5)[2]
     assert expecting.carry_keyspace()
     assert expecting.names_keyspace
     assert rendered(expecting, 5)[2].endswith(b"\0\2ks")
     # The protocol has no way to say "no keyspace".
-    nowhere = body(None, USE_ITSELF)
+    nowhere = body(keyspace=None, expected=USE_ITSELF)
     assert not nowhere.carry_keyspace()
     assert not nowhere.names_keyspace
 
@@ -511,11 +524,11 @@ def test_a_body_that_is_not_rendered_has_no_size() -> None:
 
 def test_a_later_change_of_a_payload_does_not_change_the_prepare() -> None:
     payload: dict[str, Any] = {"mark": b"x"}
-    body = PrepareBody("SELECT ?", None, payload)
+    body = PrepareBody("SELECT ?", keyspace=None, custom_payload=payload)
     payload["mark"] = b"y"
     assert body.custom_payload == {"mark": b"x"}
     with pytest.raises(TypeError):
-        PrepareBody("SELECT ?", None, {"mark": 5})  # type: ignore[dict-item]
+        PrepareBody("SELECT ?", keyspace=None, custom_payload={"mark": 5})  # type: ignore[dict-item]
 
 
 # -- prepared statements of bodies -----------------------------------------------------------------
@@ -549,7 +562,16 @@ def test_bound_rows_of_a_batch_have_their_positions() -> None:
 
 
 def test_an_execute_without_values_has_no_bound_rows() -> None:
-    prepared = PreparedStatement([], b"id", [], "SELECT 1", "ks", 4, None, None)
+    prepared = PreparedStatement(
+        column_metadata=[],
+        query_id=b"id",
+        routing_key_indexes=[],
+        query="SELECT 1",
+        keyspace="ks",
+        protocol_version=4,
+        result_metadata=None,
+        result_metadata_id=None,
+    )
     body = ExecuteBody(prepared, prepared.bind(()).block)
     assert list(body.bound_rows()) == []
     bound_body = all_bodies()["execute"]
@@ -607,9 +629,9 @@ def test_a_request_without_values_cannot_be_bound_again() -> None:
 
 def test_a_request_that_continues_after_its_prepare_keeps_what_listeners_have_set() -> None:
     prepared = prepared_statement()
-    first = PrepareBody("SELECT ?", None, None)
+    first = PrepareBody("SELECT ?", keyspace=None, custom_payload=None)
     query = QueryBody("SELECT ?")
-    body = MessageBody(message_of(query), OwnHandler, query, True)
+    body = MessageBody(message_of(query), OwnHandler, query, decodes=True)
     body.message.consistency_level = ConsistencyLevel.ALL
     body.message.query = "changed"
     inner = ExecuteBody(prepared, prepared.bind((5,)).block)
@@ -628,7 +650,7 @@ def test_a_request_that_continues_after_its_prepare_keeps_what_listeners_have_se
 def test_a_batch_that_continues_has_the_statements_that_listeners_have_added() -> None:
     prepared = prepared_statement()
     empty = BatchBody(0, [], "ks")
-    body = MessageBody(message_of(empty), ProtocolHandler, empty, False)
+    body = MessageBody(message_of(empty), ProtocolHandler, empty, decodes=False)
     body.message.queries = [(False, "by a listener", ())]
     inner = BatchBody(0, [(prepared, prepared.bind((5,)).block)])
     following = body.succeed(inner, message_of(inner))

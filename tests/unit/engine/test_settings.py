@@ -39,6 +39,6 @@ def test_all_engine_settings_but_one_come_from_the_cluster(cluster_class: Any) -
 
 def test_an_unknown_setting_is_an_error() -> None:
     with pytest.raises(TypeError, match="the engine has no setting 'colour'"):
-        Settings({}, {}, colour="red")
+        Settings(values={}, live={}, colour="red")
     with pytest.raises(AttributeError, match="the engine has no setting 'colour'"):
-        getattr(Settings({}, {}), "colour")  # noqa: B009  # mypy knows that there is none
+        getattr(Settings(values={}, live={}), "colour")  # noqa: B009  # mypy knows that there is none

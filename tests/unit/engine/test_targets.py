@@ -365,16 +365,16 @@ def test_the_error_says_why_the_token_ring_is_unknown(
     metadata: Metadata, token: Any, outcome: str
 ) -> None:
     with pytest.raises(ValueError, match=outcome):
-        make_target(metadata, None, None, token)
+        make_target(metadata, host=None, shard=None, token=token)
 
 
 def test_named_host_and_attributes_of_a_target() -> None:
     host: Any = object()
-    assert ReplicaShard(host, None).shard is None
+    assert ReplicaShard(host, shard=None).shard is None
     assert named_host(None) is None
     assert named_host(host) is host
-    assert named_host(Target(host, 1, None)) is host
-    target = Target(None, None, Murmur3Token(5))
+    assert named_host(Target(host, shard=1, token=None)) is host
+    target = Target(host=None, shard=None, token=Murmur3Token(5))
     assert (named_host(target), target.murmur3) == (None, 5)
     assert repr(target) == "<Target: host=None, shard=None, token=<Murmur3Token: 5>>"
-    assert Target(None, None, BytesToken(b"a")).murmur3 is None
+    assert Target(host=None, shard=None, token=BytesToken(b"a")).murmur3 is None

@@ -180,7 +180,7 @@ def test_without_a_common_tls_version_the_error_says_so(
     client = authority.client()
     server.maximum_version = ssl.TLSVersion.TLSv1_2
     client.minimum_version = ssl.TLSVersion.TLSv1_3
-    with Peer(None, "closes", server) as peer:
+    with Peer(message=None, ending="closes", context=server) as peer:
         assert "no version of TLS is common" in connect_error(
             connect_and_read, peer, ssl_context=client
         )
@@ -271,7 +271,10 @@ def test_servers_that_do_not_speak_tls_are_named_as_the_cause(
 def test_a_handshake_that_hangs_times_out(connect_and_read: Use, authority: Authority) -> None:
     # On a busy machine, real sockets may not even connect in time, so check only a part of the
     # message. test_handshake_in_silence.py checks it in virtual time.
-    with Peer(None, "waits") as peer, pytest.raises(NoHostAvailable, match="connect_timeout"):
+    with (
+        Peer(message=None, ending="waits") as peer,
+        pytest.raises(NoHostAvailable, match="connect_timeout"),
+    ):
         connect_and_read(
             [HOST], port=peer.port, connect_timeout=0.3, ssl_context=authority.client()
         )

@@ -47,7 +47,7 @@ async def test_a_cancelled_caller_does_not_cancel_the_work() -> None:
 
 
 async def test_pools_opened_raises_if_pools_are_not_open_in_time() -> None:
-    await pools_opened([], 0.0, "p")
+    await pools_opened(opening=[], timeout=0.0, profile="p")
     done, pending = future(), future()
     done.set_result(True)
     await pools_opened([done], 5.0, "p")
@@ -113,7 +113,7 @@ async def test_within_returns_the_result() -> None:
         return 7
 
     assert await within(60, work()) == 7
-    assert await within(None, work()) == 7
+    assert await within(seconds=None, work=work()) == 7
     assert await within(60, asyncio.sleep(0, "at once")) == "at once"
 
 

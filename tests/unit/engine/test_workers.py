@@ -343,7 +343,9 @@ class ConnectionFailures(RequestObserver):
 
 
 def test_connections_that_a_worker_cannot_open_are_reported(shop: FakeNode) -> None:
-    """They are counted, and observers are called on the first loop."""
+    """The failed connections of a worker (a further event loop) are counted in the metrics of the
+    cluster, and its observers are called on the first loop.
+    """
     observer = ConnectionFailures()
     with connected(shop, request_observers=[observer], metrics_enabled=True) as session:
         insert = session.prepare(INSERT)

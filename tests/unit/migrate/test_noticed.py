@@ -63,7 +63,7 @@ QUIET = {
 
 @pytest.mark.parametrize("text", QUIET.values(), ids=QUIET)
 def test_no_finding_for(text: str, tmp_path: Path) -> None:
-    """These texts are checked without a finding."""
+    """The check of a program in `QUIET` has no finding."""
     report = checked(tmp_path, text)
     assert [finding.code for finding in report.findings] == []
     assert not report.unread
@@ -128,7 +128,7 @@ FOUND = {
 
 @pytest.mark.parametrize(("text", "codes"), FOUND.values(), ids=FOUND)
 def test_findings_of(text: str, codes: list[str], tmp_path: Path) -> None:
-    """These texts are checked with these findings, in the order of their lines."""
+    """The check of a program in `FOUND` has the expected findings, in the order of their lines."""
     report = checked(tmp_path, text)
     assert [finding.code for finding in report.findings] == codes
 

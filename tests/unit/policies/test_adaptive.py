@@ -225,7 +225,9 @@ def refuse(policy: AdaptivePolicy, host: Host, times: int, code: int = 0x1001) -
 
 @pytest.mark.parametrize("code", [0x0000, 0x1001, 0x1002])
 def test_a_host_that_refuses_requests_is_demoted(code: int) -> None:
-    """It answers at once, so that it always has the fewest requests in flight."""
+    """A host that answers each request at once with an error always has the fewest requests in
+    flight. The policy must not prefer it for that.
+    """
     policy, engine, hosts, _ = attached_policy()
     assert engine.failure_observers == [policy.on_failure]
     report_latencies(policy, engine, dict.fromkeys(hosts, 0.005))

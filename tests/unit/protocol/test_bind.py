@@ -27,7 +27,7 @@ def test_bind_encodes_in_order(twins: Twins) -> None:
 
 def test_missing_values_are_unset(twins: Twins) -> None:
     plan = twins.bind.BindPlan(
-        columns(twins.codecs, a="int32", b="int32", c="int32", d="int32"), None
+        columns(twins.codecs, a="int32", b="int32", c="int32", d="int32"), routing_key_indexes=None
     )
     block = plan.bind((1, None, UNSET_VALUE), 4)
     assert (
@@ -42,7 +42,9 @@ def test_missing_values_are_unset(twins: Twins) -> None:
 
 
 def test_version_3_has_no_unset(twins: Twins) -> None:
-    plan = twins.bind.BindPlan(columns(twins.codecs, a="int32", b="int32"), None)
+    plan = twins.bind.BindPlan(
+        columns(twins.codecs, a="int32", b="int32"), routing_key_indexes=None
+    )
     with pytest.raises(ValueError, match=r"Too few .* 1 given, 2 wanted \(a, b\)"):
         plan.bind([1], 3)
     with pytest.raises(UnsupportedOperation, match="version 3"):
@@ -52,13 +54,15 @@ def test_version_3_has_no_unset(twins: Twins) -> None:
 
 def test_too_many_values(twins: Twins) -> None:
     """If there are too many values, the error says how many there are and how many are needed."""
-    plan = twins.bind.BindPlan(columns(twins.codecs, a="int32"), None)
+    plan = twins.bind.BindPlan(columns(twins.codecs, a="int32"), routing_key_indexes=None)
     with pytest.raises(ValueError, match=r"Too many .* 2 given, 1 wanted"):
         plan.bind([1, 2], 4)
 
 
 def test_errors_name_column_and_type(twins: Twins) -> None:
-    plan = twins.bind.BindPlan(columns(twins.codecs, id="int32", age="int32"), None)
+    plan = twins.bind.BindPlan(
+        columns(twins.codecs, id="int32", age="int32"), routing_key_indexes=None
+    )
     with pytest.raises(
         TypeError, match=r"column \"age\" \(int, \w+\): 'abc' \(str\) is not an integer"
     ):
@@ -95,7 +99,7 @@ def test_names_without_a_marker_are_logged(twins: Twins, caplog: pytest.LogCaptu
 
 
 def test_bind_row_takes_values_from_a_mapping(twins: Twins) -> None:
-    plan = twins.bind.BindPlan(columns(twins.codecs, a="int32", b="text"), None)
+    plan = twins.bind.BindPlan(columns(twins.codecs, a="int32", b="text"), routing_key_indexes=None)
     assert plan.bind_row({"b": "x", "a": 1}, 4) == plan.bind([1, "x"], 4)
     assert plan.bind_row({"b": "x"}, 4) == plan.bind([UNSET_VALUE, "x"], 4)
     with pytest.raises(KeyError, match="'a'"):
@@ -105,7 +109,7 @@ def test_bind_row_takes_values_from_a_mapping(twins: Twins) -> None:
 
 def test_the_value_of_a_repeated_name_is_bound_twice(twins: Twins) -> None:
     column = columns(twins.codecs, a="int32")[0]
-    plan = twins.bind.BindPlan([column, column], None)
+    plan = twins.bind.BindPlan([column, column], routing_key_indexes=None)
     assert plan.bind_row({"a": 5}, 4) == plan.bind([5, 5], 4)
 
 
@@ -159,13 +163,17 @@ def test_values_are_bound_as_they_were_although_encoding_shortens_the_list(twins
             return 5
 
     values[0] = ShorteningNumber()
-    plan = twins.bind.BindPlan(columns(twins.codecs, a="int32", b="int32", c="int32"), None)
+    plan = twins.bind.BindPlan(
+        columns(twins.codecs, a="int32", b="int32", c="int32"), routing_key_indexes=None
+    )
     block = plan.bind(values, 4)
     assert block.values() == [b"\x00\x00\x00\x05", b"\x00\x00\x00\x02", b"\x00\x00\x00\x03"]
 
 
 def test_a_value_may_use_the_plan_while_it_is_bound(twins: Twins) -> None:
-    plan = twins.bind.BindPlan(columns(twins.codecs, a="int32", b="int32"), None)
+    plan = twins.bind.BindPlan(
+        columns(twins.codecs, a="int32", b="int32"), routing_key_indexes=None
+    )
 
     class BindingNumber:
         def __index__(self) -> int:

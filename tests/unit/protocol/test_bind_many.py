@@ -62,7 +62,7 @@ def test_bind_many_encodes_the_same_bytes_as_row_by_row(twins: Twins, data: st.D
         FakeColumn(name, cql_type.build_codec(twins.codecs))
         for name, (cql_type, _) in zip(names, typed_columns, strict=True)
     ]
-    plan = twins.bind.BindPlan(columns, None)
+    plan = twins.bind.BindPlan(columns, routing_key_indexes=None)
     expected = [plan.bind(row, 4) for row in rows]
     # Bind the rows as tuples, dicts, lists from a generator, and objects with attributes.
     block = plan.bind_many(rows, 4)
@@ -90,7 +90,7 @@ def test_bind_many_encodes_the_same_bytes_as_row_by_row(twins: Twins, data: st.D
         FakeColumn(name, cql_type.build_codec(reference))
         for name, (cql_type, _) in zip(names, typed_columns, strict=True)
     ]
-    python_plan = Twins("python").bind.BindPlan(python_columns, None)
+    python_plan = Twins("python").bind.BindPlan(python_columns, routing_key_indexes=None)
     assert [bound.data for bound in python_plan.bind_many(rows, 4).rows()] == [
         bound.data for bound in expected
     ]
@@ -144,10 +144,10 @@ def test_fields_of_objects_are_found_by_alias(twins: Twins) -> None:
 
 def test_the_value_of_a_repeated_name_is_bound_twice(twins: Twins) -> None:
     column = columns(twins.codecs, a="int32")[0]
-    plan = twins.bind.BindPlan([column, column], None)
+    plan = twins.bind.BindPlan([column, column], routing_key_indexes=None)
     assert plan.bind_many([{"a": 5}], 4).rows() == [plan.bind((5, 5), 4)]
     # The third argument, `strict`, makes names without a bind marker an error.
-    strict = twins.bind.BindPlan([column, column], None, True)
+    strict = twins.bind.BindPlan([column, column], routing_key_indexes=None, strict=True)
     assert strict.bind_many([{"a": 5}], 4).rows() == [plan.bind((5, 5), 4)]
     with pytest.raises(ValueError, match="row 0: values for 'b'"):
         strict.bind_many([{"a": 5, "b": 6}], 4)
@@ -222,7 +222,7 @@ def test_rows_of_a_block_can_be_read_pickled_and_appended(twins: Twins) -> None:
     with pytest.raises(ValueError, match="3 values, but the others have 2"):
         copy.append(twins.bind.ValuesBlock(3, b""))
     assert "300 rows x 2 values" in repr(block)
-    empty = plan.bind_many([], 4)
+    empty = plan.bind_many(rows=[], version=4)
     assert (len(empty), empty.rows(), empty.size) == (0, [], 0)
     reserved = twins.bind.RowsBlock(2)
     # Reserving space for rows is only a hint; fewer rows may follow.
@@ -250,7 +250,7 @@ def test_a_value_may_add_a_row_to_the_block_while_it_is_bound(twins: Twins) -> N
 
 
 def test_rows_that_are_cleared_while_they_are_bound_are_read_safely(twins: Twins) -> None:
-    plan = plan_of(twins, None, a="int32", b="int32", c="text")
+    plan = plan_of(twins, key=None, a="int32", b="int32", c="text")
 
     class ClearingNumber:
         def __index__(self) -> int:

@@ -61,9 +61,15 @@ def test_bodies_of_messages_contain_their_attributes(
     for message in (query, execute):
         message.skip_meta = True
         params = QueryParams(
-            message.consistency_level, message.query_params, None, True, message.fetch_size,
-            message.paging_state, message.serial_consistency_level, message.timestamp,
-        )  # fmt: skip
+            message.consistency_level,
+            message.query_params,
+            value_names=None,
+            skip_metadata=True,
+            page_size=message.fetch_size,
+            paging_state=message.paging_state,
+            serial_consistency=message.serial_consistency_level,
+            timestamp=message.timestamp,
+        )
         with_version_5_fields(
             params, keyspace=message.keyspace, now_in_seconds=message.now_in_seconds
         )
@@ -164,7 +170,7 @@ def test_negative_timestamp_and_unset_value(twins: Twins) -> None:
 
 def test_no_values_and_no_page_size_set_no_flags(twins: Twins) -> None:
     assert (
-        twins.bodies.query_body("Q", QueryParams(1, [], page_size=0), 4)
+        twins.bodies.query_body("Q", QueryParams(consistency=1, values=[], page_size=0), 4)
         == b"\x00\x00\x00\x01Q\x00\x01\x00"
     )
 
@@ -176,8 +182,14 @@ def test_execute(twins: Twins) -> None:
     params = QueryParams(ConsistencyLevel.LOCAL_ONE, [b"\x00\x00\x00\x05"], skip_metadata=True)
     execute = twins.bodies.execute_body
     values = b"\x00\x01\x00\x00\x00\x04\x00\x00\x00\x05"
-    assert execute(b"\xaa\xbb", None, params, 3) == b"\x00\x02\xaa\xbb\x00\x0a\x03" + values
-    assert execute(b"\xaa\xbb", None, params, 4) == b"\x00\x02\xaa\xbb\x00\x0a\x03" + values
+    assert (
+        execute(b"\xaa\xbb", result_metadata_id=None, params=params, version=3)
+        == b"\x00\x02\xaa\xbb\x00\x0a\x03" + values
+    )
+    assert (
+        execute(b"\xaa\xbb", result_metadata_id=None, params=params, version=4)
+        == b"\x00\x02\xaa\xbb\x00\x0a\x03" + values
+    )
     assert (
         execute(b"\xaa\xbb", b"\xcc", params, 4)
         == b"\x00\x02\xaa\xbb\x00\x01\xcc\x00\x0a\x03" + values
@@ -187,19 +199,27 @@ def test_execute(twins: Twins) -> None:
         == b"\x00\x02\xaa\xbb\x00\x01\xcc\x00\x0a\x00\x00\x00\x03" + values
     )
     assert (
-        execute(b"\xaa\xbb", None, params, 5)
+        execute(b"\xaa\xbb", result_metadata_id=None, params=params, version=5)
         == b"\x00\x02\xaa\xbb\x00\x00\x00\x0a\x00\x00\x00\x03" + values
     )
 
 
 def test_execute_ends_with_the_tablet_version_block_if_given(twins: Twins) -> None:
-    body = twins.bodies.execute_body(b"\xaa", None, QueryParams(1), 4, 0xA3)
+    body = twins.bodies.execute_body(
+        b"\xaa",
+        result_metadata_id=None,
+        params=QueryParams(1),
+        version=4,
+        tablet_version_block=0xA3,
+    )
     assert body == b"\x00\x01\xaa\x00\x01\x00\xa3"
 
 
 def test_execute_copies_the_bytes_of_a_block(twins: Twins) -> None:
     block = twins.bind.ValuesBlock(2, b"\x00\x00\x00\x01z\xff\xff\xff\xff")
-    body = twins.bodies.execute_body(b"\xaa", None, QueryParams(1, block), 4)
+    body = twins.bodies.execute_body(
+        b"\xaa", result_metadata_id=None, params=QueryParams(1, block), version=4
+    )
     assert body == b"\x00\x01\xaa\x00\x01\x01\x00\x02\x00\x00\x00\x01z\xff\xff\xff\xff"
     named = twins.bodies.query_body("Q", QueryParams(1, block, ["a", "b"]), 4)
     assert (
@@ -254,8 +274,11 @@ def test_batch_of_65535_statements_and_no_more(twins: Twins) -> None:
 
 def test_prepare(twins: Twins) -> None:
     """From version 5 on, PREPARE also contains flags and a keyspace."""
-    assert twins.bodies.prepare_body("Q", None, 4) == b"\x00\x00\x00\x01Q"
-    assert twins.bodies.prepare_body("Q", None, 5) == b"\x00\x00\x00\x01Q\x00\x00\x00\x00"
+    assert twins.bodies.prepare_body("Q", keyspace=None, version=4) == b"\x00\x00\x00\x01Q"
+    assert (
+        twins.bodies.prepare_body("Q", keyspace=None, version=5)
+        == b"\x00\x00\x00\x01Q\x00\x00\x00\x00"
+    )
     assert twins.bodies.prepare_body("Q", "ks", 5) == b"\x00\x00\x00\x01Q\x00\x00\x00\x01\x00\x02ks"
 
 
@@ -266,20 +289,30 @@ def test_fields_of_version_5_are_refused_in_older_versions(twins: Twins, version
         bodies.query_body("Q", with_version_5_fields(QueryParams(1), keyspace="ks"), version)
     with pytest.raises(UnsupportedOperation, match=f"now_in_seconds .*version {version}"):
         bodies.execute_body(
-            b"i", None, with_version_5_fields(QueryParams(1), now_in_seconds=1), version
+            b"i",
+            result_metadata_id=None,
+            params=with_version_5_fields(QueryParams(1), now_in_seconds=1),
+            version=version,
         )
     with pytest.raises(UnsupportedOperation, match="keyspace"):
-        bodies.batch_body(0, [], with_version_5_fields(QueryParams(1), keyspace="ks"), version)
+        bodies.batch_body(
+            batch_type=0,
+            statements=[],
+            params=with_version_5_fields(QueryParams(1), keyspace="ks"),
+            version=version,
+        )
     with pytest.raises(UnsupportedOperation, match="keyspace"):
         bodies.prepare_body("Q", "ks", version)
 
 
 def test_unset_is_refused_on_version_3(twins: Twins) -> None:
     bodies = twins.bodies
-    block = twins.bind.ValuesBlock(1, b"\xff\xff\xff\xfe", True)
+    block = twins.bind.ValuesBlock(1, b"\xff\xff\xff\xfe", has_unset=True)
     for values in ([UNSET_VALUE], block):
         with pytest.raises(UnsupportedOperation, match=r"UNSET_VALUE .*version 3"):
-            bodies.execute_body(b"i", None, QueryParams(1, values), 3)
+            bodies.execute_body(
+                b"i", result_metadata_id=None, params=QueryParams(1, values), version=3
+            )
         with pytest.raises(UnsupportedOperation, match=r"UNSET_VALUE .*version 3"):
             bodies.batch_body(0, [(True, b"i", values)], QueryParams(1), 3)
 
@@ -357,9 +390,11 @@ def test_values_that_do_not_fit_are_named(
 
 def test_a_bad_batch_type_and_a_long_id_are_named(twins: Twins) -> None:
     with pytest.raises(ValueError, match="256"):
-        twins.bodies.batch_body(256, [], QueryParams(1), 4)
+        twins.bodies.batch_body(batch_type=256, statements=[], params=QueryParams(1), version=4)
     with pytest.raises(ValueError, match="65536"):
-        twins.bodies.execute_body(b"i" * 65536, None, QueryParams(1), 4)
+        twins.bodies.execute_body(
+            b"i" * 65536, result_metadata_id=None, params=QueryParams(1), version=4
+        )
     with pytest.raises(TypeError, match="prepared"):
         twins.bodies.batch_body(0, [(True, "text", None)], QueryParams(1), 4)
 
@@ -442,7 +477,12 @@ def test_bodies_of_sizes_at_which_the_buffer_grows(twins: Twins, size: int) -> N
     value = data[:size]
     value_length = size.to_bytes(4, "big")
     expected = b"\x00\x02id\x00\x01\x01\x00\x02" + value_length + value + b"\x00\x00\x00\x01x"
-    assert twins.bodies.execute_body(b"id", None, QueryParams(1, [value, b"x"]), 4) == expected
+    assert (
+        twins.bodies.execute_body(
+            b"id", result_metadata_id=None, params=QueryParams(1, [value, b"x"]), version=4
+        )
+        == expected
+    )
     # The first statement is short. The encoder must not take its size for that of the others.
     statements = [(True, b"id", [b"y"]), (True, b"id", [value]), (False, "Q", [value, None])]
     expected = (

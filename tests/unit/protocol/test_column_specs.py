@@ -330,32 +330,37 @@ def test_the_types_of_an_application_replace_those_of_the_driver() -> None:
     assert issubclass(columns[1].type, Numbers)
     assert columns[1].type.subtypes == (Number,)
     assert columns[2].type is t.VarcharType
-    assert type_from(Cursor(INT_CODE), None, codes) is Number
+    assert type_from(Cursor(INT_CODE), user_types=None, codes=codes) is Number
 
 
 def test_rows_with_the_same_columns_are_recognised() -> None:
     columns = columns_of(SPECS, 2)
     head = rows_head(ROWS_GLOBAL_TABLES_SPEC, 2) + SPECS
-    assert columns.rows_at(b"xx" + head + b"rows", 2, None) == 2 + len(head)
-    assert columns.rows_at(b"xx" + rows_head(ROWS_NO_METADATA, 2) + b"rows", 2, None) == 14
+    assert columns.rows_at(b"xx" + head + b"rows", pos=2, user_types=None) == 2 + len(head)
+    assert (
+        columns.rows_at(b"xx" + rows_head(ROWS_NO_METADATA, 2) + b"rows", pos=2, user_types=None)
+        == 14
+    )
     for other in (
         rows_head(ROWS_GLOBAL_TABLES_SPEC, 1) + SPECS,
         rows_head(ROWS_GLOBAL_TABLES_SPEC | ROWS_HAS_MORE_PAGES, 2) + SPECS,
         rows_head(ROWS_NO_METADATA, 1),
         head[:-1],
     ):
-        assert columns.rows_at(other, 0, None) == 0
+        assert columns.rows_at(other, pos=0, user_types=None) == 0
     each = columns_of(TABLE + string("k") + INT_CODE, 1, is_global=False)
-    assert each.rows_at(rows_head(0, 1) + each.raw, 0, None) == 12 + len(each.raw)
+    assert each.rows_at(rows_head(0, 1) + each.raw, pos=0, user_types=None) == 12 + len(each.raw)
 
 
 def test_the_same_specs_are_recognised() -> None:
     columns = columns_of(SPECS, 2)
-    assert columns.same_specs(b"x" + SPECS, 1, True, 2, None)
-    assert not columns.same_specs(b"x" + SPECS, 0, True, 2, None)
-    assert not columns.same_specs(SPECS, 0, False, 2, None)
-    assert not columns.same_specs(SPECS, 0, True, 3, None)
-    assert not ResultMetadata(columns.columns).same_specs(SPECS, 0, True, 2, None)
+    assert columns.same_specs(b"x" + SPECS, pos=1, is_global=True, count=2, user_types=None)
+    assert not columns.same_specs(b"x" + SPECS, pos=0, is_global=True, count=2, user_types=None)
+    assert not columns.same_specs(SPECS, pos=0, is_global=False, count=2, user_types=None)
+    assert not columns.same_specs(SPECS, pos=0, is_global=True, count=3, user_types=None)
+    assert not ResultMetadata(columns.columns).same_specs(
+        SPECS, pos=0, is_global=True, count=2, user_types=None
+    )
 
 
 def test_columns_with_user_types_belong_to_the_registered_classes() -> None:
@@ -366,8 +371,8 @@ def test_columns_with_user_types_belong_to_the_registered_classes() -> None:
     head = rows_head(ROWS_GLOBAL_TABLES_SPEC, 1) + specs
     assert columns.rows_at(head, 0, user_types) == len(head)
     assert columns.rows_at(head, 0, {**user_types}) == 0
-    assert columns.same_specs(specs, 0, True, 1, user_types)
-    assert not columns.same_specs(specs, 0, True, 1, {**user_types})
+    assert columns.same_specs(specs, pos=0, is_global=True, count=1, user_types=user_types)
+    assert not columns.same_specs(specs, pos=0, is_global=True, count=1, user_types={**user_types})
     assert columns.for_user_types(user_types) is columns
     other = columns.for_user_types({})
     assert other[0].type.mapped_class is None

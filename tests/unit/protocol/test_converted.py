@@ -197,8 +197,8 @@ def test_nulls_and_unset_values_are_not_converted(registry: CodecRegistry, plans
 
 def test_empty_values(registry: CodecRegistry, plans: Any) -> None:
     """An empty text is converted. An empty number is null, so it is not converted."""
-    registry.register_type("text", Converter(None, lambda text: f"<{text}>"))
-    registry.register_type("int", Converter(None, lambda number: 1 / 0))
+    registry.register_type("text", Converter(to_cql=None, from_cql=lambda text: f"<{text}>"))
+    registry.register_type("int", Converter(to_cql=None, from_cql=lambda number: 1 / 0))
     both = plans(column("UTF8Type"), column("Int32Type", "d"))
     assert both.read("", None) == ("<>", None)
     # An int of zero bytes, which old clients could write, is read as null and not converted.
@@ -232,7 +232,7 @@ def test_markers_of_in_are_converted_and_those_without_a_column_are_not(
 
 def test_values_of_system_tables_are_not_converted(registry: CodecRegistry, plans: Any) -> None:
     registry.register_type("text", COLOR)
-    registry.register_column("system.local.key", Converter(None, str.upper))
+    registry.register_column("system.local.key", Converter(to_cql=None, from_cql=str.upper))
     for keyspace in ("system", "system_schema", "system_traces"):
         system = plans(column("UTF8Type", keyspace=keyspace))
         assert system.bind("x") == [b"x"]
@@ -265,17 +265,17 @@ def test_metadata_without_applicable_converters_is_unchanged(registry: CodecRegi
     metadata = ResultMetadata([column("UTF8Type")])
     registry.register_type("int", COLOR)
     assert converting(metadata, registry.converters) is metadata
-    assert converting(metadata, None) is metadata
+    assert converting(metadata, converters=None) is metadata
     registry.register_type("text", COLOR)
     result = converting(metadata, registry.converters)
     assert result is not metadata
     assert result.native is metadata
     assert converting(result, registry.converters) is result
-    assert converting(result, None) is metadata
+    assert converting(result, converters=None) is metadata
 
 
 def test_converted_metadata_shows_the_server_s_types(registry: CodecRegistry) -> None:
-    metadata = ResultMetadata([column("UTF8Type")], b"raw", True, b"id")
+    metadata = ResultMetadata([column("UTF8Type")], b"raw", is_global=True, metadata_id=b"id")
     registry.register_type("text", COLOR)
     result = converting(metadata, registry.converters)
     plan: Any = object()

@@ -225,13 +225,13 @@ def test_elements_of_a_list_for_in_are_encrypted(twins: Twins) -> None:
     blobs = ListType.apply_parameters((BytesType,))
     encrypted_marker = ColumnMetadata("ks", "t", "in(c)", blobs)
     plain_marker = ColumnMetadata("ks", "t", "in(x)", blobs)
-    bound = plan_of(twins, bound_columns([encrypted_marker, plain_marker], policy), ()).bind(
+    bound = plan_of(twins, bound_columns([encrypted_marker, plain_marker], policy), key=()).bind(
         ([1, 2], [b"1"]), 4
     )
     expected = [policy.encode_and_encrypt(column_of("c"), value) for value in (1, 2)]
     assert bound.values() == [blobs.to_binary(expected, 4), blobs.to_binary([b"1"], 4)]
     # A null in the list stays a null.
-    bound = plan_of(twins, bound_columns([encrypted_marker], policy), ()).bind(([1, None],), 4)
+    bound = plan_of(twins, bound_columns([encrypted_marker], policy), key=()).bind(([1, None],), 4)
     assert bound.values() == [blobs.to_binary([expected[0], None], 4)]
 
 
@@ -239,7 +239,7 @@ def test_nulls_inside_an_encrypted_list_come_back(twins: Twins) -> None:
     policy = AES256ColumnEncryptionPolicy()
     policy.add_column(column_of("l"), KEY, "list<int>")
     specs = [ColumnMetadata("ks", "t", "l", BytesType)]
-    block = plan_of(twins, bound_columns(specs, policy), ()).bind(([1, None],), 4)
+    block = plan_of(twins, bound_columns(specs, policy), key=()).bind(([1, None],), 4)
     metadata = decrypting(ResultMetadata(specs), policy)
     assert row_plan(twins, metadata).tuples(block.data, 0, 1) == [([1, None],)]
 
@@ -344,7 +344,7 @@ def test_errors_of_a_programs_policy(twins: Twins) -> None:
 def test_metadata_without_encrypted_columns_is_unchanged(policy: Any) -> None:
     metadata = ResultMetadata(columns("kx"))
     assert decrypting(metadata, policy) is metadata
-    assert decrypting(metadata, None) is metadata
+    assert decrypting(metadata, policy=None) is metadata
     server_columns = columns("kx")
     assert all(
         bound is server

@@ -31,7 +31,7 @@ def allowed(request: int, text: str | None = None) -> set[Answer]:
 
 @pytest.mark.parametrize("request_opcode", sorted(ALLOWED))
 def test_an_error_is_allowed_for_each_request(request_opcode: int) -> None:
-    assert is_allowed(request_opcode, None, opcodes.ERROR, None)
+    assert is_allowed(request_opcode, text=None, opcode=opcodes.ERROR, kind=None)
 
 
 @pytest.mark.parametrize(

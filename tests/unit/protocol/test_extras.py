@@ -58,20 +58,23 @@ def test_invalid_payloads_are_refused(payload: Any, kind: type[Exception], text:
 
 
 def test_flags_for_tracing_payload_and_beta() -> None:
-    assert request_extras(5, False, None, True) == (0, b"")
-    assert request_extras(6, False, None, True) == (USE_BETA_FLAG, b"")
-    assert request_extras(6, False, None, False) == (0, b"")
-    flags, extras = request_extras(4, True, {"k": None}, False)
+    assert request_extras(version=5, tracing=False, payload=None, allow_beta=True) == (0, b"")
+    assert request_extras(version=6, tracing=False, payload=None, allow_beta=True) == (
+        USE_BETA_FLAG,
+        b"",
+    )
+    assert request_extras(version=6, tracing=False, payload=None, allow_beta=False) == (0, b"")
+    flags, extras = request_extras(version=4, tracing=True, payload={"k": None}, allow_beta=False)
     assert flags == TRACING_FLAG | CUSTOM_PAYLOAD_FLAG
     assert extras == b"\0\1\0\1k\xff\xff\xff\xff"
     with pytest.raises(UnsupportedOperation, match="version 3"):
-        request_extras(3, False, {"k": b""}, False)
+        request_extras(version=3, tracing=False, payload={"k": b""}, allow_beta=False)
 
 
 def test_messages_have_the_same_flags_and_payload() -> None:
     message = QueryMessage("SELECT 1", 1)
     message.custom_payload = {"k": None}
-    opcode, flags, body = encode_request(message, 6, None, True)
+    opcode, flags, body = encode_request(message, version=6, features=None, allow_beta=True)
     assert (opcode, flags) == (QUERY, USE_BETA_FLAG | CUSTOM_PAYLOAD_FLAG)
     assert body.startswith(bytes_map({"k": None}))
 

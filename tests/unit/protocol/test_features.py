@@ -40,9 +40,9 @@ def test_all_that_a_server_offers() -> None:
         12,
         "org.apache.cassandra.dht.Murmur3Partitioner",
         "biased-token-round-robin",
-        12,
-        19042,
-        None,
+        sharding_ignore_msb=12,
+        shard_aware_port=19042,
+        shard_aware_port_ssl=None,
     )
     assert (features.lwt_info, features.rate_limit_error) == (LwtInfo(0x80000000), 61440)
     assert features.tablets_routing_v1
@@ -102,7 +102,14 @@ def test_a_mask_is_unsigned_and_all_of_its_bits_count() -> None:
 
 def test_shards_of_tokens() -> None:
     """The shard of a token is computed as the server does it."""
-    info = ShardingInfo(4, "", "biased-token-round-robin", 0, None, None)
+    info = ShardingInfo(
+        4,
+        "",
+        "biased-token-round-robin",
+        sharding_ignore_msb=0,
+        shard_aware_port=None,
+        shard_aware_port_ssl=None,
+    )
     quarter_ring = 1 << 62
     # These are the first token, the tokens at which other shards begin, and the last token.
     tokens = [-(1 << 63), -(1 << 63) + quarter_ring, 0, quarter_ring, (1 << 63) - 1]

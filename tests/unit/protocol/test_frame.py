@@ -153,7 +153,9 @@ def test_the_bytes_of_segments(twins: Twins) -> None:
     """Several small messages are put into one segment."""
     messages = some_messages(5, (3, 0))
     data, reader = stream_of(twins, 5, None, messages)
-    assert data == by_hand(b"".join(envelope(0x85, 0, m[0], m[1], m[3]) for m in messages), True)
+    assert data == by_hand(
+        b"".join(envelope(0x85, 0, m[0], m[1], m[3]) for m in messages), self_contained=True
+    )
     assert reader.feed(data) == messages
 
 
@@ -164,7 +166,7 @@ def test_segments_begin_after_messages_that_were_added_earlier(twins: Twins) -> 
     writer.add(1, QUERY, 0, b"query")
     # STARTUP is sent without a segment, since the server expects segments only after it.
     assert writer.take() == envelope(5, 0, 0, STARTUP, b"startup") + by_hand(
-        envelope(5, 0, 1, QUERY, b"query"), True
+        envelope(5, 0, 1, QUERY, b"query"), self_contained=True
     )
 
 
@@ -338,17 +340,17 @@ def test_an_lz4_body_shorter_than_its_header_claims_is_refused(twins: Twins) -> 
 
 
 def test_the_compression_flag_is_ignored_in_version_5(twins: Twins) -> None:
-    _, reader = writer_and_reader(twins, 5, None)
-    data = by_hand(envelope(RESPONSE_V5, COMPRESSED_FLAG, 0, RESULT, b"plain"), True)
+    _, reader = writer_and_reader(twins, version=5, algorithm=None)
+    data = by_hand(envelope(RESPONSE_V5, COMPRESSED_FLAG, 0, RESULT, b"plain"), self_contained=True)
     assert reader.feed(data) == [(0, RESULT, COMPRESSED_FLAG, b"plain", 5)]
 
 
 def test_every_flipped_bit_of_a_segment_is_detected(twins: Twins) -> None:
-    segment = by_hand(envelope(RESPONSE_V5, 0, 0, RESULT, b"body"), True)
+    segment = by_hand(envelope(RESPONSE_V5, 0, 0, RESULT, b"body"), self_contained=True)
     for bit in range(len(segment) * 8):
         damaged = bytearray(segment)
         damaged[bit // 8] ^= 1 << (bit % 8)
-        _, reader = writer_and_reader(twins, 5, None)
+        _, reader = writer_and_reader(twins, version=5, algorithm=None)
         with pytest.raises(CrcException):
             reader.feed(bytes(damaged))
 
@@ -356,24 +358,30 @@ def test_every_flipped_bit_of_a_segment_is_detected(twins: Twins) -> None:
 @pytest.mark.parametrize(
     ("segments", "match"),
     [
-        ([by_hand(envelope(RESPONSE_V5, 0, 0, RESULT, b"body")[:-1], True)], "ends in the middle"),
-        ([by_hand(b"\x85\x00", True)], "ends in the middle"),
+        (
+            [by_hand(envelope(RESPONSE_V5, 0, 0, RESULT, b"body")[:-1], self_contained=True)],
+            "ends in the middle",
+        ),
+        ([by_hand(b"\x85\x00", self_contained=True)], "ends in the middle"),
         (
             [
-                by_hand(envelope(RESPONSE_V5, 0, 0, RESULT, b"body")[:-1], False),
-                by_hand(b"y", True),
+                by_hand(envelope(RESPONSE_V5, 0, 0, RESULT, b"body")[:-1], self_contained=False),
+                by_hand(b"y", self_contained=True),
             ],
             "came in the middle",
         ),
-        ([by_hand(b"\x85\x00", False), by_hand(b"\x00\x00", True)], "came in the middle"),
-        ([by_hand(envelope(0x84, 0, 0, 0, b""), True)], "version 4"),
+        (
+            [by_hand(b"\x85\x00", self_contained=False), by_hand(b"\x00\x00", self_contained=True)],
+            "came in the middle",
+        ),
+        ([by_hand(envelope(0x84, 0, 0, 0, b""), self_contained=True)], "version 4"),
     ],
 )
 def test_segments_that_contradict_their_envelopes(
     twins: Twins, segments: list[bytes], match: str
 ) -> None:
     """A segment is refused if the message in it ends or begins too early."""
-    _, reader = writer_and_reader(twins, 5, None)
+    _, reader = writer_and_reader(twins, version=5, algorithm=None)
     with pytest.raises(ProtocolError, match=match):
         feed_all(reader, segments)
 
@@ -381,8 +389,12 @@ def test_segments_that_contradict_their_envelopes(
 def test_an_envelope_may_be_cut_anywhere_by_segments(twins: Twins) -> None:
     frame = envelope(RESPONSE_V5, 0, 3, RESULT, b"0123456789")
     for cut in range(1, len(frame)):
-        _, reader = writer_and_reader(twins, 5, None)
-        data = by_hand(frame[:cut], False) + by_hand(frame[cut:], False) + by_hand(frame, True)
+        _, reader = writer_and_reader(twins, version=5, algorithm=None)
+        data = (
+            by_hand(frame[:cut], self_contained=False)
+            + by_hand(frame[cut:], self_contained=False)
+            + by_hand(frame, self_contained=True)
+        )
         assert reader.feed(data) == [(3, RESULT, 0, b"0123456789", 5)] * 2
 
 
@@ -394,7 +406,7 @@ def test_a_bad_lz4_segment(twins: Twins, stored: bytes, plain_size: int) -> None
     """A segment whose compressed payload is damaged is refused."""
     _, reader = writer_and_reader(twins, 5, "lz4")
     with pytest.raises(ProtocolError, match="LZ4"):
-        reader.feed(lz4_by_hand(stored, plain_size, True))
+        reader.feed(lz4_by_hand(stored, plain_size, self_contained=True))
 
 
 def test_snappy_is_not_for_segments(twins: Twins) -> None:

@@ -321,4 +321,4 @@ def test_other_handlers_are_used_as_they_are() -> None:
     instance: Any = ProtocolHandler()
     assert encrypting_handler(OwnPolicy, policy) is OwnPolicy
     assert encrypting_handler(instance, policy) is instance
-    assert encrypting_handler(ProtocolHandler, None) is ProtocolHandler
+    assert encrypting_handler(ProtocolHandler, policy=None) is ProtocolHandler

@@ -156,7 +156,7 @@ def test_blocks_of_either_implementation_go_into_bodies_of_the_other(compiled: T
 def test_plans_take_codecs_of_either_implementation(twins: Twins) -> None:
     for impl in ("python", twins.impl):
         codecs = twin("codecs", impl)
-        plan = twins.bind.BindPlan(columns(codecs, a="int32", b="text"), None)
+        plan = twins.bind.BindPlan(columns(codecs, a="int32", b="text"), routing_key_indexes=None)
         assert plan.bind([1, "x"], 4).data == value(int32(1)) + value(b"x")
         rows = twins.rows.RowPlan(("a", "b"), [codecs.int32(), codecs.text()])
         page = value(int32(1)) + value(b"") + value(None) + value(b"x")
@@ -189,7 +189,9 @@ def test_nothing_leaks(twins: Twins) -> None:
         block = plan.bind([1 << 20, "text"], 4)
         block.values()
         block.routing_key([0, 1])
-        twins.bodies.execute_body(b"id", None, QueryParams(1, block), 4)
+        twins.bodies.execute_body(
+            b"id", result_metadata_id=None, params=QueryParams(1, block), version=4
+        )
         twins.bodies.batch_body(0, [(True, b"id", [b"v" * 3000])] * 5, QueryParams(1), 4)
         for method in ("tuples", "named_tuples", "dicts", "ordered_dicts", "columns"):
             getattr(row_plan, method)(page, 0, 3)
@@ -219,12 +221,16 @@ def test_one_object_for_each_encoded_body(compiled: Twins) -> None:
     params = QueryParams(1, [b"x" * 20] * 12, page_size=5000, timestamp=1_700_000_000_000_000)
     execute = compiled.bodies.execute_body
     # Fill the caches and free lists of the interpreter first.
-    encoded = [execute(b"i" * 16, None, params, 4) for _ in range(1000)]
+    encoded = [
+        execute(b"i" * 16, result_metadata_id=None, params=params, version=4) for _ in range(1000)
+    ]
     del encoded
     count_before = sys.getallocatedblocks()
     if not count_before:
         pytest.skip("this interpreter does not count its blocks: PYTHONMALLOC=malloc")
-    encoded = [execute(b"i" * 16, None, params, 4) for _ in range(1000)]
+    encoded = [
+        execute(b"i" * 16, result_metadata_id=None, params=params, version=4) for _ in range(1000)
+    ]
     # 1000 bodies, and a few objects of the interpreter itself
     assert 995 <= sys.getallocatedblocks() - count_before <= 1010
     assert len(encoded) == 1000

@@ -94,7 +94,7 @@ def test_fields_without_a_marker_are_mistakes() -> None:
     with pytest.raises(ValueError, match=r"Row has the field 'b', but the bind markers are a$"):
         values_of(Row(1), ["a"], 5)
     with pytest.raises(ValueError, match=r"Row has the fields 'a', 'b', but .* are none$"):
-        values_of(Row(1), [], 5)
+        values_of(Row(1), names=[], version=5)
 
 
 def test_strict_mappings() -> None:

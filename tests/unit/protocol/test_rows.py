@@ -91,7 +91,7 @@ def test_rows_of_any_kind_as_dicts(twins: Twins, rows: Any) -> None:
 
 def test_no_rows_need_no_names(twins: Twins) -> None:
     """For a result without columns, the names may be None."""
-    assert twins.rows.dicts_of(None, []) == []
+    assert twins.rows.dicts_of(names=None, rows=[]) == []
     assert twins.rows.dicts_of(iter("ab"), [(1, 2), (3, 4)]) == [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
 
 
@@ -203,7 +203,7 @@ def test_a_length_past_the_end(twins: Twins, size: int) -> None:
 
 
 def test_rows_without_columns_are_refused(twins: Twins) -> None:
-    nothing = twins.rows.RowPlan((), [])
+    nothing = twins.rows.RowPlan(names=(), codecs=[])
     assert nothing.tuples(b"", 0, 0) == []
     with pytest.raises(DecodeError):
         nothing.tuples(b"", 0, 1)
@@ -248,7 +248,7 @@ def test_values_equal_to_the_previous_row_are_not_decoded_again(twins: Twins) ->
 def test_shared_columns_of_no_rows(twins: Twins) -> None:
     """Without rows, there is an empty list for each column."""
     assert twins.rows.shared_columns([bytes, bytes], b"", 0, 0) == [[], []]
-    assert twins.rows.shared_columns([], b"", 0, 0) == []
+    assert twins.rows.shared_columns(readers=[], body=b"", offset=0, row_count=0) == []
 
 
 def test_a_readers_error_is_raised_as_it_is(twins: Twins) -> None:

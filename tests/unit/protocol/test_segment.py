@@ -84,40 +84,50 @@ def test_uncompressed_segment(payload: bytes, self_contained: bool) -> None:
     """A segment is encoded to the expected bytes, and its header can be decoded."""
     encoded = segment.encode_segment(payload, self_contained)
     assert encoded == by_hand(payload, self_contained)
-    assert segment.decode_header(encoded, 0, False) == (len(payload), 0, self_contained)
+    assert segment.decode_header(encoded, offset=0, lz4=False) == (len(payload), 0, self_contained)
 
 
 def test_lz4_segments() -> None:
     """With LZ4, small payloads are stored uncompressed, and large ones are compressed."""
     lz4 = compression("lz4")
     small, large = b"small", b"ab" * 5000
-    assert segment.encode_lz4_segment(small, True, lz4) == lz4_by_hand(small, 0, True)
+    assert segment.encode_lz4_segment(small, self_contained=True, algorithm=lz4) == lz4_by_hand(
+        small, plain_size=0, self_contained=True
+    )
     compressed = block.compress(large, store_size=False)
-    encoded = segment.encode_lz4_segment(large, False, lz4)
-    assert encoded == lz4_by_hand(compressed, 10000, False)
-    assert segment.decode_header(encoded, 0, True) == (len(compressed), 10000, False)
+    encoded = segment.encode_lz4_segment(large, self_contained=False, algorithm=lz4)
+    assert encoded == lz4_by_hand(compressed, plain_size=10000, self_contained=False)
+    assert segment.decode_header(encoded, offset=0, lz4=True) == (len(compressed), 10000, False)
 
 
 def test_small_envelopes_share_a_segment_and_large_ones_are_split() -> None:
     encode = segment.encode_envelopes
-    assert encode([b"one", b"two", b"three"], None) == by_hand(b"onetwothree", True)
+    assert encode([b"one", b"two", b"three"], None) == by_hand(b"onetwothree", self_contained=True)
     large = bytes(range(256)) * 1024
     assert encode([b"one", large, b"two"], None) == (
-        by_hand(b"one", True)
-        + by_hand(large[:LARGEST_PAYLOAD], False)
-        + by_hand(large[LARGEST_PAYLOAD : 2 * LARGEST_PAYLOAD], False)
-        + by_hand(large[2 * LARGEST_PAYLOAD :], False)
-        + by_hand(b"two", True)
+        by_hand(b"one", self_contained=True)
+        + by_hand(large[:LARGEST_PAYLOAD], self_contained=False)
+        + by_hand(large[LARGEST_PAYLOAD : 2 * LARGEST_PAYLOAD], self_contained=False)
+        + by_hand(large[2 * LARGEST_PAYLOAD :], self_contained=False)
+        + by_hand(b"two", self_contained=True)
     )
     full = b"f" * LARGEST_PAYLOAD
-    assert encode([full, b"x"], None) == by_hand(full, True) + by_hand(b"x", True)
-    assert encode([b"x", full], None) == by_hand(b"x", True) + by_hand(full, True)
+    assert encode([full, b"x"], None) == by_hand(full, self_contained=True) + by_hand(
+        b"x", self_contained=True
+    )
+    assert encode([b"x", full], None) == by_hand(b"x", self_contained=True) + by_hand(
+        full, self_contained=True
+    )
     assert encode([], None) == b""
 
 
 @pytest.mark.parametrize("lz4", [False, True])
 def test_every_flipped_bit_of_a_header_is_found(lz4: bool) -> None:
-    encoded = lz4_by_hand(b"payload", 0, True) if lz4 else by_hand(b"payload", True)
+    encoded = (
+        lz4_by_hand(b"payload", plain_size=0, self_contained=True)
+        if lz4
+        else by_hand(b"payload", self_contained=True)
+    )
     for bit in range((8 if lz4 else 6) * 8):
         damaged = bytearray(encoded)
         damaged[bit // 8] ^= 1 << (bit % 8)
@@ -165,9 +175,9 @@ def test_frames_in_one_segment(twins: Twins, size: int) -> None:
     for algorithm in (None, "lz4"):
         writer = writer_of(twins, algorithm)
         writer.add(1, RESULT, 0, frame[HEADER_SIZE:])
-        assert writer.take() == expected_segment(frame, True, algorithm)
+        assert writer.take() == expected_segment(frame, self_contained=True, algorithm=algorithm)
         reader = reader_of(twins, algorithm)
-        assert reader.feed(expected_segment(frame, True, algorithm)) == [
+        assert reader.feed(expected_segment(frame, self_contained=True, algorithm=algorithm)) == [
             (1, RESULT, 0, frame[HEADER_SIZE:], 5)
         ]
 
@@ -183,11 +193,15 @@ def test_large_frames_are_split_into_segments_of_their_own(
     for frame in (small, large, small, small):
         writer.add(1, RESULT, 0, frame[HEADER_SIZE:])
     large_segments = [
-        expected_segment(large[start : start + LARGEST_PAYLOAD], False, algorithm)
+        expected_segment(
+            large[start : start + LARGEST_PAYLOAD], self_contained=False, algorithm=algorithm
+        )
         for start in range(0, len(large), LARGEST_PAYLOAD)
     ]
-    expected = expected_segment(small, True, algorithm) + b"".join(large_segments)
-    expected += expected_segment(small + small, True, algorithm)
+    expected = expected_segment(small, self_contained=True, algorithm=algorithm) + b"".join(
+        large_segments
+    )
+    expected += expected_segment(small + small, self_contained=True, algorithm=algorithm)
     assert writer.take() == expected
     # These are the sizes of the bodies.
     assert [len(received[3]) for received in reader_of(twins, algorithm).feed(expected)] == [
@@ -201,16 +215,20 @@ def test_large_frames_are_split_into_segments_of_their_own(
 def test_frames_that_exactly_fill_a_segment_share_it(twins: Twins) -> None:
     small = message(100)
     rest = message(LARGEST_PAYLOAD - len(small) - HEADER_SIZE)
-    writer = writer_of(twins, None)
+    writer = writer_of(twins, algorithm=None)
     for frame in (small, rest, small):
         writer.add(1, RESULT, 0, frame[HEADER_SIZE:])
-    assert writer.take() == by_hand(small + rest, True) + by_hand(small, True)
+    assert writer.take() == by_hand(small + rest, self_contained=True) + by_hand(
+        small, self_contained=True
+    )
 
 
 def test_frames_that_do_not_shrink_are_stored_uncompressed(twins: Twins) -> None:
     writer = writer_of(twins, "lz4")
     writer.add(1, RESULT, 0, NOISE)
-    assert writer.take() == lz4_by_hand(envelope(RESPONSE_V5, 0, 1, RESULT, NOISE), 0, True)
+    assert writer.take() == lz4_by_hand(
+        envelope(RESPONSE_V5, 0, 1, RESULT, NOISE), plain_size=0, self_contained=True
+    )
 
 
 def expected_segment(payload: bytes, self_contained: bool, algorithm: str | None) -> bytes:
@@ -230,7 +248,7 @@ def expected_segment(payload: bytes, self_contained: bool, algorithm: str | None
 def test_every_flipped_bit_of_a_header_is_detected_by_the_reader(
     twins: Twins, algorithm: str | None
 ) -> None:
-    encoded = expected_segment(message(4), True, algorithm)
+    encoded = expected_segment(message(4), self_contained=True, algorithm=algorithm)
     # The header, including its CRC24, has 8 bytes with LZ4, and 6 without.
     for bit in range((8 if algorithm else 6) * 8):
         damaged = bytearray(encoded)
@@ -241,7 +259,7 @@ def test_every_flipped_bit_of_a_header_is_detected_by_the_reader(
 
 @pytest.mark.parametrize("algorithm", [None, "lz4"])
 def test_a_damaged_payload_is_found_by_the_reader(twins: Twins, algorithm: str | None) -> None:
-    damaged = bytearray(expected_segment(message(4), True, algorithm))
+    damaged = bytearray(expected_segment(message(4), self_contained=True, algorithm=algorithm))
     damaged[-6] ^= 1
     with pytest.raises(CrcException, match=r"payload of a segment \(13 bytes\) has the CRC32"):
         reader_of(twins, algorithm).feed(bytes(damaged))

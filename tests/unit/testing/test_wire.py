@@ -23,7 +23,7 @@ def test_startup_frame() -> None:
 
 
 def test_query_and_auth_bodies() -> None:
-    """Both bodies have the bytes that the specification gives."""
+    """The bodies of QUERY and AUTH_RESPONSE have the bytes of the specification."""
     assert wire.query_body("USE k", 0x0005) == bytes.fromhex("00000005 55 53 45 20 6b 0005 00")
     assert wire.auth_response_body("al", "pw") == bytes.fromhex("00000006 00 616c 00 7077")
 

@@ -148,13 +148,13 @@ def test_value_managers_notice_changes_and_deletion() -> None:
     """A value manager notices changes and deletion of its column's value. That of a counter starts
     at 0.
     """
-    manager = c.BaseValueManager(None, c.Text(), "a")
+    manager = c.BaseValueManager(instance=None, column=c.Text(), value="a")
     changed_before_reset = manager.changed
     manager.reset_previous_value()
     assert (changed_before_reset, manager.changed) == (True, False)
     manager.delval()
     assert (manager.deleted, manager.getval()) == (True, None)
-    assert c.CounterValueManager(None, c.Counter(), None).value == 0
+    assert c.CounterValueManager(instance=None, column=c.Counter(), value=None).value == 0
 
 
 @pytest.mark.parametrize(

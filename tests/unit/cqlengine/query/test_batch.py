@@ -54,9 +54,9 @@ def test_a_batch_collects_statements_of_one_connection(monkeypatch: pytest.Monke
     # The batch already uses the connection of its first statement, so another connection is
     # refused.
     with pytest.raises(CQLEngineException, match="one connection"):
-        batch.add_bound("x", [], connection="other")
+        batch.add_bound("x", values=[], connection="other")
     batch = BatchQuery()
-    batch.add_bound("x", [], connection="other")
+    batch.add_bound("x", values=[], connection="other")
     with pytest.raises(CQLEngineException, match="DEFAULT_CONNECTION, the batch for other"):
         Car.batch(batch).create(maker="a", line=1, year=2)
     # A model that names no connection uses that of the batch.

@@ -20,14 +20,14 @@ def result(names: list[str] | None, applied: bool, row: Any = None) -> Any:
 def test_only_a_write_that_was_not_applied_is_an_error() -> None:
     # None of these results has a column "[applied]" with the value False, so they are no failures.
     check_applied(object())
-    check_applied(result(None, False))
-    check_applied(result(["a"], False))
-    check_applied(result(["[applied]"], True))
+    check_applied(result(names=None, applied=False))
+    check_applied(result(["a"], applied=False))
+    check_applied(result(["[applied]"], applied=True))
     with pytest.raises(LWTException, match="LWT Query was not applied") as refused:
-        check_applied(result(["[applied]", "a"], False, {"[applied]": False, "a": 5}))
+        check_applied(result(["[applied]", "a"], applied=False, row={"[applied]": False, "a": 5}))
     assert refused.value.existing == {"[applied]": False, "a": 5}
     with pytest.raises(LWTException) as refused:
-        check_applied(result(["[applied]"], False))
+        check_applied(result(["[applied]"], applied=False))
     assert refused.value.existing == {"[applied]": False}
 
 

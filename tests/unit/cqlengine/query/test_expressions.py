@@ -77,6 +77,6 @@ def test_values_are_converted_for_their_operator() -> None:
         with pytest.raises(CQLEngineException, match=r"id IN takes a list of values, not"):
             converted_value("id", InOperator(), argument)
     with pytest.raises(CQLEngineException, match=r"None values on filter are not allowed \(.*id ="):
-        converted_value("id", EqualsOperator(), None)
+        converted_value("id", EqualsOperator(), argument=None)
     with pytest.raises(ValidationError):
         converted_value("id", EqualsOperator(), "x")

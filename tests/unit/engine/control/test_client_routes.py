@@ -242,7 +242,7 @@ def test_a_new_route_to_a_lost_node_is_tried_at_once(nodes: FakeCluster, proxies
 
     Otherwise it would wait for the next reconnection attempt, here for ten minutes.
     """
-    policy = ConstantReconnectionPolicy(600, None)
+    policy = ConstantReconnectionPolicy(delay=600, max_attempts=None)
     with Cluster(**settings_of(nodes, reconnection_policy=policy)) as cluster:
         cluster.connect(wait_for_all_pools=True)
         until(lambda: all_connected(cluster))
@@ -453,10 +453,10 @@ def test_a_node_keeps_its_connection_id_while_a_row_has_it() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        row("a", None, "p", 1),
-        row("a", A, None, 1),
+        row("a", host_id=None, address="p", port=1),
+        row("a", A, address=None, port=1),
         row("a", A, "", 1),
-        row("a", A, "p", None),
+        row("a", A, "p", port=None),
         row("a", A, "p", 0),
         row("a", A, "p", 70000),
     ],
@@ -510,7 +510,7 @@ def proxy(*args: Any) -> ClientRouteProxy:
         (lambda: proxy(""), ValueError),
         (lambda: proxy(7), TypeError),
         (lambda: proxy("a", 7), TypeError),
-        (lambda: ClientRoutesConfig([]), ValueError),
+        (lambda: ClientRoutesConfig(proxies=[]), ValueError),
         (lambda: ClientRoutesConfig(proxy("a")), TypeError),  # type: ignore[arg-type]
         (lambda: ClientRoutesConfig(["a"]), TypeError),  # type: ignore[list-item]
         (lambda: Cluster(client_routes_config="a"), TypeError),  # type: ignore[arg-type]

@@ -137,7 +137,7 @@ async def test_a_host_that_came_back_while_the_control_connection_moved_is_used(
 
 async def test_hosts_are_tried_at_once_when_the_control_connection_is_back() -> None:
     with FakeCluster(2) as nodes:
-        hourly = ConstantReconnectionPolicy(3600, None)
+        hourly = ConstantReconnectionPolicy(delay=3600, max_attempts=None)
         async with connected(nodes, reconnection_policy=hourly) as (cluster, _):
             events = HostEvents()
             cluster.register_listener(events)

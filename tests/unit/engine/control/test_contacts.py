@@ -42,7 +42,7 @@ async def test_without_contact_points_find_endpoints_is_called() -> None:
 async def test_hosts_that_are_up_come_first_and_contact_points_last() -> None:
     metadata = Metadata()
     metadata._replace_hosts(
-        [new_host(str(A.address), False), new_host(str(B.address)), new_host(str(C.address))]
+        [new_host(str(A.address), is_up=False), new_host(str(B.address)), new_host(str(C.address))]
     )
     contact_points = contacts(metadata, ignored="10.0.0.3", endpoints=[A, D], named_endpoints=[D])
     # The order of the hosts is random: B is always first, since it is the only host that is up.

@@ -32,7 +32,12 @@ class Routes:
 
 def reader(tables: Tables, routes: Any = None) -> NodeListReader:
     metadata = Metadata()
-    resolver = EndpointResolver(DefaultEndPointFactory(9042), None, metadata.get_host_by_host_id)  # type: ignore[arg-type]
+    # The addresses of these tests need no resolution, so no connector is needed.
+    resolver = EndpointResolver(
+        DefaultEndPointFactory(9042),
+        connector=None,  # type: ignore[arg-type]
+        by_host_id=metadata.get_host_by_host_id,
+    )
     return NodeListReader(engine_settings(), metadata, resolver, tables.rows, routes)
 
 

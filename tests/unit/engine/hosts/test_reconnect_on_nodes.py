@@ -354,7 +354,7 @@ async def test_a_new_auth_provider_ends_an_outage() -> None:
     with FakeCluster(2) as nodes:
         for node in nodes.nodes:
             node.require_password("user", "old")
-        hourly = ConstantReconnectionPolicy(3600, None)
+        hourly = ConstantReconnectionPolicy(delay=3600, max_attempts=None)
         old, new = (PlainTextAuthProvider("user", password) for password in ("old", "new"))
         async with connected(nodes, auth_provider=old) as (cluster, session):
             await asyncio.gather(*(refused_by(nodes, cluster, node) for node in nodes.nodes))
@@ -378,7 +378,7 @@ async def test_a_new_ssl_context_is_tried_at_once(authority: Authority, tmp_path
     """
     with FakeNode(ssl_context=authority.server("127.0.0.1")) as node:
         good, bad = authority.client(), Authority(tmp_path, "other").client()
-        hourly = ConstantReconnectionPolicy(3600, None)
+        hourly = ConstantReconnectionPolicy(delay=3600, max_attempts=None)
         async with connected(node, ssl_context=good, reconnection_policy=hourly) as (
             cluster,
             session,

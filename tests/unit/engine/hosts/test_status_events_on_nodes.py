@@ -45,7 +45,7 @@ async def test_a_node_that_was_replaced_is_another_host(sends_new_node: bool) ->
         settings: Any = {
             "topology_event_refresh_window": 0,
             "status_event_refresh_window": 0,
-            "reconnection_policy": ConstantReconnectionPolicy(0.05, None),
+            "reconnection_policy": ConstantReconnectionPolicy(delay=0.05, max_attempts=None),
         }
         async with connected(nodes, **settings) as (cluster, session):
             control_address = cluster.get_control_connection_host().address

@@ -23,7 +23,7 @@ def row(host_id: uuid.UUID | None, address: str, **columns: Any) -> Any:
 
 
 def read_list(rows: list[Any], hosts: Any = ()) -> NodeList:
-    return NodeList(rows, hosts, lambda endpoint: new_host(str(endpoint.address), None))
+    return NodeList(rows, hosts, lambda endpoint: new_host(str(endpoint.address), is_up=None))
 
 
 def hosts_of(*rows: Any) -> list[Any]:

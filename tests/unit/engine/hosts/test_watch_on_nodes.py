@@ -38,7 +38,7 @@ pytestmark = pytest.mark.simulated
 async def test_a_policy_that_is_added_later_knows_which_hosts_are_down(
     two_datacenters: FakeCluster,
 ) -> None:
-    hourly = ConstantReconnectionPolicy(3600, None)
+    hourly = ConstantReconnectionPolicy(delay=3600, max_attempts=None)
     async with connected(two_datacenters, reconnection_policy=hourly) as (cluster, _):
         down, live = (host for host in cluster.metadata.all_hosts() if host.datacenter == "west")
         await call_in_thread(two_datacenters.stop_node, two_datacenters.node_at(down.address))

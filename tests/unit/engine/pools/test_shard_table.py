@@ -112,7 +112,9 @@ def test_the_shard_comes_from_the_token_or_the_tablet(twins: Any) -> None:
     pool = SimpleNamespace(shards=shards, connections=connections)
 
     def chosen_shard(key: bytes | None, host: Any = HOST, table: str = "t") -> int:
-        request = twins.happy_path.RequestBase(session, statement_of(key, table), None, print)
+        request = twins.happy_path.RequestBase(
+            session, statement_of(key, table), request_body=None, on_done=print
+        )
         return connections.index(request.choose(host, pool))
 
     expected = shard_of(murmur3(b"key"), 4, 0)
@@ -120,7 +122,7 @@ def test_the_shard_comes_from_the_token_or_the_tablet(twins: Any) -> None:
     # Without a key, neither shard nor tablet is known, so the least busy connection is chosen.
     for connection in connections[:2]:
         connection.streams.send(object(), QUERY, 0, b"")
-    assert chosen_shard(None) == 2
+    assert chosen_shard(key=None) == 2
     tablets.learn("ks", "t", routing_bytes(HOST, 1))
     assert chosen_shard(b"key") == 1
     assert (tablets.hits, tablets.misses) == (1, 0)
@@ -151,7 +153,9 @@ def test_a_tablet_with_a_shard_that_the_node_does_not_have(twins: Any) -> None:
     connection = Connection(twins)
     shards.add(0, connection)
     pool = SimpleNamespace(shards=shards, connections=[connection])
-    request = twins.happy_path.RequestBase(session, statement_of(b"key"), None, print)
+    request = twins.happy_path.RequestBase(
+        session, statement_of(b"key"), request_body=None, on_done=print
+    )
     assert request.choose(HOST, pool) is connection
 
 
@@ -160,13 +164,17 @@ def test_requests_send_the_parts_of_the_version_in_turn(twins: Any) -> None:
     tablets = session.core.metadata.tablets
     version = 0xFEDC_BA98_7654_3210
     tablets.learn("ks", "t", routing_bytes(HOST, 0, version))
-    request = twins.happy_path.RequestBase(session, statement_of(b"key"), None, print)
+    request = twins.happy_path.RequestBase(
+        session, statement_of(b"key"), request_body=None, on_done=print
+    )
     blocks = {request.version_block() for _ in range(16)}
     # Byte n has the index n in its upper 4 bits and the nth digit of the version in its lower 4
     # bits. In this version, the two are equal.
     assert blocks == {index << 4 | index for index in range(16)}
     # Without a routing key, the tablet is unknown, so the lower 4 bits are 0.
-    request_without_key = twins.happy_path.RequestBase(session, statement_of(None), None, print)
+    request_without_key = twins.happy_path.RequestBase(
+        session, statement_of(key=None), request_body=None, on_done=print
+    )
     assert {request_without_key.version_block() & 0xF for _ in range(16)} == {0}
 
 

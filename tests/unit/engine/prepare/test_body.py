@@ -17,4 +17,4 @@ def test_before_version_5_there_is_no_keyspace(version: int) -> None:
 
 def test_version_5() -> None:
     assert prepare_body("SELECT 1", "ks", 5) == TEXT + int32(1) + string("ks")
-    assert prepare_body("SELECT 1", None, 5) == TEXT + int32(0)
+    assert prepare_body("SELECT 1", keyspace=None, version=5) == TEXT + int32(0)

@@ -30,6 +30,6 @@ def test_unknown_keys_have_no_positions() -> None:
     assert key_positions(metadata("a", "b"), markers("a")) is None
     assert key_positions(metadata("a"), markers("a", table="other")) is None
     assert key_positions(SimpleNamespace(keyspaces={}), markers("a")) is None  # type: ignore[arg-type]
-    assert key_positions(metadata("a"), []) is None
-    assert key_positions(metadata("a"), None) is None
+    assert key_positions(metadata("a"), markers=[]) is None
+    assert key_positions(metadata("a"), markers=None) is None
     assert key_positions(metadata(), markers("a")) is None

@@ -25,7 +25,16 @@ TEXT = "SELECT v FROM t WHERE k = ?"
 
 def prepared() -> PreparedStatement:
     columns = [ColumnMetadata("ks", "t", "k", Int32Type)]
-    return PreparedStatement(columns, b"old", [0], TEXT, "ks", 4, None, None)
+    return PreparedStatement(
+        columns,
+        b"old",
+        [0],
+        TEXT,
+        "ks",
+        protocol_version=4,
+        result_metadata=None,
+        result_metadata_id=None,
+    )
 
 
 def answer_with(*columns: tuple[str, Any]) -> Any:
@@ -83,7 +92,16 @@ def udt(*fields: tuple[str, Any]) -> Any:
 
 def prepared_with(cql_type: Any) -> PreparedStatement:
     columns = [ColumnMetadata("ks", "t", "k", cql_type)]
-    return PreparedStatement(columns, b"old", None, TEXT, "ks", 4, None, None)
+    return PreparedStatement(
+        columns,
+        b"old",
+        routing_key_indexes=None,
+        query=TEXT,
+        keyspace="ks",
+        protocol_version=4,
+        result_metadata=None,
+        result_metadata_id=None,
+    )
 
 
 def test_values_of_a_user_type_fit_if_it_has_a_further_field() -> None:

@@ -13,7 +13,16 @@ from cassandra.query.prepared import PreparedStatement
 
 
 def statement(query_id: bytes) -> PreparedStatement:
-    return PreparedStatement([], query_id, None, "SELECT 1", "ks", 5, None, None)
+    return PreparedStatement(
+        column_metadata=[],
+        query_id=query_id,
+        routing_key_indexes=None,
+        query="SELECT 1",
+        keyspace="ks",
+        protocol_version=5,
+        result_metadata=None,
+        result_metadata_id=None,
+    )
 
 
 def test_one_of_several_statements_with_the_same_id_is_found() -> None:

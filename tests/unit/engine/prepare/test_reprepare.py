@@ -25,7 +25,16 @@ TEXT = "SELECT v FROM t WHERE k = ?"
 
 def prepared() -> PreparedStatement:
     columns = [ColumnMetadata("ks", "t", "k", Int32Type)]
-    return PreparedStatement(columns, b"old", [0], TEXT, "ks", 4, None, None)
+    return PreparedStatement(
+        columns,
+        b"old",
+        [0],
+        TEXT,
+        "ks",
+        protocol_version=4,
+        result_metadata=None,
+        result_metadata_id=None,
+    )
 
 
 def prepare_answer(column_name: str = "k", type_code: int = 9) -> bytes:

@@ -296,7 +296,7 @@ async def test_an_element_of_a_keyspace_that_is_dropped_meanwhile_is_ignored() -
 
     async def pages(contact: Any, query: str) -> AsyncIterator[Any]:
         async for page in read.tables.pages(contact, query):
-            read.metadata._replace_schema(read.metadata.schema.with_keyspace("a", None))
+            read.metadata._replace_schema(read.metadata.schema.with_keyspace("a", source=None))
             yield page
 
     reader = SchemaReader(engine_settings(), read.metadata, read.tables.rows, pages)

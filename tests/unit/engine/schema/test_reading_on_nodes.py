@@ -320,7 +320,9 @@ async def test_a_silent_node_fails_connect_but_optional_tables_may_be_refused() 
         node.forget_requests()
         node.prime(re.compile("system_schema.column_masks"), error(ErrorCode.INVALID))
         node.prime(re.compile("system_virtual_schema"), error(ErrorCode.INVALID))
-        node.prime(re.compile("system_schema.keyspaces"), rows([("keyspace_name", "text")], []))
+        node.prime(
+            re.compile("system_schema.keyspaces"), rows([("keyspace_name", "text")], rows=[])
+        )
         async with connected(node) as (cluster, _):
             assert not cluster.metadata.keyspaces
             await cluster.refresh_schema_metadata()
@@ -393,7 +395,7 @@ async def test_tables_that_scylladb_creates_itself_are_not_exported() -> None:
             {"keyspace_name": "a", "table_name": name} for name in (*names, "i_index", "j_index")
         ]
         scylla_rows[0] |= {"cdc": cdc, "tablets": {"min_tablet_count": "8"}}
-        make_scylladb(node, scylla_rows, [])
+        make_scylladb(node, scylla_rows, keyspaces=[])
         async with connected(node) as (cluster, _):
             keyspace = cluster.metadata.keyspaces["a"]
             assert sorted(keyspace.views) == ["i_index", "j_index"]
@@ -501,7 +503,7 @@ async def test_a_keyspaces_cql_has_its_tablets_option(
             "replication": {"class": "LocalStrategy"},
         }
         node.schema["system_schema.keyspaces"].append(local)
-        make_scylladb(node, [], row)
+        make_scylladb(node, tables=[], keyspaces=row)
         async with connected(node) as (cluster, _):
             assert (
                 cluster.metadata.keyspaces["a"]
@@ -516,10 +518,12 @@ async def test_a_keyspaces_cql_has_its_tablets_option(
 async def test_altered_tablets_are_read_without_the_tables() -> None:
     with FakeNode() as node:
         node.schema = schema("a", tables=1)
-        make_scylladb(node, [], [{"keyspace_name": "a", "initial_tablets": 8}])
+        make_scylladb(node, tables=[], keyspaces=[{"keyspace_name": "a", "initial_tablets": 8}])
         async with connected(node) as (cluster, session):
             table = cluster.metadata.keyspaces["a"].tables["t0"]
-            make_scylladb(node, [], [{"keyspace_name": "a", "initial_tablets": 16}])
+            make_scylladb(
+                node, tables=[], keyspaces=[{"keyspace_name": "a", "initial_tablets": 16}]
+            )
             node.prime(re.compile("ALTER"), schema_change("UPDATED", "KEYSPACE", "a"))
             await session.execute("ALTER KEYSPACE a WITH tablets = {'initial': 16}")
             assert cluster.metadata.keyspaces["a"].tablets == {"enabled": True, "initial": 16}

@@ -88,7 +88,9 @@ async def test_connect_reads_what_the_settings_enable() -> None:
 async def test_a_move_reads_the_schema_only_if_its_version_differs() -> None:
     parts = RefresherParts()
     local = new_host("10.0.0.1")
-    parts.metadata._replace_schema(Schema({}, (local.schema_version, local.release_version)))
+    parts.metadata._replace_schema(
+        Schema(sources={}, version=(local.schema_version, local.release_version))
+    )
     parts.refresher.on_moved(local)
     await run_loop_turns()
     assert parts.reader.targets == []
@@ -180,7 +182,7 @@ async def test_a_refresh_after_an_event_is_retried_a_few_times(
 ) -> None:
     monkeypatch.setattr("cassandra.engine.schema.refreshing.FIRST_DELAY", 0.0)
     parts = RefresherParts()
-    parts.metadata._replace_schema(Schema({}, ("one", "4.0")))
+    parts.metadata._replace_schema(Schema(sources={}, version=("one", "4.0")))
     parts.reader.error = ConnectionException("lost")
     parts.refresher.on_event(TABLE)
     # Expected are the first attempt and MOST_TRIES retries.

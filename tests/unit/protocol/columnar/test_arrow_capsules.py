@@ -64,7 +64,7 @@ def column_and_reference(twins: Twins) -> tuple[ColumnArray, weakref.ref[Any]]:
     """Return a column, and a weak reference to one of its buffers."""
     data = array("i", range(100))
     child = column_plan(twins, [t.Int32Type]).layout.children[0]
-    inner = ColumnArray(child, 100, 0, (None, data), ())
+    inner = ColumnArray(child, 100, 0, (None, data), children=())
     return ColumnArray(row_layout(["a"], [child]), 100, 0, (None,), (inner,)), weakref.ref(data)
 
 
@@ -265,7 +265,7 @@ def test_an_invalid_column_is_an_error_and_leaks_nothing(twins: Twins) -> None:
         2,
         0,
         (None,),
-        (*array.children[:-1], ColumnArray(array.children[-1].layout, 2, 0, (3,), ())),
+        (*array.children[:-1], ColumnArray(array.children[-1].layout, 2, 0, (3,), children=())),
     )
     # The last child has the number 3 where a buffer should be.
     with pytest.raises(TypeError):

@@ -328,10 +328,12 @@ def test_objects(twins: Twins) -> None:
 
 def test_plans_check_their_arguments(twins: Twins) -> None:
     with pytest.raises(ValueError, match="1 names, 0 codecs and 0 layouts"):
-        twins.column_buffers.ColumnPlan(["a"], [], [])
+        twins.column_buffers.ColumnPlan(["a"], codecs=[], layouts=[])
     with pytest.raises(DecodeError):
-        twins.column_buffers.ColumnPlan([], [], []).read(b"", 0, 1)
-    assert twins.column_buffers.ColumnPlan([], [], []).read(b"", 0, 0).length == 0
+        twins.column_buffers.ColumnPlan(names=[], codecs=[], layouts=[]).read(b"", 0, 1)
+    assert (
+        twins.column_buffers.ColumnPlan(names=[], codecs=[], layouts=[]).read(b"", 0, 0).length == 0
+    )
 
 
 def test_a_page_has_to_be_bytes(compiled: Twins) -> None:

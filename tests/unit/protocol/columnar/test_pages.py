@@ -263,7 +263,7 @@ def test_arrow_tables_are_exported_in_capsules_or_buffers(
     assert streamed.read_all().equals(table)
     batch = pages.arrow_batch(pyarrow, pages.arrow_schema(pyarrow, page.layout), page)
     assert batch.equals(pyarrow.record_batch(pages.ArrowPage(page)))
-    assert pages.arrow_table(pyarrow, page.layout, []).num_rows == 0
+    assert pages.arrow_table(pyarrow, page.layout, pages=[]).num_rows == 0
 
 
 def test_frames_of_polars() -> None:

@@ -25,7 +25,9 @@ def test_the_custom_payload_precedes_the_body() -> None:
 
 
 def test_features_change_the_body() -> None:
-    message = ExecuteMessage(b"id", [], 1, result_metadata_id=b"meta")
+    message = ExecuteMessage(
+        b"id", query_params=[], consistency_level=1, result_metadata_id=b"meta"
+    )
     features = ProtocolFeatures(use_metadata_id=True)
     assert b"meta" not in encode_request(message, 4)[2]
     assert b"meta" in encode_request(message, 4, features)[2]

@@ -136,13 +136,22 @@ def test_execute_contains_a_metadata_id_if_version_or_extension_has_it() -> None
 def test_execute_ends_with_the_tablet_version_under_tablets_routing_v2() -> None:
     features = ProtocolFeatures(tablets_routing_v2=True)
     assert (
-        body_of(ExecuteMessage(b"i", [], 1, tablet_version_block=0xA3), 4, features)
+        body_of(
+            ExecuteMessage(b"i", query_params=[], consistency_level=1, tablet_version_block=0xA3),
+            4,
+            features,
+        )
         == b"\x00\x01i\x00\x01\x00\xa3"
     )
     # If no tablet version is known, the byte is 0.
-    assert body_of(ExecuteMessage(b"i", [], 1), 4, features) == b"\x00\x01i\x00\x01\x00\x00"
     assert (
-        body_of(ExecuteMessage(b"i", [], 1, tablet_version_block=0xA3), 4)
+        body_of(ExecuteMessage(b"i", query_params=[], consistency_level=1), 4, features)
+        == b"\x00\x01i\x00\x01\x00\x00"
+    )
+    assert (
+        body_of(
+            ExecuteMessage(b"i", query_params=[], consistency_level=1, tablet_version_block=0xA3), 4
+        )
         == b"\x00\x01i\x00\x01\x00"
     )
 
@@ -209,7 +218,7 @@ def test_encode_message(version: int) -> None:
     encode = ProtocolHandler.encode_message
     assert (
         # Stream 258 is b"\x01\x02" in the header, and 7 is the opcode of QUERY.
-        encode(message, 258, version, None, False)
+        encode(message, 258, version, compressor=None, allow_beta_protocol_version=False)
         == bytes((version,)) + b"\x00\x01\x02\x07" + size + body
     )
     message.tracing = True
@@ -217,7 +226,7 @@ def test_encode_message(version: int) -> None:
     payload = b"\x00\x02\x00\x01k\x00\x00\x00\x01v\x00\x01n\xff\xff\xff\xff"
     size = bytes((0, 0, 0, len(payload + body)))
     assert (
-        encode(message, 1, version, None, False)
+        encode(message, 1, version, compressor=None, allow_beta_protocol_version=False)
         == bytes((version,)) + b"\x06\x00\x01\x07" + size + payload + body
     )
 
@@ -226,12 +235,15 @@ def test_encode_message_compresses_before_version_5() -> None:
     encode = ProtocolHandler.encode_message
     message = QueryMessage("Q", 1)
     assert (
-        encode(message, 0, 4, lambda data: b"small", False)
+        encode(message, 0, 4, lambda data: b"small", allow_beta_protocol_version=False)
         == b"\x04\x01\x00\x00\x07\x00\x00\x00\x05small"
     )
     # From version 5 on, the bodies of messages are not compressed, since the segments around them
     # are.
-    assert encode(message, 0, 5, lambda data: b"small", False)[:2] == b"\x05\x00"
+    assert (
+        encode(message, 0, 5, lambda data: b"small", allow_beta_protocol_version=False)[:2]
+        == b"\x05\x00"
+    )
 
 
 def test_the_beta_flag() -> None:
@@ -239,9 +251,36 @@ def test_the_beta_flag() -> None:
     allowed.
     """
     encode = ProtocolHandler.encode_message
-    assert encode(OptionsMessage(), 0, 6, None, True) == b"\x06\x10\x00\x00\x05\x00\x00\x00\x00"
-    assert encode(OptionsMessage(), 0, 6, None, False) == b"\x06\x00\x00\x00\x05\x00\x00\x00\x00"
-    assert encode(OptionsMessage(), 0, 5, None, True) == b"\x05\x00\x00\x00\x05\x00\x00\x00\x00"
+    assert (
+        encode(
+            OptionsMessage(),
+            stream_id=0,
+            protocol_version=6,
+            compressor=None,
+            allow_beta_protocol_version=True,
+        )
+        == b"\x06\x10\x00\x00\x05\x00\x00\x00\x00"
+    )
+    assert (
+        encode(
+            OptionsMessage(),
+            stream_id=0,
+            protocol_version=6,
+            compressor=None,
+            allow_beta_protocol_version=False,
+        )
+        == b"\x06\x00\x00\x00\x05\x00\x00\x00\x00"
+    )
+    assert (
+        encode(
+            OptionsMessage(),
+            stream_id=0,
+            protocol_version=5,
+            compressor=None,
+            allow_beta_protocol_version=True,
+        )
+        == b"\x05\x00\x00\x00\x05\x00\x00\x00\x00"
+    )
 
 
 def test_a_payload_needs_version_4() -> None:

@@ -235,7 +235,7 @@ def test_each_method_leaves_the_file_after_what_it_read() -> None:
     message: Any = read(rows_body(TABLE + COLUMNS + string("own")), WithMetadata)
     assert (message.own_field, message.parsed_rows) == ("own", DECODED)
     f = io.BytesIO(INT + b"rest")
-    assert ResultMessage.read_type(f, {}) is t.Int32Type
+    assert ResultMessage.read_type(f, user_type_map={}) is t.Int32Type
     assert f.read() == b"rest"
 
 
