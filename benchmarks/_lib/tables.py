@@ -106,7 +106,7 @@ def least_over(
     :param others: the headings of the other columns.
     :param same_work: for a case that only our column has, the name of the other columns' case that
         does the same work.
-    :returns: ratios by case. Cases without figures in both are left out.
+    :returns: ratios by case. Cases without a figure in our column or in the others are left out.
     """
     ratios: dict[str, float | None] = {}
     for case, row in rows.items():

@@ -365,8 +365,8 @@ class _Copy:
         written_positions: Sequence[int] = range(column_count)
         if is_static:
             written_positions = [*range(self._partition_width), *self._static_positions]
-        # Make one row per distinct (TTL, write time). Columns that another of these rows writes are
-        # unset in it.
+        # Make one row per distinct (TTL, write time). Each row only has the columns with its TTL
+        # and write time: the other columns are unset, so that the row does not write them.
         statement_rows = []
         for using, indexes in columns_by_using.items():
             bound_indexes = {*range(self._key_width), *indexes}

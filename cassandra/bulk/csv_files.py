@@ -617,7 +617,13 @@ class _FieldReader:
 
 
 def _next_rows(path: str, rows: _Rows) -> tuple[list[Any], list[int]]:
-    """Return (rows, lines) of the next chunk: see `_Rows.take`. Both are empty at the end."""
+    """Read the rows of the next chunk.
+
+    :param path: the path of the file, for errors.
+    :param rows: the rows that were not read yet.
+    :returns: the rows, and the line number on which each row begins; two empty lists at the end.
+    :raises ValueError: if the file is damaged. The message names the file and the line.
+    """
     chunk_rows: list[Any] = []
     lines: list[int] = []
     size = 0

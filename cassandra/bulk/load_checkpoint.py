@@ -225,8 +225,8 @@ class LoadCheckpoint:
 
     @property
     def resume_hint(self) -> str:
-        """The end of a message for a load that ended early, which says how it goes on; "" if there
-        is no checkpoint.
+        """The end of the error message of a load that has ended early. It says how to continue the
+        load; "" if the load has no checkpoint.
         """
         if self._file.path is None:
             return ""

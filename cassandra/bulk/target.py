@@ -227,7 +227,14 @@ def _using(clause: str, constant: int | None, column: str | None) -> list[str]:
 
 
 def _checked_using_value(clause: str, value: object) -> int:
-    """Return the value for all rows of USING TTL or USING TIMESTAMP, if it is valid."""
+    """Check the value of USING TTL or USING TIMESTAMP that a load writes with every row.
+
+    :param clause: "TTL" or "TIMESTAMP".
+    :param value: seconds for TTL, microseconds since the Unix epoch for TIMESTAMP.
+    :returns: `value`.
+    :raises TypeError: if `value` is not an integer.
+    :raises ValueError: if `value` is out of range.
+    """
     if isinstance(value, bool) or not isinstance(value, int):
         if hasattr(value, "total_seconds"):
             instead = ": write int(ttl.total_seconds())"
@@ -338,12 +345,12 @@ def order_of_statement(
     selected: Sequence[str],
     ignored: Collection[str],
 ) -> list[str]:
-    """Return the columns of a prepared statement, in the order in which rows without names have
-    them.
+    """Return the columns of a prepared statement, in the order of the values in a row that has no
+    field names.
 
-    This is the order of `selected`, or that of the bind markers if nothing is selected. It is also
-    that of the bind markers if ``columns=`` is a mapping that lacks some columns of the statement:
-    such a mapping only renames fields.
+    If the application has selected columns, the order is that of `selected`, otherwise that of the
+    bind markers. If ``columns=`` is a mapping that lacks some columns of the statement, it only
+    renames fields, and the order is that of the bind markers, too.
 
     :param prepared: the statement, which binds all its columns.
     :param mapping: field names by column name.

@@ -431,10 +431,9 @@ def _converter(column: Column[Any]) -> Callable[[Any], Any] | None:
 
 
 def _early_converter(column: Column[Any]) -> Callable[[Any], Any] | None:
-    """Return the function that converts a value which is validated afterwards; None if none is
-    needed.
+    """Return the function that converts a value before it is validated; None if none is needed.
 
-    The package's own columns convert values when they validate them.
+    Most of the package's own columns need none, because their `validate` converts the value.
     """
     if not _is_stock(column):
         return _converter(column)

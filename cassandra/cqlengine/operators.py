@@ -44,7 +44,7 @@ class OpMapMeta(type):
             cls.opmap = {}
         symbol = dct.get("symbol")
         if symbol is not None:
-            # A class without a symbol is only a base class, and not registered.
+            # Register only classes with a symbol: the others are base classes.
             cls.opmap[symbol] = cls
 
 

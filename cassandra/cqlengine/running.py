@@ -247,8 +247,8 @@ def _all_prepared(connection: Connection, texts: Sequence[str]) -> dict[str, Any
 
     :param connection: a connection with a blocking session.
     """
-    # Collect them in a dict of our own: another thread may replace the connection's dict at any
-    # time.
+    # Collect the statements in a dict of our own: another thread may replace the connection's dict
+    # at any time.
     prepared = {text: connection.prepared.get(text) for text in texts}
     for text, statement in prepared.items():
         prepared[text] = statement or connection.keep(text, connection.session.prepare(text))

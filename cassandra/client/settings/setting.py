@@ -204,9 +204,9 @@ class Setting(Generic[Settable, Stored]):
 
     def _write(self, holder: object, value: object) -> None:
         """Store a checked value in the cluster `holder`, and report the change."""
-        # Store the value in the cluster's dict under the setting's name. If an application has
-        # replaced the class attribute, it then still reads the value from the object. In that case,
-        # store a secret revealed, because no descriptor reveals it.
+        # Store the value in the cluster's dict under the setting's name. So an application that has
+        # replaced the descriptor by a plain class attribute can still read the value from the
+        # cluster. A secret is then stored revealed, because no descriptor reveals it.
         attributes = vars(holder)
         previous = attributes.get(self.name, NOT_SET)
         attributes[self.name] = (

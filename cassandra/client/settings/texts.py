@@ -42,8 +42,8 @@ def texts() -> dict[str, str]:
 
 @cache
 def fields() -> str:
-    """Return the field list (``:param ...:`` and ``:raises ...:``) for the docstrings of the
-    `Cluster` classes.
+    """Return the fields ``:param ...:`` and ``:raises ...:`` of the constructor of `Cluster`, which
+    are part of the docstrings of both `Cluster` classes.
     """
     field_list = [
         _format_field(f"param {name}", _description_of(text, ClusterSettings._table[name]))

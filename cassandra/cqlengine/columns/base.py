@@ -294,7 +294,8 @@ class Column(Mapped[T]):
         If an application has overridden one of them, we cannot know if values may change in place.
         """
         cls = type(self)
-        # `Column.validate` itself accepts any value.
+        # A column class that inherits `Column.validate` accepts any value, also one that may change
+        # in place.
         return cls.validate is not Column.validate and all(
             method.__module__.startswith("cassandra.cqlengine.columns")
             for method in (cls.validate, cls.to_python)

@@ -242,9 +242,9 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         if self._allow_filtering or not self._where:
             return
         mapping = self.model.__mapping__
-        # One filter by which servers can find rows is enough.
+        # Return if any filter lets servers find the rows without reading the whole table.
         for clause in self._where:
-            # A filter by a token range is enough for servers to find the rows.
+            # A filter by a token range does.
             if isinstance(clause.value, Token):
                 return
             position = mapping.db_index.get(clause.field)

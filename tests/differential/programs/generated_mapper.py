@@ -97,12 +97,12 @@ def _change(rng, instance):
     """Assign random values to an instance, change some of its collections in place, and return the
     instance.
     """
-    # The added elements and the key occur nowhere else, so each of them is a change.
     for name, value in _values(rng, least_count=1, is_new=False).items():
         setattr(instance, name, value)
     for name in ("s", "l", "m"):
         collection = getattr(instance, name)
         if collection is not None and rng.random() < 0.3:
+            # The elements 11 and 12 and the key "new" occur in no other value, so each is a change.
             if name == "s":
                 collection.add(rng.choice([11, 12]))
             elif name == "l":

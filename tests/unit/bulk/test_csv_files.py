@@ -466,7 +466,8 @@ def test_blanks_around_a_null_are_ignored_except_in_texts(
 def test_the_nulls_themselves_keep_their_blanks(files: Files) -> None:
     columns = (COLUMNS[0], Column("c", BytesType))
     formats = Formats(null=" ")
-    # The blob without bytes is not null: only a blank is.
+    # The option null=" " says that a blank means null. So the first field, which is empty, is a
+    # blob without bytes.
     assert files.read("id,c\n1,\n2, \n", columns=columns, formats=formats) == [(1, b""), (2, None)]
 
 

@@ -114,8 +114,8 @@ def _bound(plan: Any, row: Any, version: int) -> bytes | str:
 def read_both_ways(
     twins: Twins, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., tuple[list[Row], list[Row]]]:
-    """Return a function that reads a file twice, with the csv module and with the implementation
-    under test.
+    """Return a function that reads a file twice: it returns the rows that Python's csv module
+    reads, and those that the implementation under test reads.
     """
 
     def read(path: Path, *types: str, **how: Any) -> tuple[list[Row], list[Row]]:

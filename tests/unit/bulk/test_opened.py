@@ -163,7 +163,7 @@ def test_errors_name_a_missing_decompression_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, package: str
 ) -> None:
     if package == "zstandard" and sys.version_info >= (3, 14):
-        pytest.skip("the library has it")
+        pytest.skip("the standard library decompresses Zstandard")
     monkeypatch.setitem(sys.modules, package, None)
     path = tmp_path / f"a{ending}"
     path.write_bytes(b"x")

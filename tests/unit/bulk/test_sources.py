@@ -76,6 +76,7 @@ def test_unreadable_rows_become_errors_in_their_place(tmp_path: Path) -> None:
 def test_errors_of_damaged_files_name_the_file(
     tmp_path: Path, name: str, content: bytes, message: str
 ) -> None:
+    """The damaged files are truncated, or do not have the format of their names."""
     if name.endswith("parquet"):
         pytest.importorskip("pyarrow")
     path = tmp_path / name

@@ -1,4 +1,4 @@
-"""`snapshot` keeps a value that cannot change, and copies any other value."""
+"""`snapshot` returns a value that cannot change in place as it is, and copies any other value."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Color(enum.Enum):
 
 
 class Name(str):
-    """A string whose instances may have attributes."""
+    """A subclass of str. Unlike a plain string, its instances may have attributes that change."""
 
 
 @pytest.mark.parametrize(

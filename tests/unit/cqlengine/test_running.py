@@ -107,7 +107,7 @@ async def test_a_request_is_prepared_once_and_executed_with_its_values(face: Fac
     assert [execution.values for execution in face.session.done] == [[0], [1], [2]]
     statement = face.session.done[0].statement
     assert isinstance(statement, FakePrepared)
-    # The request has no timeout of its own, so that of the session applies.
+    # The request has no timeout of its own, so the session's default timeout applies.
     assert face.session.done[0].timeout is NOT_SET
 
 

@@ -365,7 +365,7 @@ async def test_a_session_without_a_keyspace_uses_the_statements_keyspace(version
             servers.forget(fake[0])
             assert ran_in(await guest.execute(statement, (1,))) == "a"
             # Before version 5, one connection had to switch to "a" to prepare the statement again.
-            # It must not be used for statements that name no keyspace.
+            # This connection must not be used for statements that name no keyspace.
             ran = [ran_in(await guest.execute("SELECT ks()")) for _ in range(6)]
             assert ran == [""] * 6
             assert guest.keyspace is None
@@ -460,8 +460,8 @@ def test_requests_of_threads_run_in_the_sessions_keyspace() -> None:
 async def test_a_session_without_a_keyspace_keeps_its_connections() -> None:
     """A session without a keyspace never switches its connections.
 
-    Its statements name their keyspace in the text, and `SimpleStatement.keyspace` is used only for
-    routing.
+    The statements of such a session name their keyspace in the CQL, and `SimpleStatement.keyspace`
+    is used only for routing.
     """
     servers = Servers(11)
     with nodes(servers) as fake:

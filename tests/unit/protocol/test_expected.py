@@ -14,7 +14,7 @@ RESPONSES = [
     opcodes.EVENT,
     opcodes.AUTH_CHALLENGE, opcodes.AUTH_SUCCESS,
 ]  # fmt: skip
-# An opcode, and the kind of a RESULT; None for other opcodes.
+# The opcode of a response and, if the response is a RESULT, its kind; otherwise None.
 Answer = tuple[int, int | None]
 ANSWERS: list[Answer] = [(opcode, None) for opcode in RESPONSES if opcode != opcodes.RESULT] + [
     (opcodes.RESULT, kind) for kind in range(1, 6)

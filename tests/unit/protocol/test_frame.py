@@ -410,6 +410,9 @@ def test_a_bad_lz4_segment(twins: Twins, stored: bytes, plain_size: int) -> None
 
 
 def test_snappy_is_not_for_segments(twins: Twins) -> None:
+    """Segments of protocol version 5 can only be compressed with LZ4. An unknown algorithm, "zip",
+    is refused in any version.
+    """
     for codec_class in (twins.frame.FrameReader, twins.frame.FrameWriter):
         codec = codec_class(5)
         codec.set_compression("snappy")

@@ -1,4 +1,4 @@
-"""Errors that queries raise."""
+"""The errors of mapper queries: LWTException if a conditional write was not applied, and others."""
 
 from __future__ import annotations
 

@@ -169,6 +169,9 @@ async def test_refused_credentials_are_not_tried_at_the_next_contact_point() -> 
 
 
 async def test_after_a_loss_another_connection_is_opened_and_all_is_read_again() -> None:
+    """When the control connection is lost, the failure is reported, and the steps of connecting are
+    repeated. Then the schema may have changed, and hosts may be up, without our notice.
+    """
     parts = ControlParts(A)
     await parts.control.connect()
     parts.happened.clear()

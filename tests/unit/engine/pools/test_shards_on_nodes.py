@@ -153,7 +153,7 @@ def test_shard_awareness_can_be_disabled(nodes: FakeCluster) -> None:
         assert not cluster.is_shard_aware()
         prepared = session.prepare(SELECT.format(VNODES))
         session.execute(prepared, (1,))
-        # Open are one connection to each of the 3 nodes, and the control connection.
+        # There is one connection to each of the 3 nodes, and the control connection.
         assert sum(len(node.connections) for node in nodes.nodes) == 4
 
 

@@ -97,6 +97,9 @@ async def test_a_dropped_keyspace_is_removed() -> None:
 
 
 async def test_a_replication_target_reads_only_the_keyspaces_row() -> None:
+    """For the target REPLICATION, only the table with the keyspaces is read. The tables of the
+    keyspace, which were read before, stay in the metadata.
+    """
     read = ReaderParts("a", "b")
     await read.reader.read(Target(), fake_connection())
     read.node.schema["system_schema.keyspaces"] = [keyspace("a", 3), keyspace("b")]
