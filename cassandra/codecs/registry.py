@@ -136,8 +136,8 @@ class CodecRegistry:
         """Convert the values of a CQL type, in all columns and inside all other types.
 
         Inside a type with a converter, no other converter of types is used: with converters for
-        ``list<text>`` and ``text``, the converter of the list gets lists of plain strings. Tables in
-        the server's own keyspaces (``system``, ``system_schema``, ...) are not affected.
+        ``list<text>`` and ``text``, the converter of the list gets lists of plain strings. Tables
+        in the server's own keyspaces (``system``, ``system_schema``, ...) are not affected.
 
         :param cql_type: a type in CQL (``text``, ``list<frozen<money>>``, ``vector<float, 3>``), a
             user-defined type (``money`` for all keyspaces, or ``shop.money``), or a class of

@@ -82,7 +82,7 @@ class SavedState:
         self._other = (values.stored, values.explicit, values.unknown)
 
     def swap(self) -> None:
-        """Restore the state before the write. A second call restores the state after it."""
+        """Restore the state before the write. A second call restores the state after the write."""
         values = self._values
         other = self._other
         self._other = (values.stored, values.explicit, values.unknown)

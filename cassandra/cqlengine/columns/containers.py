@@ -101,8 +101,8 @@ class BaseCollectionColumn(Column[T]):
         return column.validate(value)
 
     def _isolates(self) -> bool:
-        # The `to_python` methods of this module create a new collection. So the result is isolated
-        # if each element is.
+        # The `to_python` methods of this module create a new collection. So the result shares
+        # nothing with its source if no element does.
         return self._is_stock() and all(column._isolates() for column in self.types)
 
     @property

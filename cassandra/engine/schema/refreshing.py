@@ -373,7 +373,10 @@ class SchemaRefresher:
 
 
 def _complete(futures: Iterable[asyncio.Future[None]], error: Exception | None) -> None:
-    """Complete the futures with `error`, or with None if it is None."""
+    """Complete the futures of waiting callers.
+
+    :param error: the error that the futures raise; None completes them with the result None.
+    """
     for future in futures:
         # Skip a future if its caller was cancelled, or if the round has completed it already.
         if future.done():

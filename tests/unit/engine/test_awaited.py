@@ -560,8 +560,8 @@ def test_a_task_of_another_loop_cannot_await_the_future(
 
 
 def test_a_coroutine_can_be_driven_without_asyncio(run: Callable[[Check], FutureMaker]) -> None:
-    """A library other than asyncio can drive a coroutine that awaits such a future, by calling
-    `send` itself.
+    """A library other than asyncio can drive a coroutine that awaits a `ResultFuture`, by
+    calling `send` itself.
     """
 
     async def check(maker: FutureMaker) -> None:

@@ -548,6 +548,7 @@ async def test_a_connection_without_a_free_stream_keeps_its_requests(
                 connection.set_stream_limit(2)
             servers.longest_delay = 0.0
             fake.prime(Opcode.EXECUTE, lambda request: delay(seconds, servers.execute(request)))
+            # Each connection has two streams, so one stream of all connections is free.
             count = 2 * len(pool.connections) - 1
             running = [session.execute(statement, (number,)) for number in range(count)]
             await session.set_keyspace("b")

@@ -79,9 +79,10 @@ def start_thread(
 
 
 class InterruptedLoop:
-    """A loop whose first `call_soon_threadsafe` is interrupted.
+    """A loop whose first `call_soon_threadsafe` raises KeyboardInterrupt.
 
-    :param takes_effect: if True, the interrupt comes after the call has taken effect.
+    :param takes_effect: True if this call schedules the callback all the same, as when the
+        interrupt comes at its end.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, takes_effect: bool) -> None:

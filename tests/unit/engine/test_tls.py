@@ -269,8 +269,9 @@ def test_servers_that_do_not_speak_tls_are_named_as_the_cause(
 
 
 def test_a_handshake_that_hangs_times_out(connect_and_read: Use, authority: Authority) -> None:
-    # On a busy machine, real sockets may not even connect in time, so check only a part of the
-    # message. test_handshake_in_silence.py checks it in virtual time.
+    # On a busy machine, real sockets may not even connect in time, so check only the part of the
+    # message that both errors have. test_handshake_in_silence.py checks the whole message, in
+    # virtual time.
     with (
         Peer(message=None, ending="waits") as peer,
         pytest.raises(NoHostAvailable, match="connect_timeout"),

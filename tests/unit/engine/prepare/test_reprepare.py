@@ -121,6 +121,9 @@ def test_an_unexpected_answer_closes_the_connection() -> None:
 
 
 def test_if_the_connection_is_lost_the_next_host_is_tried() -> None:
+    """The attempt fails with the error of the connection, both if the PREPARE cannot be sent, and
+    if the connection is lost afterwards.
+    """
     error = ConnectionException("lost")
 
     def send(*what: Any) -> None:

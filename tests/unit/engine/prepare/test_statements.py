@@ -302,7 +302,7 @@ async def test_statements_of_another_keyspace_are_left_out() -> None:
     for number in range(3 * LEFT_OUT_AT_ONCE):
         parts.query_id = b"id %d" % number
         statements.append(await parts.prepare(f"SELECT {number}"))
-    # Before version 5, a PREPARE cannot name a keyspace, so it runs in that of the connection.
+    # Before version 5, a PREPARE cannot name a keyspace, so it runs in the connection's keyspace.
     parts.session.pools[SECOND].connection.version = 4
     parts.session.pools[SECOND].connection.keyspace = "another"
     await parts.preparer.prepare_all_on(SECOND)
