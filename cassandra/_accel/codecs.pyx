@@ -129,6 +129,7 @@ cdef extern from "Python.h":
     object PyDict_Copy(object)
     Py_ssize_t PyDict_Size(object) except -1
     bint PyDict_Next(object, Py_ssize_t*, PyObject**, PyObject**)
+    void PyObject_GC_UnTrack(void*)
     int PyList_Sort(object) except -1
     object PyList_GetSlice(object, Py_ssize_t, Py_ssize_t)
     void Py_LeaveRecursiveCall()

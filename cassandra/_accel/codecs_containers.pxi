@@ -694,12 +694,17 @@ cdef class VectorCodec(Codec):
         numbers = PyList_New(self.dimension)
         if kind >= KIND_FLOAT32:
             turbocql_unpack_floats(numbers, self.dimension, data, width, kind == KIND_FLOAT32)
-            return numbers
-        for i in range(self.dimension):
-            item = get_number(kind, data)
-            data += width
-            Py_INCREF(item)
-            PyList_SET_ITEM(numbers, i, item)
+        else:
+            for i in range(self.dimension):
+                item = get_number(kind, data)
+                data += width
+                Py_INCREF(item)
+                PyList_SET_ITEM(numbers, i, item)
+        # A number refers to nothing, so hide the list from the garbage collector, as Python does
+        # with tuples of numbers. The collector would otherwise read each number of a page twice,
+        # which takes as long as decoding it. If a program adds containers to such a list, they are
+        # never freed too early; only a cycle of references through the list is not found any more.
+        PyObject_GC_UnTrack(<void*> numbers)
         return numbers
 
     cdef object read_array(self, const uint8_t* data, Py_ssize_t width):

@@ -10,6 +10,7 @@ import array
 import gc
 import struct
 import sys
+import weakref
 from typing import Any
 
 import numpy
@@ -304,7 +305,32 @@ def test_floats_that_are_read_are_ordinary_floats(twins: Twins, code: str) -> No
         assert list(map(sys.getrefcount, values)) == list(map(sys.getrefcount, ordinary_floats))
         # No two floats are the same object.
         assert len({id(value) for value in values}) == 32
-        assert gc.is_tracked(values)
+
+
+class Added:
+    """An object that a program adds to a vector."""
+
+
+@pytest.mark.parametrize("cqltype", [t.FloatType, t.DoubleType, t.Int32Type, t.LongType])
+def test_the_collector_need_not_visit_vectors(twins: Twins, cqltype: Any) -> None:
+    """The compiled codec hides lists of numbers from the garbage collector. What a program puts
+    into such a list stays alive nevertheless, and is freed with the list.
+    """
+    codec = vector_of(cqltype, 3).build_codec(twins.codecs)
+    values = codec.decode(codec.encode([1, 2, 3]))
+    if twins.impl == "c":
+        assert not gc.is_tracked(values)
+    added = Added()
+    is_freed = weakref.ref(added)
+    values.append([added])
+    values += [4, 5]
+    del added
+    gc.collect()
+    assert is_freed() is values[3][0]
+    assert values[:3] == [1, 2, 3]
+    del values
+    gc.collect()
+    assert is_freed() is None
 
 
 def test_memory_of_decoded_floats_is_freed(twins: Twins) -> None:
