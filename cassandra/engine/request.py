@@ -71,6 +71,7 @@ from cassandra.errors import (
     NoHostAvailable,
     OperationTimedOut,
     ProtocolError,
+    ReadFailure,
     RequestExecutionException,
     RequestValidationException,
     WriteType,
@@ -84,6 +85,7 @@ from cassandra.protocol.messages.errors import (
     IsBootstrappingErrorMessage,
     OverloadedErrorMessage,
     PreparedQueryNotFound,
+    ProtocolException,
     ReadFailureMessage,
     ReadTimeoutErrorMessage,
     ServerError,
@@ -501,7 +503,7 @@ class Request(RequestBase):
         # values were null.
         error = message.to_exception()
         _add_note(error, f"(from {attempt.host}, executing {self.request_body.describe()})")
-        advice = _advice_for(error, self.request_body)
+        advice = _advice_for(error, self.request_body) or _paging_advice(error, self.request_body)
         if advice is not None:
             _add_note(error, f"({advice})")
         for find_fault in (null_positions, faulty_vectors):
@@ -803,11 +805,38 @@ def _advice_for(error: Exception, request_body: AnyBody) -> str | None:
     """Return a hint about a likely mistake in a statement that the server has rejected, or None."""
     if not isinstance(error, RequestValidationException):
         return None
+    is_syntax = isinstance(error, SyntaxException)
     cql = getattr(request_body, "query", None) or request_body.statement_text()
+    # A batch has several strings, and the server does not say which of them it rejects. Strings
+    # that are correct get no advice.
+    texts = request_body.texts()[:_MAX_ADVISED] if cql is None else (cql,)
+    if not texts and not is_syntax:
+        texts = ("",)  # prepared statements only: the message decides
     # Use the CQL as the application wrote it: `template` has it if the driver has inserted values
     # into the text.
-    template = getattr(cql, "template", cql) or ""
-    return advice_for(str(error), template, isinstance(error, SyntaxException))
+    templates = dict.fromkeys(getattr(text, "template", text) for text in texts)
+    pieces = (advice_for(str(error), template, is_syntax) for template in templates)
+    return next((advice for advice in pieces if advice is not None), None)
+
+
+# Of a batch, so many strings are searched for the mistake: the search runs on the event loop.
+_MAX_ADVISED = 10
+
+
+def _paging_advice(error: Exception, request_body: AnyBody) -> str | None:
+    """Return a hint if a paging state is probably the reason for an error, or None.
+
+    Cassandra answers with a read failure, a server error or a protocol error if a paging state
+    does not fit the statement.
+    """
+    if getattr(request_body, "paging_state", None) is None or not isinstance(
+        error, (ReadFailure, ServerError, ProtocolException)
+    ):
+        return None
+    return (
+        "the request continues at a paging_state: pass the paging_state of a result of the same "
+        "statement and values, unchanged"
+    )
 
 
 def _add_note(error: Exception, note: str) -> None:

@@ -38,6 +38,10 @@ _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
     (r"\bNOT\s+NULL\b|\bDEFAULT\b", "columns have neither NOT NULL nor DEFAULT in CQL; leave them "
                                     "out"),
     (r"\bIF\s+(NOT\s+)?EXIST\b", "write EXISTS: IF NOT EXISTS, IF EXISTS"),
+    (r"^\s*(?:UPDATE|DELETE)\b.*\bIF\s+NOT\s+EXISTS\b",
+     "UPDATE and DELETE take IF EXISTS, or IF column = ?; INSERT takes IF NOT EXISTS"),
+    (r"^\s*DROP\b.*\bIF\s+NOT\s+EXISTS\b", "DROP takes IF EXISTS"),
+    (r"^\s*(CREATE|INSERT)\b.*\bIF\s+EXISTS\b", "\\1 takes IF NOT EXISTS"),
     (r"^\s*UPDATE\b.*\bWHERE\b.*\bUSING\b", "USING is before SET: UPDATE t USING TTL 60 SET ..."),
     (r"`", "names have double quotes in CQL, not backticks"),
     (r"==|&&|\|\|", "write = and AND"),
@@ -120,6 +124,16 @@ _REJECTION_ADVICE: tuple[tuple[str, str], ...] = (
     (r"Invalid map literal for \S+ of type",
      "in a text, a dict is written as a map: prepare the statement, or register a class by "
      "cluster.register_user_type"),
+    (r"Unexpected receiver type",
+     "in a text, a list or tuple is written in brackets. For IN, write IN %s and pass ((1, 2),); "
+     "for a user-defined type, prepare the statement, or register a class by "
+     "cluster.register_user_type"),
+    (r"Invalid amount of bind variables",
+     "the markers ? and :name need the values as the second argument of execute"),
+    (r"SERIAL is not supported as conditional update commit|You must use conditional updates for "
+     r"serializable writes",
+     "set serial_consistency_level to SERIAL or LOCAL_SERIAL, and consistency_level to QUORUM, "
+     "LOCAL_QUORUM or another level"),
     (r"Cannot infer type for term", "markers are in place of values: write the names of columns "
                                     "into the text"),
     (r"Group by is currently only supported|GROUP BY", "rows are grouped by the columns of the "
@@ -205,6 +219,13 @@ def advice_for(message: str, statement: str, is_syntax: bool) -> str | None:
     # inserted it with the str() of a parameter, such as "<Foo object at 0x...>".
     if re.search(r"input '<'.*\[<\]", message) and "<" not in statement:
         return "a parameter's str() is not a literal: pass int, str, UUID, datetime and the like"
+    # The str() of dataclasses, attrs classes and the like: Address(street='a').
+    parameter = re.search(r"\b(\w+)\(\[\w+\]=", message)
+    if parameter is not None and f"{parameter[1]}(" not in statement:
+        return (
+            f"a parameter of the class {parameter[1]} has no literal: register the class by "
+            f"cluster.register_user_type, or pass its fields"
+        )
     for table in (VECTOR_SYNTAX_ADVICE, _SYNTAX_ADVICE):
         advice = _first_match(table, statement)
         if advice is not None:

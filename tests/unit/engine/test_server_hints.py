@@ -7,7 +7,8 @@ import pytest
 from cassandra.cluster import Cluster
 from cassandra.engine.server_hints import advice_for
 from cassandra.protocol import SyntaxException
-from cassandra.testing.fake import ErrorCode, FakeNode, error
+from cassandra.query import BatchStatement
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error
 
 NO_VIABLE = "line 1:26 no viable alternative at input"
 
@@ -74,6 +75,11 @@ NO_VIABLE = "line 1:26 no viable alternative at input"
         ("ALTER TABLE t DROP COLUMN z", "leave COLUMN out"),
         ("SELECT * FROM t WHERE at > now() - interval '1 day'", "toTimestamp(now()) - 1d"),
         ("SELECT o.k FROM orders AS o WHERE o.k = 1", "leave the alias out"),
+        ("UPDATE t SET v = 1 WHERE k = 1 IF NOT EXISTS", "INSERT takes IF NOT EXISTS"),
+        ("DELETE FROM t WHERE k = 1 IF NOT EXISTS", "INSERT takes IF NOT EXISTS"),
+        ("DROP TABLE IF NOT EXISTS t", "DROP takes IF EXISTS"),
+        ("CREATE TABLE IF EXISTS t (k int PRIMARY KEY)", "CREATE takes IF NOT EXISTS"),
+        ("INSERT INTO t (k) VALUES (1) IF EXISTS", "INSERT takes IF NOT EXISTS"),
     ],
 )
 def test_sql_that_is_not_cql_gets_advice(statement: str, advice: str) -> None:
@@ -112,6 +118,13 @@ def test_a_parameter_whose_str_is_no_literal_gets_advice() -> None:
     message = "line 1:32 no viable alternative at input '<' (... v) VALUES (1, [<]...)"
     advice = advice_for(message, "INSERT INTO t (k, v) VALUES (1, %s)", True)
     assert "str() is not a literal" in str(advice)
+
+
+def test_a_dataclass_as_a_parameter_gets_advice() -> None:
+    message = "line 1:89 no viable alternative at input '=' (...(1, Address([street]=...)"
+    advice = advice_for(message, "INSERT INTO t (k, v) VALUES (%s, %s)", True)
+    assert "class Address" in str(advice) and "register_user_type" in str(advice)
+    assert advice_for(message, "INSERT INTO t (k, v) VALUES (1, Address(street='a'))", True) is None
 
 
 def test_a_reserved_word_as_a_name_gets_advice() -> None:
@@ -166,6 +179,11 @@ def test_a_reserved_word_as_a_name_gets_advice() -> None:
         ("Unrecognized strategy option {dcX}", "data centers"),
         ("ConsistencyLevel LOCAL_ONE is unsupported with Accord for read", "QUORUM"),
         ("Accord transactions are disabled on table (See", "transactional_mode = 'full'"),
+        ("Unexpected receiver type 'int'; only list and vector are expected", "((1, 2),)"),
+        ("Unexpected receiver type 'frozen<address>'; only list", "register_user_type"),
+        ("Invalid amount of bind variables", "second argument of execute"),
+        ("SERIAL is not supported as conditional update commit", "serial_consistency_level"),
+        ("You must use conditional updates for serializable writes", "serial_consistency_level"),
     ],
 )
 def test_errors_for_statements_that_could_be_parsed_get_advice(message: str, advice: str) -> None:
@@ -221,3 +239,37 @@ def test_advice_ignores_the_values_of_parameters() -> None:
         ):
             cluster.connect().execute("INSERT INTO t (k) VALUES (%s)", ("a OR b JOIN c",))
     assert not any("JOIN" in note or "no OR" in note for note in vars(raised.value)["__notes__"])
+
+
+def _notes_of_batch(message: str, *statements: str) -> str:
+    """Return the notes on the error of a batch that a node rejects as a syntax error."""
+    with FakeNode() as node:
+        node.prime(Opcode.BATCH, error(ErrorCode.SYNTAX_ERROR, message))
+        with Cluster([node.address], port=node.port) as cluster:
+            batch = BatchStatement()
+            for statement in statements:
+                batch.add(statement)
+            with pytest.raises(SyntaxException) as raised:
+                cluster.connect().execute(batch)
+    return "\n".join(vars(raised.value)["__notes__"])
+
+
+def test_batches_get_the_advice_of_their_strings() -> None:
+    message = "line 1:29 no viable alternative at input '%' (...VALUES ([%]...)"
+    correct = "INSERT INTO t (k) VALUES (1)"
+    notes = _notes_of_batch(message, correct, "INSERT INTO t (k) VALUES (%s)")
+    assert "second argument of execute" in notes and "empty" not in notes
+    assert "empty" in _notes_of_batch("line 0:-1 no viable alternative", correct, "")
+
+
+@pytest.mark.parametrize("code", [ErrorCode.READ_FAILURE, ErrorCode.SERVER_ERROR])
+def test_a_paging_state_of_another_statement_gets_advice(code: ErrorCode) -> None:
+    with FakeNode() as node:
+        node.prime("SELECT k FROM t", error(code, "failed"))
+        with Cluster([node.address], port=node.port) as cluster:
+            session = cluster.connect()
+            for paging_state, is_advised in ((b"state", True), (None, False)):
+                with pytest.raises(Exception, match="failed") as raised:
+                    session.execute("SELECT k FROM t", paging_state=paging_state)
+                notes = "\n".join(vars(raised.value)["__notes__"])
+                assert ("the same statement" in notes) is is_advised
