@@ -605,6 +605,11 @@ FUTURE: dict[str, str] = {
     ),
     **_same("requests cannot be cancelled; their timeout ends them", "cancel cancelled"),
     **_same("write future.result(), which raises it", "exception error_of"),
+    **_same("write future.result().was_applied", "was_applied applied"),
+    **_same("write future.result(), which waits, or future.add_callbacks", "done running"),
+    # `concurrent.futures.wait` and `as_completed` read this attribute.
+    "_condition": "this is no future of concurrent.futures: write "
+    "[future.result() for future in futures], or session.execute_concurrent",
 }
 
 ASYNC_RESULT: dict[str, str] = _same(
@@ -619,6 +624,7 @@ ROW: dict[str, str] = {
         "(session.row_factory = dict_factory makes each row one)",
         "get keys values items to_dict asdict dict as_dict _mapping",
     ),
+    **_same("write result.was_applied, with the result that the row is from", "was_applied"),
 }
 
 MODEL: dict[str, str] = {

@@ -7,7 +7,9 @@ error.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from cassandra._misspelt import nearest
 
@@ -84,6 +86,30 @@ def unknown_option(call: str, names: Iterable[str]) -> TypeError:
     return TypeError(f"{call}() has no option {name!r}{_advice(call.rpartition('.')[2], name)}")
 
 
+def advise_options(cls: type) -> None:
+    """Make the constructor of a class raise `unknown_option` for keyword arguments that it does not
+    have.
+
+    Python itself complains of the missing arguments first: "missing 1 required positional argument:
+    'username'" for ``user=``.
+
+    :param cls: the class. Subclasses with other parameters pass only known ones to its constructor.
+    """
+    init: Callable[..., None] = cls.__init__  # type: ignore[misc]
+    code = init.__code__
+    names = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+
+    @functools.wraps(init)
+    def construct(self: Any, *args: Any, **options: Any) -> None:
+        unknown = [name for name in options if name not in names]
+        if unknown:
+            raise unknown_option(cls.__name__, unknown)
+        init(self, *args, **options)
+
+    # Set by setattr, so that type checkers keep the constructor's parameters.
+    setattr(cls, "__init__", construct)  # noqa: B010
+
+
 def _advice(call: str, name: str) -> str:
     """Return the end of the error message: what to write instead of the option `name`."""
     # Other drivers and libraries may have another name for the option.
@@ -157,8 +183,43 @@ def _of_concurrent(option: str) -> str:
     )
 
 
+def _of_batch(option: str) -> str:
+    if option in ("logged", "unlogged", "type", "counter"):
+        return ": write BatchStatement(BatchType.UNLOGGED), or BatchType.COUNTER"
+    return _of_statement(option)
+
+
+def _of_connect(option: str) -> str:
+    """Return the advice for an option of `Cluster.connect`."""
+    if option == "timeout":
+        return (
+            ": write Cluster(contact_points, connect_timeout=seconds), or execute(..., timeout=) "
+            "for a request"
+        )
+    if option in ("database", "db", "dbname", "schema"):
+        return "; write keyspace="
+    return "; it has keyspace. Addresses, port, login and TLS are settings of Cluster(...)"
+
+
+def _of_login(option: str) -> str:
+    if option in ("user", "login", "name", "user_name"):
+        return "; write username="
+    if option in ("passwd", "pwd", "secret", "pass"):
+        return "; write password="
+    return "; it has username and password"
+
+
+def _of_dc_policy(option: str) -> str:
+    if option in ("dc", "datacenter", "data_center", "local_datacenter", "localDc"):
+        return "; write local_dc="
+    return "; it has local_dc, used_hosts_per_remote_dc and preferred_remote_dcs"
+
+
 _OF_CALLS = {
-    "BatchStatement": _of_statement,
+    "BatchStatement": _of_batch,
+    "DCAwareRoundRobinPolicy": _of_dc_policy,
+    "PlainTextAuthProvider": _of_login,
+    "connect": _of_connect,
     "SimpleStatement": _of_statement,
     "bind": _of_bind,
     "execute_concurrent": _of_concurrent,

@@ -12,6 +12,7 @@ from typing import Any
 
 from cassandra._imports import import_module
 from cassandra._secrets import HiddenAttribute, Secret
+from cassandra._unknown_options import advise_options
 from cassandra.errors import AuthenticationFailed
 
 __all__ = [
@@ -156,6 +157,9 @@ class PlainTextAuthProvider(AuthProvider):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(username={self.username!r}, password=...)"
+
+
+advise_options(PlainTextAuthProvider)
 
 
 class DSEPlainTextAuthProvider(PlainTextAuthProvider):

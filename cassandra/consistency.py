@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+
+def _by_name(code: str, name: object) -> str:
+    """Return the error message for a level that is looked up as in an enum."""
+    key = name.upper() if isinstance(name, str) else name
+    table = "value_to_name" if isinstance(name, int) else "name_to_value"
+    return f"{code}: the levels are plain numbers; write ConsistencyLevel.{table}[{key!r}]"
+
 
 class ConsistencyLevel:
     """The consistency levels: how many replicas must respond before a request succeeds.
@@ -35,6 +44,17 @@ class ConsistencyLevel:
     # These two are set below the class, from the levels.
     value_to_name: dict[int, str]
     name_to_value: dict[str, int]
+
+    if not TYPE_CHECKING:  # hidden from type checkers, which report such code themselves
+
+        def __new__(cls, *names):
+            """The levels are plain numbers, not instances of this class."""
+            if names:
+                raise TypeError(_by_name(f"ConsistencyLevel({names[0]!r})", names[0]))
+            return super().__new__(cls)
+
+        def __class_getitem__(cls, name):
+            raise TypeError(_by_name(f"ConsistencyLevel[{name!r}]", name))
 
     @staticmethod
     def is_serial(cl: int | None) -> bool:

@@ -9,13 +9,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cassandra._habits import CLUSTER, CLUSTER_SETTINGS, add_habits, awaited
+from cassandra._unknown_options import unknown_option
 from cassandra.aio.calls import returns_connecting
 from cassandra.aio.session import Session
-from cassandra.client.checks import check_keyspace, no_keyspace
+from cassandra.client.checks import check_cluster, check_keyspace, no_keyspace
 from cassandra.client.configuration import ClusterBase, engine_core
 from cassandra.client.schema_calls import SchemaCalls
 from cassandra.client.settings.docstrings import WithFields
-from cassandra.engine.mistakes import running_loop
+from cassandra.engine.mistakes import refuse_loop, running_loop
 from cassandra.engine.schema.targets import Target
 from cassandra.engine.waiting import outcome_of, pools_opened
 from cassandra.errors import ConnectionException, ConnectionShutdown, InvalidRequest
@@ -66,7 +67,10 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
 
     @returns_connecting
     async def connect(
-        self, keyspace: str | None = None, wait_for_all_pools: bool = False
+        self,
+        keyspace: str | None = None,
+        wait_for_all_pools: bool = False,
+        **_unknown: NoReturn,
     ) -> Session:
         """Connect if necessary, and return a new `Session`.
 
@@ -79,6 +83,9 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         :raises NoHostAvailable: if the keyspace does not exist; this error is also an
             InvalidRequest.
         """
+        check_cluster(self)
+        if _unknown:
+            raise unknown_option("Cluster.connect", _unknown)
         # Treat an empty string like None, because it may come from an environment variable that is
         # not set.
         keyspace = keyspace or None
@@ -254,7 +261,13 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
 
         Requests in flight fail with `SessionShutdown`. A second call waits until the first has
         completed. If the call is cancelled, the closing continues in the background.
+
+        :raises RuntimeError: if the cluster was connected on another event loop.
         """
+        loop = self._core.loop if self._core is not None else None
+        if loop is not None and loop is not asyncio.get_running_loop():
+            self.is_shutdown = True
+            refuse_loop(loop, "cluster")
         # Set this before anything is awaited: a `connect` that is under way checks it when it
         # continues.
         self.is_shutdown = True

@@ -18,6 +18,7 @@ from cassandra.aio.columnar import (
 from cassandra.client.columnar import ROWS_READ
 from cassandra.client.display import DisplayedResult
 from cassandra.client.lwt import APPLIED, applied
+from cassandra.client.result_habits import missing_attribute, warn_of_truth
 from cassandra.errors import MultipleRowsFound
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.query.row_factories import tuple_factory
@@ -76,6 +77,11 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         self._page: Any = None  # the rows of the current page; None until they are decoded
         self._begun = NOT_READ
         self._next: NextPage | None = None  # the next page, if it was requested
+
+    def __getattr__(self, name: str) -> NoReturn:
+        # Private names are attributes of this class: a copy that is being made may lack them.
+        columns = None if name.startswith("_") else self.column_names
+        raise missing_attribute(self, name, columns)
 
     @property
     def _message(self) -> Any:
@@ -163,6 +169,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         return getattr(self._message, "column_types", None)
 
     def __bool__(self) -> bool:
+        warn_of_truth(self.column_names)
         return bool(self.current_rows)
 
     # -- further pages -----------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
 from cassandra._habits import ASYNC_SESSION, SESSION, SESSION_SETTINGS, add_habits, awaited
 from cassandra._imports import Deferred
 from cassandra._unknown_options import unknown_option
-from cassandra.aio.calls import returns_call
+from cassandra.aio.calls import mark_coroutine_function, returns_call
 from cassandra.aio.concurrent import outcomes
 from cassandra.aio.result import ResultSet
 from cassandra.client.checks import (
@@ -537,5 +537,7 @@ class Session(SessionBase):
 _own_execute = Session.execute
 Session.__module__ = "cassandra.aio"
 
+# Like this, `unittest.mock` replaces the method by an asynchronous mock.
+mark_coroutine_function(Session.execute)
 add_habits(Session, awaited(SESSION, ASYNC_SESSION))
 add_habits(Session, SESSION_SETTINGS, settings=True)

@@ -133,6 +133,16 @@ def typed_factory(row_type: type[Any]) -> Callable[..., Any]:
     return typed_rows(row_type)
 
 
+def check_cluster(cluster: object) -> None:
+    """Raise TypeError for ``Cluster.connect(address)``, in which the address is `self`."""
+    if isinstance(cluster, (str, list, tuple)):
+        points = [cluster] if isinstance(cluster, str) else list(cluster)
+        raise TypeError(
+            f"connect is a method of a cluster, not of the class: write "
+            f"Cluster({points!r}).connect(keyspace)"
+        )
+
+
 def check_keyspace(keyspace: object) -> None:
     """Raise TypeError or ValueError unless `keyspace` is a name."""
     if not isinstance(keyspace, str):

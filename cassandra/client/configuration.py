@@ -543,7 +543,15 @@ class ClusterBase(
     def _add_user_type(
         self, keyspace: str, name: str, klass: type[Any], sessions: Iterable[SessionBase]
     ) -> None:
-        """Register a class for a user-defined type, for rows and for literals of `sessions`."""
+        """Register a class for a user-defined type, for rows and for literals of `sessions`.
+
+        :raises TypeError: if `klass` cannot be called to make an instance.
+        """
+        if not callable(klass):
+            raise TypeError(
+                f"the class for {keyspace}.{name} must be a class, but is {klass!r} of type "
+                f"{type(klass).__name__}: write {type(klass).__name__}, without brackets"
+            )
         self._user_types.add(keyspace, name, klass)
         if self._core is not None:
             self._core.user_types = self._user_types.classes

@@ -9,13 +9,14 @@ import warnings
 import weakref
 from collections.abc import Callable, Coroutine, Hashable
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from cassandra._forks import renew_in_child
 from cassandra._habits import CLUSTER, CLUSTER_SETTINGS, IN_ASYNC, add_habits
 from cassandra._imports import Deferred, at_first_cluster
 from cassandra._threads import get_ident, new_lock
-from cassandra.client.checks import check_keyspace, no_keyspace
+from cassandra._unknown_options import unknown_option
+from cassandra.client.checks import check_cluster, check_keyspace, no_keyspace
 from cassandra.client.configuration import ClusterBase, engine_core
 from cassandra.client.contact_points import resolved
 from cassandra.client.schema_calls import SchemaCalls
@@ -85,6 +86,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         """Set the attributes of a cluster that is not connected yet. `ClusterBase` calls this."""
         self.is_shutdown = False
         self._is_over = False  # shutdown() has completed
+        self._is_forked = False  # True in a child process that was forked after `connect`
         self.sessions: weakref.WeakSet[Session] = weakref.WeakSet()
         self._lock = new_lock()  # held during `connect` and `shutdown`
         # The engine and the thread that runs it; None unless the cluster is connected.
@@ -113,8 +115,14 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
 
     def _not_connected(self) -> ConnectionException:
         if self.is_shutdown:
-            return ConnectionShutdown("the cluster is shut down: make a new one")
+            return self._shut_down()
         return ConnectionException("the cluster is not connected")
+
+    def _shut_down(self) -> ConnectionShutdown:
+        """Return the error for a use of this cluster after `shutdown`, or in a forked child."""
+        return ConnectionShutdown(
+            _FORKED if self._is_forked else "the cluster is shut down: make a new one"
+        )
 
     def _resolve(self, endpoints: list[EndPoint]) -> list[EndPoint]:
         return self._cloud.ask() if self._cloud is not None else resolved(endpoints)
@@ -165,7 +173,12 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
 
     # -- connecting --------------------------------------------------------------------------------
 
-    def connect(self, keyspace: str | None = None, wait_for_all_pools: bool = False) -> Session:
+    def connect(
+        self,
+        keyspace: str | None = None,
+        wait_for_all_pools: bool = False,
+        **_unknown: NoReturn,
+    ) -> Session:
         """Connect if necessary, and return a new `Session`.
 
         If the first call fails, no thread and no socket is left behind.
@@ -179,6 +192,9 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
             InvalidRequest.
         :raises RuntimeError: in the thread of an event loop, for example in a callback.
         """
+        check_cluster(self)
+        if _unknown:
+            raise unknown_option("Cluster.connect", _unknown)
         # Check this before we wait for the lock: its owner may wait for this thread's loop.
         self._refuse_blocking()
         # Treat an empty string like None, because it may come from an environment variable that is
@@ -189,7 +205,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         # Hold the lock: two threads that connect at the same time must not start two engines.
         with self._lock:
             if self.is_shutdown:
-                raise ConnectionShutdown("the cluster is shut down: make a new one")
+                raise self._shut_down()
             is_first_connect = self._core is None
             if is_first_connect:
                 self._start()
@@ -461,7 +477,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
             worker.thread.abandon(_FORKED)
         if self._finalizer is not None:
             self._finalizer.detach()
-        self.is_shutdown = self._is_over = True
+        self.is_shutdown = self._is_over = self._is_forked = True
         for session in list(self.sessions):
             session.is_shutdown = True
 

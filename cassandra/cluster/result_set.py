@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, SupportsIndex, TypeVar, overload
 
-from cassandra._habits import RESULT, add_habits, no_attribute
+from cassandra._habits import RESULT, add_habits
 from cassandra._imports import at_first_cluster
+from cassandra._misspelt import is_of_driver
 from cassandra._threads import new_lock
 from cassandra.client.columnar import ColumnarResult, ReadByColumns
 from cassandra.client.display import DisplayedResult
 from cassandra.client.lwt import APPLIED, applied
+from cassandra.client.result_habits import (
+    UNPICKLABLE,
+    missing_attribute,
+    warn_of_empty_iteration,
+    warn_of_truth,
+)
 from cassandra.errors import MultipleRowsFound
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 from cassandra.query.row_factories import tuple_factory
@@ -74,6 +81,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     # True after `result[0]`, which needs only the current page. An iteration after that reads all
     # rows into a list first, so that it begins with the first row again.
     _is_indexed = False
+    # True if an iteration has returned a row: a further one warns that none are left.
+    _had_rows = False
     # True if an iteration has returned all rows. `_message` still has the last page, because
     # `was_applied` needs it.
     _is_over = False
@@ -93,7 +102,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             self._set_page(initial_response)
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise no_attribute(self, name)
+        # Private names are attributes of this class: a copy that is being made may lack them.
+        columns = None if name.startswith("_") else self.column_names
+        raise missing_attribute(self, name, columns)
 
     @property
     def response_future(self) -> Any:
@@ -298,6 +309,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             self._enter_list_mode("iteration")
         if self._is_list:
             return iter(self._page)
+        if self._is_over and self._had_rows:
+            warn_of_empty_iteration()
         # If pages were read by columns, keep that iterator, which raises an error: the rows of
         # these pages are gone.
         if not isinstance(self._iterator, ReadByColumns):
@@ -309,7 +322,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         # Most results have a single page. Then nothing is fetched, and threads need no lock.
         if self._fetch_lock is None and not self.has_more_pages:
             page = self._pages_before
-            yield from self.current_rows
+            rows = self.current_rows
+            self._had_rows = type(rows) is list and bool(rows)
+            yield from rows
             # Unless the application fetched or replaced a page meanwhile, no rows are left.
             if page == self._pages_before:
                 self._page = []
@@ -321,6 +336,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             page = self._pages_before
             if not self._is_read:
                 page, rows = self._numbered_page()
+                self._had_rows = self._had_rows or (type(rows) is list and bool(rows))
                 yield from rows
             try:
                 # Another iteration, or the application, may have fetched the next page already.
@@ -441,6 +457,15 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             count = len(self._page)
             raise IndexError(f"there is no row {index}: the result has {count} rows") from None
 
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        # Pickling and deep copies reach the future, and fail there with an error about a private
+        # class. `_guard` comes before it. A shallow copy is possible.
+        reduced: Any = super().__reduce_ex__(protocol)
+        if self._future_arguments is None and not is_of_driver(type(self._future)):
+            return reduced
+        make, arguments, state, *rest = reduced
+        return (make, arguments, {"_guard": UNPICKLABLE, **state}, *rest)
+
     def __eq__(self, other: object) -> bool:
         self._enter_list_mode("comparing")
         return bool(self._page == other)
@@ -448,6 +473,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> bool:
+        warn_of_truth(self.column_names)
         return bool(self.current_rows)
 
     # -- lightweight transactions ------------------------------------------------------------------

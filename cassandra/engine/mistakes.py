@@ -33,17 +33,20 @@ def statement_of(future: Any) -> str:
     return f" of {request_body.describe()}" if request_body is not None else ""
 
 
-def refuse_loop(loop: Any) -> NoReturn:
-    """Raise RuntimeError, because a session is used outside its own loop.
+def refuse_loop(loop: Any, owner: str = "session") -> NoReturn:
+    """Raise RuntimeError, because a session or cluster is used outside its own loop.
 
-    :param loop: the loop of the session.
+    :param loop: the loop of the session or cluster.
+    :param owner: "session" or "cluster", for the message.
     """
     if loop.is_closed():
-        reason = "the event loop that this session was made on is closed (asyncio.run() has ended)"
+        reason = f"the event loop that this {owner} was made on is closed (asyncio.run() has ended)"
     elif running_loop() is None:
-        reason = "this session is used outside of its event loop, in a thread without a running one"
+        reason = (
+            f"this {owner} is used outside of its event loop, in a thread without a running one"
+        )
     else:
-        reason = "this session belongs to another event loop than the one that is running"
+        reason = f"this {owner} belongs to another event loop than the one that is running"
     advice = (
         "make a cassandra.aio.Cluster in each loop, "
         "or use the blocking cassandra.cluster.Cluster, which any thread may use"

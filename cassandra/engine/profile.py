@@ -9,6 +9,8 @@ import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import CO_VARARGS
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
 from cassandra._habits import class_advice, stack_level, warn_of_milliseconds
@@ -380,12 +382,27 @@ def checked_row_factory(name: str, factory: _Value) -> _Value:
             f"{name} is called with the names of the columns and the rows, which "
             f"{factory.__name__} cannot take: write {_ROW_CLASSES[factory]} of cassandra.query"
         )
+    if isinstance(factory, FunctionType) and not _takes_two(factory):
+        raise TypeError(
+            f"{name} is called with two arguments, the names of the columns and the rows, which "
+            f"{factory.__qualname__} of {factory.__module__} cannot take: write "
+            "def factory(colnames, rows)"
+        )
     if not callable(factory):
         raise TypeError(
             f"{name} must be a function of column names and rows, but is {factory!r} "
             f"of type {type(factory).__name__}"
         )
     return factory
+
+
+def _takes_two(function: FunctionType) -> bool:
+    """Return True if a function can be called with two positional arguments."""
+    code = function.__code__
+    # Decorators may have set `__wrapped__`, but the wrapper itself is called.
+    required = code.co_argcount - len(function.__defaults__ or ())
+    takes_more = code.co_argcount >= 2 or bool(code.co_flags & CO_VARARGS)
+    return required <= 2 and takes_more
 
 
 # Set by setattr, so that type checkers keep the constructor's parameters.

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from cassandra._habits import class_advice
 from cassandra._imports import at_first_cluster
+from cassandra._unknown_options import advise_options
 
 if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
@@ -361,6 +362,9 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
     def on_up(self, host: Host) -> None:
         self._adopt_datacenter(host)
         super().on_up(host)
+
+
+advise_options(DCAwareRoundRobinPolicy)
 
 
 class RackAwareRoundRobinPolicy(_TieredRoundRobin):

@@ -389,6 +389,7 @@ class BatchStatement(Statement):
         self,
         statement: str | Statement | PreparedStatement,
         parameters: object = None,
+        *_values: NoReturn,
     ) -> BatchStatement:
         """Append one statement with its parameters; returns self.
 
@@ -403,6 +404,11 @@ class BatchStatement(Statement):
         :raises TypeError: if `statement` is not a statement, or a value does not fit its column's
             type.
         """
+        if _values:
+            raise TypeError(
+                "the parameters of a statement are one argument: write "
+                "batch.add(statement, (first, second))"
+            )
         count = self._count
         # Check at each `add`, so that the traceback shows the line that adds one statement too
         # many.
@@ -711,4 +717,8 @@ for _class in (BatchType, BatchStatement):
     _class.__module__ = "cassandra.query"
 del _class
 
-add_habits(BatchStatement, BATCH)
+add_habits(
+    BatchStatement,
+    BATCH,
+    operations={"__enter__": "write batch = BatchStatement(), then session.execute(batch)"},
+)

@@ -27,6 +27,11 @@ _ADVICE = {
     **dict.fromkeys(("username", "user", "password", "credentials", "auth", "passwd"), _LOGIN),
     **dict.fromkeys(("keyspace", "database", "db", "dbname", "schema"), _KEYSPACE),
     **dict.fromkeys(("ssl", "tls", "use_ssl", "ssl_enabled", "secure", "ca_certs", "cafile"), _TLS),
+    **dict.fromkeys(("sslmode", "sslrootcert", "sslcert", "sslkey", "verify", "ssl_ca"), _TLS),
+    **dict.fromkeys(
+        ("autocommit", "isolation_level"),
+        "leave it out: there are no transactions, each statement is applied when it is executed",
+    ),
     **dict.fromkeys(("host", "hosts", "nodes", "seeds", "url", "uri", "dsn", "addresses"), _HOSTS),
     **dict.fromkeys(
         ("fetch_size", "page_size", "default_fetch_size"),

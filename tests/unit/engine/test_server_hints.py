@@ -123,7 +123,8 @@ def test_a_parameter_whose_str_is_no_literal_gets_advice() -> None:
 def test_a_dataclass_as_a_parameter_gets_advice() -> None:
     message = "line 1:89 no viable alternative at input '=' (...(1, Address([street]=...)"
     advice = advice_for(message, "INSERT INTO t (k, v) VALUES (%s, %s)", True)
-    assert "class Address" in str(advice) and "register_user_type" in str(advice)
+    assert "class Address" in str(advice)
+    assert "register_user_type" in str(advice)
     assert advice_for(message, "INSERT INTO t (k, v) VALUES (1, Address(street='a'))", True) is None
 
 
@@ -258,7 +259,8 @@ def test_batches_get_the_advice_of_their_strings() -> None:
     message = "line 1:29 no viable alternative at input '%' (...VALUES ([%]...)"
     correct = "INSERT INTO t (k) VALUES (1)"
     notes = _notes_of_batch(message, correct, "INSERT INTO t (k) VALUES (%s)")
-    assert "second argument of execute" in notes and "empty" not in notes
+    assert "second argument of execute" in notes
+    assert "empty" not in notes
     assert "empty" in _notes_of_batch("line 0:-1 no viable alternative", correct, "")
 
 

@@ -1,0 +1,66 @@
+"""Errors and warnings for frequent mistakes with results, which both `ResultSet` classes use."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import NoReturn, SupportsIndex
+
+from cassandra._habits import no_attribute, stack_level
+from cassandra.client.lwt import APPLIED
+
+
+def missing_attribute(result: object, name: str, columns: Sequence[str] | None) -> AttributeError:
+    """Return the error for an attribute that a result does not have.
+
+    :param result: the result.
+    :param name: the attribute. If it is a column, the message says how to read it from the rows.
+    :param columns: the names of the result's columns; None if it has no columns.
+    """
+    if name in (columns or ()):
+        return AttributeError(
+            f"{type(result).__name__!r} object has no attribute {name!r}: it is a column of the "
+            f"rows; write row = result.one(), then row.{name}"
+        )
+    return no_attribute(result, name)
+
+
+def warn_of_truth(columns: Sequence[str] | None) -> None:
+    """Warn if the result of a lightweight transaction is tested for truth.
+
+    Such a result always has a row, so it is true whether the transaction was applied or not.
+
+    :param columns: the names of the result's columns; None if it has no columns.
+    """
+    if columns and columns[0] == APPLIED:
+        warnings.warn(
+            "the result of a lightweight transaction is true whether it was applied or not: write "
+            "result.was_applied",
+            RuntimeWarning,
+            stacklevel=stack_level(),
+        )
+
+
+def warn_of_empty_iteration() -> None:
+    """Warn of an iteration over a result whose rows an earlier iteration has returned."""
+    warnings.warn(
+        "all rows of this result have been read, so this iteration has none: write "
+        "rows = result.all() once, and use the list",
+        RuntimeWarning,
+        stacklevel=stack_level(),
+    )
+
+
+class _Unpicklable:
+    """Raises an error with advice when a result that contains it is pickled or copied deeply."""
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise TypeError(
+            "a ResultSet cannot be pickled or copied deeply: further pages come over the "
+            "connections of this process. Write result.all(), a list of rows, which can be pickled"
+        )
+
+
+UNPICKLABLE = _Unpicklable()

@@ -1,0 +1,283 @@
+"""Frequent mistakes raise errors, or log warnings, that say what to write instead."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import copy
+import pickle
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from cassandra import ConsistencyLevel, aio
+from cassandra.auth import PlainTextAuthProvider
+from cassandra.cluster import Cluster, ExecutionProfile, ResultSet, Session
+from cassandra.policies import DCAwareRoundRobinPolicy, RetryPolicy
+from cassandra.protocol.rowclass import row_class
+from cassandra.query import BatchStatement, BatchType, SimpleStatement
+from cassandra.testing.fake import FakeNode, paged, rows
+
+READ = "SELECT k, v FROM t"
+CONDITIONAL = "INSERT INTO t (k) VALUES (1) IF NOT EXISTS"
+DECISION = rows([("[applied]", "boolean"), ("k", "int")], [(False, 1)])
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[FakeNode]:
+    with FakeNode() as node:
+        node.prime(READ, rows([("k", "int"), ("v", "text")], [(1, "a"), (2, "b")]))
+        node.prime("SELECT k FROM empty", rows([("k", "int")], []))
+        node.prime("SELECT k FROM pages", paged([("k", "int")], [(1,), (2,), (3,)]))
+        node.prime(CONDITIONAL, DECISION)
+        yield node
+
+
+@pytest.fixture(scope="module")
+def session(node: FakeNode) -> Iterator[Session]:
+    with Cluster([node.address], port=node.port) as cluster:
+        yield cluster.connect()
+
+
+# -- results ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("query", [READ, SimpleStatement("SELECT k FROM pages", fetch_size=2)])
+def test_reading_a_result_twice_warns(session: Session, query: str | SimpleStatement) -> None:
+    result = session.execute(query)
+    assert list(result)
+    with pytest.warns(RuntimeWarning, match=r"write rows = result\.all\(\) once") as record:
+        assert list(result) == []
+    assert record[0].filename == __file__
+
+
+def test_results_that_are_read_once_do_not_warn(session: Session) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        empty = session.execute("SELECT k FROM empty")
+        assert list(empty) == list(empty) == []
+        result = session.execute(READ)
+        next(result)
+        assert len(result.all()) == 2
+        indexed = session.execute(READ)
+        assert indexed[0] == indexed[0]
+        assert indexed.all() == indexed.all()
+        assert result.one() is None
+
+
+def test_the_truth_of_a_lightweight_transaction_warns(session: Session, node: FakeNode) -> None:
+    result = session.execute(CONDITIONAL)
+    with pytest.warns(RuntimeWarning, match=r"write result\.was_applied"):
+        assert result
+    assert not result.was_applied
+
+    async def test() -> None:
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            result = await (await cluster.connect()).execute(CONDITIONAL)
+            with pytest.warns(RuntimeWarning, match=r"write result\.was_applied"):
+                assert result
+
+    asyncio.run(test())
+
+
+def test_other_results_have_a_truth_value(session: Session) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert session.execute(READ)
+        assert not session.execute("SELECT k FROM empty")
+        assert not session.execute("INSERT INTO t (k) VALUES (1)")
+
+
+def test_a_column_as_an_attribute_of_the_result(session: Session, node: FakeNode) -> None:
+    result: Any = session.execute(READ)
+    with pytest.raises(AttributeError, match=r"write row = result\.one\(\), then row\.v"):
+        result.v  # noqa: B018
+    with pytest.raises(AttributeError, match=r"no attribute 'w'$"):
+        result.w  # noqa: B018
+
+    async def test() -> None:
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            result: Any = await (await cluster.connect()).execute(READ)
+            with pytest.raises(AttributeError, match=r"then row\.v"):
+                result.v  # noqa: B018
+
+    asyncio.run(test())
+
+
+def test_a_misspelt_column_of_a_row(session: Session) -> None:
+    row = session.execute(READ).one()
+    with pytest.raises(AttributeError, match="no attribute 'vv'; its columns are k, v"):
+        row.vv  # noqa: B018
+    with pytest.raises(AttributeError, match=r"write result\.was_applied"):
+        row.was_applied  # noqa: B018
+    assert not hasattr(row, "__array__")
+    assert pickle.loads(pickle.dumps(row)) == copy.deepcopy(row) == (1, "a")
+    assert row_class(["was_applied"])._make([3]).was_applied == 3
+
+
+def test_pickling_a_result(session: Session) -> None:
+    result = session.execute(READ)
+    for attempt in (pickle.dumps, copy.deepcopy):
+        with pytest.raises(TypeError, match=r"ResultSet cannot be pickled.*result\.all\(\)"):
+            attempt(result)
+    assert copy.copy(result).all() == result.all()
+    # A result that an application's test has made has no connection.
+    made: ResultSet[Any] = pickle.loads(pickle.dumps(ResultSet(None, [(1,)])))
+    assert made.all() == [(1,)]
+
+
+# -- futures, asyncio and mocks --------------------------------------------------------------------
+
+
+def test_awaiting_a_response_future(session: Session) -> None:
+    future: Any = session.execute_async(READ)
+
+    async def wait() -> None:
+        await future
+
+    async def gather() -> None:
+        await asyncio.gather(future)
+
+    for call in (wait, gather):
+        with pytest.raises(TypeError, match=r"session of cassandra\.aio, or await asyncio\.to_"):
+            asyncio.run(call())
+    with pytest.raises(AttributeError, match=r"write \[future\.result\(\) for future in futures"):
+        concurrent.futures.wait([future], 5)
+    with pytest.raises(AttributeError, match=r"write future\.result\(\)\.was_applied"):
+        future.was_applied  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "session", [mock.create_autospec(aio.Session, instance=True), mock.MagicMock(spec=aio.Session)]
+)
+def test_mocks_of_asyncio_sessions_can_be_awaited(session: Any) -> None:
+    session.execute.return_value = [1]
+
+    async def test() -> None:
+        assert await session.execute(READ) == [1]
+
+    asyncio.run(test())
+
+
+def test_a_cluster_of_another_loop_cannot_be_shut_down(node: FakeNode) -> None:
+    async def connect() -> aio.Cluster:
+        cluster = aio.Cluster([node.address], port=node.port)
+        await cluster.connect()
+        return cluster
+
+    async def shut_down(cluster: aio.Cluster) -> None:
+        await cluster.shutdown()
+
+    loop = asyncio.new_event_loop()
+    try:
+        cluster = loop.run_until_complete(connect())
+        with pytest.raises(RuntimeError, match="this cluster belongs to another event loop"):
+            asyncio.run(shut_down(cluster))
+        # The right loop can still do it.
+        loop.run_until_complete(shut_down(cluster))
+        cluster = loop.run_until_complete(connect())
+        core = cluster._core
+        assert core is not None
+        loop.run_until_complete(core.close())
+    finally:
+        loop.close()
+    with pytest.raises(RuntimeError, match=r"that this cluster was made on is closed"):
+        asyncio.run(shut_down(cluster))
+
+
+# -- options ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "advice"),
+    [
+        (lambda: PlainTextAuthProvider(user="a", password="b"), "write username="),  # type: ignore[call-arg]
+        (lambda: DCAwareRoundRobinPolicy(dc="dc1"), "write local_dc="),  # type: ignore[call-arg]
+        (lambda: RetryPolicy(max_retries=3), "ExponentialBackoffRetryPolicy"),  # type: ignore[call-arg]
+        (lambda: BatchStatement(logged=False), r"BatchStatement\(BatchType\.UNLOGGED\)"),  # type: ignore[arg-type]
+        (lambda: BatchStatement().add(READ, 1, 2), r"batch\.add\(statement, \(first, second\)\)"),  # type: ignore[arg-type]
+        (lambda: Cluster(["127.0.0.1"]).connect("ks", timeout=3), "connect_timeout=seconds"),  # type: ignore[arg-type]
+        (lambda: Cluster(["127.0.0.1"]).connect(port=1), r"settings of Cluster\(...\)"),  # type: ignore[arg-type]
+        (lambda: Cluster.connect("10.0.0.1"), r"Cluster\(\['10\.0\.0\.1'\]\)\.connect"),  # type: ignore[arg-type]
+        (lambda: Cluster(sslmode="require"), "ssl_context="),  # type: ignore[call-arg]
+        (lambda: Cluster(autocommit=True), "no transactions"),  # type: ignore[call-arg]
+        (lambda: ConsistencyLevel("quorum"), r"name_to_value\['QUORUM'\]"),  # type: ignore[call-arg]
+        (lambda: ConsistencyLevel["ONE"], r"name_to_value\['ONE'\]"),  # type: ignore[misc]
+        (lambda: ConsistencyLevel(4), r"value_to_name\[4\]"),  # type: ignore[call-arg]
+    ],
+)
+def test_options_of_other_libraries(call: Any, advice: str) -> None:
+    with pytest.raises(TypeError, match=advice):
+        call()
+
+
+def test_asyncio_clusters_check_the_options_of_connect() -> None:
+    async def connect(**options: Any) -> None:
+        await aio.Cluster(["127.0.0.1"]).connect(**options)
+
+    with pytest.raises(TypeError, match="connect_timeout=seconds"):
+        asyncio.run(connect(timeout=3))
+
+
+def test_a_batch_as_a_context_manager() -> None:
+    batch: Any = BatchStatement(BatchType.UNLOGGED)
+    with pytest.raises(TypeError, match=r"session\.execute\(batch\)"), batch:
+        pass
+
+
+def test_retry_policies_of_applications_may_take_arguments() -> None:
+    class WithLimit(RetryPolicy):
+        def __init__(self, limit: int) -> None:
+            super().__init__()
+            self.limit = limit
+
+    class Named:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+    class NamedPolicy(RetryPolicy, Named):
+        pass
+
+    class Single:
+        def __new__(cls, name: str) -> Any:
+            return object.__new__(cls)
+
+    class SinglePolicy(RetryPolicy, Single):
+        pass
+
+    assert WithLimit(3).limit == 3
+    assert NamedPolicy("a").name == "a"
+    assert isinstance(SinglePolicy("a"), RetryPolicy)
+    assert isinstance(pickle.loads(pickle.dumps(RetryPolicy())), RetryPolicy)
+
+
+def test_row_factories_take_names_and_rows(session: Session) -> None:
+    def one_argument(rows: Any) -> Any:
+        return rows
+
+    def three_arguments(names: Any, rows: Any, more: Any) -> Any:
+        return rows
+
+    for wrong in (one_argument, three_arguments, lambda: 1):
+        factory: Any = wrong
+        with pytest.raises(TypeError, match=r"write def factory\(colnames, rows\)"):
+            ExecutionProfile(row_factory=factory)
+    for factory in (lambda *arguments: 1, lambda names, rows, more=1: 1, lambda names, *rows: 1):
+        assert ExecutionProfile(row_factory=factory).row_factory is factory
+
+
+@dataclass
+class Address:
+    street: str
+
+
+def test_an_instance_in_place_of_the_class_of_a_type() -> None:
+    cluster = Cluster(["127.0.0.1"])
+    instance: Any = Address("a")
+    with pytest.raises(TypeError, match=r"must be a class, but is Address\(street='a'\)"):
+        cluster.register_user_type("shop", "address", instance)
+    cluster.register_user_type("shop", "address", Address)
