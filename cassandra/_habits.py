@@ -624,7 +624,7 @@ ROW: dict[str, str] = {
         "(session.row_factory = dict_factory makes each row one)",
         "get keys values items to_dict asdict dict as_dict _mapping",
     ),
-    **_same("write result.was_applied, with the result that the row is from", "was_applied"),
+    **_same("the result has it; write result.was_applied, or row.applied", "was_applied"),
 }
 
 MODEL: dict[str, str] = {

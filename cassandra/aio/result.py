@@ -79,8 +79,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         self._next: NextPage | None = None  # the next page, if it was requested
 
     def __getattr__(self, name: str) -> NoReturn:
-        # Private names are attributes of this class: a copy that is being made may lack them.
-        columns = None if name.startswith("_") else self.column_names
+        # A copy that is being made may lack the attributes that `column_names` needs.
+        is_public = not name.startswith("_") and name != "column_names"
+        columns = getattr(self, "column_names", None) if is_public else None
         raise missing_attribute(self, name, columns)
 
     @property

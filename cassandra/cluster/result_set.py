@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, SupportsIndex, TypeVar
 from cassandra._habits import RESULT, add_habits
 from cassandra._imports import at_first_cluster
 from cassandra._misspelt import is_of_driver
-from cassandra._threads import new_lock
+from cassandra._threads import get_ident, new_lock
 from cassandra.client.columnar import ColumnarResult, ReadByColumns
 from cassandra.client.display import DisplayedResult
 from cassandra.client.lwt import APPLIED, applied
@@ -81,8 +81,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     # True after `result[0]`, which needs only the current page. An iteration after that reads all
     # rows into a list first, so that it begins with the first row again.
     _is_indexed = False
-    # True if an iteration has returned a row: a further one warns that none are left.
-    _had_rows = False
+    # The thread whose iteration has returned the last row. If it begins another iteration, the
+    # driver warns that no rows are left. Other threads may share the result, and get no warning.
+    _last_reader: int | None = None
     # True if an iteration has returned all rows. `_message` still has the last page, because
     # `was_applied` needs it.
     _is_over = False
@@ -102,8 +103,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             self._set_page(initial_response)
 
     def __getattr__(self, name: str) -> NoReturn:
-        # Private names are attributes of this class: a copy that is being made may lack them.
-        columns = None if name.startswith("_") else self.column_names
+        # A copy that is being made may lack the attributes that `column_names` needs.
+        is_public = not name.startswith("_") and name != "column_names"
+        columns = getattr(self, "column_names", None) if is_public else None
         raise missing_attribute(self, name, columns)
 
     @property
@@ -309,7 +311,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             self._enter_list_mode("iteration")
         if self._is_list:
             return iter(self._page)
-        if self._is_over and self._had_rows:
+        if self._is_over and self._last_reader == get_ident():
             warn_of_empty_iteration()
         # If pages were read by columns, keep that iterator, which raises an error: the rows of
         # these pages are gone.
@@ -323,21 +325,20 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         if self._fetch_lock is None and not self.has_more_pages:
             page = self._pages_before
             rows = self.current_rows
-            self._had_rows = type(rows) is list and bool(rows)
             yield from rows
             # Unless the application fetched or replaced a page meanwhile, no rows are left.
             if page == self._pages_before:
-                self._page = []
-                self._is_over = True
+                self._end(had_rows=type(rows) is list and bool(rows))
                 return
+        had_rows = False
         while True:
             # Read the number before the rows: another thread may make the next page the current one
             # in between.
             page = self._pages_before
             if not self._is_read:
                 page, rows = self._numbered_page()
-                self._had_rows = self._had_rows or (type(rows) is list and bool(rows))
                 yield from rows
+                had_rows = had_rows or (type(rows) is list and bool(rows))
             try:
                 # Another iteration, or the application, may have fetched the next page already.
                 has_next = self._fetch_after(page, is_read=True)
@@ -346,9 +347,19 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
                 self._iterator = self._rows()
                 raise
             if not has_next:
-                self._page = []
-                self._is_over = True
+                self._end(had_rows)
                 return
+
+    def _end(self, had_rows: bool) -> None:
+        """Called when an iteration has returned all rows.
+
+        :param had_rows: True if there were rows. The value of an application's row factory counts
+            as no rows, because its truth may be undefined.
+        """
+        self._page = []
+        self._is_over = True
+        if had_rows:
+            self._last_reader = get_ident()
 
     def _numbered_page(self) -> tuple[int, Any]:
         """Return the number of the current page, and its rows. Request the next page now, so that

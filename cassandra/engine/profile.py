@@ -9,7 +9,6 @@ import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from inspect import CO_VARARGS
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
@@ -396,12 +395,16 @@ def checked_row_factory(name: str, factory: _Value) -> _Value:
     return factory
 
 
+# `inspect.CO_VARARGS`: the function has *arguments. Importing `inspect` takes time.
+_CO_VARARGS = 0x04
+
+
 def _takes_two(function: FunctionType) -> bool:
     """Return True if a function can be called with two positional arguments."""
     code = function.__code__
     # Decorators may have set `__wrapped__`, but the wrapper itself is called.
     required = code.co_argcount - len(function.__defaults__ or ())
-    takes_more = code.co_argcount >= 2 or bool(code.co_flags & CO_VARARGS)
+    takes_more = code.co_argcount >= 2 or bool(code.co_flags & _CO_VARARGS)
     return required <= 2 and takes_more
 
 

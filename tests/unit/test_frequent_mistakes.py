@@ -55,6 +55,15 @@ def test_reading_a_result_twice_warns(session: Session, query: str | SimpleState
     assert record[0].filename == __file__
 
 
+def test_threads_that_share_a_result_do_not_warn(session: Session) -> None:
+    result = session.execute(READ)
+    with concurrent.futures.ThreadPoolExecutor(1) as threads:
+        assert len(threads.submit(list, result).result()) == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert list(result) == []
+
+
 def test_results_that_are_read_once_do_not_warn(session: Session) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -974,7 +974,8 @@ def test_a_result_of_asyncio_has_no_callbacks(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(_habits.ROW))
 def test_names_of_other_rows(name: str) -> None:
     """The error says how to read a column."""
-    with pytest.raises(AttributeError, match=rf"no attribute '{name}': .* write row\.column"):
+    advice = r"write result\.was_applied" if name == "was_applied" else r"write row\.column"
+    with pytest.raises(AttributeError, match=rf"no attribute '{name}': .* {advice}"):
         getattr(row_class(("k", "v"))(1, 2), name)
 
 

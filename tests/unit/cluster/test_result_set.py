@@ -43,7 +43,8 @@ class FakeFuture:
 def test_iteration_crosses_pages_once() -> None:
     rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4], [], [5]), [1, 2])
     assert list(rows) == [1, 2, 3, 4, 5]
-    assert list(rows) == []
+    with pytest.warns(RuntimeWarning, match="have been read"):
+        assert list(rows) == []
 
 
 def test_next_and_all() -> None:
@@ -75,7 +76,8 @@ def test_iteration_begins_at_the_first_row_of_the_current_page(begin: Any) -> No
     rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4], [5]), [1, 2])
     begin(rows)
     assert list(rows) == [1, 2, 3, 4, 5]
-    assert list(rows) == []
+    with pytest.warns(RuntimeWarning, match="have been read"):
+        assert list(rows) == []
 
 
 def test_iteration_begins_at_the_first_row_of_a_later_page() -> None:
@@ -89,7 +91,9 @@ def test_iteration_begins_at_the_first_row_of_a_later_page() -> None:
 def test_no_row_is_left_after_a_full_iteration() -> None:
     rows: ResultSet[Any] = ResultSet(FakeFuture([3]), [1, 2])
     assert len(rows.all()) == 3
-    assert (rows.one(), bool(rows), rows.current_rows, rows.all()) == (None, False, [], [])
+    assert (rows.one(), bool(rows), rows.current_rows) == (None, False, [])
+    with pytest.warns(RuntimeWarning, match="have been read"):
+        assert rows.all() == []
     with pytest.raises(RuntimeError, match="iteration has begun"):
         rows[0]
 
