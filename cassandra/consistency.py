@@ -47,10 +47,10 @@ class ConsistencyLevel:
 
     if not TYPE_CHECKING:  # hidden from type checkers, which report such code themselves
 
-        def __new__(cls, *names):
-            """The levels are plain numbers, not instances of this class."""
-            if names:
-                raise TypeError(_by_name(f"ConsistencyLevel({names[0]!r})", names[0]))
+        def __new__(cls, *_names):
+            # The levels are plain numbers, not instances of this class.
+            if _names:
+                raise TypeError(_by_name(f"ConsistencyLevel({_names[0]!r})", _names[0]))
             return super().__new__(cls)
 
         def __class_getitem__(cls, name):

@@ -56,12 +56,12 @@ class RetryPolicy:
 
     if not TYPE_CHECKING:  # hidden from type checkers, which report such calls themselves
 
-        def __new__(cls, *args, **options):
-            """Say which policies take a number of retries; this one takes no arguments."""
+        def __new__(cls, *_args, **_options):
+            # This policy takes no arguments: say which policies take a number of retries.
             create = super().__new__
             if create is not object.__new__:  # of another base class of the application's
-                return create(cls, *args, **options)
-            if (args or options) and cls.__init__ is object.__init__:
+                return create(cls, *_args, **_options)
+            if (_args or _options) and cls.__init__ is object.__init__:
                 raise TypeError(
                     f"{cls.__name__}() takes no arguments: it retries once. Write "
                     "ExponentialBackoffRetryPolicy(max_num_retries=...) for more retries"
