@@ -130,9 +130,14 @@ class RecordingQueries(InternalQueries):
         self.texts: list[str | None] = []
 
     async def send(
-        self, connection: Any, opcode: int, body: bytes, what: str, text: str | None = None
+        self,
+        connection: Any,
+        opcode: int,
+        body: bytes,
+        question: str,
+        statement: str | None = None,
     ) -> Any:
-        self.texts.append(text)
+        self.texts.append(statement)
         return SimpleNamespace(paging_state=None)
 
 
