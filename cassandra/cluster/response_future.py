@@ -656,14 +656,6 @@ class ResponseFuture(Generic[R]):
         trace.populate(limit, query_cl=query_cl)
         return trace
 
-    if not TYPE_CHECKING:  # hidden from type checkers, which report such an `await` themselves
-
-        def __await__(self):
-            raise TypeError(
-                "a ResponseFuture cannot be awaited: write result = await session.execute(query) "
-                "with a session of cassandra.aio, or await asyncio.to_thread(future.result)"
-            )
-
     def __repr__(self) -> str:
         if not self._done:
             outcome = "(no result yet)"
