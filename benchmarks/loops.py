@@ -1,9 +1,11 @@
-"""Inserts of several threads, with one event loop and with several (the setting `loops`).
+"""Inserts of several threads, with one event loop, with several (the setting `loops`), and with a
+cluster for each thread.
 
     python benchmarks/loops.py [--seconds 2] [--rounds 3] [--check]
 
 Each thread executes the same prepared insert of five columns with `execute_concurrent`, 100 in
-flight. All threads share one session and one prepared statement. The server is `_lib.null_server`.
+flight. All threads of a cluster share one session and one prepared statement. The server is
+`_lib.null_server`.
 
 The table has inserts a second, the CPU time of the client for one insert, and how many cores the
 client used. Only the CPU time is independent of the server, which runs on the same machine and
@@ -27,19 +29,23 @@ from benchmarks._lib import null_server, peers
 from benchmarks._lib.report import Benchmark
 
 MOST_CPU = 1.25  # how many times the CPU time of one loop two loops may take
+# The numbers of clusters, of loops of each cluster, and of threads.
 CASES = {
-    "1 loop, 1 thread": (1, 1),
-    "1 loop, 4 threads": (1, 4),
-    "2 loops, 1 thread": (2, 1),
-    "2 loops, 4 threads": (2, 4),
-    "4 loops, 8 threads": (4, 8),
+    "1 loop, 1 thread": (1, 1, 1),
+    "1 loop, 4 threads": (1, 1, 4),
+    "2 loops, 1 thread": (1, 2, 1),
+    "2 loops, 4 threads": (1, 2, 4),
+    "4 loops, 8 threads": (1, 4, 8),
+    "2 clusters, 2 threads": (2, 1, 2),
+    "4 clusters, 4 threads": (4, 1, 4),
 }
 CODE = """
-import resource, sys, threading, time
+import contextlib, resource, sys, threading, time
 from cassandra.cluster import Cluster
 from benchmarks._lib.worker_instructions import INSERT, ROW, settings
 
-loops, thread_count, seconds = int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5])
+cluster_count, loops, thread_count = map(int, sys.argv[3:6])
+seconds = float(sys.argv[6])
 ROWS = [ROW] * 2000
 
 def cpu_time():
@@ -47,6 +53,7 @@ def cpu_time():
     return usage.ru_utime + usage.ru_stime
 
 def insert_until(end, counts, number):
+    session, insert = sessions[number % cluster_count]
     while time.perf_counter() < end:
         session.execute_concurrent_with_args(insert, ROWS, 100)
         counts[number] += len(ROWS)
@@ -62,20 +69,25 @@ def run(seconds):
     for thread in threads: thread.join()
     return sum(counts), time.perf_counter() - began, cpu_time() - cpu_began
 
-with Cluster(loops=loops, **settings(sys.argv[1], int(sys.argv[2]))) as cluster:
-    session = cluster.connect(wait_for_all_pools=True)
-    insert = session.prepare(INSERT)
+with contextlib.ExitStack() as stack:
+    sessions = []
+    for _ in range(cluster_count):
+        cluster = Cluster(loops=loops, **settings(sys.argv[1], int(sys.argv[2])))
+        session = stack.enter_context(cluster).connect(wait_for_all_pools=True)
+        sessions.append((session, session.prepare(INSERT)))
     run(seconds / 4)
     print(*run(seconds))
 """
 
 
-def measure(address: str, port: int, loops: int, threads: int, seconds: float) -> list[float]:
+def measure(address: str, port: int, counts: tuple[int, int, int], seconds: float) -> list[float]:
     """Insert in a new process; return the number of inserts, and the wall time and CPU time in
     seconds.
+
+    :param counts: the numbers of clusters, of loops of each cluster, and of threads.
     """
     environment = {**peers.inherited(), **peers.own_settings()}
-    arguments = [address, str(port), str(loops), str(threads), str(seconds)]
+    arguments = [address, str(port), *map(str, counts), str(seconds)]
     result = subprocess.run(
         [sys.executable, "-c", CODE, *arguments],
         capture_output=True,
@@ -91,7 +103,7 @@ def main() -> int:
     bench = Benchmark(
         __doc__,
         "Inserts of several threads",
-        duration_text="50 s",
+        duration_text="1 minute",
         quick_duration_text="5 s",
     )
     bench.add_option("--seconds", type=float, default=2.0)
@@ -104,14 +116,15 @@ def main() -> int:
         bench.progress(options.rounds * len(CASES)) as bar,
     ):
         for _ in range(options.rounds):
-            for name, (loops, threads) in CASES.items():
+            for name, counts in CASES.items():
                 bar.step(name)
-                inserts, seconds, cpu = measure(address, port, loops, threads, options.seconds)
+                inserts, seconds, cpu = measure(address, port, counts, options.seconds)
+                clusters, loops, threads = counts
                 figures = {
                     "thousands a second": inserts / seconds / 1000,
                     "us of CPU": cpu / inserts * 1e6,
                     "cores": cpu / seconds,
-                    "possible": min(cores, loops + threads) / (cpu / inserts) / 1000,
+                    "possible": min(cores, clusters * loops + threads) / (cpu / inserts) / 1000,
                 }
                 # Other work on the machine only adds CPU time: keep the round with the least.
                 if name not in best or figures["us of CPU"] < best[name]["us of CPU"]:

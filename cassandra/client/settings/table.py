@@ -594,11 +594,12 @@ class ClusterSettings:
     loops: Plain[int] = Setting(
         doc="""The number of event loops, each in a thread of its own and with its own connections.
 
-        More than one is of use only in a Python without the GIL (3.13t or later): use as many as
-        your process has cores for the driver. Threads are distributed over the loops, and so are
-        the statements of `execute_concurrent`. Every loop executes prepared statements, and batches
-        of them; everything else runs on the first loop. Cannot be used together with
-        `request_throttler`, nor with asyncio: make a `Cluster` on each of your loops there.
+        More than one can be of use only in a Python without the GIL (3.13t or later), if the first
+        loop is the limit: measure it, because a `Cluster` for each thread is often quicker (see the
+        guide on tuning). Threads are distributed over the loops, and so are the statements of
+        `execute_concurrent`. Every loop executes prepared statements, and batches of them;
+        everything else runs on the first loop. Cannot be used together with `request_throttler`,
+        nor with asyncio: make a `Cluster` on each of your loops there.
         """,
         default=1,
         check=checks.loop_count,
