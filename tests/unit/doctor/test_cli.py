@@ -9,10 +9,14 @@ from typing import Any
 
 import pytest
 
+from cassandra import fallback_reason
 from cassandra.doctor.cli import main
 from cassandra.testing.fake import FakeCluster, FakeNode, silence
 from tests.unit.security.certificates import DAY, Authority
 from tests.unit.security.conftest import authority as authority
+
+# The doctor warns of the driver itself if its compiled modules are missing.
+NO_FURTHER_WARNING = "0 warnings" if fallback_reason is None else "1 warning"
 
 
 @pytest.fixture
@@ -61,7 +65,7 @@ def test_a_closed_port_is_one_problem_with_advice(capsys: pytest.CaptureFixture[
     # That the cluster cannot be connected to, follows from the port: the fault is counted once.
     assert "note     connect: Unable to connect" in out
     assert "because of the problem above" in out
-    assert "1 problem, 0 warnings" in out
+    assert f"1 problem, {NO_FURTHER_WARNING}" in out
 
 
 def test_a_name_that_cannot_be_looked_up(capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,7 +73,7 @@ def test_a_name_that_cannot_be_looked_up(capsys: pytest.CaptureFixture[str]) -> 
     assert code == 1
     assert "PROBLEM  cassandra.invalid:9042: the name cannot be looked up" in out
     assert "note     settings: no contact point could be resolved" in out
-    assert "1 problem, 0 warnings" in out
+    assert f"1 problem, {NO_FURTHER_WARNING}" in out
 
 
 def test_a_node_that_is_silent_does_not_hang(capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,7 +82,7 @@ def test_a_node_that_is_silent_does_not_hang(capsys: pytest.CaptureFixture[str])
         code, out = run(capsys, node.address, "--port", node.port, "--timeout", 0.3)
     assert code == 1
     assert "note     connect: " in out
-    assert "1 problem, 0 warnings" in out
+    assert f"1 problem, {NO_FURTHER_WARNING}" in out
 
 
 def test_a_refused_login_is_a_problem_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,7 +94,7 @@ def test_a_refused_login_is_a_problem_of_its_own(capsys: pytest.CaptureFixture[s
     assert code == 1
     assert f"PROBLEM  127.0.0.9:{port}: 127.0.0.9 cannot be connected to" in out
     assert "PROBLEM  connect: Unable to connect" in out
-    assert "2 problems, 0 warnings" in out
+    assert f"2 problems, {NO_FURTHER_WARNING}" in out
 
 
 def test_a_password_is_used_and_never_shown(
@@ -193,7 +197,7 @@ def test_the_certificate_of_each_node_is_examined(
     assert f"PROBLEM  {second}: its certificate has expired" in out
     # The driver cannot connect to that node for the same reason.
     assert f"note     {second}: is down" in out
-    assert "1 problem, 0 warnings" in out
+    assert f"1 problem, {NO_FURTHER_WARNING}" in out
 
 
 def test_an_expired_client_certificate_is_one_problem(
@@ -209,7 +213,7 @@ def test_an_expired_client_certificate_is_one_problem(
     assert code == 1
     assert f"PROBLEM  client certificate {certificate}: its certificate has expired" in out
     assert "asks for a client certificate" in out
-    assert "1 problem, 0 warnings" in out
+    assert f"1 problem, {NO_FURTHER_WARNING}" in out
 
 
 def test_a_port_among_the_hosts(capsys: pytest.CaptureFixture[str]) -> None:
