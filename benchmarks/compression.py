@@ -37,7 +37,9 @@ _WORDS = ["a", "blue", "car", "drives", "early", "from", "green", "hills", "into
 
 
 def varied_page() -> null_server.Rule:
-    """Return the rule that answers with a page whose values vary."""
+    """Return the rule that answers with a page in which each row has other values, so that it
+    compresses as real pages do.
+    """
     rng = random.Random(5)
     values = [
         [

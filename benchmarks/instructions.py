@@ -38,13 +38,13 @@ SIZES = (2_000, 200)  # the requests of one pass: usually, and with --quick
 
 
 class Case(NamedTuple):
-    """One row of the table.
+    """One row of the table that this script prints.
 
     - `target`: the most instructions for a request with the compiled modules.
     - `requests_in_flight`: how many requests are in flight. The server answers them in one write.
 
-    A case with one request in flight is not compared with a record: how often the calling thread
-    and the event loop's thread wait for each other depends on the machine.
+    A case with one request in flight is not compared with its last record in the history: how often
+    the calling thread and the event loop's thread wait for each other depends on the machine.
     """
 
     name: str

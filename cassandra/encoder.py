@@ -164,9 +164,9 @@ class Encoder:
         return "true" if val else "false"
 
     def cql_encode_member(self, val: enum.Enum) -> str:
-        """Return the literal of an enum member's value.
+        """Return the CQL literal of the value of an enum member.
 
-        :param val: the value.
+        :param val: the member.
         """
         return self.cql_encode_all_types(val.value)
 

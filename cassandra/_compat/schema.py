@@ -42,8 +42,9 @@ _WHY = (
 
 
 def _parser(name: str, base: type) -> type[Any]:
-    """Return a stand-in for a class of schema parsers in cassandra-driver. Its method
-    `get_all_keyspaces` raises NotImplementedError.
+    """Return a stand-in for one of cassandra-driver's schema parser classes, which programs import
+    and test with isinstance. The method `get_all_keyspaces` of the stand-in raises
+    NotImplementedError, because this driver reads the schema in another way.
     """
     parameters = "connection timeout fetch_size metadata_request_timeout"
     return holder(name, parameters, "get_all_keyspaces", _WHY, base)

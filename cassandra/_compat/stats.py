@@ -19,7 +19,7 @@ from cassandra.metrics import RequestTimer
 class Stat:
     """A value of a collection, which a function computes at each access.
 
-    :param name: the name in `getStats`.
+    :param name: the key of the number in the dict that `getStats` returns.
     :param func: the function, called without arguments; None if the value is set by code.
     """
 

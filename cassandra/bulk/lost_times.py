@@ -123,7 +123,8 @@ def _has_time_of_day(table: Any, index: int) -> bool:
         values = values.cast(values.type.value_type)
     if not types.is_timestamp(values.type):
         return False
-    # pyarrow needs a database of time zones, which some machines lack: then we cannot tell.
+    # pyarrow needs a database of time zones, which some machines lack. Without one, we
+    # cannot tell whether a time of day would be lost.
     with suppress(ArrowInvalid):
         days = compute.floor_temporal(values, unit="day")
         return bool(compute.any(compute.not_equal(values, days)).as_py())

@@ -234,8 +234,8 @@ def _cql_name(cql_type: Any) -> str:
 
 
 def _as_text(value: object) -> str:
-    """Return a value as text for a table. The driver's own classes of sets and maps are shown in
-    braces, like Python's sets and dicts.
+    """Return the text that shows a value in a displayed table. The driver's own classes of sets and
+    maps are shown in braces, like Python's sets and dicts.
     """
     if isinstance(value, (str, UUID, Date, Time, Duration, datetime.datetime, Decimal)):
         return str(value)

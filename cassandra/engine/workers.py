@@ -310,8 +310,9 @@ class WorkerCore(Observers):
             session.follow()
 
     async def follow(self, leader: EngineSession, wait_for_all: bool) -> None:
-        """Make this worker's session for `leader`, and begin to open its pools.
+        """Make this worker's session, and begin to open its pools.
 
+        :param leader: the session on the first loop, whose pools the new session follows.
         :param wait_for_all: True to wait until each pool is open or has failed.
         """
         session = WorkerSession(self, leader)

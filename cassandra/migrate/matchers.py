@@ -234,6 +234,7 @@ class Setting(Matcher):
         if isinstance(fact, Stored):
             if not self.is_stored or fact.name != self.name:
                 return ""
+            # The callees are constructors, whose classes own the attributes of the same names.
             if fact.value is None or fact.owner not in definition_names(self.callees):
                 return ""
             class_name = fact.owner.rpartition(".")[2]

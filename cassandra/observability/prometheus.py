@@ -99,7 +99,8 @@ class ClusterCollector(Collector):
         # This must not be a generator: `_collectors_beside` looks for the registry in the call
         # stack, so it must run while the registry calls this method.
         collectors = _collectors_beside(self)
-        # Only the first collector of the registry returns metrics.
+        # Only the first collector of the registry returns metrics, those of all collectors: a
+        # page must have each metric only once.
         return iter(()) if collectors[0] is not self else _metrics(_read_sources(collectors))
 
 

@@ -221,8 +221,9 @@ class ProtocolConnection:
         self._extensions = extensions
         self._startup_options = dict(startup_options or {})
         self._cql_version = cql_version
-        # The engine's FrameWriter also sets this flag. It is set here for applications that write
-        # the envelopes of `Send` themselves.
+        # USE_BETA if `version` is a beta version. The engine's FrameWriter sets this flag in each
+        # envelope. It is set here, too, for applications that write the envelopes of `Send`
+        # themselves.
         self._flags = standing_flags(version) if allow_beta else 0
         # Stream 0 is enough: the handshake never sends a request before the last one is answered.
         self._stream = 0

@@ -228,7 +228,7 @@ class _Types:
         key = (self._is_bound, *column)  # converters of classes apply only to bind markers
         cql_type = cached.get(key)
         if cql_type is None:
-            cql_type = cached.keep(key, self._type_of_column(column), _TYPE_BYTES)
+            cql_type = cached.keep(key, self._type_of_column(column), cost=_TYPE_BYTES)
         return column if cql_type is column.type else column._replace(type=cql_type)
 
     def _type_of_column(self, column: ColumnMetadata) -> CqlType:

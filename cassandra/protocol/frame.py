@@ -160,8 +160,8 @@ class FrameReader:
         view = memoryview(data)
         try:
             self._raise_if_dead()
-            # Memory that `get_buffer` returned before is no longer valid: `data` may complete the
-            # body that it belongs to.
+            # A transport may have asked for memory (`get_buffer`) for the rest of a body. That
+            # memory is no longer valid, because `data` may complete the body.
             self._transport_fills_body = False
             if not self._segmented:
                 self._read_envelopes(view, out)

@@ -111,13 +111,13 @@ class RowPlan:
         try:
             for decode, empty in self._columns:
                 size, data, pos = _read_field(body, pos)
-                values.append(
-                    None
-                    if size < 0
-                    else decode(data)
-                    if size or empty is _EMPTY_IS_VALUE
-                    else empty
-                )
+                if size < 0:
+                    value = None
+                elif size or empty is _EMPTY_IS_VALUE:
+                    value = decode(data)
+                else:
+                    value = empty  # what zero bytes mean for this column, usually None
+                values.append(value)
         except Exception as error:
             raise self._decode_error(row, len(values), error) from error
         return values, pos

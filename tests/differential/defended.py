@@ -5,7 +5,8 @@ entry matches no difference. `documented(KEY, ...)` refers to an entry of `cassa
 which documents the difference for users. `Defended` explains a difference that is not documented
 there.
 
-Each `Seen` has patterns for the program, the place of the value (its label, for example), the other
+The attribute `seen` of an entry has a `Seen` for each difference that it explains. A `Seen` has
+patterns for the program, the label under which the program has recorded the value, the other
 driver's value and ours. Patterns are as narrow as possible: if values differ, they name the program
 and the label; if errors differ, the classes of both errors.
 """

@@ -55,7 +55,9 @@ COMPILED = {"clock", "happy_path", "observed"}
 
 
 def clock_readers(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """Yield (name, line) of each place in a source that mentions a function of READERS."""
+    """Yield (name, line) of each place in a source that mentions a function which reads a clock
+    (`READERS`).
+    """
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             # This covers `datetime.datetime.now` as well as `datetime.now`.

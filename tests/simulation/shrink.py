@@ -62,8 +62,8 @@ def shrink_plan(
             ) and fails(candidate):
                 plan = candidate
                 has_shrunk = True
-        # Repeat the round of single events as long as it leaves out any: then other events may have
-        # become unnecessary, too.
+        # Try smaller groups of events. When the groups are single events, go on as long as a round
+        # removes any, because other events may have become unnecessary without these.
         if not has_shrunk or group_size > 1:
             group_size = group_size // 2
     return plan, best

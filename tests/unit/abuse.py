@@ -268,7 +268,7 @@ def calls() -> None:
     for make_object, methods in objects_and_calls():
         cls = type(make_object())
         for name, arguments in methods.items():
-            # At the position after the last argument, no argument is replaced.
+            # The last position is behind the arguments: there, the call has only good ones.
             for position, value in itertools.product(range(len(arguments) + 1), BAD):
                 bad_arguments = (
                     [*arguments[:position], value, *arguments[position + 1 :]]

@@ -67,7 +67,7 @@ def test_blocking(node: FakeNode) -> None:
 
 
 async def test_awaited(node: FakeNode) -> None:
-    """The methods of `cassandra.aio` return rows that are instances of the given class."""
+    """The asyncio forms of `execute_concurrent` return rows of the class in `row_type`."""
     async with aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
         outcomes = [

@@ -327,8 +327,8 @@ def test_an_overload_lowers_the_limit_until_responses_are_quick_again() -> None:
 
     def receive_response() -> None:
         begun, request = in_flight.popleft()
-        # The response comes when the server has served all requests so far, minus the time for
-        # those that were sent after this one.
+        # The server serves requests in order. At `served_until` it has served all of them, and this
+        # one earlier, by the time that those behind it take.
         clock.advance(max(served_until - clock.now - len(in_flight) / capacity, 0))
         request.end(clock.now - begun)
 

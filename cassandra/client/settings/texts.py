@@ -82,7 +82,10 @@ def _default_text(value: object) -> str:
 
 
 def _format_field(head: str, text: str) -> str:
-    """Return one field of the list, wrapped and indented; `head` is for example ``param port``."""
+    """Return one field of a docstring's field list, wrapped and indented.
+
+    :param head: for example ``param port``.
+    """
     return textwrap.fill(
         f":{head}: {' '.join(text.split())}",
         _WIDTH,

@@ -298,7 +298,7 @@ NO_VIEWS: Mapping[str, Any] = MappingProxyType({})
 
 
 class TableSource(_Source):
-    """The rows of one table or materialized view.
+    """The rows of the schema tables that describe one table or materialized view.
 
     * `names` and `row`: from system_schema.tables or views. `error` is set if the row is damaged.
     * `columns`: the pages with the rows of the table's columns.

@@ -22,7 +22,7 @@ _POLL = 0.001  # virtual seconds between two calls of a predicate
 class SimulatedThread(NodeThread):
     """Replaces the thread of `FakeNode` and `FakeCluster`: pass it as ``thread=``.
 
-    :param loop: the simulated loop, which must have a network.
+    :param loop: the simulated loop. Its `network` connects the nodes with the driver.
     """
 
     is_simulated = True

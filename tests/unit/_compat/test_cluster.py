@@ -43,7 +43,8 @@ class Stub(CompatCluster):
 def test_reported_states_are_passed_to_the_engine() -> None:
     cluster = Stub()
     cluster.on_up(HOST)
-    cluster.on_down(HOST, True, True)
+    # The engine needs neither of cassandra-driver's two further arguments.
+    cluster.on_down(HOST, is_host_addition=True, expect_host_to_be_down=True)
     assert cluster.calls == [("up", HOST), ("down", HOST)]
     for address, advice in (("10.0.0.1", r"get_host\('10\.0\.0\.1'\)"), (5, "get_host")):
         wrong: Any = address

@@ -76,7 +76,9 @@ TEXTS: list[tuple[s.BaseCQLStatement, str, str, list[Any]]] = [
 def test_texts_and_values_of_statements(
     statement: s.BaseCQLStatement, text: str, prepared: str, bound: list[Any]
 ) -> None:
-    """Each statement has both expected texts, its bound values and its context."""
+    """Each statement has the expected texts, with names and with bind markers, and binds the
+    expected values.
+    """
     assert str(statement) == text
     assert statement.prepared() == prepared
     assert statement.bound() == bound

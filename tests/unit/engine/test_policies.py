@@ -103,5 +103,5 @@ async def test_a_speculative_execution_policy_is_attached_once_until_it_is_forgo
         parts.policies.forget(other)
     # Each policy was attached once, and the one that has a `detach` method was detached.
     assert calls == ["attach", "attach", "detach"]
-    # A policy of this kind does not influence the distances of hosts.
+    # These policies do not influence the distances of hosts, so no distance was read again.
     assert parts.distance_updates == []

@@ -1,4 +1,6 @@
-"""What the run book says about requests to a node that is restarted, with the default policy."""
+"""What docs/guides/runbook.rst says about requests to a node that is restarted, with the default
+retry policy.
+"""
 
 from __future__ import annotations
 

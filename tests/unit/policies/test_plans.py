@@ -1,5 +1,5 @@
-"""Routers, which find the replicas of a key, and the query plans that are made of them, in both
-implementations.
+"""Routers, which find the replicas of a key, and the query plans that are made of these replicas.
+The tests run with the compiled and with the Python implementation.
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ def test_a_frame_is_not_the_values_of_a_row() -> None:
             BatchStatement().add(statement.prepared_statement, table)
         with pytest.raises(TypeError, match=message):
             bind_params("INSERT INTO t (a, b) VALUES (%s, %s)", table)
-    # Rows of frames are rows.
+    # A single row of a frame is accepted as the values of one row.
     frame = pandas.DataFrame(columns)
     for row in (frame.iloc[0], next(frame.itertuples(index=False)), columns):
         statement.bind({"a": "x", "b": "y"} if row is columns else row)

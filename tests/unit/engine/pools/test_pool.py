@@ -360,7 +360,7 @@ async def test_a_host_that_dropped_each_connection_is_used_when_it_keeps_one() -
                 while True:
                     try:
                         return await session.execute(READ)
-                    # This attempt may get the last connection that the node drops, so try again.
+                    # The node drops the first connections. This attempt may have used one of them.
                     except (ConnectionException, NoHostAvailable):
                         await asyncio.sleep(0)
 

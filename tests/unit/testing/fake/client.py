@@ -39,7 +39,9 @@ def envelope(version: int, opcode: int, body: bytes, stream: int = 0, flags: int
 
 
 def query(text: str, version: int, stream: int = 0) -> bytes:
-    """Return a QUERY with consistency ONE and no parameters (section 4.1.4)."""
+    """Return a QUERY with consistency ONE and no parameters (native_protocol_v5.spec, section
+    4.1.4).
+    """
     data = text.encode()
     flags = b"\0\0\0\0" if version >= 5 else b"\0"
     return envelope(
