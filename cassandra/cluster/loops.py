@@ -106,9 +106,7 @@ class SessionLoops:
 
         :param request: None for any request of the first loop.
         """
-        if request is None or request.session is self._engine:
-            return self._first_thread.wake_queue
-        session: Any = request.session
+        session: Any = self._engine if request is None else request.session
         wake_queue: happy_path.WakeQueue = session.core.wake_queue
         return wake_queue
 

@@ -118,7 +118,6 @@ class Session(SessionBase, CompatSession):
         self._loop_thread = cluster._required_loop_thread
         self._loops = SessionLoops(engine, cluster._required_loop_thread)
         self.loop_ident = cluster._required_loop_thread.ident
-        self.wake_queue = cluster._required_loop_thread.wake_queue
 
     def _new_path(self) -> happy_path.HappyPath:
         """Return the session's happy path, the object that makes the requests of common statements
