@@ -21,7 +21,6 @@ need at most 1.25 times the CPU time of one loop and one thread.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import sysconfig
 
@@ -86,17 +85,8 @@ def measure(address: str, port: int, counts: tuple[int, int, int], seconds: floa
 
     :param counts: the numbers of clusters, of loops of each cluster, and of threads.
     """
-    environment = {**peers.inherited(), **peers.own_settings()}
     arguments = [address, str(port), *map(str, counts), str(seconds)]
-    result = subprocess.run(
-        [sys.executable, "-c", CODE, *arguments],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=environment,
-        cwd=peers.cache(),
-    )
-    return [float(number) for number in result.stdout.split()]
+    return [float(number) for number in peers.output_of(CODE, arguments).split()]
 
 
 def main() -> int:

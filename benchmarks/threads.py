@@ -15,7 +15,6 @@ one thread takes at most 1.15 times as long without the GIL as with it.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import sysconfig
 
@@ -77,14 +76,9 @@ def rate(threads: int, plans: str, seconds: float, gil: str) -> float:
     :param seconds: how long the threads run.
     :param gil: the value of ``PYTHON_GIL``: "1" with the GIL, "0" without it.
     """
-    environment = {**peers.inherited(), **peers.own_settings(), "PYTHON_GIL": gil}
-    if not sysconfig.get_config_var("Py_GIL_DISABLED"):  # a build with the GIL refuses the variable
-        del environment["PYTHON_GIL"]
-    command = [sys.executable, "-c", CODE, str(threads), str(seconds), plans]
-    result = subprocess.run(
-        command, capture_output=True, text=True, check=True, env=environment, cwd=peers.cache()
-    )
-    return float(result.stdout)
+    # A build with the GIL refuses the variable.
+    variables = {"PYTHON_GIL": gil} if sysconfig.get_config_var("Py_GIL_DISABLED") else {}
+    return float(peers.output_of(CODE, [str(threads), str(seconds), plans], **variables))
 
 
 def main() -> int:
