@@ -23,10 +23,12 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+from pathlib import Path
 
 from benchmarks._lib import null_server, peers
 from benchmarks._lib.report import Benchmark
 
+WORKER = Path(__file__).with_name("_lib") / "worker_loops.py"
 MOST_CPU = 1.25  # how many times the CPU time of one loop two loops may take
 # The numbers of clusters, of loops of each cluster, and of threads.
 CASES = {
@@ -38,45 +40,6 @@ CASES = {
     "2 clusters, 2 threads": (2, 1, 2),
     "4 clusters, 4 threads": (4, 1, 4),
 }
-CODE = """
-import contextlib, resource, sys, threading, time
-from cassandra.cluster import Cluster
-from benchmarks._lib.worker_instructions import INSERT, ROW, settings
-
-cluster_count, loops, thread_count = map(int, sys.argv[3:6])
-seconds = float(sys.argv[6])
-ROWS = [ROW] * 2000
-
-def cpu_time():
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
-
-def insert_until(end, counts, number):
-    session, insert = sessions[number % cluster_count]
-    while time.perf_counter() < end:
-        session.execute_concurrent_with_args(insert, ROWS, 100)
-        counts[number] += len(ROWS)
-
-def run(seconds):
-    counts = [0] * thread_count
-    began, cpu_began = time.perf_counter(), cpu_time()
-    threads = [
-        threading.Thread(target=insert_until, args=(began + seconds, counts, number))
-        for number in range(thread_count)
-    ]
-    for thread in threads: thread.start()
-    for thread in threads: thread.join()
-    return sum(counts), time.perf_counter() - began, cpu_time() - cpu_began
-
-with contextlib.ExitStack() as stack:
-    sessions = []
-    for _ in range(cluster_count):
-        cluster = Cluster(loops=loops, **settings(sys.argv[1], int(sys.argv[2])))
-        session = stack.enter_context(cluster).connect(wait_for_all_pools=True)
-        sessions.append((session, session.prepare(INSERT)))
-    run(seconds / 4)
-    print(*run(seconds))
-"""
 
 
 def measure(address: str, port: int, counts: tuple[int, int, int], seconds: float) -> list[float]:
@@ -86,7 +49,10 @@ def measure(address: str, port: int, counts: tuple[int, int, int], seconds: floa
     :param counts: the numbers of clusters, of loops of each cluster, and of threads.
     """
     arguments = [address, str(port), *map(str, counts), str(seconds)]
-    return [float(number) for number in peers.output_of(CODE, arguments).split()]
+    figures: list[float] = peers.run(
+        sys.executable, WORKER, arguments, peers.own_settings()
+    )
+    return figures
 
 
 def main() -> int:

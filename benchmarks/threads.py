@@ -17,50 +17,14 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+from pathlib import Path
 
 from benchmarks._lib import peers
 from benchmarks._lib.report import Benchmark
 
+WORKER = Path(__file__).with_name("_lib") / "worker_threads.py"
 TWO_THREADS = 1.8  # without the GIL, two threads must do at least this many times the rows of one
 ALONE = 1.15  # one thread may take at most this many times as long without the GIL as with it
-CODE = """
-import sys, threading, time
-from cassandra import _impl, cqltypes
-from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
-
-KINDS = ("Int32Type", "UTF8Type", "LongType", "DoubleType", "BooleanType", "UTF8Type")
-ROW = (7, "a text", 1 << 40, 2.5, True, "another text")
-PAGE = 100
-
-def plans():
-    columns = [ColumnMetadata("ks", "t", f"c{{n}}", cqltypes.lookup_casstype(kind))
-               for n, kind in enumerate(KINDS)]
-    return _impl.bind.BindPlan(columns, [0]), ResultMetadata(columns).row_plan
-
-def work(end, counts, place):
-    plan, rows = shared or plans()
-    data = plan.bind(ROW, 5).data
-    page = PAGE.to_bytes(4, "big") + data * PAGE
-    count = 0
-    while time.perf_counter() < end:
-        for _ in range(20):
-            for _ in range(PAGE):
-                plan.bind(ROW, 5)
-            rows.tuples(page, 4, PAGE)
-        count += 20 * PAGE
-    counts[place] = count
-
-count, seconds = int(sys.argv[1]), float(sys.argv[2])
-shared = plans() if sys.argv[3] == "shared" else None
-counts = [0] * count
-began = time.perf_counter()
-threads = [threading.Thread(target=work, args=(began + seconds, counts, n)) for n in range(count)]
-for thread in threads: thread.start()
-for thread in threads: thread.join()
-print(sum(counts) / (time.perf_counter() - began))
-""".replace("{{", "{").replace("}}", "}")
-
-
 CASES = {
     "one thread": (1, "own"),
     "two threads": (2, "own"),
@@ -78,7 +42,10 @@ def rate(threads: int, plans: str, seconds: float, gil: str) -> float:
     """
     # A build with the GIL refuses the variable.
     variables = {"PYTHON_GIL": gil} if sysconfig.get_config_var("Py_GIL_DISABLED") else {}
-    return float(peers.output_of(CODE, [str(threads), str(seconds), plans], **variables))
+    arguments = [str(threads), str(seconds), plans]
+    settings = {**peers.own_settings(), **variables}
+    rows: float = peers.run(sys.executable, WORKER, arguments, settings)
+    return rows
 
 
 def main() -> int:

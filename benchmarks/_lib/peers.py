@@ -89,24 +89,6 @@ def inherited() -> dict[str, str]:
     return {key: value for key, value in os.environ.items() if key not in _NOT_INHERITED}
 
 
-def output_of(code: str, arguments: Sequence[str], **variables: str) -> str:
-    """Run a program with this driver in a new process, and return what it prints.
-
-    :param code: the program.
-    :param arguments: the arguments of its command line.
-    :param variables: further environment variables.
-    """
-    result = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**inherited(), **own_settings(), **variables},
-        cwd=cache(),
-    )
-    return result.stdout
-
-
 def run_ours(lane: str, script: Path, arguments: Sequence[str] = ()) -> Any:
     """Run `script` with this driver; return the JSON on the last line of its output.
 
