@@ -49,9 +49,7 @@ def measure(address: str, port: int, counts: tuple[int, int, int], seconds: floa
     :param counts: the numbers of clusters, of loops of each cluster, and of threads.
     """
     arguments = [address, str(port), *map(str, counts), str(seconds)]
-    figures: list[float] = peers.run(
-        sys.executable, WORKER, arguments, peers.own_settings()
-    )
+    figures: list[float] = peers.run(sys.executable, WORKER, arguments, peers.own_settings())
     return figures
 
 

@@ -1,6 +1,6 @@
 """The fixtures and hooks of all tests.
 
-The fixture `twins` runs a test with the Python and with the compiled implementation.
+The fixture `implementation` runs a test with the Python and with the compiled implementation.
 """
 
 from __future__ import annotations
@@ -139,35 +139,35 @@ def pytest_runtest_makereport() -> Generator[None, Any, Any]:
     return _skipped_if_lacking((yield))
 
 
-class Twins:
+class Implementation:
     """The modules of one implementation, as attributes that are named as in
     `cassandra._impl.TWINS`.
 
-    :param impl: "python", or "c" for the compiled modules.
+    :param name: "python", or "c" for the compiled modules.
     """
 
-    def __init__(self, impl: str) -> None:
-        self.impl = impl
+    def __init__(self, name: str) -> None:
+        self.name = name
 
-    def __getattr__(self, name: str) -> ModuleType:
-        return _impl.twin(name, self.impl)
+    def __getattr__(self, module: str) -> ModuleType:
+        return _impl.twin(module, self.name)
 
     def __repr__(self) -> str:
-        return self.impl
+        return self.name
 
 
 @pytest.fixture(scope="session", params=["python", "c"] if LANE == "c" else ["python"])
-def twins(request: pytest.FixtureRequest) -> Twins:
+def implementation(request: pytest.FixtureRequest) -> Implementation:
     """Run the test once with each implementation. The fixture has the modules as attributes, such
-    as ``twins.codecs``.
+    as ``implementation.codecs``.
     """
-    return Twins(request.param)
+    return Implementation(request.param)
 
 
 @pytest.fixture(scope="session")
-def compiled() -> Twins:
+def compiled() -> Implementation:
     """Return the modules of the compiled implementation; skip the test if they are not built."""
     if LANE != "c":
         pytest.skip("no compiled modules in the pure Python lane")
     importlib.import_module("cassandra._accel.codecs")
-    return Twins("c")
+    return Implementation("c")

@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from cassandra.bulk.chunks import Column
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.query import PreparedStatement
-from tests.conftest import Twins
+from tests.conftest import Implementation
 
 
 def prepared_insert(
-    twins: Twins, columns: Sequence[Column], routing_key_indexes: Sequence[int]
+    implementation: Implementation, columns: Sequence[Column], routing_key_indexes: Sequence[int]
 ) -> PreparedStatement:
     """Return a real `PreparedStatement` of an INSERT whose bind markers are `columns`.
 
-    :param twins: the implementation that binds its values.
+    :param implementation: the implementation that binds its values.
     :param routing_key_indexes: the positions of the partition key's columns.
     """
     metadata = [ColumnMetadata("ks", "t", column.name, column.type) for column in columns]
     statement = PreparedStatement(
         metadata, b"id", routing_key_indexes, "INSERT", "ks", 5, None, None
     )
-    statement.bind_plan = twins.bind.BindPlan(metadata, routing_key_indexes)
+    statement.bind_plan = implementation.bind.BindPlan(metadata, routing_key_indexes)
     return statement

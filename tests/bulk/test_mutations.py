@@ -27,7 +27,7 @@ from cassandra.bulk.sources import chunks_of
 from cassandra.bulk.texts import Formats
 from cassandra.cqltypes.parse import lookup_cqltype
 from cassandra.sentinels import UNSET_VALUE
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.statements import prepared_insert
 
 KINDS = {"id": "bigint", "name": "text", "amount": "decimal", "at": "timestamp", "flag": "boolean"}
@@ -52,12 +52,12 @@ Load = Callable[[Path], Outcome]
 
 
 @pytest.fixture
-def load(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Load:
+def load(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> Load:
     """Return a function that reads and binds a file as a load does, but sends nothing."""
-    monkeypatch.setattr(binding, "bind", twins.bind)
-    monkeypatch.setattr(binding, "grouping", twins.grouping)
-    monkeypatch.setattr(csv_files, "csv_rows", twins.csv_rows)
-    prepared = prepared_insert(twins, COLUMNS, [0])
+    monkeypatch.setattr(binding, "bind", implementation.bind)
+    monkeypatch.setattr(binding, "grouping", implementation.grouping)
+    monkeypatch.setattr(csv_files, "csv_rows", implementation.csv_rows)
+    prepared = prepared_insert(implementation, COLUMNS, [0])
     binder = Binder(
         prepared,
         COLUMNS,
@@ -100,10 +100,10 @@ def load(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Load:
     return load_file
 
 
-def bound_bytes(twins: Twins, values: list[Any]) -> bytes | None:
+def bound_bytes(implementation: Implementation, values: list[Any]) -> bytes | None:
     """Return the encoded values of a row as they are sent, or None if it cannot be bound."""
     try:
-        data: bytes = prepared_insert(twins, COLUMNS, [0]).bind_plan.bind(values, 5).data
+        data: bytes = prepared_insert(implementation, COLUMNS, [0]).bind_plan.bind(values, 5).data
     except (ValueError, TypeError):
         return None
     return data
@@ -233,7 +233,11 @@ def csv_oracle(data: bytes) -> Iterator[tuple[int, list[str] | None]]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_csv(
-    twins: Twins, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+    implementation: Implementation,
+    load: Load,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    seed: int,
 ) -> None:
     """For a damaged CSV file, the load has the same good rows and failed lines as the oracle."""
     rng = random.Random(seed)
@@ -267,7 +271,7 @@ def test_csv(
             if row is not None and len(row) == len(KINDS):
                 try:
                     row_bytes = bound_bytes(
-                        twins,
+                        implementation,
                         [
                             None if text == "" else value_of(kind, text)
                             for kind, text in zip(KINDS.values(), row, strict=True)
@@ -325,7 +329,7 @@ def json_oracle(line: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_json_lines(twins: Twins, load: Load, tmp_path: Path, seed: int) -> None:
+def test_json_lines(implementation: Implementation, load: Load, tmp_path: Path, seed: int) -> None:
     """For damaged JSON lines, the load has the same good rows and failed lines as the oracle."""
     rng = random.Random(seed)
     path = tmp_path / "a.jsonl"
@@ -345,7 +349,7 @@ def test_json_lines(twins: Twins, load: Load, tmp_path: Path, seed: int) -> None
             if not line.strip():
                 continue
             try:
-                row_bytes = bound_bytes(twins, json_oracle(line))
+                row_bytes = bound_bytes(implementation, json_oracle(line))
             except Refused:
                 row_bytes = None
             if row_bytes is None:
@@ -356,7 +360,7 @@ def test_json_lines(twins: Twins, load: Load, tmp_path: Path, seed: int) -> None
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_parquet(twins: Twins, load: Load, tmp_path: Path, seed: int) -> None:
+def test_parquet(implementation: Implementation, load: Load, tmp_path: Path, seed: int) -> None:
     """A damaged file is refused, or gives exactly the rows that pyarrow reads from it."""
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
@@ -397,4 +401,4 @@ def test_parquet(twins: Twins, load: Load, tmp_path: Path, seed: int) -> None:
         assert outcome.written.keys() | outcome.failed == set(range(1, len(rows) + 1))
         for number, data_of_row in outcome.written.items():
             row = rows[number - 1]
-            assert data_of_row == bound_bytes(twins, [row[name] for name in KINDS])
+            assert data_of_row == bound_bytes(implementation, [row[name] for name in KINDS])

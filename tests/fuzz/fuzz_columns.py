@@ -21,7 +21,7 @@ from cassandra._impl import twin
 from cassandra.errors import DecodeError
 from cassandra.protocol.columnar.layouts import ColumnOptions
 from cassandra.protocol.columnar.pages import ArrowPage
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.fuzz.fuzz_codecs import NESTED, corpus
 from tests.fuzz.kept import keep, lines, numbers
 from tests.fuzz.running import run
@@ -77,11 +77,11 @@ def fuzz(count: int, seed: int, parity: bool, seconds: float | None = None) -> d
         ColumnOptions(decimals=(38, 3), varints="int64", durations="struct"),
     ]
     compiled_plans = [
-        [column_plan(Twins("c"), [kind, t.Int32Type], options) for kind in kinds]
+        [column_plan(Implementation("c"), [kind, t.Int32Type], options) for kind in kinds]
         for options in choices
     ]
     python_plans = [
-        [column_plan(Twins("python"), [kind, t.Int32Type], options) for kind in kinds]
+        [column_plan(Implementation("python"), [kind, t.Int32Type], options) for kind in kinds]
         for options in choices
     ]
     bodies_by_kind = bodies_of(kinds)
@@ -131,7 +131,7 @@ def replay(parity: bool) -> int:
     bodies = [bytes.fromhex(data) for (data,) in lines("codecs")]
     for kind in [*TYPES, *NESTED]:
         compiled_plan, python_plan = (
-            column_plan(Twins(impl), [kind]) for impl in ("c", "python" if parity else "c")
+            column_plan(Implementation(impl), [kind]) for impl in ("c", "python" if parity else "c")
         )
         for body in bodies:
             page = value(body) + value(None)

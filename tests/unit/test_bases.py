@@ -18,7 +18,7 @@ from unittest import mock
 import pytest
 
 from cassandra import bases as python_bases
-from tests.conftest import Twins
+from tests.conftest import Implementation
 
 NAMES = python_bases.__all__
 
@@ -34,8 +34,8 @@ class SubclassesOfBases:
     Each class becomes an attribute of this module, where pickle looks for it.
     """
 
-    def __init__(self, twins: Twins) -> None:
-        self.twins = twins
+    def __init__(self, implementation: Implementation) -> None:
+        self.implementation = implementation
 
     def subclass_of(self, name: str, *slots: str, mixin: type[Any] = object) -> Any:
         """Return a new subclass of the base `name`.
@@ -43,9 +43,11 @@ class SubclassesOfBases:
         :param slots: the slots that the subclass adds.
         :param mixin: a second base class.
         """
-        base = getattr(self.twins.bases, name)
+        base = getattr(self.implementation.bases, name)
         other_bases = () if mixin is object else (mixin,)
-        subclass = type(f"{self.twins!r}_{name}", (base, *other_bases), {"__slots__": slots})
+        subclass = type(
+            f"{self.implementation!r}_{name}", (base, *other_bases), {"__slots__": slots}
+        )
         subclass.__module__ = __name__
         setattr(sys.modules[__name__], subclass.__name__, subclass)
         return subclass
@@ -55,19 +57,19 @@ class SubclassesOfBases:
         each of these slots is a list with its name.
         """
         instance = self.subclass_of(name, *slots)()
-        names = names_of(getattr(self.twins.bases, name))
+        names = names_of(getattr(self.implementation.bases, name))
         for attribute in names:
             setattr(instance, attribute, [attribute])
         return instance, names
 
 
 @pytest.fixture
-def subclasses(twins: Twins) -> SubclassesOfBases:
-    return SubclassesOfBases(twins)
+def subclasses(implementation: Implementation) -> SubclassesOfBases:
+    return SubclassesOfBases(implementation)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_both_twins_have_the_same_attributes(compiled: Twins, name: str) -> None:
+def test_both_twins_have_the_same_attributes(compiled: Implementation, name: str) -> None:
     python_class, compiled_class = getattr(python_bases, name), getattr(compiled.bases, name)
     assert sorted(names_of(python_class)) == sorted(names_of(compiled_class))
     assert [base.__name__ for base in python_class.__mro__] == [
@@ -167,7 +169,7 @@ def test_a_subclass_may_have_another_base(subclasses: SubclassesOfBases, name: s
 
     cls = subclasses.subclass_of(name, mixin=Mixin)
     instance = cls(5)
-    attribute = names_of(getattr(subclasses.twins.bases, name))[0]
+    attribute = names_of(getattr(subclasses.implementation.bases, name))[0]
     setattr(instance, attribute, 6)
     assert (instance.value, getattr(instance, attribute), vars(instance)) == (5, 6, {"value": 5})
     assert weakref.ref(instance)() is instance
@@ -175,7 +177,7 @@ def test_a_subclass_may_have_another_base(subclasses: SubclassesOfBases, name: s
 
 @pytest.mark.parametrize("name", NAMES)
 def test_bases_take_no_arguments_and_have_no_dict(subclasses: SubclassesOfBases, name: str) -> None:
-    base = getattr(subclasses.twins.bases, name)
+    base = getattr(subclasses.implementation.bases, name)
     assert not hasattr(base(), "__dict__")
     with pytest.raises(TypeError, match="no arguments"):
         base(1)

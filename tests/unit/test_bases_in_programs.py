@@ -30,7 +30,7 @@ from cassandra.query import (
     Statement,
 )
 from cassandra.query.settings import NOT_SET, SETTINGS
-from tests.conftest import Twins
+from tests.conftest import Implementation
 
 
 def prepared(kind: type[PreparedStatement] = PreparedStatement) -> PreparedStatement:
@@ -148,8 +148,8 @@ class Counted(PreparedStatement):
         pass
 
 
-def test_settings_that_a_subclass_overrides_are_bound(twins: Twins) -> None:
-    bound_by_default = twins.binding.bind(prepared(), [5])
+def test_settings_that_a_subclass_overrides_are_bound(implementation: Implementation) -> None:
+    bound_by_default = implementation.binding.bind(prepared(), [5])
     assert (
         bound_by_default.consistency_level,
         bound_by_default.keyspace,
@@ -160,18 +160,20 @@ def test_settings_that_a_subclass_overrides_are_bound(twins: Twins) -> None:
     for _ in range(2):
         statement = prepared(Counted)
         del statement.fetch_size
-        bound = twins.binding.bind(statement, [5])
+        bound = implementation.binding.bind(statement, [5])
         assert (bound.consistency_level, bound.fetch_size) == (6, 77)
         assert bound.values == [b"\0\0\0\x05"]
         # The cache must not affect statements of the base class.
-        assert twins.binding.bind(prepared(), [5]).consistency_level is None
+        assert implementation.binding.bind(prepared(), [5]).consistency_level is None
 
 
-def test_binding_raises_attribute_error_for_a_deleted_setting(twins: Twins) -> None:
+def test_binding_raises_attribute_error_for_a_deleted_setting(
+    implementation: Implementation,
+) -> None:
     statement = prepared()
     del statement.retry_policy
     with pytest.raises(AttributeError, match="retry_policy"):
-        twins.binding.bind(statement, [5])
+        implementation.binding.bind(statement, [5])
 
 
 class FixedFetchSize(BoundStatement):
@@ -198,7 +200,7 @@ class FixedTimeout(CallOptions):
     ("statement_class", "page_size"), [(BoundStatement, 5), (FixedFetchSize, 3)]
 )
 def test_bound_statements_may_have_properties(
-    twins: Twins, statement_class: Any, page_size: int
+    implementation: Implementation, statement_class: Any, page_size: int
 ) -> None:
     session = SimpleNamespace(
         timestamp_generator=None,
@@ -208,7 +210,7 @@ def test_bound_statements_may_have_properties(
     )
     statement = statement_class(prepared())
     body = SimpleNamespace()
-    twins.happy_path.resolve(
+    implementation.happy_path.resolve(
         body, session, statement, FixedTimeout(ExecutionProfile(), timeout=NOT_SET)
     )
     # LOCAL_ONE is the default of profiles.
@@ -232,15 +234,15 @@ class Flapping(Host):
         pass
 
 
-def test_plans_use_an_overridden_is_up(twins: Twins) -> None:
+def test_plans_use_an_overridden_is_up(implementation: Implementation) -> None:
     hosts = [Flapping("10.0.0.1"), Host("10.0.0.2"), Host("10.0.0.3")]
     hosts[2].set_down()
     child = RoundRobinPolicy()
-    assert list(twins.plans.replica_plan(hosts, child, None, None))[:2] == hosts[:2]
+    assert list(implementation.plans.replica_plan(hosts, child, None, None))[:2] == hosts[:2]
     hosts[0].answers = False  # type: ignore[attr-defined]
-    assert next(twins.plans.replica_plan(hosts, child, None, None)) is hosts[1]
+    assert next(implementation.plans.replica_plan(hosts, child, None, None)) is hosts[1]
     with mock.patch.object(hosts[2], "is_up", True):
-        assert list(twins.plans.replica_plan(hosts, child, None, None))[:2] == hosts[1:]
+        assert list(implementation.plans.replica_plan(hosts, child, None, None))[:2] == hosts[1:]
     # When the patch has ended, the original value is back.
     assert hosts[2].is_up is False
 
@@ -274,7 +276,9 @@ class WithoutPlanner(TokenAwarePolicy):
 
 
 @pytest.mark.parametrize("policy_class", [TokenAwarePolicy, Both, WithoutPlanner])
-def test_subclasses_of_the_token_aware_policy_make_plans(twins: Twins, policy_class: Any) -> None:
+def test_subclasses_of_the_token_aware_policy_make_plans(
+    implementation: Implementation, policy_class: Any
+) -> None:
     policy = policy_class(RoundRobinPolicy())
     hosts = [Host("10.0.0.1"), Host("10.0.0.2")]
     for host in hosts:
@@ -282,7 +286,7 @@ def test_subclasses_of_the_token_aware_policy_make_plans(twins: Twins, policy_cl
     policy.populate(SimpleNamespace(metadata=Metadata()), hosts)
     # The second time, the class of the policy is cached.
     for _ in range(2):
-        assert set(twins.plans.make_query_plan(policy, "ks", None)) == set(hosts)
+        assert set(implementation.plans.make_query_plan(policy, "ks", None)) == set(hosts)
 
 
 class Counting(EngineSession):
@@ -300,7 +304,7 @@ class Counting(EngineSession):
         pass
 
 
-def test_the_engine_s_sessions_may_have_properties(twins: Twins) -> None:
+def test_the_engine_s_sessions_may_have_properties(implementation: Implementation) -> None:
     core: Any = SimpleNamespace(
         loop=None,
         timers=None,
@@ -315,7 +319,7 @@ def test_the_engine_s_sessions_may_have_properties(twins: Twins) -> None:
         calls.append(keyspace)
         return []
 
-    class Request(twins.happy_path.RequestBase):  # type: ignore[misc,name-defined]
+    class Request(implementation.happy_path.RequestBase):  # type: ignore[misc,name-defined]
         def on_plan_exhausted(self) -> None:
             calls.append("exhausted")
 

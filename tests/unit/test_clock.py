@@ -9,22 +9,24 @@ from typing import Any
 import pytest
 
 from cassandra.clock import MicrosecondClock
-from tests.conftest import Twins
+from tests.conftest import Implementation
 
 
-def clock_and_drifts(twins: Twins, tolerance: int = 10**6) -> tuple[Any, list[tuple[int, int]]]:
+def clock_and_drifts(
+    implementation: Implementation, tolerance: int = 10**6
+) -> tuple[Any, list[tuple[int, int]]]:
     """Return a clock, and a list of the drifts that it reports: (system's time, last value).
 
     :param tolerance: microseconds of drift that are not reported.
     """
     drifts: list[tuple[int, int]] = []
-    return twins.clock.MicrosecondClock(
+    return implementation.clock.MicrosecondClock(
         tolerance, lambda now, last: drifts.append((now, last))
     ), drifts
 
 
-def test_the_clock_returns_microseconds(twins: Twins) -> None:
-    clock, drifts = clock_and_drifts(twins)
+def test_the_clock_returns_microseconds(implementation: Implementation) -> None:
+    clock, drifts = clock_and_drifts(implementation)
     time_before = time.time_ns() // 1000
     value = clock.next()
     assert time_before <= value <= time.time_ns() // 1000 + 1
@@ -32,16 +34,16 @@ def test_the_clock_returns_microseconds(twins: Twins) -> None:
     assert not drifts
 
 
-def test_values_increase_while_the_system_clock_is_behind(twins: Twins) -> None:
-    clock, drifts = clock_and_drifts(twins)
+def test_values_increase_while_the_system_clock_is_behind(implementation: Implementation) -> None:
+    clock, drifts = clock_and_drifts(implementation)
     ahead = time.time_ns() // 1000 + 500_000
     clock.last = ahead
     assert [clock.next() for _ in range(3)] == [ahead + 1, ahead + 2, ahead + 3]
     assert not drifts
 
 
-def test_drift_beyond_the_tolerance_is_reported(twins: Twins) -> None:
-    clock, drifts = clock_and_drifts(twins)
+def test_drift_beyond_the_tolerance_is_reported(implementation: Implementation) -> None:
+    clock, drifts = clock_and_drifts(implementation)
     minute_ahead = time.time_ns() // 1000 + 60_000_000
     clock.last = minute_ahead
     assert clock.next() == minute_ahead + 1
@@ -50,8 +52,8 @@ def test_drift_beyond_the_tolerance_is_reported(twins: Twins) -> None:
     assert last - now > 10**6
 
 
-def test_threads_never_get_the_same_value(twins: Twins) -> None:
-    clock, _ = clock_and_drifts(twins)
+def test_threads_never_get_the_same_value(implementation: Implementation) -> None:
+    clock, _ = clock_and_drifts(implementation)
     values: list[list[int]] = [[] for _ in range(4)]
     barrier = threading.Barrier(4)
 
@@ -84,8 +86,8 @@ def test_a_lock_that_an_interrupt_left_held_is_replaced(monkeypatch: pytest.Monk
     assert not clock._lock.locked()
 
 
-def test_timestamps_never_go_back_with_the_clock(twins: Twins) -> None:
-    clock, drifts = clock_and_drifts(twins)
+def test_timestamps_never_go_back_with_the_clock(implementation: Implementation) -> None:
+    clock, drifts = clock_and_drifts(implementation)
     times = iter([5_000_000_000, 9_000_000_000, 2_000_000_000])
     clock.time_ns = lambda: next(times)
     assert [clock.next() for _ in range(3)] == [5_000_000, 9_000_000, 9_000_001]

@@ -17,7 +17,7 @@ import pytest
 
 import cassandra
 from cassandra._foreign import check_files, foreign_files
-from tests.conftest import Twins
+from tests.conftest import Implementation
 
 OURS = Path(cassandra.__file__).parent
 UPGRADING = Path(__file__).parents[2] / "docs" / "upgrading.rst"
@@ -200,8 +200,10 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("statement", EXPLAINED)
-def test_imports_explain_missing_files(broken: Path, statement: str, twins: Twins) -> None:
-    done = run(broken, statement, twins.impl)
+def test_imports_explain_missing_files(
+    broken: Path, statement: str, implementation: Implementation
+) -> None:
+    done = run(broken, statement, implementation.name)
     last = done.stderr.splitlines()[-1]
     assert last.startswith(f"ImportError: {broken}/cassandra/__init__.py is not there"), done.stderr
     assert PUT_BACK in last

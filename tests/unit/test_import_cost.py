@@ -11,7 +11,7 @@ import textwrap
 import pytest
 
 from cassandra.testing.fake import FakeNode, rows
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.processes import run_python
 
 UNWANTED = {
@@ -91,7 +91,7 @@ def test_import_pulls_in_nothing_optional(imports: str) -> None:
 
 
 def test_the_python_twins_of_codecs_and_rows_are_not_imported_beside_the_compiled_ones(
-    compiled: Twins,
+    compiled: Implementation,
 ) -> None:
     process = run_python("import sys; import cassandra.cluster, cassandra.aio; print(*sys.modules)")
     assert process.returncode == 0, process.stderr

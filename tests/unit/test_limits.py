@@ -24,7 +24,7 @@ from cassandra.protocol.primitives import Cursor
 from cassandra.query.markers import Parameters, parameters_of
 from cassandra.query.recently_used import RecentlyUsed
 from cassandra.util.cql_text import maybe_escape_name
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.processes import WITH_TESTS, run_python
 from tests.unit.cqltypes.samples import list_of, tuple_of, vector_of
 from tests.unit.protocol.pages import column_plan
@@ -62,9 +62,9 @@ COSTLY: list[tuple[Any, bytes | None, int]] = [
 @pytest.mark.usefixtures("low_cell_limit")
 @pytest.mark.parametrize(("cqltype", "cell", "null_limit"), COSTLY, ids=range(len(COSTLY)))
 def test_nulls_of_a_column_are_limited_for_each_page(
-    twins: Twins, cqltype: Any, cell: bytes | None, null_limit: int
+    implementation: Implementation, cqltype: Any, cell: bytes | None, null_limit: int
 ) -> None:
-    page_reader = column_plan(twins, [cqltype])
+    page_reader = column_plan(implementation, [cqltype])
     # the limit applies to each page separately
     for count in (null_limit // 2, null_limit // 2, null_limit // 2):
         assert page_reader.read(value(cell) * count, 0, count).length == count
@@ -82,9 +82,9 @@ def test_nulls_of_a_column_are_limited_for_each_page(
 
 @pytest.mark.usefixtures("low_cell_limit")
 @pytest.mark.parametrize("method", ["tuples", "named_tuples", "dicts", "columns", "iterate"])
-def test_missing_fields_in_rows_are_limited(twins: Twins, method: str) -> None:
+def test_missing_fields_in_rows_are_limited(implementation: Implementation, method: str) -> None:
     list_type = list_of(WIDE)
-    plan = twins.rows.RowPlan(["c0"], [list_type.build_codec(twins.codecs)])
+    plan = implementation.rows.RowPlan(["c0"], [list_type.build_codec(implementation.codecs)])
 
     def page_of_short_values(count: int) -> bytes:
         return value(count.to_bytes(4, "big") + value(value(bytes(4))) * count)
@@ -108,8 +108,8 @@ def test_missing_fields_in_rows_are_limited(twins: Twins, method: str) -> None:
 
 
 @pytest.mark.usefixtures("low_cell_limit")
-def test_threads_count_nulls_separately(twins: Twins) -> None:
-    wide_codec = WIDE.build_codec(twins.codecs)
+def test_threads_count_nulls_separately(implementation: Implementation) -> None:
+    wide_codec = WIDE.build_codec(implementation.codecs)
     short_value = value(bytes(4))  # this value lacks 999 fields
 
     def decode_in_two_threads(data: bytes) -> Any:
@@ -118,8 +118,8 @@ def test_threads_count_nulls_separately(twins: Twins) -> None:
         other_thread.join()
         return [wide_codec.decode(short_value) for _ in range(3)]
 
-    nested_codec = twins.codecs.from_functions("inner", bytes, decode_in_two_threads)
-    plan = twins.rows.RowPlan(["w", "f"], [wide_codec, nested_codec])
+    nested_codec = implementation.codecs.from_functions("inner", bytes, decode_in_two_threads)
+    plan = implementation.rows.RowPlan(["w", "f"], [wide_codec, nested_codec])
     row = value(short_value) + value(b"x")
     # Each row lacks 999 fields, which count. Values that are decoded elsewhere meanwhile do not
     # count for this page.
@@ -129,7 +129,9 @@ def test_threads_count_nulls_separately(twins: Twins) -> None:
 
 
 @pytest.mark.slow
-def test_too_many_nulls_are_refused_without_decoding_each_row(twins: Twins) -> None:
+def test_too_many_nulls_are_refused_without_decoding_each_row(
+    implementation: Implementation,
+) -> None:
     """A page with too many nulls is refused because of their number, before any row is decoded.
 
     Decoding each row with all its fields would take minutes.
@@ -141,7 +143,7 @@ def test_too_many_nulls_are_refused_without_decoding_each_row(twins: Twins) -> N
         [f"f{number}" for number in range(field_count)],
         [t.Int32Type] * field_count,
     )
-    plan = column_plan(twins, [very_wide])
+    plan = column_plan(implementation, [very_wide])
     with pytest.raises(DecodeError, match=r'^column "c0" .*limits.null_cells'):
         plan.read(value(None) * count, 0, count)
 
@@ -162,19 +164,19 @@ HUGE = [
     not getattr(sys, "_is_gil_enabled", lambda: True)(),
     reason="without the GIL, zeros of the allocator may take memory at once",
 )
-def test_null_vectors_cost_no_memory(twins: Twins) -> None:
+def test_null_vectors_cost_no_memory(implementation: Implementation) -> None:
     # Use another process for each case, since the peak memory of a process never falls.
     code = f"""if True:
         import os
         import resource
         from cassandra import cqltypes as t
         from cassandra.errors import DecodeError
-        from tests.conftest import Twins
+        from tests.conftest import Implementation
         from tests.unit.protocol.pages import column_plan
         from tests.unit.protocol.wire import value
         from tests.unit.cqltypes.samples import vector_of
         def check(cqltype, nulls):
-            plan = column_plan(Twins({twins.impl!r}), [eval(cqltype)])
+            plan = column_plan(Implementation({implementation.name!r}), [eval(cqltype)])
             memory_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             try:
                 page = plan.read(value(None) * nulls, 0, nulls)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from cassandra import _impl, murmur3
-from tests.conftest import Twins
+from tests.conftest import Implementation
 
 # This is the first half of MurmurHash3 x64 128, which is the token of a partition key of one text.
 KNOWN = [(b"", 0), (b"123", -7468325962851647638)]
@@ -29,17 +29,19 @@ def test_known_hashes(hash_of: Any, data: bytes, token: int) -> None:
 
 
 @pytest.mark.parametrize(("data", "token"), KNOWN)
-def test_known_tokens(twins: Twins, data: bytes, token: int) -> None:
+def test_known_tokens(implementation: Implementation, data: bytes, token: int) -> None:
     """Partition keys have the token that is known for them."""
-    assert twins.ring.token_of(data) == token
+    assert implementation.ring.token_of(data) == token
 
 
 @given(st.binary(max_size=200))
-def test_both_implementations_return_the_same_hash(compiled: Twins, data: bytes) -> None:
+def test_both_implementations_return_the_same_hash(compiled: Implementation, data: bytes) -> None:
     assert compiled.ring._murmur3(data) == murmur3.python_murmur3(data)
 
 
-def test_keys_of_every_length_have_the_same_hash_in_both_implementations(compiled: Twins) -> None:
+def test_keys_of_every_length_have_the_same_hash_in_both_implementations(
+    compiled: Implementation,
+) -> None:
     for size in range(64):
         for byte in (b"\x00", b"\x7f", b"\x80", b"\xff"):
             data = byte * size

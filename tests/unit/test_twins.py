@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from cassandra import _accel, _impl
-from tests.conftest import LANE, Twins
+from tests.conftest import LANE, Implementation
 from tests.processes import run_python
 
 NAMES = sorted(_impl.TWINS)
@@ -54,7 +54,7 @@ def parameters(function: Any) -> list[tuple[str, Any, bool]] | None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_same_public_names(name: str, compiled: Twins) -> None:
+def test_same_public_names(name: str, compiled: Implementation) -> None:
     """Both implementations have the same public names."""
     python = public_names(_impl.twin(name, "python"))
     c = public_names(getattr(compiled, name))
@@ -62,7 +62,7 @@ def test_same_public_names(name: str, compiled: Twins) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_same_signatures(name: str, compiled: Twins) -> None:
+def test_same_signatures(name: str, compiled: Implementation) -> None:
     """Functions and methods of both implementations have the same parameters."""
     python_module, compiled_module = _impl.twin(name, "python"), getattr(compiled, name)
     for public_name in sorted(public_names(python_module)):
@@ -95,7 +95,7 @@ def check_parameters(python: Any, c: Any, where: str) -> None:
         assert of_python == of_c, where
 
 
-def test_every_compiled_module_is_a_twin(compiled: Twins) -> None:
+def test_every_compiled_module_is_a_twin(compiled: Implementation) -> None:
     suffix = importlib.machinery.EXTENSION_SUFFIXES[0]
     built = Path(_accel.__file__).parent.glob(f"*{suffix}")
     assert {path.name.removesuffix(suffix) for path in built} == set(NAMES)
@@ -180,7 +180,7 @@ def fits(python: type[Any], call: Call) -> bool:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_same_constructors(name: str, compiled: Twins) -> None:
+def test_same_constructors(name: str, compiled: Implementation) -> None:
     """Constructors of both implementations accept and refuse the same calls."""
     for python_class, compiled_class in classes(name, compiled):
         if (name, python_class.__name__) in NOT_CALLED:
@@ -204,7 +204,7 @@ PYTHON_ATTRIBUTES = {
 }
 
 
-def classes(name: str, compiled: Twins) -> list[tuple[type[Any], type[Any]]]:
+def classes(name: str, compiled: Implementation) -> list[tuple[type[Any], type[Any]]]:
     """Return pairs of the public classes of a module: the Python class and its compiled twin."""
     python_module, compiled_module = _impl.twin(name, "python"), getattr(compiled, name)
     return [
@@ -236,7 +236,7 @@ def own_constants(module: ModuleType) -> set[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_same_constants(name: str, compiled: Twins) -> None:
+def test_same_constants(name: str, compiled: Implementation) -> None:
     """Constants have the same values in both implementations, except those in
     DIFFERENT_CONSTANTS.
     """
@@ -254,7 +254,7 @@ def attributes(kind: type[Any]) -> set[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_same_public_attributes_of_classes(name: str, compiled: Twins) -> None:
+def test_same_public_attributes_of_classes(name: str, compiled: Implementation) -> None:
     """Twin classes have the same public attributes, except those in PYTHON_ATTRIBUTES."""
     for python_class, compiled_class in classes(name, compiled):
         only_in_python = PYTHON_ATTRIBUTES.get((name, python_class.__name__), set())
@@ -274,7 +274,7 @@ def test_same_public_attributes_of_classes(name: str, compiled: Twins) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_compiled_modules_are_extension_modules(name: str, compiled: Twins) -> None:
+def test_compiled_modules_are_extension_modules(name: str, compiled: Implementation) -> None:
     file = getattr(compiled, name).__file__
     assert file is not None
     assert file.endswith(tuple(importlib.machinery.EXTENSION_SUFFIXES)), file

@@ -20,7 +20,7 @@ from cassandra.cqltypes.parse import lookup_cqltype
 from cassandra.protocol.converted import bound_columns as converted_columns
 from cassandra.protocol.rowclass import row_class
 from cassandra.query.row_factories import PseudoNamedTupleRow
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.statements import prepared_insert
 
 COLUMNS = [
@@ -32,14 +32,14 @@ COLUMNS = [
 
 
 @pytest.fixture(autouse=True)
-def implementation(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(binding, "bind", twins.bind)
-    monkeypatch.setattr(binding, "grouping", twins.grouping)
+def use_implementation(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(binding, "bind", implementation.bind)
+    monkeypatch.setattr(binding, "grouping", implementation.grouping)
 
 
 @pytest.fixture
-def binder(twins: Twins) -> Binder:
-    prepared = prepared_insert(twins, COLUMNS, [0])
+def binder(implementation: Implementation) -> Binder:
+    prepared = prepared_insert(implementation, COLUMNS, [0])
     new_binder = binder_of(prepared, COLUMNS, Keys((0,), (1,)))
     new_binder.is_closed = True
     return new_binder
@@ -161,9 +161,9 @@ def test_a_dry_run_refuses_keys_without_a_value(binder: Binder) -> None:
 
 
 def test_rows_with_only_static_columns_use_a_statement_of_their_own(
-    binder: Binder, twins: Twins
+    binder: Binder, implementation: Implementation
 ) -> None:
-    prepared = prepared_insert(twins, [COLUMNS[0], COLUMNS[2]], [0])
+    prepared = prepared_insert(implementation, [COLUMNS[0], COLUMNS[2]], [0])
     binder.static_rows = StaticRows(
         prepared, positions=[0, 2], static=[2], clustering=[1], regular=[3]
     )
@@ -179,7 +179,7 @@ def test_rows_with_only_static_columns_use_a_statement_of_their_own(
     assert result.row_count == 4
 
 
-def test_rows_with_only_static_columns_are_recognized(twins: Twins) -> None:
+def test_rows_with_only_static_columns_are_recognized(implementation: Implementation) -> None:
     prepared: Any = None
     static_rows = StaticRows(prepared, positions=[0, 2], static=[2], clustering=[1], regular=[3])
     # The numbers are the lengths of the values of p, c, s and r: -1 is null, -2 unset, 0 empty.
@@ -237,20 +237,22 @@ def test_rows_with_keys_are_bound_by_name(binder: Binder) -> None:
     assert "it has a field 'x', which is not a column" in str(result.failures[0][1])
 
 
-def test_iterables_are_bound_in_the_order_of_rows_without_names(twins: Twins) -> None:
+def test_iterables_are_bound_in_the_order_of_rows_without_names(
+    implementation: Implementation,
+) -> None:
     columns = [Column("n", lookup_cqltype("bigint")), Column("id", lookup_cqltype("int"))]
-    prepared = prepared_insert(twins, columns, [1])
+    prepared = prepared_insert(implementation, columns, [1])
     binder = binder_of(prepared, columns, Keys(partition=(1,), clustering=()), order=[1, 0])
     rows = [(7, 5), collections.deque((7, 5)), iter((7, 5))]
     assert len({values for _, values in rows_to_send(bound(binder, *rows))}) == 1
 
 
-def test_names_that_are_not_strings_and_duplicate_names(twins: Twins) -> None:
+def test_names_that_are_not_strings_and_duplicate_names(implementation: Implementation) -> None:
     """A key that is no string is used as its text; a row with two fields of the same name is
     refused.
     """
     columns = [Column("id", lookup_cqltype("int"), is_key=True), Column("1", lookup_cqltype("int"))]
-    prepared = prepared_insert(twins, columns, [0])
+    prepared = prepared_insert(implementation, columns, [0])
     binder = binder_of(prepared, columns, Keys(partition=(0,), clustering=()))
     rows = bound(binder, {"id": 5, "1": 6}, {"id": 5, 1: 6})
     assert len({values for _, values in rows_to_send(rows)}) == 1
@@ -260,10 +262,10 @@ def test_names_that_are_not_strings_and_duplicate_names(twins: Twins) -> None:
     ] * 2
 
 
-def test_rows_of_the_driver_have_the_names_of_their_columns(twins: Twins) -> None:
+def test_rows_of_the_driver_have_the_names_of_their_columns(implementation: Implementation) -> None:
     names = ["id", "_x", "class"]
     columns = [Column(name, lookup_cqltype("int"), is_key=name == "id") for name in names]
-    prepared = prepared_insert(twins, columns, [0])
+    prepared = prepared_insert(implementation, columns, [0])
     binder = binder_of(prepared, columns, Keys(partition=(0,), clustering=()))
     row = row_class(names)(5, 6, 7)
     result = bound(binder, (5, 6, 7), row)
@@ -291,9 +293,11 @@ def test_rows_that_are_sets_are_refused(binder: Binder) -> None:
         assert str(error).startswith(f"a row is the {kind} ")
 
 
-def test_a_dry_run_refuses_times_to_live_that_servers_refuse(twins: Twins) -> None:
+def test_a_dry_run_refuses_times_to_live_that_servers_refuse(
+    implementation: Implementation,
+) -> None:
     columns = [COLUMNS[0], Column("[ttl]", lookup_cqltype("int"))]
-    prepared = prepared_insert(twins, columns, [0])
+    prepared = prepared_insert(implementation, columns, [0])
     binder = binder_of(prepared, columns, Keys(partition=[0], clustering=[]), {"[ttl]": "ttl"})
     binder.is_dry = True
     # Servers accept at most 20 years: 20 * 365 days are 630,720,000 s.
@@ -304,9 +308,9 @@ def test_a_dry_run_refuses_times_to_live_that_servers_refuse(twins: Twins) -> No
     ]
 
 
-def test_the_first_write_time_is_checked(twins: Twins) -> None:
+def test_the_first_write_time_is_checked(implementation: Implementation) -> None:
     columns = [COLUMNS[0], Column("[timestamp]", lookup_cqltype("bigint"))]
-    prepared = prepared_insert(twins, columns, [0])
+    prepared = prepared_insert(implementation, columns, [0])
 
     def messages(*times: int) -> list[str]:
         binder = binder_of(prepared, columns, Keys(partition=[0], clustering=[]))
@@ -344,9 +348,11 @@ def test_rows_without_strings_get_no_advice_for_strings() -> None:
         assert str(error) == "refused"
 
 
-def test_a_time_of_day_that_a_date_column_loses_is_warned_of_once(twins: Twins) -> None:
+def test_a_time_of_day_that_a_date_column_loses_is_warned_of_once(
+    implementation: Implementation,
+) -> None:
     columns = [COLUMNS[0], Column("d", lookup_cqltype("date"))]
-    prepared = prepared_insert(twins, columns, [0])
+    prepared = prepared_insert(implementation, columns, [0])
     NamedRow = collections.namedtuple("NamedRow", "d p")
     noon, midnight = datetime.datetime(2026, 11, 23, 12), datetime.datetime(2026, 11, 23)
 
@@ -386,15 +392,15 @@ def test_a_time_of_day_that_a_date_column_loses_is_warned_of_once(twins: Twins) 
         assert new_binder().bind_next(iter([chunk])) is not None
 
 
-def test_a_converter_may_use_the_time_of_a_date_column(twins: Twins) -> None:
+def test_a_converter_may_use_the_time_of_a_date_column(implementation: Implementation) -> None:
     """The application's converter decides what becomes of a datetime."""
     columns = [COLUMNS[0], Column("d", lookup_cqltype("date"))]
-    prepared = prepared_insert(twins, columns, [0])
+    prepared = prepared_insert(implementation, columns, [0])
     registry = CodecRegistry()
     registry.register_type("date", Converter(to_cql=datetime.datetime.date))
     prepared.codecs = registry
     assert registry.converters is not None
-    prepared.bind_plan = twins.bind.BindPlan(
+    prepared.bind_plan = implementation.bind.BindPlan(
         converted_columns(prepared.column_metadata, registry.converters), [0]
     )
     binder = binder_of(prepared, columns, Keys(partition=[0], clustering=[]))

@@ -21,7 +21,7 @@ from cassandra.bulk.texts import Formats
 from cassandra.cqltypes import BytesType, Int32Type, UTF8Type
 from cassandra.cqltypes.parse import lookup_cqltype
 from cassandra.sentinels import UNSET_VALUE
-from tests.conftest import Twins
+from tests.conftest import Implementation
 
 COLUMNS = (Column("id", Int32Type), Column("name", UTF8Type))
 PROTOCOL_VERSION = 5
@@ -32,13 +32,13 @@ class Files:
 
     Rows that the reader has bound to bytes are decoded again.
 
-    :param twins: the implementation whose reader binds ordinary rows at once. If None, the reader
-        converts strings to values.
+    :param implementation: the implementation whose reader binds ordinary rows at once. If None,
+        the reader converts strings to values.
     """
 
-    def __init__(self, folder: Path, twins: Twins | None) -> None:
+    def __init__(self, folder: Path, implementation: Implementation | None) -> None:
         self.folder = folder
-        self.twins = twins
+        self.implementation = implementation
         self.chunks: list[Chunk] = []
 
     def reading(self, columns: Any = COLUMNS, **changes: Any) -> Reading:
@@ -51,9 +51,9 @@ class Files:
             delimiter=None,
             quote='"',
         )
-        if self.twins is not None:
+        if self.implementation is not None:
             plain = plain._replace(
-                binding=(self.twins.bind.BindPlan(list(columns)), PROTOCOL_VERSION)
+                binding=(self.implementation.bind.BindPlan(list(columns)), PROTOCOL_VERSION)
             )
         return plain._replace(**changes)
 
@@ -78,10 +78,10 @@ class Files:
         # Only a block of bound rows has the method `take`. Its rows are bytes, so decode them.
         if not hasattr(chunk.rows, "take"):
             return list(chunk.rows)
-        assert self.twins is not None
-        plan = self.twins.rows.RowPlan(
+        assert self.implementation is not None
+        plan = self.implementation.rows.RowPlan(
             [column.name for column in columns],
-            [column.type.build_codec(self.twins.codecs) for column in columns],
+            [column.type.build_codec(self.implementation.codecs) for column in columns],
         )
         return [plan.tuples(bytes(row.data), 0, 1)[0] for row in chunk.rows.rows()]
 
@@ -96,10 +96,13 @@ class Files:
 
 @pytest.fixture(params=["texts", "bound"])
 def files(
-    request: pytest.FixtureRequest, twins: Twins, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest,
+    implementation: Implementation,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Files:
-    monkeypatch.setattr(csv_files, "csv_rows", twins.csv_rows)
-    return Files(tmp_path, twins if request.param == "bound" else None)
+    monkeypatch.setattr(csv_files, "csv_rows", implementation.csv_rows)
+    return Files(tmp_path, implementation if request.param == "bound" else None)
 
 
 # -- rows ------------------------------------------------------------------------------------------

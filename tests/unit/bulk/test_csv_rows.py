@@ -19,7 +19,7 @@ from cassandra.bulk.csv_fields import Field
 from cassandra.bulk.csv_files import csv_parts
 from cassandra.bulk.texts import Formats
 from cassandra.cqltypes.parse import lookup_casstype, lookup_cqltype
-from tests.conftest import Twins
+from tests.conftest import Implementation
 
 PROTOCOL_VERSION = 5
 TYPES = ("int", "bigint", "tinyint", "float", "double", "boolean", "text", "uuid", "timestamp", "date")  # fmt: skip  # noqa: E501
@@ -32,7 +32,9 @@ class Row(NamedTuple):
     content: bytes | str
 
 
-def reading(twins: Twins, *types: str, header: Any = True, **formats: Any) -> Reading:
+def reading(
+    implementation: Implementation, *types: str, header: Any = True, **formats: Any
+) -> Reading:
     """Return a `Reading` of CSV into columns c0, c1 and so on of these types; `formats` are options
     of CSV.
     """
@@ -42,7 +44,7 @@ def reading(twins: Twins, *types: str, header: Any = True, **formats: Any) -> Re
     ]  # fmt: skip
     is_key = formats.pop("is_key", False)
     columns = [column._replace(is_key=is_key) for column in columns]
-    plan = twins.bind.BindPlan(columns)
+    plan = implementation.bind.BindPlan(columns)
     dialect = {name: formats.pop(name) for name in ("delimiter", "quote") if name in formats}
     return Reading(
         format="csv",
@@ -112,17 +114,17 @@ def _bound(plan: Any, row: Any, version: int) -> bytes | str:
 
 @pytest.fixture
 def read_both_ways(
-    twins: Twins, monkeypatch: pytest.MonkeyPatch
+    implementation: Implementation, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., tuple[list[Row], list[Row]]]:
     """Return a function that reads a file twice: it returns the rows that Python's csv module
     reads, and those that the implementation under test reads.
     """
 
     def read(path: Path, *types: str, **how: Any) -> tuple[list[Row], list[Row]]:
-        settings = reading(twins, *types, **how)
-        monkeypatch.setattr(csv_files, "csv_rows", twins.csv_rows)
+        settings = reading(implementation, *types, **how)
+        monkeypatch.setattr(csv_files, "csv_rows", implementation.csv_rows)
         fast_rows = rows(path, settings)
-        monkeypatch.setattr(csv_files, "csv_rows", Twins("python").csv_rows)
+        monkeypatch.setattr(csv_files, "csv_rows", Implementation("python").csv_rows)
         return rows(path, settings), fast_rows
 
     return read
@@ -304,7 +306,7 @@ def test_random_files(
 
 
 def test_ordinary_files_are_read_by_compiled_code(
-    compiled: Twins, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    compiled: Implementation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(csv_files, "csv_rows", compiled.csv_rows)
     path = tmp_path / "a.csv"
@@ -375,7 +377,7 @@ def test_several_texts_for_null_and_empty_keys(
             assert fast_rows[1].content == (struct.pack(">iii", 4, 1, 0) if is_empty else null_text)
 
 
-def test_compiled_code_refuses_options_that_only_python_supports(compiled: Twins) -> None:
+def test_compiled_code_refuses_options_that_only_python_supports(compiled: Implementation) -> None:
     plan = compiled.bind.BindPlan([Column("c0", lookup_cqltype("int"))])
     int_field = Field(0, "int", int)
     make_reader = compiled.csv_rows.csv_reader

@@ -13,7 +13,7 @@ import pytest
 from cassandra.bulk.texts import text_of
 from cassandra.cqltypes.parse import lookup_casstype, lookup_cqltype
 from cassandra.errors import DecodeError
-from tests.conftest import Twins
+from tests.conftest import Implementation
 
 INTS = {"tinyint": "b", "smallint": "h", "int": "i", "bigint": "q", "counter": "q"}
 CELLS: dict[str, list[bytes]] = {
@@ -63,7 +63,10 @@ def page(rows: list[list[bytes | None]]) -> bytes:
 
 
 def csv_lines_of(
-    twins: Twins, type_names: list[str], rows: list[list[bytes | None]], bytes_before: bytes = b""
+    implementation: Implementation,
+    type_names: list[str],
+    rows: list[list[bytes | None]],
+    bytes_before: bytes = b"",
 ) -> bytes:
     """Return the CSV lines of a page that has these rows of encoded cells.
 
@@ -71,7 +74,7 @@ def csv_lines_of(
     :param bytes_before: bytes before the page, which must be skipped.
     """
     column_names = [f"c{number}" for number in range(len(type_names))]
-    text: bytes = twins.csv_texts.csv_lines(
+    text: bytes = implementation.csv_texts.csv_lines(
         column_names,
         list(map(codec_of, type_names)),
         bytes_before + page(rows),
@@ -82,13 +85,15 @@ def csv_lines_of(
 
 
 @pytest.mark.parametrize("type_name", CELLS)
-def test_each_value_is_written_as_its_text(twins: Twins, type_name: str) -> None:
+def test_each_value_is_written_as_its_text(implementation: Implementation, type_name: str) -> None:
     cells: list[bytes | None] = [*CELLS[type_name], None]
     if type_name not in ("text", "ascii", "blob"):
         # For historical reasons, values of other types may be empty, too. They are written as empty
         # texts.
         cells.append(b"")
-    text = csv_lines_of(twins, ["int", type_name], [[b"\0\0\0\7", cell] for cell in cells]).decode()
+    text = csv_lines_of(
+        implementation, ["int", type_name], [[b"\0\0\0\7", cell] for cell in cells]
+    ).decode()
     codec = codec_of(type_name)
     records = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     assert records == [["7", text_of(codec.decode_nullable(cell))] for cell in cells]
@@ -101,9 +106,11 @@ def test_each_value_is_written_as_its_text(twins: Twins, type_name: str) -> None
     assert text.replace('7,"a\rb"\n', "") == expected.getvalue()
 
 
-def test_both_implementations_write_the_same_lines_for_random_pages(compiled: Twins) -> None:
+def test_both_implementations_write_the_same_lines_for_random_pages(
+    compiled: Implementation,
+) -> None:
     generator = random.Random(3)
-    python = Twins("python")
+    python = Implementation("python")
     for _ in range(60):
         type_names = generator.choices(sorted(CELLS), k=generator.randrange(1, 6))
         rows = [
@@ -115,18 +122,20 @@ def test_both_implementations_write_the_same_lines_for_random_pages(compiled: Tw
         )
 
 
-def test_the_only_field_of_a_row_is_quoted_if_empty(twins: Twins) -> None:
+def test_the_only_field_of_a_row_is_quoted_if_empty(implementation: Implementation) -> None:
     """If the only field of a row is empty, it is quoted.
 
     Without the quotes the line would be empty, and readers skip empty lines.
     """
-    assert csv_lines_of(twins, ["text"], [[b""], [None], [b"a"]]) == b'""\n""\na\n'
+    assert csv_lines_of(implementation, ["text"], [[b""], [None], [b"a"]]) == b'""\n""\na\n'
 
 
-def test_both_implementations_write_the_same_dates(compiled: Twins) -> None:
+def test_both_implementations_write_the_same_dates(compiled: Implementation) -> None:
     days = [*range(-800, 800), *range(-719_162, 2_932_897, 9_973)]
     rows: list[list[bytes | None]] = [[struct.pack(">I", 2**31 + day)] for day in days]
-    assert csv_lines_of(compiled, ["date"], rows) == csv_lines_of(Twins("python"), ["date"], rows)
+    assert csv_lines_of(compiled, ["date"], rows) == csv_lines_of(
+        Implementation("python"), ["date"], rows
+    )
 
 
 @pytest.mark.parametrize(
@@ -140,11 +149,11 @@ def test_both_implementations_write_the_same_dates(compiled: Twins) -> None:
     ],
 )  # fmt: skip
 def test_damaged_pages(
-    twins: Twins, kinds: list[str], body: bytes, count: int, message: str
+    implementation: Implementation, kinds: list[str], body: bytes, count: int, message: str
 ) -> None:
     """If a page is damaged, the error names the row and the column, or says what is wrong with the
     page.
     """
     names = [f"c{number}" for number in range(len(kinds))]
     with pytest.raises(DecodeError, match=message):
-        twins.csv_texts.csv_lines(names, list(map(codec_of, kinds)), body, 0, count)
+        implementation.csv_texts.csv_lines(names, list(map(codec_of, kinds)), body, 0, count)

@@ -13,12 +13,14 @@ import pytest
 
 from cassandra.bulk import groups
 from cassandra.bulk.groups import Keys
-from tests.conftest import Twins
+from tests.conftest import Implementation
 
 KEYS = Keys((0,), (1,))
 
 
-def block_of(twins: Twins, rows: list[tuple[int, ...]], last_value_size: int = 4) -> Any:
+def block_of(
+    implementation: Implementation, rows: list[tuple[int, ...]], last_value_size: int = 4
+) -> Any:
     """Return a block of rows whose values are integers.
 
     :param last_value_size: the size in bytes of each row's last value.
@@ -29,7 +31,7 @@ def block_of(twins: Twins, rows: list[tuple[int, ...]], last_value_size: int = 4
         if last_value_size != 4:
             values[-1] = struct.pack(">i", last_value_size) + bytes(last_value_size)
         packed_rows.append(b"".join(values))
-    return twins.bind.RowsBlock(len(rows[0]) if rows else 3, packed_rows)
+    return implementation.bind.RowsBlock(len(rows[0]) if rows else 3, packed_rows)
 
 
 class Owners:
@@ -52,45 +54,54 @@ TWO = object()
 
 
 def rows_of(
-    twins: Twins, rows: Any, keys: Keys = KEYS, by: str | None = "replica", owners: Any = None
+    implementation: Implementation,
+    rows: Any,
+    keys: Keys = KEYS,
+    by: str | None = "replica",
+    owners: Any = None,
 ) -> list[list[list[int]]]:
-    waves = twins.grouping.request_waves(rows, keys, by, owners)
+    waves = implementation.grouping.request_waves(rows, keys, by, owners)
     return [[group.rows for group in wave] for wave in waves]
 
 
-def test_a_key_occurs_once_in_a_wave(twins: Twins) -> None:
+def test_a_key_occurs_once_in_a_wave(implementation: Implementation) -> None:
     """Writes of one key must keep their order, so each of them goes into a later wave than the one
     before.
     """
-    rows = block_of(twins, [(1, 1, 0), (1, 2, 1), (1, 1, 2), (2, 1, 3), (1, 1, 4)])
+    rows = block_of(implementation, [(1, 1, 0), (1, 2, 1), (1, 1, 2), (2, 1, 3), (1, 1, 4)])
     # Each expected list has the waves; a wave is a list of groups, and a group a list of row
     # numbers.
-    assert rows_of(twins, rows) == [[[0, 1], [3]], [[2]], [[4]]]
-    assert rows_of(twins, rows, by=None) == [[[0], [1], [3]], [[2]], [[4]]]
+    assert rows_of(implementation, rows) == [[[0, 1], [3]], [[2]], [[4]]]
+    assert rows_of(implementation, rows, by=None) == [[[0], [1], [3]], [[2]], [[4]]]
     # If the clustering key is unknown, any two rows of a partition may have the same key, so they
     # stay in order in one group.
-    assert rows_of(twins, rows, Keys(partition=(0,), clustering=None)) == [
+    assert rows_of(implementation, rows, Keys(partition=(0,), clustering=None)) == [
         [[0], [1], [2], [3], [4]]
     ]
-    assert rows_of(twins, rows, Keys(partition=(0,), clustering=())) == [
+    assert rows_of(implementation, rows, Keys(partition=(0,), clustering=())) == [
         [[0], [3]],
         [[1]],
         [[2]],
         [[4]],
     ]
-    assert rows_of(twins, block_of(twins, rows=[])) == []
-    assert rows_of(twins, block_of(twins, rows=[]), Keys(partition=(), clustering=None)) == []
+    assert rows_of(implementation, block_of(implementation, rows=[])) == []
+    assert (
+        rows_of(
+            implementation, block_of(implementation, rows=[]), Keys(partition=(), clustering=None)
+        )
+        == []
+    )
 
 
-def test_rows_of_a_partition_or_replica_are_one_group(twins: Twins) -> None:
-    rows = block_of(twins, [(1, 1, 0), (2, 1, 0), (1, 2, 0), (3, 1, 0)])
-    (groups_of_wave,) = twins.grouping.request_waves(rows, KEYS, "partition", owners=None)
+def test_rows_of_a_partition_or_replica_are_one_group(implementation: Implementation) -> None:
+    rows = block_of(implementation, [(1, 1, 0), (2, 1, 0), (1, 2, 0), (3, 1, 0)])
+    (groups_of_wave,) = implementation.grouping.request_waves(rows, KEYS, "partition", owners=None)
     assert [group.rows for group in groups_of_wave] == [[0, 2], [1], [3]]
     # Each row has three values of 4 bytes, each after a length of 4 bytes.
     assert [group.size for group in groups_of_wave] == [48, 24, 24]
     assert [group.tries for group in groups_of_wave] == [0, 0, 0]
     by_last_bit = Owners(lambda key: (ONE, TWO)[key[-1] % 2])
-    (groups_of_wave,) = twins.grouping.request_waves(rows, KEYS, "replica", by_last_bit)
+    (groups_of_wave,) = implementation.grouping.request_waves(rows, KEYS, "replica", by_last_bit)
     assert [group.rows for group in groups_of_wave] == [[0, 2, 3], [1]]
     assert [group.size for group in groups_of_wave] == [72, 24]
     for keys, by in (
@@ -98,48 +109,52 @@ def test_rows_of_a_partition_or_replica_are_one_group(twins: Twins) -> None:
         (Keys(partition=(0,), clustering=None), "replica"),
         (Keys(partition=(), clustering=()), "replica"),
     ):
-        assert rows_of(twins, rows, keys, by, by_last_bit) == [[[0], [1], [2], [3]]]
+        assert rows_of(implementation, rows, keys, by, by_last_bit) == [[[0], [1], [2], [3]]]
     # If the owner of a key is unknown, its rows are grouped by partition.
     for owners in (None, Owners(lambda key: None)):
-        assert rows_of(twins, rows, owners=owners) == [[[0, 2], [1], [3]]]
+        assert rows_of(implementation, rows, owners=owners) == [[[0, 2], [1], [3]]]
 
 
-def test_groups_stay_below_the_servers_warnings(twins: Twins) -> None:
+def test_groups_stay_below_the_servers_warnings(implementation: Implementation) -> None:
     one_owner = Owners(lambda key: ONE)
-    small_rows = block_of(twins, [(n, 0, 0) for n in range(25)])
-    (wave,) = rows_of(twins, small_rows, owners=one_owner)
+    small_rows = block_of(implementation, [(n, 0, 0) for n in range(25)])
+    (wave,) = rows_of(implementation, small_rows, owners=one_owner)
     # Servers warn about batches with more than 10 partitions.
     assert [len(rows) for rows in wave] == [10, 10, 5]
     # Two partitions of six rows each. Six rows of 1000 bytes are larger than MOST_BYTES (4000), so
     # each partition is split.
-    large_rows = block_of(twins, [(n % 2, n, 0) for n in range(12)], last_value_size=1000)
-    (wave,) = twins.grouping.request_waves(large_rows, KEYS, "replica", one_owner)
+    large_rows = block_of(implementation, [(n % 2, n, 0) for n in range(12)], last_value_size=1000)
+    (wave,) = implementation.grouping.request_waves(large_rows, KEYS, "replica", one_owner)
     assert all(group.size <= groups.MOST_BYTES for group in wave)
     assert sorted(row for group in wave for row in group.rows) == list(range(12))
     # Each row alone has more than MOST_BYTES.
-    huge_rows = block_of(twins, [(0, n, 0) for n in range(2)], last_value_size=9000)
-    assert rows_of(twins, huge_rows, by="partition") == [[[0], [1]]]
+    huge_rows = block_of(implementation, [(0, n, 0) for n in range(2)], last_value_size=9000)
+    assert rows_of(implementation, huge_rows, by="partition") == [[[0], [1]]]
 
 
-def test_a_repeated_key_has_a_wave_for_each_row(twins: Twins) -> None:
+def test_a_repeated_key_has_a_wave_for_each_row(implementation: Implementation) -> None:
     # An algorithm whose time is quadratic would take minutes here.
     count = 20_000
-    rows = block_of(twins, [(1, 1, n) for n in range(count)])
-    waves = rows_of(twins, rows, by="partition")
+    rows = block_of(implementation, [(1, 1, n) for n in range(count)])
+    waves = rows_of(implementation, rows, by="partition")
     assert waves == [[[row]] for row in range(count)]
 
 
-def test_a_large_partition_is_split_in_the_order_of_its_rows(twins: Twins) -> None:
-    rows = block_of(twins, [(0, n, 0) for n in range(10)], last_value_size=1000)
-    assert rows_of(twins, rows, by="partition") == [[[0, 1, 2], [3, 4, 5], [6, 7, 8], [9]]]
+def test_a_large_partition_is_split_in_the_order_of_its_rows(
+    implementation: Implementation,
+) -> None:
+    rows = block_of(implementation, [(0, n, 0) for n in range(10)], last_value_size=1000)
+    assert rows_of(implementation, rows, by="partition") == [[[0, 1, 2], [3, 4, 5], [6, 7, 8], [9]]]
 
 
 @pytest.mark.parametrize("host_count", [3, 60])
-def test_both_implementations_make_the_same_requests(compiled: Twins, host_count: int) -> None:
+def test_both_implementations_make_the_same_requests(
+    compiled: Implementation, host_count: int
+) -> None:
     """Both implementations make the same requests, with and without a ring, and for keys of one or
     more columns.
     """
-    python = Twins("python")
+    python = Implementation("python")
     # There are 60 tokens, spread evenly over the ring and given to the hosts in turn.
     tokens_of_hosts = [
         [str((step - 30) * 1000 * 2**48) for step in range(host, 60, host_count)]
@@ -147,8 +162,10 @@ def test_both_implementations_make_the_same_requests(compiled: Twins, host_count
     ]
     hosts = [f"host {number}" for number in range(host_count)]
     rings = [
-        twins.ring.simple_map(twins.ring.TokenRing(tokens_of_hosts), hosts, full=2, total=2)
-        for twins in (python, compiled)
+        implementation.ring.simple_map(
+            implementation.ring.TokenRing(tokens_of_hosts), hosts, full=2, total=2
+        )
+        for implementation in (python, compiled)
     ]
     generator = random.Random(7)
     for number in range(60):
@@ -187,11 +204,11 @@ def test_both_implementations_make_the_same_requests(compiled: Twins, host_count
         )
         group_by = generator.choice(("replica", "replica", "partition", None))
         requests = []
-        for twins, ring in zip((python, compiled), rings, strict=True):
+        for implementation, ring in zip((python, compiled), rings, strict=True):
             # In every third case, no ring is known.
             owners = None if number % 3 == 0 else ring
-            waves = twins.grouping.request_waves(
-                twins.bind.RowsBlock(5, rows), keys, group_by, owners
+            waves = implementation.grouping.request_waves(
+                implementation.bind.RowsBlock(5, rows), keys, group_by, owners
             )
             requests.append([[(group.rows, group.size) for group in wave] for wave in waves])
         assert requests[0] == requests[1]
@@ -199,8 +216,8 @@ def test_both_implementations_make_the_same_requests(compiled: Twins, host_count
         assert grouped_rows == list(range(len(rows)))
 
 
-def test_rows_can_be_taken_from_and_appended_to_a_block(twins: Twins) -> None:
-    rows = block_of(twins, [(1, 2, 3), (4, 5, 6), (7, 8, 9)])
+def test_rows_can_be_taken_from_and_appended_to_a_block(implementation: Implementation) -> None:
+    rows = block_of(implementation, [(1, 2, 3), (4, 5, 6), (7, 8, 9)])
     taken_rows = rows.take([2, 0])
     assert [row.data for row in taken_rows.rows()] == [rows.row(2).data, rows.row(0).data]
     rows.append(taken_rows.row(0))
@@ -211,39 +228,39 @@ def test_rows_can_be_taken_from_and_appended_to_a_block(twins: Twins) -> None:
             rows.take([row_number])
 
 
-def test_positions_of_keys_are_checked(twins: Twins) -> None:
-    rows = block_of(twins, [(1, 2, 3)])
+def test_positions_of_keys_are_checked(implementation: Implementation) -> None:
+    rows = block_of(implementation, [(1, 2, 3)])
     for keys in (Keys(partition=(3,), clustering=()), Keys((0,), (-1,))):
         with pytest.raises(ValueError, match="of 3 values"):
-            twins.grouping.request_waves(rows, keys, "replica", owners=None)
+            implementation.grouping.request_waves(rows, keys, "replica", owners=None)
 
 
-def test_a_row_without_a_partition_key_is_not_routed(twins: Twins) -> None:
+def test_a_row_without_a_partition_key_is_not_routed(implementation: Implementation) -> None:
     null = struct.pack(">i", -1)
-    rows = twins.bind.RowsBlock(2, [null + null, struct.pack(">ii", 4, 1) + null])
+    rows = implementation.bind.RowsBlock(2, [null + null, struct.pack(">ii", 4, 1) + null])
     owners = Owners(lambda key: None)
-    assert rows_of(twins, rows, owners=owners) == [[[0], [1]]]
+    assert rows_of(implementation, rows, owners=owners) == [[[0], [1]]]
     # The first row's key is null, so only the key of the second row was looked up.
     assert owners.keys == [struct.pack(">i", 1)]
     # Servers refuse a composite key with a value this long, so its replica is not looked up.
     long_value = struct.pack(">i", 70_000) + bytes(70_000)
-    rows = twins.bind.RowsBlock(3, [long_value + struct.pack(">ii", 4, 1) + null])
-    assert rows_of(twins, rows, Keys((0, 1), (2,)), owners=owners) == [[[0]]]
+    rows = implementation.bind.RowsBlock(3, [long_value + struct.pack(">ii", 4, 1) + null])
+    assert rows_of(implementation, rows, Keys((0, 1), (2,)), owners=owners) == [[[0]]]
     assert len(owners.keys) == 1
 
 
-def test_null_and_empty_values_are_different_keys(twins: Twins) -> None:
+def test_null_and_empty_values_are_different_keys(implementation: Implementation) -> None:
     null, empty = struct.pack(">i", -1), struct.pack(">i", 0)
-    rows = twins.bind.RowsBlock(2, [null + empty, empty + null, null + null])
-    assert rows_of(twins, rows, Keys((0,), (1,))) == [[[0], [2], [1]]]
-    damaged = twins.bind.RowsBlock(2, [struct.pack(">i", 9)])
+    rows = implementation.bind.RowsBlock(2, [null + empty, empty + null, null + null])
+    assert rows_of(implementation, rows, Keys((0,), (1,))) == [[[0], [2], [1]]]
+    damaged = implementation.bind.RowsBlock(2, [struct.pack(">i", 9)])
     with pytest.raises(ValueError, match="ends in the middle of one"):
-        twins.grouping.request_waves(damaged, KEYS, "replica", owners=None)
+        implementation.grouping.request_waves(damaged, KEYS, "replica", owners=None)
 
 
-def test_a_group_can_be_split_into_single_rows(twins: Twins) -> None:
-    rows = block_of(twins, [(1, n, n * 10) for n in range(5)])
-    group = twins.grouping.Group(rows, [4, 1, 3])
+def test_a_group_can_be_split_into_single_rows(implementation: Implementation) -> None:
+    rows = block_of(implementation, [(1, n, n * 10) for n in range(5)])
+    group = implementation.grouping.Group(rows, [4, 1, 3])
     assert (len(group), group.rows, group.size, group.tries) == (3, [4, 1, 3], 72, 0)
     single_groups = group.single_rows()
     assert [single.rows for single in single_groups] == [[4], [1], [3]]
@@ -251,4 +268,4 @@ def test_a_group_can_be_split_into_single_rows(twins: Twins) -> None:
         rows.row(n).data for n in (4, 1, 3)
     ]
     with pytest.raises(IndexError, match="row 5 of 5"):
-        twins.grouping.Group(rows, [5])
+        implementation.grouping.Group(rows, [5])

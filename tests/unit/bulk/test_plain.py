@@ -26,7 +26,7 @@ from cassandra.query import (
     tuple_factory,
 )
 from cassandra.testing.fake import Answer, FakeCluster, Request, Udt, paged, rows
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.bulk.test_scan import QUERY, settings
 from tests.unit.metadata.schema.rows import schema
 
@@ -250,9 +250,9 @@ def test_values_that_are_not_cql_values_are_refused(value: Any) -> None:
             json_of(nested, refuse_other)
 
 
-def test_the_error_names_the_column(twins: Twins) -> None:
+def test_the_error_names_the_column(implementation: Implementation) -> None:
     codec = from_functions("own", encode=bytes, decode=lambda data: object())
     body = b"\0\0\0\1x\0\0\0\1y"
-    for csv_lines in (python_csv_lines, twins.csv_texts.csv_lines):
+    for csv_lines in (python_csv_lines, implementation.csv_texts.csv_lines):
         with pytest.raises(TypeError, match=r'column "b": .*builtins\.object'):
-            csv_lines(["a", "b"], [twins.codecs.text("text"), codec], body, 0, 1)
+            csv_lines(["a", "b"], [implementation.codecs.text("text"), codec], body, 0, 1)

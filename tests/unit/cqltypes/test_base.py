@@ -12,7 +12,7 @@ import cassandra._impl as implementations
 from cassandra import cqltypes as t
 from cassandra.cqltypes import base
 from cassandra.sentinels import EMPTY
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.cqltypes.samples import INT, list_of, map_of, tuple_of, vector_of
 
 
@@ -60,32 +60,34 @@ class OverridesFromBinary(t.Int32Type):
         )
 
 
-def test_overridden_methods_are_used_inside_containers_too(twins: Twins) -> None:
+def test_overridden_methods_are_used_inside_containers_too(implementation: Implementation) -> None:
     assert Upper.to_binary("a", 4) == b"A"
     assert Upper.from_binary(b"A", 4) == "v4:a"
-    assert Upper.build_codec(twins.codecs, 4).decode(b"A") == "v4:a"
-    nested = map_of(Upper, tuple_of(list_of(Upper), Plain)).build_codec(twins.codecs, 4)
+    assert Upper.build_codec(implementation.codecs, 4).decode(b"A") == "v4:a"
+    nested = map_of(Upper, tuple_of(list_of(Upper), Plain)).build_codec(implementation.codecs, 4)
     body = nested.encode({"a": (["b"], 5)})
     assert b"A" in body
     assert b"B" in body
     assert dict(nested.decode(body).items()) == {"v4:a": (["v4:b"], 5)}
-    list_codec = list_of(OverridesFromBinary).build_codec(twins.codecs)
+    list_codec = list_of(OverridesFromBinary).build_codec(implementation.codecs)
     assert list_codec.decode(list_codec.encode([7, 8, None])) == ["lucky", 8, None]
-    assert vector_of(OverridesFromBinary, 2).build_codec(twins.codecs).decode(
+    assert vector_of(OverridesFromBinary, 2).build_codec(implementation.codecs).decode(
         bytes.fromhex("0000000700000008")
     ) == ["lucky", 8]
     assert t.lookup_casstype("Upper") is Upper
     assert t.lookup_casstype("ListType(Plain)").subtypes == (Plain,)
 
 
-def test_a_serialize_method_that_returns_no_bytes_is_an_error(twins: Twins) -> None:
+def test_a_serialize_method_that_returns_no_bytes_is_an_error(
+    implementation: Implementation,
+) -> None:
     class TypeReturningValue(t.UTF8Type):
         @classmethod
         def serialize(cls, val: Any, protocol_version: int) -> Any:
             return val
 
     with pytest.raises(TypeError, match="not bytes"):
-        list_of(TypeReturningValue).build_codec(twins.codecs).encode(["a"])
+        list_of(TypeReturningValue).build_codec(implementation.codecs).encode(["a"])
 
 
 def test_a_method_that_is_set_later_is_used() -> None:

@@ -18,7 +18,7 @@ import cassandra._impl as implementations
 from cassandra import cqltypes as t
 from cassandra.cqltypes import CassandraTypeType, calls
 from cassandra.sentinels import EMPTY
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.waiting import WAIT
 
 FIVE = b"\0\0\0\5"
@@ -26,12 +26,14 @@ NAMES = ("serialize", "deserialize", "to_binary", "from_binary")
 
 
 @pytest.fixture(autouse=True)
-def implementation(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def use_implementation(
+    implementation: Implementation, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
     """Run each test with the codecs of each implementation."""
     calls.withdraw()
     # setting this attribute makes all types build their codecs again
     t.Int32Type.support_empty_values = False
-    monkeypatch.setattr(implementations, "codecs", twins.codecs)
+    monkeypatch.setattr(implementations, "codecs", implementation.codecs)
     yield
     calls.withdraw()
     t.Int32Type.support_empty_values = False

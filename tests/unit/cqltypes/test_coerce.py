@@ -24,7 +24,7 @@ from cassandra.cqltypes.codecs.big_numbers import digits_limit
 from cassandra.errors import DecodeError
 from cassandra.sentinels import EMPTY
 from cassandra.util.temporal import Date, Duration, MillisTimestamp, Time
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.cqltypes.samples import ADDRESS, list_of, map_of, set_of, tuple_of, vector_of
 
 VALUES: list[tuple[Any, Any]] = [
@@ -45,9 +45,11 @@ VALUES: list[tuple[Any, Any]] = [
 
 
 @pytest.mark.parametrize(("cqltype", "value"), VALUES, ids=str)
-def test_enum_members_are_encoded_by_their_values(twins: Twins, cqltype: Any, value: Any) -> None:
+def test_enum_members_are_encoded_by_their_values(
+    implementation: Implementation, cqltype: Any, value: Any
+) -> None:
     member = enum.Enum("Kind", {"ONE": value}).ONE  # type: ignore[attr-defined]
-    codec = cqltype.build_codec(twins.codecs)
+    codec = cqltype.build_codec(implementation.codecs)
     assert codec.encode(member) == codec.encode(value)
     for container in (
         list_of,
@@ -55,17 +57,17 @@ def test_enum_members_are_encoded_by_their_values(twins: Twins, cqltype: Any, va
         lambda inner: vector_of(inner, 2),
         lambda inner: tuple_of(inner, inner),
     ):
-        codec = container(cqltype).build_codec(twins.codecs)
+        codec = container(cqltype).build_codec(implementation.codecs)
         assert codec.encode([member, value]) == codec.encode([value, value])
-    codec = map_of(t.Int32Type, cqltype).build_codec(twins.codecs)
+    codec = map_of(t.Int32Type, cqltype).build_codec(implementation.codecs)
     assert codec.encode({1: member, 2: value}) == codec.encode({1: value, 2: value})
 
 
 @pytest.mark.parametrize(("value", "truth"), [(5, 1), (-1, 1), (0, 0), (2**70, 1)])
 def test_integers_are_encoded_as_booleans_by_their_truth(
-    twins: Twins, value: int, truth: int
+    implementation: Implementation, value: int, truth: int
 ) -> None:
-    codec = t.BooleanType.build_codec(twins.codecs)
+    codec = t.BooleanType.build_codec(implementation.codecs)
     assert codec.encode(value) == bytes([truth])
     if value < 2**31:
         assert codec.encode(numpy.int32(value)) == bytes([truth])
@@ -96,20 +98,22 @@ class Plain(enum.Enum):
     BLANK = EMPTY
 
 
-def test_members_of_int_and_str_enums(twins: Twins) -> None:
+def test_members_of_int_and_str_enums(implementation: Implementation) -> None:
     """Members are encoded as their integer or text."""
-    assert t.Int32Type.build_codec(twins.codecs).encode(Level.LOW) == b"\x00\x00\x00\x01"
-    assert t.DoubleType.build_codec(twins.codecs).encode(Level.LOW)[:2] == b"\x3f\xf0"
-    assert t.UTF8Type.build_codec(twins.codecs).encode(Zone.NORTH) == b"n"
-    assert t.ByteType.build_codec(twins.codecs).encode(Rights.READ | Rights.WRITE) == b"\x03"
+    assert t.Int32Type.build_codec(implementation.codecs).encode(Level.LOW) == b"\x00\x00\x00\x01"
+    assert t.DoubleType.build_codec(implementation.codecs).encode(Level.LOW)[:2] == b"\x3f\xf0"
+    assert t.UTF8Type.build_codec(implementation.codecs).encode(Zone.NORTH) == b"n"
+    assert (
+        t.ByteType.build_codec(implementation.codecs).encode(Rights.READ | Rights.WRITE) == b"\x03"
+    )
     assert (
         map_of(t.UTF8Type, t.ByteType)
-        .build_codec(twins.codecs)
+        .build_codec(implementation.codecs)
         .encode({Zone.NORTH: Level.LOW})[-1:]
         == b"\x01"
     )
     # The member's value is an empty string, which is an empty value.
-    assert t.Int32Type.build_codec(twins.codecs).encode(Plain.BLANK) == b""
+    assert t.Int32Type.build_codec(implementation.codecs).encode(Plain.BLANK) == b""
 
 
 @pytest.mark.parametrize(
@@ -168,10 +172,10 @@ def test_members_of_int_and_str_enums(twins: Twins) -> None:
     ],
 )
 def test_errors_of_enum_members_name_member_and_value(
-    twins: Twins, cqltype: Any, member: Any, error: type[Exception], message: str
+    implementation: Implementation, cqltype: Any, member: Any, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        cqltype.build_codec(twins.codecs).encode(member)
+        cqltype.build_codec(implementation.codecs).encode(member)
 
 
 def named_tuple(names: str, *values: Any) -> Any:
@@ -180,8 +184,8 @@ def named_tuple(names: str, *values: Any) -> Any:
     return row_class(*values)
 
 
-def test_named_tuples_are_encoded_by_field_name(twins: Twins) -> None:
-    codec = ADDRESS.build_codec(twins.codecs)
+def test_named_tuples_are_encoded_by_field_name(implementation: Implementation) -> None:
+    codec = ADDRESS.build_codec(implementation.codecs)
     expected = codec.encode(("x", 7))
     assert codec.encode(named_tuple("street zip", "x", 7)) == expected
     assert codec.encode(named_tuple("zip street", 7, "x")) == expected
@@ -191,13 +195,13 @@ def test_named_tuples_are_encoded_by_field_name(twins: Twins) -> None:
     assert codec.encode(codec.decode(expected)) == expected
     with pytest.raises(TypeError, match=r'^field "street" of ks.address: 7 \(int\) is not text'):
         codec.encode(named_tuple("zip street", "x", 7))
-    nested = list_of(ADDRESS).build_codec(twins.codecs)
+    nested = list_of(ADDRESS).build_codec(implementation.codecs)
     assert nested.encode([named_tuple("zip street", 7, "x")]) == nested.encode([("x", 7)])
 
 
-def test_objects_are_encoded_by_alias(twins: Twins) -> None:
+def test_objects_are_encoded_by_alias(implementation: Implementation) -> None:
     attrs, pydantic = pytest.importorskip("attrs"), pytest.importorskip("pydantic")
-    codec = ADDRESS.build_codec(twins.codecs)
+    codec = ADDRESS.build_codec(implementation.codecs)
     expected = codec.encode(("x", 7))
     model_class = pydantic.create_model(
         "Model", street=(str, ...), code=(int, pydantic.Field(alias="zip"))
@@ -206,8 +210,8 @@ def test_objects_are_encoded_by_alias(twins: Twins) -> None:
     assert codec.encode(attrs.make_class("Declared", ["street", "_zip"])("x", 7)) == expected
 
 
-def test_an_address_with_a_zone_is_refused(twins: Twins) -> None:
-    codec = t.InetAddressType.build_codec(twins.codecs)
+def test_an_address_with_a_zone_is_refused(implementation: Implementation) -> None:
+    codec = t.InetAddressType.build_codec(implementation.codecs)
     for make in (ipaddress.ip_address, ipaddress.ip_interface):
         with pytest.raises(EncodeValueError, match=r"%eth0.* has a zone .*inet has no place for"):
             codec.encode(make("fe80::1%eth0"))
@@ -216,8 +220,8 @@ def test_an_address_with_a_zone_is_refused(twins: Twins) -> None:
 
 
 @pytest.mark.parametrize("value", [1_764_000_000, 1_764_000_000.5])
-def test_seconds_instead_of_milliseconds_warn(twins: Twins, value: float) -> None:
-    timestamp = t.TimestampType.build_codec(twins.codecs)
+def test_seconds_instead_of_milliseconds_warn(implementation: Implementation, value: float) -> None:
+    timestamp = t.TimestampType.build_codec(implementation.codecs)
     with pytest.warns(RuntimeWarning, match="multiply them by 1000") as warned:
         assert timestamp.encode(value) == int(value).to_bytes(8, "big")
     assert warned[0].filename == __file__
@@ -233,15 +237,17 @@ def test_seconds_instead_of_milliseconds_warn(twins: Twins, value: float) -> Non
         (1_764_000_000_123_456_789, "if these are nanoseconds, divide them by 1000000, or pass"),
     ],
 )
-def test_microseconds_and_nanoseconds_warn(twins: Twins, value: int, advice: str) -> None:
-    timestamp = t.TimestampType.build_codec(twins.codecs)
+def test_microseconds_and_nanoseconds_warn(
+    implementation: Implementation, value: int, advice: str
+) -> None:
+    timestamp = t.TimestampType.build_codec(implementation.codecs)
     with pytest.warns(RuntimeWarning, match=f"^about 176\\d* milliseconds .*{advice}") as warned:
         assert timestamp.encode(value) == value.to_bytes(8, "big")
     assert warned[0].filename == __file__
 
 
-def test_a_column_of_seconds_warns_as_often_as_one_value(twins: Twins) -> None:
-    timestamp = t.TimestampType.build_codec(twins.codecs)
+def test_a_column_of_seconds_warns_as_often_as_one_value(implementation: Implementation) -> None:
+    timestamp = t.TimestampType.build_codec(implementation.codecs)
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         for second in range(1_764_000_000, 1_764_001_000):
@@ -250,16 +256,16 @@ def test_a_column_of_seconds_warns_as_often_as_one_value(twins: Twins) -> None:
     assert len({str(warning.message) for warning in warned}) == 1
 
 
-def test_a_millis_timestamp_does_not_warn(twins: Twins) -> None:
-    timestamp = t.TimestampType.build_codec(twins.codecs)
+def test_a_millis_timestamp_does_not_warn(implementation: Implementation) -> None:
+    timestamp = t.TimestampType.build_codec(implementation.codecs)
     assert timestamp.encode(MillisTimestamp(1_764_000_000)) == (1_764_000_000).to_bytes(8, "big")
 
 
 @pytest.mark.parametrize(
     "value", [0, -1_764_000_000, 86_400_000, 1_764_000_000_000, 253_402_300_799_999, 2**62]
 )
-def test_plausible_milliseconds_do_not_warn(twins: Twins, value: int) -> None:
-    assert t.TimestampType.build_codec(twins.codecs).encode(value) == value.to_bytes(
+def test_plausible_milliseconds_do_not_warn(implementation: Implementation, value: int) -> None:
+    assert t.TimestampType.build_codec(implementation.codecs).encode(value) == value.to_bytes(
         8, "big", signed=True
     )
 

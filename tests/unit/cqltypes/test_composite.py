@@ -10,7 +10,7 @@ import pytest
 
 from cassandra import cqltypes as t
 from cassandra.errors import DecodeError
-from tests.conftest import Twins
+from tests.conftest import Implementation
 
 PAIR = t.lookup_casstype("CompositeType(UTF8Type, Int32Type)")
 NAMED = t.lookup_casstype("DynamicCompositeType(s=>UTF8Type, i=>Int32Type)")
@@ -26,8 +26,10 @@ PACKAGE = "org.apache.cassandra.db.marshal."
         ((), ""),
     ],
 )
-def test_parts_are_encoded_and_decoded(twins: Twins, value: tuple[Any, ...], data: str) -> None:
-    codec = PAIR.build_codec(twins.codecs)
+def test_parts_are_encoded_and_decoded(
+    implementation: Implementation, value: tuple[Any, ...], data: str
+) -> None:
+    codec = PAIR.build_codec(implementation.codecs)
     assert codec.encode(value) == bytes.fromhex(data)
     assert codec.decode(bytes.fromhex(data)) == value
 
@@ -42,10 +44,10 @@ def test_parts_are_encoded_and_decoded(twins: Twins, value: tuple[Any, ...], dat
     ],
 )
 def test_values_that_are_refused(
-    twins: Twins, value: Any, error: type[Exception], message: str
+    implementation: Implementation, value: Any, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        PAIR.build_codec(twins.codecs).encode(value)
+        PAIR.build_codec(implementation.codecs).encode(value)
 
 
 @pytest.mark.parametrize(
@@ -58,16 +60,16 @@ def test_values_that_are_refused(
         ("0000 00 0003 000001 00", "part 1 of"),
     ],
 )
-def test_bytes_that_are_refused(twins: Twins, data: str, message: str) -> None:
+def test_bytes_that_are_refused(implementation: Implementation, data: str, message: str) -> None:
     with pytest.raises(DecodeError, match=message):
-        PAIR.build_codec(twins.codecs).decode(bytes.fromhex(data))
+        PAIR.build_codec(implementation.codecs).decode(bytes.fromhex(data))
 
 
-def test_parts_that_name_their_type(twins: Twins) -> None:
+def test_parts_that_name_their_type(implementation: Implementation) -> None:
     """A part may name its type by an alias or by its class. With an unknown alias it stays bytes;
     wrong values are refused.
     """
-    codec = NAMED.build_codec(twins.codecs)
+    codec = NAMED.build_codec(implementation.codecs)
     data = bytes.fromhex("8073 0001 61 00  8069 0004 00000001 00")
     assert codec.encode([("s", "a"), ("i", 1)]) == data
     assert codec.encode(data) == data

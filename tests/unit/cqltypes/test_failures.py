@@ -17,7 +17,7 @@ from cassandra import cqltypes as t
 from cassandra.errors import DecodeError
 from cassandra.sentinels import UNSET_VALUE
 from cassandra.util.temporal import Date, Duration, Time
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.cqltypes.samples import (
     ADDRESS,
     FLOAT,
@@ -40,10 +40,10 @@ RANGES = [
 
 
 @pytest.mark.parametrize(("cqltype", "low", "high"), RANGES)
-def test_integer_ranges(twins: Twins, cqltype: Any, low: int, high: int) -> None:
+def test_integer_ranges(implementation: Implementation, cqltype: Any, low: int, high: int) -> None:
     """The limits of each integer type can be encoded, and numbers beyond them are refused."""
-    codec = cqltype.build_codec(twins.codecs)
-    list_codec = list_of(cqltype).build_codec(twins.codecs)
+    codec = cqltype.build_codec(implementation.codecs)
+    list_codec = list_of(cqltype).build_codec(implementation.codecs)
     for value in (low, high):
         assert codec.decode(codec.encode(value)) == value
     for value in (low - 1, high + 1, 10**400):
@@ -194,16 +194,16 @@ REFUSED: list[tuple[Any, Any, type[Exception], str]] = [
 
 @pytest.mark.parametrize(("cqltype", "value", "error", "message"), REFUSED)
 def test_refusals(
-    twins: Twins, cqltype: Any, value: Any, error: type[Exception], message: str
+    implementation: Implementation, cqltype: Any, value: Any, error: type[Exception], message: str
 ) -> None:
     """Values that do not fit the type are refused with an error that names them."""
     with pytest.raises(error, match=message):
-        cqltype.build_codec(twins.codecs).encode(value)
+        cqltype.build_codec(implementation.codecs).encode(value)
 
 
-def test_long_values_are_cut_in_messages(twins: Twins) -> None:
+def test_long_values_are_cut_in_messages(implementation: Implementation) -> None:
     with pytest.raises(TypeError) as caught:
-        INT.build_codec(twins.codecs).encode("x" * 1000)
+        INT.build_codec(implementation.codecs).encode("x" * 1000)
     # The whole message is much shorter than the value of 1000 characters.
     assert len(str(caught.value)) < 120
 
@@ -320,15 +320,17 @@ MALFORMED: list[tuple[Any, bytes, str]] = [
 
 
 @pytest.mark.parametrize(("cqltype", "data", "message"), MALFORMED)
-def test_malformed_data(twins: Twins, cqltype: Any, data: bytes, message: str) -> None:
+def test_malformed_data(
+    implementation: Implementation, cqltype: Any, data: bytes, message: str
+) -> None:
     """Malformed bytes raise a DecodeError that says what is wrong."""
     with pytest.raises(DecodeError, match=message):
-        cqltype.build_codec(twins.codecs).decode(data)
+        cqltype.build_codec(implementation.codecs).decode(data)
 
 
-def test_every_truncation_of_a_nested_value_is_an_error(twins: Twins) -> None:
+def test_every_truncation_of_a_nested_value_is_an_error(implementation: Implementation) -> None:
     cqltype = map_of(TEXT, list_of(tuple_of(INT, vector_of(TEXT, 2))))
-    codec = cqltype.build_codec(twins.codecs)
+    codec = cqltype.build_codec(implementation.codecs)
     body = codec.encode({"a": [(1, ["x", "yz"]), None], "b": []})
     for kept_bytes in range(len(body)):
         with pytest.raises(DecodeError):
@@ -342,9 +344,9 @@ class Unshowable:
         raise RuntimeError("no repr")
 
 
-def test_a_value_without_a_repr_can_be_refused(twins: Twins) -> None:
+def test_a_value_without_a_repr_can_be_refused(implementation: Implementation) -> None:
     with pytest.raises(TypeError, match=r"a value \(Unshowable\) is not an integer"):
-        INT.build_codec(twins.codecs).encode(Unshowable())
+        INT.build_codec(implementation.codecs).encode(Unshowable())
 
 
 def nested_codec(codecs: ModuleType, container: str, depth: int) -> tuple[Any, Any, bytes]:
@@ -375,13 +377,15 @@ def nested_codec(codecs: ModuleType, container: str, depth: int) -> tuple[Any, A
 
 
 @pytest.mark.parametrize("container", ["list", "tuple", "map", "vector"])
-def test_types_nested_deeper_than_the_stack_are_an_error(twins: Twins, container: str) -> None:
-    codec, value, body = nested_codec(twins.codecs, container, 100)
+def test_types_nested_deeper_than_the_stack_are_an_error(
+    implementation: Implementation, container: str
+) -> None:
+    codec, value, body = nested_codec(implementation.codecs, container, 100)
     assert codec.encode(value) == body
     assert codec.encode(codec.decode(body)) == body
     # 20,000 levels may be too deep: Python 3.13 allows compiled code 10,000. From 3.14 on, the size
     # of the stack decides, so encoding may succeed.
-    codec, value, body = nested_codec(twins.codecs, container, 20_000)
+    codec, value, body = nested_codec(implementation.codecs, container, 20_000)
     for encode_or_decode, argument in ((codec.encode, value), (codec.decode, body)):
         try:
             result = encode_or_decode(argument)
@@ -421,41 +425,45 @@ WHOLE_NUMBERS = [
     "answer", [OverflowError("own"), AttributeError("own"), ValueError("own"), KeyError("own")]
 )
 def test_an_error_of_a_values_own_conversion_is_not_hidden(
-    twins: Twins, cqltype: Any, answer: Exception
+    implementation: Implementation, cqltype: Any, answer: Exception
 ) -> None:
     with pytest.raises(type(answer), match="own") as caught:
-        cqltype.build_codec(twins.codecs).encode(Index(answer))
+        cqltype.build_codec(implementation.codecs).encode(Index(answer))
     assert caught.value is answer
 
 
 @pytest.mark.parametrize("cqltype", WHOLE_NUMBERS)
 @pytest.mark.parametrize("answer", [1.5, "1", None])
 def test_an_index_method_that_returns_no_integer_is_refused(
-    twins: Twins, cqltype: Any, answer: Any
+    implementation: Implementation, cqltype: Any, answer: Any
 ) -> None:
     with pytest.raises(TypeError):
-        cqltype.build_codec(twins.codecs).encode(Index(answer))
+        cqltype.build_codec(implementation.codecs).encode(Index(answer))
 
 
-def test_dates_and_times_with_a_fraction_are_refused(twins: Twins) -> None:
+def test_dates_and_times_with_a_fraction_are_refused(implementation: Implementation) -> None:
     day, moment = Date(0), Time(0)
     day.days_from_epoch = 1.5  # type: ignore[assignment]
     moment.nanosecond_time = 1.5  # type: ignore[assignment]
     for cqltype, value in ((t.SimpleDateType, day), (t.TimestampType, day), (t.TimeType, moment)):
         with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
-            cqltype.build_codec(twins.codecs).encode(value)
+            cqltype.build_codec(implementation.codecs).encode(value)
 
 
 @pytest.mark.parametrize(
     "value", ["x" * 20_000, b"x" * 20_000, dict.fromkeys(range(20_000)), "abc"]
 )
-def test_text_and_mappings_are_refused_as_vectors(twins: Twins, value: Any) -> None:
-    codec = vector_of(t.FloatType, 20_000).build_codec(twins.codecs)
+def test_text_and_mappings_are_refused_as_vectors(
+    implementation: Implementation, value: Any
+) -> None:
+    codec = vector_of(t.FloatType, 20_000).build_codec(implementation.codecs)
     with pytest.raises(TypeError, match="is not a collection of elements for vector<float, 20000>"):
         codec.encode(value)
 
 
-def test_the_message_about_a_huge_value_calls_repr_for_its_start_only(twins: Twins) -> None:
+def test_the_message_about_a_huge_value_calls_repr_for_its_start_only(
+    implementation: Implementation,
+) -> None:
     calls = []
 
     class RecordingRepr:
@@ -464,6 +472,8 @@ def test_the_message_about_a_huge_value_calls_repr_for_its_start_only(twins: Twi
             return "Loud"
 
     with pytest.raises(ValueError, match="has 100000 elements"):
-        vector_of(t.FloatType, 2).build_codec(twins.codecs).encode([RecordingRepr()] * 100_000)
+        vector_of(t.FloatType, 2).build_codec(implementation.codecs).encode(
+            [RecordingRepr()] * 100_000
+        )
     # The message shows only some of the 100,000 elements.
     assert len(calls) <= 60

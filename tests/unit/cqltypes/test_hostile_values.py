@@ -23,7 +23,7 @@ from cassandra.cqltypes import EncodeTypeError, EncodeValueError
 from cassandra.errors import DecodeError
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.sentinels import EMPTY
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.cqltypes.samples import ADDRESS, list_of, map_of, set_of, tuple_of, vector_of
 
 SCALARS: list[Any] = [
@@ -186,7 +186,7 @@ def plan_of(impl: str, cqltype: Any) -> Any:
 @pytest.mark.parametrize("cqltype", KINDS, ids=lambda cqltype: cqltype.cql_parameterized_type())
 @pytest.mark.parametrize("values", [python_values, numpy_values])
 def test_both_implementations_encode_or_refuse_alike(
-    compiled: Twins, cqltype: Any, values: Any
+    compiled: Implementation, cqltype: Any, values: Any
 ) -> None:
     python_plan, compiled_plan = plan_of("python", cqltype), plan_of("c", cqltype)
     different = []
@@ -208,9 +208,11 @@ def test_both_implementations_encode_or_refuse_alike(
 
 # Leave out the type blob, which accepts an array as its bytes.
 @pytest.mark.parametrize("cqltype", [cqltype for cqltype in SCALARS if cqltype is not t.BytesType])
-def test_an_array_for_a_scalar_is_an_encode_error(twins: Twins, cqltype: Any) -> None:
+def test_an_array_for_a_scalar_is_an_encode_error(
+    implementation: Implementation, cqltype: Any
+) -> None:
     numpy = pytest.importorskip("numpy")
-    plan = plan_of(twins.impl, cqltype)
+    plan = plan_of(implementation.name, cqltype)
     for value in ([1, 2], [1.5], [[1, 2]], ["a"], [None], [True]):
         with pytest.raises((EncodeTypeError, EncodeValueError), match=r'^column "the_column" \('):
             plan.bind((numpy.array(value),), 4)

@@ -20,7 +20,7 @@ from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.query import BatchStatement, PreparedStatement
 from cassandra.query.tables.rows import rows_of
 from cassandra.sentinels import UNSET_VALUE
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.cqltypes.samples import list_of, map_of, set_of, tuple_of, vector_of
 
 
@@ -60,14 +60,14 @@ def frozen(cqltype: Any) -> Any:
     return t.FrozenType.apply_parameters([cqltype])
 
 
-def plan(twins: Twins, *kinds: Any) -> Any:
-    return twins.bind.BindPlan(
+def plan(implementation: Implementation, *kinds: Any) -> Any:
+    return implementation.bind.BindPlan(
         [ColumnMetadata("k", "t", f"c{index}", cqltype) for index, cqltype in enumerate(kinds)]
     )
 
 
-def encode(twins: Twins, cqltype: Any, value: Any) -> bytes:
-    data: bytes = cqltype.build_codec(twins.codecs).encode(value)
+def encode(implementation: Implementation, cqltype: Any, value: Any) -> bytes:
+    data: bytes = cqltype.build_codec(implementation.codecs).encode(value)
     return data
 
 
@@ -75,8 +75,10 @@ def encode(twins: Twins, cqltype: Any, value: Any) -> bytes:
 @pytest.mark.parametrize(
     "cqltype", SCALARS, ids=lambda cqltype: str(cqltype.cql_parameterized_type())
 )
-def test_missing_values_are_bound_as_null(twins: Twins, cqltype: Any, value: Any) -> None:
-    bind_plan = plan(twins, cqltype, t.Int32Type)
+def test_missing_values_are_bound_as_null(
+    implementation: Implementation, cqltype: Any, value: Any
+) -> None:
+    bind_plan = plan(implementation, cqltype, t.Int32Type)
     assert bind_plan.bind([value, 1], 4).values() == [None, b"\0\0\0\1"]
     assert bind_plan.bind_row({"c0": value, "c1": 1}, 4).values()[0] is None
     assert [row.values()[0] for row in bind_plan.bind_many([(value, 1), [value, 1]], 4).rows()] == [
@@ -89,24 +91,29 @@ def test_missing_values_are_bound_as_null(twins: Twins, cqltype: Any, value: Any
 @pytest.mark.parametrize(
     "cqltype", [t.DoubleType, t.DateType, t.UTF8Type, t.Int32Type, t.BytesType, t.SimpleDateType]
 )
-def test_missing_values_inside_collections_are_null(twins: Twins, cqltype: Any, value: Any) -> None:
-    assert encode(twins, list_of(cqltype), [value]) == b"\0\0\0\1" + NULL
-    assert encode(twins, list_of(cqltype), (None, value, value)) == b"\0\0\0\3" + NULL * 3
-    assert encode(twins, set_of(cqltype), [value]) == b"\0\0\0\1" + NULL
-    assert encode(twins, map_of(cqltype, cqltype), Pairs([(value, None)])) == b"\0\0\0\1" + NULL * 2
-    assert encode(twins, tuple_of(cqltype, cqltype), (value, None)) == NULL * 2
+def test_missing_values_inside_collections_are_null(
+    implementation: Implementation, cqltype: Any, value: Any
+) -> None:
+    assert encode(implementation, list_of(cqltype), [value]) == b"\0\0\0\1" + NULL
+    assert encode(implementation, list_of(cqltype), (None, value, value)) == b"\0\0\0\3" + NULL * 3
+    assert encode(implementation, set_of(cqltype), [value]) == b"\0\0\0\1" + NULL
     assert (
-        encode(twins, map_of(t.Int32Type, cqltype), {1: value})
+        encode(implementation, map_of(cqltype, cqltype), Pairs([(value, None)]))
+        == b"\0\0\0\1" + NULL * 2
+    )
+    assert encode(implementation, tuple_of(cqltype, cqltype), (value, None)) == NULL * 2
+    assert (
+        encode(implementation, map_of(t.Int32Type, cqltype), {1: value})
         == struct.pack(">iii", 1, 4, 1) + NULL
     )
     assert (
         # The last 8 bytes are the list in the map: one element, which is null.
-        encode(twins, map_of(t.Int32Type, list_of(cqltype)), {1: [value]})[-8:]
+        encode(implementation, map_of(t.Int32Type, list_of(cqltype)), {1: [value]})[-8:]
         == b"\0\0\0\1" + NULL
     )
-    assert encode(twins, ITEM, {"a": value, "b": value}) == NULL * 2
+    assert encode(implementation, ITEM, {"a": value, "b": value}) == NULL * 2
     with pytest.raises(TypeError, match=r"^element 1 of vector<.*null is not allowed in a vector"):
-        encode(twins, vector_of(cqltype, 2), [good_value(cqltype), value])
+        encode(implementation, vector_of(cqltype, 2), [good_value(cqltype), value])
 
 
 def good_value(cqltype: Any) -> Any:
@@ -144,41 +151,45 @@ WITH_NULLS: list[tuple[Any, Any, str]] = [
 
 @pytest.mark.parametrize(("cqltype", "value", "data"), WITH_NULLS, ids=lambda part: str(part)[:40])
 def test_nulls_inside_collections_are_encoded_and_decoded(
-    twins: Twins, cqltype: Any, value: Any, data: str
+    implementation: Implementation, cqltype: Any, value: Any, data: str
 ) -> None:
     expected = bytes.fromhex(data)
-    codec = cqltype.build_codec(twins.codecs)
+    codec = cqltype.build_codec(implementation.codecs)
     assert codec.encode(value) == expected
     assert codec.encode(codec.decode(expected)) == expected
     for version in (3, 4, 5):
-        assert plan(twins, cqltype).bind([value], version).values() == [expected]
-        assert plan(twins, cqltype).bind_row({"c0": value}, version).values() == [expected]
+        assert plan(implementation, cqltype).bind([value], version).values() == [expected]
+        assert plan(implementation, cqltype).bind_row({"c0": value}, version).values() == [expected]
         assert cqltype.serialize(value, version) == cqltype.to_binary(value, version) == expected
 
 
-def test_an_unset_value_inside_a_collection_is_refused(twins: Twins) -> None:
+def test_an_unset_value_inside_a_collection_is_refused(implementation: Implementation) -> None:
     for cqltype, collection in (
         (list_of(t.Int32Type), [UNSET_VALUE]),
         (set_of(t.UTF8Type), [UNSET_VALUE]),
         (map_of(t.UTF8Type, t.Int32Type), {"a": UNSET_VALUE}),
     ):
         with pytest.raises(EncodeTypeError, match=r'^column "c0" .* 0 of '):
-            plan(twins, cqltype).bind([collection], 4)
+            plan(implementation, cqltype).bind([collection], 4)
 
 
-def test_nan_is_a_number(twins: Twins) -> None:
+def test_nan_is_a_number(implementation: Implementation) -> None:
     nan = float("nan")
     for held in ([nan], (nan,), numpy.array([nan]), numpy.array([nan], "f4")):
-        assert len(encode(twins, list_of(t.DoubleType), held)) == 16
-    assert len(encode(twins, map_of(t.FloatType, t.FloatType), {nan: nan})) == 20
+        assert len(encode(implementation, list_of(t.DoubleType), held)) == 16
+    assert len(encode(implementation, map_of(t.FloatType, t.FloatType), {nan: nan})) == 20
 
 
 @pytest.mark.parametrize("name", ["serialize", "to_binary"])
 @pytest.mark.parametrize(
     "cqltype", SCALARS, ids=lambda cqltype: str(cqltype.cql_parameterized_type())
 )
-def test_class_methods_refuse_missing_values(twins: Twins, cqltype: Any, name: str) -> None:
-    calls = twins.codecs.TypeCalls(cqltype, cqltype.build_codec(twins.codecs), False, None)
+def test_class_methods_refuse_missing_values(
+    implementation: Implementation, cqltype: Any, name: str
+) -> None:
+    calls = implementation.codecs.TypeCalls(
+        cqltype, cqltype.build_codec(implementation.codecs), False, None
+    )
     for value in (*MISSING, numpy.ma.array(5.0, mask=True), numpy.ma.array("5", mask=True)):
         for call in (getattr(calls, name), getattr(cqltype, name)):
             with pytest.raises(EncodeTypeError):
@@ -187,7 +198,9 @@ def test_class_methods_refuse_missing_values(twins: Twins, cqltype: Any, name: s
 
 @pytest.mark.parametrize("source", ["i1", "i4", "i8", "f2", "f4", "f8", ">f4", "O"])
 @pytest.mark.parametrize("cqltype", [t.FloatType, t.DoubleType, t.Int32Type, t.LongType])
-def test_masked_elements_are_null(twins: Twins, cqltype: Any, source: str) -> None:
+def test_masked_elements_are_null(
+    implementation: Implementation, cqltype: Any, source: str
+) -> None:
     values = numpy.array([7, 2, 7], "i4").astype(source)
     if values.dtype.kind == "f" and cqltype in (t.Int32Type, t.LongType):
         # Arrays of floats are refused for integer types.
@@ -195,37 +208,41 @@ def test_masked_elements_are_null(twins: Twins, cqltype: Any, source: str) -> No
     array = numpy.ma.array(values, mask=[True, False, True])
     with_none = [None, int(values[1]), None]
     for container in (list_of(cqltype), set_of(cqltype)):
-        assert encode(twins, container, array) == encode(twins, container, with_none)
-    assert encode(twins, tuple_of(cqltype, cqltype, cqltype), array) == encode(
-        twins, tuple_of(cqltype, cqltype, cqltype), with_none
+        assert encode(implementation, container, array) == encode(
+            implementation, container, with_none
+        )
+    assert encode(implementation, tuple_of(cqltype, cqltype, cqltype), array) == encode(
+        implementation, tuple_of(cqltype, cqltype, cqltype), with_none
     )
     nested = numpy.ma.array([values, values], mask=[[True, False, False], [False] * 3])
-    assert encode(twins, list_of(list_of(cqltype)), nested) == encode(
-        twins, list_of(list_of(cqltype)), [[None, 2, 7], [7, 2, 7]]
+    assert encode(implementation, list_of(list_of(cqltype)), nested) == encode(
+        implementation, list_of(list_of(cqltype)), [[None, 2, 7], [7, 2, 7]]
     )
     with pytest.raises(
         TypeError, match=r"^element 0 of vector<.*, 3>: null is not allowed in a vector"
     ):
-        encode(twins, vector_of(cqltype, 3), array)
+        encode(implementation, vector_of(cqltype, 3), array)
     with pytest.raises(
         TypeError,
         match=r'^column "c0" .*element 0 of vector<.*, 3>: null is not allowed in a vector',
     ):
-        plan(twins, vector_of(cqltype, 3)).bind([array], 4)
+        plan(implementation, vector_of(cqltype, 3)).bind([array], 4)
     unmasked = numpy.ma.array(values)
-    assert encode(twins, vector_of(cqltype, 3), unmasked) == encode(
-        twins, vector_of(cqltype, 3), [7, 2, 7]
+    assert encode(implementation, vector_of(cqltype, 3), unmasked) == encode(
+        implementation, vector_of(cqltype, 3), [7, 2, 7]
     )
 
 
-def test_a_vector_with_all_elements_masked_is_null(twins: Twins) -> None:
+def test_a_vector_with_all_elements_masked_is_null(implementation: Implementation) -> None:
     array = numpy.ma.array(numpy.zeros((2, 3), "f4"), mask=[[True] * 3, [False] * 3])
-    bind_plan = plan(twins, vector_of(t.FloatType, 3))
+    bind_plan = plan(implementation, vector_of(t.FloatType, 3))
     assert [row.values() for row in bind_plan.bind_many([(array[0],), (array[1],)], 4).rows()] == [
         [None],
         [bytes(12)],
     ]
-    assert encode(twins, list_of(vector_of(t.FloatType, 3)), array)[:8] == b"\0\0\0\2" + NULL
+    assert (
+        encode(implementation, list_of(vector_of(t.FloatType, 3)), array)[:8] == b"\0\0\0\2" + NULL
+    )
     columns = [ColumnMetadata("k", "t", "v", vector_of(t.FloatType, 3))]
     # This is an array of records, in which the first vector is masked.
     table: Any = numpy.ma.zeros(2, dtype=[("v", "f4", 3)])
@@ -234,7 +251,7 @@ def test_a_vector_with_all_elements_masked_is_null(twins: Twins) -> None:
     assert [row.values() for row in bind_plan.bind_many(rows, 4).rows()] == [[None], [bytes(12)]]
 
 
-def test_results_of_to_numpy_can_be_bound_again(twins: Twins) -> None:
+def test_results_of_to_numpy_can_be_bound_again(implementation: Implementation) -> None:
     cql_types = (t.Int32Type, t.DoubleType, t.DateType, t.SimpleDateType, t.TimeType)
     columns = [
         ColumnMetadata("k", "t", name, cqltype)
@@ -244,7 +261,7 @@ def test_results_of_to_numpy_can_be_bound_again(twins: Twins) -> None:
     table: Any = numpy.ma.zeros(2, dtype=dtype)
     for name in table.dtype.names:
         table.mask[name][1] = True
-    rows = twins.bind.BindPlan(columns).bind_many(rows_of(table, columns), 4).rows()
+    rows = implementation.bind.BindPlan(columns).bind_many(rows_of(table, columns), 4).rows()
     assert rows[1].values() == [None] * 5
     assert None not in rows[0].values()
     statement = PreparedStatement(columns, b"id", None, "INSERT", "k", 4, None, None)
@@ -269,22 +286,25 @@ def test_results_of_to_numpy_can_be_bound_again(twins: Twins) -> None:
     ],
 )
 def test_arrays_that_are_not_bytes_are_refused_for_a_blob(
-    twins: Twins, value: Any, why: str
+    implementation: Implementation, value: Any, why: str
 ) -> None:
     with pytest.raises(TypeError, match=why):
-        encode(twins, t.BytesType, value)
+        encode(implementation, t.BytesType, value)
     with pytest.raises(TypeError, match=rf'(?s)^column "c0" \(blob, \w+\): .*{why}'):
-        plan(twins, t.BytesType).bind([value], 4)
+        plan(implementation, t.BytesType).bind([value], 4)
 
 
-def test_field_names_of_an_array_are_not_taken_for_formats(twins: Twins) -> None:
-    assert encode(twins, t.BytesType, numpy.zeros(1, dtype=[("OX", "u1"), ("P", "u1")])) == b"\0\0"
+def test_field_names_of_an_array_are_not_taken_for_formats(implementation: Implementation) -> None:
+    assert (
+        encode(implementation, t.BytesType, numpy.zeros(1, dtype=[("OX", "u1"), ("P", "u1")]))
+        == b"\0\0"
+    )
 
 
 @pytest.mark.parametrize("cqltype", [t.FloatType, t.Int32Type, t.UTF8Type])
 @pytest.mark.parametrize("shape", [(2, 2), ()])
 def test_a_memoryview_without_one_dimension_is_refused_as_collection(
-    twins: Twins, cqltype: Any, shape: Any
+    implementation: Implementation, cqltype: Any, shape: Any
 ) -> None:
     array: Any = numpy.zeros(shape, "f4")
     view = memoryview(array)
@@ -292,7 +312,7 @@ def test_a_memoryview_without_one_dimension_is_refused_as_collection(
         with pytest.raises(
             TypeError, match=f"is not a collection of elements for .*{len(shape)} dimensions"
         ):
-            encode(twins, container, view)
+            encode(implementation, container, view)
 
 
 def test_the_literal_of_a_missing_value_is_null() -> None:
@@ -301,18 +321,22 @@ def test_the_literal_of_a_missing_value_is_null() -> None:
     assert encoder.cql_encode_all_types([pandas.NA, 1]) == "[NULL, 1]"
 
 
-def test_a_class_that_is_only_named_like_pandas_na_is_a_value(twins: Twins) -> None:
+def test_a_class_that_is_only_named_like_pandas_na_is_a_value(
+    implementation: Implementation,
+) -> None:
     class NAType:
         def __index__(self) -> int:
             return 3
 
-    assert plan(twins, t.Int32Type).bind([NAType()], 4).values() == [b"\0\0\0\3"]
+    assert plan(implementation, t.Int32Type).bind([NAType()], 4).values() == [b"\0\0\0\3"]
 
 
-def test_nat_is_null_for_a_type_with_fields_named_like_its_attributes(twins: Twins) -> None:
+def test_nat_is_null_for_a_type_with_fields_named_like_its_attributes(
+    implementation: Implementation,
+) -> None:
     day = t.UserType.make_udt_class("k", "day", ["year", "month"], [t.DoubleType, t.DoubleType])
-    assert plan(twins, day).bind([pandas.NaT], 4).values() == [None]
-    assert encode(twins, list_of(day), [pandas.NaT]) == b"\0\0\0\1" + NULL
+    assert plan(implementation, day).bind([pandas.NaT], 4).values() == [None]
+    assert encode(implementation, list_of(day), [pandas.NaT]) == b"\0\0\0\1" + NULL
 
 
 class ReprType(t.UTF8Type):
@@ -324,16 +348,18 @@ class ReprType(t.UTF8Type):
 
 
 @pytest.mark.parametrize("value", MISSING, ids=repr)
-def test_missing_values_are_null_for_an_application_s_type(twins: Twins, value: Any) -> None:
-    assert plan(twins, ReprType).bind([value], 4).values() == [None]
-    assert encode(twins, list_of(ReprType), [value]) == b"\0\0\0\1" + NULL
+def test_missing_values_are_null_for_an_application_s_type(
+    implementation: Implementation, value: Any
+) -> None:
+    assert plan(implementation, ReprType).bind([value], 4).values() == [None]
+    assert encode(implementation, list_of(ReprType), [value]) == b"\0\0\0\1" + NULL
 
 
 @pytest.mark.parametrize(
     "cqltype", SCALARS, ids=lambda cqltype: str(cqltype.cql_parameterized_type())
 )
 @pytest.mark.filterwarnings("error")
-def test_codecs_refuse_missing_values(twins: Twins, cqltype: Any) -> None:
+def test_codecs_refuse_missing_values(implementation: Implementation, cqltype: Any) -> None:
     for value in MISSING[:3]:
         with pytest.raises((TypeError, ValueError)):
-            encode(twins, cqltype, value)
+            encode(implementation, cqltype, value)

@@ -23,7 +23,7 @@ from cassandra import cqltypes as t
 from cassandra.cqltypes import codecs as reference
 from cassandra.errors import DecodeError
 from cassandra.util.temporal import Date, Duration, Time
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.cqltypes.samples import (
     ADDRESS,
     ALSO_WRITTEN,
@@ -130,11 +130,11 @@ def typed_values(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrategy[A
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 @pytest.mark.slow
-def test_round_trip_of_nested_types(twins: Twins, data: st.DataObject) -> None:
+def test_round_trip_of_nested_types(implementation: Implementation, data: st.DataObject) -> None:
     """Both implementations encode a value to the same bytes, and decode these to the value."""
     cqltype, values = data.draw(typed_values(2))
     value = data.draw(values)
-    codec = cqltype.build_codec(twins.codecs)
+    codec = cqltype.build_codec(implementation.codecs)
     body = codec.encode(value)
     assert body == cqltype.build_codec(reference).encode(value)
     assert codec.decode(body) == value
@@ -144,7 +144,7 @@ def test_round_trip_of_nested_types(twins: Twins, data: st.DataObject) -> None:
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 @pytest.mark.slow
-def test_round_trip_of_sets_and_maps(twins: Twins, data: st.DataObject) -> None:
+def test_round_trip_of_sets_and_maps(implementation: Implementation, data: st.DataObject) -> None:
     """Sets and maps with keys of any type are equal after encoding and decoding."""
     key_type, keys = data.draw(
         st.sampled_from(sorted(VALUES.items(), key=lambda item: str(item[0])))
@@ -157,11 +157,11 @@ def test_round_trip_of_sets_and_maps(twins: Twins, data: st.DataObject) -> None:
     # In a dict, keys that are equal in Python but are encoded differently (-0.0 and 0.0, 1.0 and
     # 1.00) become one key.
     source = dict(pairs)
-    codec = map_of(key_type, t.Int32Type).build_codec(twins.codecs)
+    codec = map_of(key_type, t.Int32Type).build_codec(implementation.codecs)
     decoded = codec.decode(codec.encode(source))
     assert dict(decoded.items()) == source
     assert all(decoded[key] == value for key, value in decoded.items())
-    codec = set_of(key_type).build_codec(twins.codecs)
+    codec = set_of(key_type).build_codec(implementation.codecs)
     decoded = codec.decode(codec.encode(set(source)))
     assert set(decoded) == set(source)
     # If the decoded set is encoded again, its order stays the same.
@@ -187,7 +187,7 @@ TYPES = list(
 )
 
 
-def test_both_implementations_accept_and_refuse_the_same_values(compiled: Twins) -> None:
+def test_both_implementations_accept_and_refuse_the_same_values(compiled: Implementation) -> None:
     values: list[Any] = [value for _, value, _ in [*SCALARS, *ALSO_WRITTEN, *CONTAINERS]]
     values += [
         1.5,
@@ -256,7 +256,7 @@ def mutated(body: bytes, rng: random.Random) -> bytes:
     return bytes(changed)
 
 
-def test_both_implementations_decode_mutated_bytes_alike(compiled: Twins) -> None:
+def test_both_implementations_decode_mutated_bytes_alike(compiled: Implementation) -> None:
     rng = random.Random(20261120)
     corpus = [bytes.fromhex(expected) for _, _, expected in [*SCALARS, *CONTAINERS]]
     for cqltype in TYPES:
@@ -275,8 +275,10 @@ def test_both_implementations_decode_mutated_bytes_alike(compiled: Twins) -> Non
 @settings(max_examples=500, deadline=None)
 @given(data=st.binary(max_size=64), number=st.integers(0, len(TYPES) - 1))
 @pytest.mark.slow
-def test_random_bytes_are_a_value_or_a_clear_error(twins: Twins, data: bytes, number: int) -> None:
-    codec = TYPES[number].build_codec(twins.codecs)
+def test_random_bytes_are_a_value_or_a_clear_error(
+    implementation: Implementation, data: bytes, number: int
+) -> None:
+    codec = TYPES[number].build_codec(implementation.codecs)
     try:
         value = codec.decode(data)
     except DecodeError:
@@ -285,7 +287,7 @@ def test_random_bytes_are_a_value_or_a_clear_error(twins: Twins, data: bytes, nu
     repr(value)
 
 
-def test_both_implementations_have_the_same_names_and_signatures(compiled: Twins) -> None:
+def test_both_implementations_have_the_same_names_and_signatures(compiled: Implementation) -> None:
     assert list(reference.__all__) == list(compiled.codecs.__all__)
     for name in reference.__all__:
         compiled_item, python_item = getattr(compiled.codecs, name), getattr(reference, name)
@@ -307,7 +309,7 @@ def test_both_implementations_have_the_same_names_and_signatures(compiled: Twins
         ]
 
 
-def test_both_implementations_describe_types_alike(compiled: Twins) -> None:
+def test_both_implementations_describe_types_alike(compiled: Implementation) -> None:
     for cqltype in TYPES:
         compiled_codec, python_codec = (
             cqltype.build_codec(compiled.codecs),
@@ -324,7 +326,7 @@ def test_both_implementations_describe_types_alike(compiled: Twins) -> None:
             assert getattr(compiled_codec, name) == getattr(python_codec, name), (cqltype, name)
 
 
-def test_only_functions_can_create_compiled_codecs(compiled: Twins) -> None:
+def test_only_functions_can_create_compiled_codecs(compiled: Implementation) -> None:
     codecs = compiled.codecs
     # A codec can neither be created by calling its class nor be pickled. An object that only
     # `__new__` has created is refused.
@@ -361,8 +363,8 @@ def test_only_functions_can_create_compiled_codecs(compiled: Twins) -> None:
             create()
 
 
-def test_impossible_codecs_are_refused(twins: Twins) -> None:
-    codecs = twins.codecs
+def test_impossible_codecs_are_refused(implementation: Implementation) -> None:
+    codecs = implementation.codecs
     for dimension in (0, -1, 1 << 31):
         with pytest.raises(ValueError, match="cannot have"):
             codecs.vector_of(codecs.int32(), dimension)
@@ -373,18 +375,20 @@ def test_impossible_codecs_are_refused(twins: Twins) -> None:
         codecs.udt("u", ["a"], [codecs.int32()] * 2, tuple)
 
 
-def test_memory_for_a_vector_is_allocated_after_its_elements_are_counted(twins: Twins) -> None:
+def test_memory_for_a_vector_is_allocated_after_its_elements_are_counted(
+    implementation: Implementation,
+) -> None:
     """The vector type has room for 16 GB, but a value of two elements is refused before any memory
     is allocated.
     """
-    codec = twins.codecs.vector_of(twins.codecs.int64(), 2_000_000_000)
+    codec = implementation.codecs.vector_of(implementation.codecs.int64(), 2_000_000_000)
     for value in ([1, 2], (1, 2), {1, 2}, iter([1, 2]), numpy.zeros(2, "i8"), range(2)):
         with pytest.raises(ValueError, match="has 2 elements"):
             codec.encode(value)
         with pytest.raises(ValueError, match="has 2 elements"):
-            twins.codecs.list_of(codec).encode(
+            implementation.codecs.list_of(codec).encode(
                 # An iterator can be read only once, so make a new one.
                 [value] if not hasattr(value, "__next__") else [iter([1, 2])]
             )
-    big = twins.codecs.vector_of(twins.codecs.int32(), 20_000)
+    big = implementation.codecs.vector_of(implementation.codecs.int32(), 20_000)
     assert big.encode(numpy.zeros(20_000, "i4")) == big.encode(iter([0] * 20_000)) == bytes(80_000)

@@ -16,7 +16,7 @@ from cassandra import aio, cqltypes as t
 from cassandra.cluster import Cluster
 from cassandra.query import UNSET_VALUE, BatchStatement, BoundStatement, PreparedStatement
 from cassandra.testing.fake import FakeNode, Opcode
-from tests.conftest import Twins
+from tests.conftest import Implementation
 
 Column = namedtuple("Column", "keyspace_name table_name name type")
 INT, TEXT = t.Int32Type, t.UTF8Type
@@ -45,29 +45,29 @@ def prepared(*types: Any, has_key: bool = True, version: int = 4) -> PreparedSta
 
 
 def with_plan(
-    statement: PreparedStatement, twins: Twins, strict_names: bool = False
+    statement: PreparedStatement, implementation: Implementation, strict_names: bool = False
 ) -> PreparedStatement:
     """Make `statement` use a bind plan of one implementation, and return it."""
-    statement.bind_plan = twins.bind.BindPlan(
+    statement.bind_plan = implementation.bind.BindPlan(
         statement.column_metadata, statement.routing_key_indexes, strict_names
     )
     return statement
 
 
-def values(twins: Twins, kind: Any, *arguments: Any) -> list[Any]:
+def values(implementation: Implementation, kind: Any, *arguments: Any) -> list[Any]:
     """Bind each of `arguments` to a single column of type `kind`, and return the encoded values."""
     column = Column("ks", "t", "a", kind)
-    plan = twins.bind.BindPlan([with_codec_of(twins, column)])
+    plan = implementation.bind.BindPlan([with_codec_of(implementation, column)])
     return [plan.bind((value,), 4).values()[0] for value in arguments]
 
 
-def with_codec_of(twins: Twins, column: Any) -> Any:
+def with_codec_of(implementation: Implementation, column: Any) -> Any:
     """Return the column with a stand-in for its type, which uses the codec of the implementation
     under test.
 
     The class has the name of the type's class, because error messages contain it.
     """
-    codec = column.type.build_codec(twins.codecs)
+    codec = column.type.build_codec(implementation.codecs)
     stand_in = type(column.type.__name__, (), {"codec": staticmethod(lambda: codec)})
     return column._replace(type=stand_in)
 
@@ -88,9 +88,9 @@ MORE = {"a": 1, "b": "x", "c": 2, 5: "not a name"}
 @pytest.mark.parametrize(
     "row", [MORE, OrderedDict(MORE), MappingProxyType(MORE), ChainMap(MORE)], ids=type
 )
-def test_names_without_a_marker_are_ignored(row: Any, twins: Twins) -> None:
-    statement = with_plan(prepared(INT, TEXT), twins)
-    assert twins.binding.bind(statement, row).values == [ONE, b"x"]
+def test_names_without_a_marker_are_ignored(row: Any, implementation: Implementation) -> None:
+    statement = with_plan(prepared(INT, TEXT), implementation)
+    assert implementation.binding.bind(statement, row).values == [ONE, b"x"]
     batch = BatchStatement().add(statement, row).add_many(statement, [row, row])
     for entry in batch.entries:
         assert isinstance(entry, BoundStatement)
@@ -99,16 +99,18 @@ def test_names_without_a_marker_are_ignored(row: Any, twins: Twins) -> None:
 
 
 @pytest.mark.parametrize("row", [MORE, MappingProxyType(MORE)], ids=type)
-def test_a_strict_statement_refuses_names_without_a_marker(row: Any, twins: Twins) -> None:
-    statement = with_plan(prepared(INT, TEXT), twins, strict_names=True)
+def test_a_strict_statement_refuses_names_without_a_marker(
+    row: Any, implementation: Implementation
+) -> None:
+    statement = with_plan(prepared(INT, TEXT), implementation, strict_names=True)
     for bind in (
-        lambda: twins.binding.bind(statement, row),
+        lambda: implementation.binding.bind(statement, row),
         lambda: BatchStatement().add(statement, row),
         lambda: BatchStatement().add_many(statement, [row]),
     ):
         with pytest.raises(ValueError, match="values for 'c', 5, but the bind markers are a, b"):
             bind()
-    assert twins.binding.bind(statement, {"a": 1, "b": "x"}).values == [ONE, b"x"]
+    assert implementation.binding.bind(statement, {"a": 1, "b": "x"}).values == [ONE, b"x"]
 
 
 def test_strict_names_can_be_set_on_a_statement() -> None:
@@ -122,79 +124,94 @@ def test_strict_names_can_be_set_on_a_statement() -> None:
     assert statement.bind(MORE).values == [ONE, b"x"]
 
 
-def test_values_that_a_mapping_computes_are_bound(twins: Twins) -> None:
+def test_values_that_a_mapping_computes_are_bound(implementation: Implementation) -> None:
     """If a mapping computes values for keys that it lacks (`__missing__`), these values are
     bound.
     """
     defaults: defaultdict[str, Any] = defaultdict(lambda: 7, b="x")
-    statement = with_plan(prepared(INT, TEXT), twins)
+    statement = with_plan(prepared(INT, TEXT), implementation)
     for row, expected in [
         (Filled(b="x"), [SEVEN, b"x"]),
         (Filled(), [SEVEN, b"made"]),
         (Computed(), [SEVEN, b"computed"]),
         (defaults, [SEVEN, b"x"]),
     ]:
-        assert twins.binding.bind(statement, row).values == expected
+        assert implementation.binding.bind(statement, row).values == expected
         (bound,) = BatchStatement().add_many(statement, [row]).entries
         assert isinstance(bound, BoundStatement)
         assert bound.values == expected
     # In version 3 every column needs a value, so each name is looked up.
-    statement_of_version_3 = with_plan(prepared(INT, TEXT, version=3), twins)
-    assert twins.binding.bind(statement_of_version_3, Filled()).values == [SEVEN, b"made"]
+    statement_of_version_3 = with_plan(prepared(INT, TEXT, version=3), implementation)
+    assert implementation.binding.bind(statement_of_version_3, Filled()).values == [SEVEN, b"made"]
 
 
-def test_an_unset_partition_key_is_refused(twins: Twins) -> None:
+def test_an_unset_partition_key_is_refused(implementation: Implementation) -> None:
     row: Any
-    statement = with_plan(prepared(INT, TEXT), twins)
+    statement = with_plan(prepared(INT, TEXT), implementation)
     for row in ({"a": UNSET_VALUE}, MappingProxyType({"a": UNSET_VALUE})):
         with pytest.raises(ValueError, match="the partition key needs a value for 'a'"):
-            twins.binding.bind(statement, row)
+            implementation.binding.bind(statement, row)
     # In version 3 there are no unset values, so this one counts as missing.
-    statement_of_version_3 = with_plan(prepared(INT, TEXT, version=3), twins)
+    statement_of_version_3 = with_plan(prepared(INT, TEXT, version=3), implementation)
     for row in ({"a": 1, "b": UNSET_VALUE}, MappingProxyType({"a": 1, "b": UNSET_VALUE})):
         with pytest.raises(KeyError, match="no value for column 'b'"):
-            twins.binding.bind(statement_of_version_3, row)
+            implementation.binding.bind(statement_of_version_3, row)
 
 
-def test_a_text_of_one_character_is_bound_to_a_single_marker(twins: Twins) -> None:
-    statement = with_plan(prepared(TEXT), twins)
-    assert twins.binding.bind(statement, "x").values == [b"x"]
+def test_a_text_of_one_character_is_bound_to_a_single_marker(
+    implementation: Implementation,
+) -> None:
+    statement = with_plan(prepared(TEXT), implementation)
+    assert implementation.binding.bind(statement, "x").values == [b"x"]
     assert BatchStatement().add(statement, "x").entries[0].values == [b"x"]  # type: ignore[union-attr]
-    assert twins.bind.BindPlan(statement.column_metadata).bind("é", 4).values() == ["é".encode()]
+    assert implementation.bind.BindPlan(statement.column_metadata).bind("é", 4).values() == [
+        "é".encode()
+    ]
     for text in ("xy", "", b"x"):
         with pytest.raises((TypeError, ValueError), match=r"values are|partition key"):
-            twins.binding.bind(statement, text)
+            implementation.binding.bind(statement, text)
     with pytest.raises(TypeError, match="values are 'x'"):
-        twins.bind.BindPlan(prepared(TEXT, TEXT).column_metadata).bind("x", 4)
+        implementation.bind.BindPlan(prepared(TEXT, TEXT).column_metadata).bind("x", 4)
 
 
 @pytest.mark.parametrize("kind", [t.SetType, t.ListType])
-def test_a_dict_bound_to_a_set_or_list_is_its_keys(kind: Any, twins: Twins) -> None:
+def test_a_dict_bound_to_a_set_or_list_is_its_keys(
+    kind: Any, implementation: Implementation
+) -> None:
     encoded = values(
-        twins, kind.apply_parameters([TEXT]), {"x": 1, "y": 2}, OrderedDict(x=1, y=2), ["x", "y"]
+        implementation,
+        kind.apply_parameters([TEXT]),
+        {"x": 1, "y": 2},
+        OrderedDict(x=1, y=2),
+        ["x", "y"],
     )
     assert encoded[0] == encoded[1] == encoded[2]
-    numbers = values(twins, kind.apply_parameters([INT]), {1: "x", 7: "y"}, [1, 7])
+    numbers = values(implementation, kind.apply_parameters([INT]), {1: "x", 7: "y"}, [1, 7])
     assert numbers[0] == numbers[1]
 
 
-def test_a_dict_bound_to_a_vector_or_tuple_is_refused(twins: Twins) -> None:
+def test_a_dict_bound_to_a_vector_or_tuple_is_refused(implementation: Implementation) -> None:
     vector = t.VectorType.apply_parameters([t.FloatType, 2], None)
     for kind in (vector, t.TupleType.apply_parameters([INT, INT])):
         with pytest.raises(TypeError, match="dict"):
-            values(twins, kind, {1: 1, 2: 2})
+            values(implementation, kind, {1: 1, 2: 2})
 
 
-def test_decimals_may_be_bound_as_tuples(twins: Twins) -> None:
+def test_decimals_may_be_bound_as_tuples(implementation: Implementation) -> None:
     number = decimal.Decimal("-1.23")
     encoded = values(
-        twins, t.DecimalType, number, number.as_tuple(), (1, (1, 2, 3), -2), [1, [1, 2, 3], -2]
+        implementation,
+        t.DecimalType,
+        number,
+        number.as_tuple(),
+        (1, (1, 2, 3), -2),
+        [1, [1, 2, 3], -2],
     )
     # All forms of the same decimal are encoded to the same bytes.
     assert len(set(encoded)) == 1
     for wrong_tuple in [(1, 2), (0, ("x",), 1), (0, (1,), "F"), (), (2, (1,), 0)]:
         with pytest.raises(ValueError, match="decimal"):
-            values(twins, t.DecimalType, wrong_tuple)
+            values(implementation, t.DecimalType, wrong_tuple)
 
 
 @pytest.mark.parametrize(
@@ -211,10 +228,10 @@ def test_decimals_may_be_bound_as_tuples(twins: Twins) -> None:
 )
 @pytest.mark.parametrize("error", [TypeError, ValueError, OverflowError])
 def test_an_integer_out_of_range_is_each_of_three_errors(
-    cqltype: Any, value: Any, error: type[Exception], twins: Twins
+    cqltype: Any, value: Any, error: type[Exception], implementation: Implementation
 ) -> None:
     with pytest.raises(error) as caught:
-        values(twins, cqltype, value)
+        values(implementation, cqltype, value)
     name = cqltype.cql_parameterized_type()
     for part in ('column "a"', f"({name}, {cqltype.__name__})", "(int)"):
         assert part in str(caught.value)

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from cassandra.engine.call_options import CallOptions
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.engine.faults import WAIT
 from tests.unit.loops import Loops
 
@@ -38,13 +38,13 @@ class FutureMaker:
     handler.
     """
 
-    def __init__(self, twins: Twins, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, implementation: Implementation, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self.twins = twins
+        self.implementation = implementation
         self.complaints: list[dict[str, Any]] = []
         loop.set_exception_handler(lambda _, context: self.complaints.append(context))
         self.engine = SimpleNamespace(loop=loop, closed=False, core=None)
-        happy_path = twins.happy_path
+        happy_path = implementation.happy_path
         self.path = happy_path.HappyPath(
             "session",
             self.engine,
@@ -57,8 +57,8 @@ class FutureMaker:
 
     def future(self) -> Any:
         """Return a future whose request is in flight."""
-        result_future = self.twins.happy_path.ResultFuture(self.path, row_factory=None)
-        result_future.request = self.twins.happy_path.RequestBase(
+        result_future = self.implementation.happy_path.ResultFuture(self.path, row_factory=None)
+        result_future.request = self.implementation.happy_path.RequestBase(
             self.engine, statement=None, request_body=None, on_done=result_future.complete
         )
         return result_future
@@ -71,14 +71,14 @@ class FutureMaker:
 
 
 @pytest.fixture
-def run(twins: Twins, loops: Loops) -> Callable[[Check], FutureMaker]:
+def run(implementation: Implementation, loops: Loops) -> Callable[[Check], FutureMaker]:
     """Return a function that runs `check` on a new loop, and returns the `FutureMaker` that it was
     given.
     """
 
     def run_check(check: Check) -> FutureMaker:
         loop = loops.make()
-        maker = FutureMaker(twins, loop)
+        maker = FutureMaker(implementation, loop)
         try:
             loop.run_until_complete(asyncio.wait_for(check(maker), WAIT))
             # Run one more turn of the loop, in which errors of dropped futures are reported.
@@ -214,7 +214,7 @@ def test_an_answer_after_the_cancellation_is_dropped(run: Callable[[Check], Futu
 
 
 def ended_request(maker: FutureMaker) -> Any:
-    request = maker.twins.happy_path.RequestBase(
+    request = maker.implementation.happy_path.RequestBase(
         maker.engine, statement=None, request_body=None, on_done=lambda ended: None
     )
     request.finish("late")
@@ -311,10 +311,12 @@ def test_gather_passes_errors_and_cancellations_on(run: Callable[[Check], Future
     assert run(check).complaints == []
 
 
-def test_run_until_complete_accepts_the_future(twins: Twins, loops: Loops) -> None:
+def test_run_until_complete_accepts_the_future(
+    implementation: Implementation, loops: Loops
+) -> None:
     loop = loops.make()
     try:
-        maker = FutureMaker(twins, loop)
+        maker = FutureMaker(implementation, loop)
         future = maker.future()
         loop.call_soon(maker.answer, future)
         assert loop.run_until_complete(future).response == "rows"
@@ -416,11 +418,11 @@ def test_a_callback_that_fails_is_reported_and_the_others_go_on(
 
 
 def test_a_keyboard_interrupt_in_a_callback_loses_no_other_callback(
-    twins: Twins, loops: Loops
+    implementation: Implementation, loops: Loops
 ) -> None:
     loop = loops.make()
     try:
-        maker = FutureMaker(twins, loop)
+        maker = FutureMaker(implementation, loop)
         seen: list[str] = []
         interrupted, other = maker.future(), maker.future()
 
@@ -541,10 +543,10 @@ def test_the_outcome_may_be_set_by_hand(
 
 
 def test_a_task_of_another_loop_cannot_await_the_future(
-    run: Callable[[Check], FutureMaker], twins: Twins, loops: Loops
+    run: Callable[[Check], FutureMaker], implementation: Implementation, loops: Loops
 ) -> None:
     other_loop = loops.make()
-    future_of_other_loop = FutureMaker(twins, other_loop).future()
+    future_of_other_loop = FutureMaker(implementation, other_loop).future()
 
     async def check(maker: FutureMaker) -> None:
         async def wait() -> None:

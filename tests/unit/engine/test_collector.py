@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.conftest import Twins
+from tests.conftest import Implementation
 
 
 class Outcome(NamedTuple):
@@ -26,11 +26,11 @@ class OutcomeWithPosition(NamedTuple):
     position: int
 
 
-def new_collector(twins: Twins, concurrency: int, in_order: bool = True) -> Any:
+def new_collector(implementation: Implementation, concurrency: int, in_order: bool = True) -> Any:
     """Return a collector without a session. It executes nothing, so the test provides the
     outcomes.
     """
-    return twins.happy_path.Collector(
+    return implementation.happy_path.Collector(
         concurrency, Outcome if in_order else OutcomeWithPosition, None, in_order
     )
 
@@ -56,8 +56,8 @@ def statements(count: int) -> Iterator[tuple[str, int]]:
     return (("q", number) for number in range(count))
 
 
-def test_outcomes_are_returned_in_order(twins: Twins) -> None:
-    collector = new_collector(twins, 4)
+def test_outcomes_are_returned_in_order(implementation: Implementation) -> None:
+    collector = new_collector(implementation, 4)
     source = statements(6)
     assert take_positions(collector, source) == [0, 1, 2, 3]
     assert collector.under_way == 4
@@ -81,8 +81,8 @@ def test_outcomes_are_returned_in_order(twins: Twins) -> None:
     assert collector.take() == []
 
 
-def test_without_order_outcomes_are_returned_as_they_come(twins: Twins) -> None:
-    collector = new_collector(twins, 4, in_order=False)
+def test_without_order_outcomes_are_returned_as_they_come(implementation: Implementation) -> None:
+    collector = new_collector(implementation, 4, in_order=False)
     take_positions(collector, statements(3))
     collector.put(position=2, success=True, value="c")
     collector.put(position=0, success=False, value="a")
@@ -97,9 +97,9 @@ def test_without_order_outcomes_are_returned_as_they_come(twins: Twins) -> None:
 
 @pytest.mark.parametrize("in_order", [True, False])
 def test_no_statements_are_taken_while_many_outcomes_are_unread(
-    twins: Twins, in_order: bool
+    implementation: Implementation, in_order: bool
 ) -> None:
-    collector = new_collector(twins, 4, in_order)
+    collector = new_collector(implementation, 4, in_order)
     source = statements(100)
     first = take_positions(collector, source)
     for position in first:
@@ -116,11 +116,11 @@ def test_no_statements_are_taken_while_many_outcomes_are_unread(
     assert take_positions(collector, source, limit=2) == [8, 9, 10, 11]
 
 
-def test_a_late_outcome_blocks_its_position_in_the_ring(twins: Twins) -> None:
+def test_a_late_outcome_blocks_its_position_in_the_ring(implementation: Implementation) -> None:
     """In the ring of positions, a position is not used again before its outcome has been
     returned.
     """
-    collector = new_collector(twins, 3)
+    collector = new_collector(implementation, 3)
     source = statements(50)
     pending = take_positions(collector, source)
     values = []
@@ -141,8 +141,8 @@ def test_a_late_outcome_blocks_its_position_in_the_ring(twins: Twins) -> None:
     assert values == list(range(50))
 
 
-def test_a_collector_wants_more_when_half_are_over(twins: Twins) -> None:
-    collector = new_collector(twins, 10)
+def test_a_collector_wants_more_when_half_are_over(implementation: Implementation) -> None:
+    collector = new_collector(implementation, 10)
     source = statements(100)
     assert collector.wants_more
     take_positions(collector, source)
@@ -156,8 +156,8 @@ def test_a_collector_wants_more_when_half_are_over(twins: Twins) -> None:
     assert take_positions(collector, source) == [10, 11, 12, 13, 14]
 
 
-def test_an_exhausted_collector_wants_no_more(twins: Twins) -> None:
-    collector = new_collector(twins, 10)
+def test_an_exhausted_collector_wants_no_more(implementation: Implementation) -> None:
+    collector = new_collector(implementation, 10)
     take_positions(collector, statements(2))
     assert collector.is_exhausted
     assert not collector.wants_more
@@ -166,8 +166,8 @@ def test_an_exhausted_collector_wants_no_more(twins: Twins) -> None:
     assert collector.is_ready
 
 
-def test_a_paused_collector_wants_no_more(twins: Twins) -> None:
-    collector = new_collector(twins, 2)
+def test_a_paused_collector_wants_no_more(implementation: Implementation) -> None:
+    collector = new_collector(implementation, 2)
     source = statements(4)
     take_positions(collector, source)
     collector.put(position=1, success=True, value=1)
@@ -176,7 +176,7 @@ def test_a_paused_collector_wants_no_more(twins: Twins) -> None:
     assert not collector.wants_more
     # The Python twin sorts in a new outcome only when a method is called, so `is_ready` may still
     # be True.
-    assert not collector.is_ready or twins.impl == "python"
+    assert not collector.is_ready or implementation.name == "python"
     # Position 0 has no outcome yet, so nothing can be returned.
     assert collector.take() == []
     assert not collector.is_ready
@@ -184,9 +184,9 @@ def test_a_paused_collector_wants_no_more(twins: Twins) -> None:
     assert take_positions(collector, source) == [2]
 
 
-def test_a_waiting_reader_is_notified_once(twins: Twins) -> None:
+def test_a_waiting_reader_is_notified_once(implementation: Implementation) -> None:
     calls: list[int] = []
-    collector = new_collector(twins, 4)
+    collector = new_collector(implementation, 4)
     collector.notify_reader = lambda: calls.append(len(calls))
     take_positions(collector, statements(2))
     collector.put(position=0, success=True, value=0)
@@ -199,16 +199,18 @@ def test_a_waiting_reader_is_notified_once(twins: Twins) -> None:
     assert not collector.is_awaited
 
 
-def test_without_a_notify_function_a_waiting_reader_is_not_notified(twins: Twins) -> None:
-    collector = new_collector(twins, 4)
+def test_without_a_notify_function_a_waiting_reader_is_not_notified(
+    implementation: Implementation,
+) -> None:
+    collector = new_collector(implementation, 4)
     take_positions(collector, statements(1))
     collector.is_awaited = True
     collector.put(position=0, success=True, value=0)
     assert not collector.is_awaited
 
 
-def test_has_failed_is_set_before_the_outcome_is_read(twins: Twins) -> None:
-    collector = new_collector(twins, 4)
+def test_has_failed_is_set_before_the_outcome_is_read(implementation: Implementation) -> None:
+    collector = new_collector(implementation, 4)
     take_positions(collector, statements(2))
     collector.put(position=0, success=True, value=0)
     assert not collector.has_failed
@@ -217,12 +219,12 @@ def test_has_failed_is_set_before_the_outcome_is_read(twins: Twins) -> None:
     assert [outcome.success for outcome in collector.take()] == [True, False]
 
 
-def test_errors_of_the_statements_iterable_are_raised(twins: Twins) -> None:
+def test_errors_of_the_statements_iterable_are_raised(implementation: Implementation) -> None:
     def failing() -> Iterator[Any]:
         yield "q", 1
         raise LookupError("no more")
 
-    collector = new_collector(twins, 4)
+    collector = new_collector(implementation, 4)
     source = failing()
     collector.requests(source, [], 10)
     assert collector.off_path == ("q", 1)
@@ -232,32 +234,36 @@ def test_errors_of_the_statements_iterable_are_raised(twins: Twins) -> None:
     assert collector.sent == 1
 
 
-def test_a_statement_must_be_a_pair(twins: Twins) -> None:
-    collector = new_collector(twins, 4)
+def test_a_statement_must_be_a_pair(implementation: Implementation) -> None:
+    collector = new_collector(implementation, 4)
     with pytest.raises(ValueError, match="unpack"):
         collector.requests(iter([("q", 1, 2)]), [], 10)
     assert collector.sent == 0
 
 
 @pytest.mark.parametrize("concurrency", [0, -1])
-def test_a_concurrency_below_one_is_refused(twins: Twins, concurrency: int) -> None:
+def test_a_concurrency_below_one_is_refused(
+    implementation: Implementation, concurrency: int
+) -> None:
     with pytest.raises(ValueError, match=f"at least 1, but is {concurrency}"):
-        new_collector(twins, concurrency)
+        new_collector(implementation, concurrency)
 
 
-def test_a_concurrency_must_be_an_integer(twins: Twins) -> None:
+def test_a_concurrency_must_be_an_integer(implementation: Implementation) -> None:
     with pytest.raises(TypeError, match="'float' object cannot be interpreted as an integer"):
-        new_collector(twins, 2.5)  # type: ignore[arg-type]
+        new_collector(implementation, 2.5)  # type: ignore[arg-type]
 
 
-def test_a_huge_concurrency_is_accepted(twins: Twins) -> None:
-    collector = new_collector(twins, 10**30)
+def test_a_huge_concurrency_is_accepted(implementation: Implementation) -> None:
+    collector = new_collector(implementation, 10**30)
     assert len(take_positions(collector, statements(1000), limit=10**30)) == 1000
 
 
 @pytest.mark.parametrize("position", [-1, 1, 100])
-def test_an_outcome_for_an_unknown_position_is_refused(twins: Twins, position: int) -> None:
-    collector = new_collector(twins, 4)
+def test_an_outcome_for_an_unknown_position_is_refused(
+    implementation: Implementation, position: int
+) -> None:
+    collector = new_collector(implementation, 4)
     take_positions(collector, statements(1))
     with pytest.raises(ValueError, match=f"no statement at {position}: 1 were taken"):
         collector.put(position, success=True, value=None)
@@ -265,10 +271,10 @@ def test_an_outcome_for_an_unknown_position_is_refused(twins: Twins, position: i
 
 
 @pytest.mark.parametrize("in_order", [True, False])
-def test_outcomes_from_many_threads(twins: Twins, in_order: bool) -> None:
+def test_outcomes_from_many_threads(implementation: Implementation, in_order: bool) -> None:
     """From many threads, a waiting reader is always notified, and no outcome is lost."""
     count, concurrency = 5000, 20
-    collector = new_collector(twins, concurrency, in_order)
+    collector = new_collector(implementation, concurrency, in_order)
     notified = threading.Event()
     collector.notify_reader = notified.set
     source = statements(count)
@@ -316,8 +322,10 @@ def test_outcomes_from_many_threads(twins: Twins, in_order: bool) -> None:
     assert collector.under_way == 0
 
 
-def test_with_batched_wakeups_the_reader_is_notified_of_many_outcomes(twins: Twins) -> None:
-    collector = new_collector(twins, 4)
+def test_with_batched_wakeups_the_reader_is_notified_of_many_outcomes(
+    implementation: Implementation,
+) -> None:
+    collector = new_collector(implementation, 4)
     collector.batches_wakeups = True
     under_way_at_calls: list[int] = []
     collector.notify_reader = lambda: under_way_at_calls.append(collector.under_way)
@@ -350,8 +358,10 @@ def test_with_batched_wakeups_the_reader_is_notified_of_many_outcomes(twins: Twi
     assert collector.is_over
 
 
-def test_with_batched_wakeups_the_reader_is_notified_of_an_error_at_once(twins: Twins) -> None:
-    collector = new_collector(twins, 100)
+def test_with_batched_wakeups_the_reader_is_notified_of_an_error_at_once(
+    implementation: Implementation,
+) -> None:
+    collector = new_collector(implementation, 100)
     collector.batches_wakeups = True
     calls: list[bool] = []
     collector.notify_reader = lambda: calls.append(True)
@@ -362,13 +372,15 @@ def test_with_batched_wakeups_the_reader_is_notified_of_an_error_at_once(twins: 
     assert [outcome.value for outcome in collector.take()] == ["wrong"]
 
 
-def test_with_batched_wakeups_the_reader_goes_on_when_all_positions_are_full(twins: Twins) -> None:
+def test_with_batched_wakeups_the_reader_goes_on_when_all_positions_are_full(
+    implementation: Implementation,
+) -> None:
     """The reader takes outcomes if no statement can be sent, because too many wait for the first.
 
     With `batches_wakeups`, the reader is woken when half of the statements in flight have ended.
     The collector stores at most ``2 * concurrency`` outcomes that were not delivered.
     """
-    collector = new_collector(twins, concurrency=2)
+    collector = new_collector(implementation, concurrency=2)
     collector.batches_wakeups = True
     source = statements(20)
     assert take_positions(collector, source) == [0, 1]

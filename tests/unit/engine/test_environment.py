@@ -59,10 +59,10 @@ async def test_connections_and_times_come_from_the_environment() -> None:
     assert started == [1e6]
 
 
-def test_deadlines_of_one_slot_expire_in_the_order_of_adding(twins: Any) -> None:
+def test_deadlines_of_one_slot_expire_in_the_order_of_adding(implementation: Any) -> None:
     loop = asyncio.new_event_loop()
     try:
-        wheel = twins.happy_path.TimerWheel(loop)
+        wheel = implementation.happy_path.TimerWheel(loop)
         expired: list[int] = []
 
         class Item:

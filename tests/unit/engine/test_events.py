@@ -14,14 +14,16 @@ from typing import Any
 import pytest
 
 from cassandra.engine.events import Event as PythonEvent
-from tests.conftest import Twins
+from tests.conftest import Implementation
 
 WAIT = 5.0
 
 
 @pytest.mark.parametrize("method", ["set", "set_soon"])
-def test_a_wait_for_a_set_event_returns_at_once(twins: Twins, method: str) -> None:
-    event = twins.happy_path.Event()
+def test_a_wait_for_a_set_event_returns_at_once(
+    implementation: Implementation, method: str
+) -> None:
+    event = implementation.happy_path.Event()
     getattr(event, method)()
     assert event.wait()
     assert event.wait(0)
@@ -29,8 +31,8 @@ def test_a_wait_for_a_set_event_returns_at_once(twins: Twins, method: str) -> No
     assert event.wait(60)
 
 
-def test_a_set_event_wakes_all_threads(twins: Twins) -> None:
-    event = twins.happy_path.Event()
+def test_a_set_event_wakes_all_threads(implementation: Implementation) -> None:
+    event = implementation.happy_path.Event()
     results: list[bool] = []
     threads = [
         threading.Thread(
@@ -48,8 +50,8 @@ def test_a_set_event_wakes_all_threads(twins: Twins) -> None:
 
 
 @pytest.mark.parametrize("seconds", [0, 0.0, 0.02])
-def test_a_wait_ends_after_its_timeout(twins: Twins, seconds: float) -> None:
-    event = twins.happy_path.Event()
+def test_a_wait_ends_after_its_timeout(implementation: Implementation, seconds: float) -> None:
+    event = implementation.happy_path.Event()
     began = time.monotonic()
     assert not event.wait(seconds)
     assert time.monotonic() - began >= seconds
@@ -59,8 +61,10 @@ def test_a_wait_ends_after_its_timeout(twins: Twins, seconds: float) -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such signals")
 @pytest.mark.parametrize("seconds", [None, 60])
-def test_signal_handlers_run_during_a_wait(twins: Twins, seconds: float | None) -> None:
-    event = twins.happy_path.Event()
+def test_signal_handlers_run_during_a_wait(
+    implementation: Implementation, seconds: float | None
+) -> None:
+    event = implementation.happy_path.Event()
     calls: list[int] = []
 
     def handle(*_: Any) -> None:
@@ -82,9 +86,9 @@ def test_signal_handlers_run_during_a_wait(twins: Twins, seconds: float | None) 
     assert event.wait()
 
 
-def test_gathered_events_are_set_by_wake(twins: Twins) -> None:
-    wake_queue = twins.happy_path.WakeQueue()
-    first, second, third = (twins.happy_path.Event() for _ in range(3))
+def test_gathered_events_are_set_by_wake(implementation: Implementation) -> None:
+    wake_queue = implementation.happy_path.WakeQueue()
+    first, second, third = (implementation.happy_path.Event() for _ in range(3))
     wake_queue.set(first)
     assert first.wait(0)
     wake_queue.is_gathering = True
@@ -100,14 +104,14 @@ def test_gathered_events_are_set_by_wake(twins: Twins) -> None:
     wake_queue.wake()  # With an empty queue, this call does nothing.
 
 
-def test_other_threads_may_add_events_during_wake(twins: Twins) -> None:
-    wake_queue = twins.happy_path.WakeQueue()
+def test_other_threads_may_add_events_during_wake(implementation: Implementation) -> None:
+    wake_queue = implementation.happy_path.WakeQueue()
     events: deque[Any] = deque()
     is_finished = threading.Event()
 
     def add_events() -> None:
         for _ in range(2000):
-            events.append(twins.happy_path.Event())
+            events.append(implementation.happy_path.Event())
             wake_queue.set(events[-1])
         is_finished.set()
 
@@ -126,24 +130,24 @@ def test_other_threads_may_add_events_during_wake(twins: Twins) -> None:
     assert all(event.wait(0) for event in events)
 
 
-def test_an_event_added_during_wake_is_set_at_once(twins: Twins) -> None:
+def test_an_event_added_during_wake_is_set_at_once(implementation: Implementation) -> None:
     """In the Python twin, an event that is added while the queue wakes others is set at once."""
-    if twins.impl == "c":
+    if implementation.name == "c":
         pytest.skip("nothing can come in between there")
 
-    class InterruptedQueue(twins.happy_path.WakeQueue):  # type: ignore[name-defined,misc]
+    class InterruptedQueue(implementation.happy_path.WakeQueue):  # type: ignore[name-defined,misc]
         # `set` reads the flag twice. Between the two, `wake` in another thread clears it.
         flag_values = iter((True, False))
         is_gathering = property(lambda self: next(self.flag_values), lambda self, value: None)
 
-    event = twins.happy_path.Event()
+    event = implementation.happy_path.Event()
     InterruptedQueue().set(event)
     assert event.wait(0)
 
 
-def test_wake_sets_many_events(twins: Twins) -> None:
-    wake_queue = twins.happy_path.WakeQueue()
-    events = [twins.happy_path.Event() for _ in range(200)]
+def test_wake_sets_many_events(implementation: Implementation) -> None:
+    wake_queue = implementation.happy_path.WakeQueue()
+    events = [implementation.happy_path.Event() for _ in range(200)]
     wake_queue.is_gathering = True
     for event in (*events, *events[:10]):
         wake_queue.set(event)
@@ -151,9 +155,9 @@ def test_wake_sets_many_events(twins: Twins) -> None:
     assert all(event.wait(0) for event in events)
 
 
-def test_an_event_that_is_never_set_can_be_dropped(twins: Twins) -> None:
+def test_an_event_that_is_never_set_can_be_dropped(implementation: Implementation) -> None:
     for _ in range(1000):
-        twins.happy_path.Event()
+        implementation.happy_path.Event()
 
 
 def test_an_event_can_be_set_by_two_threads() -> None:

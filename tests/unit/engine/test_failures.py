@@ -19,7 +19,7 @@ from cassandra.policies.balancing import HostStateListener
 from cassandra.protocol.messages.results import VOID_BODY
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeNode, error, reset, silence
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.engine.test_happy_path import Message, RequestParts, response
 from tests.unit.loops import Loops
 
@@ -40,8 +40,8 @@ async def drop_reraised(exception_class: type[BaseException]) -> None:
 
 
 @pytest.fixture
-def parts(twins: Twins) -> RequestParts:
-    return RequestParts(twins)
+def parts(implementation: Implementation) -> RequestParts:
+    return RequestParts(implementation)
 
 
 @pytest.mark.parametrize("exception_class", EXCEPTIONS)
@@ -99,10 +99,10 @@ class TestExceptionsOfTheApplication:
         assert second.error is None
 
     async def test_a_deadline_that_raises_fails_its_item(
-        self, twins: Twins, exception_class: type[BaseException]
+        self, implementation: Implementation, exception_class: type[BaseException]
     ) -> None:
         timer_calls: list[Any] = []
-        wheel = twins.happy_path.TimerWheel(
+        wheel = implementation.happy_path.TimerWheel(
             SimpleNamespace(time=lambda: 0.0, call_at=lambda when, call: timer_calls.append(call))
         )
 

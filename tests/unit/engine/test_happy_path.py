@@ -25,7 +25,7 @@ from cassandra.protocol.opcodes import ERROR, EVENT, EXECUTE, RESULT, RESULT_KIN
 from cassandra.protocol.streams import MAX_STREAMS
 from cassandra.query.settings import FETCH_SIZE_UNSET, NOT_SET
 from cassandra.query.statement import SimpleStatement
-from tests.conftest import LANE, Twins
+from tests.conftest import LANE, Implementation
 
 IMPLEMENTATIONS = ["python", "c"] if LANE == "c" else ["python"]
 
@@ -60,14 +60,16 @@ class Responder:
 class Connection:
     """A fake connection with the attributes that streams and requests use."""
 
-    def __init__(self, twins: Twins) -> None:
+    def __init__(self, implementation: Implementation) -> None:
         self.version = self.peer_version = 4
         self.wire_format = 4
         self.endpoint = "here:9042"
         self.writer = Writer()
         self.flushes: list[Any] = []
         self.unsolicited: list[tuple[int, int, int, bytes]] = []
-        self.streams = twins.happy_path.StreamTable(self.writer, self._call_soon, lambda: None)
+        self.streams = implementation.happy_path.StreamTable(
+            self.writer, self._call_soon, lambda: None
+        )
 
     def _call_soon(self, call: Any) -> Any:
         self.flushes.append(call)
@@ -99,8 +101,8 @@ def response(
 
 
 @pytest.fixture
-def connection(twins: Twins) -> Connection:
-    return Connection(twins)
+def connection(implementation: Implementation) -> Connection:
+    return Connection(implementation)
 
 
 class TestExchange:
@@ -244,9 +246,9 @@ class TestExchange:
         assert (streams.in_flight, streams.orphans) == (0, 0)
         assert streams.take_all() == []
 
-    def test_the_least_busy_connection_is_chosen(self, twins: Twins) -> None:
-        first, second, third = (Connection(twins) for _ in range(3))
-        first_with_room = twins.happy_path.first_with_room
+    def test_the_least_busy_connection_is_chosen(self, implementation: Implementation) -> None:
+        first, second, third = (Connection(implementation) for _ in range(3))
+        first_with_room = implementation.happy_path.first_with_room
         assert first_with_room([]) is None
         assert first_with_room([first, second]) is first
         first.streams.send(Responder(), EXECUTE, 0, b"")
@@ -263,18 +265,18 @@ STEPS = st.lists(
 )
 
 
-@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+@pytest.mark.parametrize("lane", IMPLEMENTATIONS)
 @settings(deadline=None, max_examples=100)
 @given(steps=STEPS, limit=st.integers(1, 130))
 def test_the_stream_table_behaves_like_its_model(
-    implementation: str, steps: list[tuple[str, int]], limit: int
+    lane: str, steps: list[tuple[str, int]], limit: int
 ) -> None:
     """Compare a stream table with a simple model of sets and dicts.
 
     A request gets the lowest free stream, the counts are exact, and each answer reaches its
     request.
     """
-    connection = Connection(Twins(implementation))
+    connection = Connection(Implementation(lane))
     streams = connection.streams
     streams.limit = limit
     # The model: the responder of each stream in use; None if the request was abandoned.
@@ -320,8 +322,8 @@ class Host:
 class Session:
     """A fake `EngineSession` with the attributes that requests use."""
 
-    def __init__(self, twins: Twins) -> None:
-        self.timers: Any = twins.happy_path.TimerWheel(
+    def __init__(self, implementation: Implementation) -> None:
+        self.timers: Any = implementation.happy_path.TimerWheel(
             SimpleNamespace(time=lambda: 0.0, call_at=lambda when, call: None)
         )
         self.core = SimpleNamespace(on_latency=None, user_types={}, wire_format=4)
@@ -375,8 +377,8 @@ class RequestParts:
     to subclasses. `done` lists the requests that have ended.
     """
 
-    def __init__(self, twins: Twins, hosts: int = 1) -> None:
-        base: Any = twins.happy_path.RequestBase
+    def __init__(self, implementation: Implementation, hosts: int = 1) -> None:
+        base: Any = implementation.happy_path.RequestBase
 
         class Recorder(base):  # type: ignore[misc]
             calls: list[tuple[Any, ...]]
@@ -396,11 +398,11 @@ class RequestParts:
             def start_speculation(self) -> None:
                 self.calls.append(("speculation",))
 
-        self.twins = twins
+        self.implementation = implementation
         self.request_class = Recorder
-        self.session = Session(twins)
+        self.session = Session(implementation)
         self.hosts = [Host(f"h{number}") for number in range(hosts)]
-        self.connections = [Connection(twins) for _ in self.hosts]
+        self.connections = [Connection(implementation) for _ in self.hosts]
         for host, connection in zip(self.hosts, self.connections, strict=True):
             pool = SimpleNamespace(connections=[connection], shards=None)
             self.session.pools[host] = self.session.pools_by_id[id(host)] = pool
@@ -443,8 +445,8 @@ MESSAGE = Message()
 
 
 @pytest.fixture
-def parts(twins: Twins) -> RequestParts:
-    return RequestParts(twins)
+def parts(implementation: Implementation) -> RequestParts:
+    return RequestParts(implementation)
 
 
 class TestRequest:
@@ -474,8 +476,10 @@ class TestRequest:
         assert parts.done == [request]
         assert parts.plans == 1
 
-    def test_the_first_host_with_a_free_connection_is_used(self, twins: Twins) -> None:
-        parts = RequestParts(twins, hosts=3)
+    def test_the_first_host_with_a_free_connection_is_used(
+        self, implementation: Implementation
+    ) -> None:
+        parts = RequestParts(implementation, hosts=3)
         # with no pool cached by id, the request looks pools up in `pools`
         parts.session.pools_by_id.clear()
         del parts.session.pools[parts.hosts[0]]
@@ -494,8 +498,8 @@ class TestRequest:
         request.start()
         assert request.calls[-1] == ("exhausted",)
 
-    def test_a_request_for_a_given_host_makes_no_plan(self, twins: Twins) -> None:
-        parts = RequestParts(twins, hosts=2)
+    def test_a_request_for_a_given_host_makes_no_plan(self, implementation: Implementation) -> None:
+        parts = RequestParts(implementation, hosts=2)
         request = parts.request(target=parts.hosts[1])
         request.start()
         assert parts.plans == 0
@@ -681,11 +685,11 @@ def test_both_bases_render_the_same(
     page_size: int | None,
     timestamp: int | None,
     paging_state: bytes | None,
-    compiled: Twins,
+    compiled: Implementation,
 ) -> None:
     bodies = []
-    for implementation in ("python", "c"):
-        base: Any = _impl.twin("happy_path", implementation).ExecuteBodyBase
+    for lane in ("python", "c"):
+        base: Any = _impl.twin("happy_path", lane).ExecuteBodyBase
         prepared = Prepared()
         prepared.result_metadata_and_id = ((1,), b"m" * 16)
         request_body = base(prepared, [b"value", None])
@@ -712,7 +716,9 @@ def profile(**changes: Any) -> Any:
 
 
 class TestBoundRequest:
-    def new_request(self, twins: Twins, statement: Statement, **changes: Any) -> Any:
+    def new_request(
+        self, implementation: Implementation, statement: Statement, **changes: Any
+    ) -> Any:
         """Return a request for a bound statement.
 
         :param changes: options of the call to `execute`; "session" is a dict of settings of the
@@ -734,23 +740,27 @@ class TestBoundRequest:
         }
         vars(session).update(options.pop("session", {}))
         body_class: Any = type(
-            "RequestBody", (twins.happy_path.ExecuteBodyBase,), {"decodes": False, "depends": False}
+            "RequestBody",
+            (implementation.happy_path.ExecuteBodyBase,),
+            {"decodes": False, "depends": False},
         )
-        return twins.happy_path.bound_request(
-            twins.happy_path.RequestBase,
+        return implementation.happy_path.bound_request(
+            implementation.happy_path.RequestBase,
             body_class,
             session,
-            Session(twins),
+            Session(implementation),
             statement,
             statement,
             CallOptions(**options),
             print,  # `on_done`, which these tests do not call
         )
 
-    def test_unset_options_come_from_the_profile_and_the_session(self, twins: Twins) -> None:
+    def test_unset_options_come_from_the_profile_and_the_session(
+        self, implementation: Implementation
+    ) -> None:
         statement = Statement()
         statement.fetch_size = FETCH_SIZE_UNSET
-        request = self.new_request(twins, statement)
+        request = self.new_request(implementation, statement)
         request_body = request.request_body
         # from the profile
         assert request_body.consistency == ConsistencyLevel.LOCAL_ONE
@@ -772,13 +782,17 @@ class TestBoundRequest:
         assert not request.done
         assert request_body.body is not None
 
-    def test_options_of_the_statement_override_the_defaults(self, twins: Twins) -> None:
+    def test_options_of_the_statement_override_the_defaults(
+        self, implementation: Implementation
+    ) -> None:
         statement: Any = Statement()
         statement.consistency_level = ConsistencyLevel.ONE
         statement.serial_consistency_level = ConsistencyLevel.LOCAL_SERIAL
         statement.retry_policy = "own"
         statement.vector_type, statement.custom_payload = "array", {"k": b"v"}
-        request = self.new_request(twins, statement, paging_state=b"p", target="host", timeout=None)
+        request = self.new_request(
+            implementation, statement, paging_state=b"p", target="host", timeout=None
+        )
         request_body = request.request_body
         assert request_body.consistency == ConsistencyLevel.ONE
         assert request_body.serial_consistency == ConsistencyLevel.LOCAL_SERIAL
@@ -788,11 +802,15 @@ class TestBoundRequest:
             "own", "array", "host", None,
         )  # fmt: skip
 
-    def test_without_a_timeout_in_the_call_the_profiles_is_used(self, twins: Twins) -> None:
-        assert self.new_request(twins, Statement(), timeout=NOT_SET).timeout == 12.5
-        assert self.new_request(twins, Statement(), timeout=None).timeout is None
+    def test_without_a_timeout_in_the_call_the_profiles_is_used(
+        self, implementation: Implementation
+    ) -> None:
+        assert self.new_request(implementation, Statement(), timeout=NOT_SET).timeout == 12.5
+        assert self.new_request(implementation, Statement(), timeout=None).timeout is None
 
-    def test_simple_statements_are_resolved_in_the_same_way(self, twins: Twins) -> None:
+    def test_simple_statements_are_resolved_in_the_same_way(
+        self, implementation: Implementation
+    ) -> None:
         """The settings of a simple statement come from the same sources as those of a bound one:
         call, statement, profile, session.
         """
@@ -804,15 +822,15 @@ class TestBoundRequest:
         )  # fmt: skip
         options = CallOptions(profile(), trace=True, paging_state=b"p")
         body = QueryBody("SELECT 1")
-        twins.happy_path.resolve(body, session, statement, options)
+        implementation.happy_path.resolve(body, session, statement, options)
         assert body.consistency == ConsistencyLevel.LOCAL_ONE
         assert body.serial_consistency == ConsistencyLevel.SERIAL
         assert body.page_size == 7
         assert (body.timestamp, body.tracing, body.paging_state) == (77, True, b"p")
         assert body.custom_payload == {"k": b"v"}
-        request_class = twins.happy_path.RequestBase
-        request = twins.happy_path.request_for(
-            request_class, body, session, Session(twins), statement, "seen", options, print
+        request_class = implementation.happy_path.RequestBase
+        request = implementation.happy_path.request_for(
+            request_class, body, session, Session(implementation), statement, "seen", options, print
         )
         assert (request.statement, request.vectors, request.timeout) == ("seen", "array", 12.5)
         # The request for a further page must repeat the settings of the first one.
@@ -828,18 +846,20 @@ class TestBoundRequest:
             assert getattr(next_request, name) == getattr(request, name)
         assert (next_request.request_body, next_request.on_done) == (body, repr)
 
-    def test_client_timestamps_can_be_switched_off(self, twins: Twins) -> None:
+    def test_client_timestamps_can_be_switched_off(self, implementation: Implementation) -> None:
         switches: list[dict[str, Any]] = [
             {"use_client_timestamp": False},
             {"timestamp_generator": None},
         ]
         for session_settings in switches:
-            request = self.new_request(twins, Statement(), session=session_settings)
+            request = self.new_request(implementation, Statement(), session=session_settings)
             assert request.request_body.timestamp is None
 
-    def test_a_request_has_the_speculative_policy_of_the_profile(self, twins: Twins) -> None:
+    def test_a_request_has_the_speculative_policy_of_the_profile(
+        self, implementation: Implementation
+    ) -> None:
         policy = ConstantSpeculativeExecutionPolicy(0.1, 2)
         request = self.new_request(
-            twins, Statement(), profile=profile(speculative_execution_policy=policy)
+            implementation, Statement(), profile=profile(speculative_execution_policy=policy)
         )
         assert request.speculative_policy is policy

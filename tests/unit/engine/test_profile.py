@@ -31,7 +31,7 @@ from cassandra.policies import (
 )
 from cassandra.query import dict_factory
 from cassandra.query.settings import NOT_SET
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.processes import WITH_TESTS, run_python
 from tests.unit.engine.partners import new_host
 from tests.unit.engine.test_happy_path import Session, Statement
@@ -206,7 +206,7 @@ CHANGES = {
 }
 
 
-def request_settings(twins: Twins, profile: Any) -> dict[str, Any]:
+def request_settings(implementation: Implementation, profile: Any) -> dict[str, Any]:
     """Return the settings that a new request with this profile gets."""
     session = SimpleNamespace(
         timestamp_generator=None,
@@ -214,15 +214,17 @@ def request_settings(twins: Twins, profile: Any) -> dict[str, Any]:
         default_fetch_size=5,
         _default_vector_type="list",
     )
-    body_class: Any = type("RequestBody", (twins.happy_path.ExecuteBodyBase,), {"decodes": False})
+    body_class: Any = type(
+        "RequestBody", (implementation.happy_path.ExecuteBodyBase,), {"decodes": False}
+    )
     statement: Any = Statement()
     statement.consistency_level = statement.retry_policy = None
     statement.serial_consistency_level = None
-    request = twins.happy_path.bound_request(
-        twins.happy_path.RequestBase,
+    request = implementation.happy_path.bound_request(
+        implementation.happy_path.RequestBase,
         body_class,
         session,
-        Session(twins),
+        Session(implementation),
         statement,
         statement,
         CallOptions(profile, timeout=NOT_SET),
@@ -239,23 +241,25 @@ def request_settings(twins: Twins, profile: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_changed_setting_applies_to_the_next_request(twins: Twins, name: str) -> None:
+def test_a_changed_setting_applies_to_the_next_request(
+    implementation: Implementation, name: str
+) -> None:
     profile = ExecutionProfile()
-    settings_before = request_settings(twins, profile)
-    assert request_settings(twins, profile) == settings_before
+    settings_before = request_settings(implementation, profile)
+    assert request_settings(implementation, profile) == settings_before
     setattr(profile, name, CHANGES[name])
-    assert request_settings(twins, profile) == {**settings_before, name: CHANGES[name]}
+    assert request_settings(implementation, profile) == {**settings_before, name: CHANGES[name]}
 
 
-def test_after_deletion_the_setting_of_the_class_applies(twins: Twins) -> None:
+def test_after_deletion_the_setting_of_the_class_applies(implementation: Implementation) -> None:
     profile = ExecutionProfile(consistency_level=ConsistencyLevel.QUORUM)
-    assert request_settings(twins, profile)["consistency_level"] == ConsistencyLevel.QUORUM
+    assert request_settings(implementation, profile)["consistency_level"] == ConsistencyLevel.QUORUM
     del profile.consistency_level
     default = ExecutionProfile.consistency_level
-    assert request_settings(twins, profile)["consistency_level"] == default
+    assert request_settings(implementation, profile)["consistency_level"] == default
 
 
-def test_settings_of_a_subclass_may_be_properties(twins: Twins) -> None:
+def test_settings_of_a_subclass_may_be_properties(implementation: Implementation) -> None:
     class Patient(ExecutionProfile):
         patience = 1.0
 
@@ -268,29 +272,32 @@ def test_settings_of_a_subclass_may_be_properties(twins: Twins) -> None:
             pass
 
     # First let the settings of a profile of the base class be cached.
-    request_settings(twins, ExecutionProfile())
+    request_settings(implementation, ExecutionProfile())
     profile = Patient()
-    assert request_settings(twins, profile)["request_timeout"] == 1.0
+    assert request_settings(implementation, profile)["request_timeout"] == 1.0
     Patient.patience = 2.0
-    assert request_settings(twins, profile)["request_timeout"] == 2.0
+    assert request_settings(implementation, profile)["request_timeout"] == 2.0
 
 
-def test_changes_of_the_instance_dictionary_apply(twins: Twins) -> None:
+def test_changes_of_the_instance_dictionary_apply(implementation: Implementation) -> None:
     profile = ExecutionProfile()
-    request_settings(twins, profile)
+    request_settings(implementation, profile)
     attributes = vars(profile)
     for timeout in (3.0, 4.0):
         attributes["request_timeout"] = timeout
         # The first time, settings are read from the profile; the second time from the cache.
         for _ in range(2):
-            assert request_settings(twins, profile)["request_timeout"] == timeout
+            assert request_settings(implementation, profile)["request_timeout"] == timeout
     profile.consistency_level = ConsistencyLevel.QUORUM
-    request_settings(twins, profile)
+    request_settings(implementation, profile)
     attributes["consistency_level"] = ConsistencyLevel.ALL
-    assert request_settings(twins, profile)["consistency_level"] == ConsistencyLevel.ALL
+    assert request_settings(implementation, profile)["consistency_level"] == ConsistencyLevel.ALL
     # The program may also replace the whole dictionary of profiles.
     profile.__dict__ = {**attributes, "consistency_level": ConsistencyLevel.LOCAL_QUORUM}
-    assert request_settings(twins, profile)["consistency_level"] == ConsistencyLevel.LOCAL_QUORUM
+    assert (
+        request_settings(implementation, profile)["consistency_level"]
+        == ConsistencyLevel.LOCAL_QUORUM
+    )
 
 
 @pytest.mark.slow
@@ -302,32 +309,32 @@ def test_changes_of_the_class_apply(is_cached_before: bool) -> None:
     """
     process = run_python(
         f"""
-from cassandra._impl import implementation
+from cassandra import _impl
 from cassandra.cluster import ExecutionProfile
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.engine.test_profile import request_settings
 
-twins = Twins(implementation)
+implementation = Implementation(_impl.implementation)
 profile = ExecutionProfile()
 if {is_cached_before}:
-    request_settings(twins, profile)
+    request_settings(implementation, profile)
 timeouts = [1.0, 2.0]
 ExecutionProfile.request_timeout = property(lambda self: timeouts[-1], lambda self, value: None)
-print(request_settings(twins, profile)["request_timeout"], end=" ")
+print(request_settings(implementation, profile)["request_timeout"], end=" ")
 timeouts.pop()
-print(request_settings(twins, profile)["request_timeout"], end=" ")
+print(request_settings(implementation, profile)["request_timeout"], end=" ")
 ExecutionProfile.request_timeout = 5.0
 del profile.request_timeout
-print(request_settings(twins, profile)["request_timeout"], end=" ")
+print(request_settings(implementation, profile)["request_timeout"], end=" ")
 ExecutionProfile.request_timeout = 6.0
-print(request_settings(twins, profile)["request_timeout"])
+print(request_settings(implementation, profile)["request_timeout"])
 """,
         WITH_TESTS,
     )
     assert process.stdout == "2.0 1.0 5.0 6.0\n", process.stderr
 
 
-def test_a_change_by_a_finalizer_applies(twins: Twins) -> None:
+def test_a_change_by_a_finalizer_applies(implementation: Implementation) -> None:
     """If a finalizer changes a profile while its settings are being cached, the change is not lost.
 
     Up to Python 3.11, the garbage collector may run finalizers at each allocation.
@@ -356,10 +363,10 @@ def test_a_change_by_a_finalizer_applies(twins: Twins) -> None:
             # Let the garbage collector run after this number of allocations.
             gc.set_threshold(gc.get_count()[0] + allocations)
             gc.enable()
-            request_settings(twins, profile)
+            request_settings(implementation, profile)
             gc.set_threshold(*thresholds)
             gc.collect()
-            assert request_settings(twins, profile)["request_timeout"] == 2.0
+            assert request_settings(implementation, profile)["request_timeout"] == 2.0
     finally:
         gc.set_threshold(*thresholds)
         gc.enable()
@@ -375,11 +382,11 @@ def test_a_change_by_a_finalizer_applies(twins: Twins) -> None:
     ],
     ids=["copy", "deepcopy", "pickle", "clone"],
 )
-def test_copies_are_independent(twins: Twins, duplicate: Any) -> None:
+def test_copies_are_independent(implementation: Implementation, duplicate: Any) -> None:
     profile = ExecutionProfile(request_timeout=3.0)
-    request_settings(twins, profile)
+    request_settings(implementation, profile)
     other = duplicate(profile)
     other.request_timeout = 4.0
-    assert request_settings(twins, profile)["request_timeout"] == 3.0
-    assert request_settings(twins, other)["request_timeout"] == 4.0
+    assert request_settings(implementation, profile)["request_timeout"] == 3.0
+    assert request_settings(implementation, other)["request_timeout"] == 4.0
     assert vars(other).keys() == vars(profile).keys()

@@ -18,7 +18,7 @@ import pytest
 
 from cassandra.protocol.opcodes import EXECUTE, MAX_BODY, RESULT
 from cassandra.protocol.streams import MAX_STREAMS
-from tests.conftest import Twins
+from tests.conftest import Implementation
 
 HEADER = 9  # the length of a frame's header, in bytes
 
@@ -40,20 +40,22 @@ class SocketConnection:
     version = peer_version = 4
     endpoint = "here:9042"
 
-    def __init__(self, twins: Twins) -> None:
-        self._twins = twins
+    def __init__(self, implementation: Implementation) -> None:
+        self._implementation = implementation
         self.own_socket, self.peer_socket = socket.socketpair()
         self.own_socket.setblocking(False)
         self.peer_socket.settimeout(5)
-        self.writer = twins.frame.FrameWriter(4)
+        self.writer = implementation.frame.FrameWriter(4)
         self.wakeups: list[tuple[Any, ...]] = []
         self.unsolicited: list[int] = []
-        self.streams = twins.happy_path.StreamTable(self.writer, lambda call: call, self.flush)
+        self.streams = implementation.happy_path.StreamTable(
+            self.writer, lambda call: call, self.flush
+        )
         self.open()
 
     def open(self, writer: Any = None) -> None:
         """Allow threads to write to the socket directly."""
-        writer = writer or self._twins.frame.FrameWriter(4)
+        writer = writer or self._implementation.frame.FrameWriter(4)
         self.streams.open_direct(self.own_socket, writer, self.wake, self.on_broken)
         # A connection sets this when the loop has nothing left to write.
         self.streams.settled = True
@@ -116,8 +118,8 @@ class SocketConnection:
 
 
 @pytest.fixture
-def connection(twins: Twins) -> Iterator[SocketConnection]:
-    connection = SocketConnection(twins)
+def connection(implementation: Implementation) -> Iterator[SocketConnection]:
+    connection = SocketConnection(implementation)
     yield connection
     connection.own_socket.close()
     connection.peer_socket.close()
@@ -191,9 +193,9 @@ def test_conditions_that_prevent_a_claim(connection: SocketConnection, reason: s
     assert connection.is_free()
 
 
-def test_without_a_socket_nothing_is_written_directly(twins: Twins) -> None:
-    writer = twins.frame.FrameWriter(4)
-    streams = twins.happy_path.StreamTable(writer, lambda call: call, lambda: None)
+def test_without_a_socket_nothing_is_written_directly(implementation: Implementation) -> None:
+    writer = implementation.frame.FrameWriter(4)
+    streams = implementation.happy_path.StreamTable(writer, lambda call: call, lambda: None)
     streams.settled = True
     assert streams.frame(EXECUTE, 0, b"") is None
     assert not streams.send_directly(Responder(), b"", [])
@@ -321,7 +323,7 @@ class InterruptedWriter:
 
 
 def test_an_interrupted_frame_is_not_sent_with_the_next_one(connection: SocketConnection) -> None:
-    connection.open(InterruptedWriter(connection._twins.frame.FrameWriter(4)))
+    connection.open(InterruptedWriter(connection._implementation.frame.FrameWriter(4)))
     with pytest.raises(KeyboardInterrupt):
         connection.send(b"first")
     stream = connection.send(b"next").stream
@@ -438,7 +440,7 @@ def test_an_interrupted_write_closes_the_connection(
 
     The compiled twin cannot be interrupted while it writes.
     """
-    if connection._twins.impl == "c":
+    if connection._implementation.name == "c":
         pytest.skip("a compiled write cannot be interrupted")
     connection.streams._socket = InterruptedSocket(connection.own_socket, has_written)
     responder = Responder()

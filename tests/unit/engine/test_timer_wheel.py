@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from cassandra.engine.happy_path import TimerWheel
-from tests.conftest import Twins
+from tests.conftest import Implementation
 
 START = 100.0  # the time at which a fake loop starts
 FINE_SLOT = 0.01  # seconds; the wheel rounds the deadlines of short timeouts up to this
@@ -207,9 +207,9 @@ def threads_loop() -> ThreadsLoop:
 
 
 def test_a_thread_wakes_the_loop_for_an_earlier_deadline_only(
-    twins: Twins, threads_loop: ThreadsLoop
+    implementation: Implementation, threads_loop: ThreadsLoop
 ) -> None:
-    wheel = twins.happy_path.TimerWheel(threads_loop)
+    wheel = implementation.happy_path.TimerWheel(threads_loop)
     late, early = Item(threads_loop), Item(threads_loop)
     wheel.add_from_thread(10, late)
     assert len(threads_loop.calls) == 1
@@ -231,8 +231,10 @@ def test_a_thread_wakes_the_loop_for_an_earlier_deadline_only(
     assert threads_loop.pending() == 0
 
 
-def test_deadlines_of_threads_are_never_early(twins: Twins, threads_loop: ThreadsLoop) -> None:
-    wheel = twins.happy_path.TimerWheel(threads_loop)
+def test_deadlines_of_threads_are_never_early(
+    implementation: Implementation, threads_loop: ThreadsLoop
+) -> None:
+    wheel = implementation.happy_path.TimerWheel(threads_loop)
     deadlines = []
     for timeout in (0.0, 0.004, 0.05, 0.999, 1.0, 2.5):
         began = time.monotonic()
@@ -246,11 +248,11 @@ def test_deadlines_of_threads_are_never_early(twins: Twins, threads_loop: Thread
         assert deadline - ROUNDING <= item.expired_at[0] <= deadline + 0.5
 
 
-def test_add_from_thread_works_with_another_clock(twins: Twins) -> None:
+def test_add_from_thread_works_with_another_clock(implementation: Implementation) -> None:
     loop = ThreadsLoop()
     # The clock of the loop is not that of the calling thread.
     loop.now = 5.0
-    wheel = twins.happy_path.TimerWheel(loop)
+    wheel = implementation.happy_path.TimerWheel(loop)
     item = Item(loop)
     wheel.add_from_thread(1.0, item)
     loop.turn()
@@ -276,9 +278,9 @@ class LateItem(Item):
 
 
 def test_an_item_added_while_its_slot_is_removed_expires(
-    twins: Twins, threads_loop: ThreadsLoop
+    implementation: Implementation, threads_loop: ThreadsLoop
 ) -> None:
-    wheel = twins.happy_path.TimerWheel(threads_loop)
+    wheel = implementation.happy_path.TimerWheel(threads_loop)
     first, other, late = Item(threads_loop), Item(threads_loop), LateItem(threads_loop)
     wheel.add(0.5, first)  # This sets the loop's timer for the slot.
     slot = wheel.add(10, other)
@@ -306,11 +308,11 @@ class SlotNumber(int):
 
 
 def test_an_item_added_while_its_slot_is_found_empty_expires(
-    twins: Twins, threads_loop: ThreadsLoop
+    implementation: Implementation, threads_loop: ThreadsLoop
 ) -> None:
-    if twins.impl == "c":
+    if implementation.name == "c":
         pytest.skip("its numbers are C's: nothing can come in between there")
-    wheel = twins.happy_path.TimerWheel(threads_loop)
+    wheel = implementation.happy_path.TimerWheel(threads_loop)
     first, other, late = (Item(threads_loop) for _ in range(3))
     wheel.add(0.5, first)
     slot = SlotNumber(wheel.add(10, other))
@@ -323,12 +325,12 @@ def test_an_item_added_while_its_slot_is_found_empty_expires(
 
 
 def test_threads_add_while_the_loop_discards_and_expires(
-    twins: Twins, threads_loop: ThreadsLoop
+    implementation: Implementation, threads_loop: ThreadsLoop
 ) -> None:
     """While threads add items and the loop removes them, every item is either discarded or
     expires.
     """
-    wheel = twins.happy_path.TimerWheel(threads_loop)
+    wheel = implementation.happy_path.TimerWheel(threads_loop)
     added: deque[tuple[int, Item]] = deque()
     kept_items: list[Item] = []
     previous_interval = sys.getswitchinterval()

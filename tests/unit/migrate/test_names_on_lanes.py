@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.processes import run_python
 from tests.unit.migrate.programs import CASES, CLEAN, source_of
 
@@ -42,7 +42,9 @@ print(json.dumps([cassandra.implementation, findings, unread]))
 
 
 @pytest.mark.slow
-def test_both_implementations_have_the_same_findings(compiled: Twins, tmp_path: Path) -> None:
+def test_both_implementations_have_the_same_findings(
+    compiled: Implementation, tmp_path: Path
+) -> None:
     # Code objects of Cython name source files such as this one, which a clone of the repository
     # contains.
     cython_source = tmp_path / "cassandra" / "_accel" / "plans.pyx"

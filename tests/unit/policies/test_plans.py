@@ -13,14 +13,16 @@ import pytest
 from cassandra import ConsistencyLevel
 from cassandra.cqltypes import Int32Type, UTF8Type
 from cassandra.query import BoundStatement, PreparedStatement, SimpleStatement
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.metadata.placement.rings import ring_of
 
 
-def test_a_router_sorts_hosts_by_tier_and_leaves_out_tier_255(twins: Twins) -> None:
-    ring = ring_of(twins, [0, 1, 2, 3, 4], 5)
-    replica_map = twins.ring.simple_map(ring, "abcde", full=5, total=5)
-    router = twins.plans.Router(replica_map, [2, 1, 255, 0, 1], seed=7)
+def test_a_router_sorts_hosts_by_tier_and_leaves_out_tier_255(
+    implementation: Implementation,
+) -> None:
+    ring = ring_of(implementation, [0, 1, 2, 3, 4], 5)
+    replica_map = implementation.ring.simple_map(ring, "abcde", full=5, total=5)
+    router = implementation.plans.Router(replica_map, [2, 1, 255, 0, 1], seed=7)
     keys = [bytes([number]) for number in range(40)]
     # The numbers are the tiers (distances) of the hosts a to e: d is in tier 0, b and e in 1, a in
     # 2, and 255 leaves c out. So one host is in the nearest tier.
@@ -30,16 +32,16 @@ def test_a_router_sorts_hosts_by_tier_and_leaves_out_tier_255(twins: Twins) -> N
         hosts, nearest = router.route(key, True)
         assert (hosts[0], set(hosts[1:3]), hosts[3], nearest) == ("d", {"b", "e"}, "a", 1)
     # Without a host in tier 0, the next tier that has hosts counts as the nearest.
-    only_far = twins.plans.Router(replica_map, [255, 255, 2, 255, 2], seed=7)
+    only_far = implementation.plans.Router(replica_map, [255, 255, 2, 255, 2], seed=7)
     assert {only_far.route(key, True) for key in keys} == {(("c", "e"), 2), (("e", "c"), 2)}
-    nobody = twins.plans.Router(replica_map, [255] * 5, seed=7)
+    nobody = implementation.plans.Router(replica_map, [255] * 5, seed=7)
     assert nobody.route(b"key", True) == ((), 0)
 
 
-def test_shuffling_returns_all_orders_equally_often(twins: Twins) -> None:
-    ring = ring_of(twins, [0, 1, 2], 3)
-    router = twins.plans.Router(
-        twins.ring.simple_map(ring, "abc", full=3, total=3), [0, 0, 0], seed=12345
+def test_shuffling_returns_all_orders_equally_often(implementation: Implementation) -> None:
+    ring = ring_of(implementation, [0, 1, 2], 3)
+    router = implementation.plans.Router(
+        implementation.ring.simple_map(ring, "abc", full=3, total=3), [0, 0, 0], seed=12345
     )
     order_counts = Counter(router.route(b"key", True)[0] for _ in range(6000))
     # 3 hosts can be in 6 orders. In 6000 plans, each order must occur about 1000 times.
@@ -47,18 +49,22 @@ def test_shuffling_returns_all_orders_equally_often(twins: Twins) -> None:
     assert all(850 < count < 1150 for count in order_counts.values())
 
 
-def test_large_sets_are_shuffled_whole(twins: Twins) -> None:
-    ring = ring_of(twins, list(range(200)), 200)
-    router = twins.plans.Router(twins.ring.whole_map(ring, range(200)), [0] * 200, 3)
+def test_large_sets_are_shuffled_whole(implementation: Implementation) -> None:
+    ring = ring_of(implementation, list(range(200)), 200)
+    router = implementation.plans.Router(
+        implementation.ring.whole_map(ring, range(200)), [0] * 200, 3
+    )
     hosts, nearest = router.route(b"key", True)
     assert (sorted(hosts), nearest) == (list(range(200)), 200)
     assert hosts != router.route(b"key", True)[0]
 
 
-def test_a_router_needs_a_tier_for_each_host(twins: Twins) -> None:
-    replica_map = twins.ring.simple_map(ring_of(twins, [0, 1], 2), "ab", full=1, total=1)
+def test_a_router_needs_a_tier_for_each_host(implementation: Implementation) -> None:
+    replica_map = implementation.ring.simple_map(
+        ring_of(implementation, [0, 1], 2), "ab", full=1, total=1
+    )
     with pytest.raises(ValueError, match="2 hosts have 1 tiers"):
-        twins.plans.Router(replica_map, [0], 1)
+        implementation.plans.Router(replica_map, [0], 1)
 
 
 class PlainHost:
@@ -70,7 +76,9 @@ class PlainHost:
         return self.name
 
 
-def test_a_plan_contains_live_replicas_and_then_the_child_s_plan(twins: Twins) -> None:
+def test_a_plan_contains_live_replicas_and_then_the_child_s_plan(
+    implementation: Implementation,
+) -> None:
     a, b, c, d = (
         PlainHost("a", True),
         PlainHost("b", False),
@@ -84,7 +92,7 @@ def test_a_plan_contains_live_replicas_and_then_the_child_s_plan(twins: Twins) -
         return [c, d, b, a]
 
     plan = iter(
-        twins.plans.replica_plan(
+        implementation.plans.replica_plan(
             (a, b, c), SimpleNamespace(make_query_plan=make_child_plan), "ks", "query"
         )
     )
@@ -97,10 +105,10 @@ def test_a_plan_contains_live_replicas_and_then_the_child_s_plan(twins: Twins) -
     assert list(plan) == []
 
 
-def test_a_plan_sees_a_host_go_down_while_it_is_used(twins: Twins) -> None:
+def test_a_plan_sees_a_host_go_down_while_it_is_used(implementation: Implementation) -> None:
     a, b = PlainHost("a", True), PlainHost("b", True)
     plan = iter(
-        twins.plans.replica_plan(
+        implementation.plans.replica_plan(
             (a, b), SimpleNamespace(make_query_plan=lambda keyspace, query: ()), None, None
         )
     )
@@ -109,17 +117,23 @@ def test_a_plan_sees_a_host_go_down_while_it_is_used(twins: Twins) -> None:
     assert list(plan) == []
 
 
-def test_errors_of_the_child_policy_are_raised(twins: Twins) -> None:
+def test_errors_of_the_child_policy_are_raised(implementation: Implementation) -> None:
     def raise_error(keyspace: Any, query: Any) -> list[Any]:
         raise RuntimeError("a policy's own")
 
     with pytest.raises(RuntimeError, match="own"):
-        list(twins.plans.replica_plan((), SimpleNamespace(make_query_plan=raise_error), None, None))
+        list(
+            implementation.plans.replica_plan(
+                (), SimpleNamespace(make_query_plan=raise_error), None, None
+            )
+        )
 
 
-def test_the_less_busy_of_the_first_two_hosts_comes_first(twins: Twins) -> None:
+def test_the_less_busy_of_the_first_two_hosts_comes_first(implementation: Implementation) -> None:
     a, b, c = (PlainHost(name, True) for name in "abc")
-    replica_map = twins.ring.simple_map(ring_of(twins, [0, 1, 2], 3), (a, b, c), full=3, total=3)
+    replica_map = implementation.ring.simple_map(
+        ring_of(implementation, [0, 1, 2], 3), (a, b, c), full=3, total=3
+    )
     empty_child = SimpleNamespace(make_query_plan=lambda keyspace, query: ())
     load_by_host = {a: 9, b: 1, c: 9}
 
@@ -132,7 +146,7 @@ def test_the_less_busy_of_the_first_two_hosts_comes_first(twins: Twins) -> None:
         }
 
     order = replica_map.of_key(b"key")
-    router = twins.plans.Router(replica_map, [0, 0, 0], seed=5)
+    router = implementation.plans.Router(replica_map, [0, 0, 0], seed=5)
     assert first_hosts(router, False) == {min(order[:2], key=load_by_host.__getitem__).name}
     # With shuffling, the router compares the load of a random pair of hosts. For the pair a and c,
     # one of these two is first.
@@ -141,7 +155,7 @@ def test_the_less_busy_of_the_first_two_hosts_comes_first(twins: Twins) -> None:
     assert "b" not in first_hosts(router, True)
     # The only host of the nearest tier stays first, although it is busy.
     b.is_up = True
-    assert first_hosts(twins.plans.Router(replica_map, [0, 1, 1], seed=5), True) == {"a"}
+    assert first_hosts(implementation.plans.Router(replica_map, [0, 1, 1], seed=5), True) == {"a"}
 
 
 # -- planners --------------------------------------------------------------------------------------
@@ -186,16 +200,16 @@ class PlacedMetadata:
 
     placement_version = 1
 
-    def __init__(self, twins: Any, replicas: int = 3) -> None:
+    def __init__(self, implementation: Any, replicas: int = 3) -> None:
         # 60 tokens, which the six hosts own in turn.
-        ring = twins.ring.TokenRing(
+        ring = implementation.ring.TokenRing(
             [[str((number * 6 + owner) << 57) for number in range(10)] for owner in range(6)]
         )
         self.hosts = tuple(PlainHost(name, True) for name in "abcdef")
-        self.map = twins.ring.simple_map(ring, self.hosts, full=replicas, total=replicas)
+        self.map = implementation.ring.simple_map(ring, self.hosts, full=replicas, total=replicas)
 
-    def router(self, twins: Any) -> Any:
-        return twins.plans.Router(self.map, [0] * 6, seed=9)
+    def router(self, implementation: Any) -> Any:
+        return implementation.plans.Router(self.map, [0] * 6, seed=9)
 
 
 STATEMENT_MAKERS: dict[str, Any] = {
@@ -219,9 +233,13 @@ STATEMENT_MAKERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("kind", list(STATEMENT_MAKERS))
-def test_statements_are_sent_to_the_replicas_of_their_key(kind: str, twins: Twins) -> None:
-    placed = PlacedMetadata(twins)
-    planner = twins.plans.Planner(placed, {"ks": placed.router(twins)}, EMPTY_CHILD, False)
+def test_statements_are_sent_to_the_replicas_of_their_key(
+    kind: str, implementation: Implementation
+) -> None:
+    placed = PlacedMetadata(implementation)
+    planner = implementation.plans.Planner(
+        placed, {"ks": placed.router(implementation)}, EMPTY_CHILD, False
+    )
     first_replicas = set()
     for number in range(40):
         statement = STATEMENT_MAKERS[kind](number)
@@ -234,16 +252,22 @@ def test_statements_are_sent_to_the_replicas_of_their_key(kind: str, twins: Twin
     assert len(first_replicas) > 3
 
 
-def test_an_overridden_routing_key_is_used(twins: Twins) -> None:
-    placed = PlacedMetadata(twins)
-    planner = twins.plans.Planner(placed, {"ks": placed.router(twins)}, EMPTY_CHILD, False)
+def test_an_overridden_routing_key_is_used(implementation: Implementation) -> None:
+    placed = PlacedMetadata(implementation)
+    planner = implementation.plans.Planner(
+        placed, {"ks": placed.router(implementation)}, EMPTY_CHILD, False
+    )
     routed = Routed(prepare([0])).bind((5, "text", 1))
     assert tuple(planner.plan(None, routed)) == placed.map.of_key(b"elsewhere")
 
 
-def test_there_is_no_plan_without_a_key_a_router_or_the_same_cluster(twins: Twins) -> None:
-    placed = PlacedMetadata(twins)
-    planner = twins.plans.Planner(placed, {"ks": placed.router(twins)}, EMPTY_CHILD)
+def test_there_is_no_plan_without_a_key_a_router_or_the_same_cluster(
+    implementation: Implementation,
+) -> None:
+    placed = PlacedMetadata(implementation)
+    planner = implementation.plans.Planner(
+        placed, {"ks": placed.router(implementation)}, EMPTY_CHILD
+    )
     usual = bind(prepare([0]), (5, "text", 1))
     # There is no plan if the key has a null, if the statement has no key columns or no values, or
     # if its keyspace has no router.
@@ -260,10 +284,13 @@ def test_there_is_no_plan_without_a_key_a_router_or_the_same_cluster(twins: Twin
     assert planner.plan(None, usual) is None
 
 
-def test_each_keyspace_has_its_replicas(twins: Twins) -> None:
-    first, second = PlacedMetadata(twins, 1), PlacedMetadata(twins, 2)
-    planner = twins.plans.Planner(
-        first, {"ks": first.router(twins), "two": second.router(twins)}, EMPTY_CHILD, False
+def test_each_keyspace_has_its_replicas(implementation: Implementation) -> None:
+    first, second = PlacedMetadata(implementation, 1), PlacedMetadata(implementation, 2)
+    planner = implementation.plans.Planner(
+        first,
+        {"ks": first.router(implementation), "two": second.router(implementation)},
+        EMPTY_CHILD,
+        False,
     )
     for number in range(20):
         keyspace, placed = ("ks", first) if number % 2 else ("two", second)
@@ -276,16 +303,16 @@ def test_each_keyspace_has_its_replicas(twins: Twins) -> None:
     [(True, None), (False, ConsistencyLevel.SERIAL), (False, ConsistencyLevel.LOCAL_SERIAL)],
 )
 def test_conditional_and_serial_statements_use_the_order_of_the_ring(
-    is_lwt: bool, level: int | None, twins: Twins
+    is_lwt: bool, level: int | None, implementation: Implementation
 ) -> None:
-    placed = PlacedMetadata(twins)
+    placed = PlacedMetadata(implementation)
 
     def fail_if_asked(host: Any) -> int:
         raise AssertionError("nobody asks how busy hosts are")
 
-    planner = twins.plans.Planner(
+    planner = implementation.plans.Planner(
         placed,
-        {"ks": placed.router(twins)},
+        {"ks": placed.router(implementation)},
         EMPTY_CHILD,
         shuffle=True,
         in_flight=fail_if_asked,
@@ -299,13 +326,13 @@ def test_conditional_and_serial_statements_use_the_order_of_the_ring(
         assert tuple(planner.plan(None, simple)) == placed.map.of_key(b"5")
 
 
-def test_planners_prefer_the_less_busy_of_two_hosts(twins: Twins) -> None:
-    placed = PlacedMetadata(twins)
+def test_planners_prefer_the_less_busy_of_two_hosts(implementation: Implementation) -> None:
+    placed = PlacedMetadata(implementation)
     statement = bind(prepare([0]), (5, "text", 1))
     least_busy = placed.map.of_key(statement.routing_key)[1]
-    planner = twins.plans.Planner(
+    planner = implementation.plans.Planner(
         placed,
-        {"ks": placed.router(twins)},
+        {"ks": placed.router(implementation)},
         EMPTY_CHILD,
         shuffle=True,
         in_flight=lambda host: 0 if host is least_busy else 1,
@@ -327,10 +354,14 @@ class Policy:
         return iter([(keyspace, query)])
 
 
-def test_a_policy_without_a_usable_planner_uses_its_slow_path(twins: Twins) -> None:
-    placed = PlacedMetadata(twins)
-    planner = twins.plans.Planner(placed, {"ks": placed.router(twins)}, EMPTY_CHILD, False)
-    make = twins.plans.make_query_plan
+def test_a_policy_without_a_usable_planner_uses_its_slow_path(
+    implementation: Implementation,
+) -> None:
+    placed = PlacedMetadata(implementation)
+    planner = implementation.plans.Planner(
+        placed, {"ks": placed.router(implementation)}, EMPTY_CHILD, False
+    )
+    make = implementation.plans.make_query_plan
     statement = bind(prepare([0]), (5, "text", 1))
     assert tuple(make(Policy(planner), None, statement)) == placed.map.of_key(statement.routing_key)
     assert list(make(Policy(None), "ks", statement)) == [("ks", statement)]
@@ -364,7 +395,7 @@ def test_a_policy_without_a_usable_planner_uses_its_slow_path(twins: Twins) -> N
         [["a", "b"], ["c"]],
     ],
 )
-def test_each_tier_is_rotated_separately(tiers: Any, twins: Twins) -> None:
+def test_each_tier_is_rotated_separately(tiers: Any, implementation: Implementation) -> None:
     for start in (0, 1, 2, 3, 65, 10**6):
         # Each tier begins at position `start`, modulo the number of its hosts.
         expected = [
@@ -372,7 +403,7 @@ def test_each_tier_is_rotated_separately(tiers: Any, twins: Twins) -> None:
             for hosts in tiers
             for host in (*hosts[start % (len(hosts) or 1) :], *hosts[: start % (len(hosts) or 1)])
         ]
-        rotation = twins.plans.rotated(tiers, start)
+        rotation = implementation.plans.rotated(tiers, start)
         assert iter(rotation) is rotation
         assert list(rotation) == expected
         assert next(rotation, "nothing") == "nothing"

@@ -31,7 +31,7 @@ from cassandra.policies import (
     WhiteListRoundRobinPolicy,
 )
 from cassandra.query import SimpleStatement
-from tests.conftest import Twins
+from tests.conftest import Implementation
 
 LOCATIONS = [
     ("dc1", "r1"),
@@ -370,11 +370,14 @@ def interrupt_distances(policy: TokenAwarePolicy, event: Callable[[], None]) -> 
 @pytest.mark.parametrize("has_other", [True, False], ids=["with another keyspace", "at first"])
 @pytest.mark.parametrize("policy_class", [TokenAwarePolicy, AdaptivePolicy])
 def test_replication_changed_while_replicas_are_computed_is_used(
-    policy_class: Any, has_other: bool, twins: Twins, monkeypatch: pytest.MonkeyPatch
+    policy_class: Any,
+    has_other: bool,
+    implementation: Implementation,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("cassandra.policies.token_aware.plans", twins.plans)
-    monkeypatch.setattr("cassandra.policies.adaptive.plans", twins.plans)
-    monkeypatch.setattr(TokenAwarePolicy, "make_query_plan", twins.plans.make_query_plan)
+    monkeypatch.setattr("cassandra.policies.token_aware.plans", implementation.plans)
+    monkeypatch.setattr("cassandra.policies.adaptive.plans", implementation.plans)
+    monkeypatch.setattr(TokenAwarePolicy, "make_query_plan", implementation.plans.make_query_plan)
     hosts = hosts_at()
     policy = policy_class(RoundRobinPolicy())
     here = {"class": "NetworkTopologyStrategy", "dc1": "1"}
@@ -435,11 +438,11 @@ def test_dse_load_balancing_policy_is_the_default_policy() -> None:
 
 
 def test_both_implementations_make_the_same_plans(
-    twins: Twins, monkeypatch: pytest.MonkeyPatch
+    implementation: Implementation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cassandra.policies.token_aware.plans", twins.plans)
-    monkeypatch.setattr("cassandra.metadata.placement.replication.rings", twins.ring)
-    monkeypatch.setattr("cassandra.metadata.placement.routing.rings", twins.ring)
+    monkeypatch.setattr("cassandra.policies.token_aware.plans", implementation.plans)
+    monkeypatch.setattr("cassandra.metadata.placement.replication.rings", implementation.ring)
+    monkeypatch.setattr("cassandra.metadata.placement.routing.rings", implementation.ring)
     hosts = hosts_at()
     for kind in ("token, round robin", "token, data centre", "token, rack"):
         policy = POLICIES[kind]()

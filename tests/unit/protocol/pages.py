@@ -53,12 +53,12 @@ def message_with(
 
 
 def column_plan(
-    twins: Any, cql_types: Sequence[Any], options: ColumnOptions = DEFAULT_OPTIONS
+    implementation: Any, cql_types: Sequence[Any], options: ColumnOptions = DEFAULT_OPTIONS
 ) -> Any:
     """Return a column plan of one implementation for columns c0, c1 and so on of these types."""
-    codecs: ModuleType = twins.codecs
+    codecs: ModuleType = implementation.codecs
     names = [f"c{index}" for index in range(len(cql_types))]
-    return twins.column_buffers.ColumnPlan(
+    return implementation.column_buffers.ColumnPlan(
         names,
         [cql_type.build_codec(codecs) for cql_type in cql_types],
         [layout_of(cql_type, options) for cql_type in cql_types],

@@ -33,20 +33,20 @@ class Server:
 
     def __init__(
         self,
-        twins: Any,
+        implementation: Any,
         versions: tuple[int, ...] = (3, 4, 5),
         challenges: int | None = None,
         options: dict[str, list[str]] | None = None,
     ) -> None:
-        self._frame = twins.frame
+        self._frame = implementation.frame
         self.versions = versions
         self.challenges = challenges
         self.options = {**OPTIONS, **(options or {})}
         self.tokens: list[bytes] = []
         self.startup: dict[str, str] = {}
         # With version 0, the reader reads requests of any version.
-        self.reader = twins.frame.FrameReader(0, requests=True)
-        self.writer = twins.frame.FrameWriter(max(versions), responses=True)
+        self.reader = implementation.frame.FrameReader(0, requests=True)
+        self.writer = implementation.frame.FrameWriter(max(versions), responses=True)
 
     def receive(self, data: bytes) -> bytes:
         """Read the bytes of requests, and return the bytes of the responses."""

@@ -21,7 +21,7 @@ from cassandra.cqltypes import codecs as reference
 from cassandra.errors import UnsupportedOperation
 from cassandra.protocol.params import QueryParams
 from cassandra.sentinels import UNSET_VALUE
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.cqltypes.test_parity import typed_values
 from tests.unit.protocol.wire import FakeColumn, columns
 
@@ -43,26 +43,30 @@ class Slotted:
 Pair = collections.namedtuple("Pair", "b a")
 
 
-def plan_of(twins: Twins, key: list[int] | None = None, **kinds: str) -> Any:
+def plan_of(implementation: Implementation, key: list[int] | None = None, **kinds: str) -> Any:
     """Return a bind plan for columns of these kinds; `key` has the indexes of the partition key's
     columns.
     """
-    return twins.bind.BindPlan(columns(twins.codecs, **(kinds or {"a": "int32", "b": "text"})), key)
+    return implementation.bind.BindPlan(
+        columns(implementation.codecs, **(kinds or {"a": "int32", "b": "text"})), key
+    )
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 @pytest.mark.slow
-def test_bind_many_encodes_the_same_bytes_as_row_by_row(twins: Twins, data: st.DataObject) -> None:
+def test_bind_many_encodes_the_same_bytes_as_row_by_row(
+    implementation: Implementation, data: st.DataObject
+) -> None:
     typed_columns = data.draw(st.lists(typed_values(1), min_size=1, max_size=4))
     row = st.tuples(*[st.none() | st.just(UNSET_VALUE) | values for _, values in typed_columns])
     rows = data.draw(st.lists(row, max_size=6))
     names = [f"c{number}" for number in range(len(typed_columns))]
     columns = [
-        FakeColumn(name, cql_type.build_codec(twins.codecs))
+        FakeColumn(name, cql_type.build_codec(implementation.codecs))
         for name, (cql_type, _) in zip(names, typed_columns, strict=True)
     ]
-    plan = twins.bind.BindPlan(columns, routing_key_indexes=None)
+    plan = implementation.bind.BindPlan(columns, routing_key_indexes=None)
     expected = [plan.bind(row, 4) for row in rows]
     # Bind the rows as tuples, dicts, lists from a generator, and objects with attributes.
     block = plan.bind_many(rows, 4)
@@ -81,7 +85,7 @@ def test_bind_many_encodes_the_same_bytes_as_row_by_row(twins: Twins, data: st.D
         == expected
     )
     # Add the rows one by one to a block.
-    growing_block = twins.bind.RowsBlock(len(typed_columns))
+    growing_block = implementation.bind.RowsBlock(len(typed_columns))
     for row in rows:
         plan.bind_into(growing_block, row, 4)
     assert growing_block.rows() == expected
@@ -90,15 +94,15 @@ def test_bind_many_encodes_the_same_bytes_as_row_by_row(twins: Twins, data: st.D
         FakeColumn(name, cql_type.build_codec(reference))
         for name, (cql_type, _) in zip(names, typed_columns, strict=True)
     ]
-    python_plan = Twins("python").bind.BindPlan(python_columns, routing_key_indexes=None)
+    python_plan = Implementation("python").bind.BindPlan(python_columns, routing_key_indexes=None)
     assert [bound.data for bound in python_plan.bind_many(rows, 4).rows()] == [
         bound.data for bound in expected
     ]
 
 
-def test_rows_of_all_forms(twins: Twins) -> None:
+def test_rows_of_all_forms(implementation: Implementation) -> None:
     """Rows of any class are bound to the same bytes."""
-    plan = plan_of(twins)
+    plan = plan_of(implementation)
     forms = [
         (1, "x"), [1, "x"], {"b": "x", "a": 1}, MappingProxyType({"a": 1, "b": "x"}), Point(1, "x"),
         Slotted(1, "x"), Pair(1, "x"),
@@ -108,9 +112,9 @@ def test_rows_of_all_forms(twins: Twins) -> None:
     assert plan.bind_many(forms, 4).rows() == [expected] * len(forms)
 
 
-def test_fields_of_objects_are_found_by_alias(twins: Twins) -> None:
+def test_fields_of_objects_are_found_by_alias(implementation: Implementation) -> None:
     attrs, pydantic = pytest.importorskip("attrs"), pytest.importorskip("pydantic")
-    plan = plan_of(twins)
+    plan = plan_of(implementation)
     expected = plan.bind((1, "x"), 4)
     fields = {"_a": attrs.field(), "text": attrs.field(alias="b")}
     choices = pydantic.AliasChoices("other", "b", pydantic.AliasPath("c", 0))
@@ -142,19 +146,19 @@ def test_fields_of_objects_are_found_by_alias(twins: Twins) -> None:
     assert plan.bind_many([shorter_class("x")], 4).rows() == [plan.bind((UNSET_VALUE, "x"), 4)]
 
 
-def test_the_value_of_a_repeated_name_is_bound_twice(twins: Twins) -> None:
-    column = columns(twins.codecs, a="int32")[0]
-    plan = twins.bind.BindPlan([column, column], routing_key_indexes=None)
+def test_the_value_of_a_repeated_name_is_bound_twice(implementation: Implementation) -> None:
+    column = columns(implementation.codecs, a="int32")[0]
+    plan = implementation.bind.BindPlan([column, column], routing_key_indexes=None)
     assert plan.bind_many([{"a": 5}], 4).rows() == [plan.bind((5, 5), 4)]
     # The third argument, `strict`, makes names without a bind marker an error.
-    strict = twins.bind.BindPlan([column, column], routing_key_indexes=None, strict=True)
+    strict = implementation.bind.BindPlan([column, column], routing_key_indexes=None, strict=True)
     assert strict.bind_many([{"a": 5}], 4).rows() == [plan.bind((5, 5), 4)]
     with pytest.raises(ValueError, match="row 0: values for 'b'"):
         strict.bind_many([{"a": 5, "b": 6}], 4)
 
 
-def test_missing_values_are_unset(twins: Twins) -> None:
-    plan = plan_of(twins, [0])
+def test_missing_values_are_unset(implementation: Implementation) -> None:
+    plan = plan_of(implementation, [0])
     expected = [plan.bind((1,), 4)]
     for row in [(1,), [1], {"a": 1}, SimpleNamespace(a=1), MappingProxyType({"a": 1})]:
         block = plan.bind_many([row], 4)
@@ -186,8 +190,10 @@ def test_missing_values_are_unset(twins: Twins) -> None:
         (SimpleNamespace(z=1), TypeError, "^row 2: .*none of the attributes a, b"),
     ],
 )  # fmt: skip
-def test_errors_name_the_row(twins: Twins, row: Any, error: type[Exception], message: str) -> None:
-    plan = plan_of(twins, [0])
+def test_errors_name_the_row(
+    implementation: Implementation, row: Any, error: type[Exception], message: str
+) -> None:
+    plan = plan_of(implementation, [0])
     with pytest.raises(error, match=message):
         plan.bind_many([(1, "x"), (2, "y"), row], 4)
     # If a row cannot be bound, the block stays as it was.
@@ -197,19 +203,21 @@ def test_errors_name_the_row(twins: Twins, row: Any, error: type[Exception], mes
     assert block.rows() == [plan.bind((1, "x"), 4)]
 
 
-def test_errors_in_the_application_s_code_are_raised_unchanged(twins: Twins) -> None:
+def test_errors_in_the_application_s_code_are_raised_unchanged(
+    implementation: Implementation,
+) -> None:
     class FailingNumber:
         def __index__(self) -> int:
             raise ZeroDivisionError("mine")
 
     with pytest.raises(ZeroDivisionError, match="mine") as caught:
-        plan_of(twins).bind_many([(1, "x"), (FailingNumber(), "y")], 4)
+        plan_of(implementation).bind_many([(1, "x"), (FailingNumber(), "y")], 4)
     if sys.version_info >= (3, 11):
         assert "in row 1" in caught.value.__notes__
 
 
-def test_rows_of_a_block_can_be_read_pickled_and_appended(twins: Twins) -> None:
-    plan = plan_of(twins)
+def test_rows_of_a_block_can_be_read_pickled_and_appended(implementation: Implementation) -> None:
+    plan = plan_of(implementation)
     block = plan.bind_many([(i, "x" * i) for i in range(300)], 4)
     assert block.row(299) == plan.bind((299, "x" * 299), 4)
     for index in (-1, 300):
@@ -220,11 +228,11 @@ def test_rows_of_a_block_can_be_read_pickled_and_appended(twins: Twins) -> None:
     copy.append(plan.bind((1,), 4))
     assert (len(copy), copy.has_unset, len(block)) == (301, True, 300)
     with pytest.raises(ValueError, match="3 values, but the others have 2"):
-        copy.append(twins.bind.ValuesBlock(3, b""))
+        copy.append(implementation.bind.ValuesBlock(3, b""))
     assert "300 rows x 2 values" in repr(block)
     empty = plan.bind_many(rows=[], version=4)
     assert (len(empty), empty.rows(), empty.size) == (0, [], 0)
-    reserved = twins.bind.RowsBlock(2)
+    reserved = implementation.bind.RowsBlock(2)
     # Reserving space for rows is only a hint; fewer rows may follow.
     reserved.reserve(10_000)
     for i in range(300):
@@ -232,13 +240,15 @@ def test_rows_of_a_block_can_be_read_pickled_and_appended(twins: Twins) -> None:
     assert reserved.rows() == block.rows()
 
 
-def test_a_value_may_add_a_row_to_the_block_while_it_is_bound(twins: Twins) -> None:
+def test_a_value_may_add_a_row_to_the_block_while_it_is_bound(
+    implementation: Implementation,
+) -> None:
     """If binding a value adds a row to the same block, both rows are complete.
 
     The inner row is stored before the outer one.
     """
-    plan = plan_of(twins)
-    block = twins.bind.RowsBlock(2)
+    plan = plan_of(implementation)
+    block = implementation.bind.RowsBlock(2)
 
     class RowAddingNumber:
         def __index__(self) -> int:
@@ -249,8 +259,10 @@ def test_a_value_may_add_a_row_to_the_block_while_it_is_bound(twins: Twins) -> N
     assert block.rows() == [plan.bind((7, "inner"), 4), plan.bind((1, "outer"), 4)]
 
 
-def test_rows_that_are_cleared_while_they_are_bound_are_read_safely(twins: Twins) -> None:
-    plan = plan_of(twins, key=None, a="int32", b="int32", c="text")
+def test_rows_that_are_cleared_while_they_are_bound_are_read_safely(
+    implementation: Implementation,
+) -> None:
+    plan = plan_of(implementation, key=None, a="int32", b="int32", c="text")
 
     class ClearingNumber:
         def __index__(self) -> int:
@@ -266,9 +278,9 @@ def test_rows_that_are_cleared_while_they_are_bound_are_read_safely(twins: Twins
     assert plan.bind_many([row], 4).rows() == [plan.bind((1, 1, "x" * 50), 4)]
 
 
-def test_threads_may_add_to_the_same_block(twins: Twins) -> None:
-    plan = plan_of(twins)
-    block = twins.bind.RowsBlock(2)
+def test_threads_may_add_to_the_same_block(implementation: Implementation) -> None:
+    plan = plan_of(implementation)
+    block = implementation.bind.RowsBlock(2)
 
     def add_rows(first_number: int) -> None:
         for i in range(first_number, first_number + 500):
@@ -287,7 +299,7 @@ def test_threads_may_add_to_the_same_block(twins: Twins) -> None:
     )
 
 
-def test_binding_tuples_creates_no_object_per_row(compiled: Twins) -> None:
+def test_binding_tuples_creates_no_object_per_row(compiled: Implementation) -> None:
     plan = plan_of(compiled)
     rows = [(i, "x") for i in range(1000)]
     blocks = [plan.bind_many(rows, 4)]
@@ -304,8 +316,8 @@ def params() -> QueryParams:
     return QueryParams(1)
 
 
-def test_a_batch_of_a_block_equals_one_of_single_statements(twins: Twins) -> None:
-    plan = plan_of(twins)
+def test_a_batch_of_a_block_equals_one_of_single_statements(implementation: Implementation) -> None:
+    plan = plan_of(implementation)
     for count in (0, 1, 3, 500):
         rows = [(i, "x" * (i % 70)) for i in range(count)]
         one_by_one: list[tuple[Any, ...]] = [(True, b"id", plan.bind(row, 4)) for row in rows]
@@ -313,11 +325,11 @@ def test_a_batch_of_a_block_equals_one_of_single_statements(twins: Twins) -> Non
         other_statement = (True, b"other", plan.bind((1, "y"), 4))
         block_statement = (True, b"id", plan.bind_many(rows, 4))
         for version in (3, 4, 5):
-            expected = twins.bodies.batch_body(
+            expected = implementation.bodies.batch_body(
                 1, [text_statement, *one_by_one, other_statement, *one_by_one], params(), version
             )
             assert (
-                twins.bodies.batch_body(
+                implementation.bodies.batch_body(
                     1,
                     [text_statement, block_statement, other_statement, block_statement],
                     params(),
@@ -327,15 +339,18 @@ def test_a_batch_of_a_block_equals_one_of_single_statements(twins: Twins) -> Non
             )
 
 
-def test_limits_of_a_batch(twins: Twins) -> None:
-    plan = plan_of(twins)
+def test_limits_of_a_batch(implementation: Implementation) -> None:
+    plan = plan_of(implementation)
     block = plan.bind_many([(1, "")] * 0xFFFF, 4)
     # Each statement has 19 bytes (kind, id, number of values, and the values 1 and ""), and the
     # batch itself has 6.
-    assert len(twins.bodies.batch_body(0, [(True, b"id", block)], params(), 4)) == 0xFFFF * 19 + 6
+    assert (
+        len(implementation.bodies.batch_body(0, [(True, b"id", block)], params(), 4))
+        == 0xFFFF * 19 + 6
+    )
     with pytest.raises(ValueError, match="a batch of 65536 statements"):
-        twins.bodies.batch_body(0, [(True, b"id", block), (False, "x", None)], params(), 4)
+        implementation.bodies.batch_body(0, [(True, b"id", block), (False, "x", None)], params(), 4)
     with pytest.raises(UnsupportedOperation, match="version 3"):
-        twins.bodies.batch_body(0, [(True, b"id", plan.bind_many([(1,)], 4))], params(), 3)
+        implementation.bodies.batch_body(0, [(True, b"id", plan.bind_many([(1,)], 4))], params(), 3)
     with pytest.raises(TypeError, match="rows for the text"):
-        twins.bodies.batch_body(0, [(False, "INSERT", block)], params(), 4)
+        implementation.bodies.batch_body(0, [(False, "INSERT", block)], params(), 4)

@@ -14,7 +14,7 @@ from cassandra.errors import UnsupportedOperation
 from cassandra.protocol import ExecuteMessage, QueryMessage
 from cassandra.protocol.params import QueryParams
 from cassandra.sentinels import UNSET_VALUE
-from tests.conftest import Twins
+from tests.conftest import Implementation
 
 EVERYTHING: dict[str, Any] = {
     "values": [b"ab", None, b""],
@@ -34,9 +34,9 @@ def with_version_5_fields(params: QueryParams, **more: Any) -> QueryParams:
 
 
 @pytest.mark.parametrize("version", [3, 4])
-def test_query_with_only_a_consistency(twins: Twins, version: int) -> None:
+def test_query_with_only_a_consistency(implementation: Implementation, version: int) -> None:
     """The body has only the query text, the consistency level and flags of 0."""
-    body = twins.bodies.query_body("SELECT 1", QueryParams(1), version)
+    body = implementation.bodies.query_body("SELECT 1", QueryParams(1), version)
     assert body == b"\x00\x00\x00\x08SELECT 1\x00\x01\x00"
 
 
@@ -51,7 +51,7 @@ MESSAGES: list[Any] = [
 @pytest.mark.parametrize("version", [3, 4, 5])
 @pytest.mark.parametrize("make_message", MESSAGES)
 def test_bodies_of_messages_contain_their_attributes(
-    twins: Twins, make_message: Any, version: int
+    implementation: Implementation, make_message: Any, version: int
 ) -> None:
     query = make_message(QueryMessage, "Q")
     execute = make_message(partial(ExecuteMessage, query_params=None), b"id")
@@ -73,7 +73,7 @@ def test_bodies_of_messages_contain_their_attributes(
         with_version_5_fields(
             params, keyspace=message.keyspace, now_in_seconds=message.now_in_seconds
         )
-        bodies = twins.bodies
+        bodies = implementation.bodies
         assert bodies.query_of_message("Q", message, version) == bodies.query_body(
             "Q", params, version
         )
@@ -84,11 +84,11 @@ def test_bodies_of_messages_contain_their_attributes(
             ) == bodies.execute_body(b"id", metadata_id, params, version, tablet_version)
 
 
-def test_messages_with_missing_or_unsupported_fields(twins: Twins) -> None:
+def test_messages_with_missing_or_unsupported_fields(implementation: Implementation) -> None:
     """A field that the version does not support, or that is missing, raises an error that names
     it.
     """
-    bodies = twins.bodies
+    bodies = implementation.bodies
     message = QueryMessage("Q", 1, continuous_paging_options=object())
     for encode in (
         partial(bodies.query_of_message, 1.5, message, 4),
@@ -105,20 +105,26 @@ def test_messages_with_missing_or_unsupported_fields(twins: Twins) -> None:
 
 
 @pytest.mark.parametrize("version", [5, 6])
-def test_query_flags_are_an_int_from_version_5(twins: Twins, version: int) -> None:
-    body = twins.bodies.query_body("SELECT 1", QueryParams(1), version)
+def test_query_flags_are_an_int_from_version_5(
+    implementation: Implementation, version: int
+) -> None:
+    body = implementation.bodies.query_body("SELECT 1", QueryParams(1), version)
     assert body == b"\x00\x00\x00\x08SELECT 1\x00\x01\x00\x00\x00\x00"
 
 
-def test_query_text_is_encoded_as_utf8_and_bytes_are_unchanged(twins: Twins) -> None:
+def test_query_text_is_encoded_as_utf8_and_bytes_are_unchanged(
+    implementation: Implementation,
+) -> None:
     expected = b"\x00\x00\x00\x02\xc3\xa9\x00\x04\x00"
-    assert twins.bodies.query_body("é", QueryParams(4), 4) == expected
-    assert twins.bodies.query_body("é".encode(), QueryParams(4), 4) == expected
+    assert implementation.bodies.query_body("é", QueryParams(4), 4) == expected
+    assert implementation.bodies.query_body("é".encode(), QueryParams(4), 4) == expected
 
 
-def test_query_with_everything_on_version_4(twins: Twins) -> None:
+def test_query_with_everything_on_version_4(implementation: Implementation) -> None:
     """In version 4, the body has all flags and fields that the version knows."""
-    body = twins.bodies.query_body("Q", QueryParams(ConsistencyLevel.LOCAL_QUORUM, **EVERYTHING), 4)
+    body = implementation.bodies.query_body(
+        "Q", QueryParams(ConsistencyLevel.LOCAL_QUORUM, **EVERYTHING), 4
+    )
     assert body == (
         b"\x00\x00\x00\x01Q"
         b"\x00\x06"  # LOCAL_QUORUM
@@ -134,11 +140,11 @@ def test_query_with_everything_on_version_4(twins: Twins) -> None:
     )
 
 
-def test_query_with_everything_on_version_5(twins: Twins) -> None:
+def test_query_with_everything_on_version_5(implementation: Implementation) -> None:
     """In version 5, the body has all flags and fields that the version knows."""
     params = QueryParams(ConsistencyLevel.LOCAL_QUORUM, value_names=["x", "y", "z"], **EVERYTHING)
     params.keyspace, params.now_in_seconds = "ks", 7
-    body = twins.bodies.query_body("Q", params, 5)
+    body = implementation.bodies.query_body("Q", params, 5)
     assert body == (
         b"\x00\x00\x00\x01Q"
         b"\x00\x06"  # LOCAL_QUORUM
@@ -159,28 +165,28 @@ def test_query_with_everything_on_version_5(twins: Twins) -> None:
     )
 
 
-def test_negative_timestamp_and_unset_value(twins: Twins) -> None:
+def test_negative_timestamp_and_unset_value(implementation: Implementation) -> None:
     """A negative timestamp is encoded as a signed number, and an unset value as the length -2."""
-    body = twins.bodies.query_body("Q", QueryParams(1, [UNSET_VALUE], timestamp=-2), 4)
+    body = implementation.bodies.query_body("Q", QueryParams(1, [UNSET_VALUE], timestamp=-2), 4)
     assert (
         body
         == b"\x00\x00\x00\x01Q\x00\x01\x21\x00\x01\xff\xff\xff\xfe\xff\xff\xff\xff\xff\xff\xff\xfe"
     )
 
 
-def test_no_values_and_no_page_size_set_no_flags(twins: Twins) -> None:
+def test_no_values_and_no_page_size_set_no_flags(implementation: Implementation) -> None:
     assert (
-        twins.bodies.query_body("Q", QueryParams(consistency=1, values=[], page_size=0), 4)
+        implementation.bodies.query_body("Q", QueryParams(consistency=1, values=[], page_size=0), 4)
         == b"\x00\x00\x00\x01Q\x00\x01\x00"
     )
 
 
-def test_execute(twins: Twins) -> None:
+def test_execute(implementation: Implementation) -> None:
     """EXECUTE contains the statement's id, the id of its result metadata (always from version 5 on,
     otherwise only if there is one) and the parameters.
     """
     params = QueryParams(ConsistencyLevel.LOCAL_ONE, [b"\x00\x00\x00\x05"], skip_metadata=True)
-    execute = twins.bodies.execute_body
+    execute = implementation.bodies.execute_body
     values = b"\x00\x01\x00\x00\x00\x04\x00\x00\x00\x05"
     assert (
         execute(b"\xaa\xbb", result_metadata_id=None, params=params, version=3)
@@ -204,8 +210,10 @@ def test_execute(twins: Twins) -> None:
     )
 
 
-def test_execute_ends_with_the_tablet_version_block_if_given(twins: Twins) -> None:
-    body = twins.bodies.execute_body(
+def test_execute_ends_with_the_tablet_version_block_if_given(
+    implementation: Implementation,
+) -> None:
+    body = implementation.bodies.execute_body(
         b"\xaa",
         result_metadata_id=None,
         params=QueryParams(1),
@@ -215,20 +223,20 @@ def test_execute_ends_with_the_tablet_version_block_if_given(twins: Twins) -> No
     assert body == b"\x00\x01\xaa\x00\x01\x00\xa3"
 
 
-def test_execute_copies_the_bytes_of_a_block(twins: Twins) -> None:
-    block = twins.bind.ValuesBlock(2, b"\x00\x00\x00\x01z\xff\xff\xff\xff")
-    body = twins.bodies.execute_body(
+def test_execute_copies_the_bytes_of_a_block(implementation: Implementation) -> None:
+    block = implementation.bind.ValuesBlock(2, b"\x00\x00\x00\x01z\xff\xff\xff\xff")
+    body = implementation.bodies.execute_body(
         b"\xaa", result_metadata_id=None, params=QueryParams(1, block), version=4
     )
     assert body == b"\x00\x01\xaa\x00\x01\x01\x00\x02\x00\x00\x00\x01z\xff\xff\xff\xff"
-    named = twins.bodies.query_body("Q", QueryParams(1, block, ["a", "b"]), 4)
+    named = implementation.bodies.query_body("Q", QueryParams(1, block, ["a", "b"]), 4)
     assert (
         named == b"\x00\x00\x00\x01Q\x00\x01\x41\x00\x02"
         b"\x00\x01a\x00\x00\x00\x01z\x00\x01b\xff\xff\xff\xff"
     )
 
 
-def test_batch_version_4(twins: Twins) -> None:
+def test_batch_version_4(implementation: Implementation) -> None:
     """In version 4, a BATCH has its statements, flags of one byte, and the fields of that
     version.
     """
@@ -240,7 +248,7 @@ def test_batch_version_4(twins: Twins) -> None:
     params = QueryParams(
         ConsistencyLevel.QUORUM, serial_consistency=ConsistencyLevel.SERIAL, timestamp=1
     )
-    assert twins.bodies.batch_body(1, statements, params, 4) == (
+    assert implementation.bodies.batch_body(1, statements, params, 4) == (
         b"\x01"  # the batch type
         b"\x00\x03"  # the number of statements
         b"\x01\x00\x02\x01\x02\x00\x03\x00\x00\x00\x01v\xff\xff\xff\xff\xff\xff\xff\xfe"
@@ -253,38 +261,43 @@ def test_batch_version_4(twins: Twins) -> None:
     )
 
 
-def test_batch_version_5(twins: Twins) -> None:
+def test_batch_version_5(implementation: Implementation) -> None:
     """In version 5, a BATCH has flags of four bytes, and the fields of that version."""
-    block = twins.bind.ValuesBlock(1, b"\x00\x00\x00\x01v")
+    block = implementation.bind.ValuesBlock(1, b"\x00\x00\x00\x01v")
     params = with_version_5_fields(QueryParams(1), keyspace="k", now_in_seconds=2)
-    assert twins.bodies.batch_body(0, [(True, b"\x09", block)], params, 5) == (
+    assert implementation.bodies.batch_body(0, [(True, b"\x09", block)], params, 5) == (
         b"\x00\x00\x01\x01\x00\x01\x09\x00\x01\x00\x00\x00\x01v"
         b"\x00\x01\x00\x00\x01\x80\x00\x01k\x00\x00\x00\x02"
     )
 
 
-def test_batch_of_65535_statements_and_no_more(twins: Twins) -> None:
+def test_batch_of_65535_statements_and_no_more(implementation: Implementation) -> None:
     """65535 statements are encoded, and one more is refused."""
     statement = (True, b"\x09", None)
-    body = twins.bodies.batch_body(0, [statement] * 65535, QueryParams(1), 4)
+    body = implementation.bodies.batch_body(0, [statement] * 65535, QueryParams(1), 4)
     assert body == b"\x00\xff\xff" + b"\x01\x00\x01\x09\x00\x00" * 65535 + b"\x00\x01\x00"
     with pytest.raises(ValueError, match="65536 statements"):
-        twins.bodies.batch_body(0, [statement] * 65536, QueryParams(1), 4)
+        implementation.bodies.batch_body(0, [statement] * 65536, QueryParams(1), 4)
 
 
-def test_prepare(twins: Twins) -> None:
+def test_prepare(implementation: Implementation) -> None:
     """From version 5 on, PREPARE also contains flags and a keyspace."""
-    assert twins.bodies.prepare_body("Q", keyspace=None, version=4) == b"\x00\x00\x00\x01Q"
+    assert implementation.bodies.prepare_body("Q", keyspace=None, version=4) == b"\x00\x00\x00\x01Q"
     assert (
-        twins.bodies.prepare_body("Q", keyspace=None, version=5)
+        implementation.bodies.prepare_body("Q", keyspace=None, version=5)
         == b"\x00\x00\x00\x01Q\x00\x00\x00\x00"
     )
-    assert twins.bodies.prepare_body("Q", "ks", 5) == b"\x00\x00\x00\x01Q\x00\x00\x00\x01\x00\x02ks"
+    assert (
+        implementation.bodies.prepare_body("Q", "ks", 5)
+        == b"\x00\x00\x00\x01Q\x00\x00\x00\x01\x00\x02ks"
+    )
 
 
 @pytest.mark.parametrize("version", [3, 4])
-def test_fields_of_version_5_are_refused_in_older_versions(twins: Twins, version: int) -> None:
-    bodies = twins.bodies
+def test_fields_of_version_5_are_refused_in_older_versions(
+    implementation: Implementation, version: int
+) -> None:
+    bodies = implementation.bodies
     with pytest.raises(UnsupportedOperation, match=f"keyspace .*version {version}"):
         bodies.query_body("Q", with_version_5_fields(QueryParams(1), keyspace="ks"), version)
     with pytest.raises(UnsupportedOperation, match=f"now_in_seconds .*version {version}"):
@@ -305,9 +318,9 @@ def test_fields_of_version_5_are_refused_in_older_versions(twins: Twins, version
         bodies.prepare_body("Q", "ks", version)
 
 
-def test_unset_is_refused_on_version_3(twins: Twins) -> None:
-    bodies = twins.bodies
-    block = twins.bind.ValuesBlock(1, b"\xff\xff\xff\xfe", has_unset=True)
+def test_unset_is_refused_on_version_3(implementation: Implementation) -> None:
+    bodies = implementation.bodies
+    block = implementation.bind.ValuesBlock(1, b"\xff\xff\xff\xfe", has_unset=True)
     for values in ([UNSET_VALUE], block):
         with pytest.raises(UnsupportedOperation, match=r"UNSET_VALUE .*version 3"):
             bodies.execute_body(
@@ -382,31 +395,33 @@ def test_unset_is_refused_on_version_3(twins: Twins) -> None:
     ],
 )
 def test_values_that_do_not_fit_are_named(
-    twins: Twins, params: QueryParams, error: type[Exception], match: str
+    implementation: Implementation, params: QueryParams, error: type[Exception], match: str
 ) -> None:
     with pytest.raises(error, match=match):
-        twins.bodies.query_body("Q", params, 5)
+        implementation.bodies.query_body("Q", params, 5)
 
 
-def test_a_bad_batch_type_and_a_long_id_are_named(twins: Twins) -> None:
+def test_a_bad_batch_type_and_a_long_id_are_named(implementation: Implementation) -> None:
     with pytest.raises(ValueError, match="256"):
-        twins.bodies.batch_body(batch_type=256, statements=[], params=QueryParams(1), version=4)
+        implementation.bodies.batch_body(
+            batch_type=256, statements=[], params=QueryParams(1), version=4
+        )
     with pytest.raises(ValueError, match="65536"):
-        twins.bodies.execute_body(
+        implementation.bodies.execute_body(
             b"i" * 65536, result_metadata_id=None, params=QueryParams(1), version=4
         )
     with pytest.raises(TypeError, match="prepared"):
-        twins.bodies.batch_body(0, [(True, "text", None)], QueryParams(1), 4)
+        implementation.bodies.batch_body(0, [(True, "text", None)], QueryParams(1), 4)
 
 
 @pytest.mark.parametrize("kind", [bytearray, memoryview])
-def test_values_may_be_any_bytes(twins: Twins, kind: Any) -> None:
+def test_values_may_be_any_bytes(implementation: Implementation, kind: Any) -> None:
     expected = b"\x00\x00\x00\x01Q\x00\x01\x01\x00\x01\x00\x00\x00\x02hi"
-    assert twins.bodies.query_body("Q", QueryParams(1, [kind(b"hi")]), 4) == expected
-    assert twins.bodies.query_body("Q", QueryParams(1, (kind(b"hi"),)), 4) == expected
+    assert implementation.bodies.query_body("Q", QueryParams(1, [kind(b"hi")]), 4) == expected
+    assert implementation.bodies.query_body("Q", QueryParams(1, (kind(b"hi"),)), 4) == expected
 
 
-def test_a_batch_may_contain_the_same_object_several_times(twins: Twins) -> None:
+def test_a_batch_may_contain_the_same_object_several_times(implementation: Implementation) -> None:
     # The encoder may cache the bytes of a statement that is the same object as the previous one. It
     # must not mix up texts and ids, which are encoded differently.
     text_or_id = b"Q"
@@ -424,10 +439,10 @@ def test_a_batch_may_contain_the_same_object_several_times(twins: Twins) -> None
         + b"\x00\x00\x00\x00\x01Q\x00\x00" + b"\x01\x00\x01R\x00\x00"
         + b"\x01\x00\x01Q\x00\x00" + b"\x00\x01\x00"
     )  # fmt: skip
-    assert twins.bodies.batch_body(0, statements, QueryParams(1), 4) == expected
+    assert implementation.bodies.batch_body(0, statements, QueryParams(1), 4) == expected
     for empty_statement in ((None, None, None), (True, None, None), (False, None, None)):
         with pytest.raises(TypeError, match="it has to be bytes"):
-            twins.bodies.batch_body(0, [empty_statement], QueryParams(1), 4)
+            implementation.bodies.batch_body(0, [empty_statement], QueryParams(1), 4)
 
 
 class Text(str):
@@ -439,8 +454,10 @@ class Octets(bytes):
 
 
 @pytest.mark.parametrize("bytes_class", [Octets, bytearray, memoryview])
-def test_ids_states_and_queries_may_be_any_bytes(twins: Twins, bytes_class: Any) -> None:
-    bodies = twins.bodies
+def test_ids_states_and_queries_may_be_any_bytes(
+    implementation: Implementation, bytes_class: Any
+) -> None:
+    bodies = implementation.bodies
     params = QueryParams(1, paging_state=bytes_class(b"ps"))
     assert (
         bodies.query_body(bytes_class(b"Q"), params, 4)
@@ -454,8 +471,8 @@ def test_ids_states_and_queries_may_be_any_bytes(twins: Twins, bytes_class: Any)
     assert bodies.batch_body(0, [(True, bytes_class(b"i"), None)], QueryParams(1), 4) == expected
 
 
-def test_names_may_be_of_a_class_derived_from_str(twins: Twins) -> None:
-    bodies = twins.bodies
+def test_names_may_be_of_a_class_derived_from_str(implementation: Implementation) -> None:
+    bodies = implementation.bodies
     assert (
         bodies.prepare_body(Text("Q"), Text("ks"), 5)
         == b"\x00\x00\x00\x01Q\x00\x00\x00\x01\x00\x02ks"
@@ -469,7 +486,9 @@ def test_names_may_be_of_a_class_derived_from_str(twins: Twins) -> None:
 
 # The encoder's first buffer has 2048 bytes.
 @pytest.mark.parametrize("size", [*range(2015, 2060), 4090, 4096, 65_536, 300_000])
-def test_bodies_of_sizes_at_which_the_buffer_grows(twins: Twins, size: int) -> None:
+def test_bodies_of_sizes_at_which_the_buffer_grows(
+    implementation: Implementation, size: int
+) -> None:
     """If the encoder's buffer grows before, within or after a value, the body has the expected
     bytes.
     """
@@ -478,7 +497,7 @@ def test_bodies_of_sizes_at_which_the_buffer_grows(twins: Twins, size: int) -> N
     value_length = size.to_bytes(4, "big")
     expected = b"\x00\x02id\x00\x01\x01\x00\x02" + value_length + value + b"\x00\x00\x00\x01x"
     assert (
-        twins.bodies.execute_body(
+        implementation.bodies.execute_body(
             b"id", result_metadata_id=None, params=QueryParams(1, [value, b"x"]), version=4
         )
         == expected
@@ -490,11 +509,14 @@ def test_bodies_of_sizes_at_which_the_buffer_grows(twins: Twins, size: int) -> N
         + value_length + value
         + b"\x00\x00\x00\x00\x01Q\x00\x02" + value_length + value + b"\xff\xff\xff\xff\x00\x01\x00"
     )  # fmt: skip
-    assert twins.bodies.batch_body(1, statements, QueryParams(1), 4) == expected
+    assert implementation.bodies.batch_body(1, statements, QueryParams(1), 4) == expected
     expected = (
         b"\x01\x00\x02\x01\x00\x02id\x00\x01"
         + value_length
         + value
         + b"\x01\x00\x02id\x00\x01\x00\x00\x00\x01y\x00\x01\x00"
     )
-    assert twins.bodies.batch_body(1, [statements[1], statements[0]], QueryParams(1), 4) == expected
+    assert (
+        implementation.bodies.batch_body(1, [statements[1], statements[0]], QueryParams(1), 4)
+        == expected
+    )

@@ -25,7 +25,7 @@ from cassandra.protocol.connection import (
     VersionRefused,
     offered_versions,
 )
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.protocol.server import LONG_NAME, Server
 from tests.unit.protocol.wire import int32, string, string_multimap
 
@@ -35,10 +35,10 @@ class Client:
     asks for.
     """
 
-    def __init__(self, twins: Any, version: int, **settings: Any) -> None:
+    def __init__(self, implementation: Any, version: int, **settings: Any) -> None:
         self.protocol = ProtocolConnection(version, **settings)
-        self.reader = twins.frame.FrameReader(version)
-        self.writer = twins.frame.FrameWriter(version)
+        self.reader = implementation.frame.FrameReader(version)
+        self.writer = implementation.frame.FrameWriter(version)
         self.actions: list[Any] = []
         self.answers = [b"first", b"second", b"third"]
 
@@ -86,13 +86,19 @@ SETTINGS: list[tuple[int, Any, str | None]] = [
 @pytest.mark.parametrize("challenges", [None, 0, 2])
 @pytest.mark.parametrize(("version", "requested", "agreed"), SETTINGS)
 def test_back_to_back(
-    twins: Twins, version: int, requested: Any, agreed: str | None, challenges: int | None
+    implementation: Implementation,
+    version: int,
+    requested: Any,
+    agreed: str | None,
+    challenges: int | None,
 ) -> None:
     """A client and a server agree on version, compression and login, and can then exchange
     messages.
     """
-    client = Client(twins, version, compression=requested, startup_options={"DRIVER_NAME": "test"})
-    server = Server(twins, challenges=challenges)
+    client = Client(
+        implementation, version, compression=requested, startup_options={"DRIVER_NAME": "test"}
+    )
+    server = Server(implementation, challenges=challenges)
     ready = client.run(server)
     assert isinstance(ready, Ready)
     assert (ready.compression, client.protocol.state) == (agreed, State.READY)
@@ -117,11 +123,13 @@ def test_back_to_back(
 
 
 @pytest.mark.parametrize("version", [4, 5])
-def test_a_version_that_the_server_does_not_speak(twins: Twins, version: int) -> None:
+def test_a_version_that_the_server_does_not_speak(
+    implementation: Implementation, version: int
+) -> None:
     """If the server does not speak the version, the client reports the refusal with a version that
     the server speaks.
     """
-    refused = Client(twins, version).run(Server(twins, versions=(3,)))
+    refused = Client(implementation, version).run(Server(implementation, versions=(3,)))
     assert isinstance(refused, VersionRefused)
     assert (refused.server_version, refused.offered) == (3, (5, 4, 3))
     assert "unsupported protocol version" in refused.message
@@ -144,11 +152,11 @@ def test_a_beta_version_that_is_not_opted_in_to() -> None:
     assert ProtocolConnection(5, allow_beta=True).start() == [Send(0, opcodes.OPTIONS, 0, b"")]
 
 
-def test_a_wrong_password(twins: Twins) -> None:
+def test_a_wrong_password(implementation: Implementation) -> None:
     """The handshake fails with the server's error."""
-    client = Client(twins, 5)
+    client = Client(implementation, 5)
     client.answers = [b"wrong"]
-    failed = client.run(Server(twins, challenges=0))
+    failed = client.run(Server(implementation, challenges=0))
     assert isinstance(failed.error, AuthenticationFailed)
     assert "incorrect" in str(failed.error)
 
@@ -162,44 +170,46 @@ def test_a_wrong_password(twins: Twins) -> None:
     ],
 )
 def test_a_compression_that_the_server_does_not_have(
-    twins: Twins, version: int, requested: str, offered: list[str], match: str
+    implementation: Implementation, version: int, requested: str, offered: list[str], match: str
 ) -> None:
-    failed = Client(twins, version, compression=requested).run(
-        Server(twins, options={"COMPRESSION": offered})
+    failed = Client(implementation, version, compression=requested).run(
+        Server(implementation, options={"COMPRESSION": offered})
     )
     assert isinstance(failed.error, ConnectionException)
     assert match in str(failed.error)
 
 
-def test_optional_compression_is_none_without_a_common_algorithm(twins: Twins) -> None:
+def test_optional_compression_is_none_without_a_common_algorithm(
+    implementation: Implementation,
+) -> None:
     assert (
-        Client(twins, 4, compression=True)
-        .run(Server(twins, options={"COMPRESSION": ["zip"]}))
+        Client(implementation, 4, compression=True)
+        .run(Server(implementation, options={"COMPRESSION": ["zip"]}))
         .compression
         is None
     )
     assert (
-        Client(twins, 5, compression=True)
-        .run(Server(twins, options={"COMPRESSION": ["snappy"]}))
+        Client(implementation, 5, compression=True)
+        .run(Server(implementation, options={"COMPRESSION": ["snappy"]}))
         .compression
         is None
     )
 
 
-def test_an_unknown_compression_is_a_mistake_of_the_caller(twins: Twins) -> None:
+def test_an_unknown_compression_is_a_mistake_of_the_caller(implementation: Implementation) -> None:
     with pytest.raises(ValueError, match="'zip' is not known"):
-        Client(twins, 4, compression="zip").run(Server(twins))
+        Client(implementation, 4, compression="zip").run(Server(implementation))
 
 
-def test_a_cql_version_can_be_required(twins: Twins) -> None:
-    server = Server(twins)
-    assert isinstance(Client(twins, 4, cql_version="3.4.7").run(server), Ready)
+def test_a_cql_version_can_be_required(implementation: Implementation) -> None:
+    server = Server(implementation)
+    assert isinstance(Client(implementation, 4, cql_version="3.4.7").run(server), Ready)
     assert server.startup["CQL_VERSION"] == "3.4.7"
-    failed = Client(twins, 4, cql_version="9.9").run(Server(twins))
+    failed = Client(implementation, 4, cql_version="9.9").run(Server(implementation))
     assert "3.4.7" in str(failed.error)
 
 
-def test_scylla_extensions_are_negotiated(twins: Twins) -> None:
+def test_scylla_extensions_are_negotiated(implementation: Implementation) -> None:
     options = {
         "SCYLLA_SHARD": ["3"], "SCYLLA_NR_SHARDS": ["12"],
         "SCYLLA_SHARDING_ALGORITHM": ["biased-token-round-robin"],
@@ -210,8 +220,8 @@ def test_scylla_extensions_are_negotiated(twins: Twins) -> None:
         "SCYLLA_USE_METADATA_ID": [""],
         "TABLETS_ROUTING_V2_EXPERIMENTAL_V2": [""],
     }  # fmt: skip
-    server = Server(twins, options=options)
-    features = Client(twins, 4).run(server).features
+    server = Server(implementation, options=options)
+    features = Client(implementation, 4).run(server).features
     assert features.shard_id == 3
     assert features.sharding_info == (12, "Murmur3", "biased-token-round-robin", 12, 19042, None)
     assert features.lwt_info.meta_bit_mask == 0x80000000
@@ -225,30 +235,30 @@ def test_scylla_extensions_are_negotiated(twins: Twins) -> None:
     # that the encoder supports them.
     assert not features.tablets_routing_v2
     assert not features.use_metadata_id
-    server = Server(twins, options=options)
+    server = Server(implementation, options=options)
     assert (
-        Client(twins, 4, extensions=ScyllaExtensions(use_metadata_id=True))
+        Client(implementation, 4, extensions=ScyllaExtensions(use_metadata_id=True))
         .run(server)
         .features.use_metadata_id
     )
     assert "SCYLLA_USE_METADATA_ID" in server.startup
-    server = Server(twins, options=options)
+    server = Server(implementation, options=options)
     assert (
-        Client(twins, 4, extensions=ScyllaExtensions(tablets_routing_v2=True))
+        Client(implementation, 4, extensions=ScyllaExtensions(tablets_routing_v2=True))
         .run(server)
         .features.tablets_routing_v2
     )
     assert "TABLETS_ROUTING_V2_EXPERIMENTAL_V2" in server.startup
 
 
-def test_extensions_that_cannot_be_parsed_are_ignored(twins: Twins) -> None:
+def test_extensions_that_cannot_be_parsed_are_ignored(implementation: Implementation) -> None:
     options = {
         "SCYLLA_SHARD": ["x"],
         "SCYLLA_NR_SHARDS": ["0"],
         "SCYLLA_RATE_LIMIT_ERROR": ["ERROR_CODE=?"],
         "SCYLLA_LWT_ADD_METADATA_MARK": [],
     }
-    features = Client(twins, 4).run(Server(twins, options=options)).features
+    features = Client(implementation, 4).run(Server(implementation, options=options)).features
     assert (features.sharding_info, features.rate_limit_error, features.lwt_info) == (
         None,
         None,

@@ -22,7 +22,7 @@ from cassandra.protocol import converted, encrypted
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra.protocol.converted import bound_columns, converting, is_converted
 from cassandra.sentinels import UNSET_VALUE
-from tests.conftest import Twins
+from tests.conftest import Implementation
 
 
 class Color(enum.Enum):
@@ -44,15 +44,17 @@ UDT = UserType.make_udt_class("ks", "money", ("amount", "currency"), (LongType, 
 
 
 @pytest.fixture
-def registry(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> Iterator[CodecRegistry]:
+def registry(
+    implementation: Implementation, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[CodecRegistry]:
     """Yield an empty registry of converters, while all types use the codecs of the implementation
     under test.
     """
     # Types cache their codecs and fast methods (see `calls`). Clear these caches, because they
     # belong to the implementation in use so far.
     withdraw()
-    monkeypatch.setattr("cassandra._impl.codecs", twins.codecs)
-    monkeypatch.setattr("cassandra._impl.rows", twins.rows)
+    monkeypatch.setattr("cassandra._impl.codecs", implementation.codecs)
+    monkeypatch.setattr("cassandra._impl.rows", implementation.rows)
     # A new number makes all types build their codecs again.
     _CodecCache.current += 1
     yield CodecRegistry()
@@ -67,10 +69,12 @@ def column(cql_type: Any, name: str = "c", keyspace: str = "ks") -> ColumnMetada
 class Plans:
     """The bind plan and the row plan of some columns, with the converters of a registry."""
 
-    def __init__(self, twins: Twins, registry: CodecRegistry, *columns: ColumnMetadata) -> None:
+    def __init__(
+        self, implementation: Implementation, registry: CodecRegistry, *columns: ColumnMetadata
+    ) -> None:
         assert registry.converters is not None
-        self.plain = twins.bind.BindPlan(columns)
-        self.bind_plan = twins.bind.BindPlan(bound_columns(columns, registry.converters))
+        self.plain = implementation.bind.BindPlan(columns)
+        self.bind_plan = implementation.bind.BindPlan(bound_columns(columns, registry.converters))
         self.metadata = converting(ResultMetadata(columns), registry.converters)
 
     def bind(self, *values: Any) -> list[Any]:
@@ -92,8 +96,8 @@ class Plans:
 
 
 @pytest.fixture
-def plans(twins: Twins, registry: CodecRegistry) -> Callable[..., Plans]:
-    return lambda *columns: Plans(twins, registry, *columns)
+def plans(implementation: Implementation, registry: CodecRegistry) -> Callable[..., Plans]:
+    return lambda *columns: Plans(implementation, registry, *columns)
 
 
 @pytest.mark.parametrize(
@@ -301,7 +305,7 @@ def test_converted_metadata_shows_the_server_s_types(registry: CodecRegistry) ->
 
 @pytest.mark.parametrize("key", ["column", "type", "inner"])
 def test_encrypted_columns_are_converted_after_decryption(
-    twins: Twins, registry: CodecRegistry, key: str
+    implementation: Implementation, registry: CodecRegistry, key: str
 ) -> None:
     policy = AES256ColumnEncryptionPolicy()
     policy.add_column(
@@ -317,7 +321,7 @@ def test_encrypted_columns_are_converted_after_decryption(
     server_columns = [column("BytesType")]
     value: Any = [Color.RED] if key == "inner" else Color.RED
     columns = bound_columns(encrypted.bound_columns(server_columns, policy), converters)
-    block = twins.bind.BindPlan(columns).bind((value,), 5)
+    block = implementation.bind.BindPlan(columns).bind((value,), 5)
     clear = policy.decrypt(ColDesc("ks", "t", "c"), block.values()[0])
     # The encoding of a list ends with that of its last element, so this holds for both cases.
     assert clear.endswith(b"red")
@@ -327,13 +331,15 @@ def test_encrypted_columns_are_converted_after_decryption(
     # converted ones.
     metadata_again = converting(encrypted.decrypting(metadata, policy), converters)
     assert metadata_again.row_plan.tuples(block.data, 0, 1) == [(value,)]
-    plan = twins.bind.BindPlan(columns)
+    plan = implementation.bind.BindPlan(columns)
     with pytest.raises(ValueError, match="values of encrypted columns are not shown") as caught:
         plan.bind(("secret",) if key != "inner" else (["secret"],), 5)
     assert "secret" not in str(caught.value)
 
 
-def test_values_of_in_are_converted_and_encrypted(twins: Twins, registry: CodecRegistry) -> None:
+def test_values_of_in_are_converted_and_encrypted(
+    implementation: Implementation, registry: CodecRegistry
+) -> None:
     policy = AES256ColumnEncryptionPolicy()
     column_description = ColDesc("ks", "t", "c")
     policy.add_column(column_description, bytes(32), "text")
@@ -341,6 +347,6 @@ def test_values_of_in_are_converted_and_encrypted(twins: Twins, registry: CodecR
     assert registry.converters is not None
     markers = encrypted.bound_columns([column("ListType(BytesType)", "in(c)")], policy)
     columns = bound_columns(markers, registry.converters)
-    (data,) = twins.bind.BindPlan(columns).bind(([Color.RED],), 5).values()
+    (data,) = implementation.bind.BindPlan(columns).bind(([Color.RED],), 5).values()
     (element,) = lookup_casstype("ListType(BytesType)").codec().decode(data)
     assert policy.decrypt(column_description, element) == b"red"

@@ -23,7 +23,7 @@ from cassandra.protocol.columnar.layouts import layout_of
 from cassandra.protocol.encrypted import bound_columns, decrypting
 from cassandra.query.typed_rows import TypedRows
 from cassandra.sentinels import UNSET_VALUE
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.protocol.pages import dumped, page_of
 from tests.unit.protocol.wire import FakeColumn
 
@@ -79,35 +79,39 @@ def columns(names: Sequence[str] = "kcdv", **others: Any) -> list[ColumnMetadata
     return [ColumnMetadata("ks", "t", name, kinds.get(name, BytesType)) for name in names]
 
 
-def plan_of(twins: Twins, columns: Sequence[ColumnMetadata], key: Sequence[int] = (0,)) -> Any:
+def plan_of(
+    implementation: Implementation, columns: Sequence[ColumnMetadata], key: Sequence[int] = (0,)
+) -> Any:
     fake_columns = [
-        FakeColumn(described.name, described.type.build_codec(twins.codecs))
+        FakeColumn(described.name, described.type.build_codec(implementation.codecs))
         for described in columns
     ]
-    return twins.bind.BindPlan(fake_columns, key)
+    return implementation.bind.BindPlan(fake_columns, key)
 
 
-def row_plan(twins: Twins, metadata: ResultMetadata) -> Any:
-    codecs = [column.type.build_codec(twins.codecs) for column in metadata.columns]
-    return twins.rows.RowPlan(metadata.names, codecs)
+def row_plan(implementation: Implementation, metadata: ResultMetadata) -> Any:
+    codecs = [column.type.build_codec(implementation.codecs) for column in metadata.columns]
+    return implementation.rows.RowPlan(metadata.names, codecs)
 
 
-def column_plan(twins: Twins, metadata: ResultMetadata) -> Any:
+def column_plan(implementation: Implementation, metadata: ResultMetadata) -> Any:
     """Return a reader of whole columns for `metadata`. It decrypts them if the metadata was made by
     `decrypting`.
     """
     kinds = [column.type for column in metadata.page_columns]
     return metadata.page_reader(
-        twins.column_buffers.ColumnPlan(
+        implementation.column_buffers.ColumnPlan(
             metadata.names,
-            [kind.build_codec(twins.codecs) for kind in kinds],
+            [kind.build_codec(implementation.codecs) for kind in kinds],
             [layout_of(kind) for kind in kinds],
         )
     )
 
 
-def test_values_are_encrypted_as_they_are_bound(twins: Twins, policy: Any) -> None:
-    plan = plan_of(twins, bound_columns(columns(), policy))
+def test_values_are_encrypted_as_they_are_bound(
+    implementation: Implementation, policy: Any
+) -> None:
+    plan = plan_of(implementation, bound_columns(columns(), policy))
     block = plan.bind((1, 1000, "ada", [0.5, 1.5]), 4)
     k, c, d, v = block.values()
     assert k == b"\0\0\0\1"
@@ -115,42 +119,48 @@ def test_values_are_encrypted_as_they_are_bound(twins: Twins, policy: Any) -> No
     assert policy.decrypt(column_of("d"), d) == b"ada"
     assert policy.decrypt(column_of("v"), v) == b"\x3f\0\0\0\x3f\xc0\0\0"
     metadata = decrypting(ResultMetadata(columns()), policy)
-    assert row_plan(twins, metadata).tuples(block.data, 0, 1) == [(1, 1000, "ada", [0.5, 1.5])]
+    assert row_plan(implementation, metadata).tuples(block.data, 0, 1) == [
+        (1, 1000, "ada", [0.5, 1.5])
+    ]
 
 
-def test_nulls_and_unset_values_are_not_encrypted(twins: Twins, policy: Any) -> None:
-    plan = plan_of(twins, bound_columns(columns(), policy))
+def test_nulls_and_unset_values_are_not_encrypted(
+    implementation: Implementation, policy: Any
+) -> None:
+    plan = plan_of(implementation, bound_columns(columns(), policy))
     block = plan.bind((1, None, UNSET_VALUE), 4)
     assert block.values() == [b"\0\0\0\1", None, UNSET_VALUE, UNSET_VALUE]
     assert plan.bind_row({"k": 1, "c": None}, 4) == plan.bind([1, None], 4)
     metadata = decrypting(ResultMetadata(columns()), policy)
     body = plan.bind((1, None, None, None), 4).data
-    assert row_plan(twins, metadata).tuples(body, 0, 1) == [(1, None, None, None)]
+    assert row_plan(implementation, metadata).tuples(body, 0, 1) == [(1, None, None, None)]
     # Only the first column, "k", has a value.
-    page = column_plan(twins, metadata).read(body, 0, 1)
+    page = column_plan(implementation, metadata).read(body, 0, 1)
     assert [column.null_count for column in page.children] == [0, 1, 1, 1]
 
 
 @pytest.mark.parametrize("missing", ["numpy.ma.masked", "pandas.NA", "pandas.NaT"])
-def test_nulls_of_other_libraries(twins: Twins, policy: Any, missing: str) -> None:
+def test_nulls_of_other_libraries(
+    implementation: Implementation, policy: Any, missing: str
+) -> None:
     """Missing values of other libraries are bound as null, which is never encrypted."""
     module, _, name = missing.rpartition(".")
     value = getattr(pytest.importorskip(module), name)
-    plan = plan_of(twins, bound_columns(columns("kc"), policy))
+    plan = plan_of(implementation, bound_columns(columns("kc"), policy))
     assert plan.bind((1, value), 4) == plan.bind((1, None), 4)
 
 
-def test_empty_texts_are_encrypted(twins: Twins, policy: Any) -> None:
-    plan = plan_of(twins, bound_columns(columns("kd"), policy))
+def test_empty_texts_are_encrypted(implementation: Implementation, policy: Any) -> None:
+    plan = plan_of(implementation, bound_columns(columns("kd"), policy))
     body = plan.bind((1, ""), 4).data
     # The length and the value of "k" have 8 bytes, and the length of "d" has 4. The rest is the
     # ciphertext of the empty text, which is not empty.
     assert len(body) > 8 + 4
     metadata = decrypting(ResultMetadata(columns("kd")), policy)
-    assert row_plan(twins, metadata).tuples(body, 0, 1) == [(1, "")]
+    assert row_plan(implementation, metadata).tuples(body, 0, 1) == [(1, "")]
 
 
-def test_many_rows_of_many_columns(twins: Twins) -> None:
+def test_many_rows_of_many_columns(implementation: Implementation) -> None:
     """If every second of 40 columns is encrypted, rows, columns and iteration return the values
     that were bound.
     """
@@ -163,10 +173,10 @@ def test_many_rows_of_many_columns(twins: Twins) -> None:
     rows = [tuple(rng.choice([None, rng.getrandbits(31)]) for _ in names[1:]) for _ in range(50)]
     # Put the number of the row into the first column.
     rows = [(index, *row) for index, row in enumerate(rows)]
-    block = plan_of(twins, bound_columns(server_columns, policy)).bind_many(rows, 4)
+    block = plan_of(implementation, bound_columns(server_columns, policy)).bind_many(rows, 4)
     body = b"".join(bound.data for bound in block.rows())
     metadata = decrypting(ResultMetadata(server_columns), policy)
-    decrypting_plan = row_plan(twins, metadata)
+    decrypting_plan = row_plan(implementation, metadata)
     assert decrypting_plan.tuples(body, 0, 50) == rows
     assert list(decrypting_plan.iterate(body, 0, 50)) == rows
     assert decrypting_plan.dicts(body, 0, 50) == [
@@ -176,27 +186,27 @@ def test_many_rows_of_many_columns(twins: Twins) -> None:
         list(column) for column in zip(*rows, strict=True)
     ]
     plain_metadata = ResultMetadata(columns(names, **dict.fromkeys(names, Int32Type)))
-    plain_block = plan_of(twins, plain_metadata.columns).bind_many(rows, 4)
-    page = column_plan(twins, plain_metadata).read(
+    plain_block = plan_of(implementation, plain_metadata.columns).bind_many(rows, 4)
+    page = column_plan(implementation, plain_metadata).read(
         b"".join(bound.data for bound in plain_block.rows()), 0, 50
     )
-    assert dumped(column_plan(twins, metadata).read(b"head" + body, 4, 50)) == dumped(page)
+    assert dumped(column_plan(implementation, metadata).read(b"head" + body, 4, 50)) == dumped(page)
 
 
-def test_both_implementations_encrypt_alike(compiled: Twins) -> None:
+def test_both_implementations_encrypt_alike(compiled: Implementation) -> None:
     described = bound_columns(columns(), policy_of(iv=IV))
     values = (1, 2, "ada", [1.0, 2.0])
     python, cython = (
-        plan_of(lane, described).bind(values, 4) for lane in (Twins("python"), compiled)
+        plan_of(lane, described).bind(values, 4) for lane in (Implementation("python"), compiled)
     )
     assert python.data == cython.data
 
 
-def test_a_routing_key_is_made_of_encrypted_bytes(twins: Twins) -> None:
+def test_a_routing_key_is_made_of_encrypted_bytes(implementation: Implementation) -> None:
     policy = policy_of(iv=IV)
-    block = plan_of(twins, bound_columns(columns("cd"), policy), [0]).bind((7, "x"), 4)
+    block = plan_of(implementation, bound_columns(columns("cd"), policy), [0]).bind((7, "x"), 4)
     assert block.routing_key([0]) == policy.encode_and_encrypt(column_of("c"), 7)
-    assert block.routing_key([1, 0]) == twins.bind.composite_key(
+    assert block.routing_key([1, 0]) == implementation.bind.composite_key(
         [
             policy.encode_and_encrypt(column_of("d"), "x"),
             policy.encode_and_encrypt(column_of("c"), 7),
@@ -204,8 +214,10 @@ def test_a_routing_key_is_made_of_encrypted_bytes(twins: Twins) -> None:
     )
 
 
-def test_a_value_that_does_not_fit_is_not_shown(twins: Twins, policy: Any) -> None:
-    plan = plan_of(twins, bound_columns(columns(), policy))
+def test_a_value_that_does_not_fit_is_not_shown(
+    implementation: Implementation, policy: Any
+) -> None:
+    plan = plan_of(implementation, bound_columns(columns(), policy))
     # no int, and an int with too many bits
     for value in ("hunter2", 1 << 77):
         with pytest.raises(
@@ -216,7 +228,7 @@ def test_a_value_that_does_not_fit_is_not_shown(twins: Twins, policy: Any) -> No
         assert str(value) not in str(info.value)
 
 
-def test_elements_of_a_list_for_in_are_encrypted(twins: Twins) -> None:
+def test_elements_of_a_list_for_in_are_encrypted(implementation: Implementation) -> None:
     """A list for `c IN ?` is encrypted element by element.
 
     Servers describe the marker as "in(c)", a list of the column's type.
@@ -225,23 +237,25 @@ def test_elements_of_a_list_for_in_are_encrypted(twins: Twins) -> None:
     blobs = ListType.apply_parameters((BytesType,))
     encrypted_marker = ColumnMetadata("ks", "t", "in(c)", blobs)
     plain_marker = ColumnMetadata("ks", "t", "in(x)", blobs)
-    bound = plan_of(twins, bound_columns([encrypted_marker, plain_marker], policy), key=()).bind(
-        ([1, 2], [b"1"]), 4
-    )
+    bound = plan_of(
+        implementation, bound_columns([encrypted_marker, plain_marker], policy), key=()
+    ).bind(([1, 2], [b"1"]), 4)
     expected = [policy.encode_and_encrypt(column_of("c"), value) for value in (1, 2)]
     assert bound.values() == [blobs.to_binary(expected, 4), blobs.to_binary([b"1"], 4)]
     # A null in the list stays a null.
-    bound = plan_of(twins, bound_columns([encrypted_marker], policy), key=()).bind(([1, None],), 4)
+    bound = plan_of(implementation, bound_columns([encrypted_marker], policy), key=()).bind(
+        ([1, None],), 4
+    )
     assert bound.values() == [blobs.to_binary([expected[0], None], 4)]
 
 
-def test_nulls_inside_an_encrypted_list_come_back(twins: Twins) -> None:
+def test_nulls_inside_an_encrypted_list_come_back(implementation: Implementation) -> None:
     policy = AES256ColumnEncryptionPolicy()
     policy.add_column(column_of("l"), KEY, "list<int>")
     specs = [ColumnMetadata("ks", "t", "l", BytesType)]
-    block = plan_of(twins, bound_columns(specs, policy), key=()).bind(([1, None],), 4)
+    block = plan_of(implementation, bound_columns(specs, policy), key=()).bind(([1, None],), 4)
     metadata = decrypting(ResultMetadata(specs), policy)
-    assert row_plan(twins, metadata).tuples(block.data, 0, 1) == [([1, None],)]
+    assert row_plan(implementation, metadata).tuples(block.data, 0, 1) == [([1, None],)]
 
 
 # -- errors ----------------------------------------------------------------------------------------
@@ -258,7 +272,7 @@ PLAIN = b"\0\0\0\1"
     ],
 )
 def test_bytes_that_cannot_be_decrypted(
-    twins: Twins, policy: Any, broken: bytes, reason: str
+    implementation: Implementation, policy: Any, broken: bytes, reason: str
 ) -> None:
     """If bytes cannot be decrypted, the error names the row, the column and the reason, whether a
     page is decoded row by row or column by column.
@@ -268,14 +282,14 @@ def test_bytes_that_cannot_be_decrypted(
     body = page_of([(PLAIN, encrypted), (PLAIN, broken)])
     message = rf'row 1, column "c" \(int\): ks\.t\.c {reason}'
     with pytest.raises(DecodeError, match=message):
-        row_plan(twins, metadata).tuples(body, 0, 2)
+        row_plan(implementation, metadata).tuples(body, 0, 2)
     with pytest.raises(DecodeError, match=message):
-        list(row_plan(twins, metadata).iterate(body, 0, 2))
+        list(row_plan(implementation, metadata).iterate(body, 0, 2))
     with pytest.raises(DecodeError, match=message):
-        column_plan(twins, metadata).read(body, 0, 2)
+        column_plan(implementation, metadata).read(body, 0, 2)
 
 
-def test_a_value_of_another_type(twins: Twins, policy: Any) -> None:
+def test_a_value_of_another_type(implementation: Implementation, policy: Any) -> None:
     """If a value has another type than the column, the error names the column and the type, but not
     the secret value.
     """
@@ -284,56 +298,67 @@ def test_a_value_of_another_type(twins: Twins, policy: Any) -> None:
     with pytest.raises(
         DecodeError, match=r"ks\.t\.c was decrypted to 11 bytes that are not a value of int"
     ) as info:
-        row_plan(twins, metadata).tuples(body, 0, 1)
+        row_plan(implementation, metadata).tuples(body, 0, 1)
     assert "secret" not in str(info.value)
 
 
-def test_a_page_that_is_cut_short(twins: Twins, policy: Any) -> None:
+def test_a_page_that_is_cut_short(implementation: Implementation, policy: Any) -> None:
     metadata = decrypting(ResultMetadata(columns("kc")), policy)
     body = page_of([(PLAIN, policy.encrypt(column_of("c"), PLAIN))] * 2)
     for size in range(len(body)):
-        for plan in (row_plan(twins, metadata).tuples, column_plan(twins, metadata).read):
+        for plan in (
+            row_plan(implementation, metadata).tuples,
+            column_plan(implementation, metadata).read,
+        ):
             with pytest.raises(DecodeError):
                 plan(body[:size], 0, 2)
 
 
-def test_a_column_that_is_not_a_blob(twins: Twins, policy: Any) -> None:
+def test_a_column_that_is_not_a_blob(implementation: Implementation, policy: Any) -> None:
     """If a column in the policy is not a blob on the server, binding and reading raise an error
     with both types. Null may be bound.
     """
     server_columns = columns("kc", c=UTF8Type)
     reason = r"ks\.t\.c is encrypted, so it has to be a blob on the server, but it is text"
     with pytest.raises(TypeError, match=rf'column "c" .*{reason}'):
-        plan_of(twins, bound_columns(server_columns, policy)).bind((1, 2), 4)
+        plan_of(implementation, bound_columns(server_columns, policy)).bind((1, 2), 4)
     metadata = decrypting(ResultMetadata(server_columns), policy)
     with pytest.raises(DecodeError, match=rf'row 0, column "c" .*{reason}'):
-        row_plan(twins, metadata).tuples(page_of([(PLAIN, b"x")]), 0, 1)
+        row_plan(implementation, metadata).tuples(page_of([(PLAIN, b"x")]), 0, 1)
     assert (
-        plan_of(twins, bound_columns(server_columns, policy)).bind((1, None), 4).values()[1] is None
+        plan_of(implementation, bound_columns(server_columns, policy))
+        .bind((1, None), 4)
+        .values()[1]
+        is None
     )
 
 
 # -- an application's own policy -------------------------------------------------------------------
 
 
-def test_columns_added_to_an_application_s_policy_are_encrypted(twins: Twins) -> None:
+def test_columns_added_to_an_application_s_policy_are_encrypted(
+    implementation: Implementation,
+) -> None:
     policy = ReversingPolicy()
     # is_complete=False says that the policy's columns may change, so the column is looked up for
     # each value.
-    plan = plan_of(twins, bound_columns(columns("kcd"), policy, is_complete=False))
+    plan = plan_of(implementation, bound_columns(columns("kcd"), policy, is_complete=False))
     assert plan.bind((1, 2, b"x"), 4).values() == [PLAIN, b"*\2\0\0\0", b"x"]
     # A column that is added later is encrypted from then on, never sent as it is.
     policy.columns["d"] = UTF8Type
     assert plan.bind((1, 2, "ab"), 4).values()[2] == b"*ba"
     metadata = decrypting(ResultMetadata(columns("kcd")), policy)
     body = plan.bind((1, 2, "ab"), 4).data
-    assert row_plan(twins, metadata).tuples(body, 0, 1) == [(1, 2, "ab")]
+    assert row_plan(implementation, metadata).tuples(body, 0, 1) == [(1, 2, "ab")]
 
 
-def test_errors_of_a_programs_policy(twins: Twins) -> None:
+def test_errors_of_a_programs_policy(implementation: Implementation) -> None:
     """An error of an application's policy is raised with the column's name."""
     metadata = decrypting(ResultMetadata(columns("c")), ReversingPolicy())
-    for plan in (row_plan(twins, metadata).tuples, column_plan(twins, metadata).read):
+    for plan in (
+        row_plan(implementation, metadata).tuples,
+        column_plan(implementation, metadata).read,
+    ):
         with pytest.raises(DecodeError, match=r"ks\.t\.c cannot be decrypted: no star"):
             plan(page_of([(b"x",)]), 0, 1)
 

@@ -15,7 +15,7 @@ from cassandra.protocol.messages.encode import encode_request
 from cassandra.protocol.messages.requests import QueryMessage
 from cassandra.protocol.opcodes import CUSTOM_PAYLOAD_FLAG, QUERY, TRACING_FLAG, USE_BETA_FLAG
 from cassandra.protocol.primitives import Cursor
-from tests.conftest import Twins
+from tests.conftest import Implementation
 
 LARGEST = {str(number): b"" for number in range(65_535)}
 
@@ -80,15 +80,17 @@ def test_messages_have_the_same_flags_and_payload() -> None:
 
 
 @pytest.mark.parametrize("version", [3, 4, 5, 6])
-def test_each_envelope_opts_in_to_a_beta_version(twins: Twins, version: int) -> None:
+def test_each_envelope_opts_in_to_a_beta_version(
+    implementation: Implementation, version: int
+) -> None:
     """Each request of a beta version has the flag 0x10, "Use beta".
 
     See native_protocol_v5.spec, section 2.4.1.2.
     """
-    writer = twins.frame.FrameWriter(version)
+    writer = implementation.frame.FrameWriter(version)
     writer.add(1, QUERY, TRACING_FLAG, b"")
     assert writer.take()[1] == TRACING_FLAG | standing_flags(version)
     # The writer sets this flag only in requests, not in responses.
-    writer = twins.frame.FrameWriter(version, responses=True)
+    writer = implementation.frame.FrameWriter(version, responses=True)
     writer.add(1, QUERY, 0, b"")
     assert writer.take()[1] == 0

@@ -27,7 +27,7 @@ from cassandra.protocol.opcodes import (
     TRACING_FLAG,
     WARNING_FLAG,
 )
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.processes import WITH_TESTS, run_python
 from tests.unit.protocol.test_segment import by_hand, lz4_by_hand
 from tests.unit.protocol.wire import envelope
@@ -51,15 +51,18 @@ RESPONSE_V5 = HEADER_DIRECTION_TO_CLIENT | 5
 
 
 def writer_and_reader(
-    twins: Twins, version: int, algorithm: str | None, use_segments: bool | None = None
+    implementation: Implementation,
+    version: int,
+    algorithm: str | None,
+    use_segments: bool | None = None,
 ) -> tuple[Any, Any]:
     """Return a server's frame writer and a client's frame reader in their state after the
     handshake.
 
     :param use_segments: whether messages are put into segments; None to do so from version 5 on.
     """
-    writer = twins.frame.FrameWriter(version, responses=True)
-    reader = twins.frame.FrameReader(version)
+    writer = implementation.frame.FrameWriter(version, responses=True)
+    reader = implementation.frame.FrameReader(version)
     for codec in (writer, reader):
         codec.set_compression(algorithm)
         if use_segments if use_segments is not None else version >= 5:
@@ -68,10 +71,10 @@ def writer_and_reader(
 
 
 def stream_of(
-    twins: Twins, version: int, algorithm: str | None, messages: Messages
+    implementation: Implementation, version: int, algorithm: str | None, messages: Messages
 ) -> tuple[bytes, Any]:
     """Return the bytes of all messages as a server sends them, and a reader that can read them."""
-    writer, reader = writer_and_reader(twins, version, algorithm)
+    writer, reader = writer_and_reader(implementation, version, algorithm)
     for stream, opcode, flags, body, _ in messages:
         writer.add(stream, opcode, flags, body)
     return writer.take(), reader
@@ -100,9 +103,9 @@ def feed_all(reader: Any, pieces: Iterable[bytes]) -> None:
         reader.feed(piece)
 
 
-def test_the_bytes_of_a_request(twins: Twins) -> None:
+def test_the_bytes_of_a_request(implementation: Implementation) -> None:
     """`take` returns the bytes of all requests that were added since its last call."""
-    writer = twins.frame.FrameWriter(4)
+    writer = implementation.frame.FrameWriter(4)
     assert writer.take() == b""
     writer.add(258, QUERY, TRACING_FLAG, b"body")
     # `pending` counts at least the body.
@@ -116,8 +119,8 @@ def test_the_bytes_of_a_request(twins: Twins) -> None:
     assert writer.take() == b""
 
 
-def test_a_response_is_read_from_bytes(twins: Twins) -> None:
-    reader = twins.frame.FrameReader(4)
+def test_a_response_is_read_from_bytes(implementation: Implementation) -> None:
+    reader = implementation.frame.FrameReader(4)
     assert reader.feed(
         b"\x84\x08\x01\x02\x08\x00\x00\x00\x04body\x84\x00\xff\xff\x0c\x00\x00\x00\x00"
     ) == [
@@ -126,9 +129,9 @@ def test_a_response_is_read_from_bytes(twins: Twins) -> None:
     ]
 
 
-def test_the_bytes_of_compressed_bodies(twins: Twins) -> None:
+def test_the_bytes_of_compressed_bodies(implementation: Implementation) -> None:
     """A body is compressed only if that makes it shorter."""
-    writer, _ = writer_and_reader(twins, 4, "lz4")
+    writer, _ = writer_and_reader(implementation, 4, "lz4")
     body = b"ab" * 1000
     # A compressed body is its original length (4 bytes), then the compressed bytes.
     packed = b"\x00\x00\x07\xd0" + block.compress(body, store_size=False)
@@ -143,24 +146,28 @@ def test_the_bytes_of_compressed_bodies(twins: Twins) -> None:
 
 
 @pytest.mark.parametrize("opcode", [1, 5])
-def test_startup_and_options_are_never_compressed(twins: Twins, opcode: int) -> None:
-    writer, _ = writer_and_reader(twins, 4, "lz4")
+def test_startup_and_options_are_never_compressed(
+    implementation: Implementation, opcode: int
+) -> None:
+    writer, _ = writer_and_reader(implementation, 4, "lz4")
     writer.add(0, opcode, 0, b"ab" * 1000)
     assert writer.take() == envelope(0x84, 0, 0, opcode, b"ab" * 1000)
 
 
-def test_the_bytes_of_segments(twins: Twins) -> None:
+def test_the_bytes_of_segments(implementation: Implementation) -> None:
     """Several small messages are put into one segment."""
     messages = some_messages(5, (3, 0))
-    data, reader = stream_of(twins, 5, None, messages)
+    data, reader = stream_of(implementation, 5, None, messages)
     assert data == by_hand(
         b"".join(envelope(0x85, 0, m[0], m[1], m[3]) for m in messages), self_contained=True
     )
     assert reader.feed(data) == messages
 
 
-def test_segments_begin_after_messages_that_were_added_earlier(twins: Twins) -> None:
-    writer = twins.frame.FrameWriter(5)
+def test_segments_begin_after_messages_that_were_added_earlier(
+    implementation: Implementation,
+) -> None:
+    writer = implementation.frame.FrameWriter(5)
     writer.add(0, STARTUP, 0, b"startup")
     writer.enable_segments()
     writer.add(1, QUERY, 0, b"query")
@@ -172,48 +179,50 @@ def test_segments_begin_after_messages_that_were_added_earlier(twins: Twins) -> 
 
 @pytest.mark.parametrize(("version", "algorithm"), SETTINGS)
 def test_messages_are_read_however_the_bytes_are_split(
-    twins: Twins, version: int, algorithm: str | None
+    implementation: Implementation, version: int, algorithm: str | None
 ) -> None:
     messages = some_messages(version, (0, 1, 9, 300, 20))
-    data, _ = stream_of(twins, version, algorithm, messages)
+    data, _ = stream_of(implementation, version, algorithm, messages)
     for cut in range(len(data) + 1):
-        _, reader = writer_and_reader(twins, version, algorithm)
+        _, reader = writer_and_reader(implementation, version, algorithm)
         assert reader.feed(data[:cut]) + reader.feed(data[cut:]) == messages
-        _, reader = writer_and_reader(twins, version, algorithm)
+        _, reader = writer_and_reader(implementation, version, algorithm)
         assert (
             through_buffers(reader, data[:cut], 1 << 20)
             + through_buffers(reader, data[cut:], 1 << 20)
             == messages
         )
     for step in (1, 2, 3, 7, 8, 9, 10, 13):
-        _, reader = writer_and_reader(twins, version, algorithm)
+        _, reader = writer_and_reader(implementation, version, algorithm)
         out: Messages = []
         for pos in range(0, len(data), step):
             out += reader.feed(memoryview(data)[pos : pos + step])
         assert out == messages
-        _, reader = writer_and_reader(twins, version, algorithm)
+        _, reader = writer_and_reader(implementation, version, algorithm)
         assert through_buffers(reader, data, step) == messages
 
 
 @pytest.mark.parametrize(("version", "algorithm"), SETTINGS)
 @pytest.mark.parametrize("step", [1000, 65536, 100_000, 1 << 20])
-def test_large_bodies(twins: Twins, version: int, algorithm: str | None, step: int) -> None:
+def test_large_bodies(
+    implementation: Implementation, version: int, algorithm: str | None, step: int
+) -> None:
     """Large bodies, which arrive in pieces of any size, are read unchanged."""
     # 131071 bytes is the largest payload of a segment. A body of 131062 bytes fills it together
     # with its header of 9 bytes.
     messages = some_messages(version, (40_000, 10, 131_071, 131_062, 400_000, 0, 70_000, 1_000_000))
-    data, reader = stream_of(twins, version, algorithm, messages)
+    data, reader = stream_of(implementation, version, algorithm, messages)
     assert through_buffers(reader, data, step) == messages
-    _, reader = writer_and_reader(twins, version, algorithm)
+    _, reader = writer_and_reader(implementation, version, algorithm)
     out: Messages = []
     for pos in range(0, len(data), step):
         out += reader.feed(data[pos : pos + step])
     assert out == messages
 
 
-def test_feed_and_buffers_may_alternate(twins: Twins) -> None:
+def test_feed_and_buffers_may_alternate(implementation: Implementation) -> None:
     messages = some_messages(4, (200_000, 50, 200_000))
-    data, reader = stream_of(twins, 4, None, messages)
+    data, reader = stream_of(implementation, 4, None, messages)
     out = reader.feed(data[:1000])
     out += through_buffers(reader, data[1000:90_000], 4096)
     out += reader.feed(data[90_000:90_001])
@@ -221,17 +230,17 @@ def test_feed_and_buffers_may_alternate(twins: Twins) -> None:
     assert out == messages
 
 
-def test_the_buffer_has_the_size_of_a_large_body(twins: Twins) -> None:
-    reader = twins.frame.FrameReader(4)
+def test_the_buffer_has_the_size_of_a_large_body(implementation: Implementation) -> None:
+    reader = implementation.frame.FrameReader(4)
     assert len(reader.get_buffer(-1)) == 65536
     reader.feed(envelope(RESPONSE_V4, 0, 1, RESULT, b"")[:5] + struct.pack(">i", 1_000_000))
     # The compiled reader allocates the whole body at once. The operating system provides the memory
     # only as it is written to.
-    assert len(reader.get_buffer(-1)) == (1_000_000 if twins.impl == "c" else 65536)
+    assert len(reader.get_buffer(-1)) == (1_000_000 if implementation.name == "c" else 65536)
 
 
-def test_a_buffer_outlives_its_reader(twins: Twins) -> None:
-    reader = twins.frame.FrameReader(4)
+def test_a_buffer_outlives_its_reader(implementation: Implementation) -> None:
+    reader = implementation.frame.FrameReader(4)
     # The data is the first five bytes of a header, then the length of a large body.
     reader.feed(envelope(RESPONSE_V4, 0, 1, RESULT, b"")[:5] + struct.pack(">i", 1_000_000))
     buffer = reader.get_buffer(-1)
@@ -241,25 +250,27 @@ def test_a_buffer_outlives_its_reader(twins: Twins) -> None:
     assert bytes(buffer[:3]) == b"abc"
 
 
-def test_bodies_do_not_change_when_the_buffer_is_written_again(twins: Twins) -> None:
-    reader = twins.frame.FrameReader(4)
+def test_bodies_do_not_change_when_the_buffer_is_written_again(
+    implementation: Implementation,
+) -> None:
+    reader = implementation.frame.FrameReader(4)
     first = through_buffers(reader, envelope(RESPONSE_V4, 0, 1, RESULT, b"first"), 100)
     through_buffers(reader, envelope(RESPONSE_V4, 0, 1, RESULT, b"XXXXX"), 100)
     assert first == [(1, RESULT, 0, b"first", 4)]
 
 
-def test_a_reader_of_version_0_accepts_any_version(twins: Twins) -> None:
-    reader = twins.frame.FrameReader(0)
+def test_a_reader_of_version_0_accepts_any_version(implementation: Implementation) -> None:
+    reader = implementation.frame.FrameReader(0)
     data = b"".join(envelope(0x80 | version, 0, 0, 6, b"x") for version in (3, 4, 5, 6))
     assert [message[4] for message in reader.feed(data)] == [3, 4, 5, 6]
 
 
-def test_an_error_may_come_in_the_servers_own_version(twins: Twins) -> None:
-    assert twins.frame.FrameReader(5).feed(envelope(0x84, 0, 0, 0, b"error")) == [
+def test_an_error_may_come_in_the_servers_own_version(implementation: Implementation) -> None:
+    assert implementation.frame.FrameReader(5).feed(envelope(0x84, 0, 0, 0, b"error")) == [
         (0, 0, 0, b"error", 4)
     ]
     with pytest.raises(ProtocolError, match=r"version 4 .*version 5"):
-        twins.frame.FrameReader(5).feed(envelope(0x84, 0, 0, 2, b""))
+        implementation.frame.FrameReader(5).feed(envelope(0x84, 0, 0, 2, b""))
 
 
 @pytest.mark.parametrize(
@@ -275,9 +286,11 @@ def test_an_error_may_come_in_the_servers_own_version(twins: Twins) -> None:
     ],
 )
 @pytest.mark.parametrize("piece_size", [1, 100])
-def test_bytes_that_are_not_a_frame(twins: Twins, data: bytes, match: str, piece_size: int) -> None:
+def test_bytes_that_are_not_a_frame(
+    implementation: Implementation, data: bytes, match: str, piece_size: int
+) -> None:
     """If bytes are not a frame, the reader raises an error that says what is wrong with them."""
-    reader = twins.frame.FrameReader(4)
+    reader = implementation.frame.FrameReader(4)
     with pytest.raises(ProtocolError, match=match):
         feed_all(reader, [data[pos : pos + piece_size] for pos in range(0, len(data), piece_size)])
     # After this error, the reader raises the same one for all later bytes.
@@ -287,15 +300,17 @@ def test_bytes_that_are_not_a_frame(twins: Twins, data: bytes, match: str, piece
         reader.buffer_updated(0)
 
 
-def test_the_limit_can_be_set(twins: Twins) -> None:
-    reader = twins.frame.FrameReader(4, 10)
+def test_the_limit_can_be_set(implementation: Implementation) -> None:
+    reader = implementation.frame.FrameReader(4, 10)
     assert len(reader.feed(envelope(RESPONSE_V4, 0, 0, RESULT, b"0123456789"))) == 1
     with pytest.raises(ProtocolError, match="11 bytes; the limit is 10"):
         reader.feed(envelope(RESPONSE_V4, 0, 0, RESULT, b"0123456789a"))
 
 
-def test_a_request_of_300_mb_is_refused_before_anything_is_queued(twins: Twins) -> None:
-    writer = twins.frame.FrameWriter(4)
+def test_a_request_of_300_mb_is_refused_before_anything_is_queued(
+    implementation: Implementation,
+) -> None:
+    writer = implementation.frame.FrameWriter(4)
     writer.add(0, QUERY, 0, b"before")
     with pytest.raises(ValueError, match=r"QUERY .*314572800 bytes; the limit is 268435456"):
         writer.add(1, QUERY, 0, bytes(300 << 20))
@@ -306,7 +321,7 @@ def test_a_request_of_300_mb_is_refused_before_anything_is_queued(twins: Twins) 
 
 
 @pytest.mark.parametrize("algorithm", ["lz4", "snappy"])
-def test_decompression_bombs(twins: Twins, algorithm: str) -> None:
+def test_decompression_bombs(implementation: Implementation, algorithm: str) -> None:
     """Compressed bodies are refused if they are garbage, or claim a size that they cannot have."""
     bad_bodies = {
         "lz4": [b"\xff\xff\xff\xff" + bytes(20), b"\x0f\xff\xff\xff" + bytes(20), b"\x00"],
@@ -317,40 +332,44 @@ def test_decompression_bombs(twins: Twins, algorithm: str) -> None:
         ],
     }
     for body in [*bad_bodies[algorithm], b"", b"garbage that is no block"]:
-        _, reader = writer_and_reader(twins, 4, algorithm)
+        _, reader = writer_and_reader(implementation, 4, algorithm)
         with pytest.raises(ProtocolError):
             reader.feed(envelope(RESPONSE_V4, COMPRESSED_FLAG, 0, RESULT, body))
 
 
-def test_a_body_that_decompresses_beyond_the_limit_is_refused(twins: Twins) -> None:
+def test_a_body_that_decompresses_beyond_the_limit_is_refused(
+    implementation: Implementation,
+) -> None:
     bomb = b"\x00\x98\x96\x80" + block.compress(bytes(10_000_000), store_size=False)
-    reader = twins.frame.FrameReader(4, 1_000_000)
+    reader = implementation.frame.FrameReader(4, 1_000_000)
     reader.set_compression("lz4")
     with pytest.raises(ProtocolError, match="10000000 bytes, more than the limit"):
         reader.feed(envelope(RESPONSE_V4, COMPRESSED_FLAG, 0, RESULT, bomb))
 
 
-def test_an_lz4_body_shorter_than_its_header_claims_is_refused(twins: Twins) -> None:
+def test_an_lz4_body_shorter_than_its_header_claims_is_refused(
+    implementation: Implementation,
+) -> None:
     body = b"\x00\x00\x00\x64" + block.compress(b"x" * 50, store_size=False)
-    _, reader = writer_and_reader(twins, 4, "lz4")
+    _, reader = writer_and_reader(implementation, 4, "lz4")
     with pytest.raises(
         ProtocolError, match=r"50 bytes, but its header says 100|cannot be decompressed"
     ):
         reader.feed(envelope(RESPONSE_V4, COMPRESSED_FLAG, 0, RESULT, body))
 
 
-def test_the_compression_flag_is_ignored_in_version_5(twins: Twins) -> None:
-    _, reader = writer_and_reader(twins, version=5, algorithm=None)
+def test_the_compression_flag_is_ignored_in_version_5(implementation: Implementation) -> None:
+    _, reader = writer_and_reader(implementation, version=5, algorithm=None)
     data = by_hand(envelope(RESPONSE_V5, COMPRESSED_FLAG, 0, RESULT, b"plain"), self_contained=True)
     assert reader.feed(data) == [(0, RESULT, COMPRESSED_FLAG, b"plain", 5)]
 
 
-def test_every_flipped_bit_of_a_segment_is_detected(twins: Twins) -> None:
+def test_every_flipped_bit_of_a_segment_is_detected(implementation: Implementation) -> None:
     segment = by_hand(envelope(RESPONSE_V5, 0, 0, RESULT, b"body"), self_contained=True)
     for bit in range(len(segment) * 8):
         damaged = bytearray(segment)
         damaged[bit // 8] ^= 1 << (bit % 8)
-        _, reader = writer_and_reader(twins, version=5, algorithm=None)
+        _, reader = writer_and_reader(implementation, version=5, algorithm=None)
         with pytest.raises(CrcException):
             reader.feed(bytes(damaged))
 
@@ -378,18 +397,18 @@ def test_every_flipped_bit_of_a_segment_is_detected(twins: Twins) -> None:
     ],
 )
 def test_segments_that_contradict_their_envelopes(
-    twins: Twins, segments: list[bytes], match: str
+    implementation: Implementation, segments: list[bytes], match: str
 ) -> None:
     """A segment is refused if the message in it ends or begins too early."""
-    _, reader = writer_and_reader(twins, version=5, algorithm=None)
+    _, reader = writer_and_reader(implementation, version=5, algorithm=None)
     with pytest.raises(ProtocolError, match=match):
         feed_all(reader, segments)
 
 
-def test_an_envelope_may_be_cut_anywhere_by_segments(twins: Twins) -> None:
+def test_an_envelope_may_be_cut_anywhere_by_segments(implementation: Implementation) -> None:
     frame = envelope(RESPONSE_V5, 0, 3, RESULT, b"0123456789")
     for cut in range(1, len(frame)):
-        _, reader = writer_and_reader(twins, version=5, algorithm=None)
+        _, reader = writer_and_reader(implementation, version=5, algorithm=None)
         data = (
             by_hand(frame[:cut], self_contained=False)
             + by_hand(frame[cut:], self_contained=False)
@@ -402,18 +421,18 @@ def test_an_envelope_may_be_cut_anywhere_by_segments(twins: Twins) -> None:
     ("stored", "plain_size"),
     [(b"no block at all", 1000), (block.compress(b"x" * 50, store_size=False), 60), (b"", 5)],
 )
-def test_a_bad_lz4_segment(twins: Twins, stored: bytes, plain_size: int) -> None:
+def test_a_bad_lz4_segment(implementation: Implementation, stored: bytes, plain_size: int) -> None:
     """A segment whose compressed payload is damaged is refused."""
-    _, reader = writer_and_reader(twins, 5, "lz4")
+    _, reader = writer_and_reader(implementation, 5, "lz4")
     with pytest.raises(ProtocolError, match="LZ4"):
         reader.feed(lz4_by_hand(stored, plain_size, self_contained=True))
 
 
-def test_snappy_is_not_for_segments(twins: Twins) -> None:
+def test_snappy_is_not_for_segments(implementation: Implementation) -> None:
     """Segments of protocol version 5 can only be compressed with LZ4. An unknown algorithm, "zip",
     is refused in any version.
     """
-    for codec_class in (twins.frame.FrameReader, twins.frame.FrameWriter):
+    for codec_class in (implementation.frame.FrameReader, implementation.frame.FrameWriter):
         codec = codec_class(5)
         codec.set_compression("snappy")
         with pytest.raises(ValueError, match="snappy"):
@@ -425,9 +444,9 @@ def test_snappy_is_not_for_segments(twins: Twins) -> None:
 @pytest.mark.parametrize("size", [-1, 1 << 20])
 @pytest.mark.parametrize("segmented", [False, True])
 def test_reporting_more_bytes_than_the_buffer_holds_is_refused(
-    twins: Twins, size: int, segmented: bool
+    implementation: Implementation, size: int, segmented: bool
 ) -> None:
-    reader = twins.frame.FrameReader(5)
+    reader = implementation.frame.FrameReader(5)
     if segmented:
         reader.enable_segments()
     with pytest.raises(ValueError, match="cannot have been written"):
@@ -437,8 +456,8 @@ def test_reporting_more_bytes_than_the_buffer_holds_is_refused(
         reader.buffer_updated(size)
 
 
-def test_values_that_do_not_fit_a_header_queue_no_bytes(twins: Twins) -> None:
-    writer = twins.frame.FrameWriter(4)
+def test_values_that_do_not_fit_a_header_queue_no_bytes(implementation: Implementation) -> None:
+    writer = implementation.frame.FrameWriter(4)
     for opcode, flags in ((256, 0), (-1, 0), (7, 256), (7, -1)):
         with pytest.raises(ValueError, match="8 bits"):
             writer.add(1, opcode, flags, b"")
@@ -448,26 +467,28 @@ def test_values_that_do_not_fit_a_header_queue_no_bytes(twins: Twins) -> None:
     assert (writer.pending, writer.take()) == (0, b"")
 
 
-def test_requests_can_be_read_as_well(twins: Twins) -> None:
-    reader = twins.frame.FrameReader(0, requests=True)
+def test_requests_can_be_read_as_well(implementation: Implementation) -> None:
+    reader = implementation.frame.FrameReader(0, requests=True)
     assert reader.feed(envelope(4, 0, 5, 7, b"query")) == [(5, 7, 0, b"query", 4)]
     with pytest.raises(ProtocolError):
         reader.feed(envelope(RESPONSE_V4, 0, 5, RESULT, b""))
 
 
 @pytest.mark.parametrize(("version", "algorithm"), SETTINGS)
-def test_mutated_streams(twins: Twins, version: int, algorithm: str | None) -> None:
+def test_mutated_streams(
+    implementation: Implementation, version: int, algorithm: str | None
+) -> None:
     """For damaged bytes the reader raises only ProtocolError, and neither crashes nor hangs.
 
     tests/fuzz tries millions of such streams.
     """
-    data, _ = stream_of(twins, version, algorithm, some_messages(version))
+    data, _ = stream_of(implementation, version, algorithm, some_messages(version))
     rng = random.Random(version)
     for _ in range(300):
         damaged = bytearray(data)
         for _ in range(rng.randint(1, 4)):
             damaged[rng.randrange(len(damaged))] = rng.randrange(256)
-        reader = writer_and_reader(twins, version, algorithm)[1]
+        reader = writer_and_reader(implementation, version, algorithm)[1]
         try:
             feed_all(
                 reader, [bytes(damaged[pos : pos + 777]) for pos in range(0, len(damaged), 777)]
@@ -476,21 +497,25 @@ def test_mutated_streams(twins: Twins, version: int, algorithm: str | None) -> N
             pass
 
 
-def test_a_message_of_version_0_is_refused_however_it_is_split(twins: Twins) -> None:
+def test_a_message_of_version_0_is_refused_however_it_is_split(
+    implementation: Implementation,
+) -> None:
     """A message of version 0 is refused, whether it arrives in one piece or in several.
 
     Readers once accepted it if it arrived in one piece.
     """
     frame = bytes((0x80, 0, 0, 0, 2, 0, 0, 0, 0))
     for cut in (0, 1, 8):
-        reader = twins.frame.FrameReader(0)
+        reader = implementation.frame.FrameReader(0)
         reader.feed(frame[:cut])
         with pytest.raises(ProtocolError, match="does not speak the native protocol"):
             reader.feed(frame[cut:])
 
 
 @pytest.mark.parametrize("by_buffers", [False, True])
-def test_a_claimed_body_takes_memory_as_it_comes(twins: Twins, by_buffers: bool) -> None:
+def test_a_claimed_body_takes_memory_as_it_comes(
+    implementation: Implementation, by_buffers: bool
+) -> None:
     """A reader's memory grows with the bytes that arrive, not with the length that a header
     claims.
     """
@@ -499,8 +524,8 @@ def test_a_claimed_body_takes_memory_as_it_comes(twins: Twins, by_buffers: bool)
     # almost 1 GiB.
     code = f"""if True:
         import resource
-        from tests.conftest import Twins
-        readers = [Twins({twins.impl!r}).frame.FrameReader(4) for _ in range(4)]
+        from tests.conftest import Implementation
+        readers = [Implementation({implementation.name!r}).frame.FrameReader(4) for _ in range(4)]
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         for reader in readers:
             reader.set_max_body(1 << 28)
@@ -524,10 +549,10 @@ def test_a_claimed_body_takes_memory_as_it_comes(twins: Twins, by_buffers: bool)
 
 
 @pytest.mark.parametrize("step", [1_000, 70_000, 1 << 20])
-def test_large_bodies_are_read_in_steps(twins: Twins, step: int) -> None:
+def test_large_bodies_are_read_in_steps(implementation: Implementation, step: int) -> None:
     # A reader's own buffer has 65,536 bytes. Larger bodies are read into buffers that grow.
     messages = some_messages(4, (65_536, 65_537, 131_072, 300_000, 1_000_003, 5))
-    data, reader = stream_of(twins, 4, None, messages)
+    data, reader = stream_of(implementation, 4, None, messages)
     assert through_buffers(reader, data, step) == messages
     messages_read: Messages = []
     for offset in range(0, len(data), step):
@@ -535,7 +560,9 @@ def test_large_bodies_are_read_in_steps(twins: Twins, step: int) -> None:
     assert messages_read == messages
 
 
-def test_a_compressor_may_use_the_writer(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compressor_may_use_the_writer(
+    implementation: Implementation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A compressor may add a message to the writer that calls it: no bytes are lost, and no freed
     memory is read.
     """
@@ -554,7 +581,7 @@ def test_a_compressor_may_use_the_writer(twins: Twins, monkeypatch: pytest.Monke
         return lz4.compress_segment(data)
 
     monkeypatch.setitem(compression._instances, "lz4", lz4._replace(compress_segment=compress))
-    writer, reader = writer_and_reader(twins, 5, "lz4")
+    writer, reader = writer_and_reader(implementation, 5, "lz4")
     first_body = bytes(range(256)) * 200
     writer.add(1, RESULT, 0, first_body)
     messages_read = reader.feed(writer.take())

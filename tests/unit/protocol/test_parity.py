@@ -21,7 +21,7 @@ from cassandra._impl import twin
 from cassandra.errors import DecodeError, ProtocolError
 from cassandra.protocol.params import QueryParams
 from cassandra.sentinels import UNSET_VALUE
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.protocol.wire import columns, envelope, int32, value
 
 NAMES = ["bind", "bodies", "frame", "rows"]
@@ -37,7 +37,7 @@ def public(module: ModuleType) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_names_and_signatures(compiled: Twins, name: str) -> None:
+def test_names_and_signatures(compiled: Implementation, name: str) -> None:
     """The compiled module's names exist in the Python module with the same parameters."""
     python, compiled_module = twin(name, "python"), getattr(compiled, name)
     assert compiled_module.__file__ is not None
@@ -98,7 +98,7 @@ def outcome(call: Callable[[], Any]) -> Any:
     now_in_seconds=optional_int,
     skip=st.booleans(),
 )
-def test_bodies_are_equal(compiled: Twins, query: str, bound: list[Any], version: int,
+def test_bodies_are_equal(compiled: Implementation, query: str, bound: list[Any], version: int,
         page_size: int | None,
                           state: bytes | None, timestamp: int | None, keyspace: str | None,
                           now_in_seconds: int | None, skip: bool) -> None:  # fmt: skip
@@ -130,7 +130,7 @@ def test_bodies_are_equal(compiled: Twins, query: str, bound: list[Any], version
     [["x"], [1.5], [object()], "text", 5, {"a": 1}, [b"a"] * 65536, [memoryview(b"abc")[::2]]],
     ids=lambda bad_values: str(type(bad_values)),
 )
-def test_bad_values_fail_alike(compiled: Twins, bad_values: Any) -> None:
+def test_bad_values_fail_alike(compiled: Implementation, bad_values: Any) -> None:
     params = QueryParams(1, bad_values)
     outcomes = [
         outcome(partial(m.query_body, "Q", params, 4))
@@ -143,7 +143,9 @@ def test_bad_values_fail_alike(compiled: Twins, bad_values: Any) -> None:
         assert outcomes[0] == outcomes[1]
 
 
-def test_blocks_of_either_implementation_go_into_bodies_of_the_other(compiled: Twins) -> None:
+def test_blocks_of_either_implementation_go_into_bodies_of_the_other(
+    compiled: Implementation,
+) -> None:
     for blocks in (twin("bind", "python"), compiled.bind):
         block = blocks.ValuesBlock(2, value(b"a") + value(None))
         for bodies in (twin("bodies", "python"), compiled.bodies):
@@ -153,12 +155,14 @@ def test_blocks_of_either_implementation_go_into_bodies_of_the_other(compiled: T
             )
 
 
-def test_plans_take_codecs_of_either_implementation(twins: Twins) -> None:
-    for impl in ("python", twins.impl):
+def test_plans_take_codecs_of_either_implementation(implementation: Implementation) -> None:
+    for impl in ("python", implementation.name):
         codecs = twin("codecs", impl)
-        plan = twins.bind.BindPlan(columns(codecs, a="int32", b="text"), routing_key_indexes=None)
+        plan = implementation.bind.BindPlan(
+            columns(codecs, a="int32", b="text"), routing_key_indexes=None
+        )
         assert plan.bind([1, "x"], 4).data == value(int32(1)) + value(b"x")
-        rows = twins.rows.RowPlan(("a", "b"), [codecs.int32(), codecs.text()])
+        rows = implementation.rows.RowPlan(("a", "b"), [codecs.int32(), codecs.text()])
         page = value(int32(1)) + value(b"") + value(None) + value(b"x")
         assert rows.tuples(page, 0, 2) == [(1, ""), (None, "x")]
 
@@ -177,11 +181,11 @@ def blocks_grown(call: Callable[[], Any], times: int = 300) -> int:
     return sys.getallocatedblocks() - count_before
 
 
-def test_nothing_leaks(twins: Twins) -> None:
+def test_nothing_leaks(implementation: Implementation) -> None:
     """Binding, decoding and framing, with good and bad data, leave no memory allocated."""
-    codecs = twins.codecs
-    plan = twins.bind.BindPlan(columns(codecs, a="int32", b="text"), [0])
-    row_plan = twins.rows.RowPlan(("a", "b"), [codecs.int32(), codecs.text()])
+    codecs = implementation.codecs
+    plan = implementation.bind.BindPlan(columns(codecs, a="int32", b="text"), [0])
+    row_plan = implementation.rows.RowPlan(("a", "b"), [codecs.int32(), codecs.text()])
     page = (value(int32(1 << 20)) + value(b"some text")) * 3
     frames = b"".join(envelope(0x84, 0, stream, 8, b"body" * 50) for stream in range(5))
 
@@ -189,10 +193,10 @@ def test_nothing_leaks(twins: Twins) -> None:
         block = plan.bind([1 << 20, "text"], 4)
         block.values()
         block.routing_key([0, 1])
-        twins.bodies.execute_body(
+        implementation.bodies.execute_body(
             b"id", result_metadata_id=None, params=QueryParams(1, block), version=4
         )
-        twins.bodies.batch_body(0, [(True, b"id", [b"v" * 3000])] * 5, QueryParams(1), 4)
+        implementation.bodies.batch_body(0, [(True, b"id", [b"v" * 3000])] * 5, QueryParams(1), 4)
         for method in ("tuples", "named_tuples", "dicts", "ordered_dicts", "columns"):
             getattr(row_plan, method)(page, 0, 3)
             with pytest.raises(DecodeError):
@@ -200,14 +204,14 @@ def test_nothing_leaks(twins: Twins) -> None:
         list(row_plan.iterate(page, 0, 3))
         with pytest.raises(TypeError):
             plan.bind(["x", "y"], 4)
-        reader = twins.frame.FrameReader(4)
+        reader = implementation.frame.FrameReader(4)
         reader.feed(frames[:100])
         reader.get_buffer(-1)
         reader.feed(frames[100:])
         # A frame of version 0, which does not exist.
         with pytest.raises(ProtocolError):
             reader.feed(b"\x00" * 9)
-        writer = twins.frame.FrameWriter(5)
+        writer = implementation.frame.FrameWriter(5)
         writer.enable_segments()
         writer.add(1, 7, 0, b"x" * 200_000)
         writer.take()
@@ -216,7 +220,7 @@ def test_nothing_leaks(twins: Twins) -> None:
     assert blocks_grown(bind_decode_and_frame) < 100
 
 
-def test_one_object_for_each_encoded_body(compiled: Twins) -> None:
+def test_one_object_for_each_encoded_body(compiled: Implementation) -> None:
     """Each body allocates one object."""
     params = QueryParams(1, [b"x" * 20] * 12, page_size=5000, timestamp=1_700_000_000_000_000)
     execute = compiled.bodies.execute_body
@@ -236,10 +240,10 @@ def test_one_object_for_each_encoded_body(compiled: Twins) -> None:
     assert len(encoded) == 1000
 
 
-def test_plans_are_shared_by_threads(twins: Twins) -> None:
-    codecs = twins.codecs
-    plan = twins.bind.BindPlan(columns(codecs, a="int64", b="text"), [0])
-    rows = twins.rows.RowPlan(("a", "b"), [codecs.int64(), codecs.text()])
+def test_plans_are_shared_by_threads(implementation: Implementation) -> None:
+    codecs = implementation.codecs
+    plan = implementation.bind.BindPlan(columns(codecs, a="int64", b="text"), [0])
+    rows = implementation.rows.RowPlan(("a", "b"), [codecs.int64(), codecs.text()])
     wrong_rows: list[Any] = []
 
     def bind_and_read(seed: int) -> None:
@@ -259,7 +263,7 @@ def test_plans_are_shared_by_threads(twins: Twins) -> None:
 
 
 @pytest.mark.parametrize("body", [None, "text", bytearray(8)])
-def test_a_page_has_to_be_bytes(compiled: Twins, body: Any) -> None:
+def test_a_page_has_to_be_bytes(compiled: Implementation, body: Any) -> None:
     plan = compiled.rows.RowPlan(("a",), [compiled.codecs.int32()])
     for method in ("tuples", "named_tuples", "dicts", "ordered_dicts", "columns", "iterate"):
         with pytest.raises(TypeError):
@@ -268,7 +272,7 @@ def test_a_page_has_to_be_bytes(compiled: Twins, body: Any) -> None:
         compiled.frame.FrameWriter(4).add(0, 7, 0, body)
 
 
-def test_objects_whose_init_never_ran(compiled: Twins) -> None:
+def test_objects_whose_init_never_ran(compiled: Implementation) -> None:
     """Objects whose __init__ never ran may be useless, but must not crash."""
     for module, name in (
         ("bind", "ValuesBlock"),

@@ -21,7 +21,7 @@ from cassandra.query.row_factories import (
     pseudo_namedtuple_factory,
     tuple_factory,
 )
-from tests.conftest import Twins
+from tests.conftest import Implementation
 
 
 def test_a_class_is_made_once() -> None:
@@ -29,14 +29,16 @@ def test_a_class_is_made_once() -> None:
     assert row_class(("a", "b")) is not row_class(("b", "a"))
 
 
-def test_all_functions_that_create_named_tuples_use_the_same_class(twins: Twins) -> None:
+def test_all_functions_that_create_named_tuples_use_the_same_class(
+    implementation: Implementation,
+) -> None:
     names = ("a_shape", "of_its", "own")
     cls = row_class(names)
     body = b"\0\0\0\1x" * 3
     columns = [ColumnMetadata("ks", "t", name, UTF8Type) for name in names]
     # two pages, statements or sessions have their own plans, but must share the class
     for _ in range(2):
-        plan = twins.rows.RowPlan(names, [twins.codecs.text()] * 3)
+        plan = implementation.rows.RowPlan(names, [implementation.codecs.text()] * 3)
         message = rows_result(ResultMetadata(columns), b"\0\0\0\1" + body, 0)
         for rows in (
             plan.named_tuples(body, 0, 1),
@@ -121,8 +123,10 @@ def test_factories_name_the_public_module_and_can_be_pickled() -> None:
     assert pickle.loads(pickle.dumps(dict_factory)) is dict_factory
 
 
-def test_an_index_that_is_a_name_raises_an_error_with_advice(twins: Twins) -> None:
-    row = type("Row", (twins.rows.RowBase,), {})((1, 2))
+def test_an_index_that_is_a_name_raises_an_error_with_advice(
+    implementation: Implementation,
+) -> None:
+    row = type("Row", (implementation.rows.RowBase,), {})((1, 2))
     assert (row[0], row[-1], row[:1]) == (1, 2, (1,))
     for index in (2, -3):
         with pytest.raises(IndexError, match="tuple index out of range"):
@@ -131,7 +135,7 @@ def test_an_index_that_is_a_name_raises_an_error_with_advice(twins: Twins) -> No
         row[1.0]
     with pytest.raises(TypeError) as caught:
         row["name"]
-    if twins.rows is _impl.twin("rows", "python"):  # this is the message of tuple itself
+    if implementation.rows is _impl.twin("rows", "python"):  # this is the message of tuple itself
         assert "not str" in str(caught.value)
         return
     assert "write row.name, or have rows as dicts" in str(caught.value)

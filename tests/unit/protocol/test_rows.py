@@ -9,7 +9,7 @@ import pytest
 
 from cassandra.errors import DecodeError
 from cassandra.protocol.opcodes import RESULT_KIND_PREPARED, RESULT_KIND_ROWS
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.protocol.wire import int32, short, string, value
 
 PAGE = (
@@ -21,32 +21,34 @@ ROWS = [(1, "one", b"\x01"), (None, None, None), (-3, "", b"")]
 NAMES = ("id", "name", "data")
 
 
-def plan(twins: Twins, names: tuple[str, ...] = NAMES) -> Any:
-    codecs = twins.codecs
-    return twins.rows.RowPlan(names, [codecs.int32(), codecs.text(), codecs.blob()])
+def plan(implementation: Implementation, names: tuple[str, ...] = NAMES) -> Any:
+    codecs = implementation.codecs
+    return implementation.rows.RowPlan(names, [codecs.int32(), codecs.text(), codecs.blob()])
 
 
-def test_tuples(twins: Twins) -> None:
+def test_tuples(implementation: Implementation) -> None:
     """Rows can be decoded from any position in the page. Bytes after the last row are ignored."""
-    assert plan(twins).tuples(PAGE, 0, 3) == ROWS
-    assert plan(twins).tuples(b"head" + PAGE, 4, 3) == ROWS
-    assert plan(twins).tuples(PAGE, 0, 0) == []
-    assert plan(twins).tuples(PAGE + b"ignored", 0, 3) == ROWS
+    assert plan(implementation).tuples(PAGE, 0, 3) == ROWS
+    assert plan(implementation).tuples(b"head" + PAGE, 4, 3) == ROWS
+    assert plan(implementation).tuples(PAGE, 0, 0) == []
+    assert plan(implementation).tuples(PAGE + b"ignored", 0, 3) == ROWS
 
 
-def test_dicts_keep_the_order_of_columns(twins: Twins) -> None:
-    dicts = plan(twins).dicts(PAGE, 0, 3)
+def test_dicts_keep_the_order_of_columns(implementation: Implementation) -> None:
+    dicts = plan(implementation).dicts(PAGE, 0, 3)
     assert dicts == [dict(zip(NAMES, row, strict=True)) for row in ROWS]
     assert [*dicts[0]] == [*NAMES]
-    ordered = plan(twins).ordered_dicts(PAGE, 0, 3)
+    ordered = plan(implementation).ordered_dicts(PAGE, 0, 3)
     assert ordered == [OrderedDict(zip(NAMES, row, strict=True)) for row in ROWS]
     assert type(ordered[0]) is OrderedDict
 
 
 @pytest.mark.parametrize("width", [1, 5, 6, 11, 40])
-def test_dicts_of_any_width_have_their_own_keys_and_values(twins: Twins, width: int) -> None:
+def test_dicts_of_any_width_have_their_own_keys_and_values(
+    implementation: Implementation, width: int
+) -> None:
     names = tuple(f"column_{number}" for number in range(width))
-    ints = twins.rows.RowPlan(names, [twins.codecs.int32()] * width)
+    ints = implementation.rows.RowPlan(names, [implementation.codecs.int32()] * width)
     page = b"".join(value(int32(number)) for number in range(2 * width))
     first, second = ints.dicts(page, 0, 2)
     assert list(first.items()) == list(zip(names, range(width), strict=True))
@@ -57,56 +59,61 @@ def test_dicts_of_any_width_have_their_own_keys_and_values(twins: Twins, width: 
     assert ints.dicts(page, 0, 1) == [dict(zip(names, range(width), strict=True))]
 
 
-def test_a_name_that_comes_twice_keeps_the_last_value(twins: Twins) -> None:
-    ints = twins.codecs.int32()
+def test_a_name_that_comes_twice_keeps_the_last_value(implementation: Implementation) -> None:
+    ints = implementation.codecs.int32()
     for names in (("a", "b", "a"), tuple("abcdefgha")):
         page = b"".join(value(int32(number)) for number in range(len(names)))
-        records = twins.rows.RowPlan(names, [ints] * len(names)).dicts(page, 0, 1)
+        records = implementation.rows.RowPlan(names, [ints] * len(names)).dicts(page, 0, 1)
         assert records == [dict(zip(names, range(len(names)), strict=True))]
-        assert twins.rows.dicts_of(names, [tuple(range(len(names)))]) == records
+        assert implementation.rows.dicts_of(names, [tuple(range(len(names)))]) == records
 
 
 class Name(str):
     """A column name of a subclass of str."""
 
 
-def test_names_may_be_of_a_class_derived_from_str(twins: Twins) -> None:
+def test_names_may_be_of_a_class_derived_from_str(implementation: Implementation) -> None:
     names = (Name("a"), "b")
-    assert twins.rows.dicts_of(names, [(1, 2)]) == [{"a": 1, "b": 2}]
+    assert implementation.rows.dicts_of(names, [(1, 2)]) == [{"a": 1, "b": 2}]
 
 
 @pytest.mark.parametrize(
     "rows", [[(1, 2), (3, 4)], [[1, 2], (3, 4)], (iter(row) for row in [(1, 2), (3, 4)]), []]
 )
-def test_rows_of_any_kind_as_dicts(twins: Twins, rows: Any) -> None:
+def test_rows_of_any_kind_as_dicts(implementation: Implementation, rows: Any) -> None:
     """Rows that are tuples, lists or iterators can become dicts."""
     row_list = list(rows)
     expected = [{"a": 1, "b": 2}, {"a": 3, "b": 4}] if row_list else []
     # The rows are an iterator of iterators, each of which can be read only once.
     unread = iter([iter([*row]) for row in [(1, 2), (3, 4)]]) if row_list else row_list
-    assert twins.rows.dicts_of(["a", "b"], unread) == expected
+    assert implementation.rows.dicts_of(["a", "b"], unread) == expected
     if row_list and not hasattr(row_list[0], "__next__"):
-        assert twins.rows.dicts_of(("a", "b"), row_list) == expected
+        assert implementation.rows.dicts_of(("a", "b"), row_list) == expected
 
 
-def test_no_rows_need_no_names(twins: Twins) -> None:
+def test_no_rows_need_no_names(implementation: Implementation) -> None:
     """For a result without columns, the names may be None."""
-    assert twins.rows.dicts_of(names=None, rows=[]) == []
-    assert twins.rows.dicts_of(iter("ab"), [(1, 2), (3, 4)]) == [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
+    assert implementation.rows.dicts_of(names=None, rows=[]) == []
+    assert implementation.rows.dicts_of(iter("ab"), [(1, 2), (3, 4)]) == [
+        {"a": 1, "b": 2},
+        {"a": 3, "b": 4},
+    ]
 
 
 @pytest.mark.parametrize("row", [(1,), (1, 2, 3), [1], (), iter([1])])
-def test_rows_of_another_length_are_refused(twins: Twins, row: Any) -> None:
+def test_rows_of_another_length_are_refused(implementation: Implementation, row: Any) -> None:
     with pytest.raises(ValueError, match=r"zip\(\) argument 2 is (shorter|longer)"):
-        twins.rows.dicts_of(("a", "b"), [(1, 2), row])
+        implementation.rows.dicts_of(("a", "b"), [(1, 2), row])
 
 
 @pytest.mark.parametrize("size", range(40))
-def test_texts_of_any_length_and_with_any_character_anywhere(twins: Twins, size: int) -> None:
+def test_texts_of_any_length_and_with_any_character_anywhere(
+    implementation: Implementation, size: int
+) -> None:
     """Texts of any length are decoded. The error for an invalid byte names its position in the
     text.
     """
-    codec = twins.codecs.text()
+    codec = implementation.codecs.text()
     plain = "abcdefghijklmnopqrstuvwxyz0123456789ABCD"[:size]
     texts = [plain, plain + "\x7f"]
     texts += [
@@ -117,7 +124,7 @@ def test_texts_of_any_length_and_with_any_character_anywhere(twins: Twins, size:
     for text in texts:
         assert codec.decode(text.encode()) == text
     page = b"".join(value(text.encode()) for text in texts)
-    assert twins.rows.RowPlan(("a",), [codec]).columns(page, 0, len(texts)) == [texts]
+    assert implementation.rows.RowPlan(("a",), [codec]).columns(page, 0, len(texts)) == [texts]
     # Invalid are: a continuation byte alone, a byte that UTF-8 never has, and a sequence of two
     # bytes without the second.
     for position in range(size + 1):
@@ -125,35 +132,37 @@ def test_texts_of_any_length_and_with_any_character_anywhere(twins: Twins, size:
             with pytest.raises(DecodeError, match=f"byte {position} is not valid UTF-8"):
                 codec.decode(plain[:position].encode() + bad + plain[position:].encode())
             with pytest.raises(DecodeError, match=f"byte {position} is not valid ASCII"):
-                twins.codecs.ascii_text().decode(
+                implementation.codecs.ascii_text().decode(
                     plain[:position].encode() + bad + plain[position:].encode()
                 )
 
 
-def test_named_tuples_share_one_class(twins: Twins) -> None:
-    rows = plan(twins).named_tuples(PAGE, 0, 3)
+def test_named_tuples_share_one_class(implementation: Implementation) -> None:
+    rows = plan(implementation).named_tuples(PAGE, 0, 3)
     assert rows == ROWS
     assert (rows[0].id, rows[0].name, rows[0].data) == ROWS[0]
-    assert type(rows[0]) is type(plan(twins).named_tuples(PAGE, 0, 1)[0])
+    assert type(rows[0]) is type(plan(implementation).named_tuples(PAGE, 0, 1)[0])
     assert repr(rows[0]) == "Row(id=1, name='one', data=b'\\x01')"
     assert rows[0]._replace(id=2).id == 2
 
 
-def test_columns(twins: Twins) -> None:
+def test_columns(implementation: Implementation) -> None:
     """A page can be decoded to one list for each column; without rows, the lists are empty."""
-    assert plan(twins).columns(PAGE, 0, 3) == [list(column) for column in zip(*ROWS, strict=True)]
-    assert plan(twins).columns(PAGE, 0, 0) == [[], [], []]
+    assert plan(implementation).columns(PAGE, 0, 3) == [
+        list(column) for column in zip(*ROWS, strict=True)
+    ]
+    assert plan(implementation).columns(PAGE, 0, 0) == [[], [], []]
 
 
-def test_iterate(twins: Twins) -> None:
+def test_iterate(implementation: Implementation) -> None:
     """`iterate` decodes one row at a time."""
-    rows = plan(twins).iterate(PAGE, 0, 3)
+    rows = plan(implementation).iterate(PAGE, 0, 3)
     assert next(rows) == ROWS[0]
     assert list(rows) == ROWS[1:]
 
 
-def test_an_empty_number_is_none(twins: Twins) -> None:
-    numbers = twins.rows.RowPlan(("a",), [twins.codecs.int32()])
+def test_an_empty_number_is_none(implementation: Implementation) -> None:
+    numbers = implementation.rows.RowPlan(("a",), [implementation.codecs.int32()])
     assert numbers.tuples(value(b""), 0, 1) == [(None,)]
 
 
@@ -161,8 +170,8 @@ METHODS = ["tuples", "named_tuples", "dicts", "ordered_dicts", "columns"]
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_errors_name_row_and_column(twins: Twins, method: str) -> None:
-    decode = getattr(plan(twins), method)
+def test_errors_name_row_and_column(implementation: Implementation, method: str) -> None:
+    decode = getattr(plan(implementation), method)
     good = value(int32(1)) + value(b"one") + value(b"\x01")
     with pytest.raises(DecodeError, match=r'row 1, column "id" \(int\): .*3'):
         decode(good + value(b"123") + value(b"x") + value(b""), 0, 2)
@@ -171,8 +180,8 @@ def test_errors_name_row_and_column(twins: Twins, method: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_cut_of_a_page_is_an_error(twins: Twins, method: str) -> None:
-    decode = getattr(plan(twins), method)
+def test_every_cut_of_a_page_is_an_error(implementation: Implementation, method: str) -> None:
+    decode = getattr(plan(implementation), method)
     for size in range(len(PAGE)):
         with pytest.raises(DecodeError):
             decode(PAGE[:size], 0, 3)
@@ -184,15 +193,15 @@ def test_every_cut_of_a_page_is_an_error(twins: Twins, method: str) -> None:
     [(0, 2**31 - 1), (0, 4), (0, -1), (len(PAGE) + 1, 1), (-1, 1), (len(PAGE), 1), (2**62, 1)],
 )
 def test_a_claimed_count_is_checked_first(
-    twins: Twins, method: str, offset: int, count: int
+    implementation: Implementation, method: str, offset: int, count: int
 ) -> None:
     with pytest.raises(DecodeError):
-        getattr(plan(twins), method)(PAGE, offset, count)
+        getattr(plan(implementation), method)(PAGE, offset, count)
 
 
 @pytest.mark.parametrize("size", [2**31 - 1, 100, -(2**31)])
-def test_a_length_past_the_end(twins: Twins, size: int) -> None:
-    numbers = twins.rows.RowPlan(("a",), [twins.codecs.blob()])
+def test_a_length_past_the_end(implementation: Implementation, size: int) -> None:
+    numbers = implementation.rows.RowPlan(("a",), [implementation.codecs.blob()])
     body = int32(size) + b"abc"
     # Any negative length means null.
     if size < 0:
@@ -202,22 +211,24 @@ def test_a_length_past_the_end(twins: Twins, size: int) -> None:
             numbers.tuples(body, 0, 1)
 
 
-def test_rows_without_columns_are_refused(twins: Twins) -> None:
-    nothing = twins.rows.RowPlan(names=(), codecs=[])
+def test_rows_without_columns_are_refused(implementation: Implementation) -> None:
+    nothing = implementation.rows.RowPlan(names=(), codecs=[])
     assert nothing.tuples(b"", 0, 0) == []
     with pytest.raises(DecodeError):
         nothing.tuples(b"", 0, 1)
 
 
-def test_a_plan_needs_as_many_codecs_as_names(twins: Twins) -> None:
+def test_a_plan_needs_as_many_codecs_as_names(implementation: Implementation) -> None:
     with pytest.raises(ValueError, match="2 names and 1 codecs"):
-        twins.rows.RowPlan(("a", "b"), [twins.codecs.int32()])
+        implementation.rows.RowPlan(("a", "b"), [implementation.codecs.int32()])
 
 
 # -- pages with mostly equal rows ------------------------------------------------------------------
 
 
-def test_values_equal_to_the_previous_row_are_not_decoded_again(twins: Twins) -> None:
+def test_values_equal_to_the_previous_row_are_not_decoded_again(
+    implementation: Implementation,
+) -> None:
     decoded_cells: list[bytes] = []
 
     def decode_cell(data: bytes) -> Any:
@@ -234,7 +245,7 @@ def test_values_equal_to_the_previous_row_are_not_decoded_again(twins: Twins) ->
         (b"a", b"xx"),
     ]
     page = b"".join(value(cell) for row in cells for cell in row)
-    first_column, second_column = twins.rows.shared_columns(
+    first_column, second_column = implementation.rows.shared_columns(
         [decode_cell, decode_cell], b"before" + page, 6, len(cells)
     )
     assert first_column == [[b"a"], [b"a"], [b"a"], [b"b"], [b"b"], None, [b"a"]]
@@ -245,26 +256,28 @@ def test_values_equal_to_the_previous_row_are_not_decoded_again(twins: Twins) ->
     assert all(type(data) is bytes for data in decoded_cells)
 
 
-def test_shared_columns_of_no_rows(twins: Twins) -> None:
+def test_shared_columns_of_no_rows(implementation: Implementation) -> None:
     """Without rows, there is an empty list for each column."""
-    assert twins.rows.shared_columns([bytes, bytes], b"", 0, 0) == [[], []]
-    assert twins.rows.shared_columns(readers=[], body=b"", offset=0, row_count=0) == []
+    assert implementation.rows.shared_columns([bytes, bytes], b"", 0, 0) == [[], []]
+    assert implementation.rows.shared_columns(readers=[], body=b"", offset=0, row_count=0) == []
 
 
-def test_a_readers_error_is_raised_as_it_is(twins: Twins) -> None:
+def test_a_readers_error_is_raised_as_it_is(implementation: Implementation) -> None:
     with pytest.raises(ZeroDivisionError):
-        twins.rows.shared_columns([lambda data: 1 // 0], value(b"a"), 0, 1)
+        implementation.rows.shared_columns([lambda data: 1 // 0], value(b"a"), 0, 1)
 
 
-def test_every_cut_of_shared_columns_is_an_error(twins: Twins) -> None:
+def test_every_cut_of_shared_columns_is_an_error(implementation: Implementation) -> None:
     page = b"".join(value(cell) for cell in (b"one", b"two", b"three", b"four"))
     for size in range(len(page)):
         with pytest.raises(DecodeError, match=r"past the end of the page|rows of 2 columns"):
-            twins.rows.shared_columns([bytes, bytes], page[:size], 0, 2)
+            implementation.rows.shared_columns([bytes, bytes], page[:size], 0, 2)
     with pytest.raises(
         DecodeError, match="row 0, column 1: its 9 bytes go past the end of the page"
     ):
-        twins.rows.shared_columns([bytes, bytes], value(b"abcdefgh") + int32(9) + b"12345678", 0, 1)
+        implementation.rows.shared_columns(
+            [bytes, bytes], value(b"abcdefgh") + int32(9) + b"12345678", 0, 1
+        )
 
 
 def specs(*type_options: bytes, is_global: bool = True) -> bytes:
@@ -295,17 +308,19 @@ SHAPES = {
 
 @pytest.mark.parametrize("is_global", [True, False])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_end_of_columns(twins: Twins, shape: str, is_global: bool) -> None:
+def test_the_end_of_columns(implementation: Implementation, shape: str, is_global: bool) -> None:
     body = specs(*SHAPES[shape], is_global=is_global)
     end = len(body)
-    assert twins.rows.columns_end(body, 0) == end
-    assert twins.rows.columns_end(b"before" + body + PAGE, 6) == end + 6
+    assert implementation.rows.columns_end(body, 0) == end
+    assert implementation.rows.columns_end(b"before" + body + PAGE, 6) == end + 6
     for size in range(end):
-        assert twins.rows.columns_end(body[:size], 0) == 0
+        assert implementation.rows.columns_end(body[:size], 0) == 0
 
 
-def test_columns_end_is_0_unless_the_bytes_alone_decide_the_columns(twins: Twins) -> None:
-    columns_end = twins.rows.columns_end
+def test_columns_end_is_0_unless_the_bytes_alone_decide_the_columns(
+    implementation: Implementation,
+) -> None:
+    columns_end = implementation.rows.columns_end
     body = specs(INT, TEXT)
     user_type = short(0x30) + string("ks") + string("u") + short(1) + string("f") + INT
     # `columns_end` gives up for other kinds of result, user-defined types (for which a class may be

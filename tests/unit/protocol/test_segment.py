@@ -15,7 +15,7 @@ from cassandra.errors import CrcException
 from cassandra.protocol import segment
 from cassandra.protocol.compression import compression
 from cassandra.protocol.opcodes import HEADER_DIRECTION_TO_CLIENT, RESULT
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.protocol.wire import envelope
 
 # Version 5 of the protocol, as a response has it in its first byte.
@@ -144,15 +144,15 @@ def test_a_damaged_payload_is_found() -> None:
 NOISE = random.Random(7).randbytes(600)
 
 
-def writer_of(twins: Twins, algorithm: str | None) -> Any:
-    writer = twins.frame.FrameWriter(5, responses=True)
+def writer_of(implementation: Implementation, algorithm: str | None) -> Any:
+    writer = implementation.frame.FrameWriter(5, responses=True)
     writer.set_compression(algorithm)
     writer.enable_segments()
     return writer
 
 
-def reader_of(twins: Twins, algorithm: str | None) -> Any:
-    reader = twins.frame.FrameReader(5)
+def reader_of(implementation: Implementation, algorithm: str | None) -> Any:
+    reader = implementation.frame.FrameReader(5)
     reader.set_compression(algorithm)
     reader.enable_segments()
     return reader
@@ -167,16 +167,16 @@ def message(size: int) -> bytes:
 
 # The largest body fills a segment together with its header.
 @pytest.mark.parametrize("size", [0, 1, 5, 255, 256, 511, 512, 65535, 131061, 131062])
-def test_frames_in_one_segment(twins: Twins, size: int) -> None:
+def test_frames_in_one_segment(implementation: Implementation, size: int) -> None:
     """A frame that fits into one segment is written as one, compressed or not, and can be read from
     it.
     """
     frame = message(size)
     for algorithm in (None, "lz4"):
-        writer = writer_of(twins, algorithm)
+        writer = writer_of(implementation, algorithm)
         writer.add(1, RESULT, 0, frame[HEADER_SIZE:])
         assert writer.take() == expected_segment(frame, self_contained=True, algorithm=algorithm)
-        reader = reader_of(twins, algorithm)
+        reader = reader_of(implementation, algorithm)
         assert reader.feed(expected_segment(frame, self_contained=True, algorithm=algorithm)) == [
             (1, RESULT, 0, frame[HEADER_SIZE:], 5)
         ]
@@ -186,10 +186,10 @@ def test_frames_in_one_segment(twins: Twins, size: int) -> None:
 @pytest.mark.parametrize("size", [131063, 131064, 262132, 262133, 262134, 400_000])
 @pytest.mark.parametrize("algorithm", [None, "lz4"])
 def test_large_frames_are_split_into_segments_of_their_own(
-    twins: Twins, size: int, algorithm: str | None
+    implementation: Implementation, size: int, algorithm: str | None
 ) -> None:
     large, small = message(size), message(3)
-    writer = writer_of(twins, algorithm)
+    writer = writer_of(implementation, algorithm)
     for frame in (small, large, small, small):
         writer.add(1, RESULT, 0, frame[HEADER_SIZE:])
     large_segments = [
@@ -204,7 +204,9 @@ def test_large_frames_are_split_into_segments_of_their_own(
     expected += expected_segment(small + small, self_contained=True, algorithm=algorithm)
     assert writer.take() == expected
     # These are the sizes of the bodies.
-    assert [len(received[3]) for received in reader_of(twins, algorithm).feed(expected)] == [
+    assert [
+        len(received[3]) for received in reader_of(implementation, algorithm).feed(expected)
+    ] == [
         3,
         size,
         3,
@@ -212,10 +214,10 @@ def test_large_frames_are_split_into_segments_of_their_own(
     ]
 
 
-def test_frames_that_exactly_fill_a_segment_share_it(twins: Twins) -> None:
+def test_frames_that_exactly_fill_a_segment_share_it(implementation: Implementation) -> None:
     small = message(100)
     rest = message(LARGEST_PAYLOAD - len(small) - HEADER_SIZE)
-    writer = writer_of(twins, algorithm=None)
+    writer = writer_of(implementation, algorithm=None)
     for frame in (small, rest, small):
         writer.add(1, RESULT, 0, frame[HEADER_SIZE:])
     assert writer.take() == by_hand(small + rest, self_contained=True) + by_hand(
@@ -223,8 +225,8 @@ def test_frames_that_exactly_fill_a_segment_share_it(twins: Twins) -> None:
     )
 
 
-def test_frames_that_do_not_shrink_are_stored_uncompressed(twins: Twins) -> None:
-    writer = writer_of(twins, "lz4")
+def test_frames_that_do_not_shrink_are_stored_uncompressed(implementation: Implementation) -> None:
+    writer = writer_of(implementation, "lz4")
     writer.add(1, RESULT, 0, NOISE)
     assert writer.take() == lz4_by_hand(
         envelope(RESPONSE_V5, 0, 1, RESULT, NOISE), plain_size=0, self_contained=True
@@ -246,7 +248,7 @@ def expected_segment(payload: bytes, self_contained: bool, algorithm: str | None
 
 @pytest.mark.parametrize("algorithm", [None, "lz4"])
 def test_every_flipped_bit_of_a_header_is_detected_by_the_reader(
-    twins: Twins, algorithm: str | None
+    implementation: Implementation, algorithm: str | None
 ) -> None:
     encoded = expected_segment(message(4), self_contained=True, algorithm=algorithm)
     # The header, including its CRC24, has 8 bytes with LZ4, and 6 without.
@@ -254,12 +256,14 @@ def test_every_flipped_bit_of_a_header_is_detected_by_the_reader(
         damaged = bytearray(encoded)
         damaged[bit // 8] ^= 1 << (bit % 8)
         with pytest.raises(CrcException, match="header of a segment has the CRC24"):
-            reader_of(twins, algorithm).feed(bytes(damaged))
+            reader_of(implementation, algorithm).feed(bytes(damaged))
 
 
 @pytest.mark.parametrize("algorithm", [None, "lz4"])
-def test_a_damaged_payload_is_found_by_the_reader(twins: Twins, algorithm: str | None) -> None:
+def test_a_damaged_payload_is_found_by_the_reader(
+    implementation: Implementation, algorithm: str | None
+) -> None:
     damaged = bytearray(expected_segment(message(4), self_contained=True, algorithm=algorithm))
     damaged[-6] ^= 1
     with pytest.raises(CrcException, match=r"payload of a segment \(13 bytes\) has the CRC32"):
-        reader_of(twins, algorithm).feed(bytes(damaged))
+        reader_of(implementation, algorithm).feed(bytes(damaged))

@@ -12,7 +12,7 @@ from cassandra import ConsistencyLevel
 from cassandra.cqltypes import Int32Type, UTF8Type
 from cassandra.policies import RetryPolicy
 from cassandra.query import UNSET_VALUE, BoundStatement, PreparedStatement
-from tests.conftest import Twins
+from tests.conftest import Implementation
 
 Column = namedtuple("Column", "keyspace_name table_name name type")
 COLUMNS = [Column("ks", "t", "id", Int32Type), Column("ks", "t", "name", UTF8Type)]
@@ -36,7 +36,9 @@ def prepared(statement_class: Any = PreparedStatement, key_indexes: Any = (0,)) 
 
 
 @pytest.mark.parametrize("values", [(7, "seven"), [7, "seven"], {"id": 7, "name": "seven"}])
-def test_a_bound_statement_has_the_settings_of_its_prepared_one(values: Any, twins: Twins) -> None:
+def test_a_bound_statement_has_the_settings_of_its_prepared_one(
+    values: Any, implementation: Implementation
+) -> None:
     statement = prepared()
     settings = {
         "retry_policy": RetryPolicy(),
@@ -49,7 +51,7 @@ def test_a_bound_statement_has_the_settings_of_its_prepared_one(values: Any, twi
     }
     for name, value in settings.items():
         setattr(statement, name, value)
-    bound = twins.binding.bind(statement, values)
+    bound = implementation.binding.bind(statement, values)
     assert type(bound) is BoundStatement
     assert {name: getattr(bound, name) for name in settings} == settings
     assert (bound.prepared_statement, bound.keyspace, bound.table) == (statement, "ks", "t")
@@ -62,8 +64,8 @@ def test_a_bound_statement_has_the_settings_of_its_prepared_one(values: Any, twi
     assert vars(copy.copy(bound)) == {"note": "anything"}
 
 
-def test_a_bound_statement_has_default_settings(twins: Twins) -> None:
-    bound = twins.binding.bind(prepared(), (7, "seven"))
+def test_a_bound_statement_has_default_settings(implementation: Implementation) -> None:
+    bound = implementation.binding.bind(prepared(), (7, "seven"))
     expected = BoundStatement(prepared())
     for name in (
         "retry_policy",
@@ -89,35 +91,38 @@ class ComputedSettings(PreparedStatement):
     consistency_level = property(lambda self: ConsistencyLevel.TWO, lambda self, value: None)
 
 
-def test_computed_settings_of_a_subclass_are_used(twins: Twins) -> None:
+def test_computed_settings_of_a_subclass_are_used(implementation: Implementation) -> None:
     for _ in range(2):
         assert (
-            twins.binding.bind(prepared(ComputedSettings), (7, "seven")).consistency_level
+            implementation.binding.bind(prepared(ComputedSettings), (7, "seven")).consistency_level
             == ConsistencyLevel.TWO
         )
-        assert twins.binding.bind(prepared(), (7, "seven")).consistency_level is None
+        assert implementation.binding.bind(prepared(), (7, "seven")).consistency_level is None
 
 
-def test_mistakes_name_the_statement(twins: Twins) -> None:
+def test_mistakes_name_the_statement(implementation: Implementation) -> None:
     with pytest.raises(TypeError, match=r"\"name\".*INSERT INTO t"):
-        twins.binding.bind(prepared(), (7, 8))
+        implementation.binding.bind(prepared(), (7, 8))
     with pytest.raises(ValueError, match="Too many"):
-        twins.binding.bind(prepared(), (7, "seven", 9))
+        implementation.binding.bind(prepared(), (7, "seven", 9))
     with pytest.raises(ValueError, match="the partition key needs a value for 'name'"):
-        twins.binding.bind(prepared(key_indexes=[1]), (7,))
+        implementation.binding.bind(prepared(key_indexes=[1]), (7,))
     with pytest.raises(ValueError, match="the partition key needs a value for 'id'"):
-        twins.binding.bind(prepared(), {"name": "seven"})
+        implementation.binding.bind(prepared(), {"name": "seven"})
     statement = prepared()
     statement.serial_consistency_level = ConsistencyLevel.ONE
     with pytest.raises(
         ValueError, match="serial_consistency_level must be SERIAL or LOCAL_SERIAL, but is ONE"
     ):
-        twins.binding.bind(statement, (7, "seven"))
+        implementation.binding.bind(statement, (7, "seven"))
 
 
-def test_missing_values_are_unset(twins: Twins) -> None:
-    assert twins.binding.bind(prepared(key_indexes=[]), None).values == [UNSET_VALUE, UNSET_VALUE]
-    assert twins.binding.bind(prepared(), (7,)).values[:1] == [b"\0\0\0\7"]
+def test_missing_values_are_unset(implementation: Implementation) -> None:
+    assert implementation.binding.bind(prepared(key_indexes=[]), None).values == [
+        UNSET_VALUE,
+        UNSET_VALUE,
+    ]
+    assert implementation.binding.bind(prepared(), (7,)).values[:1] == [b"\0\0\0\7"]
 
 
 def test_the_bind_method_returns_a_bound_statement() -> None:

@@ -21,14 +21,16 @@ from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra.protocol.messages.results import rows_result
 from cassandra.query.typed_rows import typed_rows
 from cassandra.util import Date, Duration, Time
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.protocol.messages.test_results import TABLE, result as read_result, rows
 from tests.unit.protocol.wire import int32, short, string, value
 
 Column = tuple[str, str, Any]  # A column is (name, name of its type, value).
 
 
-def result(columns: list[Column], row_count: int = 1, twins: Twins | None = None) -> Any:
+def result(
+    columns: list[Column], row_count: int = 1, implementation: Implementation | None = None
+) -> Any:
     """Return a result message with `row_count` equal rows; the columns give the types and
     values.
     """
@@ -40,8 +42,8 @@ def result(columns: list[Column], row_count: int = 1, twins: Twins | None = None
         ]
     )
     # Let the rows be decoded by the row plan of the implementation under test.
-    if twins is not None:
-        metadata._row_plan = twins.rows.RowPlan(
+    if implementation is not None:
+        metadata._row_plan = implementation.rows.RowPlan(
             metadata.names, [type_name.codec() for type_name in types]
         )
     cells = [
@@ -86,25 +88,32 @@ class FrozenUser:
 
 
 def rows_as(
-    row_type: Any, columns: list[Column], rows: int = 1, twins: Twins | None = None
+    row_type: Any,
+    columns: list[Column],
+    rows: int = 1,
+    implementation: Implementation | None = None,
 ) -> list[Any]:
-    decoded: list[Any] = result(columns, rows, twins).decode(typed_rows(row_type))
+    decoded: list[Any] = result(columns, rows, implementation).decode(typed_rows(row_type))
     return decoded
 
 
 class TestKinds:
-    def test_dataclasses(self, twins: Twins) -> None:
+    def test_dataclasses(self, implementation: Implementation) -> None:
         """Rows become instances of dataclasses, even of frozen ones."""
-        assert rows_as(User, USER, 3, twins) == [User(7, "ada", 1.5)] * 3
-        assert rows_as(FrozenUser, USER, twins=twins) == [FrozenUser(id=7, name="ada", score=1.5)]
+        assert rows_as(User, USER, 3, implementation) == [User(7, "ada", 1.5)] * 3
+        assert rows_as(FrozenUser, USER, implementation=implementation) == [
+            FrozenUser(id=7, name="ada", score=1.5)
+        ]
 
-    def test_named_tuples_and_dicts(self, twins: Twins) -> None:
+    def test_named_tuples_and_dicts(self, implementation: Implementation) -> None:
         """Rows become named tuples or typed dicts; fields with a default may be missing."""
-        (row,) = rows_as(UserTuple, USER, twins=twins)
+        (row,) = rows_as(UserTuple, USER, implementation=implementation)
         assert row == UserTuple(7, "ada", 1.5)
         assert type(row) is UserTuple
         assert rows_as(UserTuple, USER[:2]) == [UserTuple(7, "ada", None)]
-        assert rows_as(UserDict, USER, twins=twins) == [{"id": 7, "name": "ada", "score": 1.5}]
+        assert rows_as(UserDict, USER, implementation=implementation) == [
+            {"id": 7, "name": "ada", "score": 1.5}
+        ]
 
     def test_columns_in_another_order(self) -> None:
         assert rows_as(User, USER[::-1]) == [User(7, "ada", 1.5)]
@@ -353,11 +362,11 @@ class Room:
     ],
 )
 def test_errors_of_values_that_do_not_fit_name_row_and_column(
-    kind: str, value: Any, annotation: Any, message: str, twins: Twins
+    kind: str, value: Any, annotation: Any, message: str, implementation: Implementation
 ) -> None:
     cls = make_dataclass("Row", [("id", int), ("v", annotation)])
     with pytest.raises(ValueError, match=f'^row 0, column "v": .*{message}'):
-        rows_as(cls, [("id", "Int32Type", 1), ("v", kind, value)], 3, twins)
+        rows_as(cls, [("id", "Int32Type", 1), ("v", kind, value)], 3, implementation)
 
 
 def test_errors_in_user_defined_types_name_row_column_and_field() -> None:

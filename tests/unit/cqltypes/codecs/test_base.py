@@ -8,7 +8,7 @@ import pytest
 
 from cassandra import cqltypes as t
 from cassandra.sentinels import EMPTY
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.cqltypes.samples import (
     ALSO_WRITTEN,
     CONTAINERS,
@@ -20,8 +20,10 @@ from tests.unit.cqltypes.samples import (
 
 
 @pytest.mark.parametrize(("cqltype", "value", "expected"), [*SCALARS, *CONTAINERS])
-def test_written_and_read(twins: Twins, cqltype: Any, value: Any, expected: str) -> None:
-    codec = cqltype.build_codec(twins.codecs)
+def test_written_and_read(
+    implementation: Implementation, cqltype: Any, value: Any, expected: str
+) -> None:
+    codec = cqltype.build_codec(implementation.codecs)
     assert codec.encode(value).hex() == expected
     decoded = codec.decode(bytes.fromhex(expected))
     assert decoded == value
@@ -34,12 +36,12 @@ def test_written_and_read(twins: Twins, cqltype: Any, value: Any, expected: str)
 
 @pytest.mark.parametrize(("cqltype", "value", "expected"), ALSO_WRITTEN)
 def test_other_values_with_the_same_encoding(
-    twins: Twins, cqltype: Any, value: Any, expected: str
+    implementation: Implementation, cqltype: Any, value: Any, expected: str
 ) -> None:
     """Each of these values is encoded to the expected bytes, although the bytes are decoded to
     another value.
     """
-    assert cqltype.build_codec(twins.codecs).encode(value).hex() == expected
+    assert cqltype.build_codec(implementation.codecs).encode(value).hex() == expected
 
 
 @pytest.mark.parametrize(("cqltype", "value", "expected"), [*SCALARS, *CONTAINERS])
@@ -53,13 +55,13 @@ def test_the_class_methods_go_the_same_way(cqltype: Any, value: Any, expected: s
         assert cqltype.deserialize(body, 5) == value
 
 
-def test_empty_values(twins: Twins) -> None:
+def test_empty_values(implementation: Implementation) -> None:
     """Without bytes, a number is null, a text or blob is empty, and a type that supports empty
     values is EMPTY.
     """
 
     def decode(cqltype: Any, data: bytes | None) -> Any:
-        return cqltype.build_codec(twins.codecs).decode_nullable(data)
+        return cqltype.build_codec(implementation.codecs).decode_nullable(data)
 
     assert decode(INT, None) is None
     assert decode(INT, b"") is None
@@ -77,7 +79,7 @@ def test_empty_values(twins: Twins) -> None:
     assert decode(int_with_empty_values, b"") is EMPTY
     assert decode(list_of(int_with_empty_values), bytes.fromhex("00000001" + "00000000")) == [EMPTY]
     assert (
-        list_of(int_with_empty_values).build_codec(twins.codecs).encode([EMPTY, 1]).hex()
+        list_of(int_with_empty_values).build_codec(implementation.codecs).encode([EMPTY, 1]).hex()
         == "00000002" + "00000000" + "00000004" + "00000001"
     )
     assert int_with_empty_values.from_binary(b"", 4) is EMPTY

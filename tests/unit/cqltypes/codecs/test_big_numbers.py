@@ -19,7 +19,7 @@ from cassandra.errors import DecodeError
 from cassandra.limits import Limits, limits
 from cassandra.protocol.columnar.layouts import ColumnOptions
 from cassandra.query.tables.types import whole_number
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.protocol.pages import column_plan
 from tests.unit.protocol.wire import value
 
@@ -97,9 +97,9 @@ def test_conversions_are_exact() -> None:
 @pytest.mark.usefixtures("context")
 @pytest.mark.parametrize("scale", [0, 7, -7, 100_000])
 @pytest.mark.slow
-def test_decimals_survive_a_round_trip(twins: Twins, scale: int) -> None:
-    codec = t.DecimalType.build_codec(twins.codecs)
-    varint = t.IntegerType.build_codec(twins.codecs)
+def test_decimals_survive_a_round_trip(implementation: Implementation, scale: int) -> None:
+    codec = t.DecimalType.build_codec(implementation.codecs)
+    varint = t.IntegerType.build_codec(implementation.codecs)
     for number in numbers(random.Random(scale)):
         body = scale.to_bytes(4, "big", signed=True) + varint.encode(number)
         number_read = codec.decode(body)
@@ -109,7 +109,7 @@ def test_decimals_survive_a_round_trip(twins: Twins, scale: int) -> None:
         if scale == 0:
             assert codec.encode(number) == body
         page = value(body) + value(varint.encode(number))
-        columns = column_plan(twins, [t.DecimalType, t.IntegerType]).read(page, 0, 1)
+        columns = column_plan(implementation, [t.DecimalType, t.IntegerType]).read(page, 0, 1)
         # the third buffer of a column of texts has its characters
         texts = [bytes(column.buffers[2]).decode() for column in columns.children]
         assert texts == [
@@ -127,15 +127,15 @@ def low_digit_limit() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("low_digit_limit")
-def test_the_error_of_a_decimal_beyond_the_limit_names_it(twins: Twins) -> None:
-    codec = t.DecimalType.build_codec(twins.codecs)
+def test_the_error_of_a_decimal_beyond_the_limit_names_it(implementation: Implementation) -> None:
+    codec = t.DecimalType.build_codec(implementation.codecs)
     for size, is_within_limit in ((2000, True), (2001, False)):
         # A decimal is its scale, 0, and the bytes of an integer.
         body = bytes(4) + b"\x7f" * size
         page = value(body) + value(body[4:])
         # The page is read as a decimal and bytes, and as bytes and a varint.
         column_plans = [
-            column_plan(twins, types)
+            column_plan(implementation, types)
             for types in ([t.DecimalType, t.BytesType], [t.BytesType, t.IntegerType])
         ]
         if is_within_limit:
@@ -158,13 +158,15 @@ def test_the_error_of_a_decimal_beyond_the_limit_names_it(twins: Twins) -> None:
     with pytest.raises(ValueError, match="a decimal of 5001 digits"):
         codec.encode(decimal.Decimal("1" * 5001))
     # The limit is for converting to decimal digits, so a varint has no limit.
-    varint = t.IntegerType.build_codec(twins.codecs)
+    varint = t.IntegerType.build_codec(implementation.codecs)
     assert varint.decode(varint.encode(1 << 100_000)) == 1 << 100_000
 
 
-def test_a_decimal_of_fixed_scale_is_rescaled_only_if_it_can_fit(twins: Twins) -> None:
-    plan = column_plan(twins, [t.DecimalType], ColumnOptions(decimals=(38, 2)))
-    varint = t.IntegerType.build_codec(twins.codecs)
+def test_a_decimal_of_fixed_scale_is_rescaled_only_if_it_can_fit(
+    implementation: Implementation,
+) -> None:
+    plan = column_plan(implementation, [t.DecimalType], ColumnOptions(decimals=(38, 2)))
+    varint = t.IntegerType.build_codec(implementation.codecs)
 
     def read_unscaled(number: int, scale: int) -> Any:
         body = scale.to_bytes(4, "big", signed=True) + varint.encode(number)
@@ -222,10 +224,10 @@ def twos_complement(number: int) -> bytes:
 
 
 @pytest.mark.parametrize("bits", [7, 8, 62, 63, 64, 71, 72, 119, 120, 127, 128, 150, 511, 512])
-def test_varints_at_the_edges_of_their_sizes(twins: Twins, bits: int) -> None:
+def test_varints_at_the_edges_of_their_sizes(implementation: Implementation, bits: int) -> None:
     """Integers and decimals around each size are encoded in two's complement."""
-    varint = t.IntegerType.build_codec(twins.codecs)
-    decimals = t.DecimalType.build_codec(twins.codecs)
+    varint = t.IntegerType.build_codec(implementation.codecs)
+    decimals = t.DecimalType.build_codec(implementation.codecs)
     for number in (1 << bits, (1 << bits) - 1, -(1 << bits), -(1 << bits) - 1):
         expected = twos_complement(number)
         for integer in (number, IntSubclass(number)):
@@ -241,8 +243,10 @@ def test_varints_at_the_edges_of_their_sizes(twins: Twins, bits: int) -> None:
 
 
 @pytest.mark.parametrize("digit_count", [17, 18, 19, 27, 511, 512, 513, 514, 700])
-def test_decimals_around_the_limits_of_fast_paths(twins: Twins, digit_count: int) -> None:
-    codec = t.DecimalType.build_codec(twins.codecs)
+def test_decimals_around_the_limits_of_fast_paths(
+    implementation: Implementation, digit_count: int
+) -> None:
+    codec = t.DecimalType.build_codec(implementation.codecs)
     for text in ("9" * digit_count, "1" + "0" * (digit_count - 1), "0." + "7" * digit_count):
         for sign in ("", "-"):
             number = decimal.Decimal(sign + text)
@@ -252,9 +256,9 @@ def test_decimals_around_the_limits_of_fast_paths(twins: Twins, digit_count: int
 
 
 def test_the_limit_holds_for_decimals_of_few_digits(
-    twins: Twins, monkeypatch: pytest.MonkeyPatch
+    implementation: Implementation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    codec = t.DecimalType.build_codec(twins.codecs)
+    codec = t.DecimalType.build_codec(implementation.codecs)
     monkeypatch.setattr(limits, "decimal_bytes", 16)
     # 38 digits need 16 bytes, 40 digits need 17.
     assert codec.decode(codec.encode(decimal.Decimal("9" * 38))) == decimal.Decimal("9" * 38)

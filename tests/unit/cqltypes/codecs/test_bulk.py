@@ -18,7 +18,7 @@ import pytest
 
 from cassandra import cqltypes as t
 from cassandra.errors import DecodeError
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.cqltypes.samples import list_of, set_of, vector_of
 
 KINDS = {
@@ -68,7 +68,7 @@ def list_body(code: str, values: list[Any]) -> bytes:
     "layout", ["plain", "strided", "reversed", "column", "readonly", "unaligned"]
 )
 def test_numpy_of_any_kind_order_and_stride(
-    twins: Twins, code: str, source: str, layout: str
+    implementation: Implementation, code: str, source: str, layout: str
 ) -> None:
     # The code "b1" would mean a bool to NumPy.
     dtype = numpy.dtype("i1" if source == "b1" else source)
@@ -91,7 +91,7 @@ def test_numpy_of_any_kind_order_and_stride(
         raw = numpy.frombuffer(b"\x00" + flat.tobytes(), numpy.uint8)[1:]
         flat = raw.view(dtype)
     cqltype = KINDS[code][0]
-    list_codec = list_of(cqltype).build_codec(twins.codecs)
+    list_codec = list_of(cqltype).build_codec(implementation.codecs)
     # An array of floats is refused as a list of integers, even if all its numbers are whole.
     if dtype.kind == "f" and code not in "fd":
         with pytest.raises(TypeError, match=r"^element 0 of list<.*is not an integer$"):
@@ -99,7 +99,7 @@ def test_numpy_of_any_kind_order_and_stride(
         return
     assert list_codec.encode(flat) == list_body(code, values)
     if cqltype.serial_size() is not None:
-        assert vector_of(cqltype, 5).build_codec(twins.codecs).encode(flat) == struct.pack(
+        assert vector_of(cqltype, 5).build_codec(implementation.codecs).encode(flat) == struct.pack(
             f">5{code}", *values
         )
 
@@ -113,16 +113,16 @@ def test_numpy_of_any_kind_order_and_stride(
         array.array("d", [1, 2, 255]),
     ],
 )
-def test_other_objects_with_a_buffer(twins: Twins, exporter: Any) -> None:
+def test_other_objects_with_a_buffer(implementation: Implementation, exporter: Any) -> None:
     """Arrays, bytearrays and memoryviews of numbers are encoded in the same way as NumPy's
     arrays.
     """
-    assert vector_of(t.DoubleType, 3).build_codec(twins.codecs).encode(exporter) == struct.pack(
-        ">3d", 1, 2, 255
-    )
+    assert vector_of(t.DoubleType, 3).build_codec(implementation.codecs).encode(
+        exporter
+    ) == struct.pack(">3d", 1, 2, 255)
     # An array of floats is refused as a list of integers.
     if not (isinstance(exporter, array.array) and exporter.typecode == "d"):
-        assert list_of(t.LongType).build_codec(twins.codecs).encode(exporter) == list_body(
+        assert list_of(t.LongType).build_codec(implementation.codecs).encode(exporter) == list_body(
             "q", [1, 2, 255]
         )
 
@@ -137,15 +137,15 @@ OUT_OF_RANGE = [
 
 @pytest.mark.parametrize(("cqltype", "value", "message"), OUT_OF_RANGE)
 def test_elements_out_of_range_are_named(
-    twins: Twins, cqltype: Any, value: Any, message: str
+    implementation: Implementation, cqltype: Any, value: Any, message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        list_of(cqltype).build_codec(twins.codecs).encode(value)
+        list_of(cqltype).build_codec(implementation.codecs).encode(value)
 
 
-def test_wrong_shapes(twins: Twins) -> None:
+def test_wrong_shapes(implementation: Implementation) -> None:
     """Arrays of a wrong length, number of dimensions or type are refused."""
-    vector = vector_of(t.FloatType, 3).build_codec(twins.codecs)
+    vector = vector_of(t.FloatType, 3).build_codec(implementation.codecs)
     with pytest.raises(ValueError, match="has 2 elements, vector<float, 3> takes 3"):
         vector.encode(numpy.zeros(2, "f4"))
     with pytest.raises(TypeError, match="element 0 of vector<float, 3>"):
@@ -157,44 +157,49 @@ def test_wrong_shapes(twins: Twins) -> None:
         vector.encode(numpy.array(["a", "b", "c"]))
     # An array of Python objects is encoded like a list.
     assert vector.encode(numpy.array([1.5, 2, 3], object)) == struct.pack(">3f", 1.5, 2, 3)
-    assert list_of(t.Int32Type).build_codec(twins.codecs).encode(numpy.array([], "i4")) == bytes(4)
+    assert list_of(t.Int32Type).build_codec(implementation.codecs).encode(
+        numpy.array([], "i4")
+    ) == bytes(4)
 
 
-def test_rows_of_a_matrix_are_vectors(twins: Twins) -> None:
+def test_rows_of_a_matrix_are_vectors(implementation: Implementation) -> None:
     matrix = numpy.arange(6, dtype="f4").reshape(2, 3)
     expected = struct.pack(">6f", *range(6))
     assert (
-        vector_of(vector_of(t.FloatType, 3), 2).build_codec(twins.codecs).encode(matrix) == expected
+        vector_of(vector_of(t.FloatType, 3), 2).build_codec(implementation.codecs).encode(matrix)
+        == expected
     )
 
 
 @pytest.mark.parametrize("code", ["i", "q", "f", "d"])
-def test_vectors_read_as_arrays(twins: Twins, code: str) -> None:
+def test_vectors_read_as_arrays(implementation: Implementation, code: str) -> None:
     cqltype = vector_of(KINDS[code][0], 3)
     body = struct.pack(f">3{code}", 1, -2, 3)
-    as_array = cqltype.build_codec(twins.codecs, 5, "array").decode(body)
+    as_array = cqltype.build_codec(implementation.codecs, 5, "array").decode(body)
     assert isinstance(as_array, array.array)
     assert as_array.typecode == code
     assert list(as_array) == [1, -2, 3]
-    as_numpy = cqltype.build_codec(twins.codecs, 5, "numpy").decode(body)
+    as_numpy = cqltype.build_codec(implementation.codecs, 5, "numpy").decode(body)
     assert isinstance(as_numpy, numpy.ndarray)
     assert as_numpy.dtype == numpy.dtype(code)
     assert as_numpy.dtype.isnative
     assert as_numpy.flags.writeable
     assert as_numpy.tolist() == [1, -2, 3]
     # Vectors of numbers become arrays inside other types, too. Vectors of other types stay lists.
-    list_codec = list_of(cqltype).build_codec(twins.codecs, 5, "numpy")
+    list_codec = list_of(cqltype).build_codec(implementation.codecs, 5, "numpy")
     assert isinstance(list_codec.decode(struct.pack(">ii", 1, len(body)) + body)[0], numpy.ndarray)
-    assert vector_of(t.UTF8Type, 1).build_codec(twins.codecs, 5, "numpy").decode(b"\x01a") == ["a"]
+    assert vector_of(t.UTF8Type, 1).build_codec(implementation.codecs, 5, "numpy").decode(
+        b"\x01a"
+    ) == ["a"]
 
 
-def test_an_unknown_vector_type_is_refused(twins: Twins) -> None:
+def test_an_unknown_vector_type_is_refused(implementation: Implementation) -> None:
     with pytest.raises(ValueError, match="not as 'tensor'"):
-        vector_of(t.FloatType, 3).build_codec(twins.codecs, 5, "tensor")
+        vector_of(t.FloatType, 3).build_codec(implementation.codecs, 5, "tensor")
 
 
 @pytest.mark.parametrize("code", KINDS)
-def test_deserialize_into_a_buffer_of_the_caller(twins: Twins, code: str) -> None:
+def test_deserialize_into_a_buffer_of_the_caller(implementation: Implementation, code: str) -> None:
     """`deserialize_into` writes the elements into the caller's buffer, and returns their number.
 
     The rest of the buffer does not change.
@@ -203,7 +208,7 @@ def test_deserialize_into_a_buffer_of_the_caller(twins: Twins, code: str) -> Non
     values = [1, -2, 3]
     body = list_body(code, values)
     for container_of in (list_of, set_of):
-        codec = container_of(cqltype).build_codec(twins.codecs)
+        codec = container_of(cqltype).build_codec(implementation.codecs)
         target = array.array(code, [9] * 5)
         assert codec.deserialize_into(body, target) == 3
         assert list(target) == [1, -2, 3, 9, 9]
@@ -212,14 +217,14 @@ def test_deserialize_into_a_buffer_of_the_caller(twins: Twins, code: str) -> Non
         assert codec.deserialize_into(memoryview(body), swapped_array) == 3
         assert swapped_array.tolist() == values
     if cqltype.serial_size() is not None:
-        codec = vector_of(cqltype, 3).build_codec(twins.codecs)
+        codec = vector_of(cqltype, 3).build_codec(implementation.codecs)
         target = array.array(code, [9] * 3)
         assert codec.deserialize_into(struct.pack(f">3{code}", *values), target) == 3
         assert list(target) == values
 
 
-def test_unsuitable_buffers_are_refused(twins: Twins) -> None:
-    codec = list_of(t.Int32Type).build_codec(twins.codecs)
+def test_unsuitable_buffers_are_refused(implementation: Implementation) -> None:
+    codec = list_of(t.Int32Type).build_codec(implementation.codecs)
     body = list_body("i", [1, 2])
     read_only = numpy.zeros(2, "i4")
     read_only.flags.writeable = False
@@ -249,16 +254,18 @@ def test_unsuitable_buffers_are_refused(twins: Twins) -> None:
         codec.deserialize_into(body[:-1], array.array("i", [0, 0]))
     # The list's elements are not numbers.
     with pytest.raises(TypeError, match="is not a list, set or vector of numbers"):
-        list_of(t.UTF8Type).build_codec(twins.codecs).deserialize_into(
+        list_of(t.UTF8Type).build_codec(implementation.codecs).deserialize_into(
             body, array.array("i", [0, 0])
         )
-    vector = vector_of(t.FloatType, 2).build_codec(twins.codecs)
+    vector = vector_of(t.FloatType, 2).build_codec(implementation.codecs)
     with pytest.raises(DecodeError, match="takes 8 bytes"):
         vector.deserialize_into(b"1234", array.array("f", [0, 0]))
 
 
 @pytest.mark.parametrize("shift", [0, 4, 8, 12])
-def test_decoding_a_vector_into_the_memory_it_is_read_from(twins: Twins, shift: int) -> None:
+def test_decoding_a_vector_into_the_memory_it_is_read_from(
+    implementation: Implementation, shift: int
+) -> None:
     body = struct.pack(">8f", *range(8))
     memory = bytearray(48)
     memory[8:40] = body
@@ -267,20 +274,22 @@ def test_decoding_a_vector_into_the_memory_it_is_read_from(twins: Twins, shift: 
     target = memoryview(memory)[shift : shift + 32].cast("f")
     assert (
         vector_of(t.FloatType, 8)
-        .build_codec(twins.codecs)
+        .build_codec(implementation.codecs)
         .deserialize_into(memoryview(memory)[8:40], target)
         == 8
     )
     assert list(target) == list(range(8))
 
 
-def test_decoding_a_list_into_the_memory_it_is_read_from(twins: Twins) -> None:
+def test_decoding_a_list_into_the_memory_it_is_read_from(implementation: Implementation) -> None:
     body = list_body("i", list(range(8)))
     memory = bytearray(body)
     # The target overlaps the source, in which an element has 8 bytes: the length and the number.
     target = memoryview(memory)[4:36].cast("i")
     assert (
-        list_of(t.Int32Type).build_codec(twins.codecs).deserialize_into(memoryview(memory), target)
+        list_of(t.Int32Type)
+        .build_codec(implementation.codecs)
+        .deserialize_into(memoryview(memory), target)
         == 8
     )
     assert list(target) == list(range(8))
@@ -290,11 +299,16 @@ FLOATS = [0.0, -0.0, 1.5, float("inf"), float("-inf"), float("nan"), 2.0**-149, 
 
 
 @pytest.mark.parametrize("code", "fd")
-def test_floats_that_are_read_are_ordinary_floats(twins: Twins, code: str) -> None:
+def test_floats_that_are_read_are_ordinary_floats(
+    implementation: Implementation, code: str
+) -> None:
     cqltype = KINDS[code][0]
     for codec, body in (
-        (vector_of(cqltype, 32).build_codec(twins.codecs), struct.pack(f">32{code}", *FLOATS)),
-        (list_of(cqltype).build_codec(twins.codecs), list_body(code, FLOATS)),
+        (
+            vector_of(cqltype, 32).build_codec(implementation.codecs),
+            struct.pack(f">32{code}", *FLOATS),
+        ),
+        (list_of(cqltype).build_codec(implementation.codecs), list_body(code, FLOATS)),
     ):
         values = codec.decode(body)
         assert list(map(repr, values)) == list(map(repr, FLOATS))
@@ -312,13 +326,13 @@ class Added:
 
 
 @pytest.mark.parametrize("cqltype", [t.FloatType, t.DoubleType, t.Int32Type, t.LongType])
-def test_the_collector_need_not_visit_vectors(twins: Twins, cqltype: Any) -> None:
+def test_the_collector_need_not_visit_vectors(implementation: Implementation, cqltype: Any) -> None:
     """The compiled codec hides lists of numbers from the garbage collector. What a program puts
     into such a list stays alive nevertheless, and is freed with the list.
     """
-    codec = vector_of(cqltype, 3).build_codec(twins.codecs)
+    codec = vector_of(cqltype, 3).build_codec(implementation.codecs)
     values = codec.decode(codec.encode([1, 2, 3]))
-    if twins.impl == "c":
+    if implementation.name == "c":
         assert not gc.is_tracked(values)
     added = Added()
     is_freed = weakref.ref(added)
@@ -333,8 +347,8 @@ def test_the_collector_need_not_visit_vectors(twins: Twins, cqltype: Any) -> Non
     assert is_freed() is None
 
 
-def test_memory_of_decoded_floats_is_freed(twins: Twins) -> None:
-    codec = vector_of(t.FloatType, 500).build_codec(twins.codecs)
+def test_memory_of_decoded_floats_is_freed(implementation: Implementation) -> None:
+    codec = vector_of(t.FloatType, 500).build_codec(implementation.codecs)
     body = struct.pack(">500f", *range(500))
     codec.decode(body)
     count_before = sys.getallocatedblocks()
@@ -347,11 +361,13 @@ def test_memory_of_decoded_floats_is_freed(twins: Twins) -> None:
 @pytest.mark.parametrize("code", "fd")
 @pytest.mark.parametrize("length", [-1, 0, 3, 9])
 @pytest.mark.parametrize("position", [0, 10, 19])
-def test_an_odd_length_among_floats(twins: Twins, code: str, length: int, position: int) -> None:
+def test_an_odd_length_among_floats(
+    implementation: Implementation, code: str, length: int, position: int
+) -> None:
     """Among floats, an element of zero or negative length is None. One of another length is an
     error with its position.
     """
-    codec = list_of(KINDS[code][0]).build_codec(twins.codecs)
+    codec = list_of(KINDS[code][0]).build_codec(implementation.codecs)
     valid_body = list_body(code, [float(n) for n in range(20)])
     float_size = KINDS[code][1]
     offset = 4 + position * (4 + float_size)

@@ -16,7 +16,7 @@ from cassandra.cqltypes import EncodeTypeError, EncodeValueError
 from cassandra.errors import DecodeError
 from cassandra.sentinels import EMPTY
 from cassandra.util.sortedset import SortedSet
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.cqltypes.samples import (
     ADDRESS,
     INT,
@@ -29,11 +29,11 @@ from tests.unit.cqltypes.samples import (
 )
 
 
-def test_short_tuples_and_udts_are_filled_with_nulls(twins: Twins) -> None:
-    tuple_codec = tuple_of(INT, INT, INT).build_codec(twins.codecs)
+def test_short_tuples_and_udts_are_filled_with_nulls(implementation: Implementation) -> None:
+    tuple_codec = tuple_of(INT, INT, INT).build_codec(implementation.codecs)
     assert tuple_codec.encode((1,)).hex() == "0000000400000001" + "ffffffff" * 2
     assert tuple_codec.decode(bytes.fromhex("0000000400000001")) == (1, None, None)
-    address_codec = ADDRESS.build_codec(twins.codecs)
+    address_codec = ADDRESS.build_codec(implementation.codecs)
     assert address_codec.encode(["x"]).hex() == "0000000178" + "ffffffff"
     assert address_codec.decode(bytes.fromhex("0000000178")) == ("x", None)
     assert address_codec.decode(b"") == (None, None)
@@ -47,20 +47,23 @@ class Attributes:
 @pytest.mark.parametrize(
     "value", [{"street": "x", "zip": 7}, Attributes(street="x", zip=7), ("x", 7), ["x", 7]]
 )
-def test_udts_are_encoded_from_mappings_objects_and_sequences(twins: Twins, value: Any) -> None:
+def test_udts_are_encoded_from_mappings_objects_and_sequences(
+    implementation: Implementation, value: Any
+) -> None:
     assert (
-        ADDRESS.build_codec(twins.codecs).encode(value).hex() == "0000000178" + "0000000400000007"
+        ADDRESS.build_codec(implementation.codecs).encode(value).hex()
+        == "0000000178" + "0000000400000007"
     )
 
 
-def test_mapped_classes(twins: Twins) -> None:
+def test_mapped_classes(implementation: Implementation) -> None:
     """A value of a user-defined type is decoded to the class that is mapped to the type."""
     classes = [dict, Attributes]
     for mapped_class in classes:
         mapped = t.UserType.make_udt_class(
             "ks", "address", ["street", "zip"], [TEXT, INT], mapped_class=mapped_class
         )
-        instance = mapped.build_codec(twins.codecs).decode(
+        instance = mapped.build_codec(implementation.codecs).decode(
             bytes.fromhex("00000001780000000400000007")
         )
         assert type(instance) is mapped_class
@@ -78,10 +81,10 @@ def test_mapping_a_class_later_changes_existing_codecs() -> None:
     assert later.codec().decode(bytes.fromhex("0000000178ffffffff")) == {"street": "x", "zip": None}
 
 
-def test_dynamic_composites(twins: Twins) -> None:
+def test_dynamic_composites(implementation: Implementation) -> None:
     """In a dynamic composite, each component names its type by an alias or by the full name."""
     cqltype = t.lookup_casstype("DynamicCompositeType(s=>UTF8Type, i=>Int32Type)")
-    codec = cqltype.build_codec(twins.codecs)
+    codec = cqltype.build_codec(implementation.codecs)
     # 0x80 says that an alias follows: 0x73 is "s" and 0x69 is "i". Each component ends with a zero
     # byte.
     body = bytes.fromhex("8073" + "0001" + "61" + "00" + "8069" + "0004" + "00000001" + "00")
@@ -94,24 +97,24 @@ def test_dynamic_composites(twins: Twins) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 255, 256, 70_000])
-def test_containers_of_elements_of_any_length(twins: Twins, size: int) -> None:
+def test_containers_of_elements_of_any_length(implementation: Implementation, size: int) -> None:
     """Lists and maps whose texts have any length are encoded and decoded."""
     texts = ["x" * size, "", "\u00e9", "y"]
     parts = [b"x" * size, b"", b"\xc3\xa9", b"y"]
     body = b"\x00\x00\x00\x04" + b"".join([len(part).to_bytes(4, "big") + part for part in parts])
-    codec = list_of(t.UTF8Type).build_codec(twins.codecs)
+    codec = list_of(t.UTF8Type).build_codec(implementation.codecs)
     assert codec.encode(texts) == body
     assert codec.decode(body) == texts
     pairs = dict(zip(texts, texts, strict=True))
     map_body = b"\x00\x00\x00\x04" + b"".join(
         [(len(part).to_bytes(4, "big") + part) * 2 for part in parts]
     )
-    codec = map_of(t.UTF8Type, t.UTF8Type).build_codec(twins.codecs)
+    codec = map_of(t.UTF8Type, t.UTF8Type).build_codec(implementation.codecs)
     assert codec.encode(pairs) == map_body
     assert dict(codec.decode(map_body)) == pairs
 
 
-def test_a_large_set_of_unhashable_elements_is_read_quickly(twins: Twins) -> None:
+def test_a_large_set_of_unhashable_elements_is_read_quickly(implementation: Implementation) -> None:
     # If duplicates were found by comparing all pairs, this would take 200 million comparisons.
     count = 20_000
     # There is one element, of four bytes.
@@ -120,7 +123,7 @@ def test_a_large_set_of_unhashable_elements_is_read_quickly(twins: Twins) -> Non
     body = count.to_bytes(4, "big") + b"".join(
         [len(element).to_bytes(4, "big") + element for element in elements]
     )
-    sets = set_of(set_of(t.Int32Type)).build_codec(twins.codecs).decode(body)
+    sets = set_of(set_of(t.Int32Type)).build_codec(implementation.codecs).decode(body)
     assert len(sets) == count
     assert list(sets[5]) == [5]
     assert sets[5] in sets
@@ -173,8 +176,10 @@ BYTES: list[tuple[Any, Any, bytes]] = [
 
 
 @pytest.mark.parametrize(("cqltype", "value", "body"), BYTES)
-def test_values_have_their_bytes(twins: Twins, cqltype: Any, value: Any, body: bytes) -> None:
-    codec = cqltype.build_codec(twins.codecs)
+def test_values_have_their_bytes(
+    implementation: Implementation, cqltype: Any, value: Any, body: bytes
+) -> None:
+    codec = cqltype.build_codec(implementation.codecs)
     assert codec.encode(value) == body
     decoded = codec.decode(body)
     assert decoded == value
@@ -213,9 +218,11 @@ def test_values_have_their_bytes(twins: Twins, cqltype: Any, value: Any, body: b
         (vector_of(TEXT, 2), b"\1a\1\xff", "^element 1 of vector<text, 2>: "),
     ],
 )  # fmt: skip
-def test_damaged_bytes_are_located(twins: Twins, cqltype: Any, body: bytes, message: str) -> None:
+def test_damaged_bytes_are_located(
+    implementation: Implementation, cqltype: Any, body: bytes, message: str
+) -> None:
     with pytest.raises(DecodeError, match=message):
-        cqltype.build_codec(twins.codecs).decode(body)
+        cqltype.build_codec(implementation.codecs).decode(body)
 
 
 @pytest.mark.parametrize(
@@ -239,28 +246,28 @@ def test_damaged_bytes_are_located(twins: Twins, cqltype: Any, body: bytes, mess
     ],
 )  # fmt: skip
 def test_values_that_do_not_fit_are_located(
-    twins: Twins, cqltype: Any, value: Any, message: str
+    implementation: Implementation, cqltype: Any, value: Any, message: str
 ) -> None:
     with pytest.raises((EncodeTypeError, EncodeValueError), match=message):
-        cqltype.build_codec(twins.codecs).encode(value)
+        cqltype.build_codec(implementation.codecs).encode(value)
 
 
-def test_an_empty_value_has_no_bytes(twins: Twins) -> None:
+def test_an_empty_value_has_no_bytes(implementation: Implementation) -> None:
     for cqltype in (list_of(INT), map_of(INT, INT), tuple_of(INT), ADDRESS):
-        assert cqltype.build_codec(twins.codecs).encode(EMPTY) == b""
+        assert cqltype.build_codec(implementation.codecs).encode(EMPTY) == b""
 
 
 @pytest.mark.parametrize("cqltype", [list_of(INT), vector_of(INT, 2)])
-def test_numbers_are_stored_in_a_buffer(twins: Twins, cqltype: Any) -> None:
-    codec = cqltype.build_codec(twins.codecs)
+def test_numbers_are_stored_in_a_buffer(implementation: Implementation, cqltype: Any) -> None:
+    codec = cqltype.build_codec(implementation.codecs)
     out = array.array("i", [0, 0, 7])
     assert codec.deserialize_into(codec.encode([1, 2]), out) == 2
     assert out.tolist() == [1, 2, 7]
 
 
-def test_nulls_cannot_be_stored_in_a_buffer(twins: Twins) -> None:
+def test_nulls_cannot_be_stored_in_a_buffer(implementation: Implementation) -> None:
     out = array.array("i", [0, 0])
-    codec = list_of(INT).build_codec(twins.codecs)
+    codec = list_of(INT).build_codec(implementation.codecs)
     with pytest.raises(DecodeError, match="has null or empty elements"):
         codec.deserialize_into(count_and(2, ONE, None), out)
     with pytest.raises(DecodeError, match="element 1 of list<int>"):
@@ -270,24 +277,26 @@ def test_nulls_cannot_be_stored_in_a_buffer(twins: Twins) -> None:
 @pytest.mark.parametrize(
     ("vectors", "expected"), [("list", list), ("array", array.array), ("numpy", numpy.ndarray)]
 )
-def test_vectors_are_decoded_as_requested(twins: Twins, vectors: str, expected: Any) -> None:
-    codec = vector_of(t.FloatType, 2).build_codec(twins.codecs, 5, vectors)
+def test_vectors_are_decoded_as_requested(
+    implementation: Implementation, vectors: str, expected: Any
+) -> None:
+    codec = vector_of(t.FloatType, 2).build_codec(implementation.codecs, 5, vectors)
     decoded: Any = codec.decode(codec.encode([1.5, 2]))
     assert type(decoded) is expected
     assert list(decoded) == [1.5, 2.0]
     # Elements that are no numbers are in a list.
-    texts = vector_of(TEXT, 1).build_codec(twins.codecs, 5, vectors)
+    texts = vector_of(TEXT, 1).build_codec(implementation.codecs, 5, vectors)
     assert texts.decode(texts.encode(["a"])) == ["a"]
 
 
-def test_wrong_arguments_of_codecs_are_refused(twins: Twins) -> None:
-    number = INT.build_codec(twins.codecs)
+def test_wrong_arguments_of_codecs_are_refused(implementation: Implementation) -> None:
+    number = INT.build_codec(implementation.codecs)
     with pytest.raises(ValueError, match="read as 'list', 'array' or 'numpy', not as 'tuple'"):
-        twins.codecs.vector_of(number, 2, as_="tuple")
+        implementation.codecs.vector_of(number, 2, as_="tuple")
     with pytest.raises(ValueError, match=r"ks\.t has 1 names of fields and 2 fields"):
-        twins.codecs.udt("ks.t", ["a"], [number, number], tuple)
-    assert twins.codecs.list_of(number).cql_name == "list<int>"
-    assert twins.codecs.set_of(number).cql_name == "set<int>"
-    assert twins.codecs.map_of(number, number).cql_name == "map<int, int>"
-    assert twins.codecs.tuple_of([number, number]).cql_name == "tuple<int, int>"
-    assert twins.codecs.vector_of(number, 2).cql_name == "vector<int, 2>"
+        implementation.codecs.udt("ks.t", ["a"], [number, number], tuple)
+    assert implementation.codecs.list_of(number).cql_name == "list<int>"
+    assert implementation.codecs.set_of(number).cql_name == "set<int>"
+    assert implementation.codecs.map_of(number, number).cql_name == "map<int, int>"
+    assert implementation.codecs.tuple_of([number, number]).cql_name == "tuple<int, int>"
+    assert implementation.codecs.vector_of(number, 2).cql_name == "vector<int, 2>"

@@ -11,7 +11,7 @@ import pytest
 
 from cassandra import cqltypes as t
 from cassandra.cqltypes import EncodeValueError
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.cqltypes.samples import list_of, map_of, set_of, vector_of
 
 
@@ -37,10 +37,14 @@ class ActingNumber:
 @pytest.mark.parametrize("position", [0, 50, 99])
 @pytest.mark.parametrize("new_length", [0, 40, 200])
 def test_a_sequence_whose_size_changes_is_encoded_as_it_was_or_refused(
-    twins: Twins, element_type: Any, container_of: Any, position: int, new_length: int
+    implementation: Implementation,
+    element_type: Any,
+    container_of: Any,
+    position: int,
+    new_length: int,
 ) -> None:
     values: list[Any] = [1] * 100
-    codec = container_of(element_type).build_codec(twins.codecs)
+    codec = container_of(element_type).build_codec(implementation.codecs)
     # The ActingNumber is converted to this number.
     converted = 2.5 if element_type in (t.FloatType, t.DoubleType) else 2
     expected = codec.encode([1] * position + [converted] + [1] * (99 - position))
@@ -56,7 +60,7 @@ def test_a_sequence_whose_size_changes_is_encoded_as_it_was_or_refused(
     assert result == expected or "changed its size from 100 while it was being encoded" in result
 
 
-def test_a_null_check_that_clears_the_list(twins: Twins) -> None:
+def test_a_null_check_that_clears_the_list(implementation: Implementation) -> None:
     """If the check for null clears the list, the old list is encoded, or the change of its size is
     refused.
     """
@@ -69,7 +73,7 @@ def test_a_null_check_that_clears_the_list(twins: Twins) -> None:
             values.clear()
             return 0
 
-    codec = list_of(t.FloatType).build_codec(twins.codecs)
+    codec = list_of(t.FloatType).build_codec(implementation.codecs)
     for null_count in range(3):
         nulls = [numpy.ma.array(0.0, mask=True)] * null_count
         unmasked = numpy.ma.array(7.0, mask=False).view(MaskedArray)
@@ -83,9 +87,9 @@ def test_a_null_check_that_clears_the_list(twins: Twins) -> None:
         assert outcome == f"element {52 + null_count}" or "changed its size" in outcome
 
 
-def test_a_map_that_changes(twins: Twins) -> None:
+def test_a_map_that_changes(implementation: Implementation) -> None:
     """If a map changes while it is encoded, its old contents are encoded."""
     mapping: dict[Any, Any] = {index: index for index in range(100)}
     mapping[5] = ActingNumber(mapping.clear)
-    codec = map_of(t.Int32Type, t.Int32Type).build_codec(twins.codecs)
+    codec = map_of(t.Int32Type, t.Int32Type).build_codec(implementation.codecs)
     assert len(codec.decode(codec.encode(mapping))) == 100

@@ -21,7 +21,7 @@ from cassandra.sentinels import EMPTY
 from cassandra.util.orderedmap import OrderedMapSerializedKey
 from cassandra.util.sortedset import SortedSet
 from cassandra.util.temporal import Date, Duration, MillisTimestamp, Time
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.cqltypes.samples import (
     ADDRESS,
     ALSO_WRITTEN,
@@ -41,15 +41,15 @@ CODED = [sample for sample in SCALARS if sample[0] in SCALAR_TYPES]
 CONVERTED = [sample for sample in ALSO_WRITTEN if sample[0] in SCALAR_TYPES]
 
 
-def codec_of(cqltype: Any, twins: Twins) -> Any:
-    return cqltype.build_codec(twins.codecs)
+def codec_of(cqltype: Any, implementation: Implementation) -> Any:
+    return cqltype.build_codec(implementation.codecs)
 
 
 @pytest.mark.parametrize(("cqltype", "value", "expected"), CODED)
 def test_values_are_encoded_by_the_specification_and_read_back(
-    twins: Twins, cqltype: Any, value: Any, expected: str
+    implementation: Implementation, cqltype: Any, value: Any, expected: str
 ) -> None:
-    codec = codec_of(cqltype, twins)
+    codec = codec_of(cqltype, implementation)
     assert codec.encode(value).hex() == expected
     for data in (bytes.fromhex(expected), memoryview(bytes.fromhex(expected))):
         decoded = codec.decode(data)
@@ -58,24 +58,29 @@ def test_values_are_encoded_by_the_specification_and_read_back(
 
 @pytest.mark.parametrize(("cqltype", "value", "expected"), CONVERTED)
 def test_values_of_other_classes_have_the_encoding_of_the_usual_class(
-    twins: Twins, cqltype: Any, value: Any, expected: str
+    implementation: Implementation, cqltype: Any, value: Any, expected: str
 ) -> None:
-    assert codec_of(cqltype, twins).encode(value).hex() == expected
+    assert codec_of(cqltype, implementation).encode(value).hex() == expected
 
 
 @pytest.mark.parametrize("cqltype", SCALAR_TYPES)
-def test_empty_is_encoded_as_no_bytes(twins: Twins, cqltype: Any) -> None:
-    assert codec_of(cqltype, twins).encode(EMPTY) == b""
+def test_empty_is_encoded_as_no_bytes(implementation: Implementation, cqltype: Any) -> None:
+    assert codec_of(cqltype, implementation).encode(EMPTY) == b""
 
 
 @pytest.mark.parametrize("cqltype", SCALAR_TYPES)
-def test_no_bytes_are_a_value_of_texts_and_blobs_only(twins: Twins, cqltype: Any) -> None:
-    codec = codec_of(cqltype, twins)
+def test_no_bytes_are_a_value_of_texts_and_blobs_only(
+    implementation: Implementation, cqltype: Any
+) -> None:
+    codec = codec_of(cqltype, implementation)
     if cqltype.empty_binary_ok:
         assert codec.decode_nullable(b"") in ("", b"")
     else:
         assert codec.decode_nullable(b"") is None
-        assert getattr(twins.codecs, cqltype._factory)(empty=EMPTY).decode_nullable(b"") is EMPTY
+        assert (
+            getattr(implementation.codecs, cqltype._factory)(empty=EMPTY).decode_nullable(b"")
+            is EMPTY
+        )
     assert codec.decode_nullable(None) is None
 
 
@@ -97,15 +102,17 @@ WIDTHS = {**VECTOR_SIZES, t.ByteType: 1, t.ShortType: 2, t.SimpleDateType: 4, t.
 
 
 @pytest.mark.parametrize("cqltype", SCALAR_TYPES)
-def test_sizes_of_values(twins: Twins, cqltype: Any) -> None:
-    codec = codec_of(cqltype, twins)
+def test_sizes_of_values(implementation: Implementation, cqltype: Any) -> None:
+    codec = codec_of(cqltype, implementation)
     assert codec.fixed_size == VECTOR_SIZES.get(cqltype, -1)
     assert codec.width == WIDTHS.get(cqltype, -1)
 
 
 @pytest.mark.parametrize(("cqltype", "width"), WIDTHS.items())
-def test_a_value_of_another_size_is_malformed(twins: Twins, cqltype: Any, width: int) -> None:
-    codec = codec_of(cqltype, twins)
+def test_a_value_of_another_size_is_malformed(
+    implementation: Implementation, cqltype: Any, width: int
+) -> None:
+    codec = codec_of(cqltype, implementation)
     for size in (width - 1, width + 1, 2 * width):
         with pytest.raises(DecodeError, match=f"takes {width} bytes, got {size}"):
             codec.decode(bytes(size))
@@ -116,9 +123,9 @@ INTEGERS = {t.ByteType: 8, t.ShortType: 16, t.Int32Type: 32, t.LongType: 64}
 
 @pytest.mark.parametrize(("cqltype", "bits"), INTEGERS.items())
 def test_integers_within_the_range_are_encoded_and_others_refused(
-    twins: Twins, cqltype: Any, bits: int
+    implementation: Implementation, cqltype: Any, bits: int
 ) -> None:
-    codec = codec_of(cqltype, twins)
+    codec = codec_of(cqltype, implementation)
     low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
     for number in (low, -1, 0, high):
         assert codec.encode(number) == number.to_bytes(bits // 8, "big", signed=True)
@@ -144,13 +151,13 @@ class Broken:
 
 
 @pytest.mark.parametrize("value", ["1", 1.5, b"1", [1], object()])
-def test_integers_refuse_other_classes(twins: Twins, value: Any) -> None:
+def test_integers_refuse_other_classes(implementation: Implementation, value: Any) -> None:
     with pytest.raises(EncodeTypeError, match="is not an integer"):
-        codec_of(INT, twins).encode(value)
+        codec_of(INT, implementation).encode(value)
 
 
-def test_integers_accept_enum_members_and_numpy_scalars(twins: Twins) -> None:
-    codec = codec_of(INT, twins)
+def test_integers_accept_enum_members_and_numpy_scalars(implementation: Implementation) -> None:
+    codec = codec_of(INT, implementation)
     assert codec.encode(Colour.RED) == b"\0\0\0\2"
     assert codec.encode(numpy.int64(2)) == b"\0\0\0\2"
     with pytest.raises(EncodeTypeError, match="NAMED"):
@@ -159,37 +166,43 @@ def test_integers_accept_enum_members_and_numpy_scalars(twins: Twins) -> None:
         codec.encode(numpy.int64(2**40))
 
 
-def test_errors_of_a_values_own_conversion_are_raised_unchanged(twins: Twins) -> None:
+def test_errors_of_a_values_own_conversion_are_raised_unchanged(
+    implementation: Implementation,
+) -> None:
     with pytest.raises(TypeError, match=r"^not today$"):
-        codec_of(INT, twins).encode(Unwilling())
+        codec_of(INT, implementation).encode(Unwilling())
     with pytest.raises(TypeError, match=r"^no number today$"):
-        codec_of(FLOAT, twins).encode(Broken())
+        codec_of(FLOAT, implementation).encode(Broken())
 
 
 @pytest.mark.parametrize("cqltype", [INT, FLOAT, t.DoubleType])
-def test_arrays_and_masked_values_are_no_numbers(twins: Twins, cqltype: Any) -> None:
-    codec = codec_of(cqltype, twins)
+def test_arrays_and_masked_values_are_no_numbers(
+    implementation: Implementation, cqltype: Any
+) -> None:
+    codec = codec_of(cqltype, implementation)
     for value in (numpy.array([1, 2]), numpy.array([1]), numpy.ma.masked):
         with pytest.raises(EncodeTypeError, match=r"is not an? (integer|number)"):
             codec.encode(value)
 
 
 @pytest.mark.parametrize("value", ["1.5", b"1", [1.5], numpy.array([1.5])])
-def test_floats_refuse_other_classes(twins: Twins, value: Any) -> None:
+def test_floats_refuse_other_classes(implementation: Implementation, value: Any) -> None:
     with pytest.raises(EncodeTypeError, match="is not a number"):
-        codec_of(FLOAT, twins).encode(value)
+        codec_of(FLOAT, implementation).encode(value)
 
 
-def test_floats_out_of_range_are_refused(twins: Twins) -> None:
+def test_floats_out_of_range_are_refused(implementation: Implementation) -> None:
     with pytest.raises(EncodeValueError, match="is out of the range of float"):
-        codec_of(FLOAT, twins).encode(1e39)
+        codec_of(FLOAT, implementation).encode(1e39)
     with pytest.raises(EncodeValueError, match="is out of the range of double"):
-        codec_of(t.DoubleType, twins).encode(10**400)
-    assert math.isnan(codec_of(FLOAT, twins).decode(codec_of(FLOAT, twins).encode(math.nan)))
+        codec_of(t.DoubleType, implementation).encode(10**400)
+    assert math.isnan(
+        codec_of(FLOAT, implementation).decode(codec_of(FLOAT, implementation).encode(math.nan))
+    )
 
 
-def test_booleans(twins: Twins) -> None:
-    codec = codec_of(t.BooleanType, twins)
+def test_booleans(implementation: Implementation) -> None:
+    codec = codec_of(t.BooleanType, implementation)
     assert codec.encode(numpy.bool_(True)) == b"\1"
     assert codec.encode(numpy.bool_(False)) == b"\0"
     assert codec.decode(b"\xff") is True  # by the specification, any byte but zero is true
@@ -198,8 +211,8 @@ def test_booleans(twins: Twins) -> None:
             codec.encode(value)
 
 
-def test_texts_that_cannot_be_encoded_or_decoded(twins: Twins) -> None:
-    ascii_codec, text_codec = codec_of(t.AsciiType, twins), codec_of(TEXT, twins)
+def test_texts_that_cannot_be_encoded_or_decoded(implementation: Implementation) -> None:
+    ascii_codec, text_codec = codec_of(t.AsciiType, implementation), codec_of(TEXT, implementation)
     with pytest.raises(EncodeValueError, match="cannot be encoded as ascii: character 1 is"):
         ascii_codec.encode("a\xe9")
     with pytest.raises(EncodeValueError, match="cannot be encoded as text: character 0 is"):
@@ -214,20 +227,20 @@ def test_texts_that_cannot_be_encoded_or_decoded(twins: Twins) -> None:
                 codec.encode(value)
 
 
-def test_blobs_are_bytes_and_refuse_text(twins: Twins) -> None:
-    codec = codec_of(t.BytesType, twins)
+def test_blobs_are_bytes_and_refuse_text(implementation: Implementation) -> None:
+    codec = codec_of(t.BytesType, implementation)
     assert type(codec.decode(memoryview(b"ab"))) is bytes
     with pytest.raises(EncodeTypeError, match="is not bytes or another buffer"):
         codec.encode("ab")
 
 
-def test_uuids(twins: Twins) -> None:
+def test_uuids(implementation: Implementation) -> None:
     class OwnBytes(uuid.UUID):
         @property
         def bytes(self) -> bytes:
             return b"\x07" * 16
 
-    codec = codec_of(t.UUIDType, twins)
+    codec = codec_of(t.UUIDType, implementation)
     identity = uuid.UUID(int=5)
     assert codec.encode(OwnBytes(int=5)) == b"\x07" * 16
     assert codec.decode(identity.bytes).is_safe is uuid.SafeUUID.unknown
@@ -238,8 +251,8 @@ def test_uuids(twins: Twins) -> None:
         codec.encode(5)
 
 
-def test_timestamps_outside_of_the_calendar_are_numbers(twins: Twins) -> None:
-    codec = codec_of(t.TimestampType, twins)
+def test_timestamps_outside_of_the_calendar_are_numbers(implementation: Implementation) -> None:
+    codec = codec_of(t.TimestampType, implementation)
     last = datetime.datetime(9999, 12, 31, 23, 59, 59, 999000)
     following = int.from_bytes(codec.encode(last), "big") + 1
     assert codec.decode(following.to_bytes(8, "big")) == MillisTimestamp(following)
@@ -247,8 +260,8 @@ def test_timestamps_outside_of_the_calendar_are_numbers(twins: Twins) -> None:
         codec.encode(b"now")
 
 
-def test_dates_out_of_range_are_refused(twins: Twins) -> None:
-    codec = codec_of(t.SimpleDateType, twins)
+def test_dates_out_of_range_are_refused(implementation: Implementation) -> None:
+    codec = codec_of(t.SimpleDateType, implementation)
     for value in (Date(2**31), Date(-(2**31) - 1), -1, 2**32):
         with pytest.raises(EncodeValueError, match="is out of the range of date"):
             codec.encode(value)
@@ -257,8 +270,10 @@ def test_dates_out_of_range_are_refused(twins: Twins) -> None:
 
 
 @pytest.mark.parametrize("nanos", [-1, Time.DAY, 2**63 - 1])
-def test_times_that_do_not_lie_within_a_day_are_malformed(twins: Twins, nanos: int) -> None:
-    codec = codec_of(t.TimeType, twins)
+def test_times_that_do_not_lie_within_a_day_are_malformed(
+    implementation: Implementation, nanos: int
+) -> None:
+    codec = codec_of(t.TimeType, implementation)
     with pytest.raises(DecodeError, match=f"time: {nanos} nanoseconds do not lie within one day"):
         codec.decode(nanos.to_bytes(8, "big", signed=True))
     assert codec.decode((Time.DAY - 1).to_bytes(8, "big")) == Time(Time.DAY - 1)
@@ -276,36 +291,36 @@ def test_times_that_do_not_lie_within_a_day_are_malformed(twins: Twins, nanos: i
         ("00f10000000100", "months or days do not fit 32 bits"),
     ],
 )
-def test_malformed_durations(twins: Twins, body: str, why: str) -> None:
+def test_malformed_durations(implementation: Implementation, body: str, why: str) -> None:
     with pytest.raises(DecodeError, match=why):
-        codec_of(t.DurationType, twins).decode(bytes.fromhex(body))
+        codec_of(t.DurationType, implementation).decode(bytes.fromhex(body))
 
 
-def test_durations_refuse_other_classes(twins: Twins) -> None:
-    codec = codec_of(t.DurationType, twins)
+def test_durations_refuse_other_classes(implementation: Implementation) -> None:
+    codec = codec_of(t.DurationType, implementation)
     with pytest.raises(EncodeTypeError, match="is not a"):
         codec.encode(7)
     assert codec.decode(codec.encode(Duration(1, -0, 5))) == Duration(1, 0, 5)
 
 
 @pytest.mark.parametrize("size", [0, 3, 5, 15, 17])
-def test_an_address_has_4_or_16_bytes(twins: Twins, size: int) -> None:
+def test_an_address_has_4_or_16_bytes(implementation: Implementation, size: int) -> None:
     with pytest.raises(DecodeError, match="inet"):
-        codec_of(t.InetAddressType, twins).decode(bytes(size))
+        codec_of(t.InetAddressType, implementation).decode(bytes(size))
 
 
-def test_varints_and_decimals_that_are_cut_are_malformed(twins: Twins) -> None:
+def test_varints_and_decimals_that_are_cut_are_malformed(implementation: Implementation) -> None:
     with pytest.raises(DecodeError, match="varint: takes at least 1 byte, got 0"):
-        codec_of(t.IntegerType, twins).decode(b"")
-    numbers = codec_of(t.DecimalType, twins)
+        codec_of(t.IntegerType, implementation).decode(b"")
+    numbers = codec_of(t.DecimalType, implementation)
     for size in (0, 4):
         with pytest.raises(DecodeError, match=f"takes at least 5 bytes, got {size}"):
             numbers.decode(bytes(size))
     assert numbers.decode(bytes(5)) == decimal.Decimal(0)
 
 
-def test_decimals_keep_their_scale(twins: Twins) -> None:
-    codec = codec_of(t.DecimalType, twins)
+def test_decimals_keep_their_scale(implementation: Implementation) -> None:
+    codec = codec_of(t.DecimalType, implementation)
     for written in ("1.50", "-0.001", "1E+5", "-12345678901234567890.5", "1E+2147483648"):
         assert str(codec.decode(codec.encode(decimal.Decimal(written)))) == written
     for value in (math.nan, math.inf, "one"):
@@ -313,8 +328,8 @@ def test_decimals_keep_their_scale(twins: Twins) -> None:
             codec.encode(value)
 
 
-def test_the_empty_type_has_no_value_but_empty(twins: Twins) -> None:
-    codec = codec_of(t.EmptyType, twins)
+def test_the_empty_type_has_no_value_but_empty(implementation: Implementation) -> None:
+    codec = codec_of(t.EmptyType, implementation)
     assert codec.encode(EMPTY) == b""
     assert codec.decode(b"") is None
     assert codec.decode_nullable(b"") is None
@@ -335,51 +350,57 @@ def list_body(*bodies: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("cqltype", SCALAR_TYPES)
-def test_lists_of_scalars_hold_the_encodings_of_their_elements(twins: Twins, cqltype: Any) -> None:
+def test_lists_of_scalars_hold_the_encodings_of_their_elements(
+    implementation: Implementation, cqltype: Any
+) -> None:
     samples = [sample for sample in CODED if sample[0] is cqltype and sample[2]]
     if not samples:
         samples = [sample for sample in CODED if issubclass(cqltype, sample[0]) and sample[2]]
     values = [value for _, value, _ in samples]
     body = list_body(*(bytes.fromhex(expected) for _, _, expected in samples))
-    codec = codec_of(list_of(cqltype), twins)
+    codec = codec_of(list_of(cqltype), implementation)
     assert codec.encode(values) == body
     assert codec.decode(body) == values
     assert [type(value) for value in codec.decode(body)] == [type(value) for value in values]
 
 
 @pytest.mark.parametrize("cqltype", SCALAR_TYPES)
-def test_an_invalid_element_is_named(twins: Twins, cqltype: Any) -> None:
+def test_an_invalid_element_is_named(implementation: Implementation, cqltype: Any) -> None:
     value = next(value for kind, value, _ in CODED if issubclass(cqltype, kind))
     with pytest.raises((EncodeTypeError, EncodeValueError), match="element 1 of list<"):
-        codec_of(list_of(cqltype), twins).encode([value, object(), value])
+        codec_of(list_of(cqltype), implementation).encode([value, object(), value])
 
 
 @pytest.mark.parametrize(("cqltype", "width"), WIDTHS.items())
-def test_elements_of_another_size_are_malformed(twins: Twins, cqltype: Any, width: int) -> None:
+def test_elements_of_another_size_are_malformed(
+    implementation: Implementation, cqltype: Any, width: int
+) -> None:
     # Two elements of wrong sizes that together have the size of two valid ones.
     body = list_body(bytes(width + 1), bytes(width - 1) or bytes(2))
     with pytest.raises(DecodeError, match=f"takes {width} bytes, got {width + 1}"):
-        codec_of(list_of(cqltype), twins).decode(body)
+        codec_of(list_of(cqltype), implementation).decode(body)
 
 
 @pytest.mark.parametrize("cqltype", [TEXT, t.AsciiType])
-def test_an_element_that_is_no_text_is_malformed(twins: Twins, cqltype: Any) -> None:
+def test_an_element_that_is_no_text_is_malformed(
+    implementation: Implementation, cqltype: Any
+) -> None:
     with pytest.raises(DecodeError, match=r"element 1 of list<.*is not valid"):
-        codec_of(list_of(cqltype), twins).decode(list_body(b"a", b"\xff", b"b"))
+        codec_of(list_of(cqltype), implementation).decode(list_body(b"a", b"\xff", b"b"))
 
 
-def test_lists_of_uuids_may_hold_subclasses_and_strings(twins: Twins) -> None:
+def test_lists_of_uuids_may_hold_subclasses_and_strings(implementation: Implementation) -> None:
     class Own(uuid.UUID):
         pass
 
     identity = uuid.UUID(int=7)
     body = list_body(*[identity.bytes] * 3)
-    codec = codec_of(list_of(t.UUIDType), twins)
+    codec = codec_of(list_of(t.UUIDType), implementation)
     assert codec.encode([identity, Own(int=7), str(identity)]) == body
 
 
 @pytest.mark.parametrize("payload", ["7fc00000", "7fc00001", "ffc12345", "80000000"])
-def test_float_payloads_and_signs_survive(twins: Twins, payload: str) -> None:
+def test_float_payloads_and_signs_survive(implementation: Implementation, payload: str) -> None:
     number = bytes.fromhex(payload)
     bodies = {
         FLOAT: number,
@@ -387,17 +408,17 @@ def test_float_payloads_and_signs_survive(twins: Twins, payload: str) -> None:
         vector_of(FLOAT, 3): number * 3,
     }
     for cqltype, body in bodies.items():
-        codec = cqltype.build_codec(twins.codecs)
+        codec = cqltype.build_codec(implementation.codecs)
         assert codec.encode(codec.decode(body)) == body
 
 
-def test_classes_of_decoded_values(twins: Twins) -> None:
+def test_classes_of_decoded_values(implementation: Implementation) -> None:
     """Maps, sets, user-defined types and tuples are decoded to the classes that the documentation
     names.
     """
 
     def encode_and_decode(cqltype: Any, value: Any) -> Any:
-        codec = cqltype.build_codec(twins.codecs)
+        codec = cqltype.build_codec(implementation.codecs)
         return codec.decode(codec.encode(value))
 
     mapping = encode_and_decode(map_of(list_of(INT), TEXT), {(1, 2): "x", (3,): "y"})

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cassandra import cqltypes as t
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.cqltypes.samples import (
     ADDRESS,
     CONTAINERS,
@@ -29,10 +29,10 @@ from tests.unit.cqltypes.samples import (
 
 
 @pytest.mark.slow
-def test_a_hundred_threads_share_codecs(twins: Twins) -> None:
+def test_a_hundred_threads_share_codecs(implementation: Implementation) -> None:
     """Codecs may be used by many threads at once."""
     cases = [
-        (cqltype.build_codec(twins.codecs), value, bytes.fromhex(expected))
+        (cqltype.build_codec(implementation.codecs), value, bytes.fromhex(expected))
         for cqltype, value, expected in [*SCALARS[::4], *CONTAINERS]
     ]
     start = threading.Barrier(100)
@@ -79,8 +79,10 @@ NUMBERS = [
 
 @pytest.mark.parametrize("cqltype", NUMBERS)
 @pytest.mark.parametrize("change", ["clear", "grow", "replace", "shrink"])
-def test_a_list_that_changes_while_it_is_encoded(twins: Twins, cqltype: Any, change: str) -> None:
-    codec = cqltype.build_codec(twins.codecs)
+def test_a_list_that_changes_while_it_is_encoded(
+    implementation: Implementation, cqltype: Any, change: str
+) -> None:
+    codec = cqltype.build_codec(implementation.codecs)
     values: list[Any] = []
     actions: dict[str, Callable[[], Any]] = {
         "clear": values.clear,
@@ -105,9 +107,11 @@ def test_a_list_that_changes_while_it_is_encoded(twins: Twins, cqltype: Any, cha
 
 
 @pytest.mark.parametrize("cqltype", NUMBERS)
-def test_a_value_that_encodes_in_its_conversion(twins: Twins, cqltype: Any) -> None:
+def test_a_value_that_encodes_in_its_conversion(
+    implementation: Implementation, cqltype: Any
+) -> None:
     """A codec may be used again while it converts a value."""
-    codec = cqltype.build_codec(twins.codecs)
+    codec = cqltype.build_codec(implementation.codecs)
     plain_numbers = [7.0 if "float" in codec.cql_name else 7] * 50
     inner_results: list[bytes] = []
     encoding_number = ActingNumber(lambda: inner_results.append(codec.encode(plain_numbers)))
@@ -116,11 +120,13 @@ def test_a_value_that_encodes_in_its_conversion(twins: Twins, cqltype: Any) -> N
 
 
 @pytest.mark.parametrize("cqltype", [*NUMBERS, list_of(list_of(INT)), list_of(t.IntegerType)])
-def test_an_error_in_a_conversion_is_raised_unchanged(twins: Twins, cqltype: Any) -> None:
+def test_an_error_in_a_conversion_is_raised_unchanged(
+    implementation: Implementation, cqltype: Any
+) -> None:
     def fail() -> None:
         raise RuntimeError("mine")
 
-    codec = cqltype.build_codec(twins.codecs)
+    codec = cqltype.build_codec(implementation.codecs)
     value: Any = [ActingNumber(fail)] * 50
     if cqltype == list_of(list_of(INT)):
         value = [value]
@@ -137,21 +143,24 @@ class Failing:
         raise RuntimeError("mine")
 
 
-def test_an_iterator_that_fails(twins: Twins) -> None:
+def test_an_iterator_that_fails(implementation: Implementation) -> None:
     """The iterator's error is raised, and the codec can still be used."""
     with pytest.raises(RuntimeError, match="mine"):
-        list_of(INT).build_codec(twins.codecs).encode(Failing())
+        list_of(INT).build_codec(implementation.codecs).encode(Failing())
     assert (
-        list_of(INT).build_codec(twins.codecs).encode(iter([1])).hex() == "000000010000000400000001"
+        list_of(INT).build_codec(implementation.codecs).encode(iter([1])).hex()
+        == "000000010000000400000001"
     )
 
 
-def test_the_encoder_holds_no_buffer_while_an_element_is_converted(twins: Twins) -> None:
+def test_the_encoder_holds_no_buffer_while_an_element_is_converted(
+    implementation: Implementation,
+) -> None:
     """The encoder holds no buffer while user code runs, because an exported buffer cannot be
     resized.
     """
     data = bytearray(b"\x01\x02\x03")
-    codec = list_of(list_of(t.ByteType)).build_codec(twins.codecs)
+    codec = list_of(list_of(t.ByteType)).build_codec(implementation.codecs)
     # `Resizing(data)` appends 4 to `data` while it is converted.
     body = codec.encode([data, Resizing(data), data])
     assert codec.decode(body) == [[1, 2, 3], [5], [1, 2, 3, 4]]
@@ -167,15 +176,15 @@ class Resizing:
         yield 5
 
 
-def test_a_dict_that_changes_while_it_is_encoded(twins: Twins) -> None:
+def test_a_dict_that_changes_while_it_is_encoded(implementation: Implementation) -> None:
     source: dict[str, Any] = {"a": 1}
     source["b"] = ActingNumber(source.clear)
     source["c"] = 3
-    codec = map_of(TEXT, INT).build_codec(twins.codecs)
+    codec = map_of(TEXT, INT).build_codec(implementation.codecs)
     assert dict(codec.decode(codec.encode(source)).items()) == {"a": 1, "b": 7, "c": 3}
 
 
-def test_a_list_changed_by_another_thread(twins: Twins) -> None:
+def test_a_list_changed_by_another_thread(implementation: Implementation) -> None:
     """The list is encoded consistently, or the change of its size is refused."""
     shared: list[Any] = list(range(500))
     must_stop = threading.Event()
@@ -188,7 +197,7 @@ def test_a_list_changed_by_another_thread(twins: Twins) -> None:
             shared.extend(range(100))
 
     codecs = [
-        list_of(element_type).build_codec(twins.codecs)
+        list_of(element_type).build_codec(implementation.codecs)
         for element_type in (INT, t.DoubleType, t.IntegerType)
     ]
     thread = threading.Thread(target=resize_in_turns)
@@ -228,8 +237,8 @@ REPEATED: list[tuple[Any, Any]] = [
     reason="counts blocks of CPython",
 )
 @pytest.mark.slow
-def test_encoding_and_decoding_leak_no_memory(twins: Twins) -> None:
-    plans = [(cqltype.build_codec(twins.codecs), value) for cqltype, value in REPEATED]
+def test_encoding_and_decoding_leak_no_memory(implementation: Implementation) -> None:
+    plans = [(cqltype.build_codec(implementation.codecs), value) for cqltype, value in REPEATED]
 
     def encode_and_decode_all() -> None:
         for codec, value in plans:
@@ -258,9 +267,9 @@ def test_encoding_and_decoding_leak_no_memory(twins: Twins) -> None:
     assert count_after - count_before < 40
 
 
-def test_encoding_keeps_reference_counts_of_its_arguments(twins: Twins) -> None:
+def test_encoding_keeps_reference_counts_of_its_arguments(implementation: Implementation) -> None:
     for cqltype, value in REPEATED:
-        codec = cqltype.build_codec(twins.codecs)
+        codec = cqltype.build_codec(implementation.codecs)
         # the first element of a collection, or the value itself
         subject = value if not isinstance(value, (list, tuple)) or not value else value[0]
         count_before = sys.getrefcount(subject)

@@ -25,35 +25,41 @@ MIN, MAX = -(1 << 63), (1 << 63) - 1
 class Connection:
     """A fake connection with a real stream table of the implementation under test."""
 
-    def __init__(self, twins: Any, wire_format: int = 4) -> None:
-        writer = twins.frame.FrameWriter(4)
-        self.streams = twins.happy_path.StreamTable(writer, lambda call: call, lambda: None)
+    def __init__(self, implementation: Any, wire_format: int = 4) -> None:
+        writer = implementation.frame.FrameWriter(4)
+        self.streams = implementation.happy_path.StreamTable(
+            writer, lambda call: call, lambda: None
+        )
         self.wire_format = wire_format
         self.version = self.peer_version = 4
         self.endpoint = "e"
 
 
-def table(twins: Any, count: int = 4, ignore_msb: int = 0) -> Any:
-    return twins.happy_path.ShardTable(count, ignore_msb, twins.tablets.TabletMap())
+def table(implementation: Any, count: int = 4, ignore_msb: int = 0) -> Any:
+    return implementation.happy_path.ShardTable(
+        count, ignore_msb, implementation.tablets.TabletMap()
+    )
 
 
-def test_the_table_computes_the_shard_of_a_token(twins: Any) -> None:
+def test_the_table_computes_the_shard_of_a_token(implementation: Any) -> None:
     chooser = random.Random(5)
     for _ in range(500):
         count, ignore_msb = chooser.randrange(1, 300), chooser.randrange(64)
         token = chooser.choice((MIN + 1, MAX, -1, 0, 1, chooser.randrange(MIN, MAX)))
-        assert table(twins, count, ignore_msb).shard_of(token) == shard_of(token, count, ignore_msb)
+        assert table(implementation, count, ignore_msb).shard_of(token) == shard_of(
+            token, count, ignore_msb
+        )
 
 
 @pytest.mark.parametrize(("count", "ignore_msb"), [(0, 0), (-1, 0), (1 << 16, 0), (1, 64), (1, -1)])
-def test_impossible_tables_are_refused(twins: Any, count: int, ignore_msb: int) -> None:
+def test_impossible_tables_are_refused(implementation: Any, count: int, ignore_msb: int) -> None:
     with pytest.raises(ValueError, match="to 6"):
-        table(twins, count, ignore_msb)
+        table(implementation, count, ignore_msb)
 
 
-def test_connections_come_and_go(twins: Any) -> None:
-    shards = table(twins)
-    connection, other = Connection(twins), Connection(twins)
+def test_connections_come_and_go(implementation: Any) -> None:
+    shards = table(implementation)
+    connection, other = Connection(implementation), Connection(implementation)
     shards.add(1, connection)
     shards.add(1, other)
     assert shards.counts() == [0, 2, 0, 0]
@@ -72,8 +78,8 @@ def test_connections_come_and_go(twins: Any) -> None:
             shards.add(wrong, connection)
 
 
-def session_of(twins: Any) -> Any:
-    tablets = twins.tablets.TabletMap()
+def session_of(implementation: Any) -> Any:
+    tablets = implementation.tablets.TabletMap()
     metadata = SimpleNamespace(tablets=tablets)
     core = SimpleNamespace(metadata=metadata, on_latency=None, user_types={})
     timers = SimpleNamespace(clock=time.monotonic)
@@ -101,18 +107,18 @@ def routing_bytes(host: Any, shard: int, version: int = 0) -> bytes:
 HOST = SimpleNamespace(host_id=uuid.UUID(int=9))
 
 
-def test_the_shard_comes_from_the_token_or_the_tablet(twins: Any) -> None:
-    session = session_of(twins)
+def test_the_shard_comes_from_the_token_or_the_tablet(implementation: Any) -> None:
+    session = session_of(implementation)
     tablets = session.core.metadata.tablets
     tablets.take_hosts([HOST])
-    shards = twins.happy_path.ShardTable(4, 0, tablets)
-    connections = [Connection(twins) for _ in range(4)]
+    shards = implementation.happy_path.ShardTable(4, 0, tablets)
+    connections = [Connection(implementation) for _ in range(4)]
     for shard, connection in enumerate(connections):
         shards.add(shard, connection)
     pool = SimpleNamespace(shards=shards, connections=connections)
 
     def chosen_shard(key: bytes | None, host: Any = HOST, table: str = "t") -> int:
-        request = twins.happy_path.RequestBase(
+        request = implementation.happy_path.RequestBase(
             session, statement_of(key, table), request_body=None, on_done=print
         )
         return connections.index(request.choose(host, pool))
@@ -140,31 +146,31 @@ def test_the_shard_comes_from_the_token_or_the_tablet(twins: Any) -> None:
     assert chosen_shard(b"key") == 2
 
 
-def test_a_tablet_with_a_shard_that_the_node_does_not_have(twins: Any) -> None:
+def test_a_tablet_with_a_shard_that_the_node_does_not_have(implementation: Any) -> None:
     """If a tablet names a shard that the node does not have any more, another connection is chosen.
 
     A node may come back with fewer shards.
     """
-    session = session_of(twins)
+    session = session_of(implementation)
     tablets = session.core.metadata.tablets
     tablets.take_hosts([HOST])
     tablets.learn("ks", "t", routing_bytes(HOST, 7))
-    shards = twins.happy_path.ShardTable(2, 0, tablets)
-    connection = Connection(twins)
+    shards = implementation.happy_path.ShardTable(2, 0, tablets)
+    connection = Connection(implementation)
     shards.add(0, connection)
     pool = SimpleNamespace(shards=shards, connections=[connection])
-    request = twins.happy_path.RequestBase(
+    request = implementation.happy_path.RequestBase(
         session, statement_of(b"key"), request_body=None, on_done=print
     )
     assert request.choose(HOST, pool) is connection
 
 
-def test_requests_send_the_parts_of_the_version_in_turn(twins: Any) -> None:
-    session = session_of(twins)
+def test_requests_send_the_parts_of_the_version_in_turn(implementation: Any) -> None:
+    session = session_of(implementation)
     tablets = session.core.metadata.tablets
     version = 0xFEDC_BA98_7654_3210
     tablets.learn("ks", "t", routing_bytes(HOST, 0, version))
-    request = twins.happy_path.RequestBase(
+    request = implementation.happy_path.RequestBase(
         session, statement_of(b"key"), request_body=None, on_done=print
     )
     blocks = {request.version_block() for _ in range(16)}
@@ -172,18 +178,18 @@ def test_requests_send_the_parts_of_the_version_in_turn(twins: Any) -> None:
     # bits. In this version, the two are equal.
     assert blocks == {index << 4 | index for index in range(16)}
     # Without a routing key, the tablet is unknown, so the lower 4 bits are 0.
-    request_without_key = twins.happy_path.RequestBase(
+    request_without_key = implementation.happy_path.RequestBase(
         session, statement_of(key=None), request_body=None, on_done=print
     )
     assert {request_without_key.version_block() & 0xF for _ in range(16)} == {0}
 
 
-def test_the_version_block_is_an_attribute_of_the_message(twins: Any) -> None:
+def test_the_version_block_is_an_attribute_of_the_message(implementation: Any) -> None:
     """The version block of the tablet is set on the message before the message is encoded.
 
     Listeners and handlers may change the message and encode it themselves.
     """
-    session = session_of(twins)
+    session = session_of(implementation)
     message = SimpleNamespace(tablet_version_block=None)
     rendered_blocks = []
 
@@ -202,23 +208,27 @@ def test_the_version_block_is_an_attribute_of_the_message(twins: Any) -> None:
         def cached_metadata(self) -> Any:
             return None
 
-    for wire_format in (4, 4 | twins.happy_path.TABLET_VERSIONS):
-        request = twins.happy_path.RequestBase(session, statement_of(b"key"), Body(), print)
-        request.send_to(HOST, Connection(twins, wire_format))
+    for wire_format in (4, 4 | implementation.happy_path.TABLET_VERSIONS):
+        request = implementation.happy_path.RequestBase(
+            session, statement_of(b"key"), Body(), print
+        )
+        request.send_to(HOST, Connection(implementation, wire_format))
     # On the first connection, tablet versions were not negotiated.
     assert rendered_blocks[0] is None
     assert isinstance(rendered_blocks[1], int)
 
 
 @pytest.mark.parametrize("flags", [0, 4])
-def test_an_answer_with_a_tablet_finishes_the_request(twins: Any, flags: int) -> None:
-    session = session_of(twins)
+def test_an_answer_with_a_tablet_finishes_the_request(implementation: Any, flags: int) -> None:
+    session = session_of(implementation)
     tablets = session.core.metadata.tablets
     body: Any = SimpleNamespace(decodes=False, depends=False)
     done: list[Any] = []
-    request = twins.happy_path.RequestBase(session, statement_of(b"key"), body, done.append)
-    connection = Connection(twins)
-    attempt = twins.happy_path.Attempt(request, HOST, connection, 0.0)
+    request = implementation.happy_path.RequestBase(
+        session, statement_of(b"key"), body, done.append
+    )
+    connection = Connection(implementation)
+    attempt = implementation.happy_path.Attempt(request, HOST, connection, 0.0)
     tablet = routing_bytes(HOST, 3)
     void = b"\0\0\0\1"
     # This is a [bytes map] with one entry. It comes before the body if the flag 4 is set.

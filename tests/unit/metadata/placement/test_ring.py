@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 
 from cassandra import _impl
 from cassandra.murmur3 import INT64_MAX, INT64_MIN
-from tests.conftest import LANE, Twins
+from tests.conftest import LANE, Implementation
 from tests.unit.metadata.placement.rings import ring_of
 
 IMPLEMENTATIONS = ["python", "c"] if LANE == "c" else ["python"]
@@ -29,8 +29,8 @@ def rows(replica_map: Any, size: int) -> list[tuple[int, ...]]:
 # -- the ring --------------------------------------------------------------------------------------
 
 
-def test_a_key_belongs_to_the_first_token_that_is_not_less(twins: Twins) -> None:
-    ring = twins.ring.TokenRing([["-5", "20"], ["10"]])
+def test_a_key_belongs_to_the_first_token_that_is_not_less(implementation: Implementation) -> None:
+    ring = implementation.ring.TokenRing([["-5", "20"], ["10"]])
     assert ring.tokens() == [-5, 10, 20]
     assert ring.owners() == [0, 1, 0]
     assert len(ring) == 3
@@ -57,127 +57,136 @@ def test_positions_are_found_however_tokens_are_spread(
     tokens: list[int], other_tokens: list[int]
 ) -> None:
     sorted_tokens = sorted(set(tokens))
-    for implementation in IMPLEMENTATIONS:
-        ring = _impl.twin("ring", implementation).TokenRing([map(str, tokens)])
+    for lane in IMPLEMENTATIONS:
+        ring = _impl.twin("ring", lane).TokenRing([map(str, tokens)])
         for token in (*other_tokens, *tokens, INT64_MIN, INT64_MAX):
             assert ring.position(token) == bisect_left(sorted_tokens, token) % len(sorted_tokens)
 
 
-def test_an_empty_ring_has_no_replicas(twins: Twins) -> None:
-    ring = twins.ring.TokenRing([])
+def test_an_empty_ring_has_no_replicas(implementation: Implementation) -> None:
+    ring = implementation.ring.TokenRing([])
     assert (ring.tokens(), ring.position_of(b"key"), len(ring)) == ([], 0, 0)
     for replica_map in (
-        twins.ring.simple_map(ring, [], full=3, total=3),
-        twins.ring.network_map(ring, [], [], [], [(1, 1)]),
-        twins.ring.whole_map(ring, []),
+        implementation.ring.simple_map(ring, [], full=3, total=3),
+        implementation.ring.network_map(ring, [], [], [], [(1, 1)]),
+        implementation.ring.whole_map(ring, []),
     ):
         assert replica_map.of_key(b"key") == ()
         assert replica_map.sets() == 0
         # A router returns the replicas, and how many of them are in the nearest tier (with the
         # smallest distance).
-        assert twins.plans.Router(replica_map, [], 1).route(b"key", True) == ((), 0)
+        assert implementation.plans.Router(replica_map, [], 1).route(b"key", True) == ((), 0)
 
 
 @pytest.mark.parametrize("key", [3, "key", None, [1, 2]])
-def test_a_key_must_be_bytes(twins: Twins, key: Any) -> None:
+def test_a_key_must_be_bytes(implementation: Implementation, key: Any) -> None:
     """A key must be bytes; a number is refused as well, although ``bytes(3)`` would be three
     zeros.
     """
-    ring = twins.ring.TokenRing([["1"]])
-    replica_map = twins.ring.simple_map(ring, ["host"], full=1, total=1)
+    ring = implementation.ring.TokenRing([["1"]])
+    replica_map = implementation.ring.simple_map(ring, ["host"], full=1, total=1)
     for method in (ring.position_of, replica_map.position_of, replica_map.of_key):
         with pytest.raises(TypeError, match="bytes-like object is required"):
             method(key)
 
 
-def test_the_first_of_two_hosts_with_the_same_token_owns_it(twins: Twins) -> None:
-    ring = twins.ring.TokenRing([["1"], ["1", "2"]])
+def test_the_first_of_two_hosts_with_the_same_token_owns_it(implementation: Implementation) -> None:
+    ring = implementation.ring.TokenRing([["1"], ["1", "2"]])
     assert (ring.tokens(), ring.owners()) == ([1, 2], [0, 1])
 
 
 @pytest.mark.parametrize("bad", ["9223372036854775808", "-9223372036854775809"])
-def test_tokens_have_64_bits(twins: Twins, bad: str) -> None:
+def test_tokens_have_64_bits(implementation: Implementation, bad: str) -> None:
     with pytest.raises(OverflowError, match="64 bits"):
-        twins.ring.TokenRing([[bad]])
+        implementation.ring.TokenRing([[bad]])
     with pytest.raises(ValueError, match="invalid literal"):
-        twins.ring.TokenRing([["one"]])
+        implementation.ring.TokenRing([["one"]])
 
 
-def test_tokens_of_keys(twins: Twins) -> None:
+def test_tokens_of_keys(implementation: Implementation) -> None:
     """The token of each key is the one that the server computes."""
     # The expected tokens were read with SELECT token(...) from Cassandra 5.0.
-    assert twins.ring.token_of(b"\x00\x00\x00\x01") == -4069959284402364209
-    assert twins.ring.token_of(b"") == 0
-    assert twins.ring.token_of(bytearray(b"\x00\x00\x00\x01")) == -4069959284402364209
+    assert implementation.ring.token_of(b"\x00\x00\x00\x01") == -4069959284402364209
+    assert implementation.ring.token_of(b"") == 0
+    assert implementation.ring.token_of(bytearray(b"\x00\x00\x00\x01")) == -4069959284402364209
 
 
 # -- worked out by hand ----------------------------------------------------------------------------
 
 
-def test_simple_strategy_takes_the_next_hosts(twins: Twins) -> None:
-    ring = ring_of(twins, [0, 1, 0, 2], 3)
-    assert rows(twins.ring.simple_map(ring, "abc", full=1, total=1), 4) == [(0,), (1,), (0,), (2,)]
-    assert rows(twins.ring.simple_map(ring, "abc", full=2, total=2), 4) == [
+def test_simple_strategy_takes_the_next_hosts(implementation: Implementation) -> None:
+    ring = ring_of(implementation, [0, 1, 0, 2], 3)
+    assert rows(implementation.ring.simple_map(ring, "abc", full=1, total=1), 4) == [
+        (0,),
+        (1,),
+        (0,),
+        (2,),
+    ]
+    assert rows(implementation.ring.simple_map(ring, "abc", full=2, total=2), 4) == [
         (0, 1),
         (1, 0),
         (0, 2),
         (2, 0),
     ]
-    assert rows(twins.ring.simple_map(ring, "abc", full=9, total=9), 4) == [
+    assert rows(implementation.ring.simple_map(ring, "abc", full=9, total=9), 4) == [
         (0, 1, 2),
         (1, 0, 2),
         (0, 2, 1),
         (2, 0, 1),
     ]
-    replica_map = twins.ring.simple_map(ring, "abc", full=2, total=2)
+    replica_map = implementation.ring.simple_map(ring, "abc", full=2, total=2)
     assert replica_map.at(3) == ("c", "a")
     assert replica_map.of_token(11) == ("a", "c")
     assert replica_map.hosts() == ("a", "b", "c")
 
 
-def test_transient_replicas_are_left_out(twins: Twins) -> None:
-    ring = ring_of(twins, [0, 1, 2], 3)
-    assert rows(twins.ring.simple_map(ring, "abc", full=2, total=3), 3) == [(0, 1), (1, 2), (2, 0)]
-    assert rows(twins.ring.network_map(ring, "abc", [0] * 3, [0] * 3, [(2, 3)]), 3) == [
+def test_transient_replicas_are_left_out(implementation: Implementation) -> None:
+    ring = ring_of(implementation, [0, 1, 2], 3)
+    assert rows(implementation.ring.simple_map(ring, "abc", full=2, total=3), 3) == [
+        (0, 1),
+        (1, 2),
+        (2, 0),
+    ]
+    assert rows(implementation.ring.network_map(ring, "abc", [0] * 3, [0] * 3, [(2, 3)]), 3) == [
         (0, 1),
         (1, 2),
         (2, 0),
     ]
     # There are only two hosts for two full replicas and a transient one, so both are full replicas.
-    pair = ring_of(twins, [0, 1], 2)
-    assert rows(twins.ring.network_map(pair, "ab", [0] * 2, [0] * 2, [(2, 3)]), 2) == [
+    pair = ring_of(implementation, [0, 1], 2)
+    assert rows(implementation.ring.network_map(pair, "ab", [0] * 2, [0] * 2, [(2, 3)]), 2) == [
         (0, 1),
         (1, 0),
     ]
 
 
-def test_network_topology_prefers_hosts_of_other_racks(twins: Twins) -> None:
+def test_network_topology_prefers_hosts_of_other_racks(implementation: Implementation) -> None:
     # Hosts a and b are in rack 0, and c is in rack 1. So c follows a, although b is nearer on the
     # ring. A third replica has to be in rack 0 again.
-    ring = ring_of(twins, [0, 1, 2], 3)
+    ring = ring_of(implementation, [0, 1, 2], 3)
     racks = [0, 0, 1]
-    assert rows(twins.ring.network_map(ring, "abc", [0] * 3, racks, [(2, 2)]), 3) == [
+    assert rows(implementation.ring.network_map(ring, "abc", [0] * 3, racks, [(2, 2)]), 3) == [
         (0, 2),
         (1, 2),
         (2, 0),
     ]
-    assert rows(twins.ring.network_map(ring, "abc", [0] * 3, racks, [(3, 3)]), 3) == [
+    assert rows(implementation.ring.network_map(ring, "abc", [0] * 3, racks, [(3, 3)]), 3) == [
         (0, 1, 2),
         (1, 2, 0),
         (2, 0, 1),
     ]
-    assert rows(twins.ring.network_map(ring, "abc", [0] * 3, racks, [(1, 1)]), 3) == [
+    assert rows(implementation.ring.network_map(ring, "abc", [0] * 3, racks, [(1, 1)]), 3) == [
         (0,),
         (1,),
         (2,),
     ]
 
 
-def test_network_topology_counts_in_each_data_centre(twins: Twins) -> None:
+def test_network_topology_counts_in_each_data_centre(implementation: Implementation) -> None:
     # Data centre 0 has hosts a and b in racks 0 and 1, and data centre 1 has c and d, both in rack
     # 2. Data centre 2 has host e, but a replication factor of 0.
-    ring = ring_of(twins, [0, 2, 4, 1, 3], 5)
-    replica_map = twins.ring.network_map(
+    ring = ring_of(implementation, [0, 2, 4, 1, 3], 5)
+    replica_map = implementation.ring.network_map(
         ring, "abcde", [0, 0, 1, 1, 2], [0, 1, 2, 2, 3], [(2, 2), (1, 1), (0, 0)]
     )
     assert rows(replica_map, 5) == [(0, 2, 1), (2, 1, 0), (1, 3, 0), (1, 3, 0), (3, 0, 1)]
@@ -185,20 +194,25 @@ def test_network_topology_counts_in_each_data_centre(twins: Twins) -> None:
     assert replica_map.sets() == 4
 
 
-def test_a_data_centre_without_replication_factor_has_no_replicas(twins: Twins) -> None:
-    ring = ring_of(twins, [0, 1], 2)
-    assert rows(twins.ring.network_map(ring, "ab", [0, -1], [0, 1], [(3, 3)]), 2) == [(0,), (0,)]
-    assert rows(twins.ring.network_map(ring, "ab", [-1, -1], [0, 1], []), 2) == [(), ()]
+def test_a_data_centre_without_replication_factor_has_no_replicas(
+    implementation: Implementation,
+) -> None:
+    ring = ring_of(implementation, [0, 1], 2)
+    assert rows(implementation.ring.network_map(ring, "ab", [0, -1], [0, 1], [(3, 3)]), 2) == [
+        (0,),
+        (0,),
+    ]
+    assert rows(implementation.ring.network_map(ring, "ab", [-1, -1], [0, 1], []), 2) == [(), ()]
 
 
-def test_everywhere_strategy_has_one_set_of_replicas(twins: Twins) -> None:
-    replica_map = twins.ring.whole_map(ring_of(twins, [1, 0, 2], 3), "abc")
+def test_everywhere_strategy_has_one_set_of_replicas(implementation: Implementation) -> None:
+    replica_map = implementation.ring.whole_map(ring_of(implementation, [1, 0, 2], 3), "abc")
     assert (rows(replica_map, 3), replica_map.sets()) == ([(0, 1, 2)] * 3, 1)
 
 
-def test_equal_rows_are_kept_once(twins: Twins) -> None:
-    ring = ring_of(twins, [number % 5 for number in range(2000)], 5)
-    assert twins.ring.simple_map(ring, range(5), full=3, total=3).sets() == 5
+def test_equal_rows_are_kept_once(implementation: Implementation) -> None:
+    ring = ring_of(implementation, [number % 5 for number in range(2000)], 5)
+    assert implementation.ring.simple_map(ring, range(5), full=3, total=3).sets() == 5
 
 
 # -- comparison with a naive reference -------------------------------------------------------------
@@ -260,10 +274,10 @@ def clusters(draw: Any) -> tuple[list[int], list[int], list[int], list[tuple[int
 def test_network_topology_equals_the_naive_result(cluster: Any) -> None:
     owners, datacenters, racks, factors = cluster
     expected = naive_network(owners, datacenters, racks, factors)
-    for implementation in IMPLEMENTATIONS:
-        twins = Twins(implementation)
-        ring = ring_of(twins, owners, len(datacenters))
-        replica_map = twins.ring.network_map(
+    for lane in IMPLEMENTATIONS:
+        implementation = Implementation(lane)
+        ring = ring_of(implementation, owners, len(datacenters))
+        replica_map = implementation.ring.network_map(
             ring, range(len(datacenters)), datacenters, racks, factors
         )
         assert rows(replica_map, len(owners)) == expected, implementation
@@ -280,10 +294,10 @@ def test_simple_strategy_equals_the_naive_result(
         ][:full]
         for position in range(len(owners))
     ]
-    for implementation in IMPLEMENTATIONS:
-        twins = Twins(implementation)
-        replica_map = twins.ring.simple_map(
-            ring_of(twins, owners, 9), range(9), full=full, total=full + transient
+    for lane in IMPLEMENTATIONS:
+        implementation = Implementation(lane)
+        replica_map = implementation.ring.simple_map(
+            ring_of(implementation, owners, 9), range(9), full=full, total=full + transient
         )
         assert rows(replica_map, len(owners)) == expected, implementation
 
@@ -305,8 +319,8 @@ def test_both_implementations_agree(
     out hosts in the tier 255.
     """
     outcomes = []
-    for implementation in IMPLEMENTATIONS:
-        ring_module, plans = _impl.twin("ring", implementation), _impl.twin("plans", implementation)
+    for lane in IMPLEMENTATIONS:
+        ring_module, plans = _impl.twin("ring", lane), _impl.twin("plans", lane)
         ring = ring_module.TokenRing(tokens_by_host)
         hosts = [f"h{number}" for number in range(len(tokens_by_host))]
         replica_map = ring_module.simple_map(ring, hosts, full=4, total=4)

@@ -40,8 +40,8 @@ def payload(first: int, last: int, *replicas: tuple[int, int], version: int = 0)
     return value
 
 
-def tablet_map(twins: Any, **options: Any) -> Any:
-    tablets = twins.tablets.TabletMap(**options)
+def tablet_map(implementation: Any, **options: Any) -> Any:
+    tablets = implementation.tablets.TabletMap(**options)
     tablets.take_hosts(HOSTS)
     return tablets
 
@@ -56,8 +56,8 @@ def ranges_of(tablets: Any, keyspace: str = "ks", table: str = "t") -> list[tupl
     return ranges
 
 
-def test_a_reported_tablet_is_found(twins: Any) -> None:
-    tablets = tablet_map(twins)
+def test_a_reported_tablet_is_found(implementation: Any) -> None:
+    tablets = tablet_map(implementation)
     version = 0xFEDC_BA98_7654_3210
     assert tablets.learn("ks", "t", payload(0, 10, (1, 3), (2, 0), version=version))
     assert tablets.find("ks", "t", 5) == (
@@ -82,9 +82,9 @@ def test_a_reported_tablet_is_found(twins: Any) -> None:
     assert tablets.find(None, "t", 5) is tablets.find("ks", None, 5) is None
 
 
-def test_the_whole_ring(twins: Any) -> None:
+def test_the_whole_ring(implementation: Any) -> None:
     """A tablet may cover all tokens."""
-    tablets = tablet_map(twins)
+    tablets = tablet_map(implementation)
     tablets.learn("ks", "t", payload(MIN, MAX, (0, 0)))
     assert all(tablets.find("ks", "t", token) is not None for token in (MIN + 1, 0, MAX))
     assert tablets.find("ks", "t", MIN) is None  # no key has the smallest token
@@ -105,9 +105,9 @@ def test_the_whole_ring(twins: Any) -> None:
     ],
 )
 def test_a_new_tablet_replaces_the_tablets_that_it_overlaps(
-    twins: Any, tablet_range: tuple[int, int], expected: list[tuple[int, int]]
+    implementation: Any, tablet_range: tuple[int, int], expected: list[tuple[int, int]]
 ) -> None:
-    tablets = tablet_map(twins)
+    tablets = tablet_map(implementation)
     for first in (20, 0, 10):
         tablets.learn("ks", "t", payload(first, first + 10, (0, 0)))
     tablets.learn("ks", "t", payload(*tablet_range, (1, 1)))
@@ -115,9 +115,9 @@ def test_a_new_tablet_replaces_the_tablets_that_it_overlaps(
     assert tablets.count == len(expected)
 
 
-def test_random_tablets_agree_with_a_plain_model(twins: Any) -> None:
+def test_random_tablets_agree_with_a_plain_model(implementation: Any) -> None:
     chooser = random.Random(7)
-    tablets = tablet_map(twins)
+    tablets = tablet_map(implementation)
     model: list[tuple[int, int, int]] = []
     for _ in range(3000):
         first = chooser.randrange(20_000)
@@ -156,14 +156,14 @@ GOOD = payload(0, 10, (1, 3), (2, 0), version=5)
         GOOD.replace(b"\0\0\0\x04\0\0\0\x03", b"\0\0\0\x04\xff\xff\xff\xff"),
     ],
 )
-def test_malformed_payloads_change_nothing(twins: Any, bad: bytes) -> None:
-    tablets = tablet_map(twins)
+def test_malformed_payloads_change_nothing(implementation: Any, bad: bytes) -> None:
+    tablets = tablet_map(implementation)
     assert not tablets.learn("ks", "t", bad)
     assert tablets.count == 0
     assert not tablets.has_keyspace("ks")
 
 
-def test_both_implementations_read_damaged_payloads_alike(twins: Any) -> None:
+def test_both_implementations_read_damaged_payloads_alike(implementation: Any) -> None:
     from cassandra.metadata.placement import tablets as reference
 
     chooser = random.Random(3)
@@ -174,22 +174,22 @@ def test_both_implementations_read_damaged_payloads_alike(twins: Any) -> None:
             data[chooser.randrange(len(data))] = chooser.choice((0, 1, 4, 8, 16, 28, 127, 255))
         # Cut off the end of the payload, or nothing.
         del data[chooser.randrange(len(data) - 8, len(data) + 8) :]
-        tablets, reference_tablets = tablet_map(twins), reference.TabletMap()
+        tablets, reference_tablets = tablet_map(implementation), reference.TabletMap()
         is_accepted = tablets.learn("ks", "t", bytes(data))
         assert is_accepted == reference_tablets.learn("ks", "t", bytes(data))
         if is_accepted:
             assert tablets.find("ks", "t", 10) == reference_tablets.find("ks", "t", 10)
 
 
-def test_a_tablet_without_keyspace_or_table_is_ignored(twins: Any) -> None:
-    tablets = tablet_map(twins)
+def test_a_tablet_without_keyspace_or_table_is_ignored(implementation: Any) -> None:
+    tablets = tablet_map(implementation)
     assert not tablets.learn(None, "t", GOOD)
     assert not tablets.learn("ks", None, GOOD)
     assert not tablets.learn("ks", "t", None)
 
 
-def test_a_table_or_a_keyspace_is_dropped(twins: Any) -> None:
-    tablets = tablet_map(twins)
+def test_a_table_or_a_keyspace_is_dropped(implementation: Any) -> None:
+    tablets = tablet_map(implementation)
     for keyspace, table in (("a", "t"), ("a", "u"), ("b", "t")):
         tablets.learn(keyspace, table, GOOD)
     tablets.drop("a", "t")
@@ -202,8 +202,8 @@ def test_a_table_or_a_keyspace_is_dropped(twins: Any) -> None:
     assert (tablets.count, tablets.tables()) == (0, [])
 
 
-def test_tablets_refer_to_new_host_objects_and_drop_removed_hosts(twins: Any) -> None:
-    tablets = tablet_map(twins)
+def test_tablets_refer_to_new_host_objects_and_drop_removed_hosts(implementation: Any) -> None:
+    tablets = tablet_map(implementation)
     for first in range(1000):
         tablets.learn("ks", "t", payload(first, first + 1, (first % 2, 0), (2, 0)))
     tablets.learn("ks", "only", payload(0, 1, (1, 0)))
@@ -221,16 +221,16 @@ def test_tablets_refer_to_new_host_objects_and_drop_removed_hosts(twins: Any) ->
     assert tablets.hosts is hosts
 
 
-def test_replicas_contain_only_known_hosts(twins: Any) -> None:
-    tablets = twins.tablets.TabletMap()
+def test_replicas_contain_only_known_hosts(implementation: Any) -> None:
+    tablets = implementation.tablets.TabletMap()
     tablets.take_hosts(HOSTS[:2])
     tablets.learn("ks", "t", payload(MIN, MAX, (1, 0), (4, 1), (0, 2)))
     assert tablets.replicas("ks", "t", b"key") == (HOSTS[1], HOSTS[0])
     assert tablets.replicas("ks", "u", b"key") is None
 
 
-def test_a_full_map_drops_tablets(twins: Any) -> None:
-    tablets = tablet_map(twins, limit=10)
+def test_a_full_map_drops_tablets(implementation: Any) -> None:
+    tablets = tablet_map(implementation, limit=10)
     tablets.learn("ks", "old", payload(0, 1, (0, 0)))
     for first in range(10):
         tablets.learn("ks", "t", payload(first, first + 1, (0, 0)))
@@ -240,14 +240,14 @@ def test_a_full_map_drops_tablets(twins: Any) -> None:
     # If a single table exceeds the limit, all its tablets are dropped before the new one is added.
     assert tablets.count == 1
     with pytest.raises(ValueError, match="0"):
-        twins.tablets.TabletMap(limit=0)
+        implementation.tablets.TabletMap(limit=0)
 
 
-def test_keyspaces_with_tablets_and_leaders(twins: Any) -> None:
+def test_keyspaces_with_tablets_and_leaders(implementation: Any) -> None:
     """The map knows which keyspaces have tablets, and which have leaders, from the schema or from a
     tablet.
     """
-    tablets = tablet_map(twins)
+    tablets = tablet_map(implementation)
     tablets.use_keyspaces(["a", "b"], ["b"])
     assert [tablets.has_keyspace(name) for name in ("a", "b", "c", None)] == [
         True,
@@ -265,9 +265,9 @@ def test_keyspaces_with_tablets_and_leaders(twins: Any) -> None:
     assert tablets.has_keyspace("c")
 
 
-def test_tokens_in_known_tablets_are_hits(twins: Any) -> None:
+def test_tokens_in_known_tablets_are_hits(implementation: Any) -> None:
     """`tally` counts tokens in known tablets as hits, and others as misses."""
-    tablets = tablet_map(twins)
+    tablets = tablet_map(implementation)
     tablets.tally("ks", "t", 5)
     # In a keyspace without tablets, nothing is counted.
     assert (tablets.hits, tablets.misses) == (0, 0)
@@ -277,24 +277,24 @@ def test_tokens_in_known_tablets_are_hits(twins: Any) -> None:
     assert (tablets.hits, tablets.misses) == (2, 1)
 
 
-def test_version_blocks_have_number_and_value(twins: Any) -> None:
+def test_version_blocks_have_number_and_value(implementation: Any) -> None:
     """In the byte of a version block, the upper 4 bits are the number of the block, and the lower 4
     bits its value.
     """
     # This is the example of the specification: block 0xA has the value 3.
-    assert twins.tablets.version_block(0x3 << 40, 0xA) == 0xA3
-    assert [twins.tablets.version_block(0xFEDC_BA98_7654_3210, i) for i in range(16)] == [
+    assert implementation.tablets.version_block(0x3 << 40, 0xA) == 0xA3
+    assert [implementation.tablets.version_block(0xFEDC_BA98_7654_3210, i) for i in range(16)] == [
         i << 4 | i for i in range(16)
     ]
-    assert twins.tablets.version_block(None, 7) == 0x70
+    assert implementation.tablets.version_block(None, 7) == 0x70
 
 
-def test_routing_payloads_are_split_from_the_body(twins: Any) -> None:
+def test_routing_payloads_are_split_from_the_body(implementation: Any) -> None:
     def body(name: bytes, value: bytes) -> bytes:
         count_and_name = b"\0\1" + len(name).to_bytes(2, "big") + name
         return count_and_name + len(value).to_bytes(4, "big") + value + b"rest"
 
-    split = twins.tablets.split_payload
+    split = implementation.tablets.split_payload
     assert split(body(b"tablets-routing-v1", b"abc")) == (b"abc", b"rest")
     assert split(body(b"tablets-routing-v2", b"")) == (b"", b"rest")
     assert split(body(b"tablets-routing-v3", b"abc")) is None
@@ -307,11 +307,11 @@ def test_routing_payloads_are_split_from_the_body(twins: Any) -> None:
     assert all(split(message[:end]) is None for end in range(29))
 
 
-def test_a_statement_s_token_is_that_of_its_routing_key(twins: Any) -> None:
+def test_a_statement_s_token_is_that_of_its_routing_key(implementation: Any) -> None:
     """The token of a statement is that of its routing key; without a key, it is None."""
     from cassandra.murmur3 import murmur3
 
-    token_of = twins.tablets.token_of_statement
+    token_of = implementation.tablets.token_of_statement
     assert token_of(SimpleStatement("SELECT 1")) is None
     assert token_of(SimpleStatement("SELECT 1", routing_key=b"key")) == murmur3(b"key")
     assert token_of(None) is None

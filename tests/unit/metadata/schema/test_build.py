@@ -18,7 +18,7 @@ from cassandra.metadata.schema.snapshot import (
     RowNames,
     TableSource,
 )
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.metadata.schema.rows import keyspace as keyspace_row
 from tests.unit.metadata.schema.test_column_rows import page, row
 
@@ -29,8 +29,8 @@ COMPOUND = frozenset({"compound"})
 
 
 @pytest.fixture(autouse=True)
-def _implementation(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "column_rows", twins.column_rows)
+def _implementation(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "column_rows", implementation.column_rows)
 
 
 def pages(*rows: Any) -> ColumnPages:

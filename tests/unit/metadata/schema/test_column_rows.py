@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 
 from cassandra.errors import DecodeError
 from cassandra.metadata.schema.elements import ColumnMetadata
-from tests.conftest import LANE, Twins
+from tests.conftest import LANE, Implementation
 
 IMPLEMENTATIONS = ["python", "c"] if LANE == "c" else ["python"]
 Cell = bytes | None
@@ -39,22 +39,22 @@ def row(
     return (*table_key, name, order, kind, encoded_position, cql_type)
 
 
-def columns(twins: Any, body: bytes, count: int, texts: Any = None) -> Any:
+def columns(implementation: Any, body: bytes, count: int, texts: Any = None) -> Any:
     """Return (partition key, clustering key, columns by name) of the rows in a page.
 
     :param texts: the cache of strings; None for a new one.
     """
-    module = twins.column_rows
+    module = implementation.column_rows
     return module.columns_of("the table", (body, 0, count), texts or module.Texts())
 
 
-def runs_by_table(twins: Any, body: bytes, begin: int, count: int) -> Any:
+def runs_by_table(implementation: Any, body: bytes, begin: int, count: int) -> Any:
     """Return the runs of rows by keyspace and table, each (page, begin, count, ...).
 
     The page itself is replaced by a string, so that results can be compared.
     """
     rows_of: dict[str, dict[str, tuple[Any, ...]]] = {}
-    twins.column_rows.note_runs(rows_of, body, begin, count)
+    implementation.column_rows.note_runs(rows_of, body, begin, count)
     return {
         keyspace: {
             table: tuple("the page" if value is body else value for value in run)
@@ -89,7 +89,7 @@ def description_of(parts: Any) -> Any:
     )
 
 
-def test_the_key_comes_first_and_the_others_by_name(twins: Twins) -> None:
+def test_the_key_comes_first_and_the_others_by_name(implementation: Implementation) -> None:
     rows = [
         row(b"a"),
         row(b"c1", b"clustering", 1, b"desc", b"text"),
@@ -101,7 +101,7 @@ def test_the_key_comes_first_and_the_others_by_name(twins: Twins) -> None:
         row("zürich".encode(), cql_type=b"map<text, text>"),
     ]
     partition_key, clustering_key, described_columns = description_of(
-        columns(twins, page(*rows), len(rows))
+        columns(implementation, page(*rows), len(rows))
     )
     assert partition_key == ["p3", "p1", "p2"]
     assert clustering_key == ["c2", "c1"]
@@ -117,8 +117,8 @@ def test_the_key_comes_first_and_the_others_by_name(twins: Twins) -> None:
     ]
 
 
-def test_attributes_of_columns_may_be_changed(twins: Twins) -> None:
-    columns_by_name = columns(twins, page(row(b"a"), row(b"b")), 2)[2]
+def test_attributes_of_columns_may_be_changed(implementation: Implementation) -> None:
+    columns_by_name = columns(implementation, page(row(b"a"), row(b"b")), 2)[2]
     columns_by_name["a"].cql_type = "text"
     columns_by_name["a"].mask = "a mask"
     assert str(columns_by_name["a"]) == "a text"
@@ -126,12 +126,12 @@ def test_attributes_of_columns_may_be_changed(twins: Twins) -> None:
     assert columns_by_name["a"].as_cql.__self__ is columns_by_name["a"]
 
 
-def test_equal_strings_are_the_same_object(twins: Twins) -> None:
-    texts = twins.column_rows.Texts()
+def test_equal_strings_are_the_same_object(implementation: Implementation) -> None:
+    texts = implementation.column_rows.Texts()
     types = [b"type %d" % (number % 700) for number in range(1500)] + ["größe".encode()] * 2
     rows = [row(b"name %d" % number, cql_type=cql_type) for number, cql_type in enumerate(types)]
-    _, _, first = columns(twins, page(*rows), len(rows), texts)
-    _, _, second = columns(twins, page(*rows), len(rows), texts)
+    _, _, first = columns(implementation, page(*rows), len(rows), texts)
+    _, _, second = columns(implementation, page(*rows), len(rows), texts)
     assert all(
         first[name].cql_type is second[name].cql_type and first[name].name is second[name].name
         for name in first
@@ -141,7 +141,7 @@ def test_equal_strings_are_the_same_object(twins: Twins) -> None:
     assert len({id(column.cql_type) for column in first.values()}) == 701
 
 
-def test_runs_say_where_the_rows_of_each_table_are(twins: Twins) -> None:
+def test_runs_say_where_the_rows_of_each_table_are(implementation: Implementation) -> None:
     rows = [
         *[row(b"a", table_key=(b"ks", b"t")), row(b"b", table_key=(b"ks", b"t"))],
         row(b"a", table_key=(b"ks", b"tt")),
@@ -151,7 +151,7 @@ def test_runs_say_where_the_rows_of_each_table_are(twins: Twins) -> None:
     ]
     prefix = b"before"
     body = prefix + page(*rows)
-    runs_of = runs_by_table(twins, body, len(prefix), len(rows))
+    runs_of = runs_by_table(implementation, body, len(prefix), len(rows))
     # A run is the page, the offset and the number of rows; the row whose name is damaged is lost.
     assert {
         keyspace: {table: run[2::3] for table, run in tables.items()}
@@ -161,36 +161,38 @@ def test_runs_say_where_the_rows_of_each_table_are(twins: Twins) -> None:
         "kst": {"t": (1,)},
     }
     assert runs_of["ks"]["t"][:2] == ("the page", len(prefix))
-    texts = twins.column_rows.Texts()
+    texts = implementation.column_rows.Texts()
     rows_of_table = tuple(body if value == "the page" else value for value in runs_of["ks"]["t"])
-    assert list(twins.column_rows.columns_of("the table", rows_of_table, texts)[2]) == [
+    assert list(implementation.column_rows.columns_of("the table", rows_of_table, texts)[2]) == [
         "a",
         "b",
         "c",
     ]
-    assert runs_by_table(twins, body, len(prefix), 0) == {}
-    assert twins.column_rows.columns_of("the table", (), texts) == ([], [], {})
+    assert runs_by_table(implementation, body, len(prefix), 0) == {}
+    assert implementation.column_rows.columns_of("the table", (), texts) == ([], [], {})
 
 
-def test_the_rows_of_a_table_may_be_in_several_pages(twins: Twins) -> None:
+def test_the_rows_of_a_table_may_be_in_several_pages(implementation: Implementation) -> None:
     rows_of: dict[str, dict[str, tuple[Any, ...]]] = {}
     pages = [page(row(b"a")), page(row(b"b"), row(b"z", table_key=(b"ks", b"u"))), page(row(b"c"))]
     for body, count in zip(pages, (1, 2, 1), strict=True):
-        twins.column_rows.note_runs(rows_of, body, 0, count)
+        implementation.column_rows.note_runs(rows_of, body, 0, count)
     assert rows_of["ks"]["t"] == (pages[0], 0, 1, pages[1], 0, 1, pages[2], 0, 1)
-    texts = twins.column_rows.Texts()
-    assert list(twins.column_rows.columns_of("the table", rows_of["ks"]["t"], texts)[2]) == [
+    texts = implementation.column_rows.Texts()
+    assert list(
+        implementation.column_rows.columns_of("the table", rows_of["ks"]["t"], texts)[2]
+    ) == [
         "a",
         "b",
         "c",
     ]
 
 
-def test_rows_before_damage_are_noted(twins: Twins) -> None:
+def test_rows_before_damage_are_noted(implementation: Implementation) -> None:
     rows_of: dict[str, dict[str, tuple[Any, ...]]] = {}
     body = page(row(b"a"), row(b"b", table_key=(b"ks", b"u")))[:-1]
     with pytest.raises(DecodeError, match="past the end"):
-        twins.column_rows.note_runs(rows_of, body, 0, 2)
+        implementation.column_rows.note_runs(rows_of, body, 0, 2)
     assert rows_of == {"ks": {"t": (body, 0, 1)}}
 
 
@@ -211,24 +213,24 @@ def test_rows_before_damage_are_noted(twins: Twins) -> None:
     ],
 )  # fmt: skip
 def test_damaged_rows_are_named(
-    damaged: tuple[Cell, ...], kind: Any, message: str, twins: Twins
+    damaged: tuple[Cell, ...], kind: Any, message: str, implementation: Implementation
 ) -> None:
     with pytest.raises(kind, match=message) as caught:
-        columns(twins, page(row(b"z"), damaged), 2)
+        columns(implementation, page(row(b"z"), damaged), 2)
     assert type(caught.value) is kind
 
 
-def test_an_order_may_be_null(twins: Twins) -> None:
-    columns_by_name = columns(twins, page(row(b"a", b"clustering", 0, None)), 1)[2]
+def test_an_order_may_be_null(implementation: Implementation) -> None:
+    columns_by_name = columns(implementation, page(row(b"a", b"clustering", 0, None)), 1)[2]
     assert not columns_by_name["a"].is_reversed
 
 
-def test_rows_past_the_end_are_refused(twins: Twins) -> None:
+def test_rows_past_the_end_are_refused(implementation: Implementation) -> None:
     body = page(row(b"a"), row(b"b"))
     for size in range(len(body)):
         readers: list[Callable[[bytes], Any]] = [
-            lambda cut: runs_by_table(twins, cut, 0, 2),
-            lambda cut: columns(twins, cut, 2),
+            lambda cut: runs_by_table(implementation, cut, 0, 2),
+            lambda cut: columns(implementation, cut, 2),
         ]
         for read_rows in readers:
             with pytest.raises(DecodeError, match="past the end"):
@@ -265,11 +267,13 @@ def test_both_implementations_agree_on_random_pages(
             body[offset] = value
     data = bytes(body)
     outcomes: list[Any] = []
-    for implementation in IMPLEMENTATIONS:
-        twins = Twins(implementation)
+    for lane in IMPLEMENTATIONS:
+        implementation = Implementation(lane)
         calls: list[Callable[[], Any]] = [
-            lambda twins=twins: runs_by_table(twins, data, 0, len(rows)),  # type: ignore[misc]
-            lambda twins=twins: description_of(columns(twins, data, len(rows))),  # type: ignore[misc]
+            lambda implementation=implementation: runs_by_table(implementation, data, 0, len(rows)),  # type: ignore[misc]
+            lambda implementation=implementation: description_of(
+                columns(implementation, data, len(rows))
+            ),  # type: ignore[misc]
         ]
         for call in calls:
             try:

@@ -9,7 +9,7 @@ import pytest
 from cassandra import cqltypes as t
 from cassandra.metadata.schema import pages
 from cassandra.metadata.schema.grouping import Grouping
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.cqltypes.samples import list_of
 from tests.unit.protocol.pages import message_of
 
@@ -17,8 +17,8 @@ TEXT = t.UTF8Type
 
 
 @pytest.fixture(autouse=True)
-def _implementation(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "row_plans", twins.rows)
+def _implementation(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "row_plans", implementation.rows)
 
 
 def rows(columns: dict[str, Any], *values: Any) -> Any:

@@ -13,15 +13,15 @@ from cassandra import cqltypes as t
 from cassandra.errors import DecodeError
 from cassandra.metadata.schema import pages as pages_module
 from cassandra.metadata.schema.pages import ColumnPages, Pages
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.cqltypes.samples import list_of, map_of, set_of
 from tests.unit.protocol.pages import message_of
 from tests.unit.protocol.wire import int32, value
 
 
 @pytest.fixture(autouse=True)
-def _implementation(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages_module, "row_plans", twins.rows)
+def _implementation(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages_module, "row_plans", implementation.rows)
 
 
 def decoded(pages: Pages, cqltype: Any, *cells: Any, name: str = "a") -> list[Any]:

@@ -20,7 +20,7 @@ from cassandra.metadata.schema import build
 from cassandra.metadata.schema.pages import ColumnPages
 from cassandra.metadata.schema.snapshot import RowNames, TableSource
 from cassandra.metadata.schema.tables import TableMetadataV3
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.metadata.schema.test_column_rows import page, row
 
 NAMES = RowNames(("keyspace_name", "table_name", "comment", "extensions", "flags"))
@@ -32,14 +32,16 @@ ROWS = [
 ]
 
 
-def source(twins: Any, rows: Any = ROWS, names: RowNames = NAMES, **changes: Any) -> TableSource:
+def source(
+    implementation: Any, rows: Any = ROWS, names: RowNames = NAMES, **changes: Any
+) -> TableSource:
     """Return a table source for ks.t, whose columns are `rows`.
 
     :param changes: extensions and flags of the table's row, and other attributes of the source.
     """
     columns = ColumnPages()
-    columns.texts = twins.column_rows.Texts()
-    twins.column_rows.note_runs(columns.rows_of, page(*rows), 0, len(rows))
+    columns.texts = implementation.column_rows.Texts()
+    implementation.column_rows.note_runs(columns.rows_of, page(*rows), 0, len(rows))
     values = {"extensions": {}, "flags": frozenset({"compound"}), **changes}
     table_source = TableSource(
         "ks",
@@ -68,13 +70,13 @@ def described(table_metadata: TableMetadataV3) -> dict[str, Any]:
 
 
 def test_a_plain_table_equals_a_table_built_step_by_step(
-    twins: Twins, monkeypatch: pytest.MonkeyPatch
+    implementation: Implementation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(build, "column_rows", twins.column_rows)
-    plain_table = twins.column_rows.plain_table(source(twins))
+    monkeypatch.setattr(build, "column_rows", implementation.column_rows)
+    plain_table = implementation.column_rows.plain_table(source(implementation))
     assert type(plain_table) is TableMetadataV3
     assert all(column.table is plain_table for column in plain_table.columns.values())
-    step_by_step_table = build._special_table(source(twins))
+    step_by_step_table = build._special_table(source(implementation))
     assert described(plain_table) == described(step_by_step_table)
     assert plain_table.export_as_string() == step_by_step_table.export_as_string()
     # A table that was built in one step can be changed like any other.
@@ -114,30 +116,30 @@ def test_a_plain_table_equals_a_table_built_step_by_step(
     ids=" ".join,
 )
 def test_unusual_tables_are_left_to_the_step_by_step_code(
-    changes: dict[str, Any], twins: Twins
+    changes: dict[str, Any], implementation: Implementation
 ) -> None:
-    table_source = source(twins, **changes)
+    table_source = source(implementation, **changes)
 
     def rows_of_source() -> Any:
         return None if table_source.columns is None else dict(table_source.columns.rows_of)
 
     rows_before = rows_of_source()
-    assert twins.column_rows.plain_table(table_source) is None
+    assert implementation.column_rows.plain_table(table_source) is None
     # The source still has its rows, which the step-by-step code will read.
     assert rows_of_source() == rows_before
 
 
-def test_a_server_may_have_no_column_for_extensions(twins: Twins) -> None:
+def test_a_server_may_have_no_column_for_extensions(implementation: Implementation) -> None:
     names = RowNames(("keyspace_name", "table_name", "comment", "more", "flags"))
-    assert twins.column_rows.plain_table(source(twins, names=names)) is not None
+    assert implementation.column_rows.plain_table(source(implementation, names=names)) is not None
 
 
 def test_damaged_columns_are_named_in_the_export(
-    twins: Twins, monkeypatch: pytest.MonkeyPatch
+    implementation: Implementation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(build, "column_rows", twins.column_rows)
+    monkeypatch.setattr(build, "column_rows", implementation.column_rows)
     damaged = build.table(
-        source(twins, rows=[row(b"id", b"partition_key", 0), row(b"a", b"strange")])
+        source(implementation, rows=[row(b"id", b"partition_key", 0), row(b"a", b"strange")])
     )
     assert "unknown kind 'strange'" in damaged.export_as_string()
 

@@ -18,7 +18,7 @@ import pytest
 from cassandra import cqltypes as t
 from cassandra.protocol.columnar.arrow_capsules import _Array, _capsule_pointer, _Release, _Schema
 from cassandra.protocol.columnar.layouts import ColumnArray, row_layout
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.processes import WITH_TESTS, run_python
 from tests.unit.cqltypes.samples import ADDRESS, list_of, map_of, vector_of
 from tests.unit.protocol.pages import column_plan, page_of
@@ -43,27 +43,27 @@ ROW: list[bytes | None] = [
 
 
 @pytest.fixture(autouse=True)
-def _nothing_stays(twins: Twins) -> Iterator[None]:
+def _nothing_stays(implementation: Implementation) -> Iterator[None]:
     """Check after each test that everything it exported was released."""
     gc.collect()
-    count_before = twins.arrow_capsules.held_count()
+    count_before = implementation.arrow_capsules.held_count()
     yield
     gc.collect()
-    assert twins.arrow_capsules.held_count() == count_before
+    assert implementation.arrow_capsules.held_count() == count_before
 
 
-def column(twins: Twins, rows: int = 2) -> ColumnArray:
+def column(implementation: Implementation, rows: int = 2) -> ColumnArray:
     """Return a struct column of `rows` rows (an even number). Every second row has only nulls."""
-    array: ColumnArray = column_plan(twins, KINDS).read(
+    array: ColumnArray = column_plan(implementation, KINDS).read(
         page_of([ROW, [None] * len(ROW)] * (rows // 2)), 0, rows
     )
     return array
 
 
-def column_and_reference(twins: Twins) -> tuple[ColumnArray, weakref.ref[Any]]:
+def column_and_reference(implementation: Implementation) -> tuple[ColumnArray, weakref.ref[Any]]:
     """Return a column, and a weak reference to one of its buffers."""
     data = array("i", range(100))
-    child = column_plan(twins, [t.Int32Type]).layout.children[0]
+    child = column_plan(implementation, [t.Int32Type]).layout.children[0]
     inner = ColumnArray(child, 100, 0, (None, data), children=())
     return ColumnArray(row_layout(["a"], [child]), 100, 0, (None,), (inner,)), weakref.ref(data)
 
@@ -71,8 +71,8 @@ def column_and_reference(twins: Twins) -> tuple[ColumnArray, weakref.ref[Any]]:
 class Exported:
     """An object that exports `columns` as a record batch of Arrow does."""
 
-    def __init__(self, twins: Twins, columns: ColumnArray) -> None:
-        self.capsules = twins.arrow_capsules
+    def __init__(self, implementation: Implementation, columns: ColumnArray) -> None:
+        self.capsules = implementation.arrow_capsules
         self.columns = columns
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[Any, Any]:
@@ -86,8 +86,10 @@ class Streamed:
     ones.
     """
 
-    def __init__(self, twins: Twins, layout: Any, following: Callable[[], Any]) -> None:
-        self.capsules = twins.arrow_capsules
+    def __init__(
+        self, implementation: Implementation, layout: Any, following: Callable[[], Any]
+    ) -> None:
+        self.capsules = implementation.arrow_capsules
         self.layout = layout
         self.following = following
 
@@ -95,15 +97,15 @@ class Streamed:
         return self.capsules.stream_capsule(self.layout, self.following)
 
 
-def test_capsules_have_their_names_and_free_unread_exports(twins: Twins) -> None:
-    array = column(twins)
-    count_before = twins.arrow_capsules.held_count()
+def test_capsules_have_their_names_and_free_unread_exports(implementation: Implementation) -> None:
+    array = column(implementation)
+    count_before = implementation.arrow_capsules.held_count()
     capsules = [
-        twins.arrow_capsules.schema_capsule(array.layout),
-        twins.arrow_capsules.array_capsule(array),
-        twins.arrow_capsules.stream_capsule(array.layout, lambda: None),
+        implementation.arrow_capsules.schema_capsule(array.layout),
+        implementation.arrow_capsules.array_capsule(array),
+        implementation.arrow_capsules.stream_capsule(array.layout, lambda: None),
     ]
-    assert twins.arrow_capsules.held_count() > count_before
+    assert implementation.arrow_capsules.held_count() > count_before
     # A capsule's repr is `<capsule object "NAME" at ADDRESS>`, so this checks its name.
     assert [repr(capsule).split('"')[1] for capsule in capsules] == [
         "arrow_schema",
@@ -112,12 +114,12 @@ def test_capsules_have_their_names_and_free_unread_exports(twins: Twins) -> None
     ]
 
 
-def test_release_from_another_thread_and_twice(twins: Twins) -> None:
+def test_release_from_another_thread_and_twice(implementation: Implementation) -> None:
     """Any thread may release an array. The first release marks it as released, and a second one has
     no effect.
     """
-    array = column(twins)
-    capsule = twins.arrow_capsules.array_capsule(array)
+    array = column(implementation)
+    capsule = implementation.arrow_capsules.array_capsule(array)
     address = _capsule_pointer(id(capsule), b"arrow_array")
     exported = _Array.from_address(address)
     release = _Release(exported.release)
@@ -131,15 +133,19 @@ def test_release_from_another_thread_and_twice(twins: Twins) -> None:
     assert not exported.release
 
 
-def test_moved_structs(twins: Twins) -> None:
+def test_moved_structs(implementation: Implementation) -> None:
     """A consumer may move a struct, or a child of it.
 
     To move it, the consumer copies the struct, and sets the original's release callback to NULL.
     """
-    array = column(twins)
+    array = column(implementation)
     cases: list[tuple[bytes, Any, Callable[[], Any]]] = [
-        (b"arrow_array", _Array, lambda: twins.arrow_capsules.array_capsule(array)),
-        (b"arrow_schema", _Schema, lambda: twins.arrow_capsules.schema_capsule(array.layout)),
+        (b"arrow_array", _Array, lambda: implementation.arrow_capsules.array_capsule(array)),
+        (
+            b"arrow_schema",
+            _Schema,
+            lambda: implementation.arrow_capsules.schema_capsule(array.layout),
+        ),
     ]
     for capsule_name, struct_class, make_capsule in cases:
         capsule = make_capsule()
@@ -166,10 +172,12 @@ def test_moved_structs(twins: Twins) -> None:
         _Release(moved_child.release)(ctypes.addressof(moved_child))
 
 
-def test_pyarrow_reads_without_copies_and_releases_the_buffers(twins: Twins) -> None:
+def test_pyarrow_reads_without_copies_and_releases_the_buffers(
+    implementation: Implementation,
+) -> None:
     pyarrow = pytest.importorskip("pyarrow")
-    array = column(twins)
-    batch = pyarrow.record_batch(Exported(twins, array))
+    array = column(implementation)
+    batch = pyarrow.record_batch(Exported(implementation, array))
     batch.validate(full=True)
     assert batch.num_rows == 2
     assert batch.column(0).to_pylist() == [7, None]
@@ -184,10 +192,10 @@ def test_pyarrow_reads_without_copies_and_releases_the_buffers(twins: Twins) -> 
     assert text_column.to_pylist() == ["text", None]
 
 
-def test_buffers_live_as_long_as_a_consumer_holds_them(twins: Twins) -> None:
+def test_buffers_live_as_long_as_a_consumer_holds_them(implementation: Implementation) -> None:
     pyarrow = pytest.importorskip("pyarrow")
-    array, buffer_ref = column_and_reference(twins)
-    batch = pyarrow.record_batch(Exported(twins, array))
+    array, buffer_ref = column_and_reference(implementation)
+    batch = pyarrow.record_batch(Exported(implementation, array))
     del array
     gc.collect()
     assert buffer_ref() is not None
@@ -196,26 +204,26 @@ def test_buffers_live_as_long_as_a_consumer_holds_them(twins: Twins) -> None:
     assert buffer_ref() is None
 
 
-def test_pyarrow_reads_all_pages_of_a_stream(twins: Twins) -> None:
+def test_pyarrow_reads_all_pages_of_a_stream(implementation: Implementation) -> None:
     """PyArrow reads all pages of a stream, and accepts a stream without any page."""
     pyarrow = pytest.importorskip("pyarrow")
-    pages = [column(twins), column(twins, 4), column(twins, 0)]
+    pages = [column(implementation), column(implementation, 4), column(implementation, 0)]
     next_page_of = iter(pages)
     reader = pyarrow.RecordBatchReader.from_stream(
-        Streamed(twins, pages[0].layout, lambda: next(next_page_of, None))
+        Streamed(implementation, pages[0].layout, lambda: next(next_page_of, None))
     )
     assert [batch.num_rows for batch in reader] == [2, 4, 0]
-    assert pyarrow.table(Streamed(twins, pages[0].layout, lambda: None)).num_rows == 0
+    assert pyarrow.table(Streamed(implementation, pages[0].layout, lambda: None)).num_rows == 0
 
 
-def test_an_error_in_a_stream_is_the_consumers_error(twins: Twins) -> None:
+def test_an_error_in_a_stream_is_the_consumers_error(implementation: Implementation) -> None:
     pyarrow = pytest.importorskip("pyarrow")
 
     def raise_error() -> Any:
         raise ValueError("the third page is lost")
 
     reader = pyarrow.RecordBatchReader.from_stream(
-        Streamed(twins, column(twins).layout, raise_error)
+        Streamed(implementation, column(implementation).layout, raise_error)
     )
     with pytest.raises(Exception, match="the third page is lost"):
         reader.read_next_batch()
@@ -223,14 +231,16 @@ def test_an_error_in_a_stream_is_the_consumers_error(twins: Twins) -> None:
     del reader
 
 
-def test_streams_are_read_by_other_threads(twins: Twins) -> None:
+def test_streams_are_read_by_other_threads(implementation: Implementation) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     counts: list[int] = []
 
     def read() -> None:
-        pages = iter([column(twins)] * 50)
+        pages = iter([column(implementation)] * 50)
         counts.append(
-            pyarrow.table(Streamed(twins, column(twins).layout, lambda: next(pages, None))).num_rows
+            pyarrow.table(
+                Streamed(implementation, column(implementation).layout, lambda: next(pages, None))
+            ).num_rows
         )
 
     threads = [threading.Thread(target=read) for _ in range(4)]
@@ -242,24 +252,24 @@ def test_streams_are_read_by_other_threads(twins: Twins) -> None:
     assert counts == [100] * 4
 
 
-def test_the_uuid_extension(twins: Twins) -> None:
+def test_the_uuid_extension(implementation: Implementation) -> None:
     """A column of UUIDs is exported with Arrow's extension type for UUIDs."""
     pyarrow = pytest.importorskip("pyarrow")
-    batch = pyarrow.record_batch(Exported(twins, column(twins)))
+    batch = pyarrow.record_batch(Exported(implementation, column(implementation)))
     assert batch.schema.field("c2").type == pyarrow.uuid()
 
 
 @pytest.mark.slow
-def test_thousands_of_exports_are_released(twins: Twins) -> None:
-    array = column(twins)
-    before = twins.arrow_capsules.held_count()
+def test_thousands_of_exports_are_released(implementation: Implementation) -> None:
+    array = column(implementation)
+    before = implementation.arrow_capsules.held_count()
     for _ in range(2000):
-        Exported(twins, array).__arrow_c_array__()
-    assert twins.arrow_capsules.held_count() == before
+        Exported(implementation, array).__arrow_c_array__()
+    assert implementation.arrow_capsules.held_count() == before
 
 
-def test_an_invalid_column_is_an_error_and_leaks_nothing(twins: Twins) -> None:
-    array = column(twins)
+def test_an_invalid_column_is_an_error_and_leaks_nothing(implementation: Implementation) -> None:
+    array = column(implementation)
     column_with_bad_buffer = ColumnArray(
         array.layout,
         2,
@@ -269,42 +279,44 @@ def test_an_invalid_column_is_an_error_and_leaks_nothing(twins: Twins) -> None:
     )
     # The last child has the number 3 where a buffer should be.
     with pytest.raises(TypeError):
-        twins.arrow_capsules.array_capsule(column_with_bad_buffer)
+        implementation.arrow_capsules.array_capsule(column_with_bad_buffer)
 
 
-def test_batches_may_be_released_while_an_exception_is_raised(twins: Twins) -> None:
+def test_batches_may_be_released_while_an_exception_is_raised(
+    implementation: Implementation,
+) -> None:
     pyarrow = pytest.importorskip("pyarrow")
-    if not twins.arrow_capsules.RELEASES_SAFELY:
+    if not implementation.arrow_capsules.RELEASES_SAFELY:
         pytest.skip("ctypes cannot do this: see the module")
-    array = column(twins)
+    array = column(implementation)
     with pytest.raises(ZeroDivisionError):
         # The exception drops the unfinished list and the batches in it, while the exception is
         # being raised.
         _ = [
-            pyarrow.record_batch(Exported(twins, array)) if number < 2 else 1 / 0
+            pyarrow.record_batch(Exported(implementation, array)) if number < 2 else 1 / 0
             for number in range(3)
         ]
 
 
 AT_EXIT = """
 import sys
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.processes import run_python
 from tests.unit.protocol.columnar.test_arrow_capsules import Exported, Streamed, column
 import pyarrow
-twins = Twins("{impl}")
-array = column(twins)
-batch = pyarrow.record_batch(Exported(twins, array))
+implementation = Implementation("{impl}")
+array = column(implementation)
+batch = pyarrow.record_batch(Exported(implementation, array))
 pages = iter([array, array])
-streamed = Streamed(twins, array.layout, lambda: next(pages, None))
+streamed = Streamed(implementation, array.layout, lambda: next(pages, None))
 reader = pyarrow.RecordBatchReader.from_stream(streamed)
-capsule = twins.arrow_capsules.array_capsule(array)
+capsule = implementation.arrow_capsules.array_capsule(array)
 sys.kept = [reader.read_next_batch(), pyarrow.schema(batch.schema), capsule]
 print("done")
 """
 
 
-def test_exports_may_be_held_until_the_interpreter_ends(twins: Twins) -> None:
+def test_exports_may_be_held_until_the_interpreter_ends(implementation: Implementation) -> None:
     pytest.importorskip("pyarrow")
-    done = run_python(AT_EXIT.format(impl=twins.impl), WITH_TESTS)
+    done = run_python(AT_EXIT.format(impl=implementation.name), WITH_TESTS)
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")

@@ -15,7 +15,7 @@ from cassandra.protocol.columnar.arrow_cells import cells, is_ours, object_array
 from cassandra.protocol.columnar.layouts import layout_of
 from cassandra.protocol.columnar.pages import ArrowPage
 from cassandra.util import Time
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.cqltypes.samples import list_of, map_of, tuple_of, vector_of
 from tests.unit.protocol.pages import column_plan, page_of
 from tests.unit.protocol.wire import int32, value
@@ -25,9 +25,11 @@ NANOS = struct.pack(">q", 5)
 DECIMAL = int32(2) + b"\x01\x02"
 
 
-def array_of(twins: Twins, cqltype: Any, *rows: bytes | None) -> Any:
+def array_of(implementation: Implementation, cqltype: Any, *rows: bytes | None) -> Any:
     pyarrow = pytest.importorskip("pyarrow")
-    page = column_plan(twins, [cqltype]).read(page_of([[row] for row in rows]), 0, len(rows))
+    page = column_plan(implementation, [cqltype]).read(
+        page_of([[row] for row in rows]), 0, len(rows)
+    )
     return pyarrow.record_batch(ArrowPage(page)).column(0)
 
 
@@ -63,26 +65,26 @@ SCALARS: list[tuple[Any, bytes, Any]] = [
 
 
 @pytest.mark.parametrize(("cqltype", "data", "cell"), SCALARS, ids=lambda part: str(part)[:20])
-def test_scalars(twins: Twins, cqltype: Any, data: bytes, cell: Any) -> None:
+def test_scalars(implementation: Implementation, cqltype: Any, data: bytes, cell: Any) -> None:
     """A scalar of each type becomes an object of the expected type, and null becomes None."""
-    items = cells(array_of(twins, cqltype, data, None, data), layout_of(cqltype))
+    items = cells(array_of(implementation, cqltype, data, None, data), layout_of(cqltype))
     assert items == [cell, None, cell]
     assert type(items[0]) is type(cell)
 
 
-def test_a_varint_of_thousands_of_digits(twins: Twins) -> None:
+def test_a_varint_of_thousands_of_digits(implementation: Implementation) -> None:
     """A varint of thousands of digits becomes an int, in spite of Python's limit for digits."""
     number = -(10**5000)
     data = number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True)
-    (item,) = cells(array_of(twins, t.IntegerType, data), layout_of(t.IntegerType))
+    (item,) = cells(array_of(implementation, t.IntegerType, data), layout_of(t.IntegerType))
     assert item == number
 
 
-def test_lists(twins: Twins) -> None:
+def test_lists(implementation: Implementation) -> None:
     """A list becomes a list of objects, in slices of the array, too."""
     cqltype = list_of(t.TimeType)
     row_bytes = [int32(2) + value(NANOS) + value(None), None, int32(0), int32(1) + value(NANOS)]
-    array = array_of(twins, cqltype, *row_bytes)
+    array = array_of(implementation, cqltype, *row_bytes)
     expected = [[Time(5), None], None, [], [Time(5)]]
     for first_row in range(len(row_bytes)):  # the arrays inside a slice have an offset
         items = cells(array.slice(first_row), layout_of(cqltype))
@@ -90,10 +92,10 @@ def test_lists(twins: Twins) -> None:
     assert cells(array.slice(4), layout_of(cqltype)) == []
 
 
-def test_vectors(twins: Twins) -> None:
+def test_vectors(implementation: Implementation) -> None:
     """A vector of UUIDs becomes a list of UUID objects, also in a slice of the array."""
     cqltype = vector_of(t.UUIDType, 2)
-    array = array_of(twins, cqltype, IDENTITY.bytes * 2, None, bytes(32))
+    array = array_of(implementation, cqltype, IDENTITY.bytes * 2, None, bytes(32))
     expected = [[IDENTITY] * 2, None, [uuid.UUID(int=0)] * 2]
     for first_row in range(3):
         if not hasattr(array.values, "storage"):
@@ -102,11 +104,11 @@ def test_vectors(twins: Twins) -> None:
         assert [None if item is None else list(item) for item in items] == expected[first_row:]
 
 
-def test_maps(twins: Twins) -> None:
+def test_maps(implementation: Implementation) -> None:
     """A map becomes a list of pairs, in slices of the array, too."""
     cqltype = map_of(t.UTF8Type, t.TimeType)
     entry = value(b"k") + value(NANOS)
-    array = array_of(twins, cqltype, int32(1) + entry, None, int32(2) + entry * 2)
+    array = array_of(implementation, cqltype, int32(1) + entry, None, int32(2) + entry * 2)
     pair = ("k", Time(5))
     for first_row, expected_rows in enumerate(
         ([[pair], None, [pair] * 2], [None, [pair] * 2], [[pair] * 2])
@@ -114,11 +116,11 @@ def test_maps(twins: Twins) -> None:
         assert cells(array.slice(first_row), layout_of(cqltype)) == expected_rows
 
 
-def test_structs(twins: Twins) -> None:
+def test_structs(implementation: Implementation) -> None:
     """A tuple becomes a dict whose keys are the names of its fields."""
     cqltype = tuple_of(t.Int32Type, t.TimeType, t.DateType)
     tuple_bytes = value(int32(1)) + value(NANOS) + value(struct.pack(">q", 1000))
-    items = cells(array_of(twins, cqltype, tuple_bytes, None), layout_of(cqltype))
+    items = cells(array_of(implementation, cqltype, tuple_bytes, None), layout_of(cqltype))
     # The timestamp may be an object of pandas, so compare it separately.
     timestamp = items[0].pop("f2")
     assert items == [{"f0": 1, "f1": Time(5)}, None]

@@ -17,7 +17,7 @@ from cassandra.errors import DecodeError, DependencyException
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra.protocol.columnar import pages
 from cassandra.protocol.columnar.layouts import ColumnOptions, layout_of, row_layout
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.cqltypes.samples import list_of, map_of, tuple_of, vector_of
 from tests.unit.protocol.pages import page_of
 from tests.unit.protocol.wire import int32, value
@@ -26,10 +26,10 @@ IDENTITY = uuid.UUID(int=5)
 
 
 @pytest.fixture(autouse=True)
-def _implementation(twins: Twins, monkeypatch: pytest.MonkeyPatch) -> None:
+def _implementation(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
     """Read pages with each implementation in turn."""
     for name in ("column_buffers", "arrow_capsules"):
-        monkeypatch.setattr(_impl, name, getattr(twins, name), raising=False)
+        monkeypatch.setattr(_impl, name, getattr(implementation, name), raising=False)
 
 
 def metadata_of(**columns: Any) -> ResultMetadata:

@@ -11,7 +11,7 @@ from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.protocol.columnar.layouts import ColumnOptions
 from cassandra.protocol.columnar.pages import ArrowPage
 from cassandra.query.tables.rows import rows_of
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.protocol.pages import column_plan, page_of
 from tests.unit.protocol.wire import FakeColumn
 
@@ -21,19 +21,24 @@ OPTIONS = [ColumnOptions(), ColumnOptions(durations="struct")]
 
 
 def table_of(
-    twins: Twins, cqltype: Any, cells: Sequence[bytes | None], options: ColumnOptions = OPTIONS[0]
+    implementation: Implementation,
+    cqltype: Any,
+    cells: Sequence[bytes | None],
+    options: ColumnOptions = OPTIONS[0],
 ) -> Any:
     """Return an Arrow table with one column c0 that has these cells."""
-    page = column_plan(twins, [cqltype], options).read(
+    page = column_plan(implementation, [cqltype], options).read(
         page_of([[cell] for cell in cells]), 0, len(cells)
     )
     return pyarrow.Table.from_batches([pyarrow.record_batch(ArrowPage(page))])
 
 
-def bound(twins: Twins, cqltype: Any, table: Any) -> list[bytes | None]:
+def bound(implementation: Implementation, cqltype: Any, table: Any) -> list[bytes | None]:
     """Return the encoded value (or None) of each row of `table`, bound as a row of one column."""
     marker = ColumnMetadata("ks", "t", "c0", cqltype)
-    plan = twins.bind.BindPlan([FakeColumn("c0", cqltype.build_codec(twins.codecs))], None)
+    plan = implementation.bind.BindPlan(
+        [FakeColumn("c0", cqltype.build_codec(implementation.codecs))], None
+    )
     return [row.values()[0] for row in plan.bind_many(rows_of(table, [marker]), 4).rows()]
 
 

@@ -15,7 +15,7 @@ from cassandra.query.tables.arrow_values import arrow_values
 from cassandra.query.tables.types import Pairs
 from cassandra.util import Point
 from cassandra.util.temporal import Duration
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.cqltypes.samples import (
     ADDRESS,
     list_of,
@@ -29,7 +29,7 @@ from tests.unit.query.tables.binding import arrow, bound, one_by_one, table_of
 pyarrow = pytest.importorskip("pyarrow")
 
 
-def test_numbers_of_other_types(twins: Twins) -> None:
+def test_numbers_of_other_types(implementation: Implementation) -> None:
     """Numbers of other Arrow types are converted. For an integer column, numbers with a fraction
     are refused.
     """
@@ -42,8 +42,10 @@ def test_numbers_of_other_types(twins: Twins) -> None:
         (list_of(t.DecimalType), [Decimal(7)]),
     ):
         cells = [cqltype.codec().encode(value), None]
-        table = table_of(twins, cqltype, cells, options)
-        assert table_of(twins, cqltype, bound(twins, cqltype, table), options).equals(table)
+        table = table_of(implementation, cqltype, cells, options)
+        assert table_of(
+            implementation, cqltype, bound(implementation, cqltype, table), options
+        ).equals(table)
     # Integers may come from decimals and from strings.
     assert one_by_one(t.IntegerType, arrow([Decimal(big), None], pyarrow.decimal128(38, 2))) == [
         big,
@@ -63,7 +65,7 @@ def test_numbers_of_other_types(twins: Twins) -> None:
         with pytest.raises(
             TypeError, match=r'row 0: column "c0" \((varint|list<int>), \w+\): .* is not an integer'
         ):
-            bound(twins, cqltype, table)
+            bound(implementation, cqltype, table)
 
 
 def test_times_in_all_units() -> None:
@@ -112,22 +114,24 @@ def test_times_in_all_units() -> None:
     ]
 
 
-def test_structs_are_bound_to_user_types_by_field_name(twins: Twins) -> None:
+def test_structs_are_bound_to_user_types_by_field_name(implementation: Implementation) -> None:
     table = pyarrow.table({"c0": pyarrow.array([{"zip": 7, "street": "x"}, None])})
     assert one_by_one(ADDRESS, table) == [("x", 7), None]
     assert one_by_one(ADDRESS, pyarrow.table({"c0": pyarrow.array([{"zip": 7}])})) == [(None, 7)]
     with pytest.raises(
         ValueError, match=r"row 0: column .* has the key 'town', which is not a field of ks.address"
     ):
-        bound(twins, ADDRESS, pyarrow.table({"c0": pyarrow.array([{"town": "x"}])}))
+        bound(implementation, ADDRESS, pyarrow.table({"c0": pyarrow.array([{"town": "x"}])}))
     # A struct of two fields cannot be bound as a tuple of one element.
     with pytest.raises((TypeError, ValueError), match='row 0: column "c0"'):
         bound(
-            twins, tuple_of(t.Int32Type), pyarrow.table({"c0": pyarrow.array([{"f0": 1, "f1": 2}])})
+            implementation,
+            tuple_of(t.Int32Type),
+            pyarrow.table({"c0": pyarrow.array([{"f0": 1, "f1": 2}])}),
         )
 
 
-def test_dictionaries_and_vectors_in_place(twins: Twins) -> None:
+def test_dictionaries_and_vectors_in_place(implementation: Implementation) -> None:
     """Dictionary-encoded values can be bound, and vectors are bound without copying them."""
     key = uuid.uuid4()
     table = pyarrow.table(
@@ -145,24 +149,24 @@ def test_dictionaries_and_vectors_in_place(twins: Twins) -> None:
     # The Arrow type is not that of the vector's elements, so each value is converted.
     assert one_by_one(vector_of(t.DoubleType, 8), vectors) == rows
     with pytest.raises(ValueError, match='row 0: column "c0"'):
-        bound(twins, vector_of(t.FloatType, 9), vectors)
+        bound(implementation, vector_of(t.FloatType, 9), vectors)
 
 
-def test_categories_of_polars(twins: Twins) -> None:
+def test_categories_of_polars(implementation: Implementation) -> None:
     polars = pytest.importorskip("polars")
     kinds = [polars.Categorical, polars.Enum(["a", "b"])]
     for kind in kinds:
         series = polars.Series("c0", ["a", None, "b"], dtype=kind)
-        assert bound(twins, t.UTF8Type, series.to_frame()) == bound(
-            twins, t.UTF8Type, pyarrow.table({"c0": ["a", None, "b"]})
+        assert bound(implementation, t.UTF8Type, series.to_frame()) == bound(
+            implementation, t.UTF8Type, pyarrow.table({"c0": ["a", None, "b"]})
         )
     lists = polars.Series("c0", [["a", "b"], []], dtype=polars.List(polars.Categorical))
-    assert bound(twins, list_of(t.UTF8Type), lists.to_frame()) == bound(
-        twins, list_of(t.UTF8Type), pyarrow.table({"c0": [["a", "b"], []]})
+    assert bound(implementation, list_of(t.UTF8Type), lists.to_frame()) == bound(
+        implementation, list_of(t.UTF8Type), pyarrow.table({"c0": [["a", "b"], []]})
     )
 
 
-def test_polars_columns_that_arrow_cannot_hold_are_refused(twins: Twins) -> None:
+def test_polars_columns_that_arrow_cannot_hold_are_refused(implementation: Implementation) -> None:
     """Object columns would be written as the addresses of their objects."""
     polars = pytest.importorskip("polars")
     cases: list[tuple[Any, str]] = [
@@ -177,7 +181,7 @@ def test_polars_columns_that_arrow_cannot_hold_are_refused(twins: Twins) -> None
     ]
     for series, reason in cases:
         with pytest.raises(TypeError, match=f"the polars column 'c0' has .*{reason}"):
-            bound(twins, t.BytesType, series.to_frame())
+            bound(implementation, t.BytesType, series.to_frame())
 
 
 def values(items: Sequence[Any], arrow_type: Any, cqltype: Any) -> list[Any]:

@@ -16,7 +16,7 @@ import pytest
 
 from cassandra.cqltypes.parse import lookup_casstype, lookup_cqltype
 from cassandra.query.tables.rows import TableRows, rows_of
-from tests.conftest import Twins
+from tests.conftest import Implementation
 
 pa = pytest.importorskip("pyarrow")
 np = pytest.importorskip("numpy")
@@ -45,23 +45,25 @@ def type_of(kind: str) -> Any:
     return lookup_casstype(CONTAINERS[kind]) if kind in CONTAINERS else lookup_cqltype(kind)
 
 
-def plan_of(twins: Twins, *types: str) -> Any:
+def plan_of(implementation: Implementation, *types: str) -> Any:
     kinds = [Column(f"c{number}", type_of(kind)) for number, kind in enumerate(types)]
-    return twins.bind.BindPlan(kinds)
+    return implementation.bind.BindPlan(kinds)
 
 
-def bound(twins: Twins, table: Any, *types: str) -> list[bytes]:
+def bound(implementation: Implementation, table: Any, *types: str) -> list[bytes]:
     """Bind the table on the fast path, and return the bytes of each row."""
-    plan = plan_of(twins, *types)
+    plan = plan_of(implementation, *types)
     rows = rows_of(table, plan.columns)
-    return [row.data for row in twins.column_binding.bind_table(plan, rows, 5).rows()]
+    return [row.data for row in implementation.column_binding.bind_table(plan, rows, 5).rows()]
 
 
-def by_objects(twins: Twins, table: Any, *types: str) -> list[bytes]:
+def by_objects(implementation: Implementation, table: Any, *types: str) -> list[bytes]:
     """Bind the table's rows as Python objects (the slow path), and return the bytes of each row."""
-    plan = plan_of(twins, *types)
+    plan = plan_of(implementation, *types)
     rows = list(rows_of(table, plan.columns))
-    return [row.data for row in twins.bind.BindPlan(plan.columns).bind_many(rows, 5).rows()]
+    return [
+        row.data for row in implementation.bind.BindPlan(plan.columns).bind_many(rows, 5).rows()
+    ]
 
 
 MOMENTS = [
@@ -127,20 +129,20 @@ CASES = [(name, make, kind) for name, make, kinds in ARRAYS for kind in kinds]
     ids=[f"{name}-{cqltype}" for name, _, cqltype in CASES],
 )
 def test_arrow_columns_are_bound_like_python_objects(
-    twins: Twins, name: str, make_array: Callable[[], Any], cqltype: str
+    implementation: Implementation, name: str, make_array: Callable[[], Any], cqltype: str
 ) -> None:
     """For tables, record batches and slices of Arrow, the fast path encodes the same bytes as the
     slow path.
     """
     array = make_array()
-    expected = by_objects(twins, pa.table({"c0": array}), cqltype)
+    expected = by_objects(implementation, pa.table({"c0": array}), cqltype)
     assert len(expected) == len(array)
-    assert bound(twins, pa.table({"c0": array}), cqltype) == expected
-    assert bound(twins, pa.record_batch({"c0": array}), cqltype) == expected
+    assert bound(implementation, pa.table({"c0": array}), cqltype) == expected
+    assert bound(implementation, pa.record_batch({"c0": array}), cqltype) == expected
     # A slice begins within the memory of its array, and a column may have several chunks.
-    assert bound(twins, pa.table({"c0": array}).slice(1), cqltype) == expected[1:]
+    assert bound(implementation, pa.table({"c0": array}).slice(1), cqltype) == expected[1:]
     chunks_in_other_order = pa.chunked_array([array.slice(2), array.slice(0, 2)])
-    reordered = bound(twins, pa.table({"c0": chunks_in_other_order}), cqltype)
+    reordered = bound(implementation, pa.table({"c0": chunks_in_other_order}), cqltype)
     assert reordered == expected[2:] + expected[:2]
 
 
@@ -166,28 +168,32 @@ NUMPY: list[tuple[Callable[[], Any], str]] = [
 
 
 @pytest.mark.parametrize("index", range(len(NUMPY)))
-def test_numpy_arrays_and_frames_are_bound_like_python_objects(twins: Twins, index: int) -> None:
+def test_numpy_arrays_and_frames_are_bound_like_python_objects(
+    implementation: Implementation, index: int
+) -> None:
     """For NumPy arrays and data frames, the fast path encodes the same bytes as the slow path."""
     pandas = pytest.importorskip("pandas")
     make_array, cqltype = NUMPY[index]
     array = make_array()
     one_column = array.reshape(-1, 1)
-    expected = by_objects(twins, one_column, cqltype)
-    assert bound(twins, one_column, cqltype) == expected
+    expected = by_objects(implementation, one_column, cqltype)
+    assert bound(implementation, one_column, cqltype) == expected
     # Only plain arrays are also tested as records and frames, not masked ones.
     if type(array) is not np.ndarray:
         return
     # In an array of records, other fields lie between the values of one field.
     records = np.zeros(len(array), [("other", "u1"), ("c0", array.dtype)])
     records["c0"] = array
-    assert bound(twins, records[["c0"]], cqltype) == expected
+    assert bound(implementation, records[["c0"]], cqltype) == expected
     # Leave out types that pandas may convert.
     if array.dtype.isnative and array.dtype.str[1:] not in ("M8[D]", "M8[h]", "f2"):
         frame = pandas.DataFrame({"c0": array, "other": 1})[["c0"]]
-        assert bound(twins, frame, cqltype) == by_objects(twins, frame, cqltype)
+        assert bound(implementation, frame, cqltype) == by_objects(implementation, frame, cqltype)
 
 
-def test_frames_without_numpy_arrays_are_bound_like_python_objects(twins: Twins) -> None:
+def test_frames_without_numpy_arrays_are_bound_like_python_objects(
+    implementation: Implementation,
+) -> None:
     """Columns of pandas that are not NumPy arrays are bound to the same bytes on both paths."""
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(
@@ -199,8 +205,8 @@ def test_frames_without_numpy_arrays_are_bound_like_python_objects(twins: Twins)
         }
     )
     types = ("int", "text", "timestamp", "text")
-    assert bound(twins, frame, *types) == by_objects(twins, frame, *types)
-    assert bound(twins, frame.iloc[:0], *types) == []
+    assert bound(implementation, frame, *types) == by_objects(implementation, frame, *types)
+    assert bound(implementation, frame.iloc[:0], *types) == []
 
 
 @pytest.mark.parametrize(
@@ -218,24 +224,26 @@ def test_frames_without_numpy_arrays_are_bound_like_python_objects(twins: Twins)
     ],
 )
 def test_errors_name_row_and_column(
-    twins: Twins, make: Callable[[], Any], kind: str, message: str
+    implementation: Implementation, make: Callable[[], Any], kind: str, message: str
 ) -> None:
-    plan = plan_of(twins, kind)
+    plan = plan_of(implementation, kind)
     rows = rows_of(pa.table({"c0": make()}), plan.columns)
     with pytest.raises((ValueError, TypeError), match=message):
-        twins.column_binding.bind_table(plan, rows, 5)
+        implementation.column_binding.bind_table(plan, rows, 5)
 
 
-def test_bytes_that_are_not_utf_8_are_refused(twins: Twins) -> None:
+def test_bytes_that_are_not_utf_8_are_refused(implementation: Implementation) -> None:
     damaged = pa.StringArray.from_buffers(
         1, pa.py_buffer(np.array([0, 1], "i4").tobytes()), pa.py_buffer(b"\xff")
     )
-    plan = plan_of(twins, "text")
+    plan = plan_of(implementation, "text")
     with pytest.raises(UnicodeDecodeError):
-        twins.column_binding.bind_table(plan, rows_of(pa.table({"c0": damaged}), plan.columns), 5)
+        implementation.column_binding.bind_table(
+            plan, rows_of(pa.table({"c0": damaged}), plan.columns), 5
+        )
 
 
-def test_overridden_serialize_methods_are_called(twins: Twins) -> None:
+def test_overridden_serialize_methods_are_called(implementation: Implementation) -> None:
     """If an application's type class overrides `serialize`, each value is converted by it, not on
     the fast path.
     """
@@ -246,24 +254,24 @@ def test_overridden_serialize_methods_are_called(twins: Twins) -> None:
         def serialize(value: Any, protocol_version: int) -> bytes:
             return Int32Type.serialize(2 * value, protocol_version)
 
-    plan = twins.bind.BindPlan([Column("c0", Doubled)])
+    plan = implementation.bind.BindPlan([Column("c0", Doubled)])
     rows = rows_of(pa.table({"c0": pa.array([21], "int32")}), plan.columns)
-    (row,) = twins.column_binding.bind_table(plan, rows, 5).rows()
+    (row,) = implementation.column_binding.bind_table(plan, rows, 5).rows()
     # The value is 0x2A = 42, twice the 21 in the table.
     assert row.values() == [b"\0\0\0\x2a"]
 
 
-def test_columns_on_the_fast_and_the_slow_path_may_be_mixed(twins: Twins) -> None:
+def test_columns_on_the_fast_and_the_slow_path_may_be_mixed(implementation: Implementation) -> None:
     table = pa.table(
         {"c0": [1, 2], "c1": [[1], None], "c2": ["a", "b"], "c3": pa.array(VECTORS[:2], pa.list_(pa.float32(), 2))}  # noqa: E501
     )  # fmt: skip
     types = ("int", "list<int>", "text", "vector<float, 2>")
-    assert bound(twins, table, *types) == by_objects(twins, table, *types)
-    plan = plan_of(twins, *types)
-    block = twins.column_binding.bind_table(plan, rows_of(table, plan.columns), 5)
+    assert bound(implementation, table, *types) == by_objects(implementation, table, *types)
+    plan = plan_of(implementation, *types)
+    block = implementation.column_binding.bind_table(plan, rows_of(table, plan.columns), 5)
     assert (len(block), block.width, block.has_unset) == (2, 4, False)
     # Input that is not a table is bound row by row.
-    assert len(twins.column_binding.bind_table(plan, [(1, [1], "a", [1.0, 2.0])], 5)) == 1
+    assert len(implementation.column_binding.bind_table(plan, [(1, [1], "a", [1.0, 2.0])], 5)) == 1
 
 
 FROM_MEMORY = {
@@ -277,7 +285,7 @@ FROM_MEMORY = {
 
 
 @pytest.mark.parametrize("case", sorted(FROM_MEMORY))
-def test_ordinary_columns_are_read_from_memory(compiled: Twins, case: str) -> None:
+def test_ordinary_columns_are_read_from_memory(compiled: Implementation, case: str) -> None:
     make_array, cqltype = next(
         (make_array, cqltype) for name, make_array, cqltype in CASES if f"{name}-{cqltype}" == case
     )

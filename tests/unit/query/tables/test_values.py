@@ -24,7 +24,7 @@ from cassandra.query.tables.rows import rows_of
 from cassandra.query.tables.types import Pairs
 from cassandra.query.tables.values import array_values, arrow_values, series_values
 from cassandra.util.temporal import Date, Duration, MillisTimestamp, Time
-from tests.conftest import Twins
+from tests.conftest import Implementation
 from tests.unit.cqltypes.samples import (
     CONTAINERS,
     SCALARS,
@@ -41,7 +41,9 @@ from tests.unit.query.tables.binding import OPTIONS, bound, one_by_one, table_of
 pyarrow = pytest.importorskip("pyarrow")
 
 
-def check_bound_again(twins: Twins, cqltype: Any, cells: Sequence[bytes | None]) -> None:
+def check_bound_again(
+    implementation: Implementation, cqltype: Any, cells: Sequence[bytes | None]
+) -> None:
     """Read the table of `cells`, bind its rows, and check that the bound values give the same
     table.
 
@@ -49,26 +51,30 @@ def check_bound_again(twins: Twins, cqltype: Any, cells: Sequence[bytes | None])
     """
     # The options decide which Arrow types the table has.
     for options in OPTIONS:
-        table = table_of(twins, cqltype, cells, options)
+        table = table_of(implementation, cqltype, cells, options)
         table.validate(full=True)
-        bound_table = table_of(twins, cqltype, bound(twins, cqltype, table), options)
+        bound_table = table_of(
+            implementation, cqltype, bound(implementation, cqltype, table), options
+        )
         assert bound_table.schema == table.schema
         assert bound_table.equals(table)
         # The arrays of a slice have an offset, and the sliced table has several chunks.
         parts_of_table = pyarrow.concat_tables([table.slice(1, 2), table.slice(3)])
-        assert table_of(twins, cqltype, bound(twins, cqltype, parts_of_table), options).equals(
-            table.slice(1).combine_chunks()
-        )
+        assert table_of(
+            implementation, cqltype, bound(implementation, cqltype, parts_of_table), options
+        ).equals(table.slice(1).combine_chunks())
 
 
 @pytest.mark.parametrize(
     "case", [*SCALARS, *CONTAINERS], ids=lambda case: f"{case[0].__name__}-{case[2][:16]}"
 )
-def test_every_type_with_nulls_and_empty_values(twins: Twins, case: tuple[Any, Any, str]) -> None:
+def test_every_type_with_nulls_and_empty_values(
+    implementation: Implementation, case: tuple[Any, Any, str]
+) -> None:
     """A table of each type can be bound again."""
     cqltype, _, expected = case
     body = bytes.fromhex(expected)
-    check_bound_again(twins, cqltype, [body, None, b"", body, body, None, body])
+    check_bound_again(implementation, cqltype, [body, None, b"", body, body, None, body])
 
 
 def types_and_values(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrategy[Any]]]:
@@ -116,32 +122,32 @@ def nested_map(
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 @pytest.mark.slow
-def test_nested_types(twins: Twins, data: st.DataObject) -> None:
+def test_nested_types(implementation: Implementation, data: st.DataObject) -> None:
     """Tables of nested types can be bound again."""
     cqltype, values = data.draw(types_and_values(2))
     codec = cqltype.build_codec(twin("codecs", "python"))
     items = data.draw(st.lists(st.none() | values, max_size=6))
     check_bound_again(
-        twins, cqltype, [None if item is None else codec.encode(item) for item in items]
+        implementation, cqltype, [None if item is None else codec.encode(item) for item in items]
     )
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 @pytest.mark.slow
-def test_frames_of_polars(twins: Twins, data: st.DataObject) -> None:
+def test_frames_of_polars(implementation: Implementation, data: st.DataObject) -> None:
     """A polars frame of any type can be bound again."""
     polars = pytest.importorskip("polars")
     cqltype, values = data.draw(types_and_values(2))
     encoder = cqltype.build_codec(twin("codecs", "python"))
     items = data.draw(st.lists(st.none() | values, max_size=4))
     cells = [None if item is None else encoder.encode(item) for item in items]
-    page = column_plan(twins, [cqltype], OPTIONS[1]).read(
+    page = column_plan(implementation, [cqltype], OPTIONS[1]).read(
         page_of([[cell] for cell in cells]), 0, len(cells)
     )
     frame = polars_frame(polars, page.layout, [page])
-    assert table_of(twins, cqltype, bound(twins, cqltype, frame)).equals(
-        table_of(twins, cqltype, cells)
+    assert table_of(implementation, cqltype, bound(implementation, cqltype, frame)).equals(
+        table_of(implementation, cqltype, cells)
     )
 
 
@@ -157,18 +163,20 @@ def may_be_nan(cqltype: Any) -> bool:
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 @pytest.mark.slow
-def test_frames_of_pandas(twins: Twins, data: st.DataObject) -> None:
+def test_frames_of_pandas(implementation: Implementation, data: st.DataObject) -> None:
     """A pandas frame of any type, without NaN, can be bound again."""
     pytest.importorskip("pandas")
     cqltype, values = data.draw(types_and_values(2))
     encoder = cqltype.build_codec(twin("codecs", "python"))
     items = data.draw(st.lists(st.none() | values, max_size=4))
     cells = [None if item is None else encoder.encode(item) for item in items]
-    page = column_plan(twins, [cqltype]).read(page_of([[cell] for cell in cells]), 0, len(cells))
+    page = column_plan(implementation, [cqltype]).read(
+        page_of([[cell] for cell in cells]), 0, len(cells)
+    )
     assume(not may_be_nan(cqltype))
     frame = pandas_of_arrow(pyarrow, page.layout, [page], {})
-    assert table_of(twins, cqltype, bound(twins, cqltype, frame)).equals(
-        table_of(twins, cqltype, cells)
+    assert table_of(implementation, cqltype, bound(implementation, cqltype, frame)).equals(
+        table_of(implementation, cqltype, cells)
     )
 
 
@@ -194,7 +202,7 @@ OVERFLOWING = [
 
 @pytest.mark.parametrize(("name", "number", "unit"), OVERFLOWING)
 def test_times_that_overflow_in_numpy_are_refused(
-    twins: Twins, name: str, number: int, unit: str
+    implementation: Implementation, name: str, number: int, unit: str
 ) -> None:
     numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     cqltype = lookup_cqltype(name)
@@ -215,10 +223,10 @@ def test_times_that_overflow_in_numpy_are_refused(
         ]
     for table in tables:
         with pytest.raises((ValueError, TypeError), match=r'row 1: column "c0".*(out of|has nano)'):
-            bound(twins, cqltype, table)
+            bound(implementation, cqltype, table)
 
 
-def test_numpy_times_of_all_units_are_converted(twins: Twins) -> None:
+def test_numpy_times_of_all_units_are_converted(implementation: Implementation) -> None:
     """NumPy's times of any unit are converted without overflow."""
     numpy = pytest.importorskip("numpy")
     # The expected numbers are milliseconds for timestamps, nanoseconds for times, and days for
@@ -238,7 +246,7 @@ def test_numpy_times_of_all_units_are_converted(twins: Twins) -> None:
         # The smallest 64-bit number is NaT ("not a time"), which is bound as null.
         rows["c0"] = numpy.array([number, -(1 << 63)], "int64").view(unit)
         assert array_values(rows["c0"], cqltype) == [expected, None]
-        cells = bound(twins, cqltype, rows)
+        cells = bound(implementation, cqltype, rows)
         assert cells[0] is not None
         assert (int.from_bytes(cells[0], "big", signed=name != "date"), cells[1]) == (
             expected,
@@ -248,7 +256,7 @@ def test_numpy_times_of_all_units_are_converted(twins: Twins) -> None:
         assert array_values(masked, cqltype) == [None, None]
 
 
-def test_days_and_times_that_datetime_cannot_hold(twins: Twins) -> None:
+def test_days_and_times_that_datetime_cannot_hold(implementation: Implementation) -> None:
     numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     far_days = 5_000_000  # a day in the year 15659
     day_ms = 86_400_000
@@ -265,11 +273,13 @@ def test_days_and_times_that_datetime_cannot_hold(twins: Twins) -> None:
         (t.TimestampType, MillisTimestamp(-far_days * day_ms)),
     ):
         cells = [tuple_of(cqltype).codec().encode((value,)), None]
-        page = column_plan(twins, [tuple_of(cqltype)]).read(
+        page = column_plan(implementation, [tuple_of(cqltype)]).read(
             page_of([[cell] for cell in cells]), 0, 2
         )
         assert (
-            bound(twins, tuple_of(cqltype), pandas_of_arrow(pyarrow, page.layout, [page], {}))
+            bound(
+                implementation, tuple_of(cqltype), pandas_of_arrow(pyarrow, page.layout, [page], {})
+            )
             == cells
         )
     frame = pandas.DataFrame({"c0": array.astype("M8[s]")})
@@ -277,7 +287,7 @@ def test_days_and_times_that_datetime_cannot_hold(twins: Twins) -> None:
     assert one_by_one(t.TimestampType, frame) == [far_days * day_ms, -far_days * day_ms, None]
 
 
-def test_columns_of_pandas(twins: Twins) -> None:
+def test_columns_of_pandas(implementation: Implementation) -> None:
     """Objects of pandas and NumPy in data frames are converted, and others are refused."""
     numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     timestamp = pandas.Timestamp("2026-11-21T00:30", tz="Europe/Berlin")
@@ -325,10 +335,10 @@ def test_columns_of_pandas(twins: Twins) -> None:
         (list_of(t.TimeType), 5),
     ):
         with pytest.raises(TypeError, match='row 0: column "c0"'):
-            bound(twins, cqltype, pandas.DataFrame({"c0": [value, None]}, dtype=object))
+            bound(implementation, cqltype, pandas.DataFrame({"c0": [value, None]}, dtype=object))
 
 
-def test_nested_uuids_and_times_in_pandas(twins: Twins) -> None:
+def test_nested_uuids_and_times_in_pandas(implementation: Implementation) -> None:
     """Nested values are objects of the expected classes."""
     numpy = pytest.importorskip("numpy")
     pytest.importorskip("pandas")
@@ -337,7 +347,7 @@ def test_nested_uuids_and_times_in_pandas(twins: Twins) -> None:
     value = (key, Time(1), None, 0, ["a"])
 
     def read_by_pandas(cqltype: Any, item: Any) -> Any:
-        page = column_plan(twins, [cqltype]).read(
+        page = column_plan(implementation, [cqltype]).read(
             page_of([[cqltype.codec().encode(item)], [None]]), 0, 2
         )
         column = pandas_of_arrow(pyarrow, page.layout, [page, page], {})["c0"].tolist()
