@@ -56,7 +56,6 @@ def collecting(later: LaterWarnings) -> Iterator[None]:
 def warn(message: str, topic: str | None = None) -> None:
     """Warn of a probable mistake, at the line of user code that called the driver.
 
-    :param message: the message.
     :param topic: the topic of the warning, after which `warn_of_topic` stays silent in this load.
     """
     later = _collected.warnings
@@ -73,7 +72,6 @@ def warn_of_topic(message: str, topic: str) -> None:
 
     Values are encoded without their columns and rows. A load knows both, and its warning is better.
 
-    :param message: the message.
     :param topic: what the warning is about.
     """
     later = _collected.warnings

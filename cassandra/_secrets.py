@@ -14,10 +14,7 @@ _MISSING: Any = object()
 
 
 class Secret(Generic[T]):
-    """Holds a value without showing it.
-
-    :param value: the value.
-    """
+    """Holds a value without showing it."""
 
     # Store a function that returns the value, and not the value itself: tools that read the slots
     # of objects then do not find it.
@@ -28,10 +25,7 @@ class Secret(Generic[T]):
 
     @classmethod
     def of(cls, value: Any) -> Secret[Any]:
-        """Return `value` wrapped in a `Secret`. If it is a `Secret` already, return it unchanged.
-
-        :param value: the value.
-        """
+        """Return `value` in a `Secret`. If it is a `Secret` already, return it unchanged."""
         return value if isinstance(value, Secret) else cls(value)
 
     def reveal(self) -> T:

@@ -187,7 +187,6 @@ _COMPAT_METHODS = {
 def _check_method_names(observer: RequestObserver) -> None:
     """Check that the methods of an observer named ``on_...`` can be called.
 
-    :param observer: the observer.
     :raises TypeError: if there is no event of that name, or if the method is a coroutine function.
     """
     cls = type(observer)

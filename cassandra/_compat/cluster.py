@@ -186,7 +186,6 @@ class CompatSession:
         """Raise NotImplementedError: graphs are not supported.
 
         :param query: a graph statement.
-        :param parameters: its parameters.
         :param trace: ask for a trace.
         :param execution_profile: the profile's name.
         :param execute_as: the user to execute it as.
@@ -204,7 +203,6 @@ class CompatSession:
         """Raise NotImplementedError: graphs are not supported.
 
         :param query: a graph statement.
-        :param parameters: its parameters.
         :param trace: ask for a trace.
         :param execution_profile: the profile's name.
         :param execute_as: the user to execute it as.

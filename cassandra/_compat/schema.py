@@ -60,10 +60,7 @@ SchemaParserDSE68 = _parser("SchemaParserDSE68", SchemaParserDSE67)
 
 
 class SchemaOfCluster:
-    """Reads parts of the schema through the engine of a cluster.
-
-    :param cluster: the cluster.
-    """
+    """Reads parts of the schema through the engine of a cluster."""
 
     def __init__(self, cluster: Any) -> None:
         self._cluster = cluster

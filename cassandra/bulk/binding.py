@@ -421,7 +421,6 @@ class Binder:
     ) -> Bound:
         """Group the bound rows of a chunk into requests, and the requests into waves.
 
-        :param chunk: the chunk.
         :param block: the rows that could be bound.
         :param row_numbers: for each row of the block, its number in the chunk.
         :param failures: the rows that could not be bound, as (number, error).

@@ -330,7 +330,6 @@ def _check_formats(name: str, value: object) -> None:
     """Raise an error unless an option is a format of dates, a list of formats, or None.
 
     :param name: the option, for the message.
-    :param value: its value.
     """
     if value is None:
         return

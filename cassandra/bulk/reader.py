@@ -50,7 +50,6 @@ class Reader:
         """Let the thread make a call; return the step that waits for its result.
 
         :param call: the function.
-        :param arguments: its arguments.
         """
         self._work = self._worker.submit(self._collect, call, *arguments)
         return Work(self._work)

@@ -174,7 +174,6 @@ def positive(name: str, value: object) -> int:
     """Return the value of an option that is a number from 1 on.
 
     :param name: the name of the option.
-    :param value: its value.
     :raises ValueError: if the value is anything else.
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:

@@ -70,7 +70,6 @@ class ScanStatement:
 
         Its routing key makes load balancing policies choose a replica of the range.
 
-        :param token_range: the range.
         :param page_size: rows per page.
         :param level: the consistency level; None for the profile's.
         """

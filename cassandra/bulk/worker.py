@@ -29,7 +29,6 @@ class Worker:
         """Queue a call for the thread, and return the future of its result.
 
         :param call: the function.
-        :param arguments: its arguments.
         """
         future: Future[Any] = Future()
         self._tasks.put((future, call, arguments))

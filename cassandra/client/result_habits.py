@@ -13,7 +13,6 @@ from cassandra.client.lwt import APPLIED
 def missing_attribute(result: object, name: str, columns: Sequence[str] | None) -> AttributeError:
     """Return the error for an attribute that a result does not have.
 
-    :param result: the result.
     :param name: the attribute. If it is a column, the message says how to read it from the rows.
     :param columns: the names of the result's columns; None if it has no columns.
     """

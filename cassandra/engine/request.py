@@ -763,7 +763,6 @@ def _is_decision(decision: Any) -> bool:
 def _wrong_decision(policy: RetryPolicy, ask: Callable[..., Any], decision: object) -> TypeError:
     """Return the error for a retry policy that has returned something else than a decision.
 
-    :param policy: the policy.
     :param ask: the function that has called it, see `_RETRY_QUESTIONS`.
     :param decision: what the policy has returned.
     """
@@ -791,7 +790,6 @@ def _with_cause(fault: BaseException, error: Exception, policy: object) -> BaseE
 
     :param fault: the error of the policy.
     :param error: the error of the server or connection.
-    :param policy: the policy.
     """
     if isinstance(policy, type) and isinstance(fault, TypeError):
         fault = TypeError(class_advice("retry_policy", policy))

@@ -44,10 +44,7 @@ def table_of(
 
 
 def hosts_as_html(hosts: Sequence[Host]) -> str:
-    """Return an HTML table with a row for each host.
-
-    :param hosts: the hosts.
-    """
+    """Return an HTML table with a row for each host."""
     rows = [
         (
             host,
@@ -66,10 +63,7 @@ def hosts_as_html(hosts: Sequence[Host]) -> str:
 
 
 def host_as_html(host: Host) -> str:
-    """Return an HTML table with the row of one host.
-
-    :param host: the host.
-    """
+    """Return an HTML table with the row of one host."""
     return hosts_as_html([host])
 
 
@@ -108,10 +102,7 @@ def _replication(keyspace: KeyspaceMetadata) -> str:
 
 
 def keyspace_as_html(keyspace: KeyspaceMetadata) -> str:
-    """Return an HTML table of a keyspace's tables and views, and the statements that create it.
-
-    :param keyspace: the keyspace.
-    """
+    """Return an HTML table of a keyspace's tables and views, and the statements that create it."""
     rows = [
         (table.name, "table", _primary_key_of(table), len(table.columns))
         for table in sorted(keyspace.tables.values(), key=lambda table: table.name)

@@ -144,7 +144,6 @@ class ClassAttribute(Fact):
     """A name that is defined in the body of an application's class.
 
     :param bases: the classes of the driver from which that class is derived.
-    :param name: the name.
     """
 
     bases: Sequence[str]

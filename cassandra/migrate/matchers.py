@@ -81,7 +81,6 @@ class Matcher:
     def match(self, fact: Fact, program: Program) -> str:
         """Return the code, shortened, if a fact shows the difference; otherwise "".
 
-        :param fact: the fact.
         :param program: what is known about all files of the application.
         """
         raise NotImplementedError
@@ -350,7 +349,6 @@ class AttributeOfClass(Matcher):
     """Matches a name that is defined in an application's subclass of a class of the driver.
 
     :param base: the class of the driver.
-    :param name: the name.
     """
 
     base: str

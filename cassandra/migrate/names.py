@@ -25,10 +25,7 @@ UNKNOWN = object()  # the result of `find` if a module cannot be imported on thi
 
 
 def is_ours(name: str) -> bool:
-    """Return True if a dotted name is in the driver's package.
-
-    :param name: the name.
-    """
+    """Return True if a dotted name is in the driver's package."""
     return name == PACKAGE or name.startswith(PACKAGE + ".")
 
 

@@ -177,17 +177,13 @@ class Scope:
     def bind(self, name: str, binding: Binding) -> None:
         """Add a binding of a name.
 
-        :param name: the name.
         :param binding: its new binding.
         """
         scope = self.module() if name in self.globals else self
         scope.bindings.setdefault(name, []).append(binding)
 
     def binding_scope(self, name: str) -> Scope | None:
-        """Return the scope that binds a name which is used here; None if no scope does.
-
-        :param name: the name.
-        """
+        """Return the scope that binds a name which is used here; None if no scope does."""
         scope: Scope | None = self
         while scope is not None:
             # Skip the scope of a class if the name is used in one of its functions: these do not

@@ -320,7 +320,6 @@ _MAX_HOSTS = 1000
 class _HostAttributes(NamedTuple):
     """The attributes of a host.
 
-    :param host: the host.
     :param host_id: the host's UUID when the attributes were built.
     :param dc: the host's data centre at that time.
     :param address: the attributes of events and durations.

@@ -71,7 +71,6 @@ class _Service:
     """Carries out the commands that arrive on the socket. Each connection has a thread.
 
     :param entry: the name of the cluster, with its files.
-    :param cluster: the cluster.
     """
 
     def __init__(self, entry: Entry, cluster: LocalCluster) -> None:

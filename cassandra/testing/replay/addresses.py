@@ -42,7 +42,6 @@ def with_own_address(answer: Answer, address: str, port: int) -> Answer:
 
     :param answer: the (opcode, flags, body) of the node's response.
     :param address: the IPv4 address to which the application should connect.
-    :param port: its port.
     :returns: `answer` itself, unless it has rows of one of the system tables that list addresses.
     :raises WireError: if the body ends too early.
     """

@@ -31,7 +31,6 @@ class Exchange(NamedTuple):
     :param request: the meaning of the request; None for an event.
     :param opcode: the opcode of the response or event.
     :param flags: its header flags.
-    :param body: its body.
     """
 
     request: Meaning | None

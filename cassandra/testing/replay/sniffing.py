@@ -39,7 +39,6 @@ class Envelope(NamedTuple):
     :param version: the protocol version, without the direction bit.
     :param flags: the header flags.
     :param stream: the stream id.
-    :param opcode: the opcode.
     :param body: the body of the message.
     """
 
@@ -135,7 +134,6 @@ class RowsHead(NamedTuple):
     """The description of rows in a RESULT.
 
     :param keyspace: the keyspace of the first column.
-    :param table: its table.
     :param columns: the names of the columns.
     :param end: the offset of the number of rows.
     """
