@@ -18,13 +18,13 @@ from cassandra._clocks import running_loop
 from cassandra._misspelt import class_attribute, is_of_driver, similar_setting
 
 if TYPE_CHECKING:
+    from types import FrameType
     from typing import NoReturn
 
 
 class Habit:
     """Raises AttributeError with advice for a name that the class does not have.
 
-    :param name: the name.
     :param advice: what to write instead.
     """
 
@@ -128,11 +128,24 @@ def stack_level() -> int:
     """Return the `stacklevel` for a warning that should point to the line in user code that called
     the driver.
     """
-    level, frame = 1, sys._getframe(1)
-    # Skip the frames of this package.
+    return _level_and_frame(sys._getframe(1))[0]
+
+
+def frame_of_user_code() -> FrameType:
+    """Return the frame of user code that called the driver."""
+    return _level_and_frame(sys._getframe(1))[1]
+
+
+def _level_and_frame(frame: FrameType) -> tuple[int, FrameType]:
+    """Skip the frames of this package.
+
+    :param frame: where to begin.
+    :returns: one more than the number of skipped frames, and the next frame.
+    """
+    level = 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("cassandra"):
         level, frame = level + 1, frame.f_back
-    return level
+    return level, frame
 
 
 def warn_of_milliseconds(name: str, seconds: float) -> None:
@@ -701,7 +714,6 @@ COLUMN_TYPES: dict[str, str] = {
 def refuse_column_type(name: str) -> NoReturn:
     """Raise the error for a name that `cassandra.cqlengine.columns` does not have.
 
-    :param name: the name.
     :raises AttributeError: always, with advice if another library has a column of this name.
     """
     advice = f": {COLUMN_TYPES[name]}" if name in COLUMN_TYPES else ""

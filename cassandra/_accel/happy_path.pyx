@@ -42,6 +42,7 @@ from cassandra._forks import renew_in_child as _renew_in_child
 from cassandra._threads import Lock as _Lock
 from cassandra.engine.failures import as_exception as _as_exception
 from cassandra.engine.failures import reraise_on_loop as _reraise_on_loop
+from cassandra.engine.mistakes import TruthTest as _TruthTest
 from cassandra.engine.mistakes import no_attribute as _no_attribute
 from cassandra.engine.mistakes import refuse_loop as _refuse_loop
 from cassandra.engine.mistakes import running_loop as _running_loop_function

@@ -171,6 +171,7 @@ cdef class ResultFuture:
     cdef object _callback            # the first callback, and its context
     cdef object _context
     cdef list _others                # further callbacks: (callback, context)
+    cdef object _truth_test          # a `TruthTest` if the future was tested for truth
     cdef object __weakref__
 
     def __init__(self, path, row_factory):
@@ -184,6 +185,17 @@ cdef class ResultFuture:
 
     def __getattr__(self, name):
         raise _no_attribute(type(self).__name__, name)
+
+    def __bool__(self):
+        if self._truth_test is None and self._status == PENDING:
+            self._truth_test = _TruthTest()
+        return True
+
+    cdef int _note_use(self) except -1:
+        """Called when the future is used: it is no mistake then that it was tested for truth."""
+        if self._truth_test is not None:
+            self._truth_test.is_used = True
+        return 0
 
     @property
     def session(self):
@@ -267,6 +279,7 @@ cdef class ResultFuture:
 
     cdef bint _must_wait(self) except -1:
         """Return True if the future is pending; sets the flag by which a task recognises that."""
+        self._note_use()
         if self._status != PENDING:
             return False
         if self._asyncio_future_blocking:
@@ -328,6 +341,7 @@ cdef class ResultFuture:
 
     def cancel(self, msg=None):
         """Cancel the request. Its stream stays in use until the response arrives."""
+        self._note_use()
         self._read()
         if self._status != PENDING:
             return False
@@ -348,6 +362,7 @@ cdef class ResultFuture:
 
         :raises InvalidStateError: if the future is not done.
         """
+        self._note_use()
         return self._value()
 
     def exception(self):
@@ -355,6 +370,7 @@ cdef class ResultFuture:
 
         :raises InvalidStateError: if the future is not done.
         """
+        self._note_use()
         if self._status == CANCELLED:
             raise self._make_cancelled_error()
         if self._status == PENDING:
@@ -381,6 +397,7 @@ cdef class ResultFuture:
 
     def add_done_callback(self, fn, /, *, context=None):
         """Have the loop call ``fn(self)`` when the future is done."""
+        self._note_use()
         if context is None:
             context = PyContext_CopyCurrent()
         if self._status != PENDING:

@@ -24,6 +24,7 @@ from cassandra._threads import (
 )
 from cassandra.cluster.final_hooks import FinalMethod, finish_wrapped
 from cassandra.cluster.result_set import ResultSet
+from cassandra.cluster.unread_errors import UnreadError
 from cassandra.engine.failures import failure_of, for_caller
 from cassandra.errors import DriverException, QueryExhausted
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
@@ -164,6 +165,8 @@ class ResponseFuture(Generic[R]):
     _handed_rows: Any = None
     _col_names: list[str] | None = None
     _col_types: list[Any] | None = None
+    # Logs the error if it is never retrieved. `_complete` sets it if the execution has failed.
+    _unread_error: UnreadError | None = None
     # Tracing libraries read this attribute. It belongs to DataStax Enterprise's continuous paging,
     # which is not supported, so it is always None.
     _continuous_paging_session: None = None
@@ -231,6 +234,8 @@ class ResponseFuture(Generic[R]):
         # Read these before any thread is woken: a woken thread may request the next page, which
         # replaces these attributes.
         response, error = self._response, self._error
+        if error is not None:
+            self._unread_error = UnreadError(error, self.query)
         # Set this after the outcome: a thread that sees `_done` reads the outcome without a lock.
         self._done = True
         callbacks, errbacks = self._callbacks, self._errbacks
@@ -312,6 +317,8 @@ class ResponseFuture(Generic[R]):
                 due = due_errors
         else:
             due = due_errors
+            if due:
+                self._note_error_read()
         while due:
             try:
                 function, args, kwargs = due.popleft()
@@ -355,8 +362,14 @@ class ResponseFuture(Generic[R]):
             if self._done and self._request is request:
                 break
         if error is not None:
+            self._note_error_read()
             raise for_caller(error)
         return ResultSet(self, response)
+
+    def _note_error_read(self) -> None:
+        """Called when the application gets the error, so that it is not logged."""
+        if self._unread_error is not None:
+            self._unread_error.is_read = True
 
     def _wait_for_write(self, seconds: float) -> None:
         """Wait for at most `seconds`, unless this execution is a SELECT.
@@ -478,6 +491,7 @@ class ResponseFuture(Generic[R]):
     @property
     def error(self) -> BaseException | None:
         """The error of the execution; None if it is not complete or was successful."""
+        self._note_error_read()
         return self._error
 
     @property

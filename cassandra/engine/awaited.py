@@ -10,10 +10,16 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
-from cassandra.engine.mistakes import no_attribute, refuse_loop, running_loop, statement_of
+from cassandra.engine.mistakes import (
+    TruthTest,
+    no_attribute,
+    refuse_loop,
+    running_loop,
+    statement_of,
+)
 from cassandra.engine.resolving import bound_request
 from cassandra.errors import DecodeError
 from cassandra.protocol.handler import ProtocolHandler
@@ -23,6 +29,8 @@ from cassandra.query.bound import BoundStatement
 from cassandra.query.prepared import PreparedStatement
 
 if TYPE_CHECKING:
+    from contextvars import Context
+
     from cassandra.engine.call_options import CallOptions
     from cassandra.engine.happy_path import ExecuteBodyBase, RequestBase
     from cassandra.engine.interfaces import RequestSession
@@ -95,13 +103,14 @@ class ResultFuture(asyncio.Future[Any]):
     """
 
     # Use slots: they are quicker to write than the dict of asyncio's Future.
-    __slots__ = ("_path", "request", "row_factory")
+    __slots__ = ("_path", "_truth_test", "request", "row_factory")
 
     request: RequestBase
 
     def __init__(self, path: HappyPath, row_factory: Callable[..., Any]) -> None:
         super().__init__(loop=path.loop)
         self._path = path
+        self._truth_test: TruthTest | None = None  # set if the future is tested for truth
         self.row_factory = row_factory
 
     if not TYPE_CHECKING:  # type checkers would otherwise allow every name
@@ -112,6 +121,41 @@ class ResultFuture(asyncio.Future[Any]):
     def __repr__(self) -> str:
         # Add the statement, because asyncio logs the repr if an error was never retrieved.
         return f"{super().__repr__()[:-1]}{statement_of(self)}>"
+
+    def __bool__(self) -> bool:
+        if self._truth_test is None and not self.done():
+            self._truth_test = TruthTest()
+        return True
+
+    def _note_use(self) -> None:
+        """Called when the future is used: it is no mistake then that it was tested for truth."""
+        if self._truth_test is not None:
+            self._truth_test.is_used = True
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        self._note_use()
+        return super().__await__()
+
+    __iter__ = __await__
+
+    def add_done_callback(
+        self, fn: Callable[[Any], object], /, *, context: Context | None = None
+    ) -> None:
+        """Have the loop call ``fn(self)`` when the future is done."""
+        self._note_use()
+        super().add_done_callback(fn, context=context)
+
+    def result(self) -> Any:
+        """Return the result, or raise the error or CancelledError."""
+        self._note_use()
+        return super().result()
+
+    def exception(self) -> BaseException | None:
+        """Return the error, or None if there is a result; raise CancelledError if it was
+        cancelled.
+        """
+        self._note_use()
+        return super().exception()
 
     @property
     def session(self) -> Any:
@@ -129,6 +173,7 @@ class ResultFuture(asyncio.Future[Any]):
         """Cancel the future, and end the request."""
         # Cancel the future first: ending the request calls `complete`, which does nothing once the
         # future is done.
+        self._note_use()
         cancelled = super().cancel(msg)
         if cancelled:
             self.request.cancel()

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import sys
 import traceback
+import warnings
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -225,3 +226,54 @@ def test_a_session_of_another_loop_suggests_the_scope_of_fixtures(
             mistakes.refuse_loop(loop)
     finally:
         loop.close()
+
+
+async def test_an_execution_that_is_tested_for_truth_and_never_awaited_warns(session: Any) -> None:
+    """``if session.execute(query):`` without ``await`` tests a future, which is always true."""
+    prepared = await session.prepare(INSERT)
+    for arguments in ((READ,), (prepared, (1,))):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            if not session.execute(*arguments):
+                pytest.fail("a future is true")
+            await session.execute(READ)  # in the meantime, the execution above ends, too
+            gc.collect()
+        [warning] = caught
+        assert warning.category is RuntimeWarning
+        assert "tested for truth, and never awaited" in str(warning.message)
+        assert warning.filename == __file__
+
+
+async def test_an_execution_that_is_used_after_a_test_for_truth_does_not_warn(
+    session: Any,
+) -> None:
+    async def wait(future: Any) -> None:
+        await asyncio.wait([future])
+
+    async def ask_for_the_error(future: Any) -> None:
+        await session.execute(READ)
+        assert future.exception() is None
+
+    async def ask_for_the_result(future: Any) -> None:
+        await session.execute(READ)
+        assert future.result()
+
+    async def await_it(future: Any) -> None:
+        await future
+
+    async def await_it_late(future: Any) -> None:
+        await session.execute(READ)
+        await future
+
+    async def cancel(future: Any) -> None:
+        future.cancel()
+
+    for use in (wait, ask_for_the_error, ask_for_the_result, await_it, await_it_late, cancel):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            future = session.execute(READ)
+            assert future
+            await use(future)
+            del future
+            await session.execute(READ)
+            gc.collect()

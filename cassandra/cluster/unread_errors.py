@@ -1,0 +1,60 @@
+"""Logs the errors of executions that nobody looked at.
+
+A program that calls `Session.execute_async` and drops the future would otherwise never know that
+its write failed.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from cassandra._bounded import Bounded
+from cassandra.util.intervals import OncePerInterval
+
+log = logging.getLogger("cassandra.cluster")
+
+# Errors of the same class are logged only once in this time: if a cluster is down, all executions
+# fail.
+INTERVAL = 60.0  # seconds
+
+# Remembers for each class of errors when one was logged last.
+_due: Bounded[str, OncePerInterval] = Bounded(50, 50)
+
+
+class UnreadError:
+    """Logs the error of a failed execution when it is deleted, unless `is_read` was set before.
+
+    This is an object of its own because few executions fail: a finalizer of the future would cost
+    every execution something.
+
+    :param error: the error.
+    :param query: the statement or CQL string of the execution.
+    """
+
+    __slots__ = ("_error", "_query", "is_read")
+
+    def __init__(self, error: BaseException, query: Any) -> None:
+        self._error = error
+        self._query = query
+        self.is_read = False
+
+    def __del__(self) -> None:
+        if not self.is_read:
+            _log(self._error, self._query)
+
+
+def _log(error: BaseException, query: Any) -> None:
+    name = type(error).__name__
+    interval = _due.get(name) or _due.keep(name, OncePerInterval(INTERVAL), 1)
+    missed = interval.missed
+    if interval.is_due():
+        repeats = f" ({missed} more of this class since the last of these lines)" if missed else ""
+        log.warning(
+            "the error of an execution was never retrieved: call result() of the future, or "
+            "add_errback(). %s: %s; the statement was %r%s",
+            name,
+            error,
+            getattr(query, "query_string", query),
+            repeats,
+        )
