@@ -24,9 +24,11 @@ DRIVERS = {
     "scylla-driver": "scylla-driver",
 }
 # Pixels: the width of the picture and of the drivers' names, the height of a bar with the space
-# below it, the space between two cases, and the space for the figure at the end of a bar.
-WIDTH, LABEL, BAR, GAP, FIGURE = 720, 195, 18, 30, 90
+# below it, the space between two cases, and the space for the figure at the end of a bar. The
+# picture is narrow, so that its text can be read on a phone, which shrinks it to its own width.
+WIDTH, LABEL, BAR, GAP, FIGURE = 520, 204, 19, 32, 56
 OURS, OTHERS = "#e0832b", "#3d7fb8"
+TEXT = "#7a7a7a"  # has the same contrast on a white ground and on a dark one
 
 
 def svg(table: Table) -> str:
@@ -40,15 +42,15 @@ def svg(table: Table) -> str:
         row = table.rows.get(case)
         if row is None:
             continue
-        parts.append(_text(12, top, title, "#777", 600))
+        parts.append(_text(12, top, title, TEXT, 600))
         top += 10
         figures = [(name, figure) for name in DRIVERS if (figure := row.get(name))]
         top = _append_bars(parts, top, figures)
         top += GAP
-    head = _text(12, 22, "Client CPU for one request, microseconds: less is better", "#777", 700)
+    head = _text(12, 22, "Client CPU for one request, microseconds: less is better", TEXT, 700)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {top:.0f}" '
-        'font-family="Inter, Segoe UI, Helvetica, Arial, sans-serif" font-size="13">\n'
+        'font-family="Inter, Segoe UI, Helvetica, Arial, sans-serif" font-size="14">\n'
         + "\n".join([head, *parts])
         + "\n</svg>\n"
     )
@@ -63,13 +65,13 @@ def _append_bars(parts: list[str], top: float, figures: Sequence[tuple[str, floa
     highest = max(figure for _, figure in figures)
     for name, figure in figures:
         length = (WIDTH - LABEL - FIGURE) * figure / highest
-        color = OURS if name in ("aio", "blocking") else OTHERS
-        parts.append(_text(LABEL - 8, top + 14, DRIVERS[name], color, 400, "end"))
+        color, weight = (OURS, 600) if name in ("aio", "blocking") else (OTHERS, 400)
+        parts.append(_text(LABEL - 8, top + 14, DRIVERS[name], TEXT, weight, "end"))
         parts.append(
             f'<rect x="{LABEL}" y="{top:.0f}" width="{max(length, 1):.1f}" height="{BAR - 4}" '
             f'rx="2" fill="{color}"/>'
         )
-        parts.append(_text(LABEL + length + 6, top + 12, f"{figure:.3g}", color, 600))
+        parts.append(_text(LABEL + length + 6, top + 12, f"{figure:.3g}", TEXT, 600))
         top += BAR
     return top
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import Callable, Generator
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.mistakes import (
@@ -143,7 +144,8 @@ class ResultFuture(asyncio.Future[Any]):
     ) -> None:
         """Have the loop call ``fn(self)`` when the future is done."""
         self._note_use()
-        super().add_done_callback(fn, context=context)
+        # asyncio takes the context of this call, but only if the argument is left out.
+        super().add_done_callback(fn, context=copy_context() if context is None else context)
 
     def result(self) -> Any:
         """Return the result, or raise the error or CancelledError."""

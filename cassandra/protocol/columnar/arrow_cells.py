@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     import pyarrow
     from numpy.typing import NDArray
 
+    from cassandra.cqltypes import codecs
+else:
+    from cassandra._impl import codecs
+
 # The kinds of layouts that this module converts, if they are inside another value.
 _CONVERTED_INSIDE = frozenset({"time", "bytes", "decimal", "varint"})
 
@@ -39,6 +43,9 @@ def _varint(text: str) -> int:
     # int() raises an error for strings of more than some thousand digits.
     return -int_of_digits(text[1:]) if text.startswith("-") else int_of_digits(text)
 
+
+UUID_SIZE = 16  # bytes
+_NO_UUID = uuid.UUID(int=0)
 
 _NUMBERS: dict[str, Callable[[str], Any]] = {"decimal": Decimal, "varint": _varint}
 _MOMENTS = frozenset({"tdD", "tsm:UTC"})  # the Arrow formats of date and timestamp
@@ -83,15 +90,26 @@ def with_nulls(array: pyarrow.Array, values: Sequence[Any]) -> list[Any]:
     ]
 
 
+def _uuids(array: pyarrow.Array) -> list[uuid.UUID]:
+    """Return the UUIDs of an array of the extension type arrow.uuid; any UUID for a null."""
+    count = len(array)
+    _, packed = array.storage.buffers()
+    if not count or packed is None:
+        return [_NO_UUID] * count
+    start = array.storage.offset * UUID_SIZE
+    # The array has the bytes of a vector<uuid, count>. Its codec makes all objects in one call.
+    vector = codecs.vector_of(codecs.uuid(), count)
+    uuids: list[uuid.UUID] = vector.decode(packed[start : start + count * UUID_SIZE].to_pybytes())
+    return uuids
+
+
 def cells(array: pyarrow.Array, layout: Layout) -> list[Any]:
     """Return a Python object for each value of the pyarrow array `array`, or None if it is null.
 
     :param layout: the layout of the array.
     """
-    if layout.kind == "bytes":  # UUIDs
-        return [
-            None if value is None else uuid.UUID(bytes=value) for value in array.storage.to_pylist()
-        ]
+    if layout.kind == "bytes":
+        return with_nulls(array, _uuids(array))
     to_number = _NUMBERS.get(layout.kind)
     if to_number is not None:
         return [None if value is None else to_number(value) for value in array.to_pylist()]

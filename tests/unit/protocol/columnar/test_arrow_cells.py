@@ -72,6 +72,19 @@ def test_scalars(implementation: Implementation, cqltype: Any, data: bytes, cell
     assert type(items[0]) is type(cell)
 
 
+def test_uuids(implementation: Implementation) -> None:
+    """UUIDs become UUID objects, in slices of the array, too, whose storage has an offset."""
+    rows = [IDENTITY.bytes, None, bytes(range(16)), None]
+    array = array_of(implementation, t.UUIDType, *rows)
+    if not hasattr(array, "storage"):
+        pytest.skip("this pyarrow has no UUIDs of its own")
+    expected = [None if row is None else uuid.UUID(bytes=row) for row in rows]
+    for first_row in range(len(rows) + 1):
+        assert cells(array.slice(first_row), layout_of(t.UUIDType)) == expected[first_row:]
+    nulls = array_of(implementation, t.UUIDType, None, None)
+    assert cells(nulls, layout_of(t.UUIDType)) == [None, None]
+
+
 def test_a_varint_of_thousands_of_digits(implementation: Implementation) -> None:
     """A varint of thousands of digits becomes an int, in spite of Python's limit for digits."""
     number = -(10**5000)
