@@ -10,6 +10,7 @@ needs valgrind. The functions and their floors:
 * Decoding a page of short strings: ``bytes.decode`` of each string.
 * Decoding a page to dicts: ``dict(zip(names, row))`` of decoded rows, and decoding to tuples.
 * The first named tuple class for a list of columns: ``collections.namedtuple``.
+* The columns of a row as attributes: those of a ``collections.namedtuple``.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ CASES = (
     Case("dict-factory", "dict_factory of 100 rows of 5", "dict(zip()) of each", 0.5, 50),
     Case("first-named-tuple", "first named tuple of a shape", "namedtuple", 1.2, 300),
     Case("again-named-tuple", "named tuple of a known shape, new plan", "tuple, new plan", 2.0),
+    Case("row-attributes", "20 x 5 columns of a row", "namedtuple", 1.25),
 )
 
 

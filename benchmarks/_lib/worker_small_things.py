@@ -225,6 +225,22 @@ def again_named_tuple() -> Sides:
     )
 
 
+def row_attributes() -> Sides:
+    """Return two functions that read each column of a row as an attribute.
+
+    The first reads a row of this driver, and the floor a named tuple of Python.
+    """
+    names = ("a", "b", "c", "d", "e")
+    row = row_class(names)._make(range(5))
+    floor_row = namedtuple("Row", names)(*range(5))
+
+    def read(row: Any) -> None:
+        for _ in range(20):
+            row.a, row.b, row.c, row.d, row.e  # noqa: B018
+
+    return lambda: read(row), lambda: read(floor_row)
+
+
 CASES: dict[str, Callable[[], Sides]] = {
     "execute": execute,
     "query": query,
@@ -243,6 +259,7 @@ CASES: dict[str, Callable[[], Sides]] = {
     "dict-factory": by_dict_factory,
     "first-named-tuple": first_named_tuple,
     "again-named-tuple": again_named_tuple,
+    "row-attributes": row_attributes,
 }
 
 

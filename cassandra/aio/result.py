@@ -18,7 +18,7 @@ from cassandra.aio.columnar import (
 from cassandra.client.columnar import ROWS_READ
 from cassandra.client.display import DisplayedResult
 from cassandra.client.lwt import APPLIED, applied
-from cassandra.client.result_habits import missing_attribute, warn_of_truth
+from cassandra.client.result_habits import warn_of_truth
 from cassandra.errors import MultipleRowsFound
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.query.row_factories import tuple_factory
@@ -77,12 +77,6 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         self._page: Any = None  # the rows of the current page; None until they are decoded
         self._begun = NOT_READ
         self._next: NextPage | None = None  # the next page, if it was requested
-
-    def __getattr__(self, name: str) -> NoReturn:
-        # A copy that is being made may lack the attributes that `column_names` needs.
-        is_public = not name.startswith("_") and name != "column_names"
-        columns = getattr(self, "column_names", None) if is_public else None
-        raise missing_attribute(self, name, columns)
 
     @property
     def _message(self) -> Any:

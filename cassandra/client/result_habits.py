@@ -6,23 +6,8 @@ import warnings
 from collections.abc import Sequence
 from typing import NoReturn, SupportsIndex
 
-from cassandra._habits import no_attribute, stack_level
+from cassandra._habits import stack_level
 from cassandra.client.lwt import APPLIED
-
-
-def missing_attribute(result: object, name: str, columns: Sequence[str] | None) -> AttributeError:
-    """Return the error for an attribute that a result does not have.
-
-    :param name: the attribute. If it is a column, the message says how to read it from the rows.
-    :param columns: the names of the result's columns; None if it has no columns.
-    """
-    # In an application's test, the columns may be a mock.
-    if isinstance(columns, (list, tuple)) and name in columns:
-        return AttributeError(
-            f"{type(result).__name__!r} object has no attribute {name!r}: it is a column of the "
-            f"rows; write row = result.one(), then row.{name}"
-        )
-    return no_attribute(result, name)
 
 
 def warn_of_truth(columns: Sequence[str] | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, SupportsIndex, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, overload
 
 from cassandra._habits import RESULT, add_habits
 from cassandra._imports import at_first_cluster
@@ -15,7 +15,6 @@ from cassandra.client.display import DisplayedResult
 from cassandra.client.lwt import APPLIED, applied
 from cassandra.client.result_habits import (
     UNPICKLABLE,
-    missing_attribute,
     warn_of_empty_iteration,
     warn_of_truth,
 )
@@ -101,12 +100,6 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             self._message = initial_response
         else:
             self._set_page(initial_response)
-
-    def __getattr__(self, name: str) -> NoReturn:
-        # A copy that is being made may lack the attributes that `column_names` needs.
-        is_public = not name.startswith("_") and name != "column_names"
-        columns = getattr(self, "column_names", None) if is_public else None
-        raise missing_attribute(self, name, columns)
 
     @property
     def response_future(self) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Sequence
 from keyword import iskeyword
-from typing import Any, NoReturn
+from typing import Any
 
 import cassandra._impl as implementations
 from cassandra._bounded import Bounded, text_size
@@ -89,16 +89,14 @@ def row_class(names: Sequence[str]) -> type[Any]:
             else f"'Row' object has no attribute {name!r}, and takes none"
         )
 
-    def missing(row: Any, name: str) -> NoReturn:
-        habit = _ROW_HABITS.get(name)
-        if habit is not None:
-            reason = f": {habit.advice}"
-        elif name.startswith("_"):  # a protocol that Python or a library looks for
-            reason = ""
-        else:
-            reason = f"; its columns are {', '.join(row._fields)}"
-        # With these arguments, Python suggests a similar name in tracebacks.
-        raise AttributeError(f"'Row' object has no attribute {name!r}{reason}", name=name, obj=row)
+    def raise_missing(row: Any, name: str) -> None:
+        if name not in _ROW_HABITS:  # else keep the error with the advice
+            # With these arguments, Python suggests a similar name in tracebacks.
+            raise AttributeError(
+                f"'Row' object has no attribute {name!r}; its columns are {', '.join(row._fields)}",
+                name=name,
+                obj=row,
+            )
 
     # The base class of rows is `RowBase`, which has the error for ``row["name"]``. So copy the
     # members of the named tuple class, whose base class is `tuple`.
@@ -109,7 +107,8 @@ def row_class(names: Sequence[str]) -> type[Any]:
         "__dir__": names_of,  # leaves out the names that only give advice
         # This cannot clash with a field, since no field begins with an underscore.
         "_column_names": key,
-        "__getattr__": missing,
+        # The compiled `RowBase` calls this for an attribute that the row lacks.
+        "_raise_missing": raise_missing,
         "__setattr__": read_only,
         "__module__": "cassandra.query",  # shown in errors and reprs
         "__reduce__": reduce,

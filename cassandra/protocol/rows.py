@@ -35,8 +35,9 @@ _INNER_TYPES = {_LIST: 1, _MAP: 2, _SET: 1}  # the number of types that follow e
 class RowBase(tuple[Any, ...]):
     """The base class of rows that are named tuples.
 
-    For ``row["name"]``, the compiled class raises an error that shows how to write it. This class
-    does not: it would need a Python method, which would slow down each ``row[0]``.
+    For ``row["name"]``, the compiled class raises an error that shows how to write it, and for a
+    misspelt column one that names the columns. This class does not: it would need Python methods,
+    which would slow down each ``row[0]`` and ``row.name``.
     """
 
     __slots__ = ()

@@ -15,6 +15,7 @@ from unittest import mock
 
 import pytest
 
+import cassandra
 from cassandra import ConsistencyLevel, aio
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.cluster import Cluster, ExecutionProfile, ResultSet, Session
@@ -102,26 +103,15 @@ def test_other_results_have_a_truth_value(session: Session) -> None:
         assert not session.execute("INSERT INTO t (k) VALUES (1)")
 
 
-def test_a_column_as_an_attribute_of_the_result(session: Session, node: FakeNode) -> None:
-    result: Any = session.execute(READ)
-    with pytest.raises(AttributeError, match=r"write row = result\.one\(\), then row\.v"):
-        result.v  # noqa: B018
-    with pytest.raises(AttributeError, match=r"no attribute 'w'$"):
-        result.w  # noqa: B018
-
-    async def test() -> None:
-        async with aio.Cluster([node.address], port=node.port) as cluster:
-            result: Any = await (await cluster.connect()).execute(READ)
-            with pytest.raises(AttributeError, match=r"then row\.v"):
-                result.v  # noqa: B018
-
-    asyncio.run(test())
-
-
 def test_a_misspelt_column_of_a_row(session: Session) -> None:
+    """The compiled class of rows names the columns; in Python, that would slow down each access."""
     row = session.execute(READ).one()
-    with pytest.raises(AttributeError, match="no attribute 'vv'; its columns are k, v"):
+    columns = "; its columns are k, v" if cassandra.implementation == "c" else ""
+    with pytest.raises(AttributeError, match=f"'Row' object has no attribute 'vv'{columns}$") as vv:
         row.vv  # noqa: B018
+    assert (vv.value.name, vv.value.obj) == ("vv", row)  # from which Python suggests "v"
+    with pytest.raises(AttributeError, match=r"no attribute '_v'$"):
+        row._v  # noqa: B018
     with pytest.raises(AttributeError, match=r"write result\.was_applied"):
         row.was_applied  # noqa: B018
     assert not hasattr(row, "__array__")
