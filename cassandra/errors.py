@@ -394,6 +394,14 @@ class AuthenticationFailed(DriverException):
     """
 
 
+class LoginNotChecked(AuthenticationFailed):
+    """The server could not check the credentials at present, for example because no replica of its
+    table of passwords is up.
+
+    After this error the driver tries the host again, unlike after a refused login.
+    """
+
+
 # -- the network and limits of the client ----------------------------------------------------------
 
 

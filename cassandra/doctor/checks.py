@@ -27,6 +27,11 @@ _ADVICE = (
         "client certificate",
         "give --cert and --key, with a certificate of a CA that the server trusts",
     ),
+    (
+        "could not check the login",
+        "the node cannot read its table of passwords: start the nodes that are down, and have a "
+        "replica of the keyspace system_auth on several nodes of each data centre",
+    ),
     ("its certificate expired", "renew the certificate in the node's keystore"),
     ("authentication", _LOGIN),
     ("login", _LOGIN),

@@ -29,6 +29,7 @@ from cassandra.errors import (
     AuthenticationFailed,
     ConnectionException,
     DriverException,
+    LoginNotChecked,
     OperationTimedOut,
     ProtocolError,
     ProtocolVersionUnsupported,
@@ -539,7 +540,7 @@ def _ignore_failure(endpoint: EndPoint, kind: str, error: Exception) -> None:
 def _kind_of_failure(connection: Connection, error: Exception) -> str:
     """Return the kind of an error of the handshake, for `RequestObserver.on_connection_failure`."""
     if isinstance(error, AuthenticationFailed):
-        return "authentication"
+        return "other" if isinstance(error, LoginNotChecked) else "authentication"
     if isinstance(error, ProtocolError):
         return "protocol"
     # If the connection is still open, the node has answered with an error, such as "overloaded".

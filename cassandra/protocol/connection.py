@@ -35,6 +35,7 @@ from cassandra.errors import (
     AuthenticationFailed,
     ConnectionException,
     DriverException,
+    LoginNotChecked,
     ProtocolError,
 )
 from cassandra.protocol import opcodes
@@ -52,7 +53,13 @@ from cassandra.protocol.messages.control import (
     SupportedMessage,
 )
 from cassandra.protocol.messages.decode import decode_response
-from cassandra.protocol.messages.errors import BadCredentials, ErrorMessage, ProtocolException
+from cassandra.protocol.messages.errors import (
+    BadCredentials,
+    ErrorMessage,
+    ProtocolException,
+    RequestExecutionException,
+    ServerError,
+)
 from cassandra.versions import ProtocolVersion
 
 
@@ -160,6 +167,12 @@ class State(enum.Enum):
 # protocol has no error code for it.
 _VERSION_REFUSED = pattern(r"(unsupported|invalid|beta).{0,40}version|USE_BETA flag", re.IGNORECASE)
 _VERSION_OFFERED = pattern(r"(\d+)/v\d+(-beta)?")
+# Matches the error messages, with the code "bad credentials", of servers that could not read their
+# table of passwords: of Cassandra 4 and later, of Cassandra 3 and of ScyllaDB.
+_LOGIN_UNCHECKED = pattern(
+    r"^(Unable to perform authentication|Error performing internal authentication"
+    r"|Could not verify password|Cannot achieve consistency level)"
+)
 
 
 def offered_versions(options: Mapping[str, Sequence[str]] | str) -> tuple[int, ...]:
@@ -379,6 +392,10 @@ class ProtocolConnection:
         if not waited_for_auth and _refuses_version(message, version, self.version):
             self.state = State.CLOSED
             return [VersionRefused(version, message.message, offered_versions(message.message))]
+        if waited_for_auth and _is_login_unchecked(message):
+            return self._fail(
+                LoginNotChecked(f"the server could not check the login: {message.summary_msg()}")
+            )
         if isinstance(message, BadCredentials) or waited_for_auth:
             return self._fail(
                 AuthenticationFailed(f"the server refused the login: {message.summary_msg()}")
@@ -386,6 +403,18 @@ class ProtocolConnection:
         return self._fail(
             ConnectionException(f"the server refused the connection: {message.summary_msg()}")
         )
+
+
+def _is_login_unchecked(message: ErrorMessage) -> bool:
+    """Return True if the server has not compared the credentials of a login, so that the same login
+    may succeed later.
+
+    The code of the error is not enough: servers also answer "bad credentials" if they cannot read
+    their table of passwords.
+    """
+    if isinstance(message, BadCredentials):
+        return _LOGIN_UNCHECKED.search(message.message) is not None
+    return isinstance(message, (ServerError, RequestExecutionException))
 
 
 def _refuses_version(message: ErrorMessage, message_version: int, requested: int) -> bool:

@@ -29,6 +29,7 @@ from cassandra.errors import (
     ConnectionException,
     ConnectionShutdown,
     DriverException,
+    LoginNotChecked,
     LoginRefused,
     NoHostAvailable,
 )
@@ -200,7 +201,9 @@ class ControlConnection:
             except (DriverException, OSError, asyncio.TimeoutError) as error:
                 errors[str(endpoint)] = error
                 log.debug("the control connection to %s failed: %s", endpoint, error)
-                if isinstance(error, AuthenticationFailed):
+                if isinstance(error, AuthenticationFailed) and not isinstance(
+                    error, LoginNotChecked
+                ):
                     # Other hosts would refuse the same credentials, and some servers count failed
                     # logins.
                     error_class = LoginRefused

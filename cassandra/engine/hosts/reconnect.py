@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Protocol
 
 from cassandra.engine.waiting import within
-from cassandra.errors import AuthenticationFailed, DriverException
+from cassandra.errors import AuthenticationFailed, DriverException, LoginNotChecked
 
 if TYPE_CHECKING:
     from cassandra.metadata.host import Host
@@ -120,16 +120,16 @@ class Reconnector:
         """
         try:
             return await self._watch.try_once(self.host)
-        except AuthenticationFailed as error:
-            log.error(
-                "host %s does not accept the credentials, it is not tried again until the "
-                "cluster reports it up, or cluster.auth_provider is set: %s",
-                self.host,
-                error,
-            )
-            self._watch.on_tries_ended(self.host, error)
-            return True
         except (DriverException, OSError, asyncio.TimeoutError) as error:
+            if isinstance(error, AuthenticationFailed) and not isinstance(error, LoginNotChecked):
+                log.error(
+                    "host %s does not accept the credentials, it is not tried again until the "
+                    "cluster reports it up, or cluster.auth_provider is set: %s",
+                    self.host,
+                    error,
+                )
+                self._watch.on_tries_ended(self.host, error)
+                return True
             log.debug("host %s is still down: %s", self.host, error)
             self._watch.on_try_failed(self.host, error)
             return False

@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 
-from cassandra.errors import AuthenticationFailed, ConnectionException, ProtocolError
+from cassandra.errors import (
+    AuthenticationFailed,
+    ConnectionException,
+    LoginNotChecked,
+    ProtocolError,
+)
 from cassandra.protocol import opcodes
 from cassandra.protocol.connection import (
     Authenticated,
@@ -159,6 +164,34 @@ def test_a_wrong_password(implementation: Implementation) -> None:
     failed = client.run(Server(implementation, challenges=0))
     assert isinstance(failed.error, AuthenticationFailed)
     assert "incorrect" in str(failed.error)
+
+
+LOCAL_QUORUM_FAILED = "Cannot achieve consistency level LOCAL_QUORUM"
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "error_class"),
+    [
+        (0x0100, "Provided username u and/or password are incorrect", AuthenticationFailed),
+        (0x0100, "Username and/or password are incorrect", AuthenticationFailed),
+        (0x0100, "u is not permitted to log in", AuthenticationFailed),
+        (0x000A, "Unexpected message AUTH_RESPONSE", AuthenticationFailed),
+        (0x0100, f"Unable to perform authentication: {LOCAL_QUORUM_FAILED}", LoginNotChecked),
+        (0x0100, "Error performing internal authentication of user u : ...", LoginNotChecked),
+        (0x0100, "Cannot achieve consistency level for cl QUORUM. Requires 2", LoginNotChecked),
+        (0x0100, "Could not verify password", LoginNotChecked),
+        (0x0000, "java.lang.NullPointerException", LoginNotChecked),
+        (0x1001, "busy", LoginNotChecked),
+    ],
+)
+def test_a_login_that_is_not_checked_is_not_refused(
+    code: int, text: str, error_class: type[Exception]
+) -> None:
+    protocol = in_state(State.AUTH_SENT)
+    (failed,) = protocol.receive(0, opcodes.ERROR, 0, int32(code) + string(text))
+    assert isinstance(failed, Failed)
+    assert type(failed.error) is error_class
+    assert text in str(failed.error)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cassandra.engine.hosts.reconnect import Reconnector
-from cassandra.errors import AuthenticationFailed, ConnectionException
+from cassandra.errors import AuthenticationFailed, ConnectionException, LoginNotChecked
 from cassandra.policies.reconnection import ReconnectionPolicy
 from tests.unit.engine.partners import new_host, run_loop_turns, spawn
 from tests.waiting import until_on_loop
@@ -100,6 +100,13 @@ async def test_refused_credentials_are_not_tried_again(caplog: pytest.LogCapture
     reconnector_for(watch, 0, 0)
     assert await calls_at_end(watch) == ["try", refusal, "forgotten"]
     assert "does not accept the credentials" in caplog.text
+
+
+async def test_a_login_that_was_not_checked_is_tried_again() -> None:
+    failure = LoginNotChecked("the server could not check the login")
+    watch = Watch(failure, True)
+    reconnector_for(watch, 0, 0)
+    assert await calls_at_end(watch) == ["try", failure, "try", "forgotten"]
 
 
 async def test_hurry_ends_the_wait_for_the_next_attempt() -> None:

@@ -18,6 +18,7 @@ from cassandra.errors import (
     AuthenticationFailed,
     ConnectionException,
     DriverException,
+    LoginNotChecked,
     NoHostAvailable,
 )
 from cassandra.policies import (
@@ -369,6 +370,43 @@ async def test_a_new_auth_provider_ends_an_outage() -> None:
             await until_on_loop(lambda: len(pooled_addresses(session)) == 2)
             await until_on_loop(lambda: cluster.get_control_connection_host() is not None)
             assert asyncio.get_running_loop().time() - began < 3600
+
+
+async def test_a_node_that_could_not_check_the_login_is_not_given_up() -> None:
+    """A node that starts before the replicas of its table of passwords answers "bad credentials".
+    The driver tries it again, without an event, as `reconnection_policy` says.
+    """
+    unchecked = error(
+        ErrorCode.BAD_CREDENTIALS,
+        "Unable to perform authentication: Cannot achieve consistency level LOCAL_QUORUM",
+    )
+    with FakeCluster(2) as nodes:
+        for node in nodes.nodes:
+            node.require_password("user", "password")
+        provider = PlainTextAuthProvider("user", "password")
+        often = ConstantReconnectionPolicy(0.01, max_attempts=None)
+        async with connected(nodes, auth_provider=provider, reconnection_policy=often) as (
+            cluster,
+            session,
+        ):
+            host = cluster.metadata.get_host(nodes[1].address)
+            assert host is not None
+            await call_in_thread(nodes[1].prime, Opcode.AUTH_RESPONSE, unchecked)
+            await call_in_thread(nodes[1].drop_connections)
+            await until_on_loop(lambda: isinstance(host.last_failure, LoginNotChecked))
+            assert host.state == "down"
+            await call_in_thread(nodes[1].clear_primes)
+            await until_on_loop(lambda: nodes[1].address in pooled_addresses(session))
+
+
+async def test_connect_tries_the_next_node_if_one_could_not_check_the_login() -> None:
+    with FakeCluster(2) as nodes:
+        for node in nodes.nodes:
+            node.require_password("user", "password")
+        nodes[0].prime(Opcode.AUTH_RESPONSE, error(ErrorCode.SERVER_ERROR, "no replica"))
+        provider = PlainTextAuthProvider("user", "password")
+        async with connected(nodes, auth_provider=provider) as (_cluster, session):
+            assert pooled_addresses(session) == {nodes[1].address}
 
 
 @pytest.mark.simulated(False)
