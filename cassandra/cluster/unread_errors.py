@@ -7,10 +7,16 @@ its write failed.
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cassandra._bounded import Bounded
+from cassandra._imports import Deferred
 from cassandra.util.intervals import OncePerInterval
+
+if TYPE_CHECKING:
+    from cassandra.observability import texts
+else:
+    texts = Deferred("cassandra.observability.texts")
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -48,13 +54,15 @@ def _log(error: BaseException, query: Any) -> None:
     name = type(error).__name__
     interval = _due.get(name) or _due.keep(name, OncePerInterval(INTERVAL), 1)
     missed = interval.missed
+    query_string = getattr(query, "query_string", query)
     if interval.is_due():
         repeats = f" ({missed} more of this class since the last of these lines)" if missed else ""
         log.warning(
             "the error of an execution was never retrieved: call result() of the future, or "
-            "add_errback(). %s: %s; the statement was %r%s",
+            "add_errback(). %s: %s; the statement was %s%s",
             name,
             error,
-            getattr(query, "query_string", query),
+            # Values may be secrets.
+            texts.without_values(query_string) if isinstance(query_string, str) else query_string,
             repeats,
         )

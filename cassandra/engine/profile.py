@@ -430,6 +430,8 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
 def attached_policies(profile: ExecutionProfile) -> tuple[AttachedPolicy, ...]:
     """Return the policies of a profile that have a method `attach`, besides its load balancing
     policy.
+
+    :param profile: the profile.
     """
     policies = (profile.speculative_execution_policy, profile.retry_policy)
     return tuple(policy for policy in policies if hasattr(policy, "attach"))
@@ -538,6 +540,7 @@ class ProfileManager:
         """Add or replace a profile without calling `on_new_profiles`.
 
         :param name: the profile's name.
+        :param profile: the profile.
         """
         dict.__setitem__(self._profiles, name, profile)
 

@@ -284,6 +284,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """Call a function in a simulated thread; without `SimulatedThreads`, call it immediately.
 
         :param executor: ignored.
+        :param function: the function.
         :param args: its arguments.
         """
         future: asyncio.Future[T] = self.create_future()
@@ -316,6 +317,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     ) -> list[Any]:
         """Resolve a host name by `Network.names`.
 
+        :param host: the host.
+        :param port: the port.
         :param family: ignored.
         :param type: ignored.
         :param proto: ignored.
@@ -338,6 +341,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """Connect to an address of the simulated network.
 
         :param protocol_factory: creates the protocol.
+        :param host: the host.
+        :param port: the port.
         :param ssl: the TLS context; None for no TLS.
         :param server_hostname: the name that TLS expects.
         :param local_addr: the local address and port; None for any.
@@ -364,6 +369,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """Listen at an address of the simulated network.
 
         :param protocol_factory: creates the protocol.
+        :param host: the host.
+        :param port: the port.
         :param ssl: the TLS context; None for no TLS.
         :returns: an object with `close` and `getsockname`.
         """
@@ -419,6 +426,7 @@ class InlineExecutor(Executor):
     def submit(self, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         """Call the function now, and return a finished future with its outcome.
 
+        :param function: the function.
         :param args: its arguments.
         """
         future: Future[T] = Future()
@@ -471,6 +479,8 @@ class SimulatedEnvironment:
     async def addresses(self, name: str, port: int, family: int) -> list[str]:
         """Return the IP addresses of a host name.
 
+        :param name: the name.
+        :param port: the port.
         :param family: ignored.
         """
         return await self.loop.network.resolve(name)
@@ -489,6 +499,7 @@ class SimulatedEnvironment:
 
         :param make_protocol: creates the protocol.
         :param address: the IP address.
+        :param port: the port.
         :param tls: the TLS arguments; empty for no TLS.
         :param local_ports: the local ports to connect from; None for any.
         :param on_reached: called when the peer has accepted, before the TLS handshake.
@@ -515,6 +526,7 @@ class SimulatedEnvironment:
         """Raise OSError: the simulated network has no Unix sockets.
 
         :param make_protocol: creates the protocol.
+        :param path: the path.
         :param tls: the TLS arguments; empty for no TLS.
         """
         raise OSError(errno.ENOENT, f"there is no {path} in a simulation")
@@ -523,6 +535,7 @@ class SimulatedEnvironment:
         """Call the function in the event loop after a short virtual time, because a simulation has
         no thread for it.
 
+        :param function: the function.
         :param args: its arguments.
         """
         await asyncio.sleep(0.0001)

@@ -164,11 +164,15 @@ class Network:
         """Return a bound port that does not listen yet. Port 0 chooses a free port.
 
         :param address: the IP address.
+        :param port: the port.
         """
         return Listener(self, address, port or self._free_port())
 
     def is_free(self, port: int) -> bool:
-        """Return True if no connection of the client has this local port."""
+        """Return True if no connection of the client has this local port.
+
+        :param port: the port.
+        """
         return all(link.ends[0].port != port for link in self.links)
 
     def _free_port(self) -> int:
@@ -203,6 +207,7 @@ class Network:
 
         :param make_protocol: creates the protocol.
         :param address: the IP address.
+        :param port: the port.
         :param source: the address of the client.
         :param local_port: the local port; None for any.
         :param tls: the TLS context; None for no TLS.
@@ -249,7 +254,9 @@ class Network:
 class Listener:
     """A bound port. It accepts connections from `listen` until `close`.
 
+    :param network: the network.
     :param address: the IP address.
+    :param port: the port.
     """
 
     def __init__(self, network: Network, address: str, port: int) -> None:
@@ -285,6 +292,7 @@ class Listener:
 class Link:
     """A connection. ``ends[0]`` is the transport of the client, ``ends[1]`` that of the server.
 
+    :param network: the network.
     :param client: (address, port) of the client.
     :param server: (address, port) of the server.
     """
@@ -366,6 +374,7 @@ class SimulatedTransport(asyncio.Transport):
     def begin(self, protocol: asyncio.BaseProtocol, tls: ssl_module.SSLContext | None) -> None:
         """Connect the protocol of a server.
 
+        :param protocol: the protocol.
         :param tls: the TLS context; None for no TLS.
         """
         if tls is not None:
@@ -378,6 +387,7 @@ class SimulatedTransport(asyncio.Transport):
     ) -> asyncio.Transport:
         """Connect the protocol of a client, and wait for the TLS handshake if there is one.
 
+        :param protocol: the protocol.
         :param tls: the TLS context; None for no TLS.
         :param server_hostname: the name that TLS expects.
         """

@@ -33,11 +33,15 @@ class SimulatedThread(NodeThread):
         self.number = itertools.count().__next__
 
     def rename(self, name: str) -> None:
-        """Do nothing: there is no thread to name."""
+        """Do nothing: there is no thread to name.
+
+        :param name: the name.
+        """
 
     def call(self, function: Callable[..., T], *args: Any) -> T:
         """Call the function immediately.
 
+        :param function: the function.
         :param args: its arguments.
         """
         return function(*args)
@@ -45,6 +49,7 @@ class SimulatedThread(NodeThread):
     def post(self, function: Callable[..., Any], *args: Any) -> None:
         """Call the function soon, in the loop.
 
+        :param function: the function.
         :param args: its arguments.
         """
         self.loop.call_soon(function, *args)
@@ -85,6 +90,7 @@ class SimulatedThread(NodeThread):
         """Return a bound port of the simulated network.
 
         :param address: the IP address.
+        :param port: the port.
         """
         assert isinstance(self.loop, SimulatedLoop)
         return self.loop.network.bind(address, port)

@@ -272,6 +272,8 @@ class SimulatedThreads:
         """Call a function in a new simulated thread, and set its outcome on a future.
 
         :param future: a future of a simulated loop.
+        :param function: the function.
+        :param arguments: its arguments.
         """
         loop = future.get_loop()
 
@@ -436,12 +438,18 @@ class SimulatedThreads:
     # -- start and end -----------------------------------------------------------------------------
 
     def add(self, strand: _Strand) -> None:
-        """Add a strand whose thread is about to wait for its turn."""
+        """Add a strand whose thread is about to wait for its turn.
+
+        :param strand: the strand.
+        """
         self._by_ident[strand.ident] = strand
         self._strands.append(strand)
 
     def remove(self, strand: _Strand) -> None:
-        """Remove a strand that has ended, and let another one run. Called in the ended thread."""
+        """Remove a strand that has ended, and let another one run. Called in the ended thread.
+
+        :param strand: the strand.
+        """
         if self.is_over:
             return
         self._strands.remove(strand)
