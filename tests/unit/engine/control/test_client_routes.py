@@ -41,6 +41,7 @@ SHARDS = 3  # of each node; a session's pool has one connection for each of them
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
+    """Yield three ScyllaDB nodes with the table `ks.t`."""
     with FakeCluster(3, scylla=Scylla(SHARDS)) as running:
         running.scylla.keyspace("ks", replication_factor=2)
         running.scylla.table("ks", "t")
@@ -49,6 +50,7 @@ def nodes() -> Iterator[FakeCluster]:
 
 @pytest.fixture
 def proxies(nodes: FakeCluster) -> Iterator[Proxies]:
+    """Yield a proxy before each node, by the id of its host; the routes of the nodes lead there."""
     proxy_by_host = put_proxies_before(nodes)
     yield proxy_by_host
     for proxy in proxy_by_host.values():
@@ -56,6 +58,9 @@ def proxies(nodes: FakeCluster) -> Iterator[Proxies]:
 
 
 def settings_of(nodes: FakeCluster, **settings: Any) -> dict[str, Any]:
+    """Return settings of a cluster with these nodes that uses the routes with the connection id
+    "c1".
+    """
     config = ClientRoutesConfig([ClientRouteProxy("c1")])
     points = {"contact_points": nodes.contact_points[:1], "port": nodes.port}
     return {**points, "client_routes_config": config, **settings}
@@ -64,16 +69,34 @@ def settings_of(nodes: FakeCluster, **settings: Any) -> dict[str, Any]:
 @pytest.fixture
 def session(nodes: FakeCluster, proxies: Proxies) -> Iterator[Session]:
     with Cluster(**settings_of(nodes)) as cluster:
-        connected = cluster.connect(wait_for_all_pools=True)
+        new_session = cluster.connect(wait_for_all_pools=True)
         until(lambda: all_connected(cluster))
-        yield connected
+        yield new_session
 
 
-def pool_connections(node: FakeNode) -> int:
-    """Return how many connections the node has without the control connection, which is the one
-    that is registered for events.
+def count_pool_connections(node: FakeNode) -> int:
+    """Return the number of connections of the node without the control connection.
+
+    The control connection is the one that is registered for events.
     """
     return sum(not connection.event_types for connection in node.connections)
+
+
+def control_connection(nodes: FakeCluster) -> Any:
+    """Return the only connection that is registered for events."""
+    (connection,) = (
+        connection
+        for node in nodes.nodes
+        for connection in node.connections
+        if connection.event_types
+    )
+    return connection
+
+
+def queries_of_routes(nodes: FakeCluster) -> list[str]:
+    """Return the queries of the table `system.client_routes`."""
+    queries = [request.query or "" for request in nodes.requests]
+    return [query for query in queries if "client_routes" in query]
 
 
 # -- connections through proxies -------------------------------------------------------------------
@@ -84,12 +107,13 @@ def test_all_pools_go_through_the_proxies(
 ) -> None:
     for node in nodes.nodes:
         # All connections of the pool go through the proxy.
-        assert pool_connections(node) == proxies[node.host_id].now == SHARDS
+        assert count_pool_connections(node) == SHARDS
+        assert proxies[node.host_id].now == SHARDS
     # Each request reaches the shard of its partition although it goes through a proxy.
     prepared = session.prepare(READ)
     for key in range(200):
         session.execute(prepared, (key,))
-    check_arrivals(nodes, 200)
+    check_arrivals(nodes, count=200)
 
 
 async def test_asyncio_sessions_use_the_proxies(nodes: FakeCluster, proxies: Proxies) -> None:
@@ -97,10 +121,14 @@ async def test_asyncio_sessions_use_the_proxies(nodes: FakeCluster, proxies: Pro
         session = await cluster.connect(wait_for_all_pools=True)
         await asyncio.to_thread(until, lambda: all_connected(cluster))
         await session.execute("SELECT 1")
-        assert [proxies[node.host_id].now for node in nodes.nodes] == [SHARDS] * 3
+        for node in nodes.nodes:
+            assert proxies[node.host_id].now == SHARDS
 
 
 def test_hosts_have_their_own_addresses(nodes: FakeCluster, session: Session) -> None:
+    """A host's address is that of the node, which events and the schema name; only its end point
+    knows the route.
+    """
     hosts = session.cluster.metadata.all_hosts()
     assert sorted(host.address for host in hosts) == sorted(nodes.contact_points)
     for host in hosts:
@@ -115,23 +143,11 @@ def test_hosts_have_their_own_addresses(nodes: FakeCluster, session: Session) ->
 def test_the_driver_reads_routes_and_registers_for_their_changes(
     nodes: FakeCluster, session: Session
 ) -> None:
-    queries = [
-        request.query
-        for request in nodes.requests
-        if request.query and "client_routes" in request.query
-    ]
-    assert queries
-    assert set(queries) == {
+    assert set(queries_of_routes(nodes)) == {
         "SELECT connection_id, host_id, address, port, tls_port FROM system.client_routes "
         "WHERE connection_id IN ('c1')"
     }
-    (control,) = [
-        connection
-        for node in nodes.nodes
-        for connection in node.connections
-        if connection.event_types
-    ]
-    assert "CLIENT_ROUTES_CHANGE" in control.event_types
+    assert "CLIENT_ROUTES_CHANGE" in control_connection(nodes).event_types
 
 
 def test_without_the_setting_no_route_is_read_and_no_event_registered(
@@ -139,20 +155,17 @@ def test_without_the_setting_no_route_is_read_and_no_event_registered(
 ) -> None:
     with Cluster(nodes.contact_points, port=nodes.port) as cluster:
         cluster.connect(wait_for_all_pools=True)
-        (control,) = [
-            connection
-            for node in nodes.nodes
-            for connection in node.connections
-            if connection.event_types
-        ]
-        assert "CLIENT_ROUTES_CHANGE" not in control.event_types
-        assert not any("client_routes" in (request.query or "") for request in nodes.requests)
+        assert "CLIENT_ROUTES_CHANGE" not in control_connection(nodes).event_types
+        assert not queries_of_routes(nodes)
         assert not any(proxy.opened for proxy in proxies.values())
 
 
 def test_connect_to_a_server_without_routes_names_the_version_needed() -> None:
+    """If the table of routes does not exist, the error names the first version of ScyllaDB that has
+    it.
+    """
     with (
-        FakeCluster(1, scylla=Scylla(2, client_routes=False)) as nodes,
+        FakeCluster(1, scylla=Scylla(shards=2, client_routes=False)) as nodes,
         Cluster(**settings_of(nodes)) as cluster,
     ):
         with pytest.raises(NoHostAvailable) as caught:
@@ -166,18 +179,21 @@ def test_connect_to_a_server_without_routes_names_the_version_needed() -> None:
 def test_a_node_without_a_route_is_reached_at_its_own_address(
     nodes: FakeCluster, proxies: Proxies
 ) -> None:
-    lonely = nodes[2]
+    node = nodes[2]
     # This call without an address removes the node's route.
-    nodes.scylla.route("c1", lonely.host_id)
+    nodes.scylla.route("c1", node.host_id)
     with Cluster(**settings_of(nodes)) as cluster:
         cluster.connect(wait_for_all_pools=True)
         until(lambda: all_connected(cluster))
-        assert pool_connections(lonely) == SHARDS
-        assert proxies[lonely.host_id].opened == 0
+        assert count_pool_connections(node) == SHARDS
+        assert proxies[node.host_id].opened == 0
         assert proxies[nodes[1].host_id].now == SHARDS
 
 
 def test_routes_with_other_connection_ids_are_ignored(nodes: FakeCluster, proxies: Proxies) -> None:
+    """A row of the table counts only if its connection id is configured; the routes of "another"
+    lead nowhere.
+    """
     for node in nodes.nodes:
         nodes.scylla.route("another", node.host_id, "192.0.2.1", 1)
     with Cluster(**settings_of(nodes)) as cluster:
@@ -188,28 +204,35 @@ def test_routes_with_other_connection_ids_are_ignored(nodes: FakeCluster, proxie
 def test_an_override_is_the_contact_point_and_the_address_of_all_routes(
     nodes: FakeCluster, proxies: Proxies
 ) -> None:
+    """The second argument of ClientRouteProxy replaces the address in all routes, but not their
+    ports.
+
+    Without other contact points, the driver connects to it first.
+    """
     for node in nodes.nodes:
         nodes.scylla.route("c1", node.host_id, "192.0.2.1", proxies[node.host_id].port)
-    config = ClientRoutesConfig([ClientRouteProxy("c1", "127.0.0.1")])
-    discovery = proxies[nodes[0].host_id].port
-    with Cluster(port=discovery, client_routes_config=config) as cluster:
+    config = ClientRoutesConfig([ClientRouteProxy("c1", connection_addr_override="127.0.0.1")])
+    contact_port = proxies[nodes[0].host_id].port
+    with Cluster(port=contact_port, client_routes_config=config) as cluster:
         assert cluster.contact_points == ["127.0.0.1"]
         cluster.connect(wait_for_all_pools=True)
         until(lambda: all_connected(cluster))
         # The control connection is the extra one through the proxy of the first node.
         counts = [proxies[node.host_id].now for node in nodes.nodes]
         assert counts == [SHARDS + 1, SHARDS, SHARDS]
-    config = ClientRoutesConfig([ClientRouteProxy("c1", "127.0.0.1"), ClientRouteProxy("c2")])
+    # Contact points of the application take precedence over the override.
     assert Cluster(["127.0.0.2"], client_routes_config=config).contact_points == ["127.0.0.2"]
     assert Cluster(client_routes_config=config).contact_points == ["127.0.0.1"]
 
 
 def test_an_address_translator_has_no_effect(nodes: FakeCluster, proxies: Proxies) -> None:
-    class Nowhere(AddressTranslator):
+    """The routes replace address translation, so the driver does not call the translator."""
+
+    class RefusingTranslator(AddressTranslator):
         def translate(self, addr: str) -> str:
             raise AssertionError(addr)
 
-    with Cluster(**settings_of(nodes, address_translator=Nowhere())) as cluster:
+    with Cluster(**settings_of(nodes, address_translator=RefusingTranslator())) as cluster:
         cluster.connect(wait_for_all_pools=True)
 
 
@@ -220,21 +243,23 @@ def test_an_address_translator_has_no_effect(nodes: FakeCluster, proxies: Proxie
 def test_new_connections_use_the_changed_route(
     nodes: FakeCluster, proxies: Proxies, session: Session
 ) -> None:
+    """A changed route affects only connections that are opened later."""
     node = nodes[1]
     host = session.cluster.metadata.get_host(node.address)
-    other = Proxy(node)
+    new_proxy = Proxy(node)
     try:
-        nodes.scylla.route("c1", node.host_id, other.address, other.port)
+        nodes.scylla.route("c1", node.host_id, new_proxy.address, new_proxy.port)
         assert host is not None
-        address = (other.address, other.port)
+        address = (new_proxy.address, new_proxy.port)
         until(lambda: host.endpoint.resolve() == address)
         # A new route changes neither the open connections nor the host object.
-        assert (proxies[node.host_id].now, other.opened) == (SHARDS, 0)
+        assert proxies[node.host_id].now == SHARDS
+        assert new_proxy.opened == 0
         assert session.cluster.metadata.get_host(node.address) is host
         proxies[node.host_id].close()
-        until(lambda: other.now == SHARDS and all_connected(session.cluster))
+        until(lambda: new_proxy.now == SHARDS and all_connected(session.cluster))
     finally:
-        other.close()
+        new_proxy.close()
 
 
 def test_a_new_route_to_a_lost_node_is_tried_at_once(nodes: FakeCluster, proxies: Proxies) -> None:
@@ -251,35 +276,30 @@ def test_a_new_route_to_a_lost_node_is_tried_at_once(nodes: FakeCluster, proxies
         host = cluster.metadata.get_host(node.address)
         assert host is not None
         until(lambda: host.is_up is False)
-        other = Proxy(node)
+        new_proxy = Proxy(node)
         try:
-            nodes.scylla.route("c1", node.host_id, other.address, other.port)
-            until(lambda: host.is_up and other.now == SHARDS)
+            nodes.scylla.route("c1", node.host_id, new_proxy.address, new_proxy.port)
+            until(lambda: host.is_up and new_proxy.now == SHARDS)
         finally:
-            other.close()
+            new_proxy.close()
 
 
 def test_changes_for_other_connection_ids_cause_no_reading(
     nodes: FakeCluster, session: Session
 ) -> None:
     nodes.scylla.route("another", nodes[0].host_id, "192.0.2.1", 1)
-    count_before = len(
-        [request for request in nodes.requests if "client_routes" in (request.query or "")]
-    )
+    count_before = len(queries_of_routes(nodes))
     nodes.scylla.route("c1", nodes[0].host_id, "192.0.2.1", 1)
     host = session.cluster.metadata.get_host(nodes[0].address)
     assert host is not None
     until(lambda: host.endpoint.resolve() == ("192.0.2.1", 1))
-    count_after = len(
-        [request for request in nodes.requests if "client_routes" in (request.query or "")]
-    )
     # The driver has read the routes again only once: for the change of "c1", whose id is
     # configured.
-    assert count_after == count_before + 1
+    assert len(queries_of_routes(nodes)) == count_before + 1
 
 
 def test_a_node_that_joins_is_reached_by_its_route(nodes: FakeCluster, session: Session) -> None:
-    node = nodes._start_new("datacenter1", "rack1", 5)
+    node = nodes._start_new("datacenter1", "rack1", token=5)
     proxy = Proxy(node)
     try:
         nodes.scylla.route("c1", node.host_id, proxy.address, proxy.port)
@@ -293,23 +313,24 @@ def test_a_node_that_joins_is_reached_by_its_route(nodes: FakeCluster, session: 
 def test_a_new_control_connection_reads_the_routes_again(
     nodes: FakeCluster, proxies: Proxies, session: Session
 ) -> None:
+    """Routes may have changed while there was no control connection to receive events."""
     cluster = session.cluster
-    endpoint = cluster.get_control_connection_host()
-    assert endpoint is not None
-    node = nodes.node_at(endpoint.address)
-    other = Proxy(nodes[2])
+    control_host = cluster.get_control_connection_host()
+    assert control_host is not None
+    node = nodes.node_at(control_host.address)
+    new_proxy = Proxy(nodes[2])
     try:
         # With this list empty the nodes send no event, so the driver can learn of the change only
         # by reading the routes.
         nodes.scylla.nodes.clear()
-        nodes.scylla.route("c1", nodes[2].host_id, other.address, other.port)
+        nodes.scylla.route("c1", nodes[2].host_id, new_proxy.address, new_proxy.port)
         (control,) = [connection for connection in node.connections if connection.event_types]
         node.loop.call_soon_threadsafe(control.end)
         host = cluster.metadata.get_host(nodes[2].address)
         assert host is not None
-        until(lambda: host.endpoint.resolve() == (other.address, other.port))
+        until(lambda: host.endpoint.resolve() == (new_proxy.address, new_proxy.port))
     finally:
-        other.close()
+        new_proxy.close()
 
 
 # -- shards ----------------------------------------------------------------------------------------
@@ -328,8 +349,8 @@ def test_the_shard_aware_port_is_used_only_with_advanced_shard_awareness(
         until(lambda: all_connected(cluster))
         ports = {connection.local_port for node in nodes.nodes for connection in node.connections}
         assert ports == {nodes.port}
-    direct = {node.host_id: node for node in nodes.scylla.nodes}
-    for host_id, node in direct.items():
+    nodes_by_id = {node.host_id: node for node in nodes.scylla.nodes}
+    for host_id, node in nodes_by_id.items():
         # This route leads directly to the shard-aware port, without a proxy, so the client's port
         # is kept.
         nodes.scylla.route("c1", host_id, node.address, node.shard_aware_port)
@@ -337,17 +358,17 @@ def test_the_shard_aware_port_is_used_only_with_advanced_shard_awareness(
     with Cluster(**settings_of(nodes, client_routes_config=config)) as cluster:
         cluster.connect(wait_for_all_pools=True)
         until(lambda: all_connected(cluster))
-        for node in direct.values():
+        for node in nodes_by_id.values():
             pooled = [connection for connection in node.connections if not connection.event_types]
             # The client's port modulo the number of shards is the shard of the connection.
-            by_port = [
+            connections_by_port = [
                 connection
                 for connection in pooled
                 if connection.peer and connection.peer[1] % SHARDS == connection.shard
             ]
             assert len(pooled) == SHARDS
             # The first connection is opened before the shards are known, so it may be missing here.
-            assert len(by_port) >= SHARDS - 1
+            assert len(connections_by_port) >= SHARDS - 1
             assert all(connection.local_port == node.shard_aware_port for connection in pooled)
 
 
@@ -356,23 +377,27 @@ def test_the_shard_aware_port_is_used_only_with_advanced_shard_awareness(
 
 @pytest.fixture(scope="module")
 def material(tmp_path_factory: pytest.TempPathFactory) -> TlsMaterial:
+    """Return certificates of an authority, a client and nodes."""
     return TlsMaterial.make(str(tmp_path_factory.mktemp("tls")), "required")
 
 
-def contexts(material: TlsMaterial) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+def tls_contexts(material: TlsMaterial) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """Return the TLS contexts of nodes and of a client that verifies nothing."""
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(material.client_certificate, material.client_key)
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
+    client.check_hostname = False
+    client.verify_mode = ssl.CERT_NONE
     return server, client
 
 
 def test_with_tls_the_tls_port_of_a_route_is_used(material: TlsMaterial) -> None:
-    server, client = contexts(material)
-    with FakeCluster(2, scylla=Scylla(2), ssl_context=server) as nodes:
+    """With TLS, connections go to the `tls_port` of a route instead of its `port`."""
+    server, client = tls_contexts(material)
+    with FakeCluster(2, scylla=Scylla(shards=2), ssl_context=server) as nodes:
         proxies = {node.host_id: Proxy(node) for node in nodes.nodes}
         for host_id, proxy in proxies.items():
-            nodes.scylla.route("c1", host_id, "127.0.0.1", 1, proxy.port)
+            nodes.scylla.route("c1", host_id, "127.0.0.1", port=1, tls_port=proxy.port)
         with Cluster(**settings_of(nodes, ssl_context=client)) as cluster:
             cluster.connect(wait_for_all_pools=True)
             until(lambda: all_connected(cluster))
@@ -382,7 +407,10 @@ def test_with_tls_the_tls_port_of_a_route_is_used(material: TlsMaterial) -> None
 
 
 def test_with_tls_a_route_without_a_tls_port_is_an_error(material: TlsMaterial) -> None:
-    server, client = contexts(material)
+    """With TLS, a row without a `tls_port` is invalid, and a connection needs at least one valid
+    row.
+    """
+    server, client = tls_contexts(material)
     with FakeCluster(1, scylla=Scylla(2), ssl_context=server) as nodes:
         nodes.scylla.route("c1", nodes[0].host_id, "127.0.0.1", 9001)
         with (
@@ -398,29 +426,31 @@ def test_check_hostname_needs_a_configured_server_hostname(material: TlsMaterial
 
     The certificates of nodes do not contain the names of the proxies.
     """
-    checking = ssl.create_default_context()
+    checking_context = ssl.create_default_context()
     config = ClientRoutesConfig([ClientRouteProxy("c1")])
     with pytest.raises(ValueError, match="check_hostname"):
-        Cluster(client_routes_config=config, ssl_context=checking)
+        Cluster(client_routes_config=config, ssl_context=checking_context)
     with pytest.raises(ValueError, match="check_hostname"):
         Cluster(
             client_routes_config=config,
             ssl_options={"ca_certs": material.ca_certificate, "check_hostname": True},
         )
     options = {"server_hostname": "nodes.example.com"}
-    Cluster(client_routes_config=config, ssl_context=checking, ssl_options=options)
-    checking.check_hostname = False
-    Cluster(client_routes_config=config, ssl_context=checking)
+    Cluster(client_routes_config=config, ssl_context=checking_context, ssl_options=options)
+    checking_context.check_hostname = False
+    Cluster(client_routes_config=config, ssl_context=checking_context)
 
 
 # -- the classes -----------------------------------------------------------------------------------
 
-A, B = uuid.UUID(int=1), uuid.UUID(int=2)
+# Ids of hosts.
+HOST_A, HOST_B = uuid.UUID(int=1), uuid.UUID(int=2)
 
 
-def row(
+def route_row(
     connection_id: str, host_id: uuid.UUID | None, address: str | None, port: int | None
 ) -> dict[str, Any]:
+    """Return a row of `system.client_routes` without a TLS port."""
     return {
         "connection_id": connection_id,
         "host_id": host_id,
@@ -430,109 +460,135 @@ def row(
     }
 
 
-def routes(*connection_ids: str) -> ClientRoutes:
+def routes_of(*connection_ids: str) -> ClientRoutes:
+    """Return the routes of a cluster that is configured with these connection ids. No row is read
+    yet.
+    """
     return ClientRoutes(
         ClientRoutesConfig([ClientRouteProxy(connection_id) for connection_id in connection_ids])
     )
 
 
 def test_a_node_keeps_its_connection_id_while_a_row_has_it() -> None:
-    client_routes = routes("b", "a")
-    assert client_routes.take([row("a", A, "pa", 1), row("b", A, "pb", 2)], tls=False)
+    """If several configured ids have a route to a node, the first row decides. The node keeps that
+    id as long as it has a route.
+
+    `take` returns whether a location has changed.
+    """
+    client_routes = routes_of("b", "a")
+    row_a = route_row("a", HOST_A, "proxy-a", 1)
+    changed_row_a = route_row("a", HOST_A, "proxy-a", 3)
+    row_b = route_row("b", HOST_A, "proxy-b", 2)
+    assert client_routes.take([row_a, row_b], tls=False)
     # the row order counts, not the order of the configured ids
-    assert client_routes.location_of(A) == ("pa", 1)
-    assert client_routes.take([row("b", A, "pb", 2), row("a", A, "pa", 3)], tls=False)
-    assert client_routes.location_of(A) == ("pa", 3)
-    assert not client_routes.take([row("b", A, "pb", 2), row("a", A, "pa", 3)], tls=False)
-    assert client_routes.take([row("b", A, "pb", 2)], tls=False)
-    assert client_routes.location_of(A) == ("pb", 2)
+    assert client_routes.location_of(HOST_A) == ("proxy-a", 1)
+    assert client_routes.take([row_b, changed_row_a], tls=False)
+    assert client_routes.location_of(HOST_A) == ("proxy-a", 3)
+    assert not client_routes.take([row_b, changed_row_a], tls=False)
+    assert client_routes.take([row_b], tls=False)
+    assert client_routes.location_of(HOST_A) == ("proxy-b", 2)
     assert client_routes.take([], tls=False)
-    assert client_routes.location_of(A) is None
+    assert client_routes.location_of(HOST_A) is None
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "invalid_row",
     [
-        row("a", host_id=None, address="p", port=1),
-        row("a", A, address=None, port=1),
-        row("a", A, "", 1),
-        row("a", A, "p", port=None),
-        row("a", A, "p", 0),
-        row("a", A, "p", 70000),
+        route_row("a", host_id=None, address="p", port=1),
+        route_row("a", HOST_A, address=None, port=1),
+        route_row("a", HOST_A, address="", port=1),
+        route_row("a", HOST_A, "p", port=None),
+        route_row("a", HOST_A, "p", port=0),
+        route_row("a", HOST_A, "p", port=70000),
     ],
 )
-def test_invalid_route_rows_are_skipped_unless_all_are_invalid(wrong: dict[str, Any]) -> None:
-    client_routes = routes("a")
-    assert client_routes.take([wrong, row("a", B, "p", 2)], tls=False)
-    assert client_routes.location_of(B) == ("p", 2)
-    assert client_routes.location_of(A) is None
+def test_invalid_route_rows_are_skipped_unless_all_are_invalid(invalid_row: dict[str, Any]) -> None:
+    """Rows without an id, an address or a valid port are skipped. If no row is valid,
+    ConnectionException is raised.
+    """
+    client_routes = routes_of("a")
+    assert client_routes.take([invalid_row, route_row("a", HOST_B, "p", 2)], tls=False)
+    assert client_routes.location_of(HOST_B) == ("p", 2)
+    assert client_routes.location_of(HOST_A) is None
     with pytest.raises(ConnectionException, match="All 2 route rows failed validation"):
-        client_routes.take([wrong, wrong], tls=False)
-    assert client_routes.location_of(B) == ("p", 2)  # the old route is kept
+        client_routes.take([invalid_row, invalid_row], tls=False)
+    assert client_routes.location_of(HOST_B) == ("p", 2)  # the old route is kept
 
 
 def test_events_concern_only_the_configured_connection_ids() -> None:
-    client_routes = routes("a", "b")
+    client_routes = routes_of("a", "b")
     assert client_routes.concerns(["b", "x"])
-    assert client_routes.concerns([])  # An event that names no connection may concern any of them.
+    assert client_routes.concerns([])  # an event without ids may concern any of them
     assert not client_routes.concerns(["x"])
 
 
 def test_quotes_in_a_connection_id_are_doubled() -> None:
-    assert routes("it's").query.endswith("IN ('it''s')")
+    assert routes_of("it's").query.endswith("IN ('it''s')")
 
 
 def test_an_end_point_resolves_to_its_route_and_compares_by_host() -> None:
-    client_routes = routes("a")
-    point = ClientRoutesEndPoint(A, client_routes, "10.0.0.1")
-    assert (point.address, point.port, point.resolve()) == ("10.0.0.1", 9042, ("10.0.0.1", 9042))
-    client_routes.take([row("a", A, "proxy", 9001)], tls=False)
-    assert point.resolve() == ("proxy", 9001)
-    assert (point.address, point.port) == ("10.0.0.1", 9042)
-    assert point == ClientRoutesEndPoint(A, client_routes, "10.0.0.1", 9043)
-    assert point != ClientRoutesEndPoint(B, client_routes, "10.0.0.1")
-    assert point != ClientRoutesEndPoint(A, client_routes, "10.0.0.2")
-    assert hash(point) == hash(ClientRoutesEndPoint(A, client_routes, "10.0.0.1"))
+    """`resolve` returns the location of the node's route, or the node's own address without a
+    route.
+
+    The end point itself keeps the address of the node. Equality depends on the host id and that
+    address.
+    """
+    client_routes = routes_of("a")
+    endpoint = ClientRoutesEndPoint(HOST_A, client_routes, "10.0.0.1")
+    assert endpoint.address == "10.0.0.1"
+    assert endpoint.port == 9042
+    assert endpoint.resolve() == ("10.0.0.1", 9042)
+    client_routes.take([route_row("a", HOST_A, "proxy", 9001)], tls=False)
+    assert endpoint.resolve() == ("proxy", 9001)
+    assert endpoint.address == "10.0.0.1"
+    assert endpoint.port == 9042
+    assert endpoint == ClientRoutesEndPoint(HOST_A, client_routes, "10.0.0.1", 9043)  # another port
+    assert endpoint != ClientRoutesEndPoint(HOST_B, client_routes, "10.0.0.1")
+    assert endpoint != ClientRoutesEndPoint(HOST_A, client_routes, "10.0.0.2")
+    assert hash(endpoint) == hash(ClientRoutesEndPoint(HOST_A, client_routes, "10.0.0.1"))
     factory = ClientRoutesEndPointFactory(client_routes, 9000)
-    assert factory.create({"host_id": B, "rpc_address": "10.0.0.2"}).resolve() == ("10.0.0.2", 9000)
+    other_endpoint = factory.create({"host_id": HOST_B, "rpc_address": "10.0.0.2"})
+    assert other_endpoint.resolve() == ("10.0.0.2", 9000)
     with pytest.raises(ValueError, match="host_id"):
         factory.create({"rpc_address": "10.0.0.2"})
 
 
-def proxy(*args: Any) -> ClientRouteProxy:
+def unchecked_proxy(*args: Any) -> ClientRouteProxy:
+    """Return a ClientRouteProxy, without checks of the types by mypy."""
     return ClientRouteProxy(*args)
 
 
 @pytest.mark.parametrize(
-    ("make", "error"),
+    ("call", "error"),
     [
-        (lambda: proxy(None), ValueError),
-        (lambda: proxy(""), ValueError),
-        (lambda: proxy(7), TypeError),
-        (lambda: proxy("a", 7), TypeError),
+        (lambda: unchecked_proxy(None), ValueError),
+        (lambda: unchecked_proxy(""), ValueError),
+        (lambda: unchecked_proxy(7), TypeError),
+        (lambda: unchecked_proxy("a", 7), TypeError),
         (lambda: ClientRoutesConfig(proxies=[]), ValueError),
-        (lambda: ClientRoutesConfig(proxy("a")), TypeError),  # type: ignore[arg-type]
+        (lambda: ClientRoutesConfig(unchecked_proxy("a")), TypeError),  # type: ignore[arg-type]
         (lambda: ClientRoutesConfig(["a"]), TypeError),  # type: ignore[list-item]
         (lambda: Cluster(client_routes_config="a"), TypeError),  # type: ignore[arg-type]
         (
             lambda: Cluster(
-                client_routes_config=ClientRoutesConfig([proxy("a")]),
+                client_routes_config=ClientRoutesConfig([unchecked_proxy("a")]),
                 endpoint_factory=DefaultEndPointFactory(),
             ),
             ValueError,
         ),
     ],
 )
-def test_wrong_settings(make: Callable[[], object], error: type[Exception]) -> None:
+def test_wrong_settings(call: Callable[[], object], error: type[Exception]) -> None:
     with pytest.raises(error):
-        make()
+        call()
 
 
 def test_change_types_and_reprs() -> None:
     assert ClientRoutesChangeType("UPDATE_NODES") is ClientRoutesChangeType.UPDATE_NODES
-    client_proxy = proxy("a", "b")
-    assert repr(client_proxy) == "ClientRouteProxy(connection_id='a', connection_addr_override='b')"
-    assert client_proxy == proxy("a", "b") != proxy("a")
-    assert repr(ClientRoutesConfig((client_proxy,))) == (
-        f"ClientRoutesConfig(proxies=({client_proxy!r},), advanced_shard_awareness=False)"
+    proxy = unchecked_proxy("a", "b")
+    assert repr(proxy) == "ClientRouteProxy(connection_id='a', connection_addr_override='b')"
+    assert proxy == unchecked_proxy("a", "b")
+    assert proxy != unchecked_proxy("a")
+    assert repr(ClientRoutesConfig((proxy,))) == (
+        f"ClientRoutesConfig(proxies=({proxy!r},), advanced_shard_awareness=False)"
     )

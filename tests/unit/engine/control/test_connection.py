@@ -32,10 +32,10 @@ from tests.unit.engine.partners import (
     spawn,
 )
 
-A, B = DefaultEndPoint("10.0.0.1"), DefaultEndPoint("10.0.0.2")
+ENDPOINT_A, ENDPOINT_B = DefaultEndPoint("10.0.0.1"), DefaultEndPoint("10.0.0.2")
 
 
-class NoDelay:
+class ImmediateReconnectionPolicy:
     """A reconnection policy without any delay."""
 
     def new_schedule(self) -> Iterator[float]:
@@ -43,24 +43,25 @@ class NoDelay:
             yield 0.0
 
 
-class ControlParts:
+class ControlHarness:
     """Fakes of everything that a control connection uses.
 
-    The `ControlConnection` calls their methods, which record each step in `happened`, in order.
+    The `ControlConnection` calls their methods, which record each step in `steps`, in order.
+    `opened` lists the connections.
 
     :param endpoints: the contact points.
     :param changed: settings of the engine that have other values.
     """
 
     def __init__(self, *endpoints: EndPoint, **changed: Any) -> None:
-        self.happened: list[Any] = []
+        self.steps: list[Any] = []
         self.enabled = True  # schema metadata is enabled
         self.errors: dict[str, list[Exception]] = {}
         self.opened: list[Any] = []
         self.metadata = Metadata()
         defaults = {
-            "endpoints": list(endpoints) or [A],
-            "reconnection_policy": NoDelay(),
+            "endpoints": list(endpoints) or [ENDPOINT_A],
+            "reconnection_policy": ImmediateReconnectionPolicy(),
             "topology_event_refresh_window": 0.0,
         }
         self.settings = engine_settings(**defaults | changed)
@@ -69,23 +70,24 @@ class ControlParts:
             self.open,
             self.ask,
             Contacts(self.settings, self.metadata, self.in_thread, lambda host: False),
-            self,
-            self,
-            self,
+            self,  # as the reader of node lists,
+            self,  # as the hosts,
+            self,  # and as the schema
             spawn,
         )
         self.control.handlers = {
             "TOPOLOGY_CHANGE": self.control.on_topology_change,
-            "STATUS_CHANGE": self.happened.append,
+            "STATUS_CHANGE": self.steps.append,
         }
-        self.control.on_adopted = lambda connection: self.happened.append("adopted")
+        self.control.on_adopted = lambda connection: self.steps.append("adopted")
 
     def fail(self, step: str, *errors: Exception) -> None:
         """Make the next calls of a step fail: each raises the next of these errors."""
         self.errors[step] = list(errors)
 
     def step(self, name: str) -> None:
-        self.happened.append(name)
+        """Record a step, and raise the next error that `fail` has set for it, if any."""
+        self.steps.append(name)
         if self.errors.get(name):
             raise self.errors[name].pop(0)
 
@@ -97,8 +99,8 @@ class ControlParts:
         self.opened.append(fake_connection(str(endpoint.address)))
         return self.opened[-1]
 
-    async def ask(self, connection: Any, opcode: int, body: bytes, what: str) -> Any:
-        self.step(what)
+    async def ask(self, connection: Any, opcode: int, body: bytes, purpose: str) -> Any:
+        self.step(purpose)
         assert connection.on_event is not None
 
     async def prepare(self, connection: Any) -> None:
@@ -109,118 +111,137 @@ class ControlParts:
         return SimpleNamespace(local=new_host(str(endpoint.address)))
 
     def take_node_list(self, node_list: Any, rebuild: bool = False) -> None:
-        self.happened.append("take, rebuild" if rebuild else "take")
+        self.steps.append("take, rebuild" if rebuild else "take")
 
     def recheck(self) -> None:
-        self.happened.append("look again")
+        self.steps.append("look again")
 
     def on_connection_failure(self, host: Host, error: Exception) -> None:
-        self.happened.append(("failure", host.address))
+        self.steps.append(("failure", host.address))
 
     async def on_connected(self, connection: Any, local: Host) -> None:
         self.step("schema")
 
     def on_moved(self, local: Host) -> None:
-        self.happened.append("schema moved")
+        self.steps.append("schema moved")
 
-    async def until(self, event: Any) -> None:
-        while event not in self.happened:
+    async def until(self, step: Any) -> None:
+        """Let the loop run until this step is recorded."""
+        while step not in self.steps:
             await run_loop_turns(1)
 
 
 async def test_the_first_connect_makes_all_steps_in_order() -> None:
-    parts = ControlParts()
-    await parts.control.connect()
-    steps = ["open 10.0.0.1", "prepare", "REGISTER", "read", "schema", "adopted", "take"]
-    assert parts.happened == steps
-    assert parts.control.connection is parts.opened[0]
-    assert parts.control.current_host is parts.control.host
-    assert parts.control.required() is parts.opened[0]
+    """The driver registers for events before it reads nodes and schema, so that it misses no
+    change.
+    """
+    harness = ControlHarness()
+    await harness.control.connect()
+    expected_steps = ["open 10.0.0.1", "prepare", "REGISTER", "read", "schema", "adopted", "take"]
+    assert harness.steps == expected_steps
+    assert harness.control.connection is harness.opened[0]
+    assert harness.control.current_host is harness.control.host
+    assert harness.control.required() is harness.opened[0]
 
 
 @pytest.mark.parametrize("step", ["prepare", "REGISTER", "read", "schema"])
 async def test_a_step_that_fails_leads_to_the_next_contact_point(step: str) -> None:
-    parts = ControlParts(A, B)
-    parts.fail(step, ConnectionException("lost"))
-    await parts.control.connect()
-    assert [connection.closed for connection in parts.opened] == [True, False]
-    assert parts.control.connection is parts.opened[1]
+    """If any step fails, the connection is closed, and all steps are made at the next contact
+    point.
+    """
+    harness = ControlHarness(ENDPOINT_A, ENDPOINT_B)
+    harness.fail(step, ConnectionException("lost"))
+    await harness.control.connect()
+    assert [connection.closed for connection in harness.opened] == [True, False]
+    assert harness.control.connection is harness.opened[1]
 
 
 async def test_no_host_available_has_the_errors_of_all_contact_points() -> None:
-    parts = ControlParts(A, B)
-    parts.fail("open 10.0.0.1", OSError("no route"))
-    parts.fail("open 10.0.0.2", ValueError("of a resolver"))
+    harness = ControlHarness(ENDPOINT_A, ENDPOINT_B)
+    harness.fail("open 10.0.0.1", OSError("no route"))
+    harness.fail("open 10.0.0.2", ValueError("mistake in a resolver"))
     with pytest.raises(NoHostAvailable) as failure:
-        await parts.control.connect()
-    assert set(failure.value.errors) == {str(A), str(B)}
+        await harness.control.connect()
+    assert set(failure.value.errors) == {str(ENDPOINT_A), str(ENDPOINT_B)}
     with pytest.raises(ConnectionException, match="no control connection"):
-        parts.control.required()
+        harness.control.required()
 
 
 async def test_refused_credentials_are_not_tried_at_the_next_contact_point() -> None:
-    parts = ControlParts(A, B)
-    for endpoint in (A, B):
-        parts.fail(f"open {endpoint.address}", AuthenticationFailed("bad password"))
+    """Wrong credentials are sent once, since some servers count the attempts and lock the role."""
+    harness = ControlHarness(ENDPOINT_A, ENDPOINT_B)
+    for endpoint in (ENDPOINT_A, ENDPOINT_B):
+        harness.fail(f"open {endpoint.address}", AuthenticationFailed("bad password"))
     with pytest.raises(LoginRefused):
-        await parts.control.connect()
+        await harness.control.connect()
     # After the refused login, no other contact point was tried.
-    assert len(parts.happened) == 1
+    assert len(harness.steps) == 1
 
 
 async def test_after_a_loss_another_connection_is_opened_and_all_is_read_again() -> None:
     """When the control connection is lost, the failure is reported, and the steps of connecting are
-    repeated. Then the schema may have changed, and hosts may be up, without our notice.
+    repeated.
+
+    Events may have been missed, so the schema and the states of hosts are checked, too.
     """
-    parts = ControlParts(A)
-    await parts.control.connect()
-    parts.happened.clear()
-    parts.opened[0].close(ConnectionException("lost"))
-    assert parts.control.current_host is None
-    await parts.until("look again")
-    steps = ["open 10.0.0.1", "prepare", "REGISTER", "read", "adopted", "take"]
-    assert parts.happened == [("failure", "10.0.0.1"), *steps, "schema moved", "look again"]
+    harness = ControlHarness(ENDPOINT_A)
+    await harness.control.connect()
+    harness.steps.clear()
+    harness.opened[0].close(ConnectionException("lost"))
+    assert harness.control.current_host is None
+    await harness.until("look again")
+    expected_steps = ["open 10.0.0.1", "prepare", "REGISTER", "read", "adopted", "take"]
+    assert harness.steps == [
+        ("failure", "10.0.0.1"),
+        *expected_steps,
+        "schema moved",
+        "look again",
+    ]
 
 
 async def test_a_replaced_connection_that_closes_again_is_ignored() -> None:
-    parts = ControlParts()
-    await parts.control.connect()
-    first = parts.opened[0]
-    first.close(ConnectionException("lost"))
-    await parts.until("look again")
-    parts.happened.clear()
-    parts.control._on_closed(first, ConnectionException("once more"))
+    """A second report that the old connection has closed must not disturb the new one."""
+    harness = ControlHarness()
+    await harness.control.connect()
+    lost_connection = harness.opened[0]
+    lost_connection.close(ConnectionException("lost"))
+    await harness.until("look again")
+    harness.steps.clear()
+    harness.control._on_closed(lost_connection, ConnectionException("once more"))
     await run_loop_turns()
-    assert parts.happened == []
+    assert harness.steps == []
 
 
 async def test_attempts_continue_until_a_host_answers() -> None:
-    parts = ControlParts()
-    await parts.control.connect()
+    """Whatever error an attempt raises, another attempt follows."""
+    harness = ControlHarness()
+    await harness.control.connect()
     errors: list[Exception] = [OSError("down"), ValueError("a fault"), DriverException("refused")]
-    parts.fail("open 10.0.0.1", *errors)
-    parts.opened[0].close()
-    while parts.control.connection is None:
-        parts.control.on_host_up()
+    harness.fail("open 10.0.0.1", *errors)
+    harness.opened[0].close()
+    while harness.control.connection is None:
+        harness.control.on_host_up()
         await run_loop_turns(1)
-    # It was opened at the first connect, in three attempts that failed, and in a successful one.
-    assert parts.happened.count("open 10.0.0.1") == 5
+    # The first connect, the attempts that failed, and the successful one.
+    assert harness.steps.count("open 10.0.0.1") == 1 + len(errors) + 1
 
 
 async def test_a_host_that_comes_up_ends_the_reconnection_delay() -> None:
-    class HourlyDelay(NoDelay):
+    """`on_host_up` starts an attempt at once, although the next one is due in an hour."""
+
+    class HourlyDelay(ImmediateReconnectionPolicy):
         def new_schedule(self) -> Iterator[float]:
             return iter([3600.0])
 
-    parts = ControlParts(reconnection_policy=HourlyDelay())
-    await parts.control.connect()
-    parts.fail("open 10.0.0.1", OSError("down"))
-    parts.opened[0].close()
+    harness = ControlHarness(reconnection_policy=HourlyDelay())
+    await harness.control.connect()
+    harness.fail("open 10.0.0.1", OSError("down"))
+    harness.opened[0].close()
     await run_loop_turns()
-    assert parts.control.connection is None
-    parts.control.on_host_up()
+    assert harness.control.connection is None
+    harness.control.on_host_up()
     await run_loop_turns()
-    assert parts.control.connection is not None
+    assert harness.control.connection is not None
 
 
 # -- the log of an outage --------------------------------------------------------------------------
@@ -229,13 +250,16 @@ async def test_a_host_that_comes_up_ends_the_reconnection_delay() -> None:
 async def test_an_outage_is_logged_once_for_each_reason_and_its_end_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """A reason that was seen before is logged at the level INFO; a new reason and the end of the
+    outage are warnings.
+    """
     caplog.set_level(logging.INFO, "cassandra.cluster")
-    parts = ControlParts()
-    await parts.control.connect()
+    harness = ControlHarness()
+    await harness.control.connect()
     refused, denied = DriverException("refused"), DriverException("denied")
-    parts.fail("open 10.0.0.1", refused, refused, denied, refused, denied)
-    parts.opened[0].close()
-    while parts.control.connection is None:
+    harness.fail("open 10.0.0.1", refused, refused, denied, refused, denied)
+    harness.opened[0].close()
+    while harness.control.connection is None:
         await run_loop_turns(1)
     records = [
         record
@@ -243,6 +267,7 @@ async def test_an_outage_is_logged_once_for_each_reason_and_its_end_is_logged(
         if "found no host, next" in record.msg or "control connection is at" in record.msg
     ]
     levels = [record.levelname for record in records]
+    # refused, refused, denied, refused, denied, and the end of the outage.
     assert levels == ["WARNING", "INFO", "WARNING", "INFO", "INFO", "WARNING"]
     message = records[-1].getMessage()
     assert message.startswith("the control connection is at 10.0.0.1:9042 now; it found no host")
@@ -251,31 +276,38 @@ async def test_an_outage_is_logged_once_for_each_reason_and_its_end_is_logged(
 async def test_a_repeated_reason_is_logged_again_after_a_while(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = OSError("refused"), OSError("no route")
+    """While attempts fail for the same reasons, there is one warning per REMINDER_INTERVAL
+    seconds.
+    """
+    refused, unreachable = OSError("refused"), OSError("no route")
+    delay = 1.0  # seconds until the next attempt
     outage = _OutageLog()
-    outage.report(NoHostAvailable("none", {"a": first, "b": second}), 1.0)
-    outage.report(NoHostAvailable("none", {"b": second, "a": first}), 1.0)  # another order
+    outage.report(NoHostAvailable("none", {"a": refused, "b": unreachable}), delay)
+    # The same reasons, in another order.
+    outage.report(NoHostAvailable("none", {"b": unreachable, "a": refused}), delay)
     assert len(caplog.records) == 1
     monkeypatch.setattr("cassandra.engine.control.connection.REMINDER_INTERVAL", 0.0)
-    outage.report(NoHostAvailable("none", {"a": first, "b": second}), 1.0)
+    outage.report(NoHostAvailable("none", {"a": refused, "b": unreachable}), delay)
     assert len(caplog.records) == 2
 
 
 async def test_different_reasons_of_an_outage_do_not_flood_the_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """At most MOST_REASONS different reasons are logged as warnings in one outage."""
     outage = _OutageLog()
     for number in range(50):
         outage.report(NoHostAvailable("none", {"a": OSError(f"attempt {number}")}), 1.0)
     assert len(caplog.records) == MOST_REASONS
 
 
-async def test_a_move_without_an_outage_is_no_warning(caplog: pytest.LogCaptureFixture) -> None:
-    parts = ControlParts()
-    await parts.control.connect()
-    parts.opened[0].close()
+async def test_a_move_without_an_outage_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """If the first attempt after a loss succeeds, nothing is logged."""
+    harness = ControlHarness()
+    await harness.control.connect()
+    harness.opened[0].close()
     await run_loop_turns()
-    assert parts.control.connection is not None
+    assert harness.control.connection is not None
     assert caplog.records == []
 
 
@@ -283,73 +315,81 @@ async def test_a_move_without_an_outage_is_no_warning(caplog: pytest.LogCaptureF
 
 
 async def test_events_go_to_their_handlers() -> None:
-    parts = ControlParts()
-    await parts.control.connect()
+    """An event is decoded, and passed to the handler of its type."""
+    harness = ControlHarness()
+    await harness.control.connect()
     body = string("STATUS_CHANGE") + string("UP") + inet("10.0.0.9", 9042)
-    parts.opened[0].on_event(EVENT, 0, body)
-    assert parts.happened[-1] == {"change_type": "UP", "address": ("10.0.0.9", 9042)}
+    harness.opened[0].on_event(EVENT, 0, body)
+    assert harness.steps[-1] == {"change_type": "UP", "address": ("10.0.0.9", 9042)}
 
 
-async def test_a_burst_of_topology_events_causes_one_reading() -> None:
-    parts = ControlParts()
-    await parts.control.connect()
-    parts.happened.clear()
+async def test_many_topology_events_in_one_window_cause_one_reading() -> None:
+    harness = ControlHarness()
+    await harness.control.connect()
+    harness.steps.clear()
     for _ in range(10):
-        parts.control.on_topology_change({})
-    await parts.until("take")
+        harness.control.on_topology_change({})
+    await harness.until("take")
     await run_loop_turns()
-    assert parts.happened == ["read", "take"]
+    assert harness.steps == ["read", "take"]
 
 
 async def test_topology_events_cause_no_reading_if_it_is_switched_off() -> None:
-    parts = ControlParts(topology_event_refresh_window=-1)
-    parts.control.on_topology_change({})
-    assert parts.control._debouncer.due is None
-    parts = ControlParts()
-    parts.enabled = False
-    parts.control.on_topology_change({})
-    assert parts.control._debouncer.due is None
+    """Events are ignored with a negative `topology_event_refresh_window`, or while reading metadata
+    is disabled.
+    """
+    harness = ControlHarness(topology_event_refresh_window=-1)
+    harness.control.on_topology_change({})
+    assert harness.control._debouncer.due is None
+    harness = ControlHarness()
+    harness.enabled = False
+    harness.control.on_topology_change({})
+    assert harness.control._debouncer.due is None
 
 
 async def test_a_failed_reading_replaces_the_connection() -> None:
-    parts = ControlParts()
-    await parts.control.connect()
-    parts.fail("read", DriverException("overloaded"))
-    parts.control.on_topology_change({})
-    await parts.until("look again")
-    assert [connection.closed for connection in parts.opened] == [True, False]
+    """If the node list cannot be read after an event, the control connection moves to another
+    one.
+    """
+    harness = ControlHarness()
+    await harness.control.connect()
+    harness.fail("read", DriverException("overloaded"))
+    harness.control.on_topology_change({})
+    await harness.until("look again")
+    assert [connection.closed for connection in harness.opened] == [True, False]
 
 
 async def test_refresh_nodes_reads_and_rebuilds() -> None:
-    parts = ControlParts()
-    await parts.control.connect()
-    await parts.control.refresh_nodes(rebuild=True)
-    assert parts.happened[-2:] == ["read", "take, rebuild"]
+    harness = ControlHarness()
+    await harness.control.connect()
+    await harness.control.refresh_nodes(rebuild=True)
+    assert harness.steps[-2:] == ["read", "take, rebuild"]
 
 
 # -- end -------------------------------------------------------------------------------------------
 
 
 async def test_after_close_no_connection_is_opened() -> None:
-    parts = ControlParts()
-    await parts.control.connect()
-    parts.control.on_topology_change({})
-    parts.control.close()
+    """`close` closes the control connection and forgets pending events."""
+    harness = ControlHarness()
+    await harness.control.connect()
+    harness.control.on_topology_change({})
+    harness.control.close()
     await run_loop_turns()
-    assert parts.opened[0].closed
-    assert parts.happened[-1] == "take"
+    assert harness.opened[0].closed
+    assert harness.steps[-1] == "take"
     with pytest.raises(ConnectionShutdown):
-        parts.control.required()
+        harness.control.required()
 
 
 async def test_a_connection_that_opens_during_close_is_closed() -> None:
-    parts = ControlParts()
+    harness = ControlHarness()
 
     async def shut_down(connection: Any, local: Host) -> None:
-        parts.control.close()
+        harness.control.close()
 
-    # `on_connected` is called as the last step before the connection is adopted.
-    parts.on_connected = shut_down  # type: ignore[method-assign]
-    await parts.control.connect()
-    assert parts.opened[0].closed
-    assert parts.control.connection is None
+    # `on_connected` is the last step before the connection is adopted.
+    harness.on_connected = shut_down  # type: ignore[method-assign]
+    await harness.control.connect()
+    assert harness.opened[0].closed
+    assert harness.control.connection is None

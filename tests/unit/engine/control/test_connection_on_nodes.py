@@ -42,21 +42,28 @@ pytestmark = pytest.mark.simulated
 
 
 @pytest.mark.parametrize("ending", ["stop", "drop", "reset"])
-async def test_the_control_connection_moves_on(nodes: FakeCluster, ending: str) -> None:
+async def test_the_control_connection_moves_to_another_node_when_it_is_lost(
+    nodes: FakeCluster, ending: str
+) -> None:
+    """If the node of the control connection is lost, another node gets it, and its events are
+    handled.
+    """
     async with connected(nodes) as (cluster, session):
         events = HostEvents()
         cluster.register_listener(events)
         old_node = control_node(nodes)
         assert old_node is not None
-        registrations_before = sum(node.count(Opcode.REGISTER) for node in nodes.nodes)
+
+        def registration_count() -> int:
+            return sum(node.count(Opcode.REGISTER) for node in nodes.nodes)
+
+        registrations_before = registration_count()
         if ending == "stop":
             await call_in_thread(old_node.stop)
         else:
-            await call_in_thread(old_node.drop_connections, ending == "reset")
-
-        await until_on_loop(
-            lambda: sum(node.count(Opcode.REGISTER) for node in nodes.nodes) > registrations_before
-        )
+            is_reset = ending == "reset"
+            await call_in_thread(old_node.drop_connections, is_reset)
+        await until_on_loop(lambda: registration_count() > registrations_before)
         # From here on, the new control connection receives events.
         added = await call_in_thread(nodes.add_node)
         await events.expect("add", added.address)
@@ -79,6 +86,9 @@ async def test_a_control_connection_that_does_not_answer_is_left(nodes: FakeClus
 async def test_a_node_added_while_all_nodes_were_down_is_found(
     nodes: FakeCluster,
 ) -> None:
+    """The list of nodes is read again when the control connection is back, since events may have
+    been missed.
+    """
     async with connected(nodes) as (cluster, _):
         events = HostEvents()
         cluster.register_listener(events)
@@ -94,23 +104,24 @@ async def test_a_node_added_while_all_nodes_were_down_is_found(
 async def test_the_control_connection_does_not_use_ignored_hosts(
     two_datacenters: FakeCluster,
 ) -> None:
+    """Known hosts that all policies ignore are no candidates; contact points always are."""
     policy = HostFilterPolicy(RoundRobinPolicy(), lambda host: host.datacenter == "east")
     async with connected(two_datacenters, {"load_balancing_policy": policy}) as (cluster, _):
         core = cluster._core
         assert core is not None
-        only = [DefaultEndPoint(two_datacenters[0].address, two_datacenters.port)]
+        contact_points = [DefaultEndPoint(two_datacenters[0].address, two_datacenters.port)]
         contacts = core.control._contacts
-        contacts.named_endpoints = contacts.endpoints = only
-        assert [str(endpoint) for endpoint in contacts.candidates()] == [
-            two_datacenters[0].endpoint
-        ]
+        contacts.named_endpoints = contacts.endpoints = contact_points
+        candidates = [str(endpoint) for endpoint in contacts.candidates()]
+        assert candidates == [two_datacenters[0].endpoint]
 
 
 async def test_a_host_that_came_back_while_the_control_connection_moved_is_used(
     two_datacenters: FakeCluster,
 ) -> None:
-    """If a host comes back while the control connection moves, no event tells so, but the host is
-    used again afterwards.
+    """If a host comes back while there is no control connection, its event is missed.
+
+    So all hosts that are down are tried again when the control connection has moved.
     """
     policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=2)
     async with connected(two_datacenters, {"load_balancing_policy": policy}) as (cluster, _):
@@ -120,34 +131,36 @@ async def test_a_host_that_came_back_while_the_control_connection_moved_is_used(
         cluster.register_listener(events)
         control_host = core.control.host
         assert control_host is not None
-        other = next(host for host in cluster.metadata.all_hosts() if host is not control_host)
-        reconnection = cluster.reconnection_policy
+        other_host = next(host for host in cluster.metadata.all_hosts() if host is not control_host)
+        policy_before = cluster.reconnection_policy
         cluster.reconnection_policy = NeverReconnect()  # type: ignore[assignment]
-        await call_in_thread(
-            two_datacenters.stop_node, two_datacenters.node_at(other.address), False
-        )
-        await until_on_loop(lambda: other.state == "forced down")
-        await call_in_thread(
-            two_datacenters.start_node, two_datacenters.node_at(other.address), False
-        )
-        cluster.reconnection_policy = reconnection
+        other_node = two_datacenters.node_at(other_host.address)
+        sends_events = False
+        await call_in_thread(two_datacenters.stop_node, other_node, sends_events)
+        await until_on_loop(lambda: other_host.state == "forced down")
+        await call_in_thread(two_datacenters.start_node, other_node, sends_events)
+        cluster.reconnection_policy = policy_before
         await call_in_thread(two_datacenters.node_at(control_host.address).drop_connections)
-        await events.expect("up", other.address)
+        await events.expect("up", other_host.address)
 
 
 async def test_hosts_are_tried_at_once_when_the_control_connection_is_back() -> None:
+    """A host that is down is tried when the control connection is back, although its next attempt
+    is due in an hour.
+    """
     with FakeCluster(2) as nodes:
         hourly = ConstantReconnectionPolicy(delay=3600, max_attempts=None)
         async with connected(nodes, reconnection_policy=hourly) as (cluster, _):
             events = HostEvents()
             cluster.register_listener(events)
             control_address = cluster.get_control_connection_host().address
-            other = next(node for node in nodes.nodes if node.address != control_address)
-            await call_in_thread(nodes.stop_node, other, False)
-            await events.expect("down", other.address)
-            await call_in_thread(nodes.start_node, other, False)
+            other_node = next(node for node in nodes.nodes if node.address != control_address)
+            sends_events = False
+            await call_in_thread(nodes.stop_node, other_node, sends_events)
+            await events.expect("down", other_node.address)
+            await call_in_thread(nodes.start_node, other_node, sends_events)
             await call_in_thread(nodes.node_at(control_address).drop_connections)
-            await events.expect("up", other.address)
+            await events.expect("up", other_node.address)
 
 
 def wait_an_hour_between_attempts(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
@@ -168,8 +181,8 @@ def wait_an_hour_between_attempts(monkeypatch: pytest.MonkeyPatch) -> asyncio.Ev
 async def test_the_control_connection_comes_back_with_the_first_host(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """When a host comes up, the control connection does not wait any longer (here an hour), but
-    connects to it.
+    """A host that comes up gets the control connection at once, although the next attempt is due in
+    an hour.
     """
     attempt_failed = wait_an_hour_between_attempts(monkeypatch)
     with FakeNode() as node:
@@ -187,8 +200,8 @@ async def test_the_control_connection_comes_back_with_the_first_host(
 async def test_the_control_connection_comes_back_with_any_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """When a pool opens a connection, the control connection does not wait any longer (here an
-    hour), but connects.
+    """When a pool opens a connection, the control connection is opened, too, although its next
+    attempt is due in an hour.
 
     A lost control connection alone does not mark the host as down, so there may be no "up" event.
     """
@@ -216,7 +229,7 @@ async def test_a_control_connection_lost_during_address_translation_is_reopened(
     with FakeCluster(2) as nodes:
         shall_lose, is_lost = threading.Event(), threading.Event()
 
-        class Slow(AddressTranslator):
+        class SlowTranslator(AddressTranslator):
             def translate(self, addr: str) -> str:
                 if shall_lose.is_set():
                     shall_lose.clear()
@@ -226,10 +239,11 @@ async def test_a_control_connection_lost_during_address_translation_is_reopened(
                     is_lost.wait(WAIT)
                 return addr
 
-        async with connected(nodes, address_translator=Slow()) as (cluster, _):
+        async with connected(nodes, address_translator=SlowTranslator()) as (cluster, _):
             core = cluster._core
             assert core is not None
-            open_connection, control = core.open_connection, core.control
+            open_connection = core.open_connection
+            control = core.control
 
             async def open_and_watch(
                 endpoint: Any, target: Any = None, is_control: bool = False
@@ -251,33 +265,36 @@ async def test_a_control_connection_lost_during_address_translation_is_reopened(
 
 
 async def test_an_event_during_a_move_causes_a_second_reading() -> None:
-    """If an event arrives while the control connection moves, the nodes are read once more
+    """If an event arrives while the control connection moves, the list of nodes is read once more
     afterwards.
 
     The rows that are read during the move may be older than the event.
     """
 
-    def readings(node: FakeNode) -> int:
-        return sum(
-            "FROM system.local" in text for request in node.requests for text in request.queries
-        )
+    def reading_count(node: FakeNode) -> int:
+        """Return the number of queries of system.local, one of which is part of each reading."""
+        queries = [query for request in node.requests for query in request.queries]
+        return sum("FROM system.local" in query for query in queries)
 
     with FakeNode() as node:
         async with connected(node, topology_event_refresh_window=0) as (cluster, _):
             assert cluster._core is not None
             control = cluster._core.control
-            count_before = readings(node)
+            count_before = reading_count(node)
             assert control.connection is not None
             control.connection.close(ConnectionException("lost"))
             # An event starts a refresh in the same way.
             control._start_refresh()
             # One reading is part of the move, and one follows because of the event.
-            await node.wait_until(lambda node: readings(node) == count_before + 2)
+            await node.wait_until(lambda node: reading_count(node) == count_before + 2)
 
 
 async def test_a_control_connection_that_is_often_lost_follows_the_policy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """The first losses in quick succession are repaired at once, later ones with the delays of the
+    policy.
+    """
     monkeypatch.setattr("cassandra.engine.control.connection.SHORT_LIFE", 3600.0)
     with FakeNode() as node:
         delays: list[float] = []
@@ -291,17 +308,21 @@ async def test_a_control_connection_that_is_often_lost_follows_the_policy(
         async with connected(node, reconnection_policy=RecordingPolicy()) as (cluster, _):
             assert cluster._core is not None
             control = cluster._core.control
-            for _ in range(10):
+            loss_count = 10
+            for _ in range(loss_count):
                 await until_on_loop(lambda: control.connection is not None)
                 assert control.connection is not None
                 control.connection.close(ConnectionException("lost"))
             await until_on_loop(lambda: control.connection is not None)
-            # The first three connections are reopened at once. For the other seven, the
-            # reconnection policy gives the delay.
-            assert len(delays) == 7
+            # The first three connections are reopened at once. For the others, the reconnection
+            # policy gives the delay.
+            assert len(delays) == loss_count - 3
 
 
 async def test_a_node_added_during_a_move_is_read_afterwards() -> None:
+    """An event without a control connection reads nothing. The node is found when the connection is
+    back.
+    """
     with FakeCluster(2) as nodes:
         async with connected(nodes) as (cluster, _):
             core = cluster._core

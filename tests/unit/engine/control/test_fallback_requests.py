@@ -19,12 +19,13 @@ Mode = ControlConnectionQueryFallback
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
+    """Yield a node that answers "SELECT 1" with the number 1."""
     with FakeNode() as running:
         running.prime("SELECT 1", rows([("v", "int")], [[1]]))
         yield running
 
 
-class EmptyPlans(RoundRobinPolicy):
+class EmptyPlanPolicy(RoundRobinPolicy):
     """A policy whose query plans are empty, so that requests find no host, as if all pools were
     closed.
     """
@@ -34,7 +35,10 @@ class EmptyPlans(RoundRobinPolicy):
 
 
 def cluster_with_mode(node: FakeNode, mode: Any, **settings: Any) -> Cluster:
-    settings.setdefault("load_balancing_policy", EmptyPlans())
+    """Return a cluster with this mode of the fallback. By default, its policy makes empty query
+    plans.
+    """
+    settings.setdefault("load_balancing_policy", EmptyPlanPolicy())
     return Cluster(
         [node.address],
         port=node.port,
@@ -43,18 +47,18 @@ def cluster_with_mode(node: FakeNode, mode: Any, **settings: Any) -> Cluster:
     )
 
 
-@pytest.mark.parametrize("member", Mode)
-def test_the_setting_is_a_mode_and_disabled_by_default(member: Mode) -> None:
-    assert fallback_of(member) is member
+@pytest.mark.parametrize("mode", Mode)
+def test_the_setting_is_a_mode_and_disabled_by_default(mode: Mode) -> None:
+    assert fallback_of(mode) is mode
     assert Cluster().allow_control_connection_query_fallback is Mode.Disabled
     cluster = Cluster(allow_control_connection_query_fallback=None)
     assert cluster.allow_control_connection_query_fallback is Mode.Disabled
 
 
-@pytest.mark.parametrize("wrong", [True, False, "yes", "Fallback", 1])
-def test_other_settings_are_refused(wrong: Any) -> None:
-    with pytest.raises(TypeError, match=f"SkipPoolCreation, but is {wrong!r}"):
-        Cluster(allow_control_connection_query_fallback=wrong)
+@pytest.mark.parametrize("setting", [True, False, "yes", "Fallback", 1])
+def test_other_settings_are_refused(setting: Any) -> None:
+    with pytest.raises(TypeError, match=f"SkipPoolCreation, but is {setting!r}"):
+        Cluster(allow_control_connection_query_fallback=setting)
 
 
 def test_without_the_fallback_no_host_is_available(node: FakeNode) -> None:
@@ -62,7 +66,8 @@ def test_without_the_fallback_no_host_is_available(node: FakeNode) -> None:
         cluster.connect().execute("SELECT 1")
 
 
-def test_fallback_serves_what_no_pool_can_take(node: FakeNode) -> None:
+def test_fallback_sends_requests_without_a_pool_on_the_control_connection(node: FakeNode) -> None:
+    """If the query plan has no host with a pool, the control connection serves the request."""
     with cluster_with_mode(node, Mode.Fallback) as cluster:
         session = cluster.connect()
         result = session.execute("SELECT 1")
@@ -73,7 +78,7 @@ def test_fallback_serves_what_no_pool_can_take(node: FakeNode) -> None:
         assert all(request.connection.event_types for request in node.queries())
 
 
-def test_fallback_prefers_pools(node: FakeNode) -> None:
+def test_fallback_uses_pools_if_there_are_any(node: FakeNode) -> None:
     with cluster_with_mode(
         node, Mode.Fallback, load_balancing_policy=RoundRobinPolicy()
     ) as cluster:
@@ -82,24 +87,24 @@ def test_fallback_prefers_pools(node: FakeNode) -> None:
         assert not node.queries("SELECT 1")[0].connection.event_types
 
 
-def test_with_skip_pool_creation_one_connection_serves_all(node: FakeNode) -> None:
+def test_with_skip_pool_creation_there_is_only_the_control_connection(node: FakeNode) -> None:
     policy = RoundRobinPolicy()
     with cluster_with_mode(node, Mode.SkipPoolCreation, load_balancing_policy=policy) as cluster:
         session = cluster.connect("ks")
         for _ in range(3):
             assert session.execute("SELECT 1").one() == (1,)
-        # Only the control connection is open.
         assert node.opened == 1
-        assert [request.query for request in node.queries()].count('USE "ks"') == 1
+        # The keyspace of the session was set once.
+        assert len(node.queries('USE "ks"')) == 1
 
 
 def test_connect_succeeds_without_a_pool(node: FakeNode) -> None:
+    """A session that cannot open any pool works on the control connection, in its keyspace."""
     with cluster_with_mode(
         node, Mode.Fallback, load_balancing_policy=RoundRobinPolicy()
     ) as cluster:
         cluster.connect().shutdown()
-        # The node keeps the control connection, but accepts no further connection, so there can be
-        # no pool.
+        # The node accepts no further connection, so the control connection stays the only one.
         node.refuse_connections()
         session = cluster.connect("ks")
         assert not session._engine.pools
@@ -120,24 +125,31 @@ async def test_asyncio_sessions_use_the_fallback(node: FakeNode) -> None:
 
 
 def test_sessions_on_the_control_connection_must_share_a_keyspace(node: FakeNode) -> None:
+    """The control connection can be in one keyspace only, so requests of sessions in another one
+    are refused.
+
+    When the other sessions are closed, it may switch to another keyspace, but not to none.
+    """
     with cluster_with_mode(node, Mode.SkipPoolCreation) as cluster:
-        first, same, other = cluster.connect("ks"), cluster.connect("ks"), cluster.connect("else")
-        first.execute("SELECT 1")
-        same.execute("SELECT 1")
+        session = cluster.connect("ks")
+        session_in_same_keyspace = cluster.connect("ks")
+        session_elsewhere = cluster.connect("else")
+        session.execute("SELECT 1")
+        session_in_same_keyspace.execute("SELECT 1")
         with pytest.raises(InvalidRequest, match=r"'ks'.*'else'"):
-            other.execute("SELECT 1")
-        # There is no other session, so the control connection may switch to another keyspace.
-        first.shutdown()
-        same.shutdown()
-        other.execute("SELECT 1")
+            session_elsewhere.execute("SELECT 1")
+        session.shutdown()
+        session_in_same_keyspace.shutdown()
+        session_elsewhere.execute("SELECT 1")
         assert node.queries("SELECT 1")[-1].connection.keyspace == "else"
-        other.shutdown()
-        # The connection already has a keyspace, so a session without one cannot use it.
+        session_elsewhere.shutdown()
+        # The connection has a keyspace now, so a session without one cannot use it.
         with pytest.raises(InvalidRequest, match="no way back"):
             cluster.connect().execute("SELECT 1")
 
 
-def test_use_is_refused(node: FakeNode) -> None:
+def test_use_is_refused_on_the_control_connection(node: FakeNode) -> None:
+    """A USE would change the keyspace of all sessions that share the control connection."""
     with cluster_with_mode(node, Mode.SkipPoolCreation) as cluster:
         session = cluster.connect()
         with pytest.raises(InvalidRequest, match="USE"):
@@ -155,6 +167,7 @@ def test_a_request_for_a_given_host_does_not_use_the_fallback(node: FakeNode) ->
 
 
 def test_on_the_fallback_an_error_is_not_retried(node: FakeNode) -> None:
+    """There is no other connection on which a retry could succeed."""
     node.prime("SELECT 2", error(ErrorCode.OVERLOADED))
     with cluster_with_mode(node, Mode.SkipPoolCreation) as cluster:
         session = cluster.connect()

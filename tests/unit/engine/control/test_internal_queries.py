@@ -13,31 +13,46 @@ from typing import Any
 
 import pytest
 
+from cassandra import ConsistencyLevel
 from cassandra.engine.control.internal_queries import InternalQueries
 from cassandra.errors import InvalidRequest, OperationTimedOut, ProtocolError
-from cassandra.protocol.opcodes import ERROR, OPTIONS, QUERY, READY, RESULT, SUPPORTED
+from cassandra.protocol.opcodes import (
+    ERROR,
+    OPTIONS,
+    QUERY,
+    READY,
+    RESULT,
+    RESULT_KIND_ROWS,
+    SUPPORTED,
+)
 from tests.unit.engine.partners import engine_settings, fake_connection
 from tests.unit.protocol.wire import int32, short, string, value
 
-TEXT = "SELECT a FROM t"
+SELECT = "SELECT a FROM t"
 
 
-def rows(*numbers: int, state: bytes | None = None) -> tuple[int, int, bytes]:
-    """Return a RESULT of rows with one int column.
+def rows_result(*numbers: int, state: bytes | None = None) -> tuple[int, int, bytes]:
+    """Return a RESULT of rows with one int column `a`, as (opcode, flags, body).
 
     :param numbers: the value of each row.
     :param state: the paging state; None if this is the last page.
     """
-    # These are the flags Global_tables_spec (1) and Has_more_pages (2), and the number of columns.
-    flags = int32(1 | (2 if state is not None else 0)) + int32(1)
+    global_tables_spec, has_more_pages = 0x1, 0x2
+    kind = int32(RESULT_KIND_ROWS)
+    flags = int32(global_tables_spec | (has_more_pages if state is not None else 0))
+    column_count = int32(1)
     paging_state = value(state) if state is not None else b""
-    column_specs = string("ks") + string("t") + string("a") + short(9)
+    type_int = short(9)
+    column_specs = string("ks") + string("t") + string("a") + type_int
     content = int32(len(numbers)) + b"".join(value(int32(number)) for number in numbers)
-    return RESULT, 0, int32(2) + flags + paging_state + column_specs + content
+    return RESULT, 0, kind + flags + column_count + paging_state + column_specs + content
 
 
 class Peer:
-    """A fake connection that returns `answers` in order, and repeats the last one."""
+    """A fake connection that returns `answers` in order, and repeats the last one.
+
+    An answer is (opcode, flags, body), or an error to raise. `sent` lists the requests.
+    """
 
     def __init__(self, *answers: Any, **attributes: Any) -> None:
         self.sent: list[tuple[int, bytes, float | None]] = []
@@ -56,6 +71,10 @@ class Peer:
 
 
 def internal_queries(**changed: Any) -> InternalQueries:
+    """Return the internal queries of an engine with a control connection time-out of 3.5 seconds.
+
+    :param changed: other settings that differ from the defaults.
+    """
     return InternalQueries(engine_settings(control_connection_timeout=3.5, **changed))
 
 
@@ -67,56 +86,69 @@ async def test_send_returns_the_decoded_message() -> None:
 
 
 async def test_rows_returns_dicts_and_reads_at_consistency_one() -> None:
-    peer = Peer(rows(5, 7))
-    assert await internal_queries().rows(peer.connection, TEXT) == [{"a": 5}, {"a": 7}]
+    peer = Peer(rows_result(5, 7))
+    assert await internal_queries().rows(peer.connection, SELECT) == [{"a": 5}, {"a": 7}]
     ((opcode, body, timeout),) = peer.sent
-    assert (opcode, timeout) == (QUERY, 3.5)
-    text = TEXT.encode()
-    # The consistency level follows the query string: ONE is 1.
-    assert body[: 4 + len(text) + 2] == int32(len(text)) + text + short(1)
+    assert opcode == QUERY
+    assert timeout == 3.5
+    # The consistency level follows the query, which is a [long string].
+    assert body.startswith(value(SELECT.encode()) + short(ConsistencyLevel.ONE))
 
 
 async def test_a_timeout_names_the_query() -> None:
     peer = Peer(asyncio.TimeoutError())
     with pytest.raises(OperationTimedOut, match=r"10\.0\.0\.1:9042 did not answer 'SELECT a FROM"):
-        await internal_queries().query(peer.connection, TEXT)
+        await internal_queries().query(peer.connection, SELECT)
     assert not peer.connection.closed
 
 
 async def test_an_error_of_the_server_is_raised() -> None:
-    peer = Peer((ERROR, 0, int32(0x2200) + string("no such table")))
+    invalid = 0x2200  # the error code
+    peer = Peer((ERROR, 0, int32(invalid) + string("no such table")))
     with pytest.raises(InvalidRequest, match="no such table"):
-        await internal_queries().rows(peer.connection, TEXT)
+        await internal_queries().rows(peer.connection, SELECT)
     assert not peer.connection.closed
 
 
-@pytest.mark.parametrize("answer", [(READY, 0, b""), (RESULT, 0, int32(9)), (RESULT, 0, b"")])
+@pytest.mark.parametrize(
+    "answer",
+    [(READY, 0, b""), (RESULT, 0, int32(9)), (RESULT, 0, b"")],
+    ids=["another opcode", "unknown kind of result", "empty body"],
+)
 async def test_an_unexpected_message_closes_the_connection(answer: Any) -> None:
     peer = Peer(answer)
     with pytest.raises(ProtocolError):
-        await internal_queries().query(peer.connection, TEXT)
+        await internal_queries().query(peer.connection, SELECT)
     assert peer.connection.closed
 
 
 async def pages_of(peer: Peer, **changed: Any) -> list[list[tuple[Any, ...]]]:
+    """Read all pages of SELECT, and return the rows of each page as tuples."""
+
     def tuples(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         return list(rows)
 
-    pages = internal_queries(**changed).pages(peer.connection, TEXT)
+    pages = internal_queries(**changed).pages(peer.connection, SELECT)
     return [page.decode(tuples) async for page in pages]
 
 
 async def test_each_page_is_requested_with_the_previous_paging_state() -> None:
-    peer = Peer(rows(1, 2, state=b"next"), rows(3))
+    """The first request has the page size, and each later one has the paging state of the page
+    before.
+    """
+    peer = Peer(rows_result(1, 2, state=b"next"), rows_result(3))
     assert await pages_of(peer, schema_metadata_page_size=2) == [[(1,), (2,)], [(3,)]]
-    first, second = (body for _, body, _ in peer.sent)
+    first, second = (body for _opcode, body, _timeout in peer.sent)
     assert int32(2) in first
     assert b"next" not in first
     assert int32(2) + value(b"next") in second
 
 
 async def test_a_paging_state_that_repeats_is_an_error() -> None:
-    peer = Peer(rows(1, state=b"same"))
+    """A node that always sends the same paging state must not keep the driver in an endless
+    loop.
+    """
+    peer = Peer(rows_result(1, state=b"same"))
     with pytest.raises(ProtocolError, match="has no end"):
         await pages_of(peer)
     assert len(peer.sent) == 2
@@ -125,9 +157,9 @@ async def test_a_paging_state_that_repeats_is_an_error() -> None:
 class RecordingQueries(InternalQueries):
     """Internal queries that record the statements they send."""
 
-    def __init__(self, **changed: Any) -> None:
-        super().__init__(engine_settings(**changed))
-        self.texts: list[str | None] = []
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(engine_settings(**settings))
+        self.statements: list[str | None] = []
 
     async def send(
         self,
@@ -137,21 +169,24 @@ class RecordingQueries(InternalQueries):
         question: str,
         statement: str | None = None,
     ) -> Any:
-        self.texts.append(statement)
+        self.statements.append(statement)
         return SimpleNamespace(paging_state=None)
 
 
 @pytest.mark.parametrize(
-    ("features", "limited"),
+    ("features", "has_timeout"),
     [
         (None, False),
         (SimpleNamespace(is_scylla=False), False),
         (SimpleNamespace(is_scylla=True), True),
     ],
 )
-async def test_only_queries_to_scylladb_get_using_timeout(features: Any, limited: bool) -> None:
+async def test_only_queries_to_scylladb_get_using_timeout(features: Any, has_timeout: bool) -> None:
+    """The setting `metadata_request_timeout` is a clause of ScyllaDB's CQL, which Cassandra does
+    not know.
+    """
     queries = RecordingQueries(metadata_request_timeout=datetime.timedelta(seconds=2))
-    assert (
-        len([page async for page in queries.pages(fake_connection(features=features), TEXT)]) == 1
-    )
-    assert queries.texts == [TEXT + (" USING TIMEOUT 2000ms" if limited else "")]
+    connection = fake_connection(features=features)
+    pages = [page async for page in queries.pages(connection, SELECT)]
+    assert len(pages) == 1
+    assert queries.statements == [f"{SELECT} USING TIMEOUT 2000ms" if has_timeout else SELECT]
