@@ -1,4 +1,4 @@
-"""A burst of events causes one action, which is delayed only for a limited time."""
+"""Several events cause one action, which is delayed only for a limited time."""
 
 from __future__ import annotations
 
@@ -8,26 +8,30 @@ import pytest
 
 from cassandra.engine.hosts.debouncing import REFRESH_DELAY, Debouncer, spread
 
+LONG_WINDOW = 3600.0  # seconds for which events may delay the action at most
 
-async def test_a_burst_of_events_causes_one_action(monkeypatch: pytest.MonkeyPatch) -> None:
+
+async def test_events_in_quick_succession_cause_one_action(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cassandra.engine.hosts.debouncing.REFRESH_DELAY", 0.0)
-    acted = asyncio.Event()
-    calls: list[None] = []
+    is_called = asyncio.Event()
+    call_count = 0
 
-    def record_call() -> None:
-        calls.append(None)
-        acted.set()
+    def count_call() -> None:
+        nonlocal call_count
+        call_count += 1
+        is_called.set()
 
-    timer = Debouncer(lambda: 3600.0, record_call)
+    timer = Debouncer(lambda: LONG_WINDOW, count_call)
     for _ in range(5):
         timer.add()
-    await acted.wait()
-    assert len(calls) == 1
+    await is_called.wait()
+    assert call_count == 1
     assert timer.due is None
 
 
-async def test_the_action_waits_for_the_rest_of_the_burst() -> None:
-    timer = Debouncer(lambda: 3600.0, lambda: None)
+async def test_the_action_waits_for_further_events() -> None:
+    """The action comes REFRESH_DELAY seconds after the last event."""
+    timer = Debouncer(lambda: LONG_WINDOW, lambda: None)
     time_before = asyncio.get_running_loop().time()
     timer.add()
     assert timer.due is not None
@@ -36,6 +40,7 @@ async def test_the_action_waits_for_the_rest_of_the_burst() -> None:
 
 
 async def test_later_events_delay_the_action_at_most_by_the_window() -> None:
+    """Each further event moves the action, but not beyond the window after the first event."""
     window = REFRESH_DELAY / 10  # shorter than the delay after the last event
     timer = Debouncer(lambda: window, lambda: None)
     time_before = asyncio.get_running_loop().time()
@@ -52,16 +57,18 @@ async def test_later_events_delay_the_action_at_most_by_the_window() -> None:
 
 
 async def test_with_a_negative_window_the_action_comes_at_once() -> None:
-    acted = asyncio.Event()
-    timer = Debouncer(lambda: -1.0, acted.set)
+    is_called = asyncio.Event()
+    timer = Debouncer(lambda: -1.0, is_called.set)
     time_before = asyncio.get_running_loop().time()
     timer.add()
     assert timer.due is not None
     assert timer.due - time_before < REFRESH_DELAY
-    await acted.wait()
+    await is_called.wait()
 
 
 def test_spread_is_a_short_random_delay() -> None:
+    """Clients that get an event at the same time act at different times, but within the window."""
     assert spread(0.0) == 0.0
-    assert {0 <= spread(3600.0) <= REFRESH_DELAY for _ in range(100)} == {True}
-    assert {0 <= spread(0.01) <= 0.01 for _ in range(100)} == {True}
+    for _ in range(100):
+        assert 0 <= spread(LONG_WINDOW) <= REFRESH_DELAY
+        assert 0 <= spread(0.01) <= 0.01

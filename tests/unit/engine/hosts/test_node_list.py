@@ -16,7 +16,7 @@ from cassandra.testing.fake import FakeNode
 from tests.unit.engine.partners import Tables, engine_settings, fake_connection
 
 
-class Routes:
+class FakeRouteWatch:
     """A fake `RouteWatch`, which records its calls."""
 
     def __init__(self) -> None:
@@ -30,7 +30,8 @@ class Routes:
         self.calls.append("read again")
 
 
-def reader(tables: Tables, routes: Any = None) -> NodeListReader:
+def new_reader(tables: Tables, routes: Any = None) -> NodeListReader:
+    """Return a reader of the node list from these tables."""
     metadata = Metadata()
     # The addresses of these tests need no resolution, so no connector is needed.
     resolver = EndpointResolver(
@@ -41,7 +42,8 @@ def reader(tables: Tables, routes: Any = None) -> NodeListReader:
     return NodeListReader(engine_settings(), metadata, resolver, tables.rows, routes)
 
 
-def nodes(count: int = 3) -> list[FakeNode]:
+def new_nodes(count: int = 3) -> list[FakeNode]:
+    """Return nodes that are not started, and that are each other's peers."""
     fake_nodes = [FakeNode(f"10.0.0.{index + 1}", 9042) for index in range(count)]
     for node in fake_nodes:
         node.peers = [other for other in fake_nodes if other is not node]
@@ -49,57 +51,70 @@ def nodes(count: int = 3) -> list[FakeNode]:
 
 
 async def test_the_nodes_and_the_cluster_are_read() -> None:
-    first, *others = nodes()
-    node_list = reader(Tables(first))
+    first, *others = new_nodes()
+    reader = new_reader(Tables(first))
     connection = fake_connection(first.address)
-    read = await node_list.read(connection, connection.endpoint)
-    assert [host.address for host in read.hosts] == [node.address for node in (first, *others)]
-    assert read.local.host_id == first.host_id
-    assert node_list._metadata.cluster_name == first.cluster_name
+    result = await reader.read(connection, connection.endpoint)
+    # The node that was queried comes first.
+    assert [host.address for host in result.hosts] == [node.address for node in (first, *others)]
+    assert result.local.host_id == first.host_id
+    assert reader._metadata.cluster_name == first.cluster_name
 
 
 async def test_without_peers_v2_the_table_peers_is_read_from_then_on() -> None:
-    first, second = nodes(2)
+    """Cassandra before 4.0 has only the table peers; the driver remembers that for the
+    connection.
+    """
+    first, second = new_nodes(2)
     first.has_peers_v2 = False
     tables = Tables(first)
-    node_list = reader(tables)
+    reader = new_reader(tables)
     connection = fake_connection(first.address)
     for _ in range(2):
-        read = await node_list.read(connection, connection.endpoint)
-        assert [host.address for host in read.hosts] == [first.address, second.address]
+        result = await reader.read(connection, connection.endpoint)
+        assert [host.address for host in result.hosts] == [first.address, second.address]
     tables_read = [query.rpartition(".")[2] for _, query in tables.queries if "peers" in query]
     # The node lacks peers_v2. After the first error, the table is not queried again.
     assert tables_read == ["peers_v2", "peers", "peers"]
 
 
 async def test_a_node_without_a_local_row_is_not_ready() -> None:
-    (node,) = nodes(1)
+    """A node that is starting may have no row in system.local yet."""
+    (node,) = new_nodes(1)
     connection = fake_connection(node.address)
     with pytest.raises(ConnectionException, match="not ready"):
-        await reader(Tables(node, local=[])).read(connection, connection.endpoint)
+        await new_reader(Tables(node, local=[])).read(connection, connection.endpoint)
 
 
 async def test_incomplete_rows_of_peers_are_left_out() -> None:
-    (node,) = nodes(1)
+    """A row without a data centre, a rack or tokens belongs to a node that is joining or has
+    left.
+    """
+    (node,) = new_nodes(1)
     incomplete = {"peer": "10.0.0.9", "host_id": uuid.uuid4()}
     connection = fake_connection(node.address)
-    read = await reader(Tables(node, peers=[incomplete])).read(connection, connection.endpoint)
-    assert [host.address for host in read.hosts] == [node.address]
+    result = await new_reader(Tables(node, peers=[incomplete])).read(
+        connection, connection.endpoint
+    )
+    assert [host.address for host in result.hosts] == [node.address]
 
 
 async def test_other_errors_of_the_server_are_raised() -> None:
-    (node,) = nodes(1)
+    """Only an error about the table peers_v2 means that the node lacks a table."""
+    (node,) = new_nodes(1)
     connection = fake_connection(node.address)
+    reader = new_reader(Tables(node, local=InvalidRequest("refused")))
     with pytest.raises(InvalidRequest):
-        await reader(Tables(node, local=InvalidRequest("no"))).read(connection, connection.endpoint)
+        await reader.read(connection, connection.endpoint)
 
 
 async def test_prepare_reads_the_routes_and_read_reads_them_again() -> None:
-    (node,) = nodes(1)
-    routes = Routes()
-    node_list = reader(Tables(node), routes)
+    """Client routes are read before the node list, because end points depend on them."""
+    (node,) = new_nodes(1)
+    routes = FakeRouteWatch()
+    reader = new_reader(Tables(node), routes)
     connection = fake_connection(node.address)
-    await node_list.prepare(connection)
+    await reader.prepare(connection)
     assert routes.calls == ["read"]
-    await node_list.read(connection, connection.endpoint)
+    await reader.read(connection, connection.endpoint)
     assert routes.calls == ["read", "read again"]

@@ -20,7 +20,9 @@ HOST = new_host("10.0.0.1", is_up=False)
 DOWN = ConnectionException("still down")
 
 
-class Delays(ReconnectionPolicy):
+class FixedDelays(ReconnectionPolicy):
+    """A policy whose schedules have these delays in seconds."""
+
     def __init__(self, *delays: float) -> None:
         self.delays = delays
 
@@ -28,7 +30,7 @@ class Delays(ReconnectionPolicy):
         return iter(self.delays)
 
 
-class Watch:
+class FakeWatch:
     """A fake of the host watch, which records the calls of a `Reconnector`.
 
     :param outcomes: the outcomes of the attempts, in order: an exception to raise, or a result.
@@ -61,42 +63,47 @@ class Watch:
         self.calls.append("forgotten")
 
 
-def reconnector_for(watch: Watch, *delays: float) -> Reconnector:
-    return Reconnector(watch, HOST, Delays(*delays))
+def reconnector_for(watch: FakeWatch, *delays: float) -> Reconnector:
+    """Start attempts to reach HOST, with these delays in seconds."""
+    return Reconnector(watch, HOST, FixedDelays(*delays))
 
 
-async def calls_at_end(watch: Watch) -> list[Any]:
+async def calls_at_end(watch: FakeWatch) -> list[Any]:
+    """Wait until there are no more attempts, and return the calls of the watch."""
     assert watch.task is not None
-    await asyncio.wait_for(watch.task, 5)
+    await asyncio.wait_for(watch.task, timeout=5)
     return watch.calls
 
 
 async def test_attempts_continue_until_one_succeeds() -> None:
-    watch = Watch(DOWN, OSError("no route"), True)
+    watch = FakeWatch(DOWN, OSError("no route"), True)
     reconnector_for(watch, 0, 0, 0, 0)
     calls = await calls_at_end(watch)
-    # Each failed attempt is reported together with its error.
-    assert calls[:2] == ["try", DOWN]
+    # The error of each failed attempt is reported.
+    assert calls[:3] == ["try", DOWN, "try"]
     assert isinstance(calls[3], OSError)
     assert calls[4:] == ["try", "forgotten"]
 
 
 async def test_an_attempt_that_returns_false_is_repeated() -> None:
-    watch = Watch(False, True)
+    """`try_once` returns False if the host answers but is not served yet."""
+    watch = FakeWatch(False, True)
     reconnector_for(watch, 0, 0, 0)
     assert await calls_at_end(watch) == ["try", "try", "forgotten"]
 
 
 async def test_the_end_of_the_schedule_is_reported(caplog: pytest.LogCaptureFixture) -> None:
-    watch = Watch(DOWN, DOWN)
+    """When the policy has no further delay, `on_tries_ended` is called, and the log says so."""
+    watch = FakeWatch(DOWN, DOWN)
     reconnector_for(watch, 0, 0)
     assert await calls_at_end(watch) == ["try", DOWN, "try", DOWN, "ended", "forgotten"]
     assert "10.0.0.1:9042 is given up" in caplog.text
 
 
 async def test_refused_credentials_are_not_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    """AuthenticationFailed ends the attempts, since some servers count them and lock the role."""
     refusal = AuthenticationFailed("wrong password")
-    watch = Watch(refusal, True)
+    watch = FakeWatch(refusal, True)
     reconnector_for(watch, 0, 0)
     assert await calls_at_end(watch) == ["try", refusal, "forgotten"]
     assert "does not accept the credentials" in caplog.text
@@ -110,7 +117,8 @@ async def test_a_login_that_was_not_checked_is_tried_again() -> None:
 
 
 async def test_hurry_ends_the_wait_for_the_next_attempt() -> None:
-    watch = Watch(DOWN, True)
+    """`hurry` makes an attempt at once, although the next one is due in an hour."""
+    watch = FakeWatch(DOWN, True)
     reconnector = reconnector_for(watch, 3600, 3600)
     for _ in range(2):
         await run_loop_turns()
@@ -119,7 +127,8 @@ async def test_hurry_ends_the_wait_for_the_next_attempt() -> None:
 
 
 async def test_each_hurry_causes_one_attempt() -> None:
-    watch = Watch(DOWN, True)
+    """A `hurry` that comes before the first wait causes one attempt, not two."""
+    watch = FakeWatch(DOWN, True)
     reconnector = reconnector_for(watch, 3600, 3600)
     reconnector.hurry()
     await run_loop_turns()
@@ -132,22 +141,24 @@ async def test_each_hurry_causes_one_attempt() -> None:
 
 
 async def test_an_exception_of_the_policy_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    class Broken(ReconnectionPolicy):
+    """If the policy's `new_schedule` raises, there are no attempts."""
+
+    class BrokenPolicy(ReconnectionPolicy):
         def new_schedule(self) -> Iterator[float]:
             raise ZeroDivisionError
 
-    watch = Watch()
-    Reconnector(watch, HOST, Broken())
+    watch = FakeWatch()
+    Reconnector(watch, HOST, BrokenPolicy())
     assert await calls_at_end(watch) == ["forgotten"]
     assert "reconnecting to 10.0.0.1:9042 failed" in caplog.text
 
 
 async def test_hurry_begins_a_new_schedule() -> None:
-    """After an "up" event the schedule begins again, because the node may listen on its port only a
+    """After an "up" event the schedule begins again, because the node may open its port only a
     moment later.
     """
-    watch = Watch(DOWN, DOWN, True)
-    reconnector = Reconnector(watch, HOST, Delays(0, 0, 3600, 3600))
+    watch = FakeWatch(DOWN, DOWN, True)
+    reconnector = reconnector_for(watch, 0, 0, 3600, 3600)
     await run_loop_turns(6)
     await until_on_loop(lambda: watch.calls.count("try") == 2)
     reconnector.hurry()
@@ -155,23 +166,25 @@ async def test_hurry_begins_a_new_schedule() -> None:
 
 
 async def test_after_a_failed_attempt_of_hurry_the_new_schedule_goes_on() -> None:
-    watch = Watch(DOWN, DOWN, True)
-    reconnector = Reconnector(watch, HOST, OnceSlow())
+    """If the attempt that `hurry` makes at once fails, the next ones follow the new schedule."""
+    watch = FakeWatch(DOWN, DOWN, True)
+    reconnector = Reconnector(watch, HOST, OnceSlowPolicy())
     await run_loop_turns(6)
-    reconnector.hurry()  # the attempt that `hurry` makes at once fails, too
+    reconnector.hurry()
     assert await calls_at_end(watch) == ["try", DOWN, "try", DOWN, "try", "forgotten"]
 
 
 async def test_restart_schedule_begins_a_new_schedule() -> None:
-    watch = Watch(True)
-    reconnector = Reconnector(watch, HOST, OnceSlow())
+    """`restart_schedule` makes no attempt itself; the next attempt follows the new schedule."""
+    watch = FakeWatch(True)
+    reconnector = Reconnector(watch, HOST, OnceSlowPolicy())
     await run_loop_turns(6)
     assert watch.calls == []
     reconnector.restart_schedule()
     assert await calls_at_end(watch) == ["try", "forgotten"]
 
 
-class OnceSlow(ReconnectionPolicy):
+class OnceSlowPolicy(ReconnectionPolicy):
     """A policy whose first schedule waits for an hour. Its later schedules do not wait."""
 
     def __init__(self) -> None:

@@ -55,20 +55,29 @@ pytestmark = pytest.mark.simulated
 
 @pytest.mark.parametrize("sends_events", [True, False], ids=["with events", "without"])
 async def test_a_host_goes_down_and_comes_back(nodes: FakeCluster, sends_events: bool) -> None:
+    """Each node in turn is stopped and started, and the listener is notified. Requests go to the
+    other nodes meanwhile.
+
+    :param sends_events: whether the other nodes send STATUS_CHANGE events about it.
+    """
     async with connected(nodes) as (cluster, session):
         events = HostEvents()
         cluster.register_listener(events)
-        for victim in nodes.nodes:
-            await call_in_thread(nodes.stop_node, victim, sends_events)
-            await events.expect("down", victim.address)
+        for node in nodes.nodes:
+            await call_in_thread(nodes.stop_node, node, sends_events)
+            await events.expect("down", node.address)
             # Each node answers with its index, which cannot be that of the stopped node.
-            assert (await session.execute(IDEMPOTENT_READ)).one().k != nodes.nodes.index(victim)
-            await call_in_thread(nodes.start_node, victim, sends_events)
-            await events.expect("up", victim.address)
+            assert (await session.execute(IDEMPOTENT_READ)).one().k != nodes.nodes.index(node)
+            await call_in_thread(nodes.start_node, node, sends_events)
+            await events.expect("up", node.address)
+        # All nodes are up again, so the first one answers.
         assert (await session.execute(IDEMPOTENT_READ)).one().k == 0
 
 
 async def test_all_hosts_go_down_and_come_back(nodes: FakeCluster) -> None:
+    """While all nodes are down, requests fail with NoHostAvailable. Later the session works again
+    without further calls.
+    """
     async with connected(nodes) as (cluster, session):
         events = HostEvents()
         cluster.register_listener(events)
@@ -95,13 +104,14 @@ async def until_answered(session: aio.Session) -> None:
 
 
 async def test_requests_succeed_while_a_host_is_flapping(nodes: FakeCluster) -> None:
+    """However often the first host is lost and found, each request goes to a host that is up."""
     async with connected(nodes) as (cluster, session):
         events = HostEvents()
         cluster.register_listener(events)
         for _ in range(5):
             await call_in_thread(nodes[0].refuse_connections)
-            # True ends the connections with a reset.
-            await call_in_thread(nodes[0].drop_connections, True)
+            resets_connections = True
+            await call_in_thread(nodes[0].drop_connections, resets_connections)
             await events.expect("down", nodes[0].address)
             assert (await session.execute(IDEMPOTENT_READ)).one().k == 1
             await call_in_thread(nodes[0].accept_connections)
@@ -110,12 +120,15 @@ async def test_requests_succeed_while_a_host_is_flapping(nodes: FakeCluster) -> 
 
 
 async def test_a_host_that_does_not_answer_heartbeats_goes_down(nodes: FakeCluster) -> None:
-    async with connected(
-        nodes, idle_heartbeat_interval=0.05, idle_heartbeat_timeout=0.05, connect_timeout=0.2
-    ) as (
-        cluster,
-        session,
-    ):
+    """A node that hangs without closing its connections goes down by heartbeats, and comes back
+    when it answers.
+    """
+    settings: dict[str, Any] = {
+        "idle_heartbeat_interval": 0.05,
+        "idle_heartbeat_timeout": 0.05,
+        "connect_timeout": 0.2,
+    }
+    async with connected(nodes, **settings) as (cluster, session):
         events = HostEvents()
         cluster.register_listener(events)
         await call_in_thread(nodes[0].pause)
@@ -127,6 +140,9 @@ async def test_a_host_that_does_not_answer_heartbeats_goes_down(nodes: FakeClust
 
 
 async def test_a_host_that_is_down_at_connect_is_used_when_it_comes_up(nodes: FakeCluster) -> None:
+    """`connect` succeeds without the host; an event brings it up, and it serves when the first host
+    stops.
+    """
     await call_in_thread(nodes[1].stop)
     async with connected(nodes) as (cluster, session):
         events = HostEvents()
@@ -140,6 +156,9 @@ async def test_a_host_that_is_down_at_connect_is_used_when_it_comes_up(nodes: Fa
 
 
 async def test_statements_are_prepared_on_a_host_that_comes_back(nodes: FakeCluster) -> None:
+    """A node forgets its prepared statements when it stops, so the driver prepares them when it
+    comes back.
+    """
     query = "INSERT INTO t (k) VALUES (?)"
     async with connected(nodes) as (cluster, session):
         events = HostEvents()
@@ -164,20 +183,20 @@ async def test_shutdown_while_the_pool_of_a_host_that_came_back_is_opened(
         await call_in_thread(nodes[1].stop)
         await events.expect("down", nodes[1].address)
         nodes[1].forget_requests()
-        held = hold(message(Opcode.READY, b""))
+        held_ready = hold(message(Opcode.READY, b""))
         # The first STARTUP is for the connection that checks the host, the second one is for its
         # pool.
         nodes[1].prime(
             lambda request: (
                 request.opcode == Opcode.STARTUP and nodes[1].count(Opcode.STARTUP) == 2
             ),
-            held,
+            held_ready,
             times=1,
         )
         await call_in_thread(nodes[1].start)
-        await call_in_thread(held.wait)
+        await call_in_thread(held_ready.wait)
         await cluster.shutdown()
-        held.release()
+        held_ready.release()
         await call_in_thread(nodes[1].wait_for, lambda node: not node.connections)
 
 
@@ -185,16 +204,19 @@ async def test_shutdown_while_the_pool_of_a_host_that_came_back_is_opened(
 async def test_a_used_host_of_another_data_centre_comes_back(
     two_datacenters: FakeCluster, sends_events: bool
 ) -> None:
+    """With `used_hosts_per_remote_dc`, hosts of other data centres have pools, which are opened
+    again.
+    """
     policy = DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=2)
     async with connected(two_datacenters, {"load_balancing_policy": policy}) as (cluster, session):
         events = HostEvents()
         cluster.register_listener(events)
-        for victim in two_datacenters.nodes[1:]:
-            await call_in_thread(two_datacenters.stop_node, victim, sends_events)
-            await events.expect("down", victim.address)
-        for victim in two_datacenters.nodes[1:]:
-            await call_in_thread(two_datacenters.start_node, victim, sends_events)
-            await events.expect("up", victim.address)
+        for node in two_datacenters.nodes[1:]:
+            await call_in_thread(two_datacenters.stop_node, node, sends_events)
+            await events.expect("down", node.address)
+        for node in two_datacenters.nodes[1:]:
+            await call_in_thread(two_datacenters.start_node, node, sends_events)
+            await events.expect("up", node.address)
         await until_on_loop(lambda: len(pooled_addresses(session)) == 3)
 
 
@@ -202,7 +224,7 @@ async def test_a_used_host_of_another_data_centre_comes_back(
 
 
 class ConvictsThirdFailure(ConvictionPolicy):
-    """A policy that convicts a host after three failures in a row."""
+    """A policy that decides after three failures in a row that a host is down."""
 
     def __init__(self, host: Any) -> None:
         super().__init__(host)
@@ -217,6 +239,10 @@ class ConvictsThirdFailure(ConvictionPolicy):
 
 
 async def test_a_host_that_is_not_convicted_is_connected_to_again() -> None:
+    """A failure that does not convict a host leaves the host up, and the session opens a new pool.
+
+    The count of failures begins anew after each success.
+    """
     with FakeCluster(2) as nodes:
         nodes.prime(READ, int_row(1))
         async with connected(nodes, conviction_policy_factory=ConvictsThirdFailure) as (
@@ -226,7 +252,8 @@ async def test_a_host_that_is_not_convicted_is_connected_to_again() -> None:
             events = HostEvents()
             cluster.register_listener(events)
             victim = nodes[1]
-            host, core = cluster.metadata.get_host(victim.address), cluster._core
+            host = cluster.metadata.get_host(victim.address)
+            core = cluster._core
             assert host is not None
             assert host.conviction_policy is not None
             assert core is not None
@@ -258,7 +285,8 @@ async def test_a_host_whose_new_pool_fails_is_tried_again() -> None:
             victim = nodes[1]
             await call_in_thread(nodes.stop_node, victim, False)
             await events.expect("down", victim.address)
-            victim.prime('USE "ks"', error(ErrorCode.INVALID, "Keyspace 'ks' does not exist"), 1)
+            missing_keyspace = error(ErrorCode.INVALID, "Keyspace 'ks' does not exist")
+            victim.prime('USE "ks"', missing_keyspace, times=1)
             await call_in_thread(nodes.start_node, victim, False)
             await events.expect("up", victim.address)
             assert victim.address in pooled_addresses(session)
@@ -272,14 +300,16 @@ async def test_a_session_that_alone_loses_a_pool_opens_it_again() -> None:
         nodes.prime(READ, int_row(1))
         async with connected(nodes) as (cluster, session):
             await session.set_keyspace("ks")
-            other = await cluster.connect(wait_for_all_pools=True)
+            other_session = await cluster.connect(wait_for_all_pools=True)
             events = HostEvents()
             cluster.register_listener(events)
-            core, victim = cluster._core, nodes[1]
+            victim = nodes[1]
+            core = cluster._core
             assert core is not None
             # Wait until the sessions have followed the hosts' distances after connecting.
             await until_on_loop(lambda: core.sessions._following is None)
-            victim.prime('USE "ks"', error(ErrorCode.INVALID, "Keyspace 'ks' does not exist"), 1)
+            missing_keyspace = error(ErrorCode.INVALID, "Keyspace 'ks' does not exist")
+            victim.prime('USE "ks"', missing_keyspace, times=1)
             (pool,) = (
                 pool
                 for pool in session._engine.pools.values()
@@ -288,11 +318,17 @@ async def test_a_session_that_alone_loses_a_pool_opens_it_again() -> None:
             pool.connections[0].close(ConnectionException("broken"))
             await until_on_loop(lambda: pool.closed)
             await until_on_loop(lambda: victim.address in pooled_addresses(session))
-            assert victim.address in pooled_addresses(other)
+            assert victim.address in pooled_addresses(other_session)
             assert events.seen == []
 
 
 async def test_a_host_without_further_attempts_is_forced_down(two_datacenters: FakeCluster) -> None:
+    """A host goes down even if the conviction policy never convicts it, when the reconnection
+    policy gives up.
+
+    An event of another node brings it back.
+    """
+
     class NeverConvicts(ConvictsThirdFailure):
         def add_failure(self, connection_exc: BaseException) -> bool:
             return False
@@ -323,10 +359,8 @@ async def test_a_host_without_further_attempts_is_forced_down(two_datacenters: F
 # -- other credentials -----------------------------------------------------------------------------
 
 
-async def refused_by(nodes: FakeCluster, cluster: aio.Cluster, node: FakeNode) -> None:
-    """Let a node require a new password, and wait until the driver has given it up because of the
-    refused old one.
-    """
+async def change_password(cluster: aio.Cluster, node: FakeNode) -> None:
+    """Let a node require a new password, and wait until it refuses the driver's old password."""
     await call_in_thread(node.require_password, "user", "new")
     await call_in_thread(node.drop_connections)
     host = cluster.metadata.get_host(node.address)
@@ -335,41 +369,47 @@ async def refused_by(nodes: FakeCluster, cluster: aio.Cluster, node: FakeNode) -
 
 
 async def test_a_new_auth_provider_is_tried_on_hosts_that_refused_the_old_one() -> None:
+    """A node that refuses the password is down. Setting `auth_provider` makes the driver try the
+    node again.
+    """
     with FakeCluster(2) as nodes:
         for node in nodes.nodes:
             node.require_password("user", "old")
-        old, new = (PlainTextAuthProvider("user", password) for password in ("old", "new"))
-        async with connected(nodes, auth_provider=old) as (cluster, session):
-            await refused_by(nodes, cluster, nodes[1])
-            (reason,) = {session._engine.why_no_pool(host) for host in cluster.metadata.all_hosts()
-                         if host.is_up is False}  # fmt: skip
+        old_provider = PlainTextAuthProvider("user", "old")
+        new_provider = PlainTextAuthProvider("user", "new")
+        async with connected(nodes, auth_provider=old_provider) as (cluster, session):
+            await change_password(cluster, nodes[1])
+            (down,) = (host for host in cluster.metadata.all_hosts() if host.is_up is False)
+            reason = session._engine.why_no_pool(down)
             assert isinstance(reason, AuthenticationFailed)
-            cluster.auth_provider = new
+            cluster.auth_provider = new_provider
             await until_on_loop(lambda: nodes[1].address in pooled_addresses(session))
 
 
 async def test_a_new_auth_provider_ends_an_outage() -> None:
-    """If every node refuses the old password, a new auth provider is tried at once, without waiting
-    for an event or the next attempt.
+    """If every node refuses the old password, a new auth provider is tried at once.
+
+    The driver waits neither for an event nor for the next attempt, which is due in an hour.
     """
     with FakeCluster(2) as nodes:
         for node in nodes.nodes:
             node.require_password("user", "old")
         hourly = ConstantReconnectionPolicy(delay=3600, max_attempts=None)
-        old, new = (PlainTextAuthProvider("user", password) for password in ("old", "new"))
-        async with connected(nodes, auth_provider=old) as (cluster, session):
-            await asyncio.gather(*(refused_by(nodes, cluster, node) for node in nodes.nodes))
+        old_provider = PlainTextAuthProvider("user", "old")
+        new_provider = PlainTextAuthProvider("user", "new")
+        async with connected(nodes, auth_provider=old_provider) as (cluster, session):
+            await asyncio.gather(*(change_password(cluster, node) for node in nodes.nodes))
             await until_on_loop(lambda: cluster.get_control_connection_host() is None)
             failure = await exception_of(session.execute(IDEMPOTENT_READ))
             assert isinstance(failure, NoHostAvailable)
             assert "every host is down since 20" in str(failure)
-            assert {type(each) for each in failure.errors.values()} == {AuthenticationFailed}
+            assert {type(error) for error in failure.errors.values()} == {AuthenticationFailed}
             cluster.reconnection_policy = hourly
-            began = asyncio.get_running_loop().time()
-            cluster.auth_provider = new
+            started = asyncio.get_running_loop().time()
+            cluster.auth_provider = new_provider
             await until_on_loop(lambda: len(pooled_addresses(session)) == 2)
             await until_on_loop(lambda: cluster.get_control_connection_host() is not None)
-            assert asyncio.get_running_loop().time() - began < 3600
+            assert asyncio.get_running_loop().time() - started < 3600
 
 
 async def test_a_node_that_could_not_check_the_login_is_not_given_up() -> None:
@@ -411,20 +451,22 @@ async def test_connect_tries_the_next_node_if_one_could_not_check_the_login() ->
 
 @pytest.mark.simulated(False)
 async def test_a_new_ssl_context_is_tried_at_once(authority: Authority, tmp_path: Path) -> None:
-    """A host that is down because of the old TLS context is tried at once with a new one, not only
-    at the next attempt.
+    """A host that is down because of the old TLS context is tried when a new one is set.
+
+    The next attempt would be due in an hour.
     """
     with FakeNode(ssl_context=authority.server("127.0.0.1")) as node:
-        good, bad = authority.client(), Authority(tmp_path, "other").client()
+        trusting_context = authority.client()
+        distrusting_context = Authority(tmp_path, "other").client()
         hourly = ConstantReconnectionPolicy(delay=3600, max_attempts=None)
-        async with connected(node, ssl_context=good, reconnection_policy=hourly) as (
+        async with connected(node, ssl_context=trusting_context, reconnection_policy=hourly) as (
             cluster,
             session,
         ):
-            cluster.ssl_context = bad
+            cluster.ssl_context = distrusting_context
             await call_in_thread(node.drop_connections)
             await until_on_loop(lambda: not session._engine.pools)
             await until_on_loop(lambda: cluster.get_control_connection_host() is None)
-            cluster.ssl_context = good
+            cluster.ssl_context = trusting_context
             await until_on_loop(lambda: len(pooled_addresses(session)) == 1)
             await until_on_loop(lambda: cluster.get_control_connection_host() is not None)

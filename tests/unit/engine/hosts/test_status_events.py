@@ -1,4 +1,4 @@
-"""Status events of the cluster: only the last event of a burst counts, and only for known hosts."""
+"""Status events of known hosts: of several events of a host, only the last one counts."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from tests.unit.engine.partners import engine_settings, new_host, run_loop_turns
 class RecordingWatch:
     """A fake of the host watch. It records the status events, and the unknown addresses that are to
     be read.
+
+    `known` is the result of `knows`.
     """
 
     def __init__(self) -> None:
@@ -36,6 +38,7 @@ class RecordingWatch:
 
 
 def status_event(change: str, address: str = "10.0.0.1", port: int = 9042) -> dict[str, Any]:
+    """Return a STATUS_CHANGE event, with the change "UP" or "DOWN"."""
     return {"change_type": change, "address": (address, port)}
 
 
@@ -45,6 +48,10 @@ def watch() -> RecordingWatch:
 
 
 def status_events(watch: RecordingWatch, window: float = 0.0) -> StatusEvents:
+    """Return the handler of status events of two hosts.
+
+    :param window: the setting `status_event_refresh_window`, in seconds.
+    """
     metadata = Metadata()
     metadata._replace_hosts([new_host("10.0.0.1"), new_host("10.0.0.2")])
     return StatusEvents(
@@ -53,11 +60,13 @@ def status_events(watch: RecordingWatch, window: float = 0.0) -> StatusEvents:
 
 
 async def wait_for_all(events: StatusEvents) -> None:
+    """Wait until the handler has passed on all events."""
     while events._delayed_calls:
         await run_loop_turns()
 
 
-async def test_the_last_event_of_a_burst_counts(watch: RecordingWatch) -> None:
+async def test_the_last_event_of_a_host_in_one_window_counts(watch: RecordingWatch) -> None:
+    """Events are passed on after a delay, and only the last one of each host."""
     events = status_events(watch)
     for change in ("UP", "DOWN", "UP", "DOWN"):
         events.on_event(status_event(change))
@@ -72,10 +81,7 @@ async def test_the_last_event_of_a_burst_counts(watch: RecordingWatch) -> None:
 async def test_an_event_with_another_port_finds_the_host_by_its_address(
     watch: RecordingWatch,
 ) -> None:
-    """If the port in an event is another than the host's, the host is found by its address.
-
-    Nodes report the port that they listen on, which a translator may have changed.
-    """
+    """Nodes report the port that they listen on, which a translator may have changed."""
     events = status_events(watch)
     events.on_event(status_event("DOWN", port=19042))
     await wait_for_all(events)
@@ -83,6 +89,7 @@ async def test_an_event_with_another_port_finds_the_host_by_its_address(
 
 
 async def test_an_event_of_an_unknown_node_reads_the_node_list(watch: RecordingWatch) -> None:
+    """A node whose address is unknown may have been added, so the node list is read at once."""
     status_events(watch).on_event(status_event("UP", "10.9.9.9"))
     assert watch.calls == [("read", "10.9.9.9")]
 

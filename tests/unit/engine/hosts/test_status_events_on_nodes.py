@@ -18,7 +18,6 @@ from cassandra.testing.fake import (
     FakeCluster,
     FakeNode,
     Opcode,
-    void,
 )
 from tests.unit.engine.faults import (
     IDEMPOTENT_READ,
@@ -73,9 +72,7 @@ async def test_a_node_that_was_replaced_is_another_host(sends_new_node: bool) ->
 
 
 async def test_rows_without_tokens_are_ignored(nodes: FakeCluster) -> None:
-    """Rows without tokens are ignored, since nodes that are joining or have left leave such rows
-    behind.
-    """
+    """Nodes that are joining or have left leave such rows in system.peers behind."""
     for node in nodes.nodes:
         node.peers = [*node.peers, FakeNode("127.0.0.99", nodes.port, tokens=())]
     async with connected(nodes) as (cluster, session):
@@ -84,7 +81,10 @@ async def test_rows_without_tokens_are_ignored(nodes: FakeCluster) -> None:
 
 
 @pytest.mark.slow
-async def test_nodes_that_join_and_leave(nodes: FakeCluster) -> None:
+async def test_nodes_that_join_and_leave_are_added_and_removed(nodes: FakeCluster) -> None:
+    """The cluster's hosts follow the nodes that are added and removed, and listeners are
+    notified.
+    """
     async with connected(nodes) as (cluster, session):
         events = HostEvents()
         cluster.register_listener(events)
@@ -98,7 +98,8 @@ async def test_nodes_that_join_and_leave(nodes: FakeCluster) -> None:
         assert (await session.execute(IDEMPOTENT_READ)) is not None
 
 
-async def test_a_storm_of_events_causes_few_readings(nodes: FakeCluster) -> None:
+async def test_many_events_cause_few_readings(nodes: FakeCluster) -> None:
+    """Events that arrive shortly after one another share a reading of the node list."""
     async with connected(nodes) as (cluster, _):
         node = control_node(nodes)
         assert node is not None
@@ -111,30 +112,31 @@ async def test_a_storm_of_events_causes_few_readings(nodes: FakeCluster) -> None
             node.send_event("STATUS_CHANGE", "UP", "127.0.9.9", added.port)
         await events.expect("add", added.address)
         readings = [request for request in node.requests if "peers" in (request.query or "")]
-        # Of 1000 events, those that arrive shortly after one another share a reading.
+        # There were 1000 events.
         assert 1 <= len(readings) <= 3
 
 
 async def test_a_down_event_of_a_host_that_answers_is_ignored(
     nodes: FakeCluster,
 ) -> None:
+    """The driver's own connections to a host count more than the report of another node."""
     async with connected(nodes) as (_, session):
         node = control_node(nodes)
         assert node is not None
-        assert (
-            await call_in_thread(
-                node.send_event, "STATUS_CHANGE", "DOWN", nodes[0].address, nodes.port
-            )
-            == 1
+        receiver_count = await call_in_thread(
+            node.send_event, "STATUS_CHANGE", "DOWN", nodes[0].address, nodes.port
         )
-        node.prime("after the event", void())
+        assert receiver_count == 1
         for _ in range(5):
             assert (await session.execute(IDEMPOTENT_READ)).one().k == 0
 
 
-async def test_schema_events_and_events_of_unknown_types(
+async def test_schema_events_and_unknown_events_disturb_nothing(
     nodes: FakeCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """After events about the schema, and one with an unknown change, later events are still handled
+    and no error is logged.
+    """
     async with connected(nodes) as (_, session):
         node = control_node(nodes)
         assert node is not None
@@ -152,6 +154,9 @@ async def test_schema_events_and_events_of_unknown_types(
 async def test_unused_hosts_follow_events_without_a_connection(
     two_datacenters: FakeCluster,
 ) -> None:
+    """For a host that no policy uses, the events of the cluster decide whether it is up; the driver
+    does not connect to it.
+    """
     policy = DCAwareRoundRobinPolicy("east")
     async with connected(two_datacenters, {"load_balancing_policy": policy}) as (cluster, session):
         core = cluster._core
@@ -164,14 +169,14 @@ async def test_unused_hosts_follow_events_without_a_connection(
             for node in two_datacenters.nodes[1:]
             if node.address != cluster.get_control_connection_host().address
         )
-        opened = victim.count(Opcode.STARTUP)
+        startups_before = victim.count(Opcode.STARTUP)
         await call_in_thread(two_datacenters.tell, "STATUS_CHANGE", "DOWN", victim)
         await events.expect("down", victim.address)
         # The host is not used, so the driver does not try to connect to it.
         assert core.hosts._tries == {}
         await call_in_thread(two_datacenters.tell, "STATUS_CHANGE", "UP", victim)
         await events.expect("up", victim.address)
-        assert victim.count(Opcode.STARTUP) == opened
+        assert victim.count(Opcode.STARTUP) == startups_before
         assert pooled_addresses(session) == {two_datacenters[0].address}
 
 
@@ -179,6 +184,9 @@ async def test_unused_hosts_follow_events_without_a_connection(
 
 
 async def test_another_node_under_the_same_address_is_another_host() -> None:
+    """If a node gets another host id, the old host is removed and a new host is added, in this
+    order.
+    """
     with FakeCluster(2) as nodes:
         async with connected(nodes) as (cluster, session):
             control_address = cluster.get_control_connection_host().address
@@ -192,7 +200,7 @@ async def test_another_node_under_the_same_address_is_another_host() -> None:
             assert new_host is not None
             assert new_host is not host_before
             await until_on_loop(lambda: new_host.is_up is True)
-            # Listeners get each event only once, in this order.
+            # Listeners get each event once.
             assert events.seen == [(event, replaced.address) for event in ("remove", "add", "up")]
             assert any(host is new_host for host in session.get_pool_state())
             assert host_before is not None
@@ -207,23 +215,23 @@ async def test_a_node_found_under_a_new_address_has_moved(
     This happens if all pods of a Kubernetes cluster get new addresses.
     """
     with FakeCluster(2) as nodes:
-        old, new = nodes.nodes
-        old.peers = new.peers = []
-        new.host_id = old.host_id
-        new.prime(READ, int_row(7))
-        async with connected(old) as (cluster, session):
+        old_node, new_node = nodes.nodes
+        old_node.peers = new_node.peers = []
+        new_node.host_id = old_node.host_id
+        new_node.prime(READ, int_row(7))
+        async with connected(old_node) as (cluster, session):
             core = cluster._core
             assert core is not None
             events = HostEvents()
             cluster.register_listener(events)
             contacts = core.control._contacts
             contacts.named_endpoints = contacts.endpoints = [
-                DefaultEndPoint(new.address, nodes.port)
+                DefaultEndPoint(new_node.address, nodes.port)
             ]
-            await call_in_thread(old.stop)
-            await events.expect("add", new.address)
-            await events.expect("up", new.address)
-            assert [host.address for host in cluster.metadata.all_hosts()] == [new.address]
+            await call_in_thread(old_node.stop)
+            await events.expect("add", new_node.address)
+            await events.expect("up", new_node.address)
+            assert [host.address for host in cluster.metadata.all_hosts()] == [new_node.address]
             assert (await session.execute(IDEMPOTENT_READ)).one().k == 7
 
 
@@ -241,11 +249,9 @@ async def test_a_node_reached_by_another_address_stays_the_same_host() -> None:
             (host,) = cluster.metadata.all_hosts()
             connection = core.control.connection
             assert connection is not None
-            core.hosts.take_node_list(
-                await core.control._node_lists.read(
-                    connection, DefaultEndPoint("127.0.0.77", node.port)
-                )
-            )
+            other_endpoint = DefaultEndPoint("127.0.0.77", node.port)
+            node_list = await core.control._node_lists.read(connection, other_endpoint)
+            core.hosts.take_node_list(node_list)
             assert cluster.metadata.all_hosts() == [host]
             assert events.seen == []
 
@@ -256,6 +262,9 @@ async def test_a_node_reached_by_another_address_stays_the_same_host() -> None:
 async def test_policies_follow_a_node_to_another_data_centre(
     two_datacenters: FakeCluster,
 ) -> None:
+    """If the rows of a node name another data centre, policies compute its distance anew, and pools
+    follow.
+    """
     policy = DCAwareRoundRobinPolicy("east")
     async with connected(two_datacenters, {"load_balancing_policy": policy}) as (cluster, session):
         events = HostEvents()
@@ -265,7 +274,8 @@ async def test_policies_follow_a_node_to_another_data_centre(
         await cluster.refresh_nodes()
         host = cluster.metadata.get_host(two_datacenters.nodes[2].address)
         assert host is not None
-        assert (host.datacenter, policy.distance(host)) == ("east", HostDistance.LOCAL)
+        assert host.datacenter == "east"
+        assert policy.distance(host) == HostDistance.LOCAL
         assert host in set(policy.make_query_plan())
         await until_on_loop(lambda: len(pooled_addresses(session)) == 2)
         two_datacenters.nodes[2].datacenter = "west"
@@ -279,12 +289,11 @@ async def test_policies_follow_a_node_to_another_data_centre(
 async def test_a_node_that_moves_to_the_local_data_centre_while_down_is_tried(
     two_datacenters: FakeCluster,
 ) -> None:
-    async with connected(
-        two_datacenters, {"load_balancing_policy": DCAwareRoundRobinPolicy("east")}
-    ) as (
-        cluster,
-        session,
-    ):
+    """A host in another data centre is not tried while it is down. When it becomes local, the
+    driver tries it.
+    """
+    policy = DCAwareRoundRobinPolicy("east")
+    async with connected(two_datacenters, {"load_balancing_policy": policy}) as (cluster, session):
         events = HostEvents()
         cluster.register_listener(events)
         victim = next(

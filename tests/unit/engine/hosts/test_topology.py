@@ -11,10 +11,10 @@ from cassandra.engine.endpoint import DefaultEndPoint
 from cassandra.engine.hosts.topology import NodeList, is_complete, update_host
 from tests.unit.engine.partners import new_host
 
-FIRST, SECOND, THIRD = (uuid.UUID(int=number) for number in (1, 2, 3))
+ID_1, ID_2, ID_3 = (uuid.UUID(int=number) for number in (1, 2, 3))
 
 
-def row(host_id: uuid.UUID | None, address: str, **columns: Any) -> Any:
+def endpoint_and_row(host_id: uuid.UUID | None, address: str, **columns: Any) -> Any:
     """Return the end point and the row of a node; `columns` are added to the row or replaced in
     it.
     """
@@ -22,68 +22,106 @@ def row(host_id: uuid.UUID | None, address: str, **columns: Any) -> Any:
     return DefaultEndPoint(address), {**defaults, "tokens": ["1"], **columns}
 
 
-def read_list(rows: list[Any], hosts: Any = ()) -> NodeList:
+def new_node_list(rows: list[Any], hosts: Any = ()) -> NodeList:
+    """Return the node list with these rows.
+
+    :param hosts: the hosts that the driver knows.
+    """
     return NodeList(rows, hosts, lambda endpoint: new_host(str(endpoint.address), is_up=None))
 
 
-def hosts_of(*rows: Any) -> list[Any]:
-    return read_list(list(rows)).hosts
+def hosts_from(*rows: Any) -> list[Any]:
+    """Return the hosts that a driver without any host makes from these rows."""
+    return new_node_list(list(rows)).hosts
 
 
 @pytest.mark.parametrize("missing", ["host_id", "data_center", "rack", "tokens", "rpc_address"])
 def test_a_row_with_a_missing_column_is_incomplete(missing: str) -> None:
-    _, complete_row = row(FIRST, "10.0.0.1")
+    _, complete_row = endpoint_and_row(ID_1, "10.0.0.1")
     assert is_complete(complete_row)
     assert is_complete({**complete_row, "rpc_address": None, "native_address": "10.0.0.1"})
     assert not is_complete({**complete_row, missing: None})
 
 
 def test_update_host_copies_the_row_and_reports_changes() -> None:
+    """`update_host` returns True if the data centre or the rack has changed."""
     updated = new_host("10.0.0.1")
-    assert update_host(updated, row(FIRST, "10.0.0.1", peer="10.9.9.9", release_version="4.1.0")[1])
-    assert (updated.host_id, updated.datacenter, updated.rack) == (FIRST, "dc1", "r1")
-    assert (updated.tokens, updated.broadcast_address) == (("1",), "10.9.9.9")
-    assert (updated.release_version, updated.broadcast_rpc_address) == ("4.1.0", "10.0.0.1")
+    _, row = endpoint_and_row(ID_1, "10.0.0.1", peer="10.9.9.9", release_version="4.1.0")
+    assert update_host(updated, row)
+    assert updated.host_id == ID_1
+    assert updated.datacenter == "dc1"
+    assert updated.rack == "r1"
+    assert updated.tokens == ("1",)
+    assert updated.broadcast_address == "10.9.9.9"
+    assert updated.release_version == "4.1.0"
+    assert updated.broadcast_rpc_address == "10.0.0.1"
     tokens = updated.tokens
-    assert not update_host(updated, row(FIRST, "10.0.0.1")[1])
+    _, shorter_row = endpoint_and_row(ID_1, "10.0.0.1")
+    assert not update_host(updated, shorter_row)
     # If the tokens are equal, the host keeps its tuple of tokens.
     assert updated.tokens is tokens
-    assert updated.release_version == "4.1.0"  # a column that the row lacks is not changed
-    assert update_host(updated, row(FIRST, "10.0.0.1", rack="r2")[1])
+    # An attribute whose column the row lacks is not changed.
+    assert updated.release_version == "4.1.0"
+    _, row_with_other_rack = endpoint_and_row(ID_1, "10.0.0.1", rack="r2")
+    assert update_host(updated, row_with_other_rack)
 
 
 def test_the_first_row_is_the_local_node() -> None:
-    node_list = read_list([row(FIRST, "10.0.0.1"), row(SECOND, "10.0.0.2")])
+    node_list = new_node_list(
+        [endpoint_and_row(ID_1, "10.0.0.1"), endpoint_and_row(ID_2, "10.0.0.2")]
+    )
     assert node_list.local is node_list.hosts[0]
     assert node_list.added == node_list.hosts
-    assert (node_list.removed, node_list.relocated) == ([], [])
+    assert node_list.removed == []
+    assert node_list.relocated == []
 
 
 def test_a_node_with_the_same_id_and_address_keeps_its_host() -> None:
-    hosts_before = hosts_of(row(FIRST, "10.0.0.1"), row(SECOND, "10.0.0.2"))
-    node_list = read_list([row(FIRST, "10.0.0.1"), row(THIRD, "10.0.0.3")], hosts_before)
+    """Applications may hold host objects, so an unchanged node keeps its object."""
+    hosts_before = hosts_from(
+        endpoint_and_row(ID_1, "10.0.0.1"), endpoint_and_row(ID_2, "10.0.0.2")
+    )
+    node_list = new_node_list(
+        [endpoint_and_row(ID_1, "10.0.0.1"), endpoint_and_row(ID_3, "10.0.0.3")], hosts_before
+    )
     assert node_list.hosts[0] is hosts_before[0]
-    assert [added.host_id for added in node_list.added] == [THIRD]
+    assert [added.host_id for added in node_list.added] == [ID_3]
     assert node_list.removed == [hosts_before[1]]
 
 
 def test_another_address_or_another_id_is_another_host() -> None:
-    hosts_before = hosts_of(row(FIRST, "10.0.0.1"), row(SECOND, "10.0.0.2"))
-    node_list = read_list([row(FIRST, "10.0.0.9"), row(THIRD, "10.0.0.2")], hosts_before)
+    """A node that has moved to another address, or was replaced at its address, gets a new host
+    object.
+    """
+    hosts_before = hosts_from(
+        endpoint_and_row(ID_1, "10.0.0.1"), endpoint_and_row(ID_2, "10.0.0.2")
+    )
+    node_list = new_node_list(
+        [endpoint_and_row(ID_1, "10.0.0.9"), endpoint_and_row(ID_3, "10.0.0.2")], hosts_before
+    )
     assert node_list.added == node_list.hosts
     assert node_list.removed == hosts_before
 
 
 def test_a_node_in_another_rack_is_relocated() -> None:
-    hosts_before = hosts_of(row(FIRST, "10.0.0.1"))
-    node_list = read_list([row(FIRST, "10.0.0.1", rack="r2")], hosts_before)
+    hosts_before = hosts_from(endpoint_and_row(ID_1, "10.0.0.1"))
+    node_list = new_node_list([endpoint_and_row(ID_1, "10.0.0.1", rack="r2")], hosts_before)
     assert node_list.relocated == hosts_before
     assert node_list.added == []
 
 
 def test_the_first_of_two_rows_for_a_node_counts(caplog: pytest.LogCaptureFixture) -> None:
-    node_list = read_list([row(FIRST, "10.0.0.1"), row(FIRST, "10.0.0.2"), row(SECOND, "10.0.0.1")])
-    # The second row has the same host id as the first one, and the third row has its address, so
-    # both are ignored.
+    """Two rows may contradict each other while a node is replaced; the later one is ignored with a
+    warning.
+    """
+    node_list = new_node_list(
+        [
+            endpoint_and_row(ID_1, "10.0.0.1"),
+            endpoint_and_row(ID_1, "10.0.0.2"),
+            endpoint_and_row(ID_2, "10.0.0.1"),
+        ]
+    )
+    # The second row has the host id of the first one, and the third row has its address, so both
+    # are ignored.
     assert [str(listed.address) for listed in node_list.hosts] == ["10.0.0.1"]
     assert caplog.text.count("one is ignored") == 2

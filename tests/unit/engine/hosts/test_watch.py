@@ -25,7 +25,11 @@ LOST = ConnectionException("lost")
 class WatchedHosts:
     """A `HostWatch` of two hosts, which sees this object as a session and as a listener.
 
-    The test sets the session's pools, and the error of an attempt to reach a host.
+    The test sets the session's pools, and the error of an attempt to reach a host. `probed` lists
+    the addresses of the hosts that were tried, `events` what the listener was told. By default the
+    reconnection policy makes three attempts, without delay.
+
+    :param changed: settings of the engine that differ from this.
     """
 
     def __init__(self, **changed: Any) -> None:
@@ -43,7 +47,8 @@ class WatchedHosts:
         session: Any = self
         self.sessions.add(session)
         self.background = Background()
-        defaults = {"reconnection_policy": ConstantReconnectionPolicy(0.0, 3)}
+        policy = ConstantReconnectionPolicy(delay=0.0, max_attempts=3)
+        defaults = {"reconnection_policy": policy}
         self.watch = HostWatch(
             self.metadata,
             engine_settings(**defaults | changed),
@@ -86,13 +91,16 @@ class WatchedHosts:
         self.events.append(("remove", host.address))
 
     async def settle(self) -> None:
-        """Wait until no host is being tried any more, and the effects are over."""
+        """Wait until no host is being tried any more, and all effects are over."""
         while self.watch._tries:
             await run_loop_turns()
         await run_loop_turns()
 
 
 async def test_a_host_that_is_lost_is_tried_until_it_answers() -> None:
+    """A host without connections goes down. Attempts follow until one succeeds; then the host is up
+    and has a pool.
+    """
     watched = WatchedHosts()
     watched.probe_error = LOST
     watched.watch.on_connection_failure(watched.first, LOST)
@@ -106,6 +114,9 @@ async def test_a_host_that_is_lost_is_tried_until_it_answers() -> None:
 
 
 async def test_a_host_with_a_pool_is_not_down() -> None:
+    """While a session has a pool to the host, neither failures nor reports of the cluster mark the
+    host as down.
+    """
     watched = WatchedHosts()
     watched.pools[watched.first] = object()
     watched.watch.on_connection_failure(watched.first, LOST)
@@ -114,14 +125,15 @@ async def test_a_host_with_a_pool_is_not_down() -> None:
 
 
 async def test_at_the_end_of_the_schedule_the_host_is_forced_down() -> None:
+    """When the reconnection policy makes no further attempt, only a report of the cluster brings
+    the host back.
+    """
     watched = WatchedHosts()
     watched.probe_error = LOST
     watched.watch.on_connection_failure(watched.first, LOST)
     await watched.settle()
-    # The reconnection policy allows three attempts.
     assert watched.probed == ["10.0.0.1"] * 3
     assert watched.first.state == "forced down"
-    # Only a report of the cluster brings the host back.
     watched.probe_error = None
     watched.watch.on_reported_up(watched.first)
     await watched.settle()
@@ -129,8 +141,9 @@ async def test_at_the_end_of_the_schedule_the_host_is_forced_down() -> None:
 
 
 async def test_refused_credentials_end_the_attempts() -> None:
+    """A host that refuses the credentials is not tried again, since some servers lock the role."""
     watched = WatchedHosts()
-    watched.probe_error = AuthenticationFailed("no")
+    watched.probe_error = AuthenticationFailed("wrong password")
     watched.watch.on_connection_failure(watched.first, LOST)
     await watched.settle()
     assert watched.probed == ["10.0.0.1"]
@@ -138,14 +151,18 @@ async def test_refused_credentials_end_the_attempts() -> None:
 
 
 async def test_other_credentials_are_tried_on_hosts_that_refused_the_old_ones() -> None:
+    """`on_access_changed` is called when the application sets other credentials. Hosts that are
+    down are tried with them.
+    """
     watched = WatchedHosts()
-    watched.probe_error = AuthenticationFailed("no")
+    watched.probe_error = AuthenticationFailed("wrong password")
     watched.watch.on_connection_failure(watched.first, LOST)
     await watched.settle()
     assert watched.first.state == "forced down"
     watched.watch.on_access_changed()  # these are refused, too
     await watched.settle()
-    assert (watched.probed, watched.first.state) == (["10.0.0.1"] * 2, "forced down")
+    assert watched.probed == ["10.0.0.1"] * 2
+    assert watched.first.state == "forced down"
     watched.probe_error = None
     watched.watch.on_access_changed()
     await watched.settle()
@@ -172,6 +189,9 @@ async def test_other_credentials_mean_nothing_to_ignored_hosts() -> None:
 
 
 async def test_a_recheck_does_not_bring_up_an_ignored_host_that_does_not_answer() -> None:
+    """`recheck` tries hosts that are down once. An ignored host that answers is up, but gets no
+    pool.
+    """
     watched = WatchedHosts()
     watched.distances[watched.first] = HostDistance.IGNORED
     watched.watch.on_reported_down(watched.first)
@@ -180,7 +200,7 @@ async def test_a_recheck_does_not_bring_up_an_ignored_host_that_does_not_answer(
     await watched.settle()
     assert watched.first.is_up is False
     assert watched.events == [("down", "10.0.0.1")]
-    # Nobody wants connections to the host, so one attempt is enough.
+    # No session wants connections to the host, so one attempt is enough.
     assert watched.probed == ["10.0.0.1"]
     watched.probe_error = None
     watched.watch.recheck()
@@ -190,7 +210,10 @@ async def test_a_recheck_does_not_bring_up_an_ignored_host_that_does_not_answer(
 
 
 async def test_a_host_that_was_ignored_is_tried_when_a_policy_wants_it() -> None:
-    watched = WatchedHosts(reconnection_policy=ConstantReconnectionPolicy(0.0, 5))
+    """An ignored host that was reported down is tried when a policy begins to use the host."""
+    watched = WatchedHosts(
+        reconnection_policy=ConstantReconnectionPolicy(delay=0.0, max_attempts=5)
+    )
     watched.distances[watched.first] = HostDistance.IGNORED
     watched.watch.on_reported_down(watched.first)
     await watched.watch.bring_up_if_wanted(watched.first)
@@ -204,8 +227,13 @@ async def test_a_host_that_was_ignored_is_tried_when_a_policy_wants_it() -> None
 
 
 async def test_the_newest_reason_of_a_host_wins(caplog: pytest.LogCaptureFixture) -> None:
-    watched = WatchedHosts(reconnection_policy=ConstantReconnectionPolicy(0.0, 5))
-    refused, denied = ConnectionException("refused"), AuthenticationFailed("no")
+    """`last_failure` of a host is the error of the last attempt. Each different error is logged
+    once.
+    """
+    watched = WatchedHosts(
+        reconnection_policy=ConstantReconnectionPolicy(delay=0.0, max_attempts=5)
+    )
+    refused, denied = ConnectionException("refused"), AuthenticationFailed("wrong password")
     watched.probe_error = refused
     watched.watch.on_connection_failure(watched.first, LOST)
     assert watched.first.last_failure is LOST
@@ -214,14 +242,14 @@ async def test_the_newest_reason_of_a_host_wins(caplog: pytest.LogCaptureFixture
         await run_loop_turns(1)
     watched.probe_error = denied
     watched.watch.on_reported_down(watched.first)  # our own error says more
-    failures = [watched.first.last_failure]
+    assert watched.first.last_failure is refused
     await watched.settle()
-    failures.append(watched.first.last_failure)
-    assert failures == [refused, denied]
+    failure: Any = watched.first.last_failure
+    assert failure is denied
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     since = watched.first.down_since
     assert since is not None
-    assert warnings == [  # each reason once
+    assert warnings == [
         "host 10.0.0.1:9042 is down: lost",
         f"host 10.0.0.1:9042 is still down, since {since.isoformat(timespec='seconds')}: refused",
     ]
@@ -230,6 +258,7 @@ async def test_the_newest_reason_of_a_host_wins(caplog: pytest.LogCaptureFixture
 
 
 async def test_different_reasons_do_not_flood_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """At most MOST_REASONS different errors of one outage are logged."""
     watched = WatchedHosts()
     watched.watch.on_connection_failure(watched.first, LOST)
     for number in range(50):
@@ -240,6 +269,9 @@ async def test_different_reasons_do_not_flood_the_log(caplog: pytest.LogCaptureF
 async def test_the_end_of_an_outage_is_logged_like_its_beginning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """Operators who see the warning that a host is down must also see, at the same level, that it
+    is up.
+    """
     watched = WatchedHosts()
     watched.watch.on_connection_failure(watched.first, LOST)
     since = watched.first.down_since
@@ -253,65 +285,79 @@ async def test_the_end_of_an_outage_is_logged_like_its_beginning(
 
 
 async def test_a_report_is_the_reason_of_a_host_without_connections() -> None:
+    """If the cluster reports a host down that the driver has no connection to, `last_failure` says
+    so.
+    """
     watched = WatchedHosts()
     watched.watch.on_reported_down(watched.first)
     assert "the cluster says" in str(watched.first.last_failure)
 
 
-async def test_statements_are_prepared_on_a_host_before_it_counts_as_served() -> None:
-    prepared: list[str] = []
+async def test_statements_are_prepared_on_a_host_that_comes_up() -> None:
+    """`bring_up` prepares the statements on the host, if `reprepare_on_up` is set."""
+    addresses: list[str] = []
 
-    async def prepare(host: Host) -> None:
-        prepared.append(host.address)
+    async def record_preparing(host: Host) -> None:
+        addresses.append(host.address)
 
-    for reprepare in (True, False):
-        watched = WatchedHosts(reprepare_on_up=reprepare)
-        watched.watch.prepare_on = prepare
+    for reprepare_on_up in (True, False):
+        watched = WatchedHosts(reprepare_on_up=reprepare_on_up)
+        watched.watch.prepare_on = record_preparing
         assert await watched.watch.bring_up(watched.first)
-    assert prepared == ["10.0.0.1"]
+    assert addresses == ["10.0.0.1"]
 
 
 def node_list_of(*hosts: Host, existing: list[Host]) -> NodeList:
-    """Return a node list with these hosts."""
-    ids = {node_host: node_host.host_id or uuid.uuid4() for node_host in hosts}
-    rows: Any = [
-        (node_host.endpoint, {"host_id": ids[node_host], "tokens": node_host.tokens})
-        for node_host in hosts
-    ]
-    return NodeList(
-        rows, existing, {node_host.endpoint: node_host for node_host in hosts}.__getitem__
-    )
+    """Return a node list with these hosts.
+
+    :param existing: the hosts that the metadata has so far.
+    """
+    rows: list[Any] = []
+    hosts_by_endpoint: dict[Any, Host] = {}
+    for host in hosts:
+        row = {"host_id": host.host_id or uuid.uuid4(), "tokens": host.tokens}
+        rows.append((host.endpoint, row))
+        hosts_by_endpoint[host.endpoint] = host
+    return NodeList(rows, existing, hosts_by_endpoint.__getitem__)
 
 
 async def test_a_new_node_list_adds_and_removes_hosts() -> None:
     watched = WatchedHosts()
-    new = new_host("10.0.0.3", is_up=None)
+    added_host = new_host("10.0.0.3", is_up=None)
     watched.watch.take_node_list(
-        node_list_of(watched.first, new, existing=watched.metadata.all_hosts())
+        node_list_of(watched.first, added_host, existing=watched.metadata.all_hosts())
     )
     assert watched.events == [("remove", "10.0.0.2"), ("add", "10.0.0.3")]
     await watched.settle()
-    assert new in watched.pools
+    assert added_host in watched.pools
     assert watched.events[-1] == ("up", "10.0.0.3")
     assert not watched.watch.knows(watched.second)
 
 
 async def test_the_placement_is_computed_again_only_on_changes_or_with_rebuild() -> None:
+    """The placement of tokens on hosts takes long to compute, so an unchanged node list does not
+    compute it again.
+    """
     watched = WatchedHosts()
     watched.metadata.partitioner = "org.apache.cassandra.dht.Murmur3Partitioner"
-    watched.first.tokens, watched.second.tokens = ("0",), ("100",)
+    watched.first.tokens = ("0",)
+    watched.second.tokens = ("100",)
 
-    def take(rebuild: bool) -> int:
+    def version_after_node_list(rebuild: bool) -> int:
+        """Take the same node list again, and return the version of the placement."""
         hosts = watched.metadata.all_hosts()
         watched.watch.take_node_list(node_list_of(*hosts, existing=hosts), rebuild)
         return watched.metadata.placement_version
 
-    first = take(False)
-    assert take(False) == first
-    assert take(True) == first + 1
+    version = version_after_node_list(rebuild=False)
+    assert version_after_node_list(rebuild=False) == version
+    assert version_after_node_list(rebuild=True) == version + 1
 
 
 async def test_after_close_failures_are_ignored() -> None:
+    """`close` ends the attempts to reach hosts, and later failures neither mark hosts nor start
+    attempts.
+    """
     watched = WatchedHosts()
     watched.probe_error = LOST
     watched.watch.on_connection_failure(watched.first, LOST)

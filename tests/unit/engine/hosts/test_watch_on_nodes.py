@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import Any
 
 import pytest
@@ -38,6 +39,7 @@ pytestmark = pytest.mark.simulated
 async def test_a_policy_that_is_added_later_knows_which_hosts_are_down(
     two_datacenters: FakeCluster,
 ) -> None:
+    """A profile that is added to a connected cluster gets the hosts with their states."""
     hourly = ConstantReconnectionPolicy(delay=3600, max_attempts=None)
     async with connected(two_datacenters, reconnection_policy=hourly) as (cluster, _):
         down, live = (host for host in cluster.metadata.all_hosts() if host.datacenter == "west")
@@ -52,7 +54,9 @@ async def test_a_policy_that_is_added_later_knows_which_hosts_are_down(
 async def test_a_policy_that_is_added_later_reaches_hosts_that_were_ignored(
     two_datacenters: FakeCluster,
 ) -> None:
-    """The cluster has reported the host down, and its report that it is up again was lost."""
+    """An ignored host counts as down if its report that it is up was lost. A policy that uses the
+    host makes the driver try it.
+    """
     local = {"load_balancing_policy": DCAwareRoundRobinPolicy("east")}
     async with connected(two_datacenters, local) as (cluster, session):
         remote = next(host for host in cluster.metadata.all_hosts() if host.datacenter == "west")
@@ -69,18 +73,20 @@ async def test_a_policy_that_is_added_later_reaches_hosts_that_were_ignored(
 
 @pytest.mark.simulated(False)
 async def test_a_host_that_is_removed_while_its_pool_is_opened_does_not_come_back() -> None:
+    """If the connection to a removed host opens late, there is neither a pool nor an "up" event."""
     with FakeCluster(2) as nodes:
         async with connected(nodes) as (cluster, session):
             core = cluster._core
             assert core is not None
             events = HostEvents()
             cluster.register_listener(events)
-            held = hold(message(Opcode.SUPPORTED, b"\x00\x00"))
+            no_options = b"\x00\x00"  # an empty [string multimap]
+            held_supported = hold(message(Opcode.SUPPORTED, no_options))
             # A node that is added later does not answer OPTIONS, so its pool stays half open.
-            nodes._primes.append((Opcode.OPTIONS, held))
+            nodes._primes.append((Opcode.OPTIONS, held_supported))
             added = await call_in_thread(nodes.add_node)
             await events.expect("add", added.address)
-            await call_in_thread(held.wait)
+            await call_in_thread(held_supported.wait)
             host = cluster.metadata.get_host(added.address)
             assert host is not None
             opening = session._engine._opening[host]
@@ -89,7 +95,7 @@ async def test_a_host_that_is_removed_while_its_pool_is_opened_does_not_come_bac
             await cluster.refresh_nodes()
             await events.expect("remove", added.address)
             # The connection opens only after the host has been removed.
-            await call_in_thread(held.open)
+            await call_in_thread(held_supported.open)
             await asyncio.wait({opening})
             await session.execute("anything")
             assert added.address not in pooled_addresses(session)
@@ -101,25 +107,28 @@ async def test_a_host_that_is_removed_while_its_pool_is_opened_does_not_come_bac
 
 
 async def test_listeners_may_be_registered_before_the_first_connect() -> None:
+    """They get an "add" event for each host of the first node list."""
     with FakeCluster(2) as nodes:
         async with aio.Cluster(nodes.contact_points, port=nodes.port) as cluster:
-            events, other = HostEvents(), HostEvents()
+            events = HostEvents()
+            unregistered_events = HostEvents()
             cluster.register_listener(events)
-            cluster.register_listener(events)  # registered twice, it still gets each event once
-            cluster.register_listener(other)
-            cluster.unregister_listener(other)
+            # A listener that is registered twice still gets each event once.
+            cluster.register_listener(events)
+            cluster.register_listener(unregistered_events)
+            cluster.unregister_listener(unregistered_events)
             await cluster.connect(wait_for_all_pools=True)
             assert sorted(events.seen) == [
                 ("add", address) for address in sorted(nodes.contact_points)
             ]
-            assert other.seen == []
+            assert unregistered_events.seen == []
 
 
 # -- names and addresses ---------------------------------------------------------------------------
 
 
-class Resolver:
-    """An event loop whose resolver returns several addresses for each name.
+class LoopWithResolver:
+    """An event loop whose resolver returns these addresses for each name.
 
     A connection to 192.0.2.1 never opens, as if the network dropped each packet.
     """
@@ -132,8 +141,10 @@ class Resolver:
         return getattr(self._loop, name)
 
     async def getaddrinfo(self, host: str, port: int, **hints: Any) -> list[Any]:
-        # Address family, type and protocol: an IPv4 address for TCP.
-        return [(2, 1, 6, "", (address, port)) for address in self._addresses]
+        return [
+            (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, port))
+            for address in self._addresses
+        ]
 
     async def create_connection(
         self, factory: Any, address: str, port: int, **settings: Any
@@ -149,23 +160,29 @@ class Resolver:
 async def test_a_name_with_an_unreachable_address_is_reached_at_another_one(
     unreachable: str,
 ) -> None:
+    """If one address of a name drops packets or refuses connections, the driver tries the next one
+    in time.
+    """
     with FakeNode() as node:
         async with connected(node) as (cluster, _):
             core = cluster._core
             assert core is not None
             vars(core.settings)["connect_timeout"] = 1.0
-            core.connector._environment.loop = Resolver(core.loop, [unreachable, node.address])  # type: ignore[assignment]
+            core.connector._environment.loop = LoopWithResolver(
+                core.loop, [unreachable, node.address]
+            )  # type: ignore[assignment]
             connection = await core.open_connection(DefaultEndPoint("db.example", node.port))
             connection.close()
 
 
 async def test_if_no_address_of_a_name_answers_the_error_has_the_name() -> None:
+    """Users know the name that they have configured, and not its addresses."""
     with FakeNode() as node:
         async with connected(node) as (cluster, _):
             core = cluster._core
             assert core is not None
             vars(core.settings)["connect_timeout"] = 0.1
-            core.connector._environment.loop = Resolver(
+            core.connector._environment.loop = LoopWithResolver(
                 core.loop, ["192.0.2.1", "192.0.2.1", "127.0.0.99"]
             )  # type: ignore[assignment]
             failure = await exception_of(
@@ -178,9 +195,14 @@ async def test_if_no_address_of_a_name_answers_the_error_has_the_name() -> None:
 # -- translators -----------------------------------------------------------------------------------
 
 
-class Translates(AddressTranslator):
-    def __init__(self, answer: Any = None) -> None:
-        self.answer = answer
+class RecordingTranslator(AddressTranslator):
+    """A translator that records the running loop of each call, or None.
+
+    :param translation: the result for each address; None to return the address itself.
+    """
+
+    def __init__(self, translation: Any = None) -> None:
+        self.translation = translation
         self.loops: list[Any] = []
 
     def translate(self, addr: str) -> Any:
@@ -188,12 +210,13 @@ class Translates(AddressTranslator):
             self.loops.append(asyncio.get_running_loop())
         except RuntimeError:
             self.loops.append(None)
-        return self.answer if self.answer is not None else addr
+        return self.translation if self.translation is not None else addr
 
 
 @pytest.mark.simulated(False)
 async def test_a_translator_does_not_run_on_the_loop() -> None:
-    translator = Translates()
+    """A translator may block, for example to resolve a name, so the driver calls it in a thread."""
+    translator = RecordingTranslator()
     with FakeCluster(3) as nodes:
         async with connected(nodes, address_translator=translator) as (cluster, _):
             assert len(cluster.metadata.all_hosts()) == 3
@@ -202,32 +225,39 @@ async def test_a_translator_does_not_run_on_the_loop() -> None:
 
 
 async def test_if_a_translator_returns_no_address_the_error_names_it() -> None:
+    """An empty result fails `connect` with an error that names the translator and the address it
+    was given.
+    """
     with FakeCluster(2) as nodes:
         cluster = aio.Cluster(
-            [nodes[0].address], port=nodes.port, address_translator=Translates("")
+            [nodes[0].address],
+            port=nodes.port,
+            address_translator=RecordingTranslator(translation=""),
         )
         failure = await exception_of(cluster.connect())
         await cluster.shutdown()
         assert isinstance(failure.__cause__, ValueError)
-        assert "Translates.translate" in str(failure)
+        assert "RecordingTranslator.translate" in str(failure)
         assert repr(nodes[1].address) in str(failure)
 
 
 # -- how fast a host is ----------------------------------------------------------------------------
 
 
-class Refusals(RequestObserver):
-    """Records the address of each host that refuses a request, and whether it took any time."""
+class RefusalRecorder(RequestObserver):
+    """An observer that records the address of each host that refuses a request, and whether it took
+    any time.
+    """
 
-    def __init__(self, events: list[tuple[str, bool]]) -> None:
-        self._refusals = events
+    def __init__(self, refusals: list[tuple[str, bool]]) -> None:
+        self._refusals = refusals
 
     def on_refusal(self, host: Host, seconds: float) -> None:
         self._refusals.append((host.address, seconds > 0))
 
 
 @pytest.mark.parametrize(
-    ("answer", "counts"),
+    ("answer", "is_latency"),
     [
         pytest.param(error(ErrorCode.OVERLOADED), False, id="overloaded"),
         pytest.param(error(ErrorCode.UNAVAILABLE), False, id="unavailable"),
@@ -239,7 +269,7 @@ class Refusals(RequestObserver):
     ],
 )
 @pytest.mark.simulated(False)
-async def test_which_answers_count_as_latencies(answer: Any, counts: bool) -> None:
+async def test_which_answers_count_as_latencies(answer: Any, is_latency: bool) -> None:
     """An answer that refuses the request does not count as a latency of the host.
 
     Otherwise an overloaded host that refuses at once would look fast.
@@ -252,14 +282,14 @@ async def test_which_answers_count_as_latencies(answer: Any, counts: bool) -> No
         ):
             core = cluster._core
             assert core is not None
-            counted: list[Any] = []
-            refused: list[Any] = []
+            latencies: list[Any] = []
+            refusals: list[Any] = []
             core.observe_latencies(
-                lambda host, seconds: counted.append((host.address, seconds > 0))
+                lambda host, seconds: latencies.append((host.address, seconds > 0))
             )
-            core.observe_requests(Refusals(refused))
+            core.observe_requests(RefusalRecorder(refusals))
             await asyncio.wait({asyncio.ensure_future(session.execute(READ))})
             # The answer is reported once: as a latency, or as a refusal.
-            report = (node.address, True)
-            assert counted == ([report] if counts else [])
-            assert refused == ([] if counts else [report])
+            entry = (node.address, True)
+            assert latencies == ([entry] if is_latency else [])
+            assert refusals == ([] if is_latency else [entry])
