@@ -48,6 +48,9 @@ SLOW = "SELECT slow"
 
 
 async def test_heartbeats_close_a_retired_connection_whose_node_is_silent() -> None:
+    """A connection that left the pool stays open for its requests, and heartbeats still watch
+    it.
+    """
     with FakeNode() as node:
         node.prime(SLOW, silence())
         async with connected(
@@ -57,19 +60,23 @@ async def test_heartbeats_close_a_retired_connection_whose_node_is_silent() -> N
             idle_heartbeat_timeout=0.05,
         ) as (cluster, session):
             (pool,) = session._engine.pools.values()
-            waiting = [session.execute(SLOW, timeout=None) for _ in range(2)]
+            pending_requests = [session.execute(SLOW, timeout=None) for _ in range(2)]
             await until_on_loop(lambda: pool.in_flight == 2)
             # Retire one of the two connections; its request is still in flight.
             cluster.set_core_connections_per_host(HostDistance.LOCAL, 1)
             assert len(pool.open_connections()) == 2
+            # From now on, the node answers nothing.
             for connection in node.connections:
                 connection.loop.call_soon_threadsafe(connection.hang)
-            ended = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), WAIT)
-            assert [type(each) for each in ended] == [ConnectionException] * 2
+            errors = await asyncio.wait_for(
+                asyncio.gather(*pending_requests, return_exceptions=True), WAIT
+            )
+            assert [type(error) for error in errors] == [ConnectionException] * 2
             await until_on_loop(lambda: len(pool.open_connections()) == len(pool.connections))
 
 
 async def test_a_retired_connection_closes_when_its_last_request_is_cancelled() -> None:
+    """A connection that left the pool is kept for its request, and closed when that ends."""
     with FakeNode() as node:
         node.prime(SLOW, silence())
         async with connected(node, connections_per_host=2, idle_heartbeat_interval=0) as (
@@ -77,7 +84,7 @@ async def test_a_retired_connection_closes_when_its_last_request_is_cancelled() 
             session,
         ):
             (pool,) = session._engine.pools.values()
-            first, second = (
+            first_request, second_request = (
                 asyncio.ensure_future(session.execute(SLOW, timeout=None)) for _ in range(2)
             )
             await until_on_loop(lambda: pool.in_flight == 2)
@@ -85,44 +92,48 @@ async def test_a_retired_connection_closes_when_its_last_request_is_cancelled() 
             cluster.set_core_connections_per_host(HostDistance.LOCAL, 1)
             (retired,) = set(pool.open_connections()) - set(pool.connections)
             assert not retired.closed
-            first.cancel()
-            second.cancel()
+            first_request.cancel()
+            second_request.cancel()
             await until_on_loop(lambda: retired.closed)
             assert pool.open_connections() == pool.connections
 
 
 async def test_a_retired_connection_sends_no_waiting_request() -> None:
+    """A request that waits for a stream is sent on the remaining connection, and the retired one is
+    closed.
+    """
     with FakeNode() as node:
-        held = hold(int_row(1))
-        node.prime(SLOW, held)
+        held_answers = hold(int_row(1))
+        node.prime(SLOW, held_answers)
         node.prime(READ, int_row(2))
         async with connected(node, connections_per_host=2) as (cluster, session):
             (pool,) = session._engine.pools.values()
             for connection in pool.connections:
                 connection.set_stream_limit(1)
-            slow = [session.execute(SLOW, timeout=WAIT) for _ in range(2)]
-            waiting = session.execute(READ, timeout=WAIT)
+            slow_requests = [session.execute(SLOW, timeout=WAIT) for _ in range(2)]
+            waiting_request = session.execute(READ, timeout=WAIT)
             await until_on_loop(lambda: pool.waiting == 1)
             # Retire one of the two connections while a request waits for a free stream.
             cluster.set_core_connections_per_host(HostDistance.LOCAL, 1)
             (remaining,) = pool.connections
-            await call_in_thread(held.wait, 2)
-            held.release_all()
-            assert (await waiting).one().k == 2
-            await asyncio.gather(*slow)
+            await call_in_thread(held_answers.wait, 2)
+            held_answers.release_all()
+            assert (await waiting_request).one().k == 2
+            await asyncio.gather(*slow_requests)
             assert pool.open_connections() == [remaining]
 
 
 async def test_a_time_out_names_the_statement_and_the_host() -> None:
+    """The error has the query as it was written, without the values of its parameters."""
     with FakeNode() as node:
         node.prime(SLOW, silence())
         async with connected(node) as (_, session):
-            for text, parameters in ((SLOW, None), ("SELECT %s", ("secret",))):
+            for query, parameters in ((SLOW, None), ("SELECT %s", ("secret",))):
                 node.prime("SELECT 'secret'", silence())
                 with pytest.raises(OperationTimedOut) as caught:
-                    await session.execute(text, parameters, timeout=0.02)
-                assert caught.value.statement == repr(text)
-                assert repr(text) in str(caught.value)
+                    await session.execute(query, parameters, timeout=0.02)
+                assert caught.value.statement == repr(query)
+                assert repr(query) in str(caught.value)
                 assert node.address in str(caught.value)
                 assert "secret" not in str(caught.value)
 
@@ -131,27 +142,28 @@ async def test_a_connection_with_too_many_orphans_is_replaced(node: FakeNode) ->
     """A connection with many orphaned requests (abandoned, but not answered) is replaced, and
     closed after its last request.
     """
-    late, going_on = hold(int_row(13)), hold(int_row(7))
-    node.prime(READ, late)
-    node.prime("go on", going_on)
+    abandoned_answers = hold(int_row(13))
+    live_answer = hold(int_row(7))
+    node.prime(READ, abandoned_answers)
+    node.prime("go on", live_answer)
     async with connected(node) as (_, session):
-        replaced = only_connection(session)
-        replaced.set_stream_limit(10)
-        under_way = session.execute("go on")
-        await call_in_thread(going_on.wait)
+        old_connection = only_connection(session)
+        old_connection.set_stream_limit(10)
+        live_request = session.execute("go on")
+        await call_in_thread(live_answer.wait)
         # Abandon nine requests, which leaves one of the ten streams.
-        waiting = [session.execute(READ, timeout=0.03) for _ in range(9)]
-        for request in waiting:
+        abandoned_requests = [session.execute(READ, timeout=0.03) for _ in range(9)]
+        for request in abandoned_requests:
             assert isinstance(await exception_of(request), OperationTimedOut)
-        await call_in_thread(late.wait, 9)
-        going_on.release()
-        assert (await under_way).one().k == 7
+        await call_in_thread(abandoned_answers.wait, 9)
+        live_answer.release()
+        assert (await live_request).one().k == 7
         assert (await session.execute(READ_OTHER)).one().k == 1
-        assert only_connection(session) is not replaced
-        late.release_all()
+        assert only_connection(session) is not old_connection
+        abandoned_answers.release_all()
         # Open are the connection that replaces the old one, and the control connection.
         await call_in_thread(node.wait_for, lambda node: len(node.connections) == 2)
-        assert replaced.closed
+        assert old_connection.closed
 
 
 async def test_a_connection_with_only_orphans_is_replaced(node: FakeNode) -> None:
@@ -161,38 +173,43 @@ async def test_a_connection_with_only_orphans_is_replaced(node: FakeNode) -> Non
     node.prime(READ, silence())
     async with connected(node) as (_, session):
         only_connection(session).set_stream_limit(10)
-        for request in [session.execute(READ, timeout=0.03) for _ in range(10)]:
+        abandoned_requests = [session.execute(READ, timeout=0.03) for _ in range(10)]
+        for request in abandoned_requests:
             assert isinstance(await exception_of(request), OperationTimedOut)
         assert (await session.execute(READ_OTHER, timeout=2.0)).one().k == 1
 
 
 async def test_requests_that_wait_for_a_free_stream_time_out(node: FakeNode) -> None:
-    held = hold(int_row(7))
-    node.prime(READ, held)
+    """A request that times out in the queue is not sent later; a request behind it is."""
+    held_answers = hold(int_row(7))
+    node.prime(READ, held_answers)
     async with connected(node) as (_, session):
         only_connection(session).set_stream_limit(2)
-        first = [session.execute(READ) for _ in range(2)]
-        await call_in_thread(held.wait, 2)
+        requests_in_flight = [session.execute(READ) for _ in range(2)]
+        await call_in_thread(held_answers.wait, 2)
         failure = await exception_of(session.execute(READ_OTHER, timeout=0.03))
         assert isinstance(failure, OperationTimedOut)
-        later = session.execute(READ_OTHER)
-        held.release_all()
-        assert [(await request).one().k for request in first] == [7, 7]
-        assert (await later).one().k == 1
+        later_request = session.execute(READ_OTHER)
+        held_answers.release_all()
+        assert [(await request).one().k for request in requests_in_flight] == [7, 7]
+        assert (await later_request).one().k == 1
         assert len(node.queries(READ_OTHER)) == 1
 
 
 async def test_max_waiting_requests_limits_the_queue(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """If the queue of a pool is full, a request fails at once. Cancelled requests leave the
+    queue.
+    """
     monkeypatch.setattr("cassandra.engine.pools.pool.DROP_INTERVAL", 0.0)
-    held = hold(int_row(7))
-    node.prime(READ, held)
+    held_answer = hold(int_row(7))
+    node.prime(READ, held_answer)
     async with connected(node, max_waiting_requests=2) as (_, session):
         only_connection(session).set_stream_limit(1)
-        first = session.execute(READ)
-        await call_in_thread(held.wait, 1)
-        waiting = [asyncio.ensure_future(session.execute(READ_OTHER)) for _ in range(2)]
+        request_in_flight = session.execute(READ)
+        await call_in_thread(held_answer.wait, 1)
+        queued_requests = [asyncio.ensure_future(session.execute(READ_OTHER)) for _ in range(2)]
         failure = await exception_of(session.execute(READ_OTHER))
         assert isinstance(failure, NoHostAvailable)
         (error,) = failure.errors.values()
@@ -200,28 +217,32 @@ async def test_max_waiting_requests_limits_the_queue(
         assert "2 requests wait already, as many as may (max_waiting_requests)" in str(error)
         assert "are full (connections: 1, in flight: 1 of 1), and" in str(error)
         # The cancelled request must not use up a place in the queue, so the later one gets it.
-        waiting[0].cancel()
-        later = session.execute(READ_OTHER)
-        held.release_all()
-        assert (await first).one().k == 7
-        assert [(await request).one().k for request in (waiting[1], later)] == [1, 1]
+        queued_requests[0].cancel()
+        later_request = session.execute(READ_OTHER)
+        held_answer.release_all()
+        assert (await request_in_flight).one().k == 7
+        assert (await queued_requests[1]).one().k == 1
+        assert (await later_request).one().k == 1
         assert len(node.queries(READ_OTHER)) == 2
 
 
 async def test_a_surplus_connection_closes_after_its_last_request() -> None:
+    """If `connections_per_host` shrinks, a busy connection leaves the pool but answers its request
+    before it closes.
+    """
     with FakeNode() as node:
-        held = hold(int_row(7))
-        node.prime(READ, held)
+        held_answers = hold(int_row(7))
+        node.prime(READ, held_answers)
         async with connected(node, connections_per_host=2) as (cluster, session):
             (pool,) = session._engine.pools.values()
             requests = [asyncio.ensure_future(session.execute(READ)) for _ in range(2)]
-            await call_in_thread(held.wait, 2)
-            busy = list(pool.connections)
-            assert [connection.in_flight for connection in busy] == [1, 1]
+            await call_in_thread(held_answers.wait, 2)
+            busy_connections = list(pool.connections)
+            assert [connection.in_flight for connection in busy_connections] == [1, 1]
             cluster.set_core_connections_per_host(HostDistance.LOCAL, 1)
             assert len(pool.connections) == 1
-            assert not any(connection.closed for connection in busy)
-            held.open()
+            assert not any(connection.closed for connection in busy_connections)
+            held_answers.open()
             assert [(await request).one().k for request in requests] == [7, 7]
             # Open are the remaining pool connection and the control connection.
             await node.wait_until(lambda node: len(node.connections) == 2)
@@ -229,6 +250,7 @@ async def test_a_surplus_connection_closes_after_its_last_request() -> None:
 
 
 async def test_a_pool_that_shrinks_while_it_fills_has_the_smaller_size() -> None:
+    """If the setting falls from 6 to 2 while connections open, the surplus ones are closed."""
     with FakeNode() as node:
         async with connected(node) as (cluster, session):
             cluster.set_core_connections_per_host(HostDistance.LOCAL, 6)
@@ -242,10 +264,11 @@ async def test_a_pool_that_shrinks_while_it_fills_has_the_smaller_size() -> None
 
 
 async def test_missing_connections_are_opened_by_the_reconnection_policy() -> None:
+    """Each refill of a pool asks the policy for one new schedule, and retries after its delays."""
     with FakeNode() as node:
         schedules = []
 
-        class Patient(ReconnectionPolicy):
+        class RecordingReconnectionPolicy(ReconnectionPolicy):
             def new_schedule(self) -> Iterator[float]:
                 schedules.append(self)
                 yield 0.0
@@ -253,12 +276,14 @@ async def test_missing_connections_are_opened_by_the_reconnection_policy() -> No
                 node.accept_connections()
                 yield 0.0
 
-        async with connected(node, connections_per_host=3, reconnection_policy=Patient()) as (
+        async with connected(
+            node, connections_per_host=3, reconnection_policy=RecordingReconnectionPolicy()
+        ) as (
             _,
             session,
         ):
             (pool,) = session._engine.pools.values()
-            for times in (1, 2):
+            for refills in (1, 2):
                 node.refuse_connections()
                 opened = node.opened
                 for connection in pool.connections[:2]:
@@ -266,7 +291,7 @@ async def test_missing_connections_are_opened_by_the_reconnection_policy() -> No
                 await node.wait_until(lambda node, opened=opened: node.opened == opened + 2)  # type: ignore[misc]
                 # Open are three pool connections and the control connection.
                 await node.wait_until(lambda node: len(node.connections) == 4)
-                assert len(schedules) == times
+                assert len(schedules) == refills
                 await pool.fill()
                 assert len(pool.connections) == 3
         assert pool.closed
@@ -276,23 +301,30 @@ HOST = Host(DefaultEndPoint("127.0.0.1"))
 
 
 def new_connection() -> Connection:
+    """Return a connection without a socket, in protocol version 4."""
     return Connection(HOST.endpoint, 4, asyncio.get_running_loop())
 
 
 def is_filled(pool: HostPool) -> bool:
+    """Return True if no task opens connections for the pool."""
     return pool._filling is None or pool._filling.done()
 
 
 def pool_of(size: int, open_connection: Any, new_schedule: Any = lambda: repeat(0.0)) -> HostPool:
-    """Return a pool that opens missing connections without a delay, and is closed if filling it
-    fails.
+    """Return a pool that is closed if filling it fails.
+
+    :param size: the number of connections.
+    :param open_connection: opens a connection; called with the host.
+    :param new_schedule: returns the delays between attempts in seconds, by default always 0.
     """
 
     def close_pool(pool: HostPool, error: Exception) -> None:
         pool.close(error)
 
-    # At most 1000 requests may wait in the pool.
-    owner = PoolOwner(open_connection, close_pool, asyncio.ensure_future, new_schedule, 1000)
+    most_waiting = 1000  # requests that may wait for a free stream
+    owner = PoolOwner(
+        open_connection, close_pool, asyncio.ensure_future, new_schedule, most_waiting
+    )
     return HostPool(HOST, HostDistance.LOCAL, size, owner)
 
 
@@ -312,27 +344,32 @@ async def test_filling_fails_if_the_only_connection_is_lost_at_once(is_in_pool: 
             connection.close(error)
         return connection
 
-    pool = pool_of(1, open_and_lose)
+    pool = pool_of(size=1, open_connection=open_and_lose)
     with pytest.raises(ConnectionException):
         await pool.fill()
     pool.close()
 
 
 async def test_a_connection_lost_while_others_open_is_replaced() -> None:
-    first, may_go_on, connected_hosts = new_connection(), asyncio.Event(), []
+    """If a connection is lost while `fill` still opens others, the pool reaches its size
+    nevertheless.
+    """
+    first = new_connection()
+    may_open = asyncio.Event()
+    connected_hosts = []
 
     async def open_connection(host: Any) -> Connection:
         connected_hosts.append(host)
         if len(connected_hosts) == 1:
             return first
-        await may_go_on.wait()
+        await may_open.wait()
         return new_connection()
 
-    pool = pool_of(2, open_connection)
+    pool = pool_of(size=2, open_connection=open_connection)
     filling = asyncio.ensure_future(pool.fill())
     await until_on_loop(lambda: len(connected_hosts) == 2 and pool.connections == [first])
     first.close(ConnectionException("lost"))
-    may_go_on.set()
+    may_open.set()
     await filling
     await until_on_loop(lambda: len(pool.connections) == 2)
     # The pool opened two connections, and one that replaces the first of them.
@@ -341,22 +378,23 @@ async def test_a_connection_lost_while_others_open_is_replaced() -> None:
 
 
 async def test_a_host_that_dropped_each_connection_is_used_when_it_keeps_one() -> None:
+    """However often a host has dropped connections, the pool tries it again."""
     with FakeNode() as node:
         node.prime(READ, int_row(7))
         async with connected(node) as (_, session):
 
-            def ready_and_gone(request: Request) -> Message:
+            def answer_and_drop(request: Request) -> Message:
                 node.loop.call_soon(request.connection.end)
                 return message(Opcode.READY, b"")
 
             # Let the node drop each connection right after its handshake, which gives the pool a
             # connection that is lost at once.
-            prime = node.prime(Opcode.STARTUP, ready_and_gone)
+            startup_rule = node.prime(Opcode.STARTUP, answer_and_drop)
             await call_in_thread(node.drop_connections)
-            await node.wait_until(lambda node: prime.used >= 20)
-            prime.remove()
+            await node.wait_until(lambda node: startup_rule.used >= 20)
+            startup_rule.remove()
 
-            async def answer() -> Any:
+            async def read_until_successful() -> Any:
                 while True:
                     try:
                         return await session.execute(READ)
@@ -364,23 +402,26 @@ async def test_a_host_that_dropped_each_connection_is_used_when_it_keeps_one() -
                     except (ConnectionException, NoHostAvailable):
                         await asyncio.sleep(0)
 
-            assert (await asyncio.wait_for(answer(), WAIT)).one().k == 7
+            assert (await asyncio.wait_for(read_until_successful(), WAIT)).one().k == 7
 
 
 async def test_connections_that_are_often_lost_are_reopened_by_the_policy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """The first two losses in quick succession are repaired at once, later ones with the delays of
+    the reconnection policy.
+    """
     monkeypatch.setattr("cassandra.engine.pools.pool.SHORT_LIFE", 3600.0)
     delays: list[float] = []
 
     async def open_connection(host: Any) -> Connection:
         return new_connection()
 
-    def schedule() -> Iterator[float]:
+    def new_schedule() -> Iterator[float]:
         delays.append(0.0)
         yield 0.0
 
-    pool = pool_of(2, open_connection, schedule)
+    pool = pool_of(2, open_connection, new_schedule)
     await pool.fill()
     for _ in range(6):
         pool.connections[-1].close(ConnectionException("lost"))
@@ -397,8 +438,9 @@ async def test_connections_that_are_often_lost_are_reopened_by_the_policy(
 
 
 class Opener:
-    """Opens connections for a pool: each call waits until `gate` is set, and raises the next of
-    `errors` while there are any.
+    """Opens connections for a pool, and calls `on_open` with each of them.
+
+    Each call waits until `gate` is set, and raises the next of `errors` while there are any.
     """
 
     def __init__(self, *errors: Exception) -> None:
@@ -430,8 +472,9 @@ class FakeWaiter:
         self.error = error
         self.ends: list[tuple[str, Any]] = []
 
-    def _end(self, how: str, cause: Any) -> None:
-        self.ends.append((how, cause))
+    def _end(self, event: str, cause: Any) -> None:
+        """Record the event ("room", "closed" or "draining") with its connection or error."""
+        self.ends.append((event, cause))
         if self.error is not None:
             raise self.error
 
@@ -449,7 +492,7 @@ class FakeWaiter:
 
 
 class Unanswered:
-    """A responder for a request whose answer does not matter."""
+    """A responder of a request whose answer does not matter."""
 
     def on_response(self, *answer: Any) -> None:
         pass
@@ -459,20 +502,25 @@ class Unanswered:
 
 
 def send(connection: Connection) -> tuple[int, Any]:
-    """Put a request on a stream of `connection`."""
+    """Put a request on a stream of `connection`; return the stream and the request's responder."""
     responder = Unanswered()
-    return connection.send(responder, Opcode.OPTIONS, 0, b""), responder
+    stream = connection.send(responder, Opcode.OPTIONS, flags=0, body=b"")
+    return stream, responder
 
 
-async def filled(size: int = 1, opener: Opener | None = None, **changed: Any) -> Any:
-    """Return a pool that has already opened `size` connections."""
-    pool = pool_of(size, opener or Opener(), **changed)
+async def filled_pool(size: int = 1, opener: Opener | None = None, **settings: Any) -> Any:
+    """Return a pool that has already opened `size` connections.
+
+    :param settings: further arguments of `pool_of`.
+    """
+    pool = pool_of(size, opener or Opener(), **settings)
     await pool.fill()
     return pool
 
 
 async def test_the_connection_with_the_fewest_requests_is_picked() -> None:
-    pool = await filled(2)
+    """`pick` returns None if no connection has a free stream."""
+    pool = await filled_pool(size=2)
     first, second = pool.connections
     assert pool.pick() is first
     send(first)
@@ -493,9 +541,12 @@ async def test_the_connection_with_the_fewest_requests_is_picked() -> None:
     assert pool.state()["shutdown"]
 
 
-async def test_it_is_worth_to_wait_while_a_connection_is_open_or_being_opened() -> None:
+async def test_a_pool_is_worth_waiting_for_while_it_has_or_opens_a_connection() -> None:
+    """A request waits for a stream of this pool only if one may become free; otherwise it tries the
+    next host.
+    """
     opener = Opener()
-    pool: Any = pool_of(1, opener)
+    pool: Any = pool_of(size=1, open_connection=opener)
     assert not pool.is_worth_waiting_for
     opener.gate.clear()
     filling = asyncio.ensure_future(pool.fill())
@@ -510,17 +561,18 @@ async def test_it_is_worth_to_wait_while_a_connection_is_open_or_being_opened() 
 
 
 async def test_two_callers_fill_a_pool_once_and_one_may_be_cancelled() -> None:
+    """Concurrent calls of `fill` share one task, which goes on if one of the calls is cancelled."""
     opener = Opener()
     opener.gate.clear()
-    pool = pool_of(2, opener)
-    first, second = (asyncio.ensure_future(pool.fill()) for _ in range(2))
+    pool = pool_of(size=2, open_connection=opener)
+    cancelled_call, other_call = (asyncio.ensure_future(pool.fill()) for _ in range(2))
     # Let both calls begin to wait for the connections.
     await asyncio.sleep(0)
-    first.cancel()
+    cancelled_call.cancel()
     # Let the cancellation take effect.
     await asyncio.sleep(0)
     opener.gate.set()
-    await second
+    await other_call
     assert len(opener.opened) == len(pool.connections) == 2
     await pool.fill()
     assert len(opener.opened) == 2
@@ -528,81 +580,92 @@ async def test_two_callers_fill_a_pool_once_and_one_may_be_cancelled() -> None:
 
 
 async def test_waiting_requests_get_the_streams_of_a_new_connection_in_order() -> None:
+    """When a connection opens, queued requests get its free streams, first come, first served."""
     opener = Opener()
-    pool = pool_of(1, opener)
+    pool = pool_of(size=1, open_connection=opener)
     opener.on_open = lambda connection: connection.set_stream_limit(2)
-    waiters: list[Any] = [FakeWaiter(), FakeWaiter(ZeroDivisionError()), FakeWaiter(), FakeWaiter()]
-    waiters[0].done = True  # the request has timed out, so the pool must skip it
-    for waiter in waiters[:3]:
-        pool.wait_for_room(waiter)
+    timed_out: Any = FakeWaiter()
+    timed_out.done = True  # so the pool must skip it
+    raising: Any = FakeWaiter(ZeroDivisionError())
+    waiter: Any = FakeWaiter()
+    for queued in (timed_out, raising, waiter):
+        pool.wait_for_room(queued)
     assert pool.waiting == 3
     await pool.fill()
     (connection,) = pool.connections
-    assert waiters[0].ends == []
+    assert timed_out.ends == []
     # The error that this request raises must not affect the other requests in the queue.
-    assert waiters[1].ends == [("room", connection), ("failed", waiters[1].error)]
-    assert waiters[2].ends == [("room", connection)]
+    assert raising.ends == [("room", connection), ("failed", raising.error)]
+    assert waiter.ends == [("room", connection)]
     assert pool.waiting == 0
-    # The connection has no free stream, so the requests wait until one is free.
-    streams = [send(connection) for _ in range(2)]
-    pool.wait_for_room(waiters[3])
+    # The connection has no free stream, so the next request waits until one is free.
+    streams = [send(connection)[0] for _ in range(2)]
+    later_waiter: Any = FakeWaiter()
+    pool.wait_for_room(later_waiter)
     pool._on_room(connection)
-    assert waiters[3].ends == []
-    connection.streams.dispatch(connection, [(streams[0][0], Opcode.SUPPORTED, 0, b"\0\0", 4)])
+    assert later_waiter.ends == []
+    # An answer without options, as (stream, opcode, flags, body, version), frees a stream.
+    supported = (streams[0], Opcode.SUPPORTED, 0, b"\0\0", 4)
+    connection.streams.dispatch(connection, [supported])
     pool._on_room(connection)
-    assert waiters[3].ends == [("room", connection)]
+    assert later_waiter.ends == [("room", connection)]
     pool.close()
 
 
 async def test_finished_requests_leave_the_queue_when_it_is_full() -> None:
-    pool = await filled()
+    """A full queue drops requests that have ended, but looks for them at most once per
+    DROP_INTERVAL seconds.
+    """
+    pool = await filled_pool()
     pool._most_waiting = 2
-    waiters: list[Any] = [FakeWaiter() for _ in range(4)]
-    for waiter in waiters[:2]:
-        pool.wait_for_room(waiter)
+    first: Any = FakeWaiter()
+    second: Any = FakeWaiter()
+    third: Any = FakeWaiter()
+    pool.wait_for_room(first)
+    pool.wait_for_room(second)
     with pytest.raises(NoConnectionsAvailable, match="2 requests wait already"):
-        pool.wait_for_room(waiters[2])
-    waiters[0].done = True
+        pool.wait_for_room(third)
+    first.done = True
     # The queue still counts the request that has ended, since the pool looks for such requests only
     # after a while.
     with pytest.raises(NoConnectionsAvailable):
-        pool.wait_for_room(waiters[2])
+        pool.wait_for_room(third)
     await asyncio.sleep(DROP_INTERVAL * 2)
-    pool.wait_for_room(waiters[2])
+    pool.wait_for_room(third)
     assert pool.waiting == 2
     pool.close()
-    assert [[how for how, _ in waiter.ends] for waiter in waiters] == [
-        [],
-        ["closed"],
-        ["closed"],
-        [],
-    ]
+    assert first.ends == []
+    assert [event for event, _error in second.ends] == ["closed"]
+    assert [event for event, _error in third.ends] == ["closed"]
 
 
-@pytest.mark.parametrize("how", ["close", "drain"])
-async def test_waiting_requests_are_notified_of_the_end_although_one_fails(how: str) -> None:
-    pool = await filled()
+@pytest.mark.parametrize("action", ["close", "drain"])
+async def test_waiting_requests_are_notified_of_the_end_although_one_fails(action: str) -> None:
+    """All requests in the queue learn that the pool closes or drains, even if one of them raises.
+
+    A request that has already ended is not notified.
+    """
+    pool = await filled_pool()
     waiters: list[Any] = [FakeWaiter(), FakeWaiter(ZeroDivisionError()), FakeWaiter()]
     waiters[0].done = True
     for waiter in waiters:
         pool.wait_for_room(waiter)
     error = ConnectionException("the end")
-    if how == "close":
+    if action == "close":
         pool.close(error)
     else:
         pool.drain(error, lambda pool: None)
-    end = ("closed" if how == "close" else "draining", error)
-    assert [waiter.ends for waiter in waiters] == [
-        [],
-        [end, ("failed", waiters[1].error)],
-        [end],
-    ]
+    end = ("closed" if action == "close" else "draining", error)
+    assert waiters[0].ends == []
+    assert waiters[1].ends == [end, ("failed", waiters[1].error)]
+    assert waiters[2].ends == [end]
     assert pool.waiting == 0
 
 
 async def test_a_pool_that_is_closed_closes_all_connections_and_opens_no_others() -> None:
+    """`close` also closes retired connections; `refill` and `resize` do nothing afterwards."""
     opener = Opener()
-    pool = await filled(2, opener)
+    pool = await filled_pool(size=2, opener=opener)
     first, second = pool.connections
     for connection in (first, second):
         send(connection)
@@ -622,8 +685,9 @@ async def test_a_pool_that_is_closed_closes_all_connections_and_opens_no_others(
 
 
 async def test_a_connection_that_opens_after_the_end_is_closed() -> None:
+    """If the pool is closed while a connection opens, that connection is closed and not pooled."""
     opener = Opener()
-    pool = pool_of(1, opener)
+    pool = pool_of(size=1, open_connection=opener)
     opener.on_open = lambda connection: pool.close()
     await pool._open_one()
     assert opener.opened[0].closed
@@ -631,12 +695,14 @@ async def test_a_connection_that_opens_after_the_end_is_closed() -> None:
 
 
 async def test_a_connection_that_drains_already_is_refused() -> None:
+    """If the server announces during the handshake that it will disconnect, `fill` raises."""
+
     def drain(connection: Connection) -> None:
         connection.is_draining = True
 
     opener = Opener()
     opener.on_open = drain
-    pool = pool_of(1, opener)
+    pool = pool_of(size=1, open_connection=opener)
     with pytest.raises(ConnectionShutdown, match="GRACEFUL_DISCONNECT"):
         await pool.fill()
     assert opener.opened[0].closed
@@ -644,7 +710,11 @@ async def test_a_connection_that_drains_already_is_refused() -> None:
 
 @pytest.mark.parametrize("is_busy", [True, False])
 async def test_a_draining_pool_ends_when_its_last_connection_is_idle(is_busy: bool) -> None:
-    pool = await filled(2)
+    """`drain` closes idle connections at once, and busy ones when their last request ends.
+
+    Then it calls its callback once.
+    """
+    pool = await filled_pool(size=2)
     drained: list[Any] = []
     first, second = pool.connections
     if is_busy:
@@ -665,8 +735,11 @@ async def test_a_draining_pool_ends_when_its_last_connection_is_idle(is_busy: bo
 
 
 async def test_a_connection_that_is_given_up_is_replaced() -> None:
+    """`Connection.give_up` removes an idle connection from the pool, which closes it and opens
+    another one.
+    """
     opener = Opener()
-    pool = await filled(1, opener)
+    pool = await filled_pool(size=1, opener=opener)
     (first,) = pool.connections
     first.give_up("a USE on it was abandoned")
     await until_on_loop(lambda: len(pool.connections) == 1)
@@ -675,15 +748,19 @@ async def test_a_connection_that_is_given_up_is_replaced() -> None:
 
 
 async def test_a_host_whose_connections_live_briefly_fails_after_some() -> None:
+    """After MOST_SHORT_LIVES losses of young connections in succession, the pool reports a failure
+    and stops.
+    """
     failures: list[Any] = []
     opener = Opener()
-    pool = await filled(1, opener)
+    pool = await filled_pool(size=1, opener=opener)
     pool._on_failure = lambda pool, error: failures.append(error)
     waiter: Any = FakeWaiter()
     lost = ConnectionException("lost")
     # The pool fails at the loss number MOST_SHORT_LIVES.
     for count in range(MOST_SHORT_LIVES - 1):
         pool.connections[0].close(lost)
+        # Opened are the first connection and one for each loss.
         await until_on_loop(lambda count=count: len(opener.opened) == count + 2)  # type: ignore[misc]
         await until_on_loop(lambda: bool(pool.connections) and is_filled(pool))
     assert failures == []
@@ -699,8 +776,9 @@ async def test_a_host_whose_connections_live_briefly_fails_after_some() -> None:
 
 
 async def test_long_lives_between_losses_are_no_failure() -> None:
+    """If each connection lived longer than SHORT_LIFE seconds, any number of losses is repaired."""
     opener = Opener()
-    pool = await filled(1, opener)
+    pool = await filled_pool(size=1, opener=opener)
     for count in range(2 * MOST_SHORT_LIVES):
         await asyncio.sleep(SHORT_LIFE * 2)
         pool.connections[0].close(ConnectionException("lost"))
@@ -711,9 +789,12 @@ async def test_long_lives_between_losses_are_no_failure() -> None:
 
 
 async def test_a_refill_that_fails_is_reported_with_its_error() -> None:
+    """If the last connection is lost and no other can be opened, the owner and the waiting requests
+    get the error.
+    """
     failures: list[Any] = []
     opener = Opener()
-    pool = await filled(1, opener)
+    pool = await filled_pool(size=1, opener=opener)
     pool._on_failure = lambda pool, error: failures.append((pool, error))
     refused = ConnectionException("refused")
     opener.errors.append(refused)
@@ -729,16 +810,17 @@ async def test_a_refill_that_fails_is_reported_with_its_error() -> None:
 
 
 async def test_the_first_error_of_a_failed_fill_is_raised() -> None:
-    first, second = ConnectionException("first"), ConnectionException("second")
-    pool = pool_of(2, Opener(first, second))
+    opener = Opener(ConnectionException("first"), ConnectionException("second"))
+    pool = pool_of(size=2, open_connection=opener)
     with pytest.raises(ConnectionException, match="first"):
         await pool.fill()
     pool.close()
 
 
 async def test_a_pool_that_grows_opens_what_is_missing() -> None:
+    """`resize` opens the missing connections, or closes those beyond the new size."""
     opener = Opener()
-    pool = await filled(1, opener)
+    pool = await filled_pool(size=1, opener=opener)
     pool.resize(1)
     pool.resize(3)
     await until_on_loop(lambda: len(pool.connections) == 3)
@@ -751,7 +833,7 @@ async def test_a_pool_that_grows_opens_what_is_missing() -> None:
 async def test_a_pool_that_grows_while_it_fills_opens_the_rest_afterwards() -> None:
     opener = Opener()
     opener.gate.clear()
-    pool = pool_of(1, opener)
+    pool = pool_of(size=1, open_connection=opener)
     filling = asyncio.ensure_future(pool.fill())
     # Let `fill` begin to open the connection.
     await asyncio.sleep(0)

@@ -16,14 +16,18 @@ from cassandra.connection import DefaultShardAwarePortGenerator, ShardAwarePortG
 from cassandra.engine.pools.shard_ports import connected_to_shard
 
 
-@pytest.mark.parametrize(("shard", "shards"), [(0, 1), (0, 8), (7, 8), (3, 5)])
-def test_ports_lead_to_their_shard(shard: int, shards: int) -> None:
-    ports = list(ShardAwarePortGenerator(50_000, 50_100).generate(shard, shards))
-    assert sorted(ports) == [port for port in range(50_000, 50_101) if port % shards == shard]
-    assert next(DefaultShardAwarePortGenerator.generate(shard, shards)) % shards == shard
+@pytest.mark.parametrize(("shard", "shard_count"), [(0, 1), (0, 8), (7, 8), (3, 5)])
+def test_ports_lead_to_their_shard(shard: int, shard_count: int) -> None:
+    """A generator yields all ports of its range whose remainder, divided by the number of shards,
+    is the shard.
+    """
+    ports = list(ShardAwarePortGenerator(50_000, 50_100).generate(shard, shard_count))
+    assert sorted(ports) == [port for port in range(50_000, 50_101) if port % shard_count == shard]
+    assert next(DefaultShardAwarePortGenerator.generate(shard, shard_count)) % shard_count == shard
 
 
-def test_empty_ranges_and_unknown_shards() -> None:
+def test_a_range_may_have_no_port_of_a_shard_but_must_be_valid() -> None:
+    """A range whose end is before its start, and a shard that does not exist, raise ValueError."""
     assert list(ShardAwarePortGenerator(50_000, 50_001).generate(5, 100)) == []
     with pytest.raises(ValueError, match="50002"):
         ShardAwarePortGenerator(50_002, 50_001)
@@ -33,6 +37,7 @@ def test_empty_ranges_and_unknown_shards() -> None:
 
 @pytest.fixture
 def server() -> Iterator[tuple[str, int]]:
+    """Yield the address and port of a listening socket."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield listening.getsockname()
 
@@ -63,17 +68,17 @@ async def test_without_a_free_port_the_error_is_eaddrinuse(server: tuple[str, in
 
 
 async def test_if_the_address_refuses_no_other_port_is_tried() -> None:
+    """A refused connection is the node's answer, so another local port would not help."""
     (closed_port, *local_ports) = free_ports(3)
     tried: list[int] = []
 
-    def yield_and_record() -> Iterator[int]:
+    def record_ports() -> Iterator[int]:
         for port in local_ports:
             tried.append(port)
             yield port
 
     with pytest.raises(ConnectionRefusedError):
         await connected_to_shard(
-            asyncio.get_running_loop(), "127.0.0.1", closed_port, yield_and_record()
+            asyncio.get_running_loop(), "127.0.0.1", closed_port, record_ports()
         )
-    # Nothing listens at the node's port, so another local port would not help.
     assert tried == local_ports[:1]

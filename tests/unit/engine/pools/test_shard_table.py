@@ -19,10 +19,10 @@ from cassandra.query import SimpleStatement
 from cassandra.testing.fake.placement import Replica, Tablet, routing_payload
 from cassandra.testing.fake.tokens import shard_of
 
-MIN, MAX = -(1 << 63), (1 << 63) - 1
+MIN_TOKEN, MAX_TOKEN = -(1 << 63), (1 << 63) - 1
 
 
-class Connection:
+class FakeConnection:
     """A fake connection with a real stream table of the implementation under test."""
 
     def __init__(self, implementation: Any, wire_format: int = 4) -> None:
@@ -35,35 +35,50 @@ class Connection:
         self.endpoint = "e"
 
 
-def table(implementation: Any, count: int = 4, ignore_msb: int = 0) -> Any:
+def send_request(connection: FakeConnection) -> None:
+    """Put a request on the connection that is never answered."""
+    connection.streams.send(object(), QUERY, 0, b"")
+
+
+def new_shard_table(implementation: Any, shard_count: int = 4, ignore_msb: int = 0) -> Any:
+    """Return an empty table.
+
+    :param ignore_msb: how many of a token's most significant bits the node ignores.
+    """
     return implementation.happy_path.ShardTable(
-        count, ignore_msb, implementation.tablets.TabletMap()
+        shard_count, ignore_msb, implementation.tablets.TabletMap()
     )
 
 
 def test_the_table_computes_the_shard_of_a_token(implementation: Any) -> None:
+    """For random tables and tokens, the shard is that of the fake ScyllaDB node."""
     chooser = random.Random(5)
     for _ in range(500):
         count, ignore_msb = chooser.randrange(1, 300), chooser.randrange(64)
-        token = chooser.choice((MIN + 1, MAX, -1, 0, 1, chooser.randrange(MIN, MAX)))
-        assert table(implementation, count, ignore_msb).shard_of(token) == shard_of(
-            token, count, ignore_msb
+        token = chooser.choice(
+            (MIN_TOKEN + 1, MAX_TOKEN, -1, 0, 1, chooser.randrange(MIN_TOKEN, MAX_TOKEN))
         )
+        shards = new_shard_table(implementation, count, ignore_msb)
+        assert shards.shard_of(token) == shard_of(token, count, ignore_msb)
 
 
 @pytest.mark.parametrize(("count", "ignore_msb"), [(0, 0), (-1, 0), (1 << 16, 0), (1, 64), (1, -1)])
 def test_impossible_tables_are_refused(implementation: Any, count: int, ignore_msb: int) -> None:
+    """A table has 1 to 65535 shards, and ignores 0 to 63 bits."""
     with pytest.raises(ValueError, match="to 6"):
-        table(implementation, count, ignore_msb)
+        new_shard_table(implementation, count, ignore_msb)
 
 
-def test_connections_come_and_go(implementation: Any) -> None:
-    shards = table(implementation)
-    connection, other = Connection(implementation), Connection(implementation)
+def test_pick_returns_the_least_busy_connection_of_a_shard(implementation: Any) -> None:
+    """`pick` returns None for a shard without a connection, and raises IndexError for a number that
+    is no shard.
+    """
+    shards = new_shard_table(implementation)
+    connection, other = FakeConnection(implementation), FakeConnection(implementation)
     shards.add(1, connection)
     shards.add(1, other)
     assert shards.counts() == [0, 2, 0, 0]
-    connection.streams.send(object(), QUERY, 0, b"")
+    send_request(connection)
     # The other connection of this shard has fewer requests in flight.
     assert shards.pick(1) is other
     assert shards.pick(0) is None
@@ -71,14 +86,15 @@ def test_connections_come_and_go(implementation: Any) -> None:
     shards.remove(other)
     shards.remove(other)
     assert shards.pick(1) is connection
-    for wrong in (-1, 4):
+    for unknown_shard in (-1, 4):
         with pytest.raises(IndexError):
-            shards.pick(wrong)
+            shards.pick(unknown_shard)
         with pytest.raises(IndexError):
-            shards.add(wrong, connection)
+            shards.add(unknown_shard, connection)
 
 
 def session_of(implementation: Any) -> Any:
+    """Return a fake session in the keyspace "ks" that knows no tablets."""
     tablets = implementation.tablets.TabletMap()
     metadata = SimpleNamespace(tablets=tablets)
     core = SimpleNamespace(metadata=metadata, on_latency=None, user_types={})
@@ -87,19 +103,22 @@ def session_of(implementation: Any) -> Any:
 
 
 def statement_of(key: bytes | None, table: str = "t") -> SimpleStatement:
+    """Return a statement with this routing key, about a table of the keyspace "ks"."""
     statement = SimpleStatement("SELECT", routing_key=key, keyspace="ks")
     statement.table = table
     return statement
 
 
 def routing_bytes(host: Any, shard: int, version: int = 0) -> bytes:
-    """Return the value of a routing payload that describes one tablet with all tokens.
+    """Return the value of a routing payload that describes one tablet with all tokens and one
+    replica.
 
     :param version: the version of the tablet.
     """
     replica = Replica(host.host_id, shard)
-    payload_values = routing_payload(Tablet(MIN, MAX, (replica,), version), 2).values()
-    (tablet_bytes,) = payload_values
+    tablet = Tablet(MIN_TOKEN, MAX_TOKEN, (replica,), version)
+    protocol_of_tablets = 2
+    (tablet_bytes,) = routing_payload(tablet, protocol_of_tablets).values()
     assert tablet_bytes is not None
     return tablet_bytes
 
@@ -108,11 +127,15 @@ HOST = SimpleNamespace(host_id=uuid.UUID(int=9))
 
 
 def test_the_shard_comes_from_the_token_or_the_tablet(implementation: Any) -> None:
+    """A request goes to the shard of its tablet's replica, if that is known, or else of its token.
+
+    Without either, or if that shard has no free connection, the least busy connection is used.
+    """
     session = session_of(implementation)
     tablets = session.core.metadata.tablets
     tablets.take_hosts([HOST])
     shards = implementation.happy_path.ShardTable(4, 0, tablets)
-    connections = [Connection(implementation) for _ in range(4)]
+    connections = [FakeConnection(implementation) for _ in range(4)]
     for shard, connection in enumerate(connections):
         shards.add(shard, connection)
     pool = SimpleNamespace(shards=shards, connections=connections)
@@ -127,11 +150,12 @@ def test_the_shard_comes_from_the_token_or_the_tablet(implementation: Any) -> No
     assert chosen_shard(b"key") == expected
     # Without a key, neither shard nor tablet is known, so the least busy connection is chosen.
     for connection in connections[:2]:
-        connection.streams.send(object(), QUERY, 0, b"")
+        send_request(connection)
     assert chosen_shard(key=None) == 2
-    tablets.learn("ks", "t", routing_bytes(HOST, 1))
+    tablets.learn("ks", "t", routing_bytes(HOST, shard=1))
     assert chosen_shard(b"key") == 1
-    assert (tablets.hits, tablets.misses) == (1, 0)
+    assert tablets.hits == 1
+    assert tablets.misses == 0
     # For a table without a known tablet, or a host that has no replica, the least busy connection
     # is chosen.
     assert chosen_shard(b"key", table="unknown") == 2
@@ -146,17 +170,16 @@ def test_the_shard_comes_from_the_token_or_the_tablet(implementation: Any) -> No
     assert chosen_shard(b"key") == 2
 
 
-def test_a_tablet_with_a_shard_that_the_node_does_not_have(implementation: Any) -> None:
-    """If a tablet names a shard that the node does not have any more, another connection is chosen.
-
-    A node may come back with fewer shards.
-    """
+def test_for_a_shard_that_the_node_no_longer_has_another_connection_is_used(
+    implementation: Any,
+) -> None:
+    """A node may come back with fewer shards than its tablets name."""
     session = session_of(implementation)
     tablets = session.core.metadata.tablets
     tablets.take_hosts([HOST])
-    tablets.learn("ks", "t", routing_bytes(HOST, 7))
+    tablets.learn("ks", "t", routing_bytes(HOST, shard=7))
     shards = implementation.happy_path.ShardTable(2, 0, tablets)
-    connection = Connection(implementation)
+    connection = FakeConnection(implementation)
     shards.add(0, connection)
     pool = SimpleNamespace(shards=shards, connections=[connection])
     request = implementation.happy_path.RequestBase(
@@ -166,16 +189,19 @@ def test_a_tablet_with_a_shard_that_the_node_does_not_have(implementation: Any) 
 
 
 def test_requests_send_the_parts_of_the_version_in_turn(implementation: Any) -> None:
+    """A request sends one hex digit of the version of its tablet, so that the node notices an old
+    version.
+    """
     session = session_of(implementation)
     tablets = session.core.metadata.tablets
     version = 0xFEDC_BA98_7654_3210
-    tablets.learn("ks", "t", routing_bytes(HOST, 0, version))
+    tablets.learn("ks", "t", routing_bytes(HOST, shard=0, version=version))
     request = implementation.happy_path.RequestBase(
         session, statement_of(b"key"), request_body=None, on_done=print
     )
     blocks = {request.version_block() for _ in range(16)}
-    # Byte n has the index n in its upper 4 bits and the nth digit of the version in its lower 4
-    # bits. In this version, the two are equal.
+    # Each block has an index in its upper 4 bits, and the hex digit at that index of the version in
+    # its lower 4 bits. In this version, the two are equal.
     assert blocks == {index << 4 | index for index in range(16)}
     # Without a routing key, the tablet is unknown, so the lower 4 bits are 0.
     request_without_key = implementation.happy_path.RequestBase(
@@ -193,7 +219,7 @@ def test_the_version_block_is_an_attribute_of_the_message(implementation: Any) -
     message = SimpleNamespace(tablet_version_block=None)
     rendered_blocks = []
 
-    class Body:
+    class MessageBody:
         opcode = EXECUTE
         decodes = False
         depends = False
@@ -210,9 +236,9 @@ def test_the_version_block_is_an_attribute_of_the_message(implementation: Any) -
 
     for wire_format in (4, 4 | implementation.happy_path.TABLET_VERSIONS):
         request = implementation.happy_path.RequestBase(
-            session, statement_of(b"key"), Body(), print
+            session, statement_of(b"key"), MessageBody(), print
         )
-        request.send_to(HOST, Connection(implementation, wire_format))
+        request.send_to(HOST, FakeConnection(implementation, wire_format))
     # On the first connection, tablet versions were not negotiated.
     assert rendered_blocks[0] is None
     assert isinstance(rendered_blocks[1], int)
@@ -220,19 +246,24 @@ def test_the_version_block_is_an_attribute_of_the_message(implementation: Any) -
 
 @pytest.mark.parametrize("flags", [0, 4])
 def test_an_answer_with_a_tablet_finishes_the_request(implementation: Any, flags: int) -> None:
+    """A void result with a custom payload ends the request, and its tablet is remembered.
+
+    :param flags: 4 if the answer has a custom payload.
+    """
     session = session_of(implementation)
     tablets = session.core.metadata.tablets
     body: Any = SimpleNamespace(decodes=False, depends=False)
-    done: list[Any] = []
+    ended_requests: list[Any] = []
     request = implementation.happy_path.RequestBase(
-        session, statement_of(b"key"), body, done.append
+        session, statement_of(b"key"), body, ended_requests.append
     )
-    connection = Connection(implementation)
+    connection = FakeConnection(implementation)
     attempt = implementation.happy_path.Attempt(request, HOST, connection, 0.0)
-    tablet = routing_bytes(HOST, 3)
+    tablet = routing_bytes(HOST, shard=3)
     void = b"\0\0\0\1"
-    # This is a [bytes map] with one entry. It comes before the body if the flag 4 is set.
+    # A [bytes map] with one entry, which precedes the body.
     payload_map = b"\0\1\0\x12tablets-routing-v2" + len(tablet).to_bytes(4, "big") + tablet
-    request.on_answer(attempt, connection, RESULT, flags, payload_map + void if flags else void)
-    assert done == [request]
+    answer_body = payload_map + void if flags else void
+    request.on_answer(attempt, connection, RESULT, flags, answer_body)
+    assert ended_requests == [request]
     assert tablets.count == (1 if flags else 0)

@@ -29,15 +29,23 @@ from tests.waiting import until_on_loop
 
 HOST = Host(DefaultEndPoint("127.0.0.1"))
 PORT = 19042
-INFO = ShardingInfo(4, "org.apache.cassandra.dht.Murmur3Partitioner", ALGORITHM, 12, PORT, 19142)
+TLS_PORT = 19142
+INFO = ShardingInfo(
+    shards_count=4,
+    partitioner="org.apache.cassandra.dht.Murmur3Partitioner",
+    sharding_algorithm=ALGORITHM,
+    sharding_ignore_msb=12,
+    shard_aware_port=PORT,
+    shard_aware_port_ssl=TLS_PORT,
+)
 
 
 class StubNode:
     """Opens connections to a node with `info.shards_count` shards, and records their targets.
 
     Without a target, the node chooses the shard with the fewest connections. `change` gets the
-    target and the shard, and returns the shard that the connection really has. `errors` are raised
-    first.
+    target and the shard, and returns the shard that the connection really has. The `errors`, if
+    there are any, are raised first.
     """
 
     def __init__(self, info: ShardingInfo | None = INFO) -> None:
@@ -53,11 +61,13 @@ class StubNode:
         if self.errors:
             raise self.errors.pop()
         connection = Connection(HOST.endpoint, 4, asyncio.get_running_loop())
-        shards = self.shards_of(self.opened)
-        count = self.info.shards_count if self.info is not None else 1
-        shard = min(range(count), key=lambda number: (shards.count(number), number))
         if target is not None:
             shard = target.shard
+        else:
+            used_shards = self.shards_of(self.opened)
+            shard_count = self.info.shards_count if self.info is not None else 1
+            # Of shards with equally many connections, `min` returns the first.
+            shard = min(range(shard_count), key=used_shards.count)
         connection.features = SimpleNamespace(  # type: ignore[assignment]
             sharding_info=self.info, shard_id=self.change(target, shard)
         )
@@ -65,19 +75,25 @@ class StubNode:
         return connection
 
     def shards_of(self, connections: list[Connection]) -> list[int]:
-        """Return the shards of those connections that are open."""
+        """Return the shards of those connections that are open, in ascending order."""
         features: list[Any] = [
             connection.features for connection in connections if not connection.closed
         ]
-        return sorted(item.shard_id for item in features)
+        return sorted(feature.shard_id for feature in features)
 
     def pool(self, size: int = 1, port: int | None = PORT) -> ShardPool:
+        """Return a pool that is not filled. Missing connections are opened after a second.
+
+        :param size: the number of connections to each shard.
+        :param port: the shard-aware port; None if there is none.
+        """
+        most_waiting = 1000  # requests that may wait for a free stream
         owner = PoolOwner(
             self.open,
             lambda _, error: self.failures.append(error),
             asyncio.ensure_future,
             lambda: repeat(1.0),
-            1000,
+            most_waiting,
         )
         return ShardPool(
             HOST,
@@ -91,7 +107,7 @@ class StubNode:
 
 @pytest.fixture
 async def stub() -> AsyncIterator[StubNode]:
-    """A stub of a node with four shards. Connections that a test leaves open are closed."""
+    """Yield a stub of a node with four shards. Connections that a test leaves open are closed."""
     node = StubNode()
     yield node
     for connection in node.opened:
@@ -100,45 +116,58 @@ async def stub() -> AsyncIterator[StubNode]:
 
 
 def targets(*shards: int) -> list[ShardTarget]:
-    return [ShardTarget(shard, 4, PORT) for shard in shards]
+    """Return the targets of connections to these shards of a node with four shards."""
+    return [ShardTarget(shard, INFO.shards_count, PORT) for shard in shards]
 
 
 @pytest.mark.simulated
 async def test_the_first_connection_shows_the_shards(stub: StubNode) -> None:
+    """The answer to the first connection tells the number of shards. Then each other shard gets a
+    connection.
+    """
     pool = stub.pool()
     await pool.fill()
-    # The node has chosen shard 0. Connections to the other shards are opened meanwhile.
+    # The node has chosen shard 0. Connections to the other shards are opened in the background.
     assert pool.size == 4
     assert HOST.sharding_info is INFO
     await until_on_loop(lambda: pool.connected_shards == 4)
     assert stub.targets == [None, *targets(1, 2, 3)]
     state = pool.state()
-    assert (state["shards_count"], state["connected_shards"]) == (4, 4)
+    assert state["shards_count"] == 4
+    assert state["connected_shards"] == 4
     pool.close()
     assert stub.shards_of(stub.opened) == []
 
 
 @pytest.mark.simulated
 async def test_each_shard_has_as_many_connections_as_requested(stub: StubNode) -> None:
-    pool = stub.pool(2)
+    """`resize` sets the number of connections to each shard, and closes or opens connections."""
+    pool = stub.pool(size=2)
     await pool.fill()
     await until_on_loop(lambda: len(pool.connections) == 8)
     assert stub.shards_of(pool.connections) == [0, 0, 1, 1, 2, 2, 3, 3]
     pool.resize(1)
-    assert (pool.size, stub.shards_of(pool.connections)) == (4, [0, 1, 2, 3])
+    assert pool.size == 4
+    assert stub.shards_of(pool.connections) == [0, 1, 2, 3]
     assert stub.shards_of(stub.opened) == [0, 1, 2, 3]
     pool.resize(1)  # no change
     pool.resize(3)
     assert pool.size == 12
     await until_on_loop(lambda: len(pool.connections) == 12)
     assert stub.shards_of(pool.connections) == sorted([0, 1, 2, 3] * 3)
+    opened_before = len(stub.opened)
     pool.close()
     pool.resize(1)
-    assert len(stub.opened) == 16
+    assert len(stub.opened) == opened_before
 
 
 @pytest.mark.simulated
 async def test_behind_a_nat_the_node_chooses_all_shards(stub: StubNode) -> None:
+    """A NAT changes the client's ports, so a connection reaches another shard than its target.
+
+    Then the driver uses the ordinary port, where the node chooses shards in turn, until each shard
+    has a connection.
+    """
     # Connections to the shard-aware port lead to shard 0.
     stub.change = lambda target, shard: shard if target is None else 0
     pool = stub.pool()
@@ -157,50 +186,59 @@ async def test_behind_a_nat_the_node_chooses_all_shards(stub: StubNode) -> None:
 async def test_a_shard_that_cannot_be_reached_is_tried_again_later(
     stub: StubNode, port: int | None
 ) -> None:
+    """If a shard gets no connection in a number of attempts, the pool tries again after a
+    minute.
+    """
     stub.change = lambda target, shard: min(shard, 2)  # never the last shard
     pool = stub.pool(port=port)
     await pool.fill()
     await until_on_loop(lambda: pool._retry_timer is not None)
-    # At most twice as many connections are opened as the shards need, without the one of the
-    # control connection.
-    assert len(stub.opened) == 7
+    # The cluster opens at most twice as many connections to a node as it has shards, one of which
+    # is the control connection.
+    assert len(stub.opened) == 2 * INFO.shards_count - 1
     assert stub.shards_of(stub.opened) == [0, 1, 2]
     assert stub.failures == []
     clock = asyncio.get_running_loop().time
-    begin = clock()
+    started = clock()
     stub.change = lambda target, shard: shard
     await until_on_loop(lambda: pool.connected_shards == 4)
-    assert 59 <= clock() - begin <= 61
+    assert 59 <= clock() - started <= 61
     assert pool._retry_timer is None
     pool.close()
 
 
 @pytest.mark.simulated
-async def test_refused_connections_are_opened_after_the_policy_s_delay(stub: StubNode) -> None:
+async def test_refused_connections_are_opened_after_the_policys_delay(stub: StubNode) -> None:
+    """If connections to shards are refused, the reconnection policy says when to try again, here
+    after a second.
+    """
     pool = stub.pool()
     pool.connections.append(await stub.open(HOST))
     pool._adopt_sharding(INFO)
     assert pool.shards is not None
     pool.shards.add(0, pool.connections[0])
-    # The port, and then the ordinary port for the three shards that are missing.
+    # The shard-aware port once, and then the ordinary port for each of the three missing shards.
     stub.errors = [OSError("refused")] * 4
     clock = asyncio.get_running_loop().time
-    begin = clock()
+    started = clock()
     await pool.fill()
     await until_on_loop(lambda: not stub.errors)
     assert len(pool.connections) == 1
     await until_on_loop(lambda: pool.connected_shards == 4)
-    assert clock() - begin >= 1.0
+    assert clock() - started >= 1.0
     assert stub.failures == []
     pool.close()
 
 
 @pytest.mark.simulated
 async def test_a_node_without_shards_has_a_plain_pool(stub: StubNode) -> None:
+    """A node of Cassandra has no shards, so the size is that of the whole pool."""
     stub.info = None
-    pool = stub.pool(2)
+    pool = stub.pool(size=2)
     await pool.fill()
-    assert (pool.size, len(pool.connections), pool.shards) == (2, 2, None)
+    assert pool.size == 2
+    assert len(pool.connections) == 2
+    assert pool.shards is None
     assert pool.connected_shards == 0
     assert "shards_count" not in pool.state()
     pool.resize(3)
@@ -210,15 +248,16 @@ async def test_a_node_without_shards_has_a_plain_pool(stub: StubNode) -> None:
 
 
 @pytest.mark.simulated
-async def test_other_shards_replace_all_connections(stub: StubNode) -> None:
+async def test_another_number_of_shards_replaces_all_connections(stub: StubNode) -> None:
+    """If a node restarts with another number of shards, the pool replaces its connections."""
     pool = stub.pool()
     await pool.fill()
     await until_on_loop(lambda: pool.connected_shards == 4)
-    old = list(pool.connections)
+    old_connections = list(pool.connections)
     stub.info = INFO._replace(shards_count=2)
-    old[0].close(ConnectionException("restarted"))
+    old_connections[0].close(ConnectionException("restarted"))
     await until_on_loop(lambda: pool.connected_shards == pool.size == 2)
-    assert all(connection.closed for connection in old)
+    assert all(connection.closed for connection in old_connections)
     # A node of Cassandra at the same address has no shards.
     stub.info = None
     for connection in list(pool.connections):
@@ -231,6 +270,9 @@ async def test_other_shards_replace_all_connections(stub: StubNode) -> None:
 
 @pytest.mark.simulated
 async def test_a_shard_that_the_node_does_not_have_is_refused(stub: StubNode) -> None:
+    """A connection whose shard number is too large is closed, because the pool has no place for
+    it.
+    """
     pool = stub.pool()
     connection = await stub.open(HOST)
     features: Any = connection.features
@@ -258,6 +300,9 @@ async def test_a_shard_that_the_node_does_not_have_is_refused(stub: StubNode) ->
     ],
 )
 def test_only_known_ways_of_sharding_are_used(changes: dict[str, Any], is_usable: bool) -> None:
+    """The driver computes shards only with the algorithm and the partitioner that it knows, and
+    plausible numbers.
+    """
     info = INFO._replace(**changes)
     connection: Any = SimpleNamespace(features=SimpleNamespace(sharding_info=info))
     assert usable_sharding(connection) is (info if is_usable else None)
@@ -270,6 +315,8 @@ def test_a_node_without_features_has_no_shards() -> None:
 
 
 class RoutedEndPoint(DefaultEndPoint):
+    """An end point behind a proxy, whose shard-aware port is the node's port plus one."""
+
     def shard_aware_port(self, advertised: int | None) -> int | None:
         return None if advertised is None else advertised + 1
 
@@ -278,15 +325,18 @@ class RoutedEndPoint(DefaultEndPoint):
     ("endpoint", "is_enabled", "has_tls", "port"),
     [
         (HOST.endpoint, True, False, PORT),
-        (HOST.endpoint, True, True, 19142),
+        (HOST.endpoint, True, True, TLS_PORT),
         (HOST.endpoint, False, False, None),
         (UnixSocketEndPoint("/run/node"), True, False, None),
         (RoutedEndPoint("127.0.0.1"), True, False, PORT + 1),
-        (RoutedEndPoint("127.0.0.1"), True, True, 19143),
+        (RoutedEndPoint("127.0.0.1"), True, True, TLS_PORT + 1),
     ],
 )
 def test_the_port_that_selects_a_shard(
     endpoint: Any, is_enabled: bool, has_tls: bool, port: int | None
 ) -> None:
+    """The shard-aware port depends on TLS, on the setting, and on the class of the end point. A
+    socket file has no port.
+    """
     settings: Any = SimpleNamespace(shard_aware_port=is_enabled, tls=object() if has_tls else None)
     assert shard_aware_port(settings, endpoint, INFO) == port

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,7 +20,7 @@ from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.engine.pools import shard_ports
 from cassandra.policies import AdaptivePolicy, HostDistance, RoundRobinPolicy, TokenAwarePolicy
 from cassandra.protocol.features import ShardingInfo
-from cassandra.testing.fake import FakeCluster, Scylla, ScyllaNode
+from cassandra.testing.fake import FakeCluster, Scylla
 from cassandra.testing.tls import TlsMaterial
 from tests.processes import run_python
 from tests.waiting import until
@@ -29,13 +30,23 @@ SELECT = "SELECT v FROM {}.t WHERE k = ?"
 VNODES, TABLETS = "vn", "tb"
 
 
+SHARD_COUNTS = [7, 5, 8]  # of the three nodes
+
+
 def scylla_cluster(**settings: Any) -> FakeCluster:
-    settings.setdefault("shards", [7, 5, 8])
+    """Return three fake ScyllaDB nodes that are not started.
+
+    :param settings: arguments of `Scylla`. By default the nodes have 7, 5 and 8 shards.
+    """
+    settings.setdefault("shards", SHARD_COUNTS)
     return FakeCluster(3, scylla=Scylla(**settings))
 
 
 def with_tables(nodes: FakeCluster, tablets: int = 32) -> FakeCluster:
-    """Create the tables with vnodes and with tablets, and return the nodes."""
+    """Create a table with vnodes and one with tablets, and return the nodes.
+
+    :param tablets: the number of tablets.
+    """
     nodes.scylla.keyspace(VNODES, replication_factor=2)
     nodes.scylla.table(VNODES, "t")
     nodes.scylla.keyspace(TABLETS, replication_factor=2, tablets=True)
@@ -50,6 +61,7 @@ def nodes() -> Iterator[FakeCluster]:
 
 
 def settings_of(nodes: FakeCluster, **settings: Any) -> dict[str, Any]:
+    """Return settings of a cluster that connects to these nodes."""
     return {"contact_points": nodes.contact_points, "port": nodes.port, **settings}
 
 
@@ -66,7 +78,8 @@ def check_arrivals(nodes: FakeCluster, count: int) -> None:
     that has its partition.
     """
     arrivals = nodes.scylla.arrivals
-    assert (arrivals.right, arrivals.counted) == (count, count)
+    assert arrivals.counted == count
+    assert arrivals.right == count
 
 
 @pytest.fixture
@@ -78,22 +91,21 @@ def cluster(nodes: FakeCluster) -> Iterator[Cluster]:
 
 
 def warm_up(nodes: FakeCluster, execute: Callable[[int], Any], count: int = 1000) -> None:
-    """Execute a statement for each of `count` keys, so that the driver learns the tablets. Then
-    forget where these requests arrived.
+    """Call `execute` with each of `count` keys, so that the driver learns the tablets.
+
+    Then let the nodes forget where these requests arrived.
     """
     for key in range(count):
         execute(key)
     nodes.scylla.forget_arrivals()
 
 
-def shards_at(node: Any) -> int:
-    """Return the number of shards of a node."""
-    return int(node.shards)
-
-
-def shards_of(node: Any) -> list[int]:
-    """Return the shard of each of the node's pool connections, in ascending order."""
-    return sorted(connection.shard for connection in node.connections if not connection.event_types)
+def has_connections_to_each_shard(node: Any, count: int) -> bool:
+    """Return True if `count` pool connections lead to each shard of the node."""
+    connections_by_shard = Counter(
+        connection.shard for connection in node.connections if not connection.event_types
+    )
+    return connections_by_shard == dict.fromkeys(range(node.shards), count)
 
 
 # -- connections -----------------------------------------------------------------------------------
@@ -102,6 +114,9 @@ def shards_of(node: Any) -> list[int]:
 def test_each_shard_has_a_connection_through_the_shard_aware_port(
     nodes: FakeCluster, cluster: Cluster
 ) -> None:
+    """The first connection shows the port where the client chooses the shard; the others use that
+    port.
+    """
     assert cluster.is_shard_aware()
     assert cluster.shard_aware_stats() == {
         node.endpoint: {"shards_count": node.shards, "connected": node.shards}
@@ -112,24 +127,24 @@ def test_each_shard_has_a_connection_through_the_shard_aware_port(
         assert sorted(connection.shard for connection in connections) == list(range(node.shards))
         # The driver does not know the shard-aware port before its first connection. All other
         # connections use that port.
-        by_port = [
-            connection
+        client_ports = [
+            connection.peer[1]
             for connection in connections
-            if connection.local_port == node.shard_aware_port
+            if connection.local_port == node.shard_aware_port and connection.peer
         ]
-        assert len(by_port) == node.shards - 1
-        # The client's ports are those of the default of `local_ports`.
-        assert all(
-            49152 <= connection.peer[1] <= 65535 for connection in by_port if connection.peer
-        )
+        assert len(client_ports) == node.shards - 1
+        # The client's ports are in the default range of `local_ports`.
+        assert all(49152 <= port <= 65535 for port in client_ports)
 
 
 def test_hosts_have_sharding_info(nodes: FakeCluster, cluster: Cluster) -> None:
+    """`Host.sharding_info` computes the shard of a token from what the node has announced."""
     info_by_host = {host.host_id: host.sharding_info for host in cluster.metadata.all_hosts()}
     for node in nodes.scylla.nodes:
         info = info_by_host[node.host_id]
         assert isinstance(info, ShardingInfo)
-        assert (info.shards_count, info.sharding_ignore_msb) == (node.shards, 12)
+        assert info.shards_count == node.shards
+        assert info.sharding_ignore_msb == 12
         assert info.shard_aware_port == node.shard_aware_port
         # The node ignores the first 12 bits of a token. In the remaining bits, this token is half
         # of the range, so it belongs to the middle shard.
@@ -147,6 +162,7 @@ def test_nodes_of_cassandra_have_no_shards() -> None:
 
 
 def test_shard_awareness_can_be_disabled(nodes: FakeCluster) -> None:
+    """With `disable`, pools ignore shards and have one connection to each node."""
     options = {"disable": True}
     with Cluster(**settings_of(nodes, shard_aware_options=options)) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
@@ -158,6 +174,9 @@ def test_shard_awareness_can_be_disabled(nodes: FakeCluster) -> None:
 
 
 def test_the_shard_aware_port_can_be_disabled(nodes: FakeCluster) -> None:
+    """Without the shard-aware port, the driver opens connections to the normal port until each
+    shard has one.
+    """
     options = ShardAwareOptions(disable_shardaware_port=True)
     with Cluster(**settings_of(nodes, shard_aware_options=options)) as cluster:
         cluster.connect(wait_for_all_pools=True)
@@ -167,18 +186,23 @@ def test_the_shard_aware_port_can_be_disabled(nodes: FakeCluster) -> None:
 
 
 def test_options_are_checked() -> None:
+    """Unknown options and ports beyond 65535 raise ValueError. Options may be copied from other
+    options.
+    """
     with pytest.raises(ValueError, match="disabled"):
         Cluster(shard_aware_options={"disabled": True})
     with pytest.raises(ValueError, match="70000"):
         Cluster(shard_aware_options={"local_ports": (1, 70000)})
     options = ShardAwareOptions({"local_ports": (50000, 50100)}, disable=True)
-    copy = ShardAwareOptions(options)
-    assert (copy.disable, copy.local_ports) == (True, (50000, 50100))
+    copied = ShardAwareOptions(options)
+    assert copied.disable
+    assert copied.local_ports == (50000, 50100)
 
 
-def test_local_ports_are_free_ports_of_the_range(
+def test_connections_use_only_free_ports_of_the_configured_range(
     nodes: FakeCluster,
 ) -> None:
+    """Connections to shards use ports of the range `local_ports` that no other socket uses."""
     low, high = 61_000, 61_200
     taken: dict[int, socket.socket] = {}
     for port in range(low, low + 30):
@@ -202,32 +226,34 @@ def test_local_ports_are_free_ports_of_the_range(
                 for connection in node.connections
                 if connection.local_port == node.shard_aware_port and connection.peer
             ]
-        # Expected are 7 + 5 + 8 connections, one for each shard, without the first connection to
-        # each of the 3 nodes.
-        assert len(ports) == 17
+        # One connection for each shard, without the first connection to each node.
+        assert len(ports) == sum(SHARD_COUNTS) - len(SHARD_COUNTS)
         assert taken
-        assert all(low <= port <= high and port not in taken for port in ports)
+        for port in ports:
+            assert low <= port <= high
+            assert port not in taken
     finally:
         for listener in taken.values():
             listener.close()
 
 
 async def test_without_a_free_port_the_error_says_so() -> None:
+    """If every local port that leads to the shard is in use, connecting raises OSError."""
     loop = asyncio.get_running_loop()
     with socket.socket() as listener, socket.socket() as taken:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         taken.bind(("0.0.0.0", 0))
         taken.listen()
-        port = taken.getsockname()[1]
+        server_port = listener.getsockname()[1]
+        taken_port = taken.getsockname()[1]
         with pytest.raises(OSError, match="no local port"):
-            await shard_ports.connected_to_shard(
-                loop, "127.0.0.1", listener.getsockname()[1], [port]
-            )
+            await shard_ports.connected_to_shard(loop, "127.0.0.1", server_port, [taken_port])
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="there is no IPv6 here")
 async def test_the_local_port_over_ipv6_leads_to_the_shard() -> None:
+    """The client's port modulo the number of shards is the shard, over IPv6 as over IPv4."""
     loop = asyncio.get_running_loop()
     with socket.socket(socket.AF_INET6) as listener:
         try:
@@ -236,11 +262,14 @@ async def test_the_local_port_over_ipv6_leads_to_the_shard() -> None:
             pytest.skip("there is no IPv6 on the loopback")
         listener.listen()
         generator = shard_ports.ShardAwarePortGenerator(50_000, 60_000)
+        shard, shard_count = 3, 7
+        server_port = listener.getsockname()[1]
         sock = await shard_ports.connected_to_shard(
-            loop, "::1", listener.getsockname()[1], generator.generate(3, 7)
+            loop, "::1", server_port, generator.generate(shard, shard_count)
         )
         with sock:
-            assert sock.getsockname()[1] % 7 == 3
+            client_port = sock.getsockname()[1]
+            assert client_port % shard_count == shard
 
 
 def test_with_tls_the_shard_aware_tls_port_is_used(tmp_path: Any) -> None:
@@ -248,7 +277,8 @@ def test_with_tls_the_shard_aware_tls_port_is_used(tmp_path: Any) -> None:
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(material.client_certificate, material.client_key)
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
+    client.check_hostname = False
+    client.verify_mode = ssl.CERT_NONE
     with (
         FakeCluster(1, scylla=Scylla(shards=4), ssl_context=server) as nodes,
         Cluster(**settings_of(nodes, ssl_context=client)) as cluster,
@@ -263,28 +293,31 @@ def test_with_tls_the_shard_aware_tls_port_is_used(tmp_path: Any) -> None:
 
 
 def test_several_connections_to_each_shard(nodes: FakeCluster) -> None:
+    """With two connections per host and shard, each shard has two; a smaller setting closes one of
+    them.
+    """
     with Cluster(**settings_of(nodes, protocol_version=4)) as cluster:
         for distance in (HostDistance.LOCAL_RACK, HostDistance.LOCAL):
             cluster.set_core_connections_per_host(distance, 2)
         cluster.connect(wait_for_all_pools=True)
         for node in nodes.scylla.nodes:
-            node.wait_for(lambda fake: shards_of(fake) == sorted([*range(shards_at(fake))] * 2))
+            node.wait_for(lambda node: has_connections_to_each_shard(node, count=2))
         for distance in (HostDistance.LOCAL_RACK, HostDistance.LOCAL):
             cluster.set_core_connections_per_host(distance, 1)
         for node in nodes.scylla.nodes:
-            node.wait_for(lambda fake: shards_of(fake) == [*range(shards_at(fake))])
+            node.wait_for(lambda node: has_connections_to_each_shard(node, count=1))
 
 
 def test_a_lost_connection_to_a_shard_is_opened_again(nodes: FakeCluster, cluster: Cluster) -> None:
     node = nodes.scylla.nodes[0]
-    opened = node.opened
+    opened_before = node.opened
     victim = next(
         connection
         for connection in node.connections
         if connection.shard == 3 and not connection.event_types
     )
     node.loop.call_soon_threadsafe(victim.end)
-    until(lambda: node.opened == opened + 1 and all_connected(cluster))
+    until(lambda: node.opened == opened_before + 1 and all_connected(cluster))
     assert node.connections[-1].shard == 3
 
 
@@ -292,6 +325,9 @@ def test_a_lost_connection_to_a_shard_is_opened_again(nodes: FakeCluster, cluste
 def test_a_node_comes_back_with_another_number_of_shards(
     nodes: FakeCluster, cluster: Cluster, shards: int
 ) -> None:
+    """After a node has restarted with another number of shards, requests reach the right shard
+    again.
+    """
     node = nodes.scylla.nodes[0]
     nodes.stop_node(node)
     node.shards = shards
@@ -304,24 +340,30 @@ def test_a_node_comes_back_with_another_number_of_shards(
     nodes.scylla.forget_arrivals()
     for key in range(300):
         session.execute(prepared, (key,))
-    check_arrivals(nodes, 300)
+    check_arrivals(nodes, count=300)
 
 
 def test_behind_a_nat_few_connections_are_opened() -> None:
-    with scylla_cluster(shards=7, rewrites_ports=True) as nodes:
+    """A NAT rewrites the client's ports, so connections reach arbitrary shards: the driver gives up
+    after a few attempts.
+
+    Requests still reach the right node.
+    """
+    shard_count, request_count = 7, 2000
+    with scylla_cluster(shards=shard_count, rewrites_ports=True) as nodes:
         with_tables(nodes)
         with Cluster(**settings_of(nodes)) as cluster:
             session = cluster.connect(wait_for_all_pools=True)
             prepared = session.prepare(SELECT.format(VNODES))
-            for key in range(2000):
+            for key in range(request_count):
                 session.execute(prepared, (key,))
             arrivals = nodes.scylla.arrivals
-            assert arrivals.counted == 2000
+            assert arrivals.counted == request_count
             assert arrivals.wrong_node == 0
             stats = cluster.shard_aware_stats()
             assert len(stats) == 3
-        # The driver opens at most twice as many connections to a node as it has shards (7).
-        assert all(node.opened <= 2 * 7 for node in nodes.nodes)
+        # The driver opens at most twice as many connections to a node as it has shards.
+        assert all(node.opened <= 2 * shard_count for node in nodes.nodes)
 
 
 def test_behind_a_nat_the_normal_port_reaches_all_shards() -> None:
@@ -338,6 +380,7 @@ def test_behind_a_nat_the_normal_port_reaches_all_shards() -> None:
 
 
 def test_if_the_shard_aware_port_is_closed_the_normal_port_is_used(nodes: FakeCluster) -> None:
+    """A firewall may block the shard-aware port, so the driver falls back to the normal one."""
     for node in nodes.scylla.nodes:
         node.close_shard_aware_port()
     with Cluster(**settings_of(nodes)) as cluster:
@@ -358,6 +401,9 @@ def test_if_the_shard_aware_port_is_closed_the_normal_port_is_used(nodes: FakeCl
 def test_every_read_reaches_its_shard(
     nodes: FakeCluster, keyspace: str, version: int, policy: Any
 ) -> None:
+    """With both protocols for tablets, token-aware policies send each request to the shard of a
+    replica.
+    """
     nodes.scylla.tablets_version = version
     with Cluster(**settings_of(nodes, load_balancing_policy=policy)) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
@@ -367,10 +413,12 @@ def test_every_read_reaches_its_shard(
         for key in range(1000):
             session.execute(prepared, (key,))
         arrivals = nodes.scylla.arrivals
-        assert (arrivals.right, arrivals.counted, arrivals.payloads) == (1000, 1000, 0)
-        # There are 8 shards, and all of them got requests: both replicas of each partition were
-        # used.
-        assert len(arrivals.by_shard) == 8
+        assert arrivals.counted == 1000
+        assert arrivals.right == 1000
+        # The nodes send tablets in payloads, but only to clients that do not know them.
+        assert arrivals.payloads == 0
+        # Every shard number got requests.
+        assert len(arrivals.by_shard) == max(SHARD_COUNTS)
         assert not any(node.malformed for node in nodes.nodes)
 
 
@@ -390,17 +438,17 @@ def nodes_of_seven() -> Iterator[FakeCluster]:
 def test_when_all_tablets_are_known_every_read_reaches_its_shard(
     nodes_of_seven: FakeCluster, keyspace: str, version: int, api: str, count: int
 ) -> None:
-    """When the driver knows all tablets, every read reaches the right shard of a replica."""
+    """In each API, reads reach the right shard of a replica, once the driver knows all tablets."""
     nodes = nodes_of_seven
     nodes.scylla.tablets_version = version
-    text = SELECT.format(keyspace)
+    query = SELECT.format(keyspace)
     if api == "asyncio":
-        asyncio.run(_read_in_asyncio(nodes, text, count))
+        asyncio.run(_read_in_asyncio(nodes, query, count))
     else:
         with Cluster(**settings_of(nodes)) as cluster:
             session = cluster.connect(wait_for_all_pools=True)
             until(lambda: all_connected(cluster))
-            prepared = session.prepare(text)
+            prepared = session.prepare(query)
             warm_up(nodes, lambda key: session.execute(prepared, (key,)))
             keys = [(key,) for key in range(count)]
             if api == "futures":
@@ -411,18 +459,18 @@ def test_when_all_tablets_are_known_every_read_reaches_its_shard(
     check_arrivals(nodes, count)
 
 
-async def _read_in_asyncio(nodes: FakeCluster, text: str, count: int) -> None:
+async def _read_in_asyncio(nodes: FakeCluster, query: str, count: int) -> None:
+    """Read `count` keys, 200 at a time, after reads of 1000 keys that make the tablets known."""
     async with aio.Cluster(**settings_of(nodes)) as cluster:
         session = await cluster.connect(wait_for_all_pools=True)
         await asyncio.to_thread(until, lambda: all_connected(cluster))
-        prepared = await session.prepare(text)
+        prepared = await session.prepare(query)
         for key in range(1000):
             await session.execute(prepared, (key,))
         nodes.scylla.forget_arrivals()
-        for start in range(0, count, 200):
-            await asyncio.gather(
-                *(session.execute(prepared, (key,)) for key in range(start, start + 200))
-            )
+        for first_key in range(0, count, 200):
+            keys = range(first_key, first_key + 200)
+            await asyncio.gather(*(session.execute(prepared, (key,)) for key in keys))
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -431,6 +479,9 @@ async def _read_in_asyncio(nodes: FakeCluster, text: str, count: int) -> None:
 def test_most_reads_reach_their_shard_while_tablets_move(
     nodes: FakeCluster, version: int, count: int
 ) -> None:
+    """After a tablet has moved, the old replica answers and sends the new place, so few requests
+    take a detour.
+    """
     nodes.scylla.tablets_version = version
     placement = nodes.scylla.placement
     with Cluster(**settings_of(nodes)) as cluster:
@@ -495,12 +546,8 @@ for version in (1, 2):
 
     if implementation == "c" and _impl.implementation != "c":
         pytest.skip("no compiled modules in the pure Python lane")
-    done = run_python(
+    process = run_python(
         program.replace("WANTED", repr(implementation)),
         env={"CASS_DRIVER_IMPL": implementation},
     )
-    assert done.returncode == 0, done.stderr
-
-
-def test_all_nodes_are_scylla_nodes(nodes: FakeCluster) -> None:
-    assert all(isinstance(node, ScyllaNode) for node in nodes.nodes)
+    assert process.returncode == 0, process.stderr
