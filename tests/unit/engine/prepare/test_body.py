@@ -7,14 +7,16 @@ import pytest
 from cassandra.engine.prepare.body import prepare_body
 from tests.unit.protocol.wire import int32, string
 
-TEXT = int32(8) + b"SELECT 1"
+QUERY_BYTES = int32(8) + b"SELECT 1"  # a [long string]
 
 
 @pytest.mark.parametrize("version", [3, 4])
 def test_before_version_5_there_is_no_keyspace(version: int) -> None:
-    assert prepare_body("SELECT 1", "ks", version) == TEXT
+    assert prepare_body("SELECT 1", keyspace="ks", version=version) == QUERY_BYTES
 
 
-def test_version_5() -> None:
-    assert prepare_body("SELECT 1", "ks", 5) == TEXT + int32(1) + string("ks")
-    assert prepare_body("SELECT 1", keyspace=None, version=5) == TEXT + int32(0)
+def test_in_version_5_flags_say_whether_a_keyspace_follows() -> None:
+    with_keyspace, no_flags = int32(1), int32(0)
+    body = prepare_body("SELECT 1", keyspace="ks", version=5)
+    assert body == QUERY_BYTES + with_keyspace + string("ks")
+    assert prepare_body("SELECT 1", keyspace=None, version=5) == QUERY_BYTES + no_flags

@@ -28,6 +28,7 @@ def node() -> Iterator[FakeNode]:
 
 @pytest.fixture
 def session(node: FakeNode) -> Iterator[Session]:
+    """Yield a session whose first timestamps are 1000, 1001 and so on."""
     timestamps = count(1000)
     with Cluster(
         [node.address], port=node.port, timestamp_generator=lambda: next(timestamps)
@@ -36,31 +37,28 @@ def session(node: FakeNode) -> Iterator[Session]:
 
 
 def executions(node: FakeNode) -> list[Any]:
+    """Return the EXECUTE and BATCH requests that the node has received."""
     return [
         request for request in node.requests if request.opcode in (Opcode.EXECUTE, Opcode.BATCH)
     ]
 
 
 def new_batch() -> BatchStatement:
+    """Return a batch that writes the value 1."""
     batch = BatchStatement()
     batch.add(WRITE, (1,))
     return batch
 
 
-@pytest.mark.parametrize("kind", ["text", "statement", "batch"])
+@pytest.mark.parametrize("statement_form", ["query string", "statement", "batch"])
 def test_the_timestamp_is_taken_when_execute_is_called(
-    node: FakeNode, session: Session, kind: str
+    node: FakeNode, session: Session, statement_form: str
 ) -> None:
-    """The client's timestamp is taken when `execute` is called, not when the PREPARE has been
-    answered.
+    """The client's timestamp is taken at the call, not when the PREPARE has been answered.
 
     Otherwise an earlier write could overwrite a later one.
     """
-    statement: Any = {"text": WRITE, "statement": SimpleStatement(WRITE), "batch": new_batch()}[
-        kind
-    ]
-    values = None if kind == "batch" else (1,)
-    session.execute(statement, values)
+    session.execute(*statement_and_parameters(statement_form))
     (write,) = executions(node)
     assert write.timestamp == 1000
     assert session.timestamp_generator is not None
@@ -72,28 +70,30 @@ def test_the_timestamp_is_taken_when_execute_is_called(
 def test_later_changes_of_the_values_have_no_effect(
     node: FakeNode, session: Session, row: Any
 ) -> None:
-    text = "INSERT INTO t (k, v) VALUES (?, ?)"
-    node.prime_prepare(text, [("k", "int"), ("v", "list<int>")])
+    """An application may reuse a list or dict of values: each execution sends the values at its
+    call.
+    """
+    query = "INSERT INTO t (k, v) VALUES (?, ?)"
+    node.prime_prepare(query, [("k", "int"), ("v", "list<int>")])
     key_index, list_index = ("k", "v") if isinstance(row, dict) else (0, 1)
     futures = []
     batch_of_rows = BatchStatement()
     for number in range(3):
         row[key_index] = row[list_index][0] = number
-        futures.append(session.execute_async(text, row))
-        batch_of_rows.add(text, row)
+        futures.append(session.execute_async(query, row))
+        batch_of_rows.add(query, row)
     row[key_index] = row[list_index][0] = 9
     for future in futures:
         future.result()
     session.execute(batch_of_rows)
     *sent_executions, sent_batch = executions(node)
-    expected = [[0, 0], [1, 1], [2, 2]]
-    for rows in (
-        [request.values for request in sent_executions],
-        [bound.values for bound in sent_batch.statements],
-    ):
-        # Compare only the last byte of each value: that of the key, and that of the only element of
-        # the list.
-        assert [[value[-1] for value in values] for values in rows] == expected
+    rows_of_executions = [request.values for request in sent_executions]
+    rows_of_batch = [bound.values for bound in sent_batch.statements]
+    for rows in (rows_of_executions, rows_of_batch):
+        for number, (key, numbers) in enumerate(rows):
+            # Compare only the last byte, which is that of the only element of the list.
+            assert key[-1] == number
+            assert numbers[-1] == number
 
 
 # The fields that `change_settings` changes in an EXECUTE or BATCH, and their new values.
@@ -108,7 +108,7 @@ CHANGED_PAGE_SETTINGS = {"page_size": 7, "paging_state": b"page"}
 
 
 def change_settings(future: Any) -> None:
-    """A request-init listener of an application, which changes the settings of the message."""
+    """Change the settings of a message, as a request-init listener of an application may do."""
     message = future.message
     message.consistency_level = ConsistencyLevel.ALL
     message.serial_consistency_level = ConsistencyLevel.LOCAL_SERIAL
@@ -116,11 +116,12 @@ def change_settings(future: Any) -> None:
     message.update_custom_payload({"a": b"x"})
     message.tracing = True
     if hasattr(message, "fetch_size"):
-        message.fetch_size, message.paging_state = 7, b"page"
+        message.fetch_size = 7
+        message.paging_state = b"page"
 
 
-class OwnHandler(ProtocolHandler):
-    """An application's handler, which records the messages that it encodes."""
+class ApplicationHandler(ProtocolHandler):
+    """An application's protocol handler, which records the messages that it encodes."""
 
     encoded: ClassVar[list[Any]] = []
 
@@ -134,31 +135,28 @@ def settings_sent(node: FakeNode) -> list[dict[str, Any]]:
     """Return, for each execution that the node received, the settings that `change_settings` may
     change.
     """
-    return [
-        {
-            name: getattr(request, name)
-            for name in (
-                CHANGED_SETTINGS
-                if request.opcode == Opcode.BATCH
-                else CHANGED_SETTINGS | CHANGED_PAGE_SETTINGS
-            )
-        }
-        for request in executions(node)
-    ]
+    settings = []
+    for request in executions(node):
+        names = expected_settings("batch" if request.opcode == Opcode.BATCH else "statement")
+        settings.append({name: getattr(request, name) for name in names})
+    return settings
 
 
-def statement_and_parameters(kind: str) -> tuple[Any, Any]:
-    """Return a statement of this kind, whose CQL was never prepared, and its parameters."""
-    return {"text": (WRITE, (1,)), "statement": (SimpleStatement(WRITE), (1,))}.get(
-        kind, (new_batch(), None)
+def statement_and_parameters(statement_form: str) -> tuple[Any, Any]:
+    """Return a statement of this form, and its parameters."""
+    if statement_form == "batch":
+        return new_batch(), None
+    return (WRITE if statement_form == "query string" else SimpleStatement(WRITE)), (1,)
+
+
+def expected_settings(statement_form: str) -> dict[str, Any]:
+    """Return the settings that a node gets after `change_settings`. A batch has no pages."""
+    return (
+        CHANGED_SETTINGS if statement_form == "batch" else CHANGED_SETTINGS | CHANGED_PAGE_SETTINGS
     )
 
 
-def expected_settings(kind: str) -> dict[str, Any]:
-    return CHANGED_SETTINGS if kind == "batch" else CHANGED_SETTINGS | CHANGED_PAGE_SETTINGS
-
-
-KINDS = pytest.mark.parametrize("kind", ["text", "statement", "batch"])
+STATEMENT_FORMS = pytest.mark.parametrize("statement_form", ["query string", "statement", "batch"])
 
 
 @pytest.fixture(params=[4, 5], ids=["v4", "v5"])
@@ -169,32 +167,32 @@ def versioned_node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
         assert node.malformed == []
 
 
-@KINDS
-@pytest.mark.parametrize("own_handler", [False, True], ids=["listener", "listener and handler"])
+@STATEMENT_FORMS
+@pytest.mark.parametrize("has_handler", [False, True], ids=["listener", "listener and handler"])
 def test_what_a_listener_changes_is_sent(
-    versioned_node: FakeNode, kind: str, own_handler: bool
+    versioned_node: FakeNode, statement_form: str, has_handler: bool
 ) -> None:
     """What a listener changes is sent in every execution.
 
-    There are three: the first one, one of the prepared statement, and one after the session has
+    There are three: the first one, one of the cached statement, and one after the session has
     dropped that.
     """
     node = versioned_node
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
-        if own_handler:
-            session.client_protocol_handler = OwnHandler
+        if has_handler:
+            session.client_protocol_handler = ApplicationHandler
         session.add_request_init_listener(change_settings)
         for is_dropped in (False, False, True):
             if is_dropped:
                 session._prepared_texts.drop((None, WRITE))
-            session.execute_async(*statement_and_parameters(kind)).result()
-    assert settings_sent(node) == [expected_settings(kind)] * 3
+            session.execute_async(*statement_and_parameters(statement_form)).result()
+    assert settings_sent(node) == [expected_settings(statement_form)] * 3
 
 
-@KINDS
-async def test_what_a_listener_changes_is_sent_on_asyncio(
-    versioned_node: FakeNode, kind: str
+@STATEMENT_FORMS
+async def test_what_a_listener_changes_is_sent_in_asyncio(
+    versioned_node: FakeNode, statement_form: str
 ) -> None:
     node = versioned_node
     async with aio.Cluster([node.address], port=node.port) as cluster:
@@ -203,43 +201,44 @@ async def test_what_a_listener_changes_is_sent_on_asyncio(
         for is_dropped in (False, False, True):
             if is_dropped:
                 session._prepared_texts.drop((None, WRITE))
-            await session.execute(*statement_and_parameters(kind))
-    assert settings_sent(node) == [expected_settings(kind)] * 3
+            await session.execute(*statement_and_parameters(statement_form))
+    assert settings_sent(node) == [expected_settings(statement_form)] * 3
 
 
-@KINDS
+@STATEMENT_FORMS
 def test_changes_are_sent_if_the_listener_is_removed_before_the_answer(
-    node: FakeNode, session: Session, kind: str
+    node: FakeNode, session: Session, statement_form: str
 ) -> None:
+    """The listener's changes belong to the request, so they are sent after its PREPARE, too."""
     session.add_request_init_listener(change_settings)
-    future = session.execute_async(*statement_and_parameters(kind))
+    future = session.execute_async(*statement_and_parameters(statement_form))
     session.remove_request_init_listener(change_settings)
     future.result()
-    assert settings_sent(node) == [expected_settings(kind)]
+    assert settings_sent(node) == [expected_settings(statement_form)]
 
 
-@KINDS
-def test_attributes_of_the_application_reach_its_handler(
-    node: FakeNode, session: Session, kind: str
+@STATEMENT_FORMS
+def test_attributes_that_a_listener_sets_reach_the_handler(
+    node: FakeNode, session: Session, statement_form: str
 ) -> None:
-    """An attribute that a listener sets on the message reaches the application's protocol
-    handler.
-    """
-    session.client_protocol_handler = OwnHandler
+    """A listener may pass data of its own to a protocol handler, as attributes of the message."""
+    session.client_protocol_handler = ApplicationHandler
     session.add_request_init_listener(lambda future: setattr(future.message, "label", "mine"))
-    OwnHandler.encoded.clear()
+    ApplicationHandler.encoded.clear()
     for _ in range(2):
-        session.execute(*statement_and_parameters(kind))
-    assert [message.label for message in OwnHandler.encoded] == ["mine"] * 2
+        session.execute(*statement_and_parameters(statement_form))
+    assert [message.label for message in ApplicationHandler.encoded] == ["mine"] * 2
 
 
 def test_statements_that_a_listener_adds_are_executed(node: FakeNode, session: Session) -> None:
     added = "INSERT INTO t (a) VALUES (2)"
-    session.add_request_init_listener(
-        lambda future: future.message.queries.append((False, added, ()))
-    )
+
+    def add_statement(future: Any) -> None:
+        is_prepared = False
+        future.message.queries.append((is_prepared, added, ()))
+
+    session.add_request_init_listener(add_statement)
     for _ in range(2):
         session.execute(new_batch())
-    assert [[part.query for part in request.statements] for request in executions(node)] == [
-        [WRITE, added]
-    ] * 2
+    for request in executions(node):
+        assert [statement.query for statement in request.statements] == [WRITE, added]

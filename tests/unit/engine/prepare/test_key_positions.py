@@ -11,10 +11,12 @@ from cassandra.protocol.column_specs import ColumnMetadata
 
 
 def markers(*names: str, table: str = "t") -> list[ColumnMetadata]:
+    """Return bind markers for these columns of a table in the keyspace "ks"."""
     return [ColumnMetadata("ks", table, name, Int32Type) for name in names]
 
 
 def metadata(*key: str) -> Any:
+    """Return metadata with the table ``ks.t``, whose partition key has these columns."""
     columns = [SimpleNamespace(name=name) for name in key]
     table = SimpleNamespace(partition_key=columns)
     return SimpleNamespace(keyspaces={"ks": SimpleNamespace(tables={"t": table})})
@@ -27,6 +29,7 @@ def test_positions_are_in_the_order_of_the_key() -> None:
 
 
 def test_unknown_keys_have_no_positions() -> None:
+    """The result is None if a key column has no marker, or if the table or its key is unknown."""
     assert key_positions(metadata("a", "b"), markers("a")) is None
     assert key_positions(metadata("a"), markers("a", table="other")) is None
     assert key_positions(SimpleNamespace(keyspaces={}), markers("a")) is None  # type: ignore[arg-type]

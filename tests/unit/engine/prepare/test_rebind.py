@@ -20,17 +20,18 @@ from cassandra.protocol.opcodes import BATCH, EXECUTE
 from cassandra.query import BatchStatement, PreparedStatement
 from cassandra.testing.fake import FakeNode
 
-TEXT = "SELECT v FROM t WHERE k = ?"
+SELECT = "SELECT v FROM t WHERE k = ?"
 
 
-def prepared() -> PreparedStatement:
-    columns = [ColumnMetadata("ks", "t", "k", Int32Type)]
+def prepared_with(cql_type: Any) -> PreparedStatement:
+    """Return a prepared statement with one bound column `k` of this type."""
+    columns = [ColumnMetadata("ks", "t", "k", cql_type)]
     return PreparedStatement(
         columns,
         b"old",
-        [0],
-        TEXT,
-        "ks",
+        routing_key_indexes=None,
+        query=SELECT,
+        keyspace="ks",
         protocol_version=4,
         result_metadata=None,
         result_metadata_id=None,
@@ -38,6 +39,7 @@ def prepared() -> PreparedStatement:
 
 
 def answer_with(*columns: tuple[str, Any]) -> Any:
+    """Return the answer to preparing the statement again, with the same id and these columns."""
     return SimpleNamespace(
         bind_metadata=[ColumnMetadata("ks", "t", name, cql_type) for name, cql_type in columns],
         query_id=b"old",
@@ -55,7 +57,8 @@ def answer_with(*columns: tuple[str, Any]) -> Any:
     ],
 )
 def test_other_names_or_numbers_of_columns_are_an_error(columns: Any, change: str) -> None:
-    statement = prepared()
+    """If the columns are no longer the same ones, the values cannot be bound again."""
+    statement = prepared_with(Int32Type)
     with pytest.raises(BindColumnsChanged, match=rf"since it was prepared \({change}\)"):
         take_over(statement, answer_with(*columns))
     # The server uses the same id for the new columns, so the old statement must not be executed by
@@ -64,20 +67,25 @@ def test_other_names_or_numbers_of_columns_are_an_error(columns: Any, change: st
 
 
 def test_with_other_types_the_values_are_bound_again() -> None:
-    statement, changes = prepared(), []
-    statement.when_changed = lambda: changes.append(True)
+    """`take_over` returns the renewed statement, which encodes values of the old statement for the
+    new types.
+    """
+    statement = prepared_with(Int32Type)
+    changes: list[str] = []
+    statement.when_changed = lambda: changes.append("changed")
     renewed = take_over(statement, answer_with(("k", LongType)))
     assert renewed is not None
-    assert (renewed.statement.query_id, changes) == (b"old", [True])
+    assert renewed.statement.query_id == b"old"
+    assert changes == ["changed"]
     # The id now stands for the new columns, so only the renewed statement may use it.
     assert statement.query_id != b"old"
-    block = statement.bind([5]).block
-    assert renewed.values(block).values() == [LongType.serialize(5, 4)]
+    values = statement.bind([5]).block
+    assert renewed.values(values).values() == [LongType.serialize(5, 4)]
     assert renewed.values(statement.bind([None]).block).values() == [None]
 
 
 def test_a_value_that_does_not_fit_the_new_type_is_an_error() -> None:
-    statement = prepared()
+    statement = prepared_with(Int32Type)
     renewed = take_over(statement, answer_with(("k", UTF8Type)))
     assert renewed is not None
     with pytest.raises(BindColumnsChanged, match=r"k int -> k text.* prepare it again"):
@@ -85,47 +93,44 @@ def test_a_value_that_does_not_fit_the_new_type_is_an_error() -> None:
 
 
 def udt(*fields: tuple[str, Any]) -> Any:
-    return UserType.make_udt_class(
-        "ks", "place", [field[0] for field in fields], [field[1] for field in fields]
-    )
-
-
-def prepared_with(cql_type: Any) -> PreparedStatement:
-    columns = [ColumnMetadata("ks", "t", "k", cql_type)]
-    return PreparedStatement(
-        columns,
-        b"old",
-        routing_key_indexes=None,
-        query=TEXT,
-        keyspace="ks",
-        protocol_version=4,
-        result_metadata=None,
-        result_metadata_id=None,
-    )
+    """Return a user-defined type with these fields, as pairs of a name and a type."""
+    names = [name for name, _type in fields]
+    types = [cql_type for _name, cql_type in fields]
+    return UserType.make_udt_class("ks", "place", names, types)
 
 
 def test_values_of_a_user_type_fit_if_it_has_a_further_field() -> None:
+    """ALTER TYPE adds fields at the end. A value without them is valid, so nothing must be bound
+    again.
+    """
     statement = prepared_with(udt(("a", Int32Type)))
-    assert take_over(statement, answer_with(("k", udt(("a", Int32Type), ("b", Int32Type))))) is None
+    longer = udt(("a", Int32Type), ("b", Int32Type))
+    assert take_over(statement, answer_with(("k", longer))) is None
 
 
 def test_values_are_bound_by_field_name_if_a_user_type_has_another_order() -> None:
+    """If the type was created again with its fields in another order, each value goes to the field
+    with its name.
+    """
     statement = prepared_with(ListType.apply_parameters([udt(("a", Int32Type), ("b", LongType))]))
     reordered = ListType.apply_parameters([udt(("b", LongType), ("a", Int32Type))])
     renewed = take_over(statement, answer_with(("k", reordered)))
     assert renewed is not None
-    block = statement.bind([[(1, 2)]]).block
-    assert renewed.values(block).values() == [reordered.serialize([(2, 1)], 4)]
+    values = statement.bind([[(1, 2)]]).block
+    assert renewed.values(values).values() == [reordered.serialize([(2, 1)], 4)]
     # If a user-defined type has fields of other names, its values cannot be converted.
     renamed = ListType.apply_parameters([udt(("a", Int32Type), ("c", LongType))])
     renewed = take_over(statement, answer_with(("k", renamed)))
     assert renewed is not None
     with pytest.raises(BindColumnsChanged, match="have other names"):
-        renewed.values(block)
+        renewed.values(values)
 
 
 def test_encrypted_columns_are_not_bound_again() -> None:
-    statement = prepared()
+    """Encrypted values depend on the types that the application has configured, so a change is an
+    error.
+    """
+    statement = prepared_with(Int32Type)
     statement.column_encryption_policy = SimpleNamespace()
     with pytest.raises(BindColumnsChanged, match="encrypted"):
         take_over(statement, answer_with(("k", LongType)))
@@ -138,6 +143,7 @@ INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
+    """Yield a node that prepares INSERT with two ints."""
     with FakeNode() as fake_node:
         fake_node.prime_prepare(INSERT, [("k", "int"), ("v", "int")], pk_indexes=[0])
         yield fake_node
@@ -150,27 +156,32 @@ def session(node: FakeNode) -> Iterator[Session]:
 
 
 def change_type(node: FakeNode, cql_type: str) -> None:
+    """Let the node forget its statements, and prepare INSERT with another type of the column
+    `v`.
+    """
     node.prime_prepare(INSERT, [("k", "int"), ("v", cql_type)], pk_indexes=[0])
     node.forget_prepared()
 
 
 def last_values(node: FakeNode) -> list[Any]:
     """Return the values of the last EXECUTE, or of the first statement in the last BATCH."""
-    request = [received for received in node.requests if received.opcode in (EXECUTE, BATCH)][-1]
+    writes = [request for request in node.requests if request.opcode in (EXECUTE, BATCH)]
+    request = writes[-1]
     statement = request if request.opcode == EXECUTE else request.statements[0]
     return list(statement.values)
 
 
-@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize("is_batch", [False, True])
 def test_values_are_bound_again_at_each_execution(
-    node: FakeNode, session: Session, batched: bool
+    node: FakeNode, session: Session, is_batch: bool
 ) -> None:
+    """A bound statement keeps its old values, so each execution encodes them for the new type."""
     statement = session.prepare(INSERT)
     bound = statement.bind((1, 2))
     change_type(node, "bigint")
     for _ in range(3):
         statement_or_batch: Any = bound
-        if batched:
+        if is_batch:
             statement_or_batch = BatchStatement()
             statement_or_batch.add(bound)
         session.execute(statement_or_batch)
@@ -182,14 +193,13 @@ def test_rows_of_a_batch_are_bound_again(node: FakeNode, session: Session) -> No
     batch.add_many(session.prepare(INSERT), [(1, 2), (3, 4)])
     change_type(node, "bigint")
     session.execute(batch)
-    request = [received for received in node.requests if received.opcode == BATCH][-1]
-    assert [list(statement.values)[1] for statement in request.statements] == [
-        LongType.serialize(2, 4),
-        LongType.serialize(4, 4),
-    ]
+    batches = [request for request in node.requests if request.opcode == BATCH]
+    sent_values = [statement.values[1] for statement in batches[-1].statements]
+    assert sent_values == [LongType.serialize(2, 4), LongType.serialize(4, 4)]
 
 
 def test_a_value_of_another_type_is_never_sent(node: FakeNode, session: Session) -> None:
+    """An int does not fit a text column, so each execution is an error, and no EXECUTE is sent."""
     bound = session.prepare(INSERT).bind((1, 2))
     change_type(node, "text")
     for _ in range(2):
@@ -201,6 +211,9 @@ def test_a_value_of_another_type_is_never_sent(node: FakeNode, session: Session)
 
 
 def test_after_the_error_a_query_string_is_prepared_again(node: FakeNode, session: Session) -> None:
+    """The session drops the cached statement of a query string, so the next call prepares it with
+    the new type.
+    """
     session.execute(INSERT, (1, 2))
     change_type(node, "text")
     with pytest.raises(BindColumnsChanged):

@@ -12,7 +12,8 @@ from cassandra.engine.prepare.registry import StatementRegistry
 from cassandra.query.prepared import PreparedStatement
 
 
-def statement(query_id: bytes) -> PreparedStatement:
+def new_statement(query_id: bytes) -> PreparedStatement:
+    """Return a prepared statement with this id."""
     return PreparedStatement(
         column_metadata=[],
         query_id=query_id,
@@ -26,15 +27,16 @@ def statement(query_id: bytes) -> PreparedStatement:
 
 
 def test_one_of_several_statements_with_the_same_id_is_found() -> None:
+    """A statement is found as long as the application refers to any statement with the id."""
     registry = StatementRegistry()
-    statements: list[Any] = [statement(b"a") for _ in range(3)]
-    for prepared in statements:
-        registry.add(prepared)
-        registry.add(prepared)
-    # Delete the loop variable, which would keep the last statement alive.
-    del prepared
+    statements: list[Any] = [new_statement(b"a") for _ in range(3)]
+    for statement in statements:
+        registry.add(statement)
+        registry.add(statement)
+    # The loop variable would keep the last statement alive.
+    del statement
     while statements:
-        assert any(registry.by_id(b"a") is prepared for prepared in statements)
+        assert any(registry.by_id(b"a") is statement for statement in statements)
         assert len(list(registry.each_once())) == 1
         del statements[0]
     assert registry.by_id(b"a") is None
@@ -42,29 +44,36 @@ def test_one_of_several_statements_with_the_same_id_is_found() -> None:
 
 
 def test_a_statement_whose_id_has_changed_is_found_by_its_new_id() -> None:
+    """The id of a statement changes when it is prepared again. Its old id may be that of another
+    statement now.
+    """
     registry = StatementRegistry()
-    first, second = statement(b"a"), statement(b"b")
+    first, second = new_statement(b"a"), new_statement(b"b")
     registry.add(first)
     registry.add(second)
     first.query_id = b"b"
     second.query_id = b"c"
     assert registry.by_id(b"a") is None
+    # The first search moves the statements to their new ids, the second one finds them there.
     for _ in range(2):
         assert registry.by_id(b"b") is first
         assert registry.by_id(b"c") is second
     assert {prepared.query_id for prepared in registry.each_once()} == {b"b", b"c"}
 
 
-def test_all_statements_with_an_id() -> None:
+def test_all_with_returns_the_statements_that_have_the_id_now() -> None:
+    """Statements whose id has changed since they were added are found by their new id only."""
     registry = StatementRegistry()
-    first, second, third, other = [statement(query_id) for query_id in (b"a", b"a", b"a", b"b")]
-    added = [registry.add(prepared) for prepared in (first, second, third, other)]
+    first, second, third, other = [new_statement(query_id) for query_id in (b"a", b"a", b"a", b"b")]
     # `add` returns the statement that was first added with this id.
-    assert added == [first, first, first, other]
+    assert registry.add(first) is first
+    assert registry.add(second) is first
+    assert registry.add(third) is first
+    assert registry.add(other) is other
     assert registry.all_with(b"a") == [first, second, third]
     first.query_id = b"c"
     assert registry.all_with(b"a") == [second, third]
-    later = statement(b"a")
+    later = new_statement(b"a")
     assert registry.add(later) is later
     assert registry.all_with(b"c") == [first]
     assert len(registry) == 5
@@ -72,14 +81,14 @@ def test_all_statements_with_an_id() -> None:
 
 def test_statements_dropped_during_an_iteration_are_skipped() -> None:
     registry = StatementRegistry()
-    statements: list[Any] = [statement(b"%d" % number) for number in range(3)]
-    for added in statements:
-        registry.add(added)
+    statements: list[Any] = [new_statement(b"%d" % number) for number in range(3)]
+    for statement in statements:
+        registry.add(statement)
     iterator = registry.each_once()
     assert next(iterator) is statements[0]
     # Drop the second statement. (The loop variable refers to the third one.)
-    del added, statements[1]
-    registry.add(statement(b"later"))
+    del statement, statements[1]
+    registry.add(new_statement(b"later"))
     # A statement that is added during the iteration is not visited.
     assert [prepared.query_id for prepared in iterator] == [b"2"]
 
@@ -87,19 +96,19 @@ def test_statements_dropped_during_an_iteration_are_skipped() -> None:
 def test_another_loop_may_look_for_statements_while_some_are_added() -> None:
     """Workers look for all statements with an id, while the first loop adds others."""
     registry = StatementRegistry()
-    is_over = threading.Event()
+    is_finished = threading.Event()
 
     def add_statements() -> None:
-        recent: deque[PreparedStatement] = deque(maxlen=50)  # the earlier ones are freed
+        recent: deque[PreparedStatement] = deque(maxlen=50)  # earlier statements are freed
         for number in count():
-            recent.append(statement(b"%d" % number))
+            recent.append(new_statement(b"%d" % number))
             registry.add(recent[-1])
-            if is_over.is_set():
+            if is_finished.is_set():
                 return
 
-    first = statement(b"a")
+    first = new_statement(b"a")
     registry.add(first)
-    interval = sys.getswitchinterval()
+    previous_interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     thread = threading.Thread(target=add_statements)
     thread.start()
@@ -107,6 +116,6 @@ def test_another_loop_may_look_for_statements_while_some_are_added() -> None:
         for _ in range(1000):
             assert registry.all_with(b"a") == [first]
     finally:
-        is_over.set()
+        is_finished.set()
         thread.join()
-        sys.setswitchinterval(interval)
+        sys.setswitchinterval(previous_interval)

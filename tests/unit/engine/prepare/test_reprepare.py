@@ -12,6 +12,7 @@ import pytest
 from cassandra.cqltypes import Int32Type
 from cassandra.engine.prepare.reprepare import Reprepare
 from cassandra.errors import BindColumnsChanged, ConnectionException, InvalidRequest, ProtocolError
+from cassandra.marshal import int64_pack
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.protocol.opcodes import ERROR, PREPARE, READY, RESULT
 from cassandra.query import BatchStatement, PreparedStatement
@@ -20,17 +21,18 @@ from tests.unit.engine.faults import connected
 from tests.unit.engine.partners import fake_connection
 from tests.unit.protocol.wire import int32, short, string
 
-TEXT = "SELECT v FROM t WHERE k = ?"
+SELECT = "SELECT v FROM t WHERE k = ?"
 
 
-def prepared() -> PreparedStatement:
+def select_statement() -> PreparedStatement:
+    """Return a prepared statement with one int as its key."""
     columns = [ColumnMetadata("ks", "t", "k", Int32Type)]
     return PreparedStatement(
         columns,
         b"old",
-        [0],
-        TEXT,
-        "ks",
+        routing_key_indexes=[0],
+        query=SELECT,
+        keyspace="ks",
         protocol_version=4,
         result_metadata=None,
         result_metadata_id=None,
@@ -38,26 +40,25 @@ def prepared() -> PreparedStatement:
 
 
 def prepare_answer(column_name: str = "k", type_code: int = 9) -> bytes:
-    """Return the answer to a PREPARE of a statement with one bind column.
+    """Return the body of the answer to a PREPARE of a statement with one bind column.
 
     See native_protocol_v4.spec, section 4.2.5.4.
+
+    :param type_code: the code of the column's type, by default int.
     """
-    bind_metadata = int32(1) + int32(1) + int32(1) + short(0) + string("ks") + string("t")
-    # These are the kind "prepared", the id, the metadata with one column, and no result columns.
-    return (
-        int32(4)
-        + short(3)
-        + b"new"
-        + bind_metadata
-        + string(column_name)
-        + short(type_code)
-        + int32(4)
-        + int32(0)
-    )
+    global_table_spec, no_metadata = 0x1, 0x4  # flags
+    kind = int32(4)
+    query_id = short(3) + b"new"
+    column_count, key_count, key_index = int32(1), int32(1), short(0)
+    table = string("ks") + string("t")
+    bind_metadata = int32(global_table_spec) + column_count + key_count + key_index + table
+    column = string(column_name) + short(type_code)
+    result_metadata = int32(no_metadata) + int32(0)
+    return kind + query_id + bind_metadata + column + result_metadata
 
 
 class RecordingRequest:
-    """A fake request that records which of its methods were called."""
+    """A fake request that records which of its methods were called, with what arguments."""
 
     done = False
     _retry_handle: Any = None
@@ -85,9 +86,11 @@ def reprepare_step(**attributes: Any) -> tuple[RecordingRequest, PreparedStateme
     """Return a request, its statement, the step that prepares the statement again, and the
     connection.
 
+    The connection records in `sent` what the step sends.
+
     :param attributes: attributes of the fake connection.
     """
-    request, statement = RecordingRequest(), prepared()
+    request, statement = RecordingRequest(), select_statement()
     sent: list[Any] = []
     connection = fake_connection(
         version=4, sent=sent, gate=None, **{"keyspace": "ks", **attributes}
@@ -99,54 +102,58 @@ def reprepare_step(**attributes: Any) -> tuple[RecordingRequest, PreparedStateme
 
 
 def test_after_the_prepare_the_request_is_sent_again() -> None:
-    request, statement, step, contact = reprepare_step()
+    """The step sends a PREPARE, takes over the id from its answer, and sends the request again."""
+    request, statement, step, connection = reprepare_step()
     step.start()
-    assert contact.sent == [(step, PREPARE, 0, int32(len(TEXT)) + TEXT.encode())]
-    step.on_response(contact, RESULT, 0, prepare_answer())
+    assert connection.sent == [(step, PREPARE, 0, int32(len(SELECT)) + SELECT.encode())]
+    step.on_response(connection, RESULT, 0, prepare_answer())
     assert statement.query_id == b"new"
     assert request.calls == [("resend", "attempt")]
 
 
 def test_an_error_of_the_prepare_fails_the_request() -> None:
-    request, statement, step, contact = reprepare_step()
-    step.on_response(contact, ERROR, 0, int32(0x2200) + string("no such table"))
-    assert (request.calls, statement.query_id) == ([InvalidRequest], b"old")
+    request, statement, step, connection = reprepare_step()
+    invalid = 0x2200  # the error code
+    step.on_response(connection, ERROR, 0, int32(invalid) + string("no such table"))
+    assert request.calls == [InvalidRequest]
+    assert statement.query_id == b"old"
 
 
 def test_an_unexpected_answer_closes_the_connection() -> None:
-    request, _, step, contact = reprepare_step()
-    step.on_response(contact, READY, 0, b"")
+    request, _, step, connection = reprepare_step()
+    step.on_response(connection, READY, 0, b"")
     assert request.calls == [ProtocolError]
-    assert contact.closed
+    assert connection.closed
 
 
 def test_if_the_connection_is_lost_the_next_host_is_tried() -> None:
-    """The attempt fails with the error of the connection, both if the PREPARE cannot be sent, and
-    if the connection is lost afterwards.
+    """The attempt fails with the connection's error, whether the PREPARE cannot be sent or is not
+    answered.
     """
     error = ConnectionException("lost")
 
     def send(*what: Any) -> None:
         raise error
 
-    request, _, step, contact = reprepare_step(send=send)
+    request, _, step, connection = reprepare_step(send=send)
     step.start()
-    step.on_connection_lost(contact, error)
+    step.on_connection_lost(connection, error)
     assert request.calls == [("attempt", error)] * 2
 
 
 def test_the_answer_is_ignored_if_the_request_has_ended() -> None:
-    request, statement, step, contact = reprepare_step()
+    request, statement, step, connection = reprepare_step()
     request.done = True
-    step.on_response(contact, RESULT, 0, prepare_answer())
-    assert (request.calls, statement.query_id) == ([], b"old")
+    step.on_response(connection, RESULT, 0, prepare_answer())
+    assert request.calls == []
+    assert statement.query_id == b"old"
 
 
 WRITE = "INSERT INTO t (k, v) VALUES (?, ?)"
 
 
 def recreate_table(node: FakeNode, cql_type: str) -> None:
-    """Make the node forget its statements, and prepare `WRITE` with another type of column `v`.
+    """Let the node forget its statements, and prepare `WRITE` with another type of the column `v`.
 
     It is as if the table had been dropped, and created again with another type.
     """
@@ -171,8 +178,7 @@ async def test_all_statements_with_the_same_id_are_bound_again(prepares_again: b
                 for _ in range(2):
                     await session.execute(prepared, (1, 7))
                     values: Any = node.queries()[-1].values
-                    # The encoded value shows its type: a bigint has 8 bytes, an int has 4.
-                    assert len(values[1]) == 8
+                    assert values == [int32(1), int64_pack(7)]
             recreate_table(node, "uuid")
             if renewed is not None:
                 renewed = await session.prepare(WRITE)
@@ -184,6 +190,9 @@ async def test_all_statements_with_the_same_id_are_bound_again(prepares_again: b
 
 @pytest.mark.simulated
 async def test_a_batch_of_statements_with_the_same_id_is_bound_again() -> None:
+    """When one statement of a batch is prepared again, all its statements with that id get values
+    of the new type.
+    """
     with FakeNode() as node:
         recreate_table(node, "int")
         async with connected(node) as (_, session):
@@ -192,6 +201,5 @@ async def test_a_batch_of_statements_with_the_same_id_is_bound_again() -> None:
             batch = BatchStatement().add(first, (1, 7)).add(second, (2, 7)).add(first, (3, 7))
             for _ in range(2):
                 await session.execute(batch)
-                sent: list[Any] = [statement.values for statement in node.queries()[-1].statements]
-                # The values are the keys, and a bigint of 8 bytes for each.
-                assert [(key[-1], len(value)) for key, value in sent] == [(1, 8), (2, 8), (3, 8)]
+                sent_values = [statement.values for statement in node.queries()[-1].statements]
+                assert sent_values == [[int32(key), int64_pack(7)] for key in (1, 2, 3)]

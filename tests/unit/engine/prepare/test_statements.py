@@ -34,12 +34,12 @@ from tests.unit.engine.partners import (
 
 pytestmark = pytest.mark.simulated
 
-FIRST, SECOND = new_host("10.0.0.1"), new_host("10.0.0.2")
+HOST_A, HOST_B = new_host("10.0.0.1"), new_host("10.0.0.2")
 READ = "SELECT * FROM t WHERE k = ?"
 NO_POLICIES: tuple[Any, Any] = (None, None)
 
 
-class Pool:
+class FakePool:
     """A fake pool that has one connection."""
 
     def __init__(self, host: Host) -> None:
@@ -49,12 +49,14 @@ class Pool:
         return self.connection
 
 
-class PreparerParts:
+class PreparerHarness:
     """A `Preparer` with fakes of everything that it uses: one session with pools to two hosts.
 
     `planned_bodies` lists the bodies of requests that follow a query plan; they are answered when
     `gate` is set. `direct_addresses` lists the addresses of the hosts to which the preparer sends
     directly.
+
+    :param changed: settings of the engine that differ from the defaults.
     """
 
     protocol_version = 5
@@ -68,7 +70,7 @@ class PreparerParts:
         self.gate = asyncio.Event()
         self.gate.set()
         self.query_id = b"id"
-        pools = {FIRST: Pool(FIRST), SECOND: Pool(SECOND)}
+        pools = {HOST_A: FakePool(HOST_A), HOST_B: FakePool(HOST_B)}
         session: Any = SimpleNamespace(
             keyspace="ks",
             closed=False,
@@ -89,6 +91,7 @@ class PreparerParts:
         )
 
     async def send(self, session: Any, request_body: Any, *policies: Any) -> Any:
+        """Answer a request that follows a query plan: return the answer and the host."""
         self.planned_bodies.append(request_body)
         await self.gate.wait()
         if self.send_error is not None:
@@ -103,80 +106,89 @@ class PreparerParts:
             is_lwt=False,
             custom_payload=None,
         )
-        return answer, FIRST
+        return answer, HOST_A
 
     async def send_directly(self, connection: Any, *arguments: Any) -> Any:
+        """Record a request that is sent to one host."""
         self.direct_addresses.append(connection.endpoint.address)
         if self.direct_error is not None:
             raise self.direct_error
 
     async def prepare(self, query: str = READ, payload: Any = None) -> Any:
-        policies: Any = (None, None, None)
-        return await self.preparer.prepare(self.session, query, None, payload, *policies)
+        """Prepare a query without a keyspace of its own, policies or a time-out."""
+        return await self.preparer.prepare(
+            self.session, query, None, payload, *NO_POLICIES, timeout=None
+        )
 
 
 async def test_one_host_is_chosen_by_the_plan_and_the_others_are_asked_directly() -> None:
-    parts = PreparerParts()
-    prepared = await parts.prepare()
-    assert [body.query for body in parts.planned_bodies] == [READ]
-    assert parts.direct_addresses == ["10.0.0.2"]
-    assert (prepared.query_id, prepared.keyspace, prepared.routing_key_indexes) == (
-        b"id",
-        "ks",
-        [0],
-    )
+    """The first PREPARE follows the query plan. Afterwards the statement is prepared on the other
+    hosts.
+    """
+    harness = PreparerHarness()
+    prepared = await harness.prepare()
+    assert [body.query for body in harness.planned_bodies] == [READ]
+    assert harness.direct_addresses == ["10.0.0.2"]
+    assert prepared.query_id == b"id"
+    assert prepared.keyspace == "ks"
+    assert prepared.routing_key_indexes == [0]
 
 
 async def test_without_prepare_on_all_hosts_only_one_host_is_asked() -> None:
-    parts = PreparerParts(prepare_on_all_hosts=False)
-    await parts.prepare()
-    assert parts.direct_addresses == []
+    harness = PreparerHarness(prepare_on_all_hosts=False)
+    await harness.prepare()
+    assert harness.direct_addresses == []
 
 
 async def test_a_failure_on_another_host_is_ignored() -> None:
-    parts = PreparerParts()
-    parts.direct_error = ConnectionException("lost")
-    assert (await parts.prepare()).query_id == b"id"
+    """A host that cannot prepare the statement answers UNPREPARED later, so `prepare` succeeds."""
+    harness = PreparerHarness()
+    harness.direct_error = ConnectionException("lost")
+    assert (await harness.prepare()).query_id == b"id"
 
 
 async def test_callers_with_the_same_query_share_a_prepare() -> None:
-    parts = PreparerParts()
-    parts.gate.clear()
-    callers = [asyncio.ensure_future(parts.prepare()) for _ in range(5)]
-    other = asyncio.ensure_future(parts.prepare("SELECT 1"))
-    with_payload = asyncio.ensure_future(parts.prepare(payload={"k": b"v"}))
+    """Concurrent calls with the same query and payload send one PREPARE."""
+    harness = PreparerHarness()
+    harness.gate.clear()
+    callers = [asyncio.ensure_future(harness.prepare()) for _ in range(5)]
+    other = asyncio.ensure_future(harness.prepare("SELECT 1"))
+    with_payload = asyncio.ensure_future(harness.prepare(payload={"k": b"v"}))
     await run_loop_turns()
     # The five callers share one PREPARE. The other query, and the other payload, need one each.
-    assert sorted(body.query for body in parts.planned_bodies) == sorted([READ, "SELECT 1", READ])
-    parts.gate.set()
+    assert sorted(body.query for body in harness.planned_bodies) == sorted([READ, "SELECT 1", READ])
+    harness.gate.set()
     prepared = await asyncio.gather(*callers, other, with_payload)
-    assert (
-        len({id(statement) for statement in prepared}) == 7
-    )  # each of the 5 + 2 callers gets its own statement object
+    # Each caller gets its own statement object.
+    assert len({id(statement) for statement in prepared}) == len(prepared)
 
 
 async def test_a_cancelled_caller_does_not_affect_the_others() -> None:
-    parts = PreparerParts()
-    parts.gate.clear()
-    leaving, staying = (asyncio.ensure_future(parts.prepare()) for _ in range(2))
+    harness = PreparerHarness()
+    harness.gate.clear()
+    cancelled_call, other_call = (asyncio.ensure_future(harness.prepare()) for _ in range(2))
     await run_loop_turns()
-    leaving.cancel()
-    parts.gate.set()
-    assert (await staying).query_id == b"id"
+    cancelled_call.cancel()
+    harness.gate.set()
+    assert (await other_call).query_id == b"id"
 
 
 async def test_all_callers_get_the_error_and_the_next_caller_tries_again() -> None:
-    parts = PreparerParts()
-    parts.send_error = DriverException("refused")
-    callers = [parts.prepare() for _ in range(3)]
+    """A failed PREPARE is not remembered."""
+    harness = PreparerHarness()
+    harness.send_error = DriverException("refused")
+    callers = [harness.prepare() for _ in range(3)]
     outcomes = await asyncio.gather(*callers, return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [DriverException] * 3
-    parts.send_error = None
-    assert (await parts.prepare()).query_id == b"id"
+    harness.send_error = None
+    assert (await harness.prepare()).query_id == b"id"
 
 
 async def test_each_caller_has_its_own_deadline() -> None:
-    parts = PreparerParts()
+    """Callers share a PREPARE with a time-out. If it is too short for some of them, those share
+    another PREPARE.
+    """
+    harness = PreparerHarness()
     recently_used: Any = SimpleNamespace(get=lambda key: None, put=lambda *added: None, drop=print)
     timeouts: list[float | None] = []
 
@@ -188,136 +200,160 @@ async def test_each_caller_has_its_own_deadline() -> None:
             await asyncio.sleep(timeout)
             raise OperationTimedOut("the server is slow")
         await asyncio.sleep(0.5)
-        return await parts.send(session, request_body)
+        return await harness.send(session, request_body)
 
     def prepare(is_query_string: bool, timeout: float | None) -> Any:
         if is_query_string:
-            return parts.preparer.prepare_text(
-                parts.session, READ, None, recently_used, *NO_POLICIES, timeout
+            return harness.preparer.prepare_text(
+                harness.session, READ, None, recently_used, *NO_POLICIES, timeout
             )
-        return parts.preparer.prepare(parts.session, READ, None, None, *NO_POLICIES, timeout)
+        return harness.preparer.prepare(harness.session, READ, None, None, *NO_POLICIES, timeout)
 
-    parts.preparer._send = send
-    hurried: Any
-    patient: Any
-    endless: Any
+    harness.preparer._send = send
+    short: Any
+    long: Any
+    unlimited: Any
     # Test `prepare_text`, which caches its statements, and `prepare`, which does not.
     for is_query_string in (True, False):
         outcomes: list[Any] = await asyncio.gather(
             *(prepare(is_query_string, timeout) for timeout in (0.1, 10.0, None, 0.05)),
             return_exceptions=True,
         )
-        hurried, patient, endless, late = outcomes
-        assert [type(error) for error in (hurried, late)] == [OperationTimedOut] * 2
-        assert (patient.query_id, endless.query_id) == (b"id", b"id")
+        short, long, unlimited, shortest = outcomes
+        assert isinstance(short, OperationTimedOut)
+        assert isinstance(shortest, OperationTimedOut)
+        assert long.query_id == b"id"
+        assert unlimited.query_id == b"id"
         assert len(timeouts) == 2  # the two callers with more time share a second PREPARE
-        # The second PREPARE has no timeout (that of `endless`), or what is left of 10 seconds.
+        # The second PREPARE has no timeout (that of `unlimited`), or what is left of 10 seconds.
         assert timeouts[1] is None or 9 < timeouts[1] < 10
         timeouts.clear()
     concurrent_calls = [prepare(False, 10.0), prepare(True, 0.2)]
     outcomes = await asyncio.gather(*concurrent_calls, return_exceptions=True)
-    patient, hurried = outcomes
-    assert (patient.query_id, type(hurried)) == (b"id", OperationTimedOut)
-    assert hurried.timeout == 0.2
+    long, short = outcomes
+    assert long.query_id == b"id"
+    assert isinstance(short, OperationTimedOut)
+    assert short.timeout == 0.2
 
 
 async def test_a_closed_session_prepares_nothing() -> None:
-    parts = PreparerParts()
-    parts.session.closed = True
+    harness = PreparerHarness()
+    harness.session.closed = True
     with pytest.raises(ConnectionShutdown):
-        await parts.prepare()
-    assert parts.planned_bodies == []
+        await harness.prepare()
+    assert harness.planned_bodies == []
 
 
 async def test_the_statements_of_query_strings_are_cached() -> None:
-    parts = PreparerParts()
+    """If a query string is executed with values, its statement is prepared once and reused by later
+    calls.
+    """
+    harness = PreparerHarness()
     recent: Any = RecentlyUsed(8)
     policies: Any = (None, None, None)
 
     async def prepare_text() -> Any:
-        return await parts.preparer.prepare_text(parts.session, READ, None, recent, *policies)
+        return await harness.preparer.prepare_text(harness.session, READ, None, recent, *policies)
 
     prepared = await asyncio.gather(*(prepare_text() for _ in range(3)), prepare_text())
     prepared.append(await prepare_text())
     assert len({id(statement) for statement in prepared}) == 1
-    assert len(parts.planned_bodies) == 1
+    assert len(harness.planned_bodies) == 1
 
 
-@pytest.mark.parametrize("marks", [False, True])
-async def test_is_lwt_looks_at_the_query_only_if_no_server_marks_transactions(marks: bool) -> None:
-    parts = PreparerParts(marks_transactions=marks)
-    prepared = await parts.prepare("UPDATE t SET v = 1 WHERE k = ? IF EXISTS")
-    assert prepared.is_lwt() is not marks
+@pytest.mark.parametrize("marks_transactions", [False, True])
+async def test_is_lwt_looks_at_the_query_only_if_no_server_marks_transactions(
+    marks_transactions: bool,
+) -> None:
+    """A server that marks lightweight transactions knows better than the driver, which looks for
+    IF.
+    """
+    harness = PreparerHarness(marks_transactions=marks_transactions)
+    prepared = await harness.prepare("UPDATE t SET v = 1 WHERE k = ? IF EXISTS")
+    # The answer of a server that marks transactions says `is_lwt=False` here.
+    assert prepared.is_lwt() is not marks_transactions
 
 
 async def test_a_host_that_comes_back_gets_the_statements_in_use() -> None:
-    parts = PreparerParts(prepare_on_all_hosts=False)
-    first, second = await parts.prepare(), await parts.prepare()
-    parts.query_id = b"other"
-    other = await parts.prepare("SELECT 1")
-    await parts.preparer.prepare_all_on(SECOND)
-    assert parts.direct_addresses == ["10.0.0.2"] * 2  # one PREPARE is sent for each id
-    assert parts.preparer.prepared_by_id(b"id") in (first, second)
-    assert parts.preparer.prepared_by_id(b"other") is other
+    """`prepare_all_on` prepares each statement that the application still refers to, once for each
+    id.
+    """
+    harness = PreparerHarness(prepare_on_all_hosts=False)
+    first, second = await harness.prepare(), await harness.prepare()
+    harness.query_id = b"other"
+    other = await harness.prepare("SELECT 1")
+    await harness.preparer.prepare_all_on(HOST_B)
+    assert harness.direct_addresses == ["10.0.0.2"] * 2  # one PREPARE is sent for each id
+    assert harness.preparer.prepared_by_id(b"id") in (first, second)
+    assert harness.preparer.prepared_by_id(b"other") is other
     # When the program has dropped its statements, the preparer forgets them.
     del first, second, other
-    assert parts.preparer.prepared_by_id(b"other") is None
-    await parts.preparer.prepare_all_on(SECOND)
-    assert len(parts.direct_addresses) == 2
+    assert harness.preparer.prepared_by_id(b"other") is None
+    await harness.preparer.prepare_all_on(HOST_B)
+    assert len(harness.direct_addresses) == 2
 
 
 async def test_a_host_that_comes_back_is_prepared_by_few_tasks() -> None:
-    parts = PreparerParts(prepare_on_all_hosts=False)
+    """At most PARALLEL_PREPARES statements are prepared at the same time."""
+    harness = PreparerHarness(prepare_on_all_hosts=False)
     statements = []
     for number in range(500):
-        parts.query_id = b"id %d" % number
-        statements.append(await parts.prepare(f"SELECT {number}"))
-    gate, peak, under_way = asyncio.Event(), 0, 0
-    completed = 0
+        harness.query_id = b"id %d" % number
+        statements.append(await harness.prepare(f"SELECT {number}"))
+    gate = asyncio.Event()
+    in_flight = most_in_flight = completed = 0
 
     async def count_and_wait(*what: Any) -> None:
-        nonlocal peak, under_way, completed
-        under_way += 1
-        peak = max(peak, under_way)
+        nonlocal most_in_flight, in_flight, completed
+        in_flight += 1
+        most_in_flight = max(most_in_flight, in_flight)
         await gate.wait()
         # Let the other calls that are under way be counted, too.
         await asyncio.sleep(0)
-        under_way -= 1
+        in_flight -= 1
         completed += 1
 
-    parts.preparer._internal_send = count_and_wait
+    harness.preparer._internal_send = count_and_wait
     tasks_before = len(asyncio.all_tasks())
-    preparing = asyncio.ensure_future(parts.preparer.prepare_all_on(SECOND))
+    preparing = asyncio.ensure_future(harness.preparer.prepare_all_on(HOST_B))
     await run_loop_turns()
     # The new tasks are those that send PREPAREs, and `preparing` itself.
     assert len(asyncio.all_tasks()) - tasks_before == PARALLEL_PREPARES + 1
     gate.set()
     await preparing
-    assert (peak, completed) == (PARALLEL_PREPARES, len(statements))
+    assert most_in_flight == PARALLEL_PREPARES
+    assert completed == len(statements)
 
 
 async def test_statements_of_another_keyspace_are_left_out() -> None:
-    parts = PreparerParts(prepare_on_all_hosts=False)
+    """A statement is prepared on a host that comes back only if the pool's connection is in its
+    keyspace.
+    """
+    harness = PreparerHarness(prepare_on_all_hosts=False)
     statements = []
     for number in range(3 * LEFT_OUT_AT_ONCE):
-        parts.query_id = b"id %d" % number
-        statements.append(await parts.prepare(f"SELECT {number}"))
+        harness.query_id = b"id %d" % number
+        statements.append(await harness.prepare(f"SELECT {number}"))
     # Before version 5, a PREPARE cannot name a keyspace, so it runs in the connection's keyspace.
-    parts.session.pools[SECOND].connection.version = 4
-    parts.session.pools[SECOND].connection.keyspace = "another"
-    await parts.preparer.prepare_all_on(SECOND)
-    assert parts.direct_addresses == []
-    parts.session.pools[SECOND].connection.keyspace = "ks"
-    await parts.preparer.prepare_all_on(SECOND)
-    assert len(parts.direct_addresses) == len(statements)
+    harness.session.pools[HOST_B].connection.version = 4
+    harness.session.pools[HOST_B].connection.keyspace = "another"
+    await harness.preparer.prepare_all_on(HOST_B)
+    assert harness.direct_addresses == []
+    harness.session.pools[HOST_B].connection.keyspace = "ks"
+    await harness.preparer.prepare_all_on(HOST_B)
+    assert len(harness.direct_addresses) == len(statements)
 
 
 async def test_a_host_that_has_left_is_not_asked() -> None:
-    parts = PreparerParts(prepare_on_all_hosts=False)
-    statement = await parts.prepare()
-    del parts.session.pools[SECOND]
-    await parts.preparer.prepare_all_on(SECOND)
-    parts.session.pools[SECOND] = pool = Pool(SECOND)
+    """Without a pool or an open connection to the host, `prepare_all_on` does nothing."""
+    harness = PreparerHarness(prepare_on_all_hosts=False)
+    statement = await harness.prepare()
+    del harness.session.pools[HOST_B]
+    await harness.preparer.prepare_all_on(HOST_B)
+    pool = FakePool(HOST_B)
     pool.connection = None
-    await parts.preparer.prepare_all_on(SECOND)
-    assert (parts.direct_addresses, statement.query_id) == ([], b"id")
+    harness.session.pools[HOST_B] = pool
+    await harness.preparer.prepare_all_on(HOST_B)
+    assert harness.direct_addresses == []
+    # The statement is in use until here.
+    assert statement.query_id == b"id"

@@ -19,17 +19,25 @@ from tests.waiting import until_on_loop
 INSERT = "INSERT INTO ks.t (k) VALUES (?)"
 
 
-def policy_with_remote_hosts(used: int = 1) -> dict[str, Any]:
-    return {"load_balancing_policy": DCAwareRoundRobinPolicy("a", used_hosts_per_remote_dc=used)}
+def policy_with_remote_hosts(remote_host_count: int = 1) -> dict[str, Any]:
+    """Return profile settings with a policy that is local to "a", and uses this many hosts of
+    "b".
+    """
+    return {
+        "load_balancing_policy": DCAwareRoundRobinPolicy(
+            "a", used_hosts_per_remote_dc=remote_host_count
+        )
+    }
 
 
 def datacenters_with_statement(nodes: FakeCluster) -> list[str]:
+    """Return the data centre of each node on which INSERT is prepared."""
     return [node.datacenter for node in nodes.nodes if INSERT in node.prepared]
 
 
 @pytest.mark.simulated
 @pytest.mark.parametrize(
-    ("scope", "remote_hosts_used", "expected"),
+    ("scope", "remote_host_count", "expected"),
     [
         (None, 1, ["a", "a"]),
         ("local_dc", 1, ["a", "a"]),
@@ -38,14 +46,15 @@ def datacenters_with_statement(nodes: FakeCluster) -> list[str]:
     ],
 )
 async def test_statements_are_prepared_ahead_in_their_scope(
-    scope: str | None, remote_hosts_used: int, expected: list[str]
+    scope: str | None, remote_host_count: int, expected: list[str]
 ) -> None:
+    """`prepare_scope` decides whether a statement is also prepared on hosts of other data centres
+    that a policy uses.
+    """
     settings: dict[str, Any] = {} if scope is None else {"prepare_scope": scope}
     with FakeCluster({"a": 2, "b": 1}) as nodes:
-        async with connected(nodes, policy_with_remote_hosts(remote_hosts_used), **settings) as (
-            _,
-            session,
-        ):
+        policy = policy_with_remote_hosts(remote_host_count)
+        async with connected(nodes, policy, **settings) as (_, session):
             prepared = await session.prepare(INSERT)
             assert datacenters_with_statement(nodes) == expected
             # A node that comes back has forgotten the statement, and gets it again.
@@ -54,9 +63,8 @@ async def test_statements_are_prepared_ahead_in_their_scope(
             await until_on_loop(lambda: len(session._engine.pools) == 1)
             for node in nodes.nodes[1:]:
                 nodes.start_node(node)
-            await until_on_loop(
-                lambda: len(session._engine.pools) == (2 if not remote_hosts_used else 3)
-            )
+            pool_count = 2 + remote_host_count
+            await until_on_loop(lambda: len(session._engine.pools) == pool_count)
             await until_on_loop(lambda: len(datacenters_with_statement(nodes)) >= len(expected))
             # With this scope, no other node may get the statement later.
             await asyncio.sleep(1.0)
@@ -65,7 +73,7 @@ async def test_statements_are_prepared_ahead_in_their_scope(
 
 
 @pytest.mark.simulated
-async def test_a_remote_host_learns_of_it_when_it_is_executed_there() -> None:
+async def test_a_statement_is_prepared_on_a_remote_host_when_it_is_executed_there() -> None:
     with FakeCluster({"a": 1, "b": 1}) as nodes:
         async with connected(nodes, policy_with_remote_hosts()) as (cluster, session):
             prepared = await session.prepare(INSERT)
@@ -74,8 +82,8 @@ async def test_a_remote_host_learns_of_it_when_it_is_executed_there() -> None:
             assert datacenters_with_statement(nodes) == ["a", "b"]
 
 
-@pytest.mark.parametrize("cluster", [Cluster, aio.Cluster])
+@pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 @pytest.mark.parametrize("scope", ["local", "ALL", "", 1])
-def test_other_scopes_are_refused(cluster: Any, scope: object) -> None:
+def test_other_scopes_are_refused(cluster_class: Any, scope: object) -> None:
     with pytest.raises(ValueError, match='prepare_scope must be "local_dc" or "all", but is'):
-        cluster(prepare_scope=scope)
+        cluster_class(prepare_scope=scope)
