@@ -15,16 +15,23 @@ from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.policies.balancing import HostDistance
 from tests.unit.engine.partners import engine_settings, fake_connection, new_host
 
-UP, DOWN = uuid.UUID(int=1), uuid.UUID(int=2)
+LOCAL_RACK, LOCAL, REMOTE = HostDistance.LOCAL_RACK, HostDistance.LOCAL, HostDistance.REMOTE
+# Host ids of a node that is up, and of one that is down.
+UP_ID, DOWN_ID = uuid.UUID(int=1), uuid.UUID(int=2)
 
 
-class Versions:
+class FakeVersions:
     """Fake schema versions of three nodes: the one that is queried, a peer that is up, and a peer
     that is down.
+
+    The first of `errors` is raised by the next query. `queried_connections` has an entry for each
+    query.
     """
 
     def __init__(self, *, local: str = "one", up: Any = "one", down: Any = "two") -> None:
-        self.local, self.up, self.down = local, up, down
+        self.local = local
+        self.up = up
+        self.down = down
         self.queried_connections: list[Any] = []
         self.errors: list[Exception] = []
 
@@ -35,66 +42,72 @@ class Versions:
         if "system.local" in query:
             return [{"schema_version": self.local}]
         return [
-            {"host_id": UP, "schema_version": self.up},
-            {"host_id": DOWN, "schema_version": self.down},
-            {"host_id": uuid.UUID(int=3), "schema_version": "of a stranger"},
+            {"host_id": UP_ID, "schema_version": self.up},
+            {"host_id": DOWN_ID, "schema_version": self.down},
+            {"host_id": uuid.UUID(int=3), "schema_version": "that of an unknown node"},
         ]
 
 
-def agreement(versions: Versions, control: Any = None, is_over: bool = False) -> Agreement:
+def agreement_of(versions: FakeVersions, control: Any = None, is_over: bool = False) -> Agreement:
+    """Return an `Agreement` between nodes with these versions.
+
+    :param control: the control connection.
+    :param is_over: True if the cluster is shut down.
+    """
     hosts = [new_host("10.0.0.1"), new_host("10.0.0.2", is_up=False)]
-    hosts[0].host_id, hosts[1].host_id = UP, DOWN
+    hosts[0].host_id, hosts[1].host_id = UP_ID, DOWN_ID
     metadata = Metadata()
     metadata._replace_hosts(hosts)
     return Agreement(engine_settings(), metadata, versions.rows, lambda: control, lambda: is_over)
 
 
 async def test_nodes_that_are_down_do_not_count() -> None:
-    assert await agreement(Versions()).wait(fake_connection())
+    assert await agreement_of(FakeVersions()).wait(fake_connection())
 
 
 async def test_a_peer_without_a_version_does_not_count() -> None:
-    assert await agreement(Versions(up=None)).wait(fake_connection())
+    """A node that is joining has no schema version in system.peers yet."""
+    assert await agreement_of(FakeVersions(up=None)).wait(fake_connection())
 
 
 async def test_nodes_that_disagree_are_asked_until_the_wait_ends() -> None:
-    versions = Versions(up="two")
-    assert not await agreement(versions).wait(fake_connection(), 0.3)
-    assert len(versions.queried_connections) >= 4  # 2 rounds of 2 queries each
+    versions = FakeVersions(up="two")
+    assert not await agreement_of(versions).wait(fake_connection(), max_wait=0.3)
+    queries_per_round = 2
+    assert len(versions.queried_connections) >= 2 * queries_per_round
 
 
 async def test_without_time_no_query_is_sent() -> None:
-    versions = Versions()
-    assert not await agreement(versions).wait(fake_connection(), 0)
+    versions = FakeVersions()
+    assert not await agreement_of(versions).wait(fake_connection(), max_wait=0)
     assert versions.queried_connections == []
 
 
 async def test_after_a_lost_answer_the_versions_are_queried_again() -> None:
-    versions = Versions()
+    versions = FakeVersions()
     versions.errors = [ConnectionException("lost")]
-    assert await agreement(versions).wait(fake_connection(), 5)
+    assert await agreement_of(versions).wait(fake_connection(), max_wait=5)
 
 
 async def test_if_the_connection_is_closed_the_control_connection_is_used() -> None:
-    versions, control = Versions(), fake_connection("10.0.0.7")
-    assert await agreement(versions, control).wait(fake_connection(closed=True))
+    versions = FakeVersions()
+    control = fake_connection("10.0.0.7")
+    assert await agreement_of(versions, control).wait(fake_connection(closed=True))
     assert versions.queried_connections == [control, control]
 
 
 async def test_if_the_cluster_is_shut_down_the_wait_raises() -> None:
-    versions = Versions()
+    versions = FakeVersions()
     versions.errors = [ConnectionShutdown("the cluster is shut down")]
     with pytest.raises(ConnectionShutdown):
-        await agreement(versions, is_over=True).wait(fake_connection(), 5)
+        await agreement_of(versions, is_over=True).wait(fake_connection(), max_wait=5)
 
 
 # -- the hosts of a scope --------------------------------------------------------------------------
 
 
 def pools(*distances: int) -> list[Any]:
-    """For each distance, return a pool with one connection, whose address ends with the distance
-    plus 1.
-    """
+    """Return a pool with one connection for each of these distances."""
     return [
         SimpleNamespace(distance=distance, connections=[fake_connection(f"10.0.0.{distance + 1}")])
         for distance in distances
@@ -102,44 +115,50 @@ def pools(*distances: int) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("scope", "distances", "count"),
+    ("scope", "distances", "query_count"),
     [
-        ("rack", (0, 0, 1, 2), 2),
-        ("dc", (0, 0, 1, 2), 3),
-        ("cluster", (0, 0, 1, 2), 4),
-        ("rack", (1, 1, 2), 2),  # No host is in the local rack, so the nearest hosts are asked.
-        ("dc", (1, 2), 1),
+        ("rack", (LOCAL_RACK, LOCAL_RACK, LOCAL, REMOTE), 2),
+        ("dc", (LOCAL_RACK, LOCAL_RACK, LOCAL, REMOTE), 3),
+        ("cluster", (LOCAL_RACK, LOCAL_RACK, LOCAL, REMOTE), 4),
+        # No host is in the local rack, so the nearest hosts are queried.
+        ("rack", (LOCAL, LOCAL, REMOTE), 2),
+        ("dc", (LOCAL, REMOTE), 1),
     ],
 )
 async def test_the_hosts_of_a_scope_are_asked(
-    scope: str, distances: tuple[int, ...], count: int
+    scope: str, distances: tuple[int, ...], query_count: int
 ) -> None:
-    # The parameters above give the distances as these numbers.
-    assert (HostDistance.LOCAL_RACK, HostDistance.LOCAL, HostDistance.REMOTE) == (0, 1, 2)
-    versions = Versions()
+    """Each host within the scope is queried for its own schema version."""
+    versions = FakeVersions()
     schema_versions = await versions_in(
         SchemaAgreementScope(scope), pools(*distances), versions.rows
     )
     assert schema_versions == {"one"}
-    assert len(versions.queried_connections) == count
+    assert len(versions.queried_connections) == query_count
 
 
 async def test_a_host_without_an_answer_prevents_agreement() -> None:
-    versions = Versions()
+    """A host that does not answer counts as one with another version, so there is more than one
+    version.
+    """
+    versions = FakeVersions()
     versions.errors = [ConnectionException("lost")]
-    schema_versions = await versions_in(SchemaAgreementScope.CLUSTER, pools(0, 1), versions.rows)
-    assert len(schema_versions) == 3
+    schema_versions = await versions_in(
+        SchemaAgreementScope.CLUSTER, pools(LOCAL_RACK, LOCAL), versions.rows
+    )
+    assert len(schema_versions) > 1
 
 
 async def test_an_unexpected_exception_is_raised() -> None:
-    versions = Versions()
+    versions = FakeVersions()
     versions.errors = [ZeroDivisionError()]
     with pytest.raises(ZeroDivisionError):
-        await versions_in(SchemaAgreementScope.CLUSTER, pools(0, 1), versions.rows)
+        await versions_in(SchemaAgreementScope.CLUSTER, pools(LOCAL_RACK, LOCAL), versions.rows)
 
 
 async def test_a_scope_without_a_connected_host_is_an_error() -> None:
-    unconnected_pools = pools(0)
+    """If no pool of the scope has a connection, no host can be queried."""
+    unconnected_pools = pools(LOCAL_RACK)
     unconnected_pools[0].connections.clear()
     with pytest.raises(ConnectionException, match="'dc'"):
-        await versions_in(SchemaAgreementScope.DC, unconnected_pools, Versions().rows)
+        await versions_in(SchemaAgreementScope.DC, unconnected_pools, FakeVersions().rows)

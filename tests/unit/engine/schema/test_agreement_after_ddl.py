@@ -22,33 +22,36 @@ DDL = "CREATE TABLE ks.t (k int PRIMARY KEY)"
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
+    """Yield three nodes that answer DDL statements with a change of the schema."""
     with FakeCluster(3) as cluster:
+        cluster.prime(DDL, schema_change("CREATED", "TABLE", "ks", "t"))
         yield cluster
 
 
 @pytest.mark.simulated(False)
 async def test_a_ddl_statement_waits_for_schema_agreement(nodes: FakeCluster) -> None:
     """A DDL statement completes only when all nodes that are up report the same schema version."""
-    nodes.prime(DDL, schema_change("CREATED", "TABLE", "ks", "t"))
     async with connected(nodes) as (_, session):
-        old, new = nodes[1].schema_version, nodes[0].host_id
-        nodes[0].schema_version = new
-        waiting = asyncio.ensure_future(asyncio.wait_for(session.execute(DDL), WAIT))
+        old_version = nodes[1].schema_version
+        new_version = nodes[0].host_id  # any other UUID
+        nodes[0].schema_version = new_version
+        execution = asyncio.ensure_future(asyncio.wait_for(session.execute(DDL), WAIT))
 
         def queried_twice(node: FakeNode) -> bool:
-            # Expected are two rounds of two queries each.
-            return sum("schema_version" in (request.query or "") for request in node.requests) >= 4
+            """Return True after two rounds of two queries each."""
+            queries = [request.query or "" for request in node.requests]
+            return sum("schema_version" in query for query in queries) >= 2 * 2
 
         await call_in_thread(nodes[0].wait_for, queried_twice)
-        assert not waiting.done()
-        assert old != new
+        assert not execution.done()
+        assert old_version != new_version
         for node in nodes.nodes:
-            node.schema_version = new
-        assert (await waiting).is_schema_agreed
+            node.schema_version = new_version
+        assert (await execution).is_schema_agreed
 
 
 async def test_versions_are_queried_again_after_a_lost_answer(nodes: FakeCluster) -> None:
-    nodes.prime(DDL, schema_change("CREATED", "TABLE", "ks", "t"))
+    """Neither a lost connection nor a query that times out ends the wait for schema agreement."""
     async with connected(nodes, control_connection_timeout=0.05) as (_, session):
         for node in nodes.nodes:
             node.prime(LOCAL_VERSION_QUERY, reset(), times=1)  # this breaks the connection
@@ -60,18 +63,17 @@ async def test_versions_are_queried_again_after_a_lost_answer(nodes: FakeCluster
 
 @pytest.mark.simulated(False)
 async def test_a_ddl_statement_may_wait_longer_than_its_request_timeout(nodes: FakeCluster) -> None:
-    """A DDL statement succeeds even if waiting for agreement takes longer than the request's
-    timeout.
+    """The request's time-out is for the statement, and not for the agreement of the nodes
+    afterwards.
     """
-    nodes.prime(DDL, schema_change("CREATED", "TABLE", "ks", "t"))
     async with connected(nodes) as (_, session):
         for node in nodes.nodes:
             node.prime(PEER_VERSIONS_QUERY, silence())
         result = await asyncio.wait_for(session.execute(DDL, timeout=0.1), WAIT)
         assert not result.is_schema_agreed
     with Cluster(nodes.contact_points, port=nodes.port) as cluster:
-        blocking = await call_in_thread(cluster.connect)
-        future = blocking.execute_async(DDL, timeout=0.1)
+        blocking_session = await call_in_thread(cluster.connect)
+        future = blocking_session.execute_async(DDL, timeout=0.1)
         await call_in_thread(future.result)
         assert not future.is_schema_agreed
         await call_in_thread(cluster.shutdown)
@@ -80,7 +82,6 @@ async def test_a_ddl_statement_may_wait_longer_than_its_request_timeout(nodes: F
 async def test_silent_nodes_end_the_wait_after_max_schema_agreement_wait(
     nodes: FakeCluster,
 ) -> None:
-    nodes.prime(DDL, schema_change("CREATED", "TABLE", "ks", "t"))
     async with connected(nodes, max_schema_agreement_wait=0.1) as (_, session):
         for node in nodes.nodes:
             node.prime(PEER_VERSIONS_QUERY, silence())

@@ -16,48 +16,54 @@ from cassandra.testing.fake import FakeCluster, Request, reset, rows
 
 pytestmark = pytest.mark.simulated
 
-OTHER = uuid.UUID(int=7)
+OTHER_VERSION = uuid.UUID(int=7)
 
 
-def in_two_datacenters() -> dict[str, Any]:
+def settings_for_two_datacenters() -> dict[str, Any]:
+    """Return settings of a cluster that is local to dc1, and uses the hosts of dc2, too."""
     policy = DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=2)
     return {"execution_profiles": {EXEC_PROFILE_DEFAULT: ExecutionProfile(policy)}}
 
 
 def other_version(request: Request) -> Any:
     """Answer with a schema version that no other node has."""
-    return rows([("schema_version", "uuid")], [(OTHER,)])
+    return rows([("schema_version", "uuid")], [(OTHER_VERSION,)])
 
 
 def test_only_hosts_in_the_scope_must_agree() -> None:
+    """The scope may be a member of SchemaAgreementScope or its name."""
     with FakeCluster({"dc1": 2, "dc2": 1}) as nodes:
         remote_node = next(node for node in nodes.nodes if node.datacenter == "dc2")
         with Cluster(
-            nodes.contact_points[:1], port=nodes.nodes[0].port, **in_two_datacenters()
+            nodes.contact_points[:1], port=nodes.nodes[0].port, **settings_for_two_datacenters()
         ) as cluster:
             session = cluster.connect(wait_for_all_pools=True)
             assert session.wait_for_schema_agreement()
             remote_node.prime(LOCAL_VERSION_QUERY, other_version)
-            assert session.wait_for_schema_agreement(0.05, SchemaAgreementScope.DC)
+            assert session.wait_for_schema_agreement(wait_time=0.05, scope=SchemaAgreementScope.DC)
             assert session.wait_for_schema_agreement(wait_time=0.05, scope="rack")
             # Without a scope, the remote node is queried, and its version differs.
             queries_before = len(remote_node.queries(LOCAL_VERSION_QUERY))
-            assert not session.wait_for_schema_agreement(0.05)
+            assert not session.wait_for_schema_agreement(wait_time=0.05)
             assert len(remote_node.queries(LOCAL_VERSION_QUERY)) > queries_before
             remote_node.clear_primes()
-            assert session.wait_for_schema_agreement(5, "cluster")
+            assert session.wait_for_schema_agreement(wait_time=5, scope="cluster")
             with pytest.raises(ValueError, match="planet"):
                 session.wait_for_schema_agreement(scope="planet")
 
 
 async def test_a_host_that_closes_its_connection_is_asked_again() -> None:
+    """A lost connection during a query is not an error, since the host may answer on another
+    one.
+    """
     with FakeCluster(2) as nodes:
         async with aio.Cluster(nodes.contact_points, port=nodes.nodes[0].port) as cluster:
             session = await cluster.connect(wait_for_all_pools=True)
             nodes.nodes[1].prime(LOCAL_VERSION_QUERY, reset(), times=1)
-            assert await session.wait_for_schema_agreement(5)
+            assert await session.wait_for_schema_agreement(wait_time=5)
             assert len(nodes.nodes[1].queries(LOCAL_VERSION_QUERY)) >= 1
+            # Without any connection, no host can be queried.
             for pool in session._engine.pools.values():
                 pool.connections.clear()
             with pytest.raises(ConnectionException, match="cluster"):
-                await session.wait_for_schema_agreement(1)
+                await session.wait_for_schema_agreement(wait_time=1)

@@ -20,6 +20,7 @@ from cassandra.testing.fake import (
     Encoded,
     ErrorCode,
     FakeNode,
+    Message,
     Request,
     error,
     rows,
@@ -33,8 +34,16 @@ from tests.waiting import until_on_loop
 pytestmark = pytest.mark.simulated
 
 
+def requests_of_schema(node: FakeNode) -> list[Request]:
+    """Return the requests that read tables of `system_schema`."""
+    return [request for request in node.requests if "system_schema" in str(request.query)]
+
+
 @pytest.mark.parametrize("max_version", [4, 5])
 async def test_the_schema_is_complete_when_connect_returns(max_version: int) -> None:
+    """The metadata has all keyspaces, tables and columns, and can be pickled and exported as
+    CQL.
+    """
     with FakeNode(max_version=max_version) as node:
         node.schema = schema("a", "b", tables=3)
         async with connected(node) as (cluster, _):
@@ -43,7 +52,9 @@ async def test_the_schema_is_complete_when_connect_returns(max_version: int) -> 
             table = metadata.keyspaces["a"].tables["t1"]
             assert list(table.columns) == ["id", "c0"]
             assert table.options["comment"] == "it's a table"
-            assert (table.keyspace_name, table.name, table.id is not None) == ("a", "t1", True)
+            assert table.keyspace_name == "a"
+            assert table.name == "t1"
+            assert table.id is not None
             # Metadata objects are created at the first access, and then stay the same objects.
             assert metadata.keyspaces["a"].tables["t1"] is table
             assert metadata.keyspaces["a"] is metadata.keyspaces["a"]
@@ -57,6 +68,9 @@ async def test_the_schema_is_complete_when_connect_returns(max_version: int) -> 
 
 
 async def test_pages_have_schema_metadata_page_size_rows() -> None:
+    """The setting `schema_metadata_page_size` limits the rows in each page of a query of the
+    schema.
+    """
     with FakeNode() as node:
         node.schema = schema("a", tables=10)
         async with connected(node, schema_metadata_page_size=3) as (cluster, _):
@@ -66,23 +80,19 @@ async def test_pages_have_schema_metadata_page_size_rows() -> None:
             }
             # Reading takes several pages: 10 tables with 2 columns each, in pages of 3 rows.
             assert len(schema_queries(node, "columns")) == 7
-            assert {
-                request.page_size
-                for request in node.requests
-                if "system_schema" in str(request.query)
-            } == {3}
+            page_sizes = {request.page_size for request in requests_of_schema(node)}
+            assert page_sizes == {3}
 
 
 async def test_no_schema_is_read_if_it_is_switched_off() -> None:
+    """Without schema and token metadata, `connect` reads no table of system_schema."""
     with FakeNode() as node:
         node.schema = schema("a")
         async with connected(node, schema_metadata_enabled=False, token_metadata_enabled=False) as (
             cluster,
             _,
         ):
-            assert not [
-                request for request in node.requests if "system_schema" in str(request.query)
-            ]
+            assert not requests_of_schema(node)
             assert not cluster.metadata.keyspaces
             assert cluster.metadata.replication_of("a") is None
             # An explicit call reads the schema even if schema metadata is disabled.
@@ -91,34 +101,39 @@ async def test_no_schema_is_read_if_it_is_switched_off() -> None:
 
 
 async def test_without_schema_metadata_replication_is_read_for_routing() -> None:
+    """Token-aware routing needs the replication of keyspaces, so only that is read and kept up to
+    date.
+    """
     with FakeNode() as node:
         node.schema = schema("a")
         async with connected(
             node, schema_metadata_enabled=False, schema_event_refresh_window=0
         ) as (cluster, session):
             metadata = cluster.metadata
-            assert [
-                str(request.query)
-                for request in node.requests
-                if "system_schema" in str(request.query)
-            ] == ["SELECT * FROM system_schema.keyspaces"]
+            queries = [request.query for request in requests_of_schema(node)]
+            assert queries == ["SELECT * FROM system_schema.keyspaces"]
             assert not metadata.keyspaces
-            before, version = metadata.replication_of("a"), metadata.replication_version
-            assert before is not None
+            replication_before = metadata.replication_of("a")
+            version = metadata.replication_version
+            assert replication_before is not None
             node.schema["system_schema.keyspaces"] = [keyspace("a", 3), keyspace("b")]
             node.send_event("SCHEMA_CHANGE", "UPDATED", "KEYSPACE", "a")
             await until_on_loop(lambda: metadata.replication_version > version)
-            assert metadata.replication_of("a") != before
+            assert metadata.replication_of("a") != replication_before
             assert metadata.replication_of("b") is None
             node.prime(re.compile("CREATE"), schema_change("CREATED", "KEYSPACE", "b"))
             await session.execute("CREATE KEYSPACE b")
             assert metadata.replication_of("b") is not None
             version = metadata.replication_version
             await cluster.refresh_schema_metadata()
+            # Nothing has changed, so plans that were computed from the replication stay valid.
             assert metadata.replication_version == version
 
 
 async def test_virtual_keyspaces_and_tables_can_be_refreshed() -> None:
+    """Explicit refreshes read virtual keyspaces from `system_virtual_schema`, even without schema
+    metadata.
+    """
     with FakeNode() as node:
         node.schema = {
             **schema("a"),
@@ -130,13 +145,8 @@ async def test_virtual_keyspaces_and_tables_can_be_refreshed() -> None:
         }
         async with connected(node) as (cluster, _):
             await cluster.refresh_keyspace_metadata("v")
-            assert (
-                cluster.metadata.keyspaces["v"].virtual,
-                list(cluster.metadata.keyspaces["v"].tables),
-            ) == (
-                True,
-                ["t"],
-            )
+            assert cluster.metadata.keyspaces["v"].virtual
+            assert list(cluster.metadata.keyspaces["v"].tables) == ["t"]
             await cluster.refresh_table_metadata("v", "t")
             assert cluster.metadata.keyspaces["v"].tables["t"].virtual
             await cluster.refresh_keyspace_metadata("a")
@@ -147,6 +157,9 @@ async def test_virtual_keyspaces_and_tables_can_be_refreshed() -> None:
 
 
 async def test_tables_that_a_node_has_since_its_upgrade_are_read() -> None:
+    """The driver remembers which system tables a node lacks only until the control connection is
+    opened again.
+    """
     with FakeNode() as node:
         node.schema = {
             **schema("a"),
@@ -155,16 +168,19 @@ async def test_tables_that_a_node_has_since_its_upgrade_are_read() -> None:
             "system_virtual_schema.columns": [column("v", "t", "id", "partition_key", 0)],
         }
         # Cassandra 3.11 has neither peers_v2 nor virtual keyspaces.
-        node.has_peers_v2, node.release_version = False, "3.11.19"
+        node.has_peers_v2 = False
+        node.release_version = "3.11.19"
         async with connected(node) as (cluster, _):
             assert list(cluster.metadata.keyspaces) == ["a"]
-            node.has_peers_v2, node.release_version = True, "5.0.9"
+            node.has_peers_v2 = True
+            node.release_version = "5.0.9"
             node.drop_connections()
             await until_on_loop(lambda: "v" in cluster.metadata.keyspaces)
             assert list(cluster.metadata.keyspaces["v"].tables) == ["t"]
 
 
 async def test_only_the_keyspaces_in_schema_metadata_keyspaces_are_read() -> None:
+    """Other keyspaces have no metadata except their replication, which routing needs."""
     with FakeNode() as node:
         node.schema = schema("a", "b", "c")
         async with connected(
@@ -184,9 +200,15 @@ async def test_only_the_keyspaces_in_schema_metadata_keyspaces_are_read() -> Non
             assert len(schema_queries(node, "tables")) == 2
             await cluster.refresh_keyspace_metadata("b")
             assert "b" not in cluster.metadata.keyspaces
-    for wrong in ("a", [1]):
-        with pytest.raises(TypeError, match="schema_metadata_keyspaces must be a list of names"):
-            aio.Cluster(["127.0.0.1"], schema_metadata_keyspaces=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("names", ["a", [1]])
+def test_schema_metadata_keyspaces_must_be_a_list_of_names(names: Any) -> None:
+    with pytest.raises(TypeError, match="schema_metadata_keyspaces must be a list of names"):
+        aio.Cluster(["127.0.0.1"], schema_metadata_keyspaces=names)
+
+
+def test_schema_metadata_page_size_must_be_positive() -> None:
     with pytest.raises(ValueError, match="schema_metadata_page_size"):
         aio.Cluster(["127.0.0.1"], schema_metadata_page_size=0)
 
@@ -195,8 +217,10 @@ async def test_only_the_keyspaces_in_schema_metadata_keyspaces_are_read() -> Non
 
 
 async def test_mask_arguments_become_cql_literals() -> None:
-    # Maps the type of a mask's argument to a value in the system table and the CQL literal expected
-    # for it.
+    """Servers store the arguments of column masks in formats of their own; the exported CQL needs
+    literals.
+    """
+    # For each type of an argument: its value in the system table, and the expected CQL literal.
     masks = {
         "text": ("it's", "'it''s'"),
         "int": ("7", "7"),
@@ -229,33 +253,32 @@ async def test_mask_arguments_become_cql_literals() -> None:
             }
             for number, (cql_type, (value, _)) in enumerate(masks.items())
         ]  # fmt: skip
-        row_of_unknown_type = {
+        mask_with_unknown_type = {
             **node.schema["system_schema.column_masks"][0],
             "keyspace_name": "b",
             "column_name": "c0",
+            "function_argument_types": ["frozen<some_udt>"],
         }
-        node.schema["system_schema.column_masks"].append(
-            {**row_of_unknown_type, "function_argument_types": ["frozen<some_udt>"]}
-        )
+        node.schema["system_schema.column_masks"].append(mask_with_unknown_type)
         for number, cql_type in enumerate(masks):
             node.schema["system_schema.columns"].append(
                 column("a", "t0", f"m{number}", type=cql_type)
             )
         async with connected(node) as (cluster, _):
             columns = cluster.metadata.keyspaces["a"].tables["t0"].columns
-            assert [columns[f"m{number}"].mask.arguments for number in range(len(masks))] == [
-                (text,) for _, text in masks.values()
-            ]
-            assert (
-                "a literal of type some_udt cannot be made"
-                in cluster.metadata.keyspaces["b"].export_as_string()
-            )
+            for number, (_value, literal) in enumerate(masks.values()):
+                assert columns[f"m{number}"].mask.arguments == (literal,)
+            exported = cluster.metadata.keyspaces["b"].export_as_string()
+            assert "a literal of type some_udt cannot be made" in exported
 
 
 # -- errors ----------------------------------------------------------------------------------------
 
 
 async def test_a_table_with_damaged_rows_does_not_affect_the_others() -> None:
+    """A table whose rows cannot be understood has the error in place of its CQL; the others are
+    complete.
+    """
     with FakeNode() as node:
         node.schema = schema("a", tables=4)
         for row in node.schema["system_schema.columns"]:
@@ -288,12 +311,8 @@ async def test_a_table_with_damaged_rows_does_not_affect_the_others() -> None:
         async with connected(node) as (cluster, _):
             keyspace = cluster.metadata.keyspaces["a"]
             tables = keyspace.tables
-            assert [table._exc_info is not None for table in tables.values()] == [
-                True,
-                True,
-                True,
-                False,
-            ]
+            damaged = [name for name, table in tables.items() if table._exc_info is not None]
+            assert damaged == ["t0", "t1", "t2"]
             assert "the type of column 'c0' is None" in tables["t0"].export_as_string()
             assert "unknown kind 'strange'" in tables["t1"].export_as_string()
             assert "cannot be decoded" in tables["t2"].export_as_string()
@@ -307,14 +326,18 @@ async def test_a_table_with_damaged_rows_does_not_affect_the_others() -> None:
 
 
 async def test_a_silent_node_fails_connect_but_optional_tables_may_be_refused() -> None:
+    """If a query of a required table gets no answer, `connect` fails.
+
+    Tables that not every version has may be missing, and a missing table is queried only once.
+    """
     with FakeNode() as node:
         node.prime(re.compile("system_schema.tables"), silence())
         cluster = aio.Cluster([node.address], port=node.port, control_connection_timeout=0.05)
         with pytest.raises(DriverException, match="Unable to connect") as caught:
             await cluster.connect()
         failure: Any = caught.value
-        (refusal,) = failure.errors.values()
-        assert isinstance(refusal, OperationTimedOut)
+        (host_error,) = failure.errors.values()
+        assert isinstance(host_error, OperationTimedOut)
         await cluster.shutdown()
         node.clear_primes()
         node.forget_requests()
@@ -335,31 +358,36 @@ async def test_a_silent_node_fails_connect_but_optional_tables_may_be_refused() 
 def make_scylladb(
     node: FakeNode, tables: list[dict[str, Any]], keyspaces: list[dict[str, Any]]
 ) -> None:
-    """Make the node look like ScyllaDB, with these rows in the schema tables that only ScyllaDB
-    has.
+    """Let the node look like ScyllaDB.
+
+    :param tables: the rows of `system_schema.scylla_tables`.
+    :param keyspaces: the rows of `system_schema.scylla_keyspaces`.
     """
     sharding = {
         "SHARD": "0",
         "NR_SHARDS": "1",
         "PARTITIONER": "org.apache.cassandra.dht.Murmur3Partitioner",
+        "SHARDING_ALGORITHM": "biased-token-round-robin",
+        "SHARDING_IGNORE_MSB": "12",
     }
-    sharding |= {"SHARDING_ALGORITHM": "biased-token-round-robin", "SHARDING_IGNORE_MSB": "12"}
     node.supported |= {f"SCYLLA_{name}": [value] for name, value in sharding.items()}
-    names = [
+    table_columns = [
         ("keyspace_name", "text"),
         ("table_name", "text"),
         ("cdc", "map<text,text>"),
         ("tablets", "map<text,text>"),
     ]
-    node.prime(re.compile("system_schema.scylla_tables"), rows(names, tables))
-    names = [("keyspace_name", "text"), ("initial_tablets", "int")]
-    node.prime(re.compile("system_schema.scylla_keyspaces"), rows(names, keyspaces))
+    node.prime(re.compile("system_schema.scylla_tables"), rows(table_columns, tables))
+    keyspace_columns = [("keyspace_name", "text"), ("initial_tablets", "int")]
+    node.prime(re.compile("system_schema.scylla_keyspaces"), rows(keyspace_columns, keyspaces))
 
 
 async def test_tables_that_scylladb_creates_itself_are_not_exported() -> None:
-    """ScyllaDB creates the log of t0, which has CDC, and the view i_index of the index i.
+    """The exported CQL leaves out tables that ScyllaDB creates again: the log of t0, which has CDC,
+    and the view i_index of the index i.
 
-    The log of x and the view j_index only have such names: there is no table x and no index j.
+    The table x_scylla_cdc_log and the view j_index only have such names: there is no table x and no
+    index j.
     """
     cdc = {"enabled": "true", "preimage": "false", "ttl": "86400"}
     index = {"keyspace_name": "a", "table_name": "t0", "kind": "COMPOSITES"}
@@ -405,8 +433,8 @@ async def test_tables_that_scylladb_creates_itself_are_not_exported() -> None:
                 for line in keyspace.export_as_string().splitlines()
                 if line.startswith("CREATE")
             ]
-            assert statements == [
-                statements[0],
+            assert statements[0].startswith("CREATE KEYSPACE a ")
+            assert statements[1:] == [
                 "CREATE TABLE a.t0 (",
                 "CREATE INDEX i ON a.t0 (c0);",
                 "CREATE MATERIALIZED VIEW a.j_index AS",
@@ -423,14 +451,17 @@ async def test_tables_that_scylladb_creates_itself_are_not_exported() -> None:
 
 
 async def test_index_targets_of_scylladb_become_cql() -> None:
-    types = {
+    """ScyllaDB writes the target of an index in another form than CQL; the exported CQL must be
+    valid.
+    """
+    types_by_column = {
         "c0": "int",
         "c1": "frozen<map<int, text>>",
         "c2": "set<int>",
         "C3": "map<text, int>",
         'C"4': "int",
     }
-    # Maps the target of an index in the system table to the target in its CQL.
+    # For each target of an index in the system table: the target in its CQL.
     targets = {
         '{"pk":["id","C3"],"ck":["C\\"4"]}': '(id, "C3"), "C""4"',
         "c1": "full(c1)",
@@ -443,7 +474,9 @@ async def test_index_targets_of_scylladb_become_cql() -> None:
     }
     with FakeNode() as node:
         node.schema = schema("a", tables=1)
-        columns = [column("a", "t0", name, type=kind) for name, kind in types.items()]
+        columns = [
+            column("a", "t0", name, type=cql_type) for name, cql_type in types_by_column.items()
+        ]
         node.schema["system_schema.columns"] = [
             *columns,
             column("a", "t0", "id", "partition_key", 0),
@@ -467,6 +500,7 @@ async def test_index_targets_of_scylladb_become_cql() -> None:
 
 
 async def test_a_column_with_the_name_of_an_index_target() -> None:
+    """A target like "values(v)" may be a collection's values, or here, the name of a column."""
     with FakeNode() as node:
         node.schema = schema("a", tables=1)
         for name in ("v", "values(v)"):
@@ -474,14 +508,12 @@ async def test_a_column_with_the_name_of_an_index_target() -> None:
         index = {"keyspace_name": "a", "table_name": "t0", "index_name": "i", "kind": "COMPOSITES"}
         node.schema["system_schema.indexes"] = [{**index, "options": {"target": "values(v)"}}]
         async with connected(node) as (cluster, _):
-            assert (
-                cluster.metadata.keyspaces["a"].indexes["i"].as_cql_query()
-                == "CREATE INDEX i ON a.t0 (values(v))"
-            )
+            index_metadata = cluster.metadata.keyspaces["a"].indexes["i"]
+            assert index_metadata.as_cql_query() == "CREATE INDEX i ON a.t0 (values(v))"
 
 
 @pytest.mark.parametrize(
-    ("row", "clause"),
+    ("scylla_keyspaces", "clause"),
     [
         ([], "tablets = {'enabled': false}"),
         ([{"keyspace_name": "a", "initial_tablets": None}], "tablets = {'enabled': false}"),
@@ -493,8 +525,13 @@ async def test_a_column_with_the_name_of_an_index_target() -> None:
     ],
 )
 async def test_a_keyspaces_cql_has_its_tablets_option(
-    row: list[dict[str, Any]], clause: str
+    scylla_keyspaces: list[dict[str, Any]], clause: str
 ) -> None:
+    """Tablets are enabled if `scylla_keyspaces` has a row with a number, which is the initial count
+    unless 0.
+
+    A keyspace with LocalStrategy has no such option.
+    """
     with FakeNode() as node:
         node.schema = schema("a", tables=0)
         local = {
@@ -503,19 +540,19 @@ async def test_a_keyspaces_cql_has_its_tablets_option(
             "replication": {"class": "LocalStrategy"},
         }
         node.schema["system_schema.keyspaces"].append(local)
-        make_scylladb(node, tables=[], keyspaces=row)
+        make_scylladb(node, tables=[], keyspaces=scylla_keyspaces)
         async with connected(node) as (cluster, _):
-            assert (
-                cluster.metadata.keyspaces["a"]
-                .as_cql_query()
-                .endswith(f"durable_writes = true AND {clause}")
-            )
+            create_keyspace = cluster.metadata.keyspaces["a"].as_cql_query()
+            assert create_keyspace.endswith(f"durable_writes = true AND {clause}")
             assert cluster.metadata.keyspaces["l"].tablets is None
             await cluster.refresh_keyspace_metadata("a")
             assert cluster.metadata.keyspaces["a"].as_cql_query().endswith(clause)
 
 
 async def test_altered_tablets_are_read_without_the_tables() -> None:
+    """After ALTER KEYSPACE the driver reads only the options of the keyspace, and keeps its
+    tables.
+    """
     with FakeNode() as node:
         node.schema = schema("a", tables=1)
         make_scylladb(node, tables=[], keyspaces=[{"keyspace_name": "a", "initial_tablets": 8}])
@@ -528,7 +565,7 @@ async def test_altered_tablets_are_read_without_the_tables() -> None:
             await session.execute("ALTER KEYSPACE a WITH tablets = {'initial': 16}")
             assert cluster.metadata.keyspaces["a"].tablets == {"enabled": True, "initial": 16}
             assert cluster.metadata.keyspaces["a"].tables["t0"] is table
-            # The driver asked for it only when it connected.
+            # The tables were read only once, by `connect`.
             assert len(schema_queries(node, "tables")) == 1
 
 
@@ -536,25 +573,28 @@ async def test_altered_tablets_are_read_without_the_tables() -> None:
 
 
 def test_threads_get_the_same_objects() -> None:
+    """Metadata objects are created at the first access, and only once, even if threads access them
+    at once.
+    """
     with FakeNode() as node:
         node.schema = schema("a", tables=50)
         with Cluster([node.address], port=node.port) as cluster, cluster.connect():
-            seen: list[list[Any]] = []
-            start = threading.Barrier(8)
+            ids_of_threads: list[list[Any]] = []
+            thread_count = 8
+            start = threading.Barrier(thread_count)
 
             def read_tables() -> None:
                 start.wait(WAIT)
-                seen.append(
-                    [id(table) for table in cluster.metadata.keyspaces["a"].tables.values()]
-                )
+                tables = cluster.metadata.keyspaces["a"].tables
+                ids_of_threads.append([id(table) for table in tables.values()])
 
-            threads = [threading.Thread(target=read_tables) for _ in range(8)]
+            threads = [threading.Thread(target=read_tables) for _ in range(thread_count)]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join(WAIT)
-            assert len(seen) == 8
-            assert all(ids == seen[0] for ids in seen)
+            assert len(ids_of_threads) == thread_count
+            assert all(ids == ids_of_threads[0] for ids in ids_of_threads)
 
 
 # -- endless pages ---------------------------------------------------------------------------------
@@ -563,22 +603,28 @@ def test_threads_get_the_same_objects() -> None:
 ENDLESS = "SELECT * FROM system_schema.tables"
 
 
-def repeat_page(request: Request) -> Any:
-    return rows(
-        [("keyspace_name", "text"), ("table_name", "text")], [("a", "t")], paging_state=b"again"
-    )
+def page_of_tables(paging_state: bytes) -> Message:
+    """Return a page with one row, after which another page follows."""
+    columns = [("keyspace_name", "text"), ("table_name", "text")]
+    return rows(columns, [("a", "t")], paging_state=paging_state)
 
 
-def alternate_two_pages(request: Request) -> Any:
-    state = b"two" if request.paging_state == b"one" else b"one"
-    return rows(
-        [("keyspace_name", "text"), ("table_name", "text")], [("a", "t")], paging_state=state
-    )
+def repeat_page(request: Request) -> Message:
+    """Answer every request with the same paging state."""
+    return page_of_tables(b"again")
+
+
+def alternate_two_pages(request: Request) -> Message:
+    """Answer with the paging states "one" and "two" in turn."""
+    return page_of_tables(b"two" if request.paging_state == b"one" else b"one")
 
 
 @pytest.mark.parametrize("answer", [repeat_page, alternate_two_pages])
 @pytest.mark.simulated(False)
 async def test_connect_fails_if_paging_states_repeat(answer: Any) -> None:
+    """A page whose paging state was seen before means that the node sends the same pages
+    forever.
+    """
     with FakeNode() as node:
         node.schema = schema("a")
         node.prime(ENDLESS, answer)
@@ -586,27 +632,29 @@ async def test_connect_fails_if_paging_states_repeat(answer: Any) -> None:
             with pytest.raises(NoHostAvailable, match="the same page again and again"):
                 await asyncio.wait_for(cluster.connect(), WAIT)
         with (
-            Cluster([node.address], port=node.port) as blocking,
+            Cluster([node.address], port=node.port) as blocking_cluster,
             pytest.raises(NoHostAvailable, match="the same page"),
         ):
-            blocking.connect()
+            blocking_cluster.connect()
 
 
 def pages_without_end() -> Any:
-    """Return a function that answers each request with one more page, so that the result never
+    """Return a function that answers each request with a new paging state, so that the result never
     ends.
     """
     states = itertools.count()
 
-    def answer(request: Request) -> Any:
-        columns = [("keyspace_name", "text"), ("table_name", "text")]
-        return rows(columns, [("a", "t")], paging_state=b"%d" % next(states))
+    def answer(request: Request) -> Message:
+        return page_of_tables(b"%d" % next(states))
 
     return answer
 
 
 @pytest.mark.simulated(False)
 async def test_connect_fails_if_pages_do_not_end_in_schema_read_timeout() -> None:
+    """Each page is answered in time, so only `schema_read_timeout` ends the reading; the error
+    names the setting.
+    """
     with FakeNode() as node:
         node.schema = schema("a")
         node.prime(ENDLESS, pages_without_end())
@@ -616,7 +664,7 @@ async def test_connect_fails_if_pages_do_not_end_in_schema_read_timeout() -> Non
             ):
                 await asyncio.wait_for(cluster.connect(), WAIT)
         with (
-            Cluster([node.address], port=node.port, schema_read_timeout=0.05) as blocking,
+            Cluster([node.address], port=node.port, schema_read_timeout=0.05) as blocking_cluster,
             pytest.raises(NoHostAvailable, match=r"Cluster\.schema_read_timeout"),
         ):
-            blocking.connect()
+            blocking_cluster.connect()

@@ -24,12 +24,15 @@ from tests.unit.engine.partners import (
 )
 from tests.waiting import until_on_loop
 
+NO_WAIT = 0  # seconds to wait for schema agreement
 TABLE = {"target_type": "TABLE", "change_type": "UPDATED", "keyspace": "a", "table": "t"}
 
 
-class Reader:
+class FakeReader:
     """A fake reader. It records the targets and connections of its calls, and raises `error` if
-    that is set. If it has a `gate`, `read` waits until that is set.
+    that is set.
+
+    If it has a `gate`, `read` waits until that is set.
     """
 
     def __init__(self) -> None:
@@ -53,11 +56,17 @@ class Reader:
         return [target for target, _ in self.readings]
 
 
-class RefresherParts:
-    """A `SchemaRefresher` with fakes of everything that it uses."""
+class RefresherHarness:
+    """A `SchemaRefresher` with fakes of everything that it uses. Events are handled at once, by
+    default.
+
+    `agreed` is the result of waiting for schema agreement.
+
+    :param settings: settings of the engine.
+    """
 
     def __init__(self, **settings: Any) -> None:
-        self.reader = Reader()
+        self.reader = FakeReader()
         self.metadata = Metadata()
         self.control = fake_connection()
         self.agreed = True
@@ -76,136 +85,161 @@ class RefresherParts:
 
 
 async def test_connect_reads_what_the_settings_enable() -> None:
-    for enabled, expected in ((True, [True]), (False, [False])):
-        parts = RefresherParts(schema_metadata_enabled=enabled)
-        await parts.refresher.on_connected(parts.control, new_host("10.0.0.1"))
-        assert parts.reader.full_readings == expected
-    parts = RefresherParts(schema_metadata_enabled=False, token_metadata_enabled=False)
-    await parts.refresher.on_connected(parts.control, new_host("10.0.0.1"))
-    assert parts.reader.full_readings == []
+    """Without schema metadata only replication is read, and without token metadata nothing at
+    all.
+    """
+    for enabled in (True, False):
+        harness = RefresherHarness(schema_metadata_enabled=enabled)
+        await harness.refresher.on_connected(harness.control, new_host("10.0.0.1"))
+        # Routing needs the replication of all keyspaces, even without schema metadata.
+        assert harness.reader.full_readings == [enabled]
+    harness = RefresherHarness(schema_metadata_enabled=False, token_metadata_enabled=False)
+    await harness.refresher.on_connected(harness.control, new_host("10.0.0.1"))
+    assert harness.reader.full_readings == []
 
 
 async def test_a_move_reads_the_schema_only_if_its_version_differs() -> None:
-    parts = RefresherParts()
+    """When the control connection moves, the version in the row of the new node decides whether the
+    schema is read.
+    """
+    harness = RefresherHarness()
     local = new_host("10.0.0.1")
-    parts.metadata._replace_schema(
+    harness.metadata._replace_schema(
         Schema(sources={}, version=(local.schema_version, local.release_version))
     )
-    parts.refresher.on_moved(local)
+    harness.refresher.on_moved(local)
     await run_loop_turns()
-    assert parts.reader.targets == []
+    assert harness.reader.targets == []
     # Pretend that it is unknown which schema version was read.
-    parts.metadata._replace_schema(parts.metadata.schema.at(None))
-    parts.refresher.on_moved(local)
+    harness.metadata._replace_schema(harness.metadata.schema.at(None))
+    harness.refresher.on_moved(local)
     await run_loop_turns()
-    assert parts.reader.targets == [Target()]
+    assert harness.reader.targets == [Target()]
 
 
-async def test_a_burst_of_events_causes_one_reading() -> None:
-    parts = RefresherParts()
+async def test_many_events_in_one_window_cause_one_reading() -> None:
+    harness = RefresherHarness()
     for _ in range(10):
-        parts.refresher.on_event(TABLE)
-    await until_on_loop(lambda: parts.reader.readings)
+        harness.refresher.on_event(TABLE)
+    await until_on_loop(lambda: harness.reader.readings)
     await run_loop_turns()
-    assert parts.reader.targets == [Target("TABLE", "a", "t")]
+    assert harness.reader.targets == [Target("TABLE", "a", "t")]
 
 
 async def test_events_are_ignored_if_their_target_is_not_read() -> None:
-    for changed in (
+    """Events are ignored with a negative window, for keyspaces that are left out, and without
+    schema metadata.
+    """
+    for settings in (
         {"schema_event_refresh_window": -1.0},
         {"schema_metadata_keyspaces": ["b"]},
         {"schema_metadata_enabled": False},
     ):
-        parts = RefresherParts(**changed)
-        parts.refresher.on_event(TABLE)
-        assert parts.refresher._timer is None
+        harness = RefresherHarness(**settings)
+        harness.refresher.on_event(TABLE)
+        assert harness.refresher._timer is None
 
 
 async def test_after_ddl_the_connection_of_the_statement_is_used() -> None:
-    parts = RefresherParts()
+    """The node that has executed the DDL has the change for certain, so the schema is read from
+    that node.
+    """
+    harness = RefresherHarness()
     ddl_connection = fake_connection("10.0.0.2")
-    await parts.refresher.after_ddl(TABLE, ddl_connection)
-    assert parts.reader.readings == [(Target("TABLE", "a", "t"), ddl_connection)]
+    await harness.refresher.after_ddl(TABLE, ddl_connection)
+    assert harness.reader.readings == [(Target("TABLE", "a", "t"), ddl_connection)]
     # If the connection of the DDL is closed, the control connection is used.
     ddl_connection.closed = True
-    await parts.refresher.after_ddl(TABLE, ddl_connection)
-    assert parts.reader.readings[1][1] is parts.control
+    await harness.refresher.after_ddl(TABLE, ddl_connection)
+    assert harness.reader.readings[1][1] is harness.control
 
 
 async def test_the_event_of_the_own_ddl_causes_no_second_reading() -> None:
-    parts = RefresherParts(schema_event_refresh_window=0.01)
-    parts.refresher.on_event(TABLE)
-    await parts.refresher.after_ddl(TABLE, fake_connection())
-    await until_on_loop(lambda: parts.refresher._timer is None)
+    """The event and the end of the statement both report the change; the first reading is
+    enough.
+    """
+    harness = RefresherHarness(schema_event_refresh_window=0.01)
+    harness.refresher.on_event(TABLE)
+    await harness.refresher.after_ddl(TABLE, fake_connection())
+    await until_on_loop(lambda: harness.refresher._timer is None)
     await run_loop_turns()
-    assert parts.reader.targets == [Target("TABLE", "a", "t")]
+    assert harness.reader.targets == [Target("TABLE", "a", "t")]
 
 
 async def test_refreshes_during_a_round_form_the_next_round() -> None:
-    parts = RefresherParts()
-    parts.reader.gate = asyncio.Event()
-    first = asyncio.ensure_future(parts.refresher.refresh(Target("KEYSPACE", "a"), 0))
-    await until_on_loop(lambda: parts.reader.readings)
-    others = [
-        asyncio.ensure_future(parts.refresher.refresh(Target("KEYSPACE", "a"), 0)) for _ in range(3)
-    ]
+    """Refreshes that are requested while one is running share the next reading, since the first may
+    be too old.
+    """
+    harness = RefresherHarness()
+    harness.reader.gate = asyncio.Event()
+
+    def refresh() -> asyncio.Future[None]:
+        return asyncio.ensure_future(harness.refresher.refresh(Target("KEYSPACE", "a"), NO_WAIT))
+
+    first = refresh()
+    await until_on_loop(lambda: harness.reader.readings)
+    others = [refresh() for _ in range(3)]
     await run_loop_turns()
-    assert len(parts.reader.readings) == 1
-    parts.reader.gate.set()
+    assert len(harness.reader.readings) == 1
+    harness.reader.gate.set()
     await asyncio.gather(first, *others)
     # The first refresh caused one reading, and the three others, which waited meanwhile, shared
     # another one.
-    assert len(parts.reader.readings) == 2
+    assert len(harness.reader.readings) == 2
 
 
 async def test_a_failed_refresh_raises_and_the_next_one_succeeds() -> None:
-    parts = RefresherParts()
-    parts.reader.error = ConnectionException("lost")
+    harness = RefresherHarness()
+    harness.reader.error = ConnectionException("lost")
     with pytest.raises(ConnectionException, match="lost"):
-        await parts.refresher.refresh(Target("KEYSPACE", "a"), 0)
-    parts.reader.error = None
-    await parts.refresher.refresh(Target("KEYSPACE", "a"), 0)
+        await harness.refresher.refresh(Target("KEYSPACE", "a"), NO_WAIT)
+    harness.reader.error = None
+    await harness.refresher.refresh(Target("KEYSPACE", "a"), NO_WAIT)
 
 
 async def test_if_nodes_do_not_agree_refresh_raises() -> None:
-    parts = RefresherParts()
-    parts.agreed = False
+    harness = RefresherHarness()
+    harness.agreed = False
     with pytest.raises(DriverException, match="did not agree"):
-        await parts.refresher.refresh(Target(), 1)
-    assert parts.reader.readings == []
-    await parts.refresher.refresh(Target(), 0)  # with 0 seconds, it does not wait
-    assert parts.reader.targets == [Target(forced=True)]
+        await harness.refresher.refresh(Target(), 1)
+    assert harness.reader.readings == []
+    # Without a wait, the agreement of the nodes is not checked.
+    await harness.refresher.refresh(Target(), NO_WAIT)
+    assert harness.reader.targets == [Target(forced=True)]
 
 
 async def test_a_refresh_after_an_event_is_retried_a_few_times(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """No caller waits for the refresh of an event, so it is tried again, up to MOST_TRIES times."""
     monkeypatch.setattr("cassandra.engine.schema.refreshing.FIRST_DELAY", 0.0)
-    parts = RefresherParts()
-    parts.metadata._replace_schema(Schema(sources={}, version=("one", "4.0")))
-    parts.reader.error = ConnectionException("lost")
-    parts.refresher.on_event(TABLE)
-    # Expected are the first attempt and MOST_TRIES retries.
-    await until_on_loop(lambda: len(parts.reader.readings) == MOST_TRIES + 1)
-    await run_loop_turns(50)  # no further attempt may follow
-    assert len(parts.reader.readings) == MOST_TRIES + 1
-    # the version stays unknown, so the next move of the control connection reads the schema again
-    assert parts.metadata.schema.version is None
+    harness = RefresherHarness()
+    harness.metadata._replace_schema(Schema(sources={}, version=("one", "4.0")))
+    harness.reader.error = ConnectionException("lost")
+    harness.refresher.on_event(TABLE)
+    await until_on_loop(lambda: len(harness.reader.readings) == MOST_TRIES + 1)
+    await run_loop_turns(50)
+    assert len(harness.reader.readings) == MOST_TRIES + 1
+    # The version stays unknown, so the next move of the control connection reads the schema again.
+    assert harness.metadata.schema.version is None
 
 
 async def test_close_fails_all_waiting_refreshes() -> None:
-    parts = RefresherParts()
-    parts.reader.gate = asyncio.Event()
-    waiting = [
-        asyncio.ensure_future(parts.refresher.refresh(Target("KEYSPACE", name), 0))
+    """`close` ends running, waiting and later refreshes with ConnectionShutdown, and ignores
+    events.
+    """
+    harness = RefresherHarness()
+    harness.reader.gate = asyncio.Event()
+    refreshes = [
+        asyncio.ensure_future(harness.refresher.refresh(Target("KEYSPACE", name), NO_WAIT))
         for name in ("a", "b")
     ]
-    await until_on_loop(lambda: parts.reader.readings)
-    parts.refresher.close()
-    for waiter in waiting:
+    await until_on_loop(lambda: harness.reader.readings)
+    harness.refresher.close()
+    for refresh in refreshes:
         with pytest.raises(ConnectionShutdown):
-            await waiter
+            await refresh
     with pytest.raises(ConnectionShutdown):
-        await parts.refresher.refresh(Target(), 0)
-    parts.refresher.on_event(TABLE)
-    assert parts.refresher._timer is None
+        await harness.refresher.refresh(Target(), NO_WAIT)
+    harness.refresher.on_event(TABLE)
+    assert harness.refresher._timer is None

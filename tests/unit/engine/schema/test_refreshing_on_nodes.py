@@ -34,11 +34,12 @@ def has_table(cluster: aio.Cluster, keyspace_name: str, table: str) -> bool:
 
 
 async def test_after_a_ddl_statement_the_metadata_is_up_to_date() -> None:
+    """When a DDL statement returns, the driver has read the changed table, and only that."""
     with FakeNode() as node:
         node.schema = schema("a")
         async with connected(node) as (cluster, session):
             keyspace_before = cluster.metadata.keyspaces["a"]
-            untouched = keyspace_before.tables["t0"]
+            table_before = keyspace_before.tables["t0"]
             add_table(node.schema, "a", "new")
             node.prime(re.compile("CREATE"), schema_change("CREATED", "TABLE", "a", "new"))
             await session.execute("CREATE TABLE a.new (id int PRIMARY KEY)")
@@ -46,7 +47,7 @@ async def test_after_a_ddl_statement_the_metadata_is_up_to_date() -> None:
             assert list(keyspace_after.tables) == ["new", "t0", "t1"]
             # Keyspaces and tables that have not changed stay the same objects.
             assert keyspace_after is keyspace_before
-            assert keyspace_after.tables["t0"] is untouched
+            assert keyspace_after.tables["t0"] is table_before
             remove_table(node.schema, "a", "t1")
             node.prime(re.compile("DROP"), schema_change("DROPPED", "TABLE", "a", "t1"))
             await session.execute("DROP TABLE a.t1")
@@ -74,6 +75,9 @@ def test_the_blocking_api_refreshes_the_schema_after_ddl() -> None:
 
 
 async def test_a_failed_reading_does_not_fail_the_statement() -> None:
+    """The server has executed the DDL statement, so its result is a success even if the schema
+    cannot be read.
+    """
     with FakeNode() as node:
         node.schema = schema("a")
         async with connected(node) as (cluster, session):
@@ -84,20 +88,24 @@ async def test_a_failed_reading_does_not_fail_the_statement() -> None:
 
 
 async def test_failed_readings_are_retried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If reading the schema after an event or a statement fails, the driver tries again with
+    growing delays.
+    """
     monkeypatch.setattr("cassandra.engine.schema.refreshing.FIRST_DELAY", 0.01)
     with FakeNode() as node:
         node.schema = schema("a", "b")
         async with connected(node, schema_event_refresh_window=0) as (cluster, session):
             # Reading the schema fails once for the first keyspace, and three times for the second.
-            for times, keyspace_name in ((1, "a"), (3, "b")):
+            for failure_count, keyspace_name in ((1, "a"), (3, "b")):
                 add_table(node.schema, keyspace_name, "new")
                 node.prime(
-                    re.compile("system_schema.tables"), error(ErrorCode.SERVER_ERROR), times=times
+                    re.compile("system_schema.tables"),
+                    error(ErrorCode.SERVER_ERROR),
+                    times=failure_count,
                 )
                 node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", keyspace_name, "new")
                 await until_on_loop(partial(has_table, cluster, keyspace_name, "new"))
-            # A failed reading after a statement of this session is repeated, too, without any
-            # event.
+            # A failed reading after a statement of this session is repeated without any event.
             add_table(node.schema, "a", "newer")
             node.prime(re.compile("system_schema.tables"), error(ErrorCode.SERVER_ERROR), times=1)
             node.prime("CREATE TABLE a.newer", schema_change("CREATED", "TABLE", "a", "newer"))
@@ -108,14 +116,17 @@ async def test_failed_readings_are_retried(monkeypatch: pytest.MonkeyPatch) -> N
 async def test_an_event_does_not_wait_for_the_retry_of_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """While a failed reading waits an hour for its retry, an event about another keyspace is
+    handled.
+    """
     monkeypatch.setattr("cassandra.engine.schema.refreshing.FIRST_DELAY", 3600.0)
     with FakeNode() as node:
         node.schema = schema("a", "b")
         async with connected(node, schema_event_refresh_window=0) as (cluster, _):
             node.prime(re.compile("system_schema.tables"), error(ErrorCode.SERVER_ERROR), times=1)
             node.send_event("SCHEMA_CHANGE", "UPDATED", "TABLE", "a", "t0")
-            schema_of = cluster._core.schema  # type: ignore[union-attr]
-            await until_on_loop(lambda: schema_of._failures == 1)
+            schema_refresher = cluster._core.schema  # type: ignore[union-attr]
+            await until_on_loop(lambda: schema_refresher._failures == 1)
             add_table(node.schema, "b", "new")
             node.send_event("SCHEMA_CHANGE", "CREATED", "TABLE", "b", "new")
             await until_on_loop(lambda: "new" in cluster.metadata.keyspaces["b"].tables)
@@ -124,17 +135,26 @@ async def test_an_event_does_not_wait_for_the_retry_of_another(
 async def test_an_exception_of_the_reader_does_not_fail_the_statement(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """If the driver's code fails while it reads the schema, the DDL statement succeeds and the
+    metadata stays.
+    """
     with FakeNode() as node:
         node.schema = schema("a")
         async with connected(node) as (cluster, session):
             node.prime(re.compile("CREATE"), schema_change("CREATED", "TABLE", "a", "new"))
-            monkeypatch.setattr("cassandra.engine.schema.reading._with_tables", lambda *args: 1 / 0)
+
+            def raise_mistake(*args: object) -> None:
+                raise ZeroDivisionError("mistake in the driver")
+
+            monkeypatch.setattr("cassandra.engine.schema.reading._with_tables", raise_mistake)
             await asyncio.wait_for(session.execute("CREATE TABLE a.new (id int PRIMARY KEY)"), WAIT)
             assert list(cluster.metadata.keyspaces["a"].tables) == ["t0", "t1"]
+            # Without a version, the schema counts as outdated.
             assert cluster.metadata.schema.version is None
 
 
-async def test_a_burst_of_events_causes_one_reading() -> None:
+async def test_many_events_in_one_window_cause_one_reading() -> None:
+    """Events that come within `schema_event_refresh_window` seconds are handled together."""
     with FakeNode() as node:
         node.schema = schema("a")
         async with connected(node, schema_event_refresh_window=0.05) as (cluster, _):
@@ -146,7 +166,8 @@ async def test_a_burst_of_events_causes_one_reading() -> None:
             assert len(schema_queries(node, "tables")) == 2
 
 
-async def test_a_keyspace_that_is_dropped_and_created_again() -> None:
+async def test_a_keyspace_that_is_dropped_and_created_again_is_read_again() -> None:
+    """Two events in one window leave the keyspace as it is now; one DROPPED removes it."""
     with FakeNode() as node:
         node.schema = schema("a", tables=3)
         async with connected(node, schema_event_refresh_window=0.01) as (cluster, _):
@@ -161,6 +182,10 @@ async def test_a_keyspace_that_is_dropped_and_created_again() -> None:
 
 
 async def test_types_functions_and_aggregates_are_read_after_events() -> None:
+    """Each kind of object is read after its event, and by its own refresh method.
+
+    Functions with the same name and other argument types are different functions.
+    """
     function = {
         "keyspace_name": "a", "function_name": "f", "argument_types": ["int"],
         "argument_names": ["x"], "body": "return x;",
@@ -184,8 +209,8 @@ async def test_types_functions_and_aggregates_are_read_after_events() -> None:
             ]
             node.send_event("SCHEMA_CHANGE", "CREATED", "TYPE", "a", "u")
             await until_on_loop(lambda: "u" in cluster.metadata.keyspaces["a"].user_types)
-            other = {**function, "argument_types": ["text"], "return_type": "text"}
-            node.schema["system_schema.functions"] = [function, other]
+            function_of_text = {**function, "argument_types": ["text"], "return_type": "text"}
+            node.schema["system_schema.functions"] = [function, function_of_text]
             node.send_event("SCHEMA_CHANGE", "CREATED", "FUNCTION", "a", "f", ["int"])
             await until_on_loop(
                 lambda: sorted(cluster.metadata.keyspaces["a"].functions) == ["f(int)", "f(text)"],
@@ -195,22 +220,26 @@ async def test_types_functions_and_aggregates_are_read_after_events() -> None:
             await until_on_loop(
                 lambda: list(cluster.metadata.keyspaces["a"].aggregates) == ["g(int)"]
             )
-            node.schema["system_schema.functions"] = [other]
+            node.schema["system_schema.functions"] = [function_of_text]
             await cluster.refresh_user_function_metadata(
                 "a", cluster.metadata.keyspaces["a"].functions["f(int)"]
             )
             await cluster.refresh_user_aggregate_metadata("a", "g")
             await cluster.refresh_user_type_metadata("a", "u")
             assert list(cluster.metadata.keyspaces["a"].functions) == ["f(text)"]
-            text = cluster.metadata.keyspaces["a"].export_as_string()
+            exported = cluster.metadata.keyspaces["a"].export_as_string()
             # The exported CQL creates each object after those that it needs.
-            positions = [
-                text.index(f"CREATE {kind}") for kind in ("TYPE", "FUNCTION", "AGGREGATE", "TABLE")
-            ]
+            statements = ["CREATE TYPE", "CREATE FUNCTION", "CREATE AGGREGATE", "CREATE TABLE"]
+            positions = [exported.index(statement) for statement in statements]
             assert positions == sorted(positions)
 
 
 async def test_views_belong_to_their_tables() -> None:
+    """A materialized view is in the views of its keyspace and of its table, but not among the
+    tables.
+
+    Events about a view call it a table.
+    """
     view = {
         "keyspace_name": "a", "view_name": "v", "base_table_name": "t0",
         "include_all_columns": True, "where_clause": "id IS NOT NULL",
@@ -241,6 +270,9 @@ async def test_views_belong_to_their_tables() -> None:
 
 
 async def test_views_are_read_again_with_their_table() -> None:
+    """ALTER TABLE may add columns to views, and DROP TABLE removes them, so views are read with
+    their table.
+    """
     view = {
         "keyspace_name": "a",
         "base_table_name": "t0",
@@ -260,7 +292,8 @@ async def test_views_are_read_again_with_their_table() -> None:
             await session.execute("ALTER TABLE a.t0 ADD added int")
             keyspace = cluster.metadata.keyspaces["a"]
             assert list(keyspace.tables["t0"].columns) == ["id", "c0", "added"]
-            assert list(keyspace.views) == list(keyspace.tables["t0"].views) == ["v"]
+            assert list(keyspace.views) == ["v"]
+            assert list(keyspace.tables["t0"].views) == ["v"]
             assert list(keyspace.views["v"].columns) == ["id", "added"]
             assert keyspace.tables["t0"].views["v"] is keyspace.views["v"]
             assert schema_queries(node, "views")[-1].endswith("view_name IN ('t0', 'v', 'it''s')")
@@ -268,16 +301,14 @@ async def test_views_are_read_again_with_their_table() -> None:
             remove_table(node.schema, "a", "t0")
             node.prime(re.compile("DROP"), schema_change("DROPPED", "TABLE", "a", "t0"))
             await session.execute("DROP TABLE a.t0")
-            assert (
-                list(cluster.metadata.keyspaces["a"].tables),
-                len(cluster.metadata.keyspaces["a"].views),
-            ) == (
-                ["t1"],
-                0,
-            )
+            assert list(cluster.metadata.keyspaces["a"].tables) == ["t1"]
+            assert not cluster.metadata.keyspaces["a"].views
 
 
 async def test_with_a_negative_window_events_are_ignored() -> None:
+    """A negative `schema_event_refresh_window` switches off reading after events, but not after own
+    statements.
+    """
     with FakeNode() as node:
         node.schema = schema("a")
         async with connected(node, schema_event_refresh_window=-1) as (cluster, session):
@@ -292,6 +323,9 @@ async def test_with_a_negative_window_events_are_ignored() -> None:
 
 
 async def test_schema_reading_can_be_switched_off_and_on() -> None:
+    """Both `set_meta_refresh_enabled` and `schema_metadata_enabled` can be changed while the
+    cluster is connected.
+    """
     with FakeNode() as node:
         node.schema = schema("a")
         async with connected(node, schema_event_refresh_window=0) as (cluster, session):
@@ -309,18 +343,24 @@ async def test_schema_reading_can_be_switched_off_and_on() -> None:
             assert "new" in cluster.metadata.keyspaces["a"].tables
 
 
-# -- floods of events ------------------------------------------------------------------------------
+# -- many events at once ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    # The last parameter is far below the number of tables. It is more than 1, because a reading may
-    # begin while events still come in.
     ("tables", "window", "most_readings"),
     [(42, 0.05, 3), pytest.param(4000, 0.3, 39, marks=pytest.mark.slow)],
 )
 async def test_many_tables_of_a_keyspace_are_read_as_the_keyspace(
     tables: int, window: float, most_readings: int
 ) -> None:
+    """If many tables of one keyspace change at once, the driver reads the keyspace, and no other
+    one.
+
+    :param tables: the number of tables.
+    :param window: the setting `schema_event_refresh_window`, in seconds.
+    :param most_readings: far below the number of tables, but more than 1, because a reading may
+        begin while events still come.
+    """
     with FakeNode() as node:
         node.schema = schema("a", "b", tables=1)
         async with connected(node, schema_event_refresh_window=window) as (cluster, _):
@@ -333,7 +373,10 @@ async def test_many_tables_of_a_keyspace_are_read_as_the_keyspace(
             assert list(cluster.metadata.keyspaces["b"].tables) == ["t0"]
 
 
-async def test_a_flood_of_keyspaces_reads_everything_once() -> None:
+async def test_changes_of_many_keyspaces_read_the_whole_schema() -> None:
+    """If more than MANY_KEYSPACES keyspaces change at once, the driver reads everything instead of
+    each of them.
+    """
     names = [f"k{number}" for number in range(MANY_KEYSPACES * 2)]
     with FakeNode() as node:
         node.schema = schema()
@@ -350,6 +393,9 @@ async def test_a_flood_of_keyspaces_reads_everything_once() -> None:
 
 
 async def test_a_failed_refresh_raises_the_reason() -> None:
+    """`refresh_schema_metadata` raises the server's error, a time-out, or the end of the
+    cluster.
+    """
     with FakeNode() as node:
         async with connected(node, max_schema_agreement_wait=0) as (cluster, _):
             assert cluster._core is not None
@@ -363,13 +409,14 @@ async def test_a_failed_refresh_raises_the_reason() -> None:
             node.prime(re.compile("system_schema.tables"), silence())
             with pytest.raises(OperationTimedOut):
                 await cluster.refresh_schema_metadata()
-            waiting = asyncio.ensure_future(cluster.refresh_schema_metadata())
+            refresh_in_flight = asyncio.ensure_future(cluster.refresh_schema_metadata())
             await node.wait_until(lambda node: len(schema_queries(node, "tables")) == 4)
         with pytest.raises(DriverException):
-            await asyncio.wait_for(waiting, WAIT)
+            await asyncio.wait_for(refresh_in_flight, WAIT)
 
 
 async def test_if_nodes_do_not_agree_refresh_raises() -> None:
+    """With a wait of 0 seconds, the agreement of the nodes is not checked."""
     with FakeCluster(2) as nodes:
         nodes[1].schema_version = nodes[1].host_id
         async with connected(nodes) as (cluster, _):
@@ -383,25 +430,29 @@ async def test_if_nodes_do_not_agree_refresh_raises() -> None:
 # -- the control connection moves ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("changed", [True, False])
-async def test_a_move_reads_the_schema_only_if_its_version_differs(changed: bool) -> None:
+@pytest.mark.parametrize("has_other_version", [True, False])
+async def test_a_move_reads_the_schema_only_if_its_version_differs(has_other_version: bool) -> None:
+    """When the control connection moves to another node, the schema is read if that node has
+    another schema version.
+    """
     with FakeCluster(2) as nodes:
         for node in nodes.nodes:
             node.schema = schema("a")
         async with connected(nodes) as (cluster, _):
             host = cluster.get_control_connection_host()
-            other = next(node for node in nodes.nodes if node.address != host.address)
-            other.schema = schema("a", "b")
-            if changed:
-                other.schema_version = other.host_id
+            other_node = next(node for node in nodes.nodes if node.address != host.address)
+            other_node.schema = schema("a", "b")
+            if has_other_version:
+                other_node.schema_version = other_node.host_id
             nodes.stop_node(nodes.node_at(host.address), tell=False)
-            await until_on_loop(
-                lambda: (
-                    getattr(cluster.get_control_connection_host(), "address", None) == other.address
-                ),
-            )
-            if changed:
+
+            def has_moved() -> bool:
+                host = cluster.get_control_connection_host()
+                return host is not None and host.address == other_node.address
+
+            await until_on_loop(has_moved)
+            if has_other_version:
                 await until_on_loop(lambda: list(cluster.metadata.keyspaces) == ["a", "b"])
             else:
                 await cluster.refresh_nodes()
-                assert not schema_queries(other, "tables")
+                assert not schema_queries(other_node, "tables")
