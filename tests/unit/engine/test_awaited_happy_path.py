@@ -51,7 +51,7 @@ class Row:
     k: int
 
 
-class Handler(ProtocolHandler):
+class ApplicationHandler(ProtocolHandler):
     """An application's protocol handler, which requests on the happy path cannot use."""
 
 
@@ -59,15 +59,16 @@ class CustomBoundStatement(BoundStatement):
     """An application's subclass, which is executed on the ordinary path."""
 
 
-Calls = dict[str, Callable[[aio.Session, Any], Any]]
+# By a description: functions that execute a prepared SELECT in some way, and return its future.
+Executions = dict[str, Callable[[aio.Session, Any], Any]]
 
-HAPPY_PATH: Calls = {
+HAPPY_PATH: Executions = {
     "tuple": lambda session, select: session.execute(select, (7,)),
     "list": lambda session, select: session.execute(select, [7]),
     "bound statement": lambda session, select: session.execute(select.bind((7,))),
 }
 
-ORDINARY_PATH: Calls = {
+ORDINARY_PATH: Executions = {
     "text": lambda session, select: session.execute("SELECT k FROM t"),
     "text with a marker": lambda session, select: session.execute(QUERY, (7,)),
     "bound statement of a class of its own": lambda session, select: session.execute(
@@ -93,6 +94,10 @@ ORDINARY_PATH: Calls = {
 @pytest.mark.filterwarnings("ignore:the parameters are ignored")
 @pytest.mark.parametrize("name", [*HAPPY_PATH, *ORDINARY_PATH])
 async def test_both_paths_return_the_same_rows(name: str) -> None:
+    """Whichever path an execution takes, its result has the same rows and attributes.
+
+    :param name: describes how the statement is executed.
+    """
     with node_with_rows() as node:
         profiles = profile()
         # The call "profile" of ORDINARY_PATH uses this profile.
@@ -113,6 +118,9 @@ async def test_both_paths_return_the_same_rows(name: str) -> None:
 
 
 async def test_with_listeners_or_handlers_the_ordinary_path_is_used() -> None:
+    """Request listeners and protocol handlers of an application need a message, which the happy
+    path does not create.
+    """
     with node_with_rows() as node:
         async with connected(node) as (_, session):
             select = await session.prepare(QUERY)
@@ -120,24 +128,25 @@ async def test_with_listeners_or_handlers_the_ordinary_path_is_used() -> None:
 
             def add_mark(future: Any) -> None:
                 messages.append(future.message)
-                future.mark = "of a tracer"
+                future.mark = "set by a listener"
 
             session.add_request_init_listener(add_mark)
             future: Any = session.execute(select, (7,))
             assert type(future) is ResultFuture
-            assert getattr(future, "mark", None) == "of a tracer"
+            assert getattr(future, "mark", None) == "set by a listener"
             assert (await future).one().k == 7
             assert len(messages) == 1
             # After the listener was removed, the happy path is used again.
             session.remove_request_init_listener(add_mark)
             assert type(session.execute(select, (7,))) is happy_path.ResultFuture
-            session.client_protocol_handler = Handler
+            session.client_protocol_handler = ApplicationHandler
             future_with_handler = session.execute(select, (7,))
             assert type(future_with_handler) is ResultFuture
             assert (await future_with_handler).one().k == 7
 
 
 async def test_changed_session_settings_apply_to_the_next_execution() -> None:
+    """The happy path caches settings of the session and the profile, but sees each change."""
     with node_with_rows() as node:
         async with connected(node, execution_profiles=profile()) as (_, session):
             select = await session.prepare(QUERY)
@@ -152,12 +161,17 @@ async def test_changed_session_settings_apply_to_the_next_execution() -> None:
             for factory, expected in ((dict_factory, {"k": 7}), (tuple_factory, (7,))):
                 session._default_profile.row_factory = factory
                 assert (await session.execute(select, (7,))).one() == expected
-            session._default_profile.row_factory = lambda names, values: ("own", names, values)
+
+            def return_arguments(names: Any, values: Any) -> Any:
+                return names, values
+
+            session._default_profile.row_factory = return_arguments
             rows = (await session.execute(select, (7,))).current_rows
-            assert rows == ("own", ["k"], [(7,), (8,)])
+            assert rows == (["k"], [(7,), (8,)])
 
 
 async def test_wrong_values_raise_in_the_call() -> None:
+    """Wrong values raise in `execute` itself, before there is a future to await."""
     with node_with_rows() as node:
         async with connected(node) as (_, session):
             select = await session.prepare(QUERY)
@@ -170,6 +184,9 @@ async def test_wrong_values_raise_in_the_call() -> None:
 
 
 async def test_damaged_rows_raise_at_each_access() -> None:
+    """Rows are decoded when they are first read, so a damaged row raises then, and again at a
+    second try.
+    """
     with node_with_rows() as node:
         async with connected(node) as (_, session):
             select = await session.prepare(QUERY)
@@ -197,6 +214,9 @@ async def test_a_request_ends_if_its_future_is_dropped() -> None:
 
 
 async def test_a_happy_path_result_equals_a_constructed_one() -> None:
+    """The happy path fills the slots of a ResultSet without its constructor, so it must not leave
+    one out.
+    """
     with node_with_rows() as node:
         async with connected(node) as (_, session):
             select = await session.prepare(QUERY)
@@ -227,6 +247,7 @@ def batch_of(*statements: Any) -> BatchStatement:
 
 
 async def test_a_batch_of_one_prepared_statement_takes_the_happy_path() -> None:
+    """Both paths encode such a batch to the same bytes."""
     with node_with_rows() as node:
         node.prime_prepare(INSERT, COLUMNS)
         async with connected(node) as (_, session):
@@ -244,13 +265,14 @@ async def test_a_batch_of_one_prepared_statement_takes_the_happy_path() -> None:
             ordinary_future = session.execute(batch)
             assert type(ordinary_future) is ResultFuture
             await ordinary_future
-            happy_path_batch, ordinary_batch = [
+            happy_path_batch, ordinary_batch = (
                 request for request in node.requests if request.opcode == Opcode.BATCH
-            ]
+            )
             assert happy_path_batch.body == ordinary_batch.body
 
 
 async def test_other_batches_take_the_ordinary_path() -> None:
+    """The happy path takes only batches of prepared statements with values."""
     with node_with_rows() as node:
         node.prime_prepare(INSERT, COLUMNS)
         node.prime_prepare(QUERY, COLUMNS)
@@ -284,6 +306,7 @@ async def test_a_batch_that_is_too_large_is_refused() -> None:
 
 
 def test_results_of_execute_concurrent_create_their_future_on_access() -> None:
+    """`response_future` of a result works as usual, but is created when it is first read."""
     with node_with_rows() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         select = session.prepare(QUERY)
@@ -307,6 +330,7 @@ def test_results_of_execute_concurrent_create_their_future_on_access() -> None:
 
 
 def test_execute_concurrent_calls_listeners_for_each_request() -> None:
+    """Listeners get the same future that the result of each execution has later."""
     with node_with_rows() as node, Cluster([node.address], port=node.port) as cluster:
         session: Session = cluster.connect()
         select = session.prepare(QUERY)
@@ -317,6 +341,9 @@ def test_execute_concurrent_calls_listeners_for_each_request() -> None:
 
 
 def test_wrong_values_are_outcomes_of_execute_concurrent() -> None:
+    """With `raise_on_first_error=False`, values that cannot be bound fail only their own
+    execution.
+    """
     with node_with_rows() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         select = session.prepare(QUERY)

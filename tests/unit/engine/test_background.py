@@ -13,50 +13,60 @@ from tests.unit.engine.partners import run_loop_turns
 
 
 async def forever() -> None:
+    """Wait without end."""
     await asyncio.Event().wait()
 
 
 async def fail(error: Exception) -> None:
+    """Raise the error."""
     raise error
 
 
 async def test_a_task_without_other_references_runs_to_its_end() -> None:
-    background, done = Background(), asyncio.Event()
+    """A loop refers to its tasks only weakly, so `Background` must keep them from the garbage
+    collector.
+    """
+    background = Background()
+    is_finished = asyncio.Event()
 
     async def work() -> None:
         await asyncio.sleep(0)
         gc.collect()
-        done.set()
+        is_finished.set()
 
     background.spawn(work())
-    await asyncio.wait_for(done.wait(), 5)
+    await asyncio.wait_for(is_finished.wait(), timeout=5)
 
 
 async def test_only_unexpected_errors_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """Errors of servers and networks are handled elsewhere; other errors are mistakes that no
+    caller sees.
+    """
     background = Background()
-    for error in (DriverException("refused"), OSError("lost"), ZeroDivisionError("a mistake")):
+    for error in (DriverException("refused"), OSError("lost"), ZeroDivisionError("mistake")):
         background.spawn(fail(error))
     await run_loop_turns()
     assert [record.getMessage() for record in caplog.records] == [
-        "a task of the engine failed: ZeroDivisionError('a mistake')"
+        "a task of the engine failed: ZeroDivisionError('mistake')"
     ]
 
 
 async def test_close_also_cancels_tasks_started_during_it() -> None:
+    """A task that is cancelled may start another one in its `finally` block."""
     background = Background()
-    started: list[asyncio.Task[None]] = []
+    started_tasks: list[asyncio.Task[None]] = []
 
     async def start_another_at_the_end() -> None:
         try:
             await forever()
         finally:
-            started.append(background.spawn(forever()))
+            started_tasks.append(background.spawn(forever()))
 
-    first = background.spawn(start_another_at_the_end())
+    closing_task = background.spawn(start_another_at_the_end())
     await run_loop_turns()
     await background.close()
-    assert first.cancelled()
-    assert [task.cancelled() for task in started] == [True]
+    assert closing_task.cancelled()
+    assert [task.cancelled() for task in started_tasks] == [True]
 
 
 async def test_after_close_new_tasks_are_cancelled() -> None:
@@ -68,7 +78,8 @@ async def test_after_close_new_tasks_are_cancelled() -> None:
 
 
 async def test_a_background_task_may_close_the_background() -> None:
+    """`close` does not cancel or wait for the task that calls it."""
     background = Background()
     other = background.spawn(forever())
-    await asyncio.wait_for(background.spawn(background.close()), 5)
+    await asyncio.wait_for(background.spawn(background.close()), timeout=5)
     assert other.cancelled()

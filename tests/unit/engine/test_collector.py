@@ -13,22 +13,30 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.conftest import Implementation
+from tests.waiting import WAIT
 
 
 class Outcome(NamedTuple):
+    """What `take` of a collector in order returns for each statement."""
+
     success: bool
     value: Any
 
 
 class OutcomeWithPosition(NamedTuple):
+    """What `take` of a collector without order returns for each statement."""
+
     success: bool
     value: Any
     position: int
 
 
 def new_collector(implementation: Implementation, concurrency: int, in_order: bool = True) -> Any:
-    """Return a collector without a session. It executes nothing, so the test provides the
-    outcomes.
+    """Return a collector without a session. It executes nothing, so the test provides the outcomes.
+
+    :param concurrency: how many statements may be in flight.
+    :param in_order: whether `take` returns outcomes in the order of the statements, or as they
+        come.
     """
     return implementation.happy_path.Collector(
         concurrency, Outcome if in_order else OutcomeWithPosition, None, in_order
@@ -53,10 +61,12 @@ def take_positions(collector: Any, statements: Iterator[Any], limit: int = 1000)
 
 
 def statements(count: int) -> Iterator[tuple[str, int]]:
+    """Yield `count` statements as pairs of a query and its values."""
     return (("q", number) for number in range(count))
 
 
 def test_outcomes_are_returned_in_order(implementation: Implementation) -> None:
+    """`take` returns no outcome before those of all earlier statements."""
     collector = new_collector(implementation, 4)
     source = statements(6)
     assert take_positions(collector, source) == [0, 1, 2, 3]
@@ -82,6 +92,7 @@ def test_outcomes_are_returned_in_order(implementation: Implementation) -> None:
 
 
 def test_without_order_outcomes_are_returned_as_they_come(implementation: Implementation) -> None:
+    """Without order, each outcome has the position of its statement."""
     collector = new_collector(implementation, 4, in_order=False)
     take_positions(collector, statements(3))
     collector.put(position=2, success=True, value="c")
@@ -99,10 +110,13 @@ def test_without_order_outcomes_are_returned_as_they_come(implementation: Implem
 def test_no_statements_are_taken_while_many_outcomes_are_unread(
     implementation: Implementation, in_order: bool
 ) -> None:
+    """A slow reader must not let outcomes fill the memory: at most twice the concurrency are
+    stored.
+    """
     collector = new_collector(implementation, 4, in_order)
     source = statements(100)
-    first = take_positions(collector, source)
-    for position in first:
+    first_positions = take_positions(collector, source)
+    for position in first_positions:
         collector.put(position, success=True, value=position)
     # Nobody has read the four outcomes, so at most four more statements are taken.
     assert take_positions(collector, source) == [4, 5, 6, 7]
@@ -117,8 +131,8 @@ def test_no_statements_are_taken_while_many_outcomes_are_unread(
 
 
 def test_a_late_outcome_blocks_its_position_in_the_ring(implementation: Implementation) -> None:
-    """In the ring of positions, a position is not used again before its outcome has been
-    returned.
+    """The collector stores outcomes in a ring. A position of the ring is reused only after its
+    outcome was returned.
     """
     collector = new_collector(implementation, 3)
     source = statements(50)
@@ -142,6 +156,7 @@ def test_a_late_outcome_blocks_its_position_in_the_ring(implementation: Implemen
 
 
 def test_a_collector_wants_more_when_half_are_over(implementation: Implementation) -> None:
+    """The collector asks for more statements when half of the statements in flight have ended."""
     collector = new_collector(implementation, 10)
     source = statements(100)
     assert collector.wants_more
@@ -157,6 +172,7 @@ def test_a_collector_wants_more_when_half_are_over(implementation: Implementatio
 
 
 def test_an_exhausted_collector_wants_no_more(implementation: Implementation) -> None:
+    """When the iterator of statements has ended, the collector only waits for outcomes."""
     collector = new_collector(implementation, 10)
     take_positions(collector, statements(2))
     assert collector.is_exhausted
@@ -167,6 +183,7 @@ def test_an_exhausted_collector_wants_no_more(implementation: Implementation) ->
 
 
 def test_a_paused_collector_wants_no_more(implementation: Implementation) -> None:
+    """While `is_paused` is set, no statements are taken; outcomes are still returned."""
     collector = new_collector(implementation, 2)
     source = statements(4)
     take_positions(collector, source)
@@ -185,9 +202,10 @@ def test_a_paused_collector_wants_no_more(implementation: Implementation) -> Non
 
 
 def test_a_waiting_reader_is_notified_once(implementation: Implementation) -> None:
-    calls: list[int] = []
+    """A reader that waits sets `is_awaited`. The next outcome notifies the reader and resets it."""
+    calls: list[str] = []
     collector = new_collector(implementation, 4)
-    collector.notify_reader = lambda: calls.append(len(calls))
+    collector.notify_reader = lambda: calls.append("notified")
     take_positions(collector, statements(2))
     collector.put(position=0, success=True, value=0)
     # Nobody is notified, since the reader does not wait yet.
@@ -195,7 +213,7 @@ def test_a_waiting_reader_is_notified_once(implementation: Implementation) -> No
     collector.take()
     collector.is_awaited = True
     collector.put(position=1, success=True, value=1)
-    assert calls == [0]
+    assert calls == ["notified"]
     assert not collector.is_awaited
 
 
@@ -210,6 +228,7 @@ def test_without_a_notify_function_a_waiting_reader_is_not_notified(
 
 
 def test_has_failed_is_set_before_the_outcome_is_read(implementation: Implementation) -> None:
+    """`has_failed` lets a caller stop sending before it reads the error."""
     collector = new_collector(implementation, 4)
     take_positions(collector, statements(2))
     collector.put(position=0, success=True, value=0)
@@ -220,16 +239,20 @@ def test_has_failed_is_set_before_the_outcome_is_read(implementation: Implementa
 
 
 def test_errors_of_the_statements_iterable_are_raised(implementation: Implementation) -> None:
-    def failing() -> Iterator[Any]:
+    """An error of the application's iterable is raised to the caller, after the statements before
+    it.
+    """
+
+    def failing_statements() -> Iterator[Any]:
         yield "q", 1
         raise LookupError("no more")
 
     collector = new_collector(implementation, 4)
-    source = failing()
-    collector.requests(source, [], 10)
+    source = failing_statements()
+    collector.requests(source, [], limit=10)
     assert collector.off_path == ("q", 1)
     with pytest.raises(LookupError, match="no more"):
-        collector.requests(source, [], 10)
+        collector.requests(source, [], limit=10)
     # The statement before the error counts as taken, but no later one.
     assert collector.sent == 1
 
@@ -237,7 +260,7 @@ def test_errors_of_the_statements_iterable_are_raised(implementation: Implementa
 def test_a_statement_must_be_a_pair(implementation: Implementation) -> None:
     collector = new_collector(implementation, 4)
     with pytest.raises(ValueError, match="unpack"):
-        collector.requests(iter([("q", 1, 2)]), [], 10)
+        collector.requests(iter([("q", 1, 2)]), [], limit=10)
     assert collector.sent == 0
 
 
@@ -250,6 +273,7 @@ def test_a_concurrency_below_one_is_refused(
 
 
 def test_a_concurrency_must_be_an_integer(implementation: Implementation) -> None:
+    """A float is refused with the message of Python's own functions."""
     with pytest.raises(TypeError, match="'float' object cannot be interpreted as an integer"):
         new_collector(implementation, 2.5)  # type: ignore[arg-type]
 
@@ -270,14 +294,17 @@ def test_an_outcome_for_an_unknown_position_is_refused(
     assert collector.under_way == 1
 
 
+END_OF_THREAD = -1  # a position of no statement
+
+
 @pytest.mark.parametrize("in_order", [True, False])
 def test_outcomes_from_many_threads(implementation: Implementation, in_order: bool) -> None:
     """From many threads, a waiting reader is always notified, and no outcome is lost."""
-    count, concurrency = 5000, 20
+    statement_count, concurrency = 5000, 20
     collector = new_collector(implementation, concurrency, in_order)
-    notified = threading.Event()
-    collector.notify_reader = notified.set
-    source = statements(count)
+    is_notified = threading.Event()
+    collector.notify_reader = is_notified.set
+    source = statements(statement_count)
     pending: list[int] = []
     has_pending = threading.Condition()
     shuffler = random.Random(7)
@@ -288,8 +315,7 @@ def test_outcomes_from_many_threads(implementation: Implementation, in_order: bo
                 while not pending:
                     has_pending.wait()
                 position = pending.pop(shuffler.randrange(len(pending)))
-            # A negative position tells the thread to end.
-            if position < 0:
+            if position == END_OF_THREAD:
                 return
             collector.put(position, success=True, value=position)
 
@@ -309,22 +335,25 @@ def test_outcomes_from_many_threads(implementation: Implementation, in_order: bo
         if not outcomes and not collector.is_over:
             # Look once more after setting `is_awaited`, because an outcome that came before that
             # notifies nobody.
-            notified.clear()
+            is_notified.clear()
             collector.is_awaited = True
             if not collector.is_ready:
-                assert notified.wait(20)
+                assert is_notified.wait(WAIT)
     with has_pending:
-        pending.extend([-1] * len(threads))
+        pending.extend([END_OF_THREAD] * len(threads))
         has_pending.notify_all()
     for thread in threads:
-        thread.join(20)
-    assert (values if in_order else sorted(values)) == list(range(count))
+        thread.join(WAIT)
+    assert (values if in_order else sorted(values)) == list(range(statement_count))
     assert collector.under_way == 0
 
 
 def test_with_batched_wakeups_the_reader_is_notified_of_many_outcomes(
     implementation: Implementation,
 ) -> None:
+    """With `batches_wakeups`, the reader is woken when half of the statements in flight have ended,
+    or all.
+    """
     collector = new_collector(implementation, 4)
     collector.batches_wakeups = True
     under_way_at_calls: list[int] = []
@@ -335,9 +364,11 @@ def test_with_batched_wakeups_the_reader_is_notified_of_many_outcomes(
     collector.is_awaited = True
     # One of four outcomes does not notify the reader, while half of them does.
     collector.put(position=0, success=True, value=0)
-    assert (under_way_at_calls, collector.is_ready) == ([], False)
+    assert under_way_at_calls == []
+    assert not collector.is_ready
     collector.put(position=1, success=True, value=1)
-    assert (under_way_at_calls, collector.is_ready) == ([2], True)
+    assert under_way_at_calls == [2]
+    assert collector.is_ready
     assert [outcome.value for outcome in collector.take()] == [0, 1]
     take_positions(collector, source)
     collector.put(position=3, success=True, value=3)
@@ -363,12 +394,12 @@ def test_with_batched_wakeups_the_reader_is_notified_of_an_error_at_once(
 ) -> None:
     collector = new_collector(implementation, 100)
     collector.batches_wakeups = True
-    calls: list[bool] = []
-    collector.notify_reader = lambda: calls.append(True)
+    notifications: list[bool] = []
+    collector.notify_reader = lambda: notifications.append(True)
     take_positions(collector, statements(100))
     collector.is_awaited = True
     collector.put(position=0, success=False, value="wrong")
-    assert calls == [True]
+    assert notifications == [True]
     assert [outcome.value for outcome in collector.take()] == ["wrong"]
 
 

@@ -54,14 +54,22 @@ def connection_without_transport(
         return send(self, responder, opcode, flags, body)
 
     monkeypatch.setattr(Connection, "send", send_and_record)
-    return Connection(DefaultEndPoint("127.0.0.1"), 5, asyncio.get_running_loop()), responders
+    return new_connection(version=5), responders
+
+
+def new_connection(version: int) -> Connection:
+    """Return a connection that has no transport yet."""
+    return Connection(DefaultEndPoint("127.0.0.1"), version, asyncio.get_running_loop())
 
 
 async def test_a_cancellation_in_the_turn_of_the_answer_is_raised(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """If a task is cancelled after its answer came but before it runs again, it raises
+    CancelledError.
+    """
     connection, responders = connection_without_transport(monkeypatch)
-    requesting = asyncio.ensure_future(connection.request(OPTIONS, b"", 5.0))
+    requesting = asyncio.ensure_future(connection.request(OPTIONS, b"", timeout=5.0))
     # Let the request be sent.
     await asyncio.sleep(0)
     # The answer is there, but the task is cancelled before it has run again.
@@ -72,23 +80,27 @@ async def test_a_cancellation_in_the_turn_of_the_answer_is_raised(
 
 
 async def test_a_timeout_leaves_an_orphaned_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request that times out keeps its stream, because its answer may still come."""
     connection, responders = connection_without_transport(monkeypatch)
     with pytest.raises(asyncio.TimeoutError):
-        await connection.request(OPTIONS, b"", 0.001)
-    assert connection.in_flight == connection.orphans == 1
+        await connection.request(OPTIONS, b"", timeout=0.001)
+    assert connection.in_flight == 1
+    assert connection.orphans == 1
     responders[0].on_response(connection, SUPPORTED, 0, b"\0\0")  # too late, so ignored
 
 
 async def test_malformed_events_are_logged_once_in_one_line(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    connection = Connection(DefaultEndPoint("127.0.0.1"), 5, asyncio.get_running_loop())
+    """A peer must not be able to flood the log, so only the first of many malformed events is
+    logged.
+    """
+    connection = new_connection(version=5)
 
-    def raise_error(opcode: int, flags: int, body: bytes) -> None:
+    def reject_event(opcode: int, flags: int, body: bytes) -> None:
         raise ValueError("no such event")
 
-    connection.on_event = raise_error
-    # The engine must not flood the log, so it logs only the first of many such messages.
+    connection.on_event = reject_event
     for _ in range(1000):
         connection.on_unsolicited(-1, EVENT, 0, b"\xff" * 100)
     (record,) = caplog.records
@@ -100,33 +112,36 @@ async def test_malformed_events_are_logged_once_in_one_line(
 
 @pytest.mark.parametrize("opcode", [SUPPORTED, READY])
 async def test_a_large_message_during_the_handshake_is_refused(opcode: int) -> None:
-    # The header of a response of version 5: version, flags, stream (2 bytes), opcode, and a length
-    # of 255 MiB.
-    header_start = bytes((0x85, 0, 0, 0, opcode))
-    huge_message = garbage(header_start + (255 << 20).to_bytes(4, "big") + bytes(100))
+    """A peer that is not authenticated yet must not make the driver allocate a large buffer."""
+    claimed_length = 255 << 20  # 255 MiB
+    # The header of a response of version 5: version, flags, stream (2 bytes), opcode, length.
+    header = bytes((0x85, 0, 0, 0, opcode)) + claimed_length.to_bytes(4, "big")
+    huge_message = garbage(header + bytes(100))
     with FakeNode() as node:
         node.prime(Opcode.OPTIONS if opcode == SUPPORTED else Opcode.STARTUP, huge_message)
         async with aio.Cluster([node.address], port=node.port) as cluster:
             failure = await exception_of(cluster.connect())
         assert isinstance(failure, NoHostAvailable)
-        assert f"claims a body of {255 << 20} bytes; the limit is {HANDSHAKE_MAX_BODY}" in str(
-            failure
-        )
+        expected = f"claims a body of {claimed_length} bytes; the limit is {HANDSHAKE_MAX_BODY}"
+        assert expected in str(failure)
 
 
 async def test_large_messages_are_read_after_the_handshake() -> None:
+    """HANDSHAKE_MAX_BODY does not limit the results of queries."""
     with FakeNode() as node:
-        node.prime("SELECT v FROM t", rows([("v", "blob")], [(bytes(4 * HANDSHAKE_MAX_BODY),)]))
+        blob = bytes(4 * HANDSHAKE_MAX_BODY)
+        node.prime("SELECT v FROM t", rows([("v", "blob")], [(blob,)]))
         async with aio.Cluster([node.address], port=node.port, compression=False) as cluster:
             session = await cluster.connect()
-            assert len((await session.execute("SELECT v FROM t")).one().v) == 4 * HANDSHAKE_MAX_BODY
+            result = await session.execute("SELECT v FROM t")
+            assert result.one().v == blob
 
 
-async def test_a_peer_that_drips_is_silent_and_one_in_a_large_answer_is_not() -> None:
-    """A peer that sends a few bytes at a time counts as silent; one that sends a large part of an
-    answer does not.
+async def test_only_large_parts_of_an_unfinished_message_count_as_activity() -> None:
+    """A peer that sends a few bytes at a time counts as silent; a peer that sends a large part of
+    an answer does not.
     """
-    connection = Connection(DefaultEndPoint("127.0.0.1"), 4, asyncio.get_running_loop())
+    connection = new_connection(version=4)
 
     def receive(data: bytes) -> None:
         connection.get_buffer(-1)[: len(data)] = data
@@ -146,7 +161,10 @@ async def test_a_peer_that_drips_is_silent_and_one_in_a_large_answer_is_not() ->
 
 # -- on a fake transport ---------------------------------------------------------------------------
 
+# Version, flags, stream, opcode, and length of the body.
 OPTIONS_FRAME = bytes.fromhex("04 00 0000 05 00000000")  # on stream 0
+OPTIONS_FRAME_ON_STREAM_1 = bytes.fromhex("04 00 0001 05 00000000")
+EVENT_FRAME = bytes.fromhex("84 00 ffff 0c 00000002 abcd")  # with the body ab cd
 SUPPORTED_FRAME = bytes.fromhex("84 00 0000 06 00000002 0000")  # its answer, with no options
 DRAIN_BODY = len("GRACEFUL_DISCONNECT").to_bytes(2, "big") + b"GRACEFUL_DISCONNECT"
 
@@ -192,8 +210,8 @@ class FakeTransport:
         self.ends.append("abort")
 
 
-class Recorder:
-    """Responder that records its answer, and the loss of its connection."""
+class RecordingResponder:
+    """A responder that records its answer, and the loss of its connection."""
 
     def __init__(self) -> None:
         self.answers: list[tuple[int, bytes]] = []
@@ -206,9 +224,12 @@ class Recorder:
         self.losses.append(error)
 
 
-class Wired:
-    """A connection on a fake transport, and a list of the notifications that it has sent to its
+class WiredConnection:
+    """A connection on a fake transport. `notified` lists the notifications that it has sent to its
     owner.
+
+    :param sock: the socket of the transport.
+    :param attributes: attributes of the connection.
     """
 
     def __init__(self, version: int = 4, sock: Any = None, **attributes: Any) -> None:
@@ -218,51 +239,53 @@ class Wired:
             setattr(self.connection, name, value)
         self.transport = FakeTransport(sock)
         self.notified: list[Any] = []
-        note = self.notified.append
-        self.connection.on_room = lambda connection: note("room")
-        self.connection.on_closed = lambda connection, error: note(("closed", error))
-        self.connection.on_made = lambda connection: note("made")
-        self.connection.on_lost = lambda connection: note("lost")
-        self.connection.on_orphan = lambda connection: note("orphan")
-        self.connection.on_draining = lambda connection: note("draining")
+        notify = self.notified.append
+        self.connection.on_room = lambda connection: notify("room")
+        self.connection.on_closed = lambda connection, error: notify(("closed", error))
+        self.connection.on_made = lambda connection: notify("made")
+        self.connection.on_lost = lambda connection: notify("lost")
+        self.connection.on_orphan = lambda connection: notify("orphan")
+        self.connection.on_draining = lambda connection: notify("draining")
 
-    def open(self) -> Wired:
+    def open(self) -> WiredConnection:
+        """Connect the transport, and forget the notifications about it."""
         transport: Any = self.transport
         self.connection.connection_made(transport)
         self.notified.clear()
         return self
 
-    def send(self) -> Recorder:
+    def send(self) -> RecordingResponder:
         """Send an OPTIONS request, and return its responder."""
-        recorder = Recorder()
-        self.connection.send(recorder, OPTIONS, 0, b"")
+        recorder = RecordingResponder()
+        self.connection.send(recorder, OPTIONS, flags=0, body=b"")
         return recorder
 
     def receive(self, data: bytes) -> None:
+        """Pass these bytes to the connection, as if they came from the peer."""
         self.connection.get_buffer(-1)[: len(data)] = data
         self.connection.buffer_updated(len(data))
 
     def error(self) -> Exception:
+        """Return the error with which the connection was closed."""
         error: Exception | None = self.connection.close_error
         assert error is not None
         return error
 
 
 async def test_requests_of_one_loop_turn_are_written_together_and_answered() -> None:
-    wired = Wired().open()
+    """`send` only queues a request; the loop writes all requests of a turn at its end."""
+    wired = WiredConnection().open()
     first, second = wired.send(), wired.send()
     assert wired.transport.written == b""
     # Let the loop write the frames.
     await asyncio.sleep(0)
-    # The first is on stream 0, the second on stream 1: the third and fourth byte.
-    assert wired.transport.written == OPTIONS_FRAME + OPTIONS_FRAME.replace(
-        b"\4\0\0\0", b"\4\0\0\1"
-    )
+    assert wired.transport.written == OPTIONS_FRAME + OPTIONS_FRAME_ON_STREAM_1
     assert wired.connection.in_flight == 2
     assert not wired.connection.received_anything
     wired.connection.last_activity = 0.0
     wired.receive(SUPPORTED_FRAME)
-    assert (first.answers, second.answers) == ([(SUPPORTED, b"\0\0")], [])
+    assert first.answers == [(SUPPORTED, b"\0\0")]
+    assert second.answers == []
     assert wired.connection.in_flight == 1
     assert wired.connection.received_anything
     assert wired.connection.last_activity > 0.0
@@ -270,7 +293,8 @@ async def test_requests_of_one_loop_turn_are_written_together_and_answered() -> 
 
 
 async def test_before_the_transport_is_connected_requests_wait() -> None:
-    wired = Wired()
+    """Requests may be sent before the transport exists; they are written when it is connected."""
+    wired = WiredConnection()
     assert not wired.connection.is_connected
     wired.send()
     await asyncio.sleep(0)
@@ -283,8 +307,11 @@ async def test_before_the_transport_is_connected_requests_wait() -> None:
 
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6, socket.AF_UNIX])
 async def test_the_sockets_options_are_set(family: int) -> None:
+    """The driver switches on TCP_NODELAY, except for Unix sockets, and then the options of the
+    application.
+    """
     keepalive = (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    wired = Wired(sock=FakeSocket(family), sockopts=[keepalive])
+    wired = WiredConnection(sock=FakeSocket(family), sockopts=[keepalive])
     transport: Any = wired.transport
     wired.connection.last_activity = 0.0
     wired.connection.connection_made(transport)
@@ -297,7 +324,8 @@ async def test_the_sockets_options_are_set(family: int) -> None:
 
 
 async def test_room_depends_on_the_transport_and_the_streams() -> None:
-    wired = Wired().open()
+    """A connection has room if the transport accepts writes and a stream is free."""
+    wired = WiredConnection().open()
     connection = wired.connection
     connection.set_stream_limit(1)
     assert connection.stream_limit == 1
@@ -312,9 +340,14 @@ async def test_room_depends_on_the_transport_and_the_streams() -> None:
     assert not connection.has_room
 
 
-async def test_more_bytes_than_the_limit_hold_senders_back_until_they_are_written() -> None:
-    wired = Wired().open()
-    wired.connection.send(Recorder(), QUERY, 0, bytes(WRITE_HIGH_WATER))
+async def test_a_connection_with_many_unwritten_bytes_has_no_room() -> None:
+    """With more unwritten bytes than WRITE_HIGH_WATER a connection has no room. It notifies when
+    they are written.
+
+    A connection that had room all the time does not notify.
+    """
+    wired = WiredConnection().open()
+    wired.connection.send(RecordingResponder(), QUERY, flags=0, body=bytes(WRITE_HIGH_WATER))
     assert not wired.connection.has_room
     # Let the loop write the bytes.
     await asyncio.sleep(0)
@@ -328,33 +361,32 @@ async def test_more_bytes_than_the_limit_hold_senders_back_until_they_are_writte
 
 
 async def test_an_answer_of_an_abandoned_request_frees_its_stream() -> None:
-    wired = Wired().open()
-    recorder = Recorder()
-    stream = wired.connection.send(recorder, OPTIONS, 0, b"")
+    """The late answer of an orphan is dropped, and its stream can be used again."""
+    wired = WiredConnection().open()
+    recorder = RecordingResponder()
+    stream = wired.connection.send(recorder, OPTIONS, flags=0, body=b"")
     wired.connection.abandon(stream, recorder)
-    wired.connection.abandon(stream, recorder)
+    wired.connection.abandon(stream, recorder)  # the second call does nothing
     assert wired.notified == ["orphan"]
-    assert (wired.connection.in_flight, wired.connection.orphans) == (1, 1)
+    assert wired.connection.in_flight == 1
+    assert wired.connection.orphans == 1
     wired.receive(SUPPORTED_FRAME)
     assert recorder.answers == []
-    assert (wired.connection.in_flight, wired.connection.orphans) == (0, 0)
+    assert wired.connection.in_flight == 0
+    assert wired.connection.orphans == 0
 
 
-@pytest.mark.parametrize("outcome", ["answer", "late answer", "timeout"])
-async def test_the_outcome_of_an_own_request(outcome: str) -> None:
-    wired = Wired().open()
-    timeout = None if outcome == "answer" else 0.001 if outcome == "timeout" else 60.0
+@pytest.mark.parametrize("timeout", [None, 60.0])
+async def test_request_returns_the_answer(timeout: float | None) -> None:
+    """`Connection.request` returns (opcode, flags, body) of the answer, which frees the stream."""
+    wired = WiredConnection().open()
     requesting = asyncio.ensure_future(wired.connection.request(OPTIONS, b"", timeout))
     # Let the request be sent.
     await asyncio.sleep(0)
-    if outcome == "timeout":
-        with pytest.raises(asyncio.TimeoutError):
-            await requesting
-        assert wired.connection.orphans == 1
-        return
     wired.receive(SUPPORTED_FRAME)
     assert await requesting == (SUPPORTED, 0, b"\0\0")
-    assert wired.connection.in_flight == wired.connection.orphans == 0
+    assert wired.connection.in_flight == 0
+    assert wired.connection.orphans == 0
 
 
 # -- messages that a peer may not send -------------------------------------------------------------
@@ -371,30 +403,36 @@ async def test_the_outcome_of_an_own_request(outcome: str) -> None:
     ],
 )
 async def test_a_peer_that_breaks_the_protocol_is_disconnected(frame: str, message: str) -> None:
-    wired = Wired().open()
-    waiting = wired.send()
+    """A frame on an unused stream, a response as an event or a request closes the connection with a
+    ProtocolError.
+
+    :param frame: version, flags, stream, opcode, length and body in hex.
+    """
+    wired = WiredConnection().open()
+    pending = wired.send()
     wired.receive(bytes.fromhex(frame))
     assert isinstance(wired.error(), ProtocolError)
     assert message in str(wired.error())
     assert wired.connection.closed
     assert wired.transport.ends == ["abort"]
-    (loss,) = waiting.losses
+    (loss,) = pending.losses
     assert isinstance(loss, ConnectionShutdown)
     assert loss.__cause__ is wired.error()
 
 
 async def test_an_event_is_passed_on() -> None:
-    wired = Wired().open()
+    """An EVENT, which has the stream -1, is passed to `on_event` as (opcode, flags, body)."""
+    wired = WiredConnection().open()
     events: list[Any] = []
     wired.connection.on_event = lambda *event: events.append(event)
-    wired.receive(bytes.fromhex("84 00 ffff 0c 00000002 abcd"))
+    wired.receive(EVENT_FRAME)
     assert events == [(EVENT, 0, b"\xab\xcd")]
     assert not wired.connection.closed
 
 
 async def test_without_a_listener_events_are_ignored() -> None:
-    wired = Wired().open()
-    wired.receive(bytes.fromhex("84 00 ffff 0c 00000002 abcd"))
+    wired = WiredConnection().open()
+    wired.receive(EVENT_FRAME)
     assert not wired.connection.closed
 
 
@@ -402,31 +440,39 @@ async def test_without_a_listener_events_are_ignored() -> None:
 async def test_after_a_while_further_malformed_events_are_logged_with_their_number(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    connection = Connection(DefaultEndPoint("127.0.0.1"), 5, asyncio.get_running_loop())
+    """Malformed events are logged once per COMPLAINT_INTERVAL seconds, with the number of events
+    left out.
+    """
+    connection = new_connection(version=5)
 
-    def raises(opcode: int, flags: int, body: bytes) -> None:
+    def reject_event(opcode: int, flags: int, body: bytes) -> None:
         raise ValueError("no such event")
 
-    connection.on_event = raises
+    connection.on_event = reject_event
     for _ in range(3):
         connection.on_unsolicited(-1, EVENT, 0, b"\xff")
     await asyncio.sleep(COMPLAINT_INTERVAL + 1)
     connection.on_unsolicited(-1, EVENT, 0, b"\xff")
-    assert ["(0 more" in record.getMessage() for record in caplog.records] == [True, False]
-    assert "(2 more since" in caplog.records[1].getMessage()
+    first_message, second_message = (record.getMessage() for record in caplog.records)
+    assert "(0 more" in first_message
+    assert "(2 more since" in second_message
 
 
 # -- the end ---------------------------------------------------------------------------------------
 
 
-async def test_a_connection_that_is_closed_on_purpose_sends_what_is_buffered() -> None:
-    wired = Wired().open()
-    waiting = wired.send()
+async def test_a_connection_that_is_closed_on_purpose_is_not_aborted() -> None:
+    """`close` without an error closes the transport, which may still write its buffer.
+
+    Requests in flight fail, and only the first call counts.
+    """
+    wired = WiredConnection().open()
+    pending = wired.send()
     wired.connection.close()
-    wired.connection.close(ValueError("later"))
+    wired.connection.close(ValueError("too late"))
     assert wired.transport.ends == ["close"]
     assert wired.notified == [("closed", None)]
-    (loss,) = waiting.losses
+    (loss,) = pending.losses
     assert isinstance(loss, ConnectionShutdown)
     assert str(loss) == "connection to 127.0.0.1:9042 is closed"
     assert wired.connection.in_flight == 0
@@ -439,39 +485,43 @@ async def test_a_connection_that_is_closed_on_purpose_sends_what_is_buffered() -
 
 
 async def test_a_connection_that_is_closed_because_of_an_error_is_aborted() -> None:
-    wired = Wired().open()
-    waiting = wired.send()
+    """`close` with an error aborts the transport, and requests fail with that error."""
+    wired = WiredConnection().open()
+    pending = wired.send()
     error = ConnectionException("gone")
     wired.connection.close(error)
     assert wired.transport.ends == ["abort"]
     assert wired.notified == [("closed", error)]
-    assert waiting.losses == [error]
+    assert pending.losses == [error]
     assert wired.connection.refusal() is error
 
 
 async def test_a_responder_that_fails_does_not_keep_others_from_being_notified(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    wired = Wired().open()
+    """If the code of one request raises when the connection is lost, that request fails and the
+    others are notified.
+    """
+    wired = WiredConnection().open()
     failures: list[Exception] = []
 
-    class Failing(Recorder):
+    class FailingResponder(RecordingResponder):
         request = SimpleNamespace(fail=failures.append)
 
         def on_connection_lost(self, connection: Connection, error: Exception) -> None:
             raise ZeroDivisionError
 
-    wired.connection.send(Failing(), OPTIONS, 0, b"")
-    waiting = wired.send()
+    wired.connection.send(FailingResponder(), OPTIONS, flags=0, body=b"")
+    pending = wired.send()
     wired.connection.close()
-    assert len(waiting.losses) == 1
+    assert len(pending.losses) == 1
     assert [type(failure) for failure in failures] == [ZeroDivisionError]
     assert "could not be told that its connection is lost" in caplog.text
     assert wired.notified == [("closed", None)]
 
 
 @pytest.mark.parametrize(
-    ("received", "cause", "answered_before", "message"),
+    ("has_received", "cause", "answered_before", "message"),
     [
         (
             False,
@@ -491,10 +541,17 @@ async def test_a_responder_that_fails_does_not_keep_others_from_being_notified(
     ],
 )
 async def test_the_reason_of_a_lost_connection(
-    received: bool, cause: Exception | None, answered_before: bool, message: str
+    has_received: bool, cause: Exception | None, answered_before: bool, message: str
 ) -> None:
-    wired = Wired(answered_before=answered_before).open()
-    if received:
+    """The error says how the connection ended, and whether the server might expect TLS.
+
+    :param has_received: whether the server has sent anything on this connection.
+    :param cause: the error of the socket; None if the server closed the connection.
+    :param answered_before: whether an earlier connection to this server was answered, so that TLS
+        is not the reason.
+    """
+    wired = WiredConnection(answered_before=answered_before).open()
+    if has_received:
         wired.send()
         wired.receive(SUPPORTED_FRAME)
     wired.notified.clear()
@@ -505,24 +562,32 @@ async def test_the_reason_of_a_lost_connection(
     assert wired.notified == ["lost", ("closed", wired.error())]
 
 
-@pytest.mark.parametrize("received", [False, True])
-async def test_a_rejected_certificate_is_named_only_before_the_first_answer(received: bool) -> None:
+@pytest.mark.parametrize("has_received", [False, True])
+async def test_a_rejected_certificate_is_named_only_before_the_first_answer(
+    has_received: bool,
+) -> None:
+    """A server that rejects a certificate closes the connection before it answers, so a later loss
+    has another reason.
+    """
     tls = SimpleNamespace(reason=lambda error: "the certificate was rejected")
-    wired = Wired(tls=tls).open()
-    if received:
+    wired = WiredConnection(tls=tls).open()
+    if has_received:
         wired.send()
         wired.receive(SUPPORTED_FRAME)
     wired.connection.connection_lost(OSError("reset"))
-    reason = "reset" if received else "the certificate was rejected"
+    reason = "reset" if has_received else "the certificate was rejected"
     assert str(wired.error()) == f"connection to 127.0.0.1:9042 broke: {reason}"
 
 
 async def test_a_half_open_connection_is_closed() -> None:
-    assert Wired().open().connection.eof_received() is False
+    """If the peer closes its sending side, asyncio may close the transport (the result is
+    False).
+    """
+    assert WiredConnection().open().connection.eof_received() is False
 
 
 async def test_abort_closes_the_socket_without_a_notification() -> None:
-    wired = Wired()
+    wired = WiredConnection()
     wired.connection.abort()  # nothing is connected yet
     wired.open().connection.abort()
     assert wired.transport.ends == ["abort"]
@@ -531,9 +596,12 @@ async def test_abort_closes_the_socket_without_a_notification() -> None:
 
 @pytest.mark.parametrize("abandoned", [False, True])
 async def test_an_idle_connection_is_closed_and_a_busy_one_is_not(abandoned: bool) -> None:
-    wired = Wired().open()
-    recorder = Recorder()
-    stream = wired.connection.send(recorder, OPTIONS, 0, b"")
+    """`close_if_idle` closes a connection unless a caller waits for an answer on it. Orphans do not
+    count.
+    """
+    wired = WiredConnection().open()
+    recorder = RecordingResponder()
+    stream = wired.connection.send(recorder, OPTIONS, flags=0, body=b"")
     if abandoned:
         wired.connection.abandon(stream, recorder)
     wired.connection.close_if_idle()
@@ -548,9 +616,10 @@ async def test_an_idle_connection_is_closed_and_a_busy_one_is_not(abandoned: boo
 
 
 async def test_a_connection_of_a_pool_that_is_given_up_stays_open() -> None:
-    wired = Wired().open()
+    """A connection that is given up takes no more requests. Its pool decides when to close it."""
+    wired = WiredConnection().open()
     reasons: list[str] = []
-    wired.connection.on_given_up = lambda connection, why: reasons.append(why)
+    wired.connection.on_given_up = lambda connection, reason: reasons.append(reason)
     assert wired.connection.is_open_to_requests
     wired.connection.give_up("a USE was abandoned")
     wired.connection.give_up("again")
@@ -562,20 +631,21 @@ async def test_a_connection_of_a_pool_that_is_given_up_stays_open() -> None:
 
 
 async def test_a_connection_without_a_pool_that_is_given_up_is_closed() -> None:
-    wired = Wired().open()
+    wired = WiredConnection().open()
     wired.connection.give_up("a USE was abandoned")
     assert str(wired.error()) == "connection to 127.0.0.1:9042: a USE was abandoned"
 
 
 async def test_only_the_first_announcement_of_the_end_is_notified() -> None:
-    wired = Wired().open()
+    """`start_draining` notifies the owner once, and does nothing on a closed connection."""
+    wired = WiredConnection().open()
     wired.connection.start_draining()
     wired.connection.start_draining()
     assert wired.notified == ["draining"]
     assert not wired.connection.is_open_to_requests
     refusal = str(wired.connection.refusal())
     assert "its server will close it soon (GRACEFUL_DISCONNECT)" in refusal
-    closed = Wired().open()
+    closed = WiredConnection().open()
     closed.connection.close()
     closed.connection.start_draining()
     assert not closed.connection.is_draining
@@ -592,13 +662,17 @@ async def test_only_the_first_announcement_of_the_end_is_notified() -> None:
 async def test_the_announcement_counts_only_if_it_was_registered_for(
     features: Any, drains: bool
 ) -> None:
-    wired = Wired(features=features).open()
+    """A GRACEFUL_DISCONNECT event lets the connection drain if that extension is in use.
+
+    Otherwise the event is passed on like any other.
+    """
+    wired = WiredConnection(features=features).open()
     events: list[Any] = []
     wired.connection.on_event = lambda *event: events.append(event)
-    head = bytes.fromhex("84 00 ffff 0c") + len(DRAIN_BODY).to_bytes(4, "big")
-    wired.receive(head + DRAIN_BODY)
+    header = bytes.fromhex("84 00 ffff 0c") + len(DRAIN_BODY).to_bytes(4, "big")
+    wired.receive(header + DRAIN_BODY)
     assert wired.connection.is_draining is drains
-    assert len(events) == (not drains)
+    assert len(events) == (0 if drains else 1)
 
 
 # -- formats ---------------------------------------------------------------------------------------
@@ -626,7 +700,8 @@ def test_the_wire_format_has_a_flag_for_each_extension(
 
 
 async def test_extensions_change_the_connections_wire_format() -> None:
-    wired = Wired().open()
+    """`use_features` sets the extensions and the wire format that follows from them."""
+    wired = WiredConnection().open()
     features: Any = SimpleNamespace(use_metadata_id=True)
     assert wired.connection.wire_format == 4
     wired.connection.use_features(features)
@@ -635,7 +710,10 @@ async def test_extensions_change_the_connections_wire_format() -> None:
 
 
 async def test_an_error_of_the_server_is_returned_and_a_malformed_answer_closes() -> None:
-    wired = Wired().open()
+    """`read_answer` returns an ERROR as a message. For a body that it cannot decode it raises and
+    closes the connection.
+    """
+    wired = WiredConnection().open()
     body = bytes.fromhex("00000000 0004") + b"oops"  # code 0, a server error
     answer = read_answer(
         wired.connection, OPTIONS, statement=None, opcode=ERROR, flags=0, body=body
@@ -654,11 +732,18 @@ async def test_an_error_of_the_server_is_returned_and_a_malformed_answer_closes(
 
 
 @pytest.mark.parametrize(
-    ("number", "reason"), [(0, "a request was written in part"), (errno.EPIPE, "Broken pipe")]
+    ("error_number", "reason"), [(0, "a request was written in part"), (errno.EPIPE, "Broken pipe")]
 )
-async def test_a_thread_that_fails_to_write_breaks_the_connection(number: int, reason: str) -> None:
-    wired = Wired().open()
-    wired.connection._on_broken(number)
+async def test_a_thread_that_fails_to_write_breaks_the_connection(
+    error_number: int, reason: str
+) -> None:
+    """A failed write of a user thread closes the connection, with the error of the system as the
+    reason.
+
+    :param error_number: the `errno` of the write; 0 if only a part was written.
+    """
+    wired = WiredConnection().open()
+    wired.connection._on_broken(error_number)
     assert str(wired.error()) == f"connection to 127.0.0.1:9042 broke: {reason}"
 
 
@@ -666,9 +751,12 @@ async def test_a_thread_that_fails_to_write_breaks_the_connection(number: int, r
 async def test_while_a_thread_writes_requests_wait_but_not_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """While a thread has the right to write, the loop waits up to LONGEST_HOLD seconds, then it
+    closes the connection.
+    """
     # Each attempt to get the lock takes a few milliseconds of real time, so make only a few.
     monkeypatch.setattr(connection_module, "HOLD_INTERVAL", LONGEST_HOLD / 4)
-    wired = Wired().open()
+    wired = WiredConnection().open()
     streams = wired.connection.streams
     own, peer = _socket.socketpair()
     wake = asyncio.get_running_loop().call_soon_threadsafe
@@ -683,7 +771,7 @@ async def test_while_a_thread_writes_requests_wait_but_not_for_ever(
         streams.release_write()
         await asyncio.sleep(LONGEST_HOLD / 2)
         # The stream table keeps the first stream for threads that write directly.
-        assert wired.transport.written == bytes.fromhex("04 00 0001 05 00000000")
+        assert wired.transport.written == OPTIONS_FRAME_ON_STREAM_1
         # The wait of a later request is measured anew.
         assert streams.acquire_write()
         wired.send()

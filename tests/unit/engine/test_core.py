@@ -5,6 +5,7 @@ leaves behind.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -31,6 +32,7 @@ from cassandra.testing.fake import (
     hold,
     message,
 )
+from cassandra.testing.fake.primitives import string
 from cassandra.throttling import ConcurrencyLimitingThrottler
 from cassandra.timestamps import MonotonicTimestampGenerator
 from tests.unit.engine.faults import READ, READ_OTHER, connected, exception_of, int_row
@@ -38,12 +40,13 @@ from tests.waiting import until_on_loop
 
 pytestmark = pytest.mark.simulated
 
-HEARTBEATS = 10.0  # seconds between heartbeats
+HEARTBEAT_INTERVAL = 10.0  # seconds
 NO_RECONNECTION = ConstantReconnectionPolicy(delay=3600, max_attempts=None)
 
 
 @pytest.fixture
 def node() -> Any:
+    """Yield a node that answers READ, and check that its clients sent only valid messages."""
     with FakeNode() as running:
         running.prime(READ, int_row(1))
         yield running
@@ -51,11 +54,13 @@ def node() -> Any:
 
 
 def core_of(cluster: aio.Cluster) -> Any:
+    """Return the engine of a cluster that is connected."""
     assert cluster._core is not None
     return cluster._core
 
 
 def refuse_system_tables(node: FakeNode) -> Any:
+    """Let queries of system.local fail, until `remove` of the returned rule is called."""
     return node.prime(
         lambda request: "system.local" in str(request.query),
         error(ErrorCode.SERVER_ERROR, "broken"),
@@ -66,17 +71,16 @@ def refuse_system_tables(node: FakeNode) -> Any:
 
 
 async def test_heartbeats_go_to_pools_and_to_the_control_connection(node: FakeNode) -> None:
-    async with connected(node, idle_heartbeat_interval=HEARTBEATS):
+    """Both connections get an OPTIONS message in each interval in which they are idle."""
+    async with connected(node, idle_heartbeat_interval=HEARTBEAT_INTERVAL):
         count_before = node.count(Opcode.OPTIONS)
-        # Counts the OPTIONS on each of the two connections: the pool's and the control connection.
-        counts = dict.fromkeys(node.connections, 0)
-        assert len(counts) == 2
         # In this time, two heartbeats of each connection are due.
-        await asyncio.sleep(2.5 * HEARTBEATS)
-        for request in node.requests:
-            if request.opcode == Opcode.OPTIONS:
-                counts[request.connection] += 1
-        assert node.count(Opcode.OPTIONS) >= count_before + len(counts)
+        await asyncio.sleep(2.5 * HEARTBEAT_INTERVAL)
+        options = [request for request in node.requests if request.opcode == Opcode.OPTIONS]
+        counts = Counter(request.connection for request in options)
+        # The pool's connection and the control connection.
+        assert len(counts) == 2
+        assert len(options) >= count_before + len(counts)
         # A connection sends OPTIONS at most once in its handshake. Any more are heartbeats.
         assert all(count >= 2 for count in counts.values())
 
@@ -84,22 +88,25 @@ async def test_heartbeats_go_to_pools_and_to_the_control_connection(node: FakeNo
 @pytest.mark.parametrize("interval", [0, None])
 async def test_without_an_interval_there_are_no_heartbeats(node: FakeNode, interval: Any) -> None:
     async with connected(node, idle_heartbeat_interval=interval):
-        seen = node.count(Opcode.OPTIONS)
-        await asyncio.sleep(10 * HEARTBEATS)
-        assert node.count(Opcode.OPTIONS) == seen
+        count_before = node.count(Opcode.OPTIONS)
+        await asyncio.sleep(10 * HEARTBEAT_INTERVAL)
+        assert node.count(Opcode.OPTIONS) == count_before
 
 
 # -- opening and closing ---------------------------------------------------------------------------
 
 
 async def test_a_failed_connect_closes_everything_and_raises(node: FakeNode) -> None:
-    broken = refuse_system_tables(node)
-    throttler = ConcurrencyLimitingThrottler(1, 1)
+    """If the nodes cannot be read, `connect` leaves no connection behind, and the cluster may
+    connect again.
+    """
+    broken_tables = refuse_system_tables(node)
+    throttler = ConcurrencyLimitingThrottler(max_concurrent_requests=1, max_queue_size=1)
     cluster = aio.Cluster([node.address], port=node.port, request_throttler=throttler)
     assert isinstance(await exception_of(cluster.connect()), NoHostAvailable)
     await node.wait_until(lambda node: not node.connections)
     # The failed connect has released the throttler, so the next attempt can use it.
-    broken.remove()
+    broken_tables.remove()
     async with cluster:
         session = await cluster.connect()
         assert await session.execute(READ_OTHER) is not None
@@ -120,12 +127,13 @@ async def test_close_closes_all_connections_and_may_be_called_twice(node: FakeNo
 async def test_close_cancels_what_runs_in_the_background(node: FakeNode) -> None:
     async with connected(node) as (cluster, _):
         core = core_of(cluster)
-        task = core.spawn(asyncio.sleep(10**6))
+        task = core.spawn(asyncio.Event().wait())
         await core.close()
         assert task.cancelled()
 
 
 async def test_close_ends_reconnection_to_hosts_that_are_down(node: FakeNode) -> None:
+    """After `close`, a node that accepts connections again gets none."""
     async with connected(node) as (cluster, _):
         core = core_of(cluster)
         node.refuse_connections()
@@ -134,9 +142,9 @@ async def test_close_ends_reconnection_to_hosts_that_are_down(node: FakeNode) ->
         await until_on_loop(lambda: host.is_up is False)
         await core.close()
         node.accept_connections()
-        opened = node.opened
+        opened_before = node.opened
         await asyncio.sleep(60)
-        assert node.opened == opened
+        assert node.opened == opened_before
 
 
 async def test_a_closed_core_opens_neither_sessions_nor_connections(node: FakeNode) -> None:
@@ -145,7 +153,7 @@ async def test_a_closed_core_opens_neither_sessions_nor_connections(node: FakeNo
         (host,) = cluster.metadata.all_hosts()
         distance = session._engine.distance
         await core.close()
-        opened = node.opened
+        opened_before = node.opened
         for attempt in (
             core.open_session(keyspace=None, distance=distance),
             core.open_connection(host.endpoint),
@@ -154,36 +162,41 @@ async def test_a_closed_core_opens_neither_sessions_nor_connections(node: FakeNo
             refusal = await exception_of(attempt)
             assert isinstance(refusal, ConnectionShutdown)
             assert "the cluster is shut down" in str(refusal)
-        assert node.opened == opened
+        assert node.opened == opened_before
 
 
 async def test_a_session_that_cannot_be_opened_is_not_kept(node: FakeNode) -> None:
+    """If the keyspace of a session does not exist, the session is not in the list of sessions."""
     async with connected(node) as (cluster, session):
         core = core_of(cluster)
         node.prime('USE "missing"', error(ErrorCode.INVALID, "Keyspace 'missing' does not exist"))
         failure = await exception_of(core.open_session("missing", session._engine.distance))
         assert isinstance(failure, (InvalidRequest, NoHostAvailable))
         assert list(core.sessions) == [session._engine]
-        opened = await core.open_session(keyspace=None, distance=session._engine.distance)
-        assert list(core.sessions) == [session._engine, opened]
+        new_session = await core.open_session(keyspace=None, distance=session._engine.distance)
+        assert list(core.sessions) == [session._engine, new_session]
 
 
 async def test_without_wait_for_all_a_session_does_not_wait_for_slow_hosts() -> None:
+    """`open_session` returns when the first pool is open; with `wait_for_all` it waits for the slow
+    host.
+    """
     with FakeCluster(2) as nodes:
         async with connected(nodes, connect_timeout=30.0) as (cluster, session):
-            core, distance = core_of(cluster), session._engine.distance
+            core = core_of(cluster)
+            distance = session._engine.distance
             host = cluster.metadata.get_host(nodes[1].address, nodes[1].port)
-            held = hold(message(Opcode.READY, b""))
-            nodes[1].prime(Opcode.STARTUP, held)
-            opened = await core.open_session(keyspace=None, distance=distance)
-            assert host not in opened.pools
-            waiting = asyncio.ensure_future(
+            held_ready = hold(message(Opcode.READY, b""))
+            nodes[1].prime(Opcode.STARTUP, held_ready)
+            session_with_one_pool = await core.open_session(keyspace=None, distance=distance)
+            assert host not in session_with_one_pool.pools
+            opening = asyncio.ensure_future(
                 core.open_session(keyspace=None, distance=distance, wait_for_all=True)
             )
             await asyncio.sleep(10)
-            assert not waiting.done()
-            held.open()
-            assert host in (await waiting).pools
+            assert not opening.done()
+            held_ready.open()
+            assert host in (await opening).pools
 
 
 # -- throttlers and observers ----------------------------------------------------------------------
@@ -192,21 +205,24 @@ async def test_without_wait_for_all_a_session_does_not_wait_for_slow_hosts() -> 
 async def test_the_throttler_is_attached_to_the_loop_until_the_core_is_closed(
     node: FakeNode,
 ) -> None:
-    throttler = ConcurrencyLimitingThrottler(1, 0)
-    held = hold()
-    node.prime(READ, held)
+    """A throttler serves one cluster at a time. `close` releases it, so another cluster can use
+    it.
+    """
+    throttler = ConcurrencyLimitingThrottler(max_concurrent_requests=1, max_queue_size=0)
+    held_answer = hold()
+    node.prime(READ, held_answer)
     async with connected(node, request_throttler=throttler) as (cluster, session):
         core = core_of(cluster)
-        attached = core.throttler
-        assert attached is throttler
-        running = asyncio.ensure_future(session.execute(READ))
-        await until_on_loop(lambda: held.held)
-        assert "Throttled" in type(await exception_of(session.execute(READ))).__name__
+        attached_throttler = core.throttler
+        assert attached_throttler is throttler
+        request_in_flight = asyncio.ensure_future(session.execute(READ))
+        await until_on_loop(lambda: held_answer.held)
+        # One request is in flight and the queue has no place, so this request is refused.
+        refusal = await exception_of(session.execute(READ))
+        assert "Throttled" in type(refusal).__name__
         await core.close()
-        assert isinstance(await exception_of(running), ConnectionShutdown)
+        assert isinstance(await exception_of(request_in_flight), ConnectionShutdown)
         assert core.throttler is None
-    # A throttler serves one cluster at a time. The closed cluster has released it, so another one
-    # can use it.
     node.prime(READ, int_row(1))
     async with connected(node, request_throttler=throttler) as (_, session):
         assert (await session.execute(READ)).one().k == 1
@@ -230,7 +246,7 @@ class AttachedThrottler(ConcurrencyLimitingThrottler):
 
 
 async def test_a_throttler_knows_the_loop_of_its_cluster(node: FakeNode) -> None:
-    throttler = AttachedThrottler(1, 1)
+    throttler = AttachedThrottler(max_concurrent_requests=1, max_queue_size=1)
     async with connected(node, request_throttler=throttler):
         assert throttler.loops == [asyncio.get_running_loop()]
         assert throttler.detached == 0
@@ -252,6 +268,8 @@ async def test_threads_for_blocking_calls_end_with_the_core() -> None:
 
 
 class CountStarts(RequestObserver):
+    """An observer that counts the requests that are started."""
+
     def __init__(self) -> None:
         self.count = 0
 
@@ -263,11 +281,11 @@ async def test_an_observer_that_is_added_later_sees_requests_of_all_sessions(
     node: FakeNode,
 ) -> None:
     async with connected(node) as (cluster, session):
-        other = await cluster.connect()
+        other_session = await cluster.connect()
         observer = CountStarts()
         cluster.add_request_observer(observer)
         await session.execute(READ)
-        await other.execute(READ)
+        await other_session.execute(READ)
         assert observer.count == 2
         cluster.remove_request_observer(observer)
         await session.execute(READ)
@@ -279,6 +297,9 @@ async def test_an_observer_that_is_added_later_sees_requests_of_all_sessions(
 
 @pytest.mark.parametrize("version", [3, 4, 5])
 async def test_the_agreed_protocol_version_is_that_of_the_control_connection(version: int) -> None:
+    """The core tells new requests the version and the extensions that the control connection has
+    negotiated.
+    """
     with FakeNode(max_version=version) as node:
         async with connected(node) as (cluster, _):
             core = core_of(cluster)
@@ -288,6 +309,7 @@ async def test_the_agreed_protocol_version_is_that_of_the_control_connection(ver
 
 
 async def test_events_of_the_node_reach_topology_status_and_schema() -> None:
+    """Each type of event has a handler; NEW_NODE adds a host."""
     with FakeCluster(2) as nodes:
         async with connected(nodes, reconnection_policy=NO_RECONNECTION) as (cluster, _):
             handlers = core_of(cluster).control.handlers
@@ -297,8 +319,12 @@ async def test_events_of_the_node_reach_topology_status_and_schema() -> None:
 
 
 @pytest.mark.parametrize("is_scylla", [False, True])
-async def test_only_nodes_that_negotiate_it_mark_transactions(is_scylla: bool) -> None:
-    with FakeCluster(1, scylla=Scylla(1) if is_scylla else None) as nodes:
+async def test_transactions_are_marked_only_if_the_nodes_have_the_extension(
+    is_scylla: bool,
+) -> None:
+    """ScyllaDB nodes mark prepared lightweight transactions, if that extension was negotiated."""
+    scylla = Scylla(shards=1) if is_scylla else None
+    with FakeCluster(1, scylla=scylla) as nodes:
         async with connected(nodes) as (cluster, _):
             core = core_of(cluster)
             assert core.marks_transactions is is_scylla
@@ -308,6 +334,7 @@ async def test_only_nodes_that_negotiate_it_mark_transactions(is_scylla: bool) -
 
 
 async def test_the_fields_of_a_missing_user_type_are_an_error(node: FakeNode) -> None:
+    """`user_type_fields` queries the system table, so it finds a type that was created since."""
     async with connected(node) as (cluster, _):
         core = core_of(cluster)
         failure = await exception_of(core.user_type_fields("ks", "address"))
@@ -326,16 +353,16 @@ async def test_the_fields_of_a_missing_user_type_are_an_error(node: FakeNode) ->
 
 
 async def test_requests_in_flight_are_counted_by_host(node: FakeNode) -> None:
-    held = hold()
-    node.prime(READ, held)
+    held_answers = hold()
+    node.prime(READ, held_answers)
     async with connected(node) as (cluster, session):
         core = core_of(cluster)
         (host,) = cluster.metadata.all_hosts()
         assert core.in_flight(host) == 0
         requests = [asyncio.ensure_future(session.execute(READ)) for _ in range(3)]
-        await until_on_loop(lambda: len(held.held) == 3)
+        await until_on_loop(lambda: len(held_answers.held) == 3)
         assert core.in_flight(host) == 3
-        held.open()
+        held_answers.open()
         await asyncio.gather(*requests)
         assert core.in_flight(host) == 0
 
@@ -344,16 +371,22 @@ async def test_requests_in_flight_are_counted_by_host(node: FakeNode) -> None:
 
 
 async def test_the_announcement_on_the_control_connection_moves_it_to_another_node() -> None:
+    """If the node of the control connection announces its end, the driver opens another one, and
+    closes the pool.
+    """
     with FakeCluster(2, graceful_disconnect=True) as nodes:
         async with connected(nodes, reconnection_policy=NO_RECONNECTION) as (cluster, session):
             core = core_of(cluster)
             host = core.control.host
             assert host is not None
-            (controlled,) = (node for node in nodes.nodes if node.address == host.address)
-            for connection in controlled.connections:
-                if len(connection.event_types) > 1:
-                    body = len("GRACEFUL_DISCONNECT").to_bytes(2, "big") + b"GRACEFUL_DISCONNECT"
-                    connection.send(-1, Opcode.EVENT, 0, body)
+            node = nodes.node_at(host.address)
+            # Pool connections register for GRACEFUL_DISCONNECT only, the control connection for
+            # more events.
+            (control_connection,) = (
+                connection for connection in node.connections if len(connection.event_types) > 1
+            )
+            body = string("GRACEFUL_DISCONNECT")
+            control_connection.send(-1, Opcode.EVENT, 0, body)
             await until_on_loop(lambda: core.control.host not in (host, None))
             assert host.state == "draining"
             assert host not in session._engine.pools
@@ -363,18 +396,27 @@ async def test_the_announcement_on_the_control_connection_moves_it_to_another_no
 
 
 async def test_the_drivers_timestamps_follow_the_simulated_clock(node: FakeNode) -> None:
+    """With a simulated loop, the driver's timestamp generator uses the clock of the loop, in
+    microseconds.
+    """
     async with connected(node) as (cluster, _):
         generator = MonotonicTimestampGenerator()
         core_of(cluster).keep_time(generator)
         loop: Any = asyncio.get_running_loop()
         timestamp_before = generator()
+
+        def seconds_passed() -> float:
+            return (generator() - timestamp_before) / 10**6
+
         await asyncio.sleep(1000)
-        assert 1000 <= (generator() - timestamp_before) / 10**6 < 1001
+        assert 1000 <= seconds_passed() < 1001
+        # As if an operator set the clock 5000 seconds ahead.
         loop.step_wall_clock(5000)
-        assert (generator() - timestamp_before) / 10**6 >= 6000
+        assert seconds_passed() >= 6000
 
 
-async def test_an_applications_own_timestamp_generator_is_left_alone(node: FakeNode) -> None:
+async def test_an_applications_own_timestamp_generator_may_be_any_function(node: FakeNode) -> None:
+    """`keep_time` changes only the driver's generator, and accepts other functions."""
     async with connected(node) as (cluster, _):
         core_of(cluster).keep_time(lambda: 7)
 

@@ -22,6 +22,7 @@ from tests.unit.engine.partners import new_host
 
 
 def host_in(datacenter: str | None) -> Any:
+    """Return a host in a data centre; None if that is not known."""
     host = new_host("10.0.0.1")
     host.set_location_info(datacenter, "r1")
     return host
@@ -36,7 +37,11 @@ def warnings_of(policy: LoadBalancingPolicy, caplog: pytest.LogCaptureFixture) -
 def test_an_unknown_preferred_datacenter_is_logged_with_the_existing_ones(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("east", 1, ["west", "nosuchdc"]))
+    policy = TokenAwarePolicy(
+        DCAwareRoundRobinPolicy(
+            "east", used_hosts_per_remote_dc=1, preferred_remote_dcs=["west", "nosuchdc"]
+        )
+    )
     assert warnings_of(policy, caplog) == [
         "no node is in the data centre 'nosuchdc', which preferred_remote_dcs of "
         "DCAwareRoundRobinPolicy names: the nodes are in 'east', 'west'"
@@ -44,8 +49,8 @@ def test_an_unknown_preferred_datacenter_is_logged_with_the_existing_ones(
 
 
 def test_an_unknown_local_datacenter_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    # Hosts of other data centres are used, so that no error shows the mistake.
-    policy = RackAwareRoundRobinPolicy("est", "r1", 1)
+    """If hosts of other data centres are used, requests succeed and no error shows the mistake."""
+    policy = RackAwareRoundRobinPolicy("est", "r1", used_hosts_per_remote_dc=1)
     assert warnings_of(policy, caplog) == [
         "no node is in the data centre 'est', which local_dc of RackAwareRoundRobinPolicy names: "
         "the nodes are in 'east', 'west'"
@@ -55,11 +60,11 @@ def test_an_unknown_local_datacenter_is_logged(caplog: pytest.LogCaptureFixture)
 @pytest.mark.parametrize(
     "policy",
     [
-        DCAwareRoundRobinPolicy("east", 1, ["west"]),
+        DCAwareRoundRobinPolicy("east", used_hosts_per_remote_dc=1, preferred_remote_dcs=["west"]),
         DCAwareRoundRobinPolicy(),
         TokenAwarePolicy(RoundRobinPolicy()),
     ],
-    ids=["names", "no names", "no data centres"],
+    ids=["existing data centres", "no name", "a policy without data centres"],
 )
 def test_existing_datacenters_are_not_logged(
     policy: LoadBalancingPolicy, caplog: pytest.LogCaptureFixture
@@ -80,6 +85,7 @@ def test_nothing_is_logged_while_no_datacenter_is_known(caplog: pytest.LogCaptur
 def test_other_objects_in_place_of_policies_name_no_datacenter(
     policy: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Mocks and objects with attributes of other types must raise no error and cause no warning."""
     assert warnings_of(policy, caplog) == []
 
 
@@ -89,7 +95,11 @@ def test_local_datacenters_are_those_of_inner_policies_too() -> None:
 
 
 def test_connect_logs_an_unknown_datacenter_once(caplog: pytest.LogCaptureFixture) -> None:
-    policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("east", 1, ["nosuchdc"]))
+    policy = TokenAwarePolicy(
+        DCAwareRoundRobinPolicy(
+            "east", used_hosts_per_remote_dc=1, preferred_remote_dcs=["nosuchdc"]
+        )
+    )
     profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(policy)}
     with (
         FakeCluster({"east": 1, "west": 1}) as nodes,
@@ -97,6 +107,7 @@ def test_connect_logs_an_unknown_datacenter_once(caplog: pytest.LogCaptureFixtur
     ):
         cluster.connect()
         cluster.connect()
-    (record,) = [record for record in caplog.records if "'nosuchdc'" in record.getMessage()]
-    assert (record.name, record.levelname) == ("cassandra.cluster", "WARNING")
+    (record,) = (record for record in caplog.records if "'nosuchdc'" in record.getMessage())
+    assert record.name == "cassandra.cluster"
+    assert record.levelname == "WARNING"
     assert record.getMessage().endswith("the nodes are in 'east', 'west'")

@@ -20,12 +20,18 @@ from cassandra.policies.translation import (
 )
 
 
-class Nat(AddressTranslator):
+class NatTranslator(AddressTranslator):
+    """Translates addresses 10.0.x.x to 192.168.x.x."""
+
     def translate(self, addr: str) -> str:
         return addr.replace("10.0.", "192.168.")
 
 
 def endpoint_of(row: dict[str, Any], translator: Any = None, port: int = 9042) -> EndPoint:
+    """Return the end point that the default factory creates from a row.
+
+    :param port: the port of the cluster.
+    """
     factory = DefaultEndPointFactory().configure(
         SimpleNamespace(address_translator=translator, port=port)
     )
@@ -56,25 +62,34 @@ def endpoint_of(row: dict[str, Any], translator: Any = None, port: int = 9042) -
     ],
 )
 def test_the_advertised_address_is_translated(row: dict[str, Any], address: str, port: int) -> None:
-    assert endpoint_of(row, Nat(), port=19042) == DefaultEndPoint(address, port)
+    """The address for clients is used, or, if that is unspecified (0.0.0.0), the one for other
+    nodes.
+
+    A port in the row takes precedence over the port of the cluster.
+    """
+    assert endpoint_of(row, NatTranslator(), port=19042) == DefaultEndPoint(address, port)
 
 
 def test_a_row_without_an_address_is_shown() -> None:
+    """The error shows the row."""
     with pytest.raises(ValueError, match="rack7"):
         endpoint_of({"rack": "rack7"})
 
 
 def test_only_factories_and_translators_of_users_may_block() -> None:
+    """The driver calls code that may block in a thread: factories of users, and translators that
+    query a name server.
+    """
+
     class CustomFactory(DefaultEndPointFactory):
         pass
 
     def factory_may_block(factory: Any, translator: Any) -> bool:
-        return bool(
-            factory.configure(SimpleNamespace(address_translator=translator, port=9042)).may_block
-        )
+        cluster = SimpleNamespace(address_translator=translator, port=9042)
+        return bool(factory.configure(cluster).may_block)
 
     assert not factory_may_block(DefaultEndPointFactory(), IdentityTranslator())
     assert not factory_may_block(DefaultEndPointFactory(), translator=None)
     assert factory_may_block(DefaultEndPointFactory(), EC2MultiRegionTranslator())
     assert factory_may_block(CustomFactory(), IdentityTranslator())
-    assert not factory_may_block(SniEndPointFactory("proxy", 29042), translator=None)
+    assert not factory_may_block(SniEndPointFactory("proxy", port=29042), translator=None)

@@ -23,15 +23,18 @@ WAIT = 5.0
 def test_a_wait_for_a_set_event_returns_at_once(
     implementation: Implementation, method: str
 ) -> None:
+    """`wait` returns True for an event that is set, with or without a time-out."""
     event = implementation.happy_path.Event()
     getattr(event, method)()
     assert event.wait()
-    assert event.wait(0)
+    assert event.wait(seconds=0)
+    # Setting the event a second time has no effect.
     getattr(event, method)()
-    assert event.wait(60)
+    assert event.wait(seconds=60)
 
 
 def test_a_set_event_wakes_all_threads(implementation: Implementation) -> None:
+    """Threads that wait without a time-out, or with any time-out, are woken by one `set`."""
     event = implementation.happy_path.Event()
     results: list[bool] = []
     threads = [
@@ -52,59 +55,69 @@ def test_a_set_event_wakes_all_threads(implementation: Implementation) -> None:
 @pytest.mark.parametrize("seconds", [0, 0.0, 0.02])
 def test_a_wait_ends_after_its_timeout(implementation: Implementation, seconds: float) -> None:
     event = implementation.happy_path.Event()
-    began = time.monotonic()
+    started = time.monotonic()
     assert not event.wait(seconds)
-    assert time.monotonic() - began >= seconds
+    assert time.monotonic() - started >= seconds
     event.set()
     assert event.wait(seconds)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such signals")
-@pytest.mark.parametrize("seconds", [None, 60])
+@pytest.mark.parametrize("timeout", [None, 60])
 def test_signal_handlers_run_during_a_wait(
-    implementation: Implementation, seconds: float | None
+    implementation: Implementation, timeout: float | None
 ) -> None:
+    """A wait of the main thread is not deaf to signals, for example of Ctrl-C, and goes on after a
+    handler that returns.
+    """
     event = implementation.happy_path.Event()
     calls: list[int] = []
 
-    def handle(*_: Any) -> None:
+    def interrupt_at_third_call(*_: Any) -> None:
         calls.append(1)
         if len(calls) == 3:
             raise KeyboardInterrupt
 
-    previous_handler = signal.signal(signal.SIGALRM, handle)
+    previous_handler = signal.signal(signal.SIGALRM, interrupt_at_third_call)
     signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
     try:
         with pytest.raises(KeyboardInterrupt):
-            event.wait(seconds)
+            event.wait(timeout)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous_handler)
-    # There were at least three calls, so the wait went on after the first two signals.
+    # The wait went on after the first two signals.
     assert len(calls) >= 3
     event.set()
     assert event.wait()
 
 
-def test_gathered_events_are_set_by_wake(implementation: Implementation) -> None:
+def test_while_the_queue_gathers_events_are_set_only_by_wake(
+    implementation: Implementation,
+) -> None:
+    """The loop sets `is_gathering` while it handles many answers, so that callers wake up
+    together.
+    """
     wake_queue = implementation.happy_path.WakeQueue()
     first, second, third = (implementation.happy_path.Event() for _ in range(3))
+    # The queue does not gather yet, so the event is set at once.
     wake_queue.set(first)
-    assert first.wait(0)
+    assert first.wait(seconds=0)
     wake_queue.is_gathering = True
     # Calling it again for the same event must have no effect.
     wake_queue.set(second)
     wake_queue.set(second)
-    assert not second.wait(0)
+    assert not second.wait(seconds=0)
     wake_queue.wake()
-    assert second.wait(0)
+    assert second.wait(seconds=0)
     assert not wake_queue.is_gathering
     wake_queue.set(third)
-    assert third.wait(0)
+    assert third.wait(seconds=0)
     wake_queue.wake()  # With an empty queue, this call does nothing.
 
 
 def test_other_threads_may_add_events_during_wake(implementation: Implementation) -> None:
+    """No event of another thread is lost, whether `wake` sets it or it is set at once."""
     wake_queue = implementation.happy_path.WakeQueue()
     events: deque[Any] = deque()
     is_finished = threading.Event()
@@ -127,13 +140,15 @@ def test_other_threads_may_add_events_during_wake(implementation: Implementation
         thread.join()
     finally:
         sys.setswitchinterval(previous_interval)
-    assert all(event.wait(0) for event in events)
+    assert all(event.wait(seconds=0) for event in events)
 
 
 def test_an_event_added_during_wake_is_set_at_once(implementation: Implementation) -> None:
-    """In the Python twin, an event that is added while the queue wakes others is set at once."""
+    """In the Python implementation, an event that is added while the queue wakes others is set at
+    once.
+    """
     if implementation.name == "c":
-        pytest.skip("nothing can come in between there")
+        pytest.skip("the compiled queue cannot be interrupted there")
 
     class InterruptedQueue(implementation.happy_path.WakeQueue):  # type: ignore[name-defined,misc]
         # `set` reads the flag twice. Between the two, `wake` in another thread clears it.
@@ -142,27 +157,31 @@ def test_an_event_added_during_wake_is_set_at_once(implementation: Implementatio
 
     event = implementation.happy_path.Event()
     InterruptedQueue().set(event)
-    assert event.wait(0)
+    assert event.wait(seconds=0)
 
 
 def test_wake_sets_many_events(implementation: Implementation) -> None:
+    """There is no limit to the number of gathered events, and an event may be in the queue
+    twice.
+    """
     wake_queue = implementation.happy_path.WakeQueue()
     events = [implementation.happy_path.Event() for _ in range(200)]
     wake_queue.is_gathering = True
     for event in (*events, *events[:10]):
         wake_queue.set(event)
     wake_queue.wake()
-    assert all(event.wait(0) for event in events)
+    assert all(event.wait(seconds=0) for event in events)
 
 
 def test_an_event_that_is_never_set_can_be_dropped(implementation: Implementation) -> None:
+    """Freeing an event whose lock is still held raises no error."""
     for _ in range(1000):
         implementation.happy_path.Event()
 
 
 def test_an_event_can_be_set_by_two_threads() -> None:
-    """In the Python twin, two threads may set an event at the same time, as happens without the
-    GIL.
+    """Two threads may set an event at the same time, as happens without the GIL (Python
+    implementation).
 
     The second thread finds the lock already released.
     """
@@ -171,5 +190,5 @@ def test_an_event_can_be_set_by_two_threads() -> None:
     # Pretend that the second thread has not yet seen that the first one set the event.
     event._is_set = False
     event.set()
-    assert event.wait(0)
-    assert event.wait(0)
+    assert event.wait(seconds=0)
+    assert event.wait(seconds=0)

@@ -20,7 +20,7 @@ from cassandra.protocol.messages.results import VOID_BODY
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeNode, error, reset, silence
 from tests.conftest import Implementation
-from tests.unit.engine.test_happy_path import Message, RequestParts, response
+from tests.unit.engine.test_happy_path import EncodedBody, RequestHarness, response
 from tests.unit.loops import Loops
 
 EXCEPTIONS = [SystemExit, KeyboardInterrupt, GeneratorExit, StopIteration]
@@ -40,73 +40,79 @@ async def drop_reraised(exception_class: type[BaseException]) -> None:
 
 
 @pytest.fixture
-def parts(implementation: Implementation) -> RequestParts:
-    return RequestParts(implementation)
+def harness(implementation: Implementation) -> RequestHarness:
+    return RequestHarness(implementation)
 
 
 @pytest.mark.parametrize("exception_class", EXCEPTIONS)
 class TestExceptionsOfTheApplication:
-    """Policies, handlers and observers of the application may raise any exception."""
+    """Policies, handlers and observers of the application may raise any exception.
+
+    The request fails with a RuntimeError that names the exception, and other requests go on.
+    """
 
     async def test_a_query_plan_that_raises_fails_its_request(
-        self, parts: RequestParts, exception_class: type[BaseException]
+        self, harness: RequestHarness, exception_class: type[BaseException]
     ) -> None:
-        class Policy:
+        class RaisingPolicy:
             def make_query_plan(self, keyspace: str | None, statement: Any) -> Any:
                 raise exception_class("from a policy")
 
-        request = parts.request()
-        request.policy = Policy()
+        request = harness.request()
+        request.policy = RaisingPolicy()
         request.start()
         await drop_reraised(exception_class)
-        assert parts.done == [request]
+        assert harness.ended == [request]
         assert isinstance(request.error, RuntimeError)
         assert exception_class.__name__ in str(request.error)
-        assert len(parts.session.timers) == 0
+        assert len(harness.session.timers) == 0
 
     async def test_a_message_that_raises_when_encoded_fails_its_request(
-        self, parts: RequestParts, exception_class: type[BaseException]
+        self, harness: RequestHarness, exception_class: type[BaseException]
     ) -> None:
-        class Raising(Message):
+        class RaisingBody(EncodedBody):
             def render(self, connection: Any) -> tuple[int, int, bytes]:
                 raise exception_class("from a handler")
 
-        request = parts.request(request_body=Raising())
+        request = harness.request(request_body=RaisingBody())
         request.start()
         await drop_reraised(exception_class)
-        assert parts.done == [request]
+        assert harness.ended == [request]
         assert isinstance(request.error, RuntimeError)
 
     async def test_a_latency_observer_that_raises_fails_its_request(
-        self, parts: RequestParts, exception_class: type[BaseException]
+        self, harness: RequestHarness, exception_class: type[BaseException]
     ) -> None:
         def raise_once(host: Any, latency: float) -> None:
             # Raise only for the first of the two answers.
-            parts.session.core.on_latency = None
+            harness.session.core.on_latency = None
             raise exception_class("from an observer")
 
-        parts.session.core.on_latency = raise_once
-        first, second = parts.request(), parts.request()
+        harness.session.core.on_latency = raise_once
+        first, second = harness.request(), harness.request()
         first.start()
         second.start()
-        connection = parts.connections[0]
+        connection = harness.connections[0]
         connection.streams.dispatch(
             connection, [response(0, body=VOID_BODY), response(1, body=VOID_BODY)]
         )
         await drop_reraised(exception_class)
-        assert parts.done == [first, second]
+        assert harness.ended == [first, second]
         assert isinstance(first.error, RuntimeError)
         assert second.error is None
 
     async def test_a_deadline_that_raises_fails_its_item(
         self, implementation: Implementation, exception_class: type[BaseException]
     ) -> None:
+        """If `on_timeout` of one item raises, that item fails and the others of the same tick time
+        out.
+        """
         timer_calls: list[Any] = []
         wheel = implementation.happy_path.TimerWheel(
             SimpleNamespace(time=lambda: 0.0, call_at=lambda when, call: timer_calls.append(call))
         )
 
-        class Item:
+        class TimedItem:
             def __init__(self, raises: bool) -> None:
                 self.raises = raises
                 self.ends: list[Any] = []
@@ -114,14 +120,14 @@ class TestExceptionsOfTheApplication:
             def on_timeout(self) -> None:
                 if self.raises:
                     raise exception_class("from an observer")
-                self.ends.append(None)
+                self.ends.append("timed out")
 
             def fail(self, error: BaseException) -> None:
                 self.ends.append(error)
 
-        items = [Item(False), Item(True), Item(False)]
+        items = [TimedItem(raises=False), TimedItem(raises=True), TimedItem(raises=False)]
         for item in items:
-            wheel.add(0.5, item)
+            wheel.add(0.5, item)  # due in 0.5 s
         # Let the timer of the wheel fire.
         timer_calls[0]()
         await drop_reraised(exception_class)
@@ -129,7 +135,7 @@ class TestExceptionsOfTheApplication:
         assert isinstance(items[1].ends[0], RuntimeError)
 
 
-class Raising(RoundRobinPolicy):
+class PolicyThatRaises(RoundRobinPolicy):
     """A policy that raises for statements whose query contains "raise"."""
 
     exception_class: type[BaseException]
@@ -142,7 +148,9 @@ class Raising(RoundRobinPolicy):
         return super().make_query_plan(working_keyspace, query)
 
 
-class RaisingRetries(RetryPolicy):
+class RaisingRetryPolicy(RetryPolicy):
+    """A policy that raises instead of deciding about an error."""
+
     def __init__(self, exception_class: type[BaseException]) -> None:
         self.exception_class = exception_class
 
@@ -151,6 +159,8 @@ class RaisingRetries(RetryPolicy):
 
 
 class RaisingListener(HostStateListener):
+    """A listener that raises for every event of a host."""
+
     def __init__(self, exception_class: type[BaseException]) -> None:
         self.exception_class = exception_class
 
@@ -164,11 +174,14 @@ class RaisingListener(HostStateListener):
 def test_other_requests_succeed_if_policies_and_listeners_raise(
     loops: Loops, exception_class: type[BaseException]
 ) -> None:
-    policy = Raising()
+    """Any exception of the application's policies or listeners fails only the request that needed
+    them.
+    """
+    policy = PolicyThatRaises()
     policy.exception_class = exception_class
     profile = ExecutionProfile(
         load_balancing_policy=policy,
-        retry_policy=RaisingRetries(exception_class),
+        retry_policy=RaisingRetryPolicy(exception_class),
         request_timeout=10,
     )
     with FakeNode() as node:
@@ -179,10 +192,10 @@ def test_other_requests_succeed_if_policies_and_listeners_raise(
             session = cluster.connect()
             cluster.register_listener(RaisingListener(exception_class))
             # The policy raises for "raise", and the retry policy for the error after "refused".
-            texts = ["SELECT 1", "raise", "SELECT 2", "refused", "SELECT 3", "raise", "SELECT 4"]
-            futures = [session.execute_async(SimpleStatement(text)) for text in texts * 20]
-            for text, future in zip(texts * 20, futures, strict=True):
-                if text.startswith("SELECT"):
+            queries = ["SELECT 1", "raise", "SELECT 2", "refused", "SELECT 3"] * 20
+            futures = [session.execute_async(SimpleStatement(query)) for query in queries]
+            for query, future in zip(queries, futures, strict=True):
+                if query.startswith("SELECT"):
                     assert future.result().all() == []
                 else:
                     with pytest.raises(RuntimeError, match=exception_class.__name__):
@@ -193,18 +206,28 @@ def test_other_requests_succeed_if_policies_and_listeners_raise(
 
 
 def test_fault_among_finds_errors_of_the_driver() -> None:
-    fault = ValueError("of a system table")
+    """`fault_among` returns the last error that is a mistake of the driver or the application, or
+    None.
+    """
+    fault = ValueError("mistake in the driver")
     assert fault_among([ConnectionException("gone"), fault, OSError("no route")]) is fault
     assert fault_among(["a text", ConnectionException("gone"), OSError("no route")]) is None
     assert fault_among([]) is None
 
 
 def format_error(error: BaseException) -> str:
+    """Return the error and its causes with tracebacks, as Python prints them."""
     return "".join(traceback.format_exception(type(error), error, error.__traceback__))
 
 
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 async def test_connecting_to_no_node_has_one_short_traceback(cluster_class: Any) -> None:
+    """The traceback of NoHostAvailable shows neither the driver's handshake nor the errors of the
+    hosts.
+
+    Those are in the `errors` of the exception.
+    """
+
     async def connect() -> None:
         connecting = cluster_class(["127.0.0.1"], port=1).connect("ks")
         if cluster_class is aio.Cluster:
@@ -212,10 +235,10 @@ async def test_connecting_to_no_node_has_one_short_traceback(cluster_class: Any)
 
     with pytest.raises(NoHostAvailable) as caught:
         await connect()
-    text = format_error(caught.value)
-    assert text.count("Traceback (most recent call last)") == 1
-    assert "handshake.py" not in text
-    assert "Connection refused" in text
+    formatted_error = format_error(caught.value)
+    assert formatted_error.count("Traceback (most recent call last)") == 1
+    assert "handshake.py" not in formatted_error
+    assert "Connection refused" in formatted_error
     # The error of each host has its cause.
     (host_error,) = caught.value.errors.values()
     assert isinstance(host_error.__cause__, OSError)
@@ -223,6 +246,9 @@ async def test_connecting_to_no_node_has_one_short_traceback(cluster_class: Any)
 
 
 def test_errors_of_requests_show_only_the_callers_frames() -> None:
+    """The traceback of a failed request begins in the caller and ends in `result`, however often it
+    is raised.
+    """
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         # A lost connection, an error of the server, and a timeout.
@@ -232,12 +258,13 @@ def test_errors_of_requests_show_only_the_callers_frames() -> None:
             for _ in range(3):  # each call raises the error again, but its traceback must not grow
                 with pytest.raises(DriverException) as caught:
                     future.result()
-            text = format_error(caught.value)
-            assert text.count("Traceback (most recent call last)") == 1, text
-            assert text.count("in result") == 1
+            formatted_error = format_error(caught.value)
+            assert formatted_error.count("Traceback (most recent call last)") == 1, formatted_error
+            assert formatted_error.count("in result") == 1
 
 
 def test_a_missing_keyspace_has_one_traceback() -> None:
+    """The error of the USE is not shown as the context of NoHostAvailable."""
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         node.keyspaces = {"there"}
         with pytest.raises(NoHostAvailable) as caught:

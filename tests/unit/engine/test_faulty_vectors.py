@@ -20,12 +20,12 @@ SEARCH = "SELECT id FROM films ORDER BY embedding ANN OF ? LIMIT 3"
 COLUMNS = [("id", "int"), ("embedding", "vector<float, 3>")]
 
 
-def failure_of(node: FakeNode, refusal: Answer, execute: Any) -> Any:
-    """Return the error that `execute(session)` raises if the node answers with `refusal`."""
+def failure_of(node: FakeNode, answer: Answer, execute: Any) -> Any:
+    """Return the error that `execute(session)` raises if the node answers with this error."""
     node.prime_prepare(INSERT, COLUMNS, pk_indexes=[0])
     node.prime_prepare(SEARCH, COLUMNS[1:])
-    node.prime(Opcode.EXECUTE, refusal)
-    node.prime(Opcode.BATCH, refusal)
+    node.prime(Opcode.EXECUTE, answer)
+    node.prime(Opcode.BATCH, answer)
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         with pytest.raises(DriverException) as caught:
@@ -34,12 +34,13 @@ def failure_of(node: FakeNode, refusal: Answer, execute: Any) -> Any:
 
 
 def notes_of(failure: Any) -> list[str]:
+    """Return the notes of an error."""
     notes: list[str] = failure.__notes__
     return notes
 
 
-def insert(vector: list[float]) -> Any:
-    """Return a function that inserts a row with `vector` through a session."""
+def insertion_of(vector: list[float]) -> Any:
+    """Return a function that inserts a row with this vector through a session."""
 
     def execute(session: Session) -> None:
         session.execute(session.prepare(INSERT), (1, vector))
@@ -49,7 +50,7 @@ def insert(vector: list[float]) -> Any:
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
 def test_a_failed_write_names_the_number_and_its_position(node: FakeNode, number: float) -> None:
-    failure = failure_of(node, error(ErrorCode.WRITE_FAILURE), insert([1.0, number, 2.0]))
+    failure = failure_of(node, error(ErrorCode.WRITE_FAILURE), insertion_of([1.0, number, 2.0]))
     assert isinstance(failure, WriteFailure)
     assert notes_of(failure)[-1] == (
         f'(column "embedding": the vector has {number} at index 1, which no index can hold)'
@@ -57,14 +58,17 @@ def test_a_failed_write_names_the_number_and_its_position(node: FakeNode, number
 
 
 def test_a_vector_of_zeros_is_named(node: FakeNode) -> None:
-    failure = failure_of(node, error(ErrorCode.WRITE_FAILURE), insert([0.0, -0.0, 0.0]))
+    """Vectors of zeros have no direction, so an index with the similarity cosine cannot hold
+    them.
+    """
+    failure = failure_of(node, error(ErrorCode.WRITE_FAILURE), insertion_of([0.0, -0.0, 0.0]))
     assert notes_of(failure)[-1] == (
         '(column "embedding": the vector has only zeros, which an index with the similarity '
         "cosine, the default, cannot hold)"
     )
 
 
-def test_a_failed_search_names_it_too(node: FakeNode) -> None:
+def test_a_failed_search_names_the_number_and_its_position(node: FakeNode) -> None:
     def search(session: Session) -> None:
         session.execute(session.prepare(SEARCH), ([math.nan, 1.0, 2.0],))
 
@@ -85,8 +89,10 @@ def test_a_failed_batch_names_the_statement(node: FakeNode) -> None:
 
 
 def test_other_vectors_and_other_errors_get_no_note(node: FakeNode) -> None:
-    failed = failure_of(node, error(ErrorCode.WRITE_FAILURE), insert([0.0, 1.0, 2.0]))
-    late = failure_of(node, error(ErrorCode.WRITE_TIMEOUT), insert([math.nan, 1.0, 2.0]))
-    assert isinstance(late, WriteTimeout)
-    for failure in (failed, late):
+    write_failure = failure_of(node, error(ErrorCode.WRITE_FAILURE), insertion_of([0.0, 1.0, 2.0]))
+    write_timeout = failure_of(
+        node, error(ErrorCode.WRITE_TIMEOUT), insertion_of([math.nan, 1.0, 2.0])
+    )
+    assert isinstance(write_timeout, WriteTimeout)
+    for failure in (write_failure, write_timeout):
         assert not any("vector" in note for note in notes_of(failure))

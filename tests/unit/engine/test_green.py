@@ -18,7 +18,7 @@ PATCHES = {
     "gevent": "import gevent; from gevent import monkey; monkey.patch_all({what})",
     "eventlet": "import eventlet; eventlet.monkey_patch({what})",
 }
-# How each program begins. In it, `green` is the library.
+# How each program begins. In the program, `green` is the library.
 BEGIN = """
 import sys, warnings
 warnings.simplefilter("ignore")
@@ -41,25 +41,26 @@ cluster.shutdown()
 print("end")
 """
 
-Outcome = Callable[..., list[str]]
+RunProgram = Callable[..., list[str]]
 
 
 @pytest.fixture(params=["gevent-uvloop", "gevent-asyncio", "eventlet-uvloop"])
-def outcome(request: pytest.FixtureRequest) -> Outcome:
+def run_program(request: pytest.FixtureRequest) -> RunProgram:
     """Return a function that runs a program in a patched process and returns its lines of output.
 
-    The program can use a fake node that answers READ but not SILENT.
+    The program begins with BEGIN. It can use a fake node that answers READ with 7, and SILENT
+    never.
     """
     library, loop = request.param.split("-")
-    return lambda body, **details: printed_lines(library, loop, body, **details)
+    return lambda program, **options: printed_lines(library, loop, program, **options)
 
 
 def printed_lines(
-    library: str, loop: str, body: str, setup_code: str = "", patch_arguments: str = ""
+    library: str, loop: str, program: str, setup_code: str = "", patch_arguments: str = ""
 ) -> list[str]:
     """Run a program in a process that the library has patched, and return its lines of output.
 
-    :param body: the program. It can use `cluster`, and the library as `green`.
+    :param program: the program. It can use `cluster`, and the library as `green`.
     :param setup_code: code that runs before the library patches the standard library.
     :param patch_arguments: arguments of the function that patches. By default, it patches
         everything.
@@ -77,7 +78,7 @@ def printed_lines(
             library=library,
             port=node.port,
         )
-        process = run_python(begin + body + END, timeout=60)
+        process = run_python(begin + program + END, timeout=60)
     assert process.returncode == 0, process.stdout + process.stderr
     assert "Traceback" not in process.stderr, process.stderr
     lines = process.stdout.splitlines()
@@ -87,8 +88,9 @@ def printed_lines(
 
 
 @pytest.mark.parametrize("setup_code", ["", "import cassandra.cluster, cassandra.concurrent"])
-def test_blocking_calls_of_many_greenlets(outcome: Outcome, setup_code: str) -> None:
-    body = """
+def test_blocking_calls_of_many_greenlets(run_program: RunProgram, setup_code: str) -> None:
+    """While 50 greenlets make blocking calls, the library's other greenlets go on."""
+    program = """
 session = cluster.connect()
 turns = 0
 def tick():
@@ -107,12 +109,12 @@ for thread in threads:
     thread.join()
 print(turns > 3)  # the greenlet of `tick` has run meanwhile
 """
-    assert outcome(body, setup_code=setup_code) == ["True"]
+    assert run_program(program, setup_code=setup_code) == ["True"]
 
 
-def test_a_call_may_wait_while_no_other_greenlet_runs(outcome: Outcome) -> None:
+def test_a_call_may_wait_while_no_other_greenlet_runs(run_program: RunProgram) -> None:
     """If all greenlets wait for the driver, the library's hub must not report a deadlock."""
-    body = """
+    program = """
 session = cluster.connect()
 try:
     session.execute("SILENT", timeout=0.3)
@@ -120,26 +122,30 @@ except OperationTimedOut:
     print("timed out")
 print(session.execute("READ").one().v)
 """
-    assert outcome(body) == ["timed out", "7"]
+    assert run_program(program) == ["timed out", "7"]
 
 
-def test_several_greenlets_wait_for_one_future(outcome: Outcome) -> None:
-    body = """
+def test_several_greenlets_wait_for_one_future(run_program: RunProgram) -> None:
+    """Each greenlet that waits for a future gets its result."""
+    program = """
 session = cluster.connect()
 future = session.execute_async("READ")
-found = []
-threads = [threading.Thread(target=lambda: found.append(future.result().one().v)) for _ in "abc"]
+results = []
+threads = [threading.Thread(target=lambda: results.append(future.result().one().v)) for _ in "abc"]
 for thread in threads:
     thread.start()
 for thread in threads:
     thread.join()
-print(found)
+print(results)
 """
-    assert outcome(body) == ["[7, 7, 7]"]
+    assert run_program(program) == ["[7, 7, 7]"]
 
 
-def test_callbacks_run_in_a_greenlet_of_the_applications_thread(outcome: Outcome) -> None:
-    body = """
+def test_callbacks_run_in_a_greenlet_of_the_applications_thread(run_program: RunProgram) -> None:
+    """Callbacks run where they may use the library: in the thread of the caller, and not in the
+    engine's.
+    """
+    program = """
 session = cluster.connect()
 home = threading.get_native_id()
 done, failed = threading.Event(), threading.Event()
@@ -155,22 +161,24 @@ print(done.wait(20))
 session.execute_async("SILENT", timeout=0.1).add_callbacks(on_rows, on_error)
 print(failed.wait(20))
 """
-    assert outcome(body) == ["7 ada True", "True", "OperationTimedOut", "True"]
+    assert run_program(program) == ["7 ada True", "True", "OperationTimedOut", "True"]
 
 
-def test_concurrent_executions(outcome: Outcome) -> None:
-    body = """
+def test_concurrent_executions(run_program: RunProgram) -> None:
+    """All forms of `execute_concurrent` work in greenlets, with many statements in flight."""
+    program = """
 session = cluster.connect()
-found = execute_concurrent(session, [("READ", None)] * 500, concurrency=50)
-print(len(found), all(result.one().v == 7 for success, result in found))
+results = execute_concurrent(session, [("READ", None)] * 500, concurrency=50)
+print(len(results), all(result.one().v == 7 for success, result in results))
 print(sum(1 for _ in execute_concurrent(session, [("READ", None)] * 500, results_generator=True)))
 print(len(execute_concurrent_async(session, [("READ", None)] * 500).result(20)))
 """
-    assert outcome(body) == ["500 True", "500", "500"]
+    assert run_program(program) == ["500 True", "500", "500"]
 
 
-def test_a_greenlet_that_waits_can_be_killed_or_timed_out(outcome: Outcome) -> None:
-    body = """
+def test_a_greenlet_that_waits_can_be_killed_or_timed_out(run_program: RunProgram) -> None:
+    """Killing a greenlet that waits for a future, or its time-out, does not end the future."""
+    program = """
 session = cluster.connect()
 future = session.execute_async("SILENT", timeout=0.5)
 waits = green.spawn(future.result)
@@ -189,12 +197,12 @@ except OperationTimedOut:
     print("timed out")
 print(session.execute("READ").one().v)
 """
-    assert outcome(body) == ["late", "timed out", "7"]
+    assert run_program(program) == ["late", "timed out", "7"]
 
 
-def test_a_blocking_address_translator_runs_in_a_real_thread(outcome: Outcome) -> None:
+def test_a_blocking_address_translator_runs_in_a_real_thread(run_program: RunProgram) -> None:
     """Blocking code of the application runs in a real thread, not on the loop."""
-    body = """
+    program = """
 import time
 from cassandra.policies import AddressTranslator
 class Slow(AddressTranslator):
@@ -204,38 +212,43 @@ class Slow(AddressTranslator):
 with Cluster(["localhost"], port=cluster.port, address_translator=Slow()) as other:
     print(other.connect().execute("READ").one().v)
 """
-    assert outcome(body) == ["7"]
+    assert run_program(program) == ["7"]
 
 
-def test_connecting_without_a_server(outcome: Outcome) -> None:
-    body = """
+def test_connecting_without_a_server(run_program: RunProgram) -> None:
+    program = """
 from cassandra.cluster import NoHostAvailable
 try:
     Cluster(["127.0.0.1"], port=1).connect()
 except NoHostAvailable as error:
     print("refused")
 """
-    assert outcome(body) == ["refused"]
+    assert run_program(program) == ["refused"]
 
 
-def test_the_driver_works_if_threads_are_not_patched(outcome: Outcome) -> None:
-    body = "print(cluster.connect().execute('READ').one().v)"
-    assert outcome(body, patch_arguments="thread=False") == ["7"]
+def test_the_driver_works_if_threads_are_not_patched(run_program: RunProgram) -> None:
+    """Applications may exclude threads from patching (`thread=False`)."""
+    program = "print(cluster.connect().execute('READ').one().v)"
+    assert run_program(program, patch_arguments="thread=False") == ["7"]
 
 
 def test_eventlet_without_uvloop_is_refused() -> None:
-    body = """
+    """The loop of asyncio does not work in a process that eventlet has patched, so `connect` raises
+    RuntimeError.
+    """
+    program = """
 try:
     cluster.connect()
 except RuntimeError as error:
     print("install uvloop" in str(error))
 """
-    assert printed_lines("eventlet", "asyncio", body) == ["True"]
+    assert printed_lines("eventlet", "asyncio", program) == ["True"]
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list them")
-def test_shutdown_closes_all_connections(outcome: Outcome) -> None:
-    body = """
+def test_shutdown_closes_all_connections(run_program: RunProgram) -> None:
+    """Three clusters in a row leave no socket open."""
+    program = """
 import os
 def sockets():
     names = []
@@ -255,11 +268,13 @@ for _ in range(3):
     other.shutdown()
 print(during > before, sockets() - before)
 """
-    assert outcome(body) == ["True 0"]
+    assert run_program(program) == ["True 0"]
 
 
-def test_callbacks_are_called_although_a_greenlet_waits_for_the_result(outcome: Outcome) -> None:
-    body = """
+def test_callbacks_are_called_although_a_greenlet_waits_for_the_result(
+    run_program: RunProgram,
+) -> None:
+    program = """
 session = cluster.connect()
 called = threading.Event()
 failed = threading.Event()
@@ -275,32 +290,34 @@ except OperationTimedOut:
     print("timed out")
 failed.wait()
 """
-    assert outcome(body) == ["7", "timed out"]
+    assert run_program(program) == ["7", "timed out"]
 
 
-def test_real_threads_may_execute_one_after_the_other(outcome: Outcome) -> None:
-    """Real threads may execute one after another: each has its own hub, even if it has the identity
-    of an ended thread.
-    """
-    body = """
+def test_real_threads_may_execute_one_after_the_other(run_program: RunProgram) -> None:
+    """Each real thread has its own hub, even if it has the identity of a thread that has ended."""
+    program = """
 from cassandra._threads import _start
 session = cluster.connect()
-found = []
+results = []
 def work():
-    found.append(session.execute("READ", timeout=5).one().v)
+    results.append(session.execute("READ", timeout=5).one().v)
 for count in range(1, 6):
     _start(work, ())
     for _ in range(500):
-        if len(found) < count:
+        if len(results) < count:
             green.sleep(0.01)
-print(found)
+print(results)
 """
-    assert outcome(body) == ["[7, 7, 7, 7, 7]"]
+    assert run_program(program) == ["[7, 7, 7, 7, 7]"]
 
 
-def test_the_engine_and_greenlets_may_log_at_the_same_time(outcome: Outcome) -> None:
-    """The engine may log while greenlets log, although the greenlets' locks are not thread-safe."""
-    body = """
+def test_the_engine_and_greenlets_may_log_at_the_same_time(run_program: RunProgram) -> None:
+    """The engine's thread may log while greenlets log, although the greenlets' locks are not
+    thread-safe.
+
+    Its records are handled in the application's thread.
+    """
+    program = """
 import logging, time
 from cassandra._threads import Lock, new_thread
 home = threading.get_native_id()
@@ -330,17 +347,15 @@ green.sleep(0.01)
 print(sorted(seen))
 """
     expected = "[('cassandra.connection', True), ('root', True)]"
-    assert outcome(body) == [expected]
+    assert run_program(program) == [expected]
 
 
 @pytest.mark.parametrize("setup_code", ["", "import cassandra.cluster"])
 def test_a_greenlet_does_not_wait_for_the_request_of_another(
-    outcome: Outcome, setup_code: str
+    run_program: RunProgram, setup_code: str
 ) -> None:
-    """`Session.write_head_start` applies only to requests of the same greenlet, so a greenlet does
-    not wait for those of another.
-    """
-    body = """
+    """`Session.write_head_start` delays a request only behind writes of the same greenlet."""
+    program = """
 session = cluster.connect()
 session.write_head_start = 30
 written = []
@@ -351,4 +366,4 @@ thread.start()
 thread.join()
 print(session.execute("READ").one().v, written[0].is_over)
 """
-    assert outcome(body, setup_code=setup_code) == ["7 False"]
+    assert run_program(program, setup_code=setup_code) == ["7 False"]

@@ -34,15 +34,16 @@ from tests.unit.engine.partners import engine_settings
 
 pytestmark = pytest.mark.simulated
 
-NAMED = DefaultEndPoint("db.example")
-TIMEOUT = 9.0  # seconds, for all addresses together
-FAR = 1000.0  # seconds: longer than any limit
+ENDPOINT = DefaultEndPoint("db.example")  # has to be resolved
+TIMEOUT = 9.0  # the connect_timeout of these tests, in seconds, for all addresses together
+FAR = 1000.0  # seconds, longer than any limit
 
 
 class Network:
     """A fake `Environment` in which the outcome of connecting depends on the address.
 
-    :param outcomes: for each address, the error that connecting raises; None to hang.
+    :param outcomes: for each address, the error that connecting raises; None if it never ends. A
+        name resolves to all these addresses.
     """
 
     def __init__(self, **outcomes: Exception | None) -> None:
@@ -52,15 +53,16 @@ class Network:
         self.resolved: list[tuple[str, int, int]] = []
         # Each entry is (address, seconds since the beginning).
         self.tried: list[tuple[str, float]] = []
+        # Each entry is (port of the server, local ports to choose from, or None).
         self.ports: list[Any] = []
-        self._began = self.loop.time()
+        self._started = self.loop.time()
 
     async def addresses(self, name: str, port: int, family: int) -> list[str]:
         self.resolved.append((name, port, family))
         return list(self.outcomes)
 
     async def connect(self, make_protocol: Any, address: str, port: int, **options: Any) -> None:
-        self.tried.append((address, round(self.loop.time() - self._began, 3)))
+        self.tried.append((address, round(self.loop.time() - self._started, 3)))
         self.ports.append((port, options["local_ports"]))
         outcome = self.outcomes.get(address)
         if outcome is not None:
@@ -74,27 +76,37 @@ class Network:
         pass
 
 
-def connector(environment: Any, **changed: Any) -> Connector:
-    changed = {"connect_timeout": TIMEOUT, "max_simultaneous_opens": 2, **changed}
-    return Connector(engine_settings(**changed), environment)
+def connector(environment: Any, **settings: Any) -> Connector:
+    """Return a connector that opens at most two connections at the same time.
+
+    :param changed: settings that differ from the defaults.
+    """
+    settings = {"connect_timeout": TIMEOUT, "max_simultaneous_opens": 2, **settings}
+    return Connector(engine_settings(**settings), environment)
 
 
 # -- addresses and the time limit ------------------------------------------------------------------
 
 
 async def test_each_address_of_a_name_has_an_equal_share_of_the_time() -> None:
+    """`connect_timeout` is for a whole name, so three addresses that do not answer have a third of
+    it each.
+    """
     network = Network(a=None, b=None, c=None)
-    failure = await fails_late(connector(network).open(NAMED))
+    failure = await error_of(connector(network).open(ENDPOINT))
     assert isinstance(failure, OperationTimedOut)
     assert str(failure).startswith("db.example:9042 did not accept a connection (Cluster.connect")
     assert network.tried == [("a", 0.0), ("b", TIMEOUT / 3), ("c", 2 * TIMEOUT / 3)]
-    assert network.resolved == [("db.example", 9042, NAMED.socket_family)]
+    assert network.resolved == [("db.example", 9042, ENDPOINT.socket_family)]
 
 
 async def test_an_address_that_refuses_leaves_its_time_to_the_others() -> None:
+    """The time that is left is shared by the addresses that are left. The error is that of the last
+    address.
+    """
     refused = ConnectionRefusedError(errno.ECONNREFUSED, "connect call failed")
     network = Network(a=refused, b=None, c=refused)
-    failure = await fails_late(connector(network).open(NAMED))
+    failure = await error_of(connector(network).open(ENDPOINT))
     assert isinstance(failure, ConnectionException)
     assert str(failure) == "db.example:9042 cannot be connected to: Connection refused"
     assert failure.__cause__ is refused
@@ -102,8 +114,8 @@ async def test_an_address_that_refuses_leaves_its_time_to_the_others() -> None:
 
 
 async def test_an_ip_address_is_not_resolved() -> None:
-    network = Network(**{"10.0.0.1": OSError(errno.EHOSTUNREACH, "no")})
-    failure = await fails_late(connector(network).open(DefaultEndPoint("10.0.0.1", 9999)))
+    network = Network(**{"10.0.0.1": OSError(errno.EHOSTUNREACH, "unreachable")})
+    failure = await error_of(connector(network).open(DefaultEndPoint("10.0.0.1", 9999)))
     assert str(failure) == "10.0.0.1:9999 cannot be connected to: No route to host"
     assert network.resolved == []
     assert network.ports == [(9999, None)]
@@ -111,7 +123,10 @@ async def test_an_ip_address_is_not_resolved() -> None:
 
 @pytest.mark.parametrize("timeout", [None, 0])
 async def test_without_a_timeout_an_address_has_an_hour(timeout: Any) -> None:
-    opening = asyncio.ensure_future(connector(Network(a=None), connect_timeout=timeout).open(NAMED))
+    """With `connect_timeout` None or 0, an attempt goes on for a long time, but not forever."""
+    opening = asyncio.ensure_future(
+        connector(Network(a=None), connect_timeout=timeout).open(ENDPOINT)
+    )
     await asyncio.sleep(FAR / 2)
     assert not opening.done()
     opening.cancel()
@@ -120,30 +135,37 @@ async def test_without_a_timeout_an_address_has_an_hour(timeout: Any) -> None:
 
 
 async def test_only_so_many_connections_are_opened_at_a_time() -> None:
+    """The third connection begins only when one of the two others has failed."""
     network = Network(a=None)
     opener = connector(network)
-    openings = [asyncio.ensure_future(opener.open(NAMED)) for _ in range(3)]
+    openings = [asyncio.ensure_future(opener.open(ENDPOINT)) for _ in range(3)]
     await asyncio.sleep(TIMEOUT / 2)
     assert len(network.tried) == 2
     await asyncio.sleep(TIMEOUT)
     assert len(network.tried) == 3
     for opening in openings:
-        assert isinstance(await fails_late(opening), OperationTimedOut)
+        assert isinstance(await error_of(opening), OperationTimedOut)
 
 
 async def test_a_shards_connection_uses_the_targets_port() -> None:
-    refused = ConnectionRefusedError(errno.ECONNREFUSED, "no")
+    """A connection to a shard goes to the shard-aware port, from a local port that leads to the
+    shard.
+
+    The server takes the client's port modulo the number of shards.
+    """
+    refused = ConnectionRefusedError(errno.ECONNREFUSED, "refused")
     network = Network(**{"10.0.0.1": refused})
     target: Any = SimpleNamespace(port=19042, shard=1, shards=3)
-    await fails_late(connector(network).open(DefaultEndPoint("10.0.0.1"), target))
+    await error_of(connector(network).open(DefaultEndPoint("10.0.0.1"), target))
     ((port, local_ports),) = network.ports
     assert port == 19042
     assert {local_port % 3 for local_port in list(local_ports)[:10]} == {1}
 
 
-async def fails_late(awaitable: Any) -> BaseException:
+async def error_of(awaitable: Any) -> BaseException:
     """Return the error that `awaitable` raises, however much virtual time that takes."""
-    error: Any = (await asyncio.gather(awaitable, return_exceptions=True))[0]
+    outcomes = await asyncio.gather(awaitable, return_exceptions=True)
+    error: Any = outcomes[0]
     assert isinstance(error, BaseException)
     return error
 
@@ -152,15 +174,17 @@ async def fails_late(awaitable: Any) -> BaseException:
 
 
 def refusal(version: int) -> ProtocolVersionUnsupported:
-    return ProtocolVersionUnsupported(NAMED, version)
+    """Return the error of a server that does not support this protocol version."""
+    return ProtocolVersionUnsupported(ENDPOINT, version)
 
 
 async def test_a_refused_version_is_lowered_once_for_all_connections() -> None:
+    """If a server refuses a version, the connector tries the next lower one, down to 3."""
     opener = connector(Network(), protocol_version=5)
     assert opener.version == 5
     opener._downgrade(5, refusal(5))
-    # A connection that began earlier is refused for the same version, which must not lower it
-    # twice.
+    # A second connection that was opened at the same time is refused for the same version. It must
+    # not lower the version again.
     opener._downgrade(5, refusal(5))
     assert opener.version == 4
     opener._downgrade(4, refusal(4))
@@ -180,6 +204,7 @@ async def test_a_version_that_the_application_has_chosen_is_not_lowered() -> Non
 
 
 def startups(node: FakeNode) -> list[Request]:
+    """Return the STARTUP requests that the node has received."""
     return [request for request in node.requests if request.opcode == Opcode.STARTUP]
 
 
@@ -194,11 +219,13 @@ async def test_compression_is_negotiated_only_if_it_is_set(compression: bool) ->
 
 @pytest.mark.parametrize("is_scylla", [True, False])
 async def test_scylladb_gets_further_options(is_scylla: bool) -> None:
-    with FakeCluster(1, scylla=Scylla(1) if is_scylla else None) as nodes:
+    """The options that switch on extensions of ScyllaDB are sent only to nodes that offer them."""
+    scylla = Scylla(shards=1) if is_scylla else None
+    with FakeCluster(1, scylla=scylla) as nodes:
         async with connected(nodes):
-            options = [set(request.options) for request in startups(nodes[0])]
-    usual = {"CQL_VERSION", "DRIVER_NAME", "DRIVER_VERSION", "COMPRESSION"}
-    assert any(names - usual for names in options) is is_scylla
+            names = {name for request in startups(nodes[0]) for name in request.options}
+    usual_names = {"CQL_VERSION", "DRIVER_NAME", "DRIVER_VERSION", "COMPRESSION"}
+    assert bool(names - usual_names) is is_scylla
 
 
 # -- reasons in errors -----------------------------------------------------------------------------
@@ -207,54 +234,64 @@ ACCEPTED = "db.example:9042 accepted the connection"
 
 
 @pytest.mark.parametrize(
-    ("reached", "made", "received", "answered", "expected"),
+    ("state", "expected"),
     [
-        (False, False, False, False, "db.example:9042 did not accept a connection"),
+        ({}, "db.example:9042 did not accept a connection"),
         (
-            True,
-            False,
-            False,
-            False,
+            {"is_reached": True},
             f"{ACCEPTED}, but did not complete the TLS handshake: does the process hang, or does "
             "this port not speak TLS?",
         ),
-        (True, False, False, True, f"{ACCEPTED}, but did not complete the TLS handshake"),
         (
-            False,
-            True,
-            False,
-            False,
+            {"is_reached": True, "answered_before": True},
+            f"{ACCEPTED}, but did not complete the TLS handshake",
+        ),
+        (
+            {"is_connected": True},
             f"{ACCEPTED} and then said nothing: is that the port of Cassandra's native transport, "
             "without TLS where none is configured?",
         ),
-        (True, True, True, False, f"{ACCEPTED}, but did not complete the handshake"),
+        (
+            {"is_reached": True, "is_connected": True, "received_anything": True},
+            f"{ACCEPTED}, but did not complete the handshake",
+        ),
     ],
 )
 def test_a_timeout_names_the_step_that_was_in_progress(
-    reached: bool, made: bool, received: bool, answered: bool, expected: str
+    state: dict[str, bool], expected: str
 ) -> None:
+    """The message depends on how far the connection has come when `connect_timeout` ends.
+
+    :param state: the attributes of the connection that are True.
+    """
     connection: Any = SimpleNamespace(
-        is_reached=reached,
-        is_connected=made,
-        received_anything=received,
-        answered_before=answered,
-        tls=None,
+        **{
+            "is_reached": False,
+            "is_connected": False,
+            "received_anything": False,
+            "answered_before": False,
+            "tls": None,
+            **state,
+        }
     )
-    assert handshake._describe_timeout(NAMED, connection, 5.0) == expected
+    assert handshake._describe_timeout(ENDPOINT, connection, 5.0) == expected
 
 
 def test_silence_after_the_tls_handshake_is_not_put_down_to_missing_tls() -> None:
+    """If the TLS handshake has succeeded, the error must not suggest that the port does not speak
+    TLS.
+    """
     connection: Any = SimpleNamespace(
         is_reached=True, is_connected=True, received_anything=False, tls=object()
     )
-    assert handshake._describe_timeout(NAMED, connection, 5.0) == (
+    assert handshake._describe_timeout(ENDPOINT, connection, 5.0) == (
         "db.example:9042 completed the TLS handshake and then said nothing: does the process hang, "
         "or is that another port than that of Cassandra's native transport?"
     )
 
 
 @pytest.mark.parametrize(
-    ("encrypted", "reached", "made", "expected"),
+    ("has_tls", "is_reached", "is_connected", "expected"),
     [
         (True, True, False, "bad certificate"),
         (True, False, True, "bad certificate"),
@@ -263,10 +300,13 @@ def test_silence_after_the_tls_handshake_is_not_put_down_to_missing_tls() -> Non
     ],
 )
 def test_tls_is_the_reason_only_if_the_network_worked(
-    encrypted: bool, reached: bool, made: bool, expected: str | None
+    has_tls: bool, is_reached: bool, is_connected: bool, expected: str | None
 ) -> None:
-    tls = SimpleNamespace(reason=lambda error: "bad certificate") if encrypted else None
-    connection: Any = SimpleNamespace(tls=tls, is_reached=reached, is_connected=made)
+    """The reason of the TLS layer is given only if the TCP connection was established, and uses
+    TLS.
+    """
+    tls = SimpleNamespace(reason=lambda error: "bad certificate") if has_tls else None
+    connection: Any = SimpleNamespace(tls=tls, is_reached=is_reached, is_connected=is_connected)
     assert handshake._tls_failure_reason(connection, OSError()) == expected
 
 
@@ -280,30 +320,37 @@ def test_tls_is_the_reason_only_if_the_network_worked(
     ],
 )
 def test_the_systems_reason(error: OSError, expected: str) -> None:
+    """The reason is the usual text for the error number, or else the text of the exception, or its
+    class.
+    """
     assert handshake._system_reason(error) == expected
 
 
 def test_only_a_send_may_carry_a_token() -> None:
-    send = Send(0, Opcode.AUTH_RESPONSE, 0, b"")
+    """While a token is being sent, any other action of the handshake is a mistake of the driver."""
+    send = Send(stream=0, opcode=Opcode.AUTH_RESPONSE, flags=0, body=b"")
     assert handshake._single_message([send]) is send
     with pytest.raises(ProtocolError, match="a token is to be sent, but the handshake wants"):
         handshake._single_message([SetCompression("lz4")])
 
 
 async def test_errors_of_the_handshake_name_the_end_point_once() -> None:
+    """An error of the server gets the end point in front of its text; one that has it is left as it
+    is.
+    """
     connection: Any = SimpleNamespace(version=4, is_control_connection=False)
-    steps = handshake._Handshake(connector(Network()), engine_settings(), NAMED, connection)
+    steps = handshake._Handshake(connector(Network()), engine_settings(), ENDPOINT, connection)
     cause = ValueError()
-    unnamed = InvalidRequest("no such option")
-    unnamed.__cause__ = cause
-    named = steps._with_endpoint(unnamed)
-    assert type(named) is InvalidRequest
-    assert str(named) == "db.example:9042: no such option"
-    assert named.__cause__ is cause
-    assert steps._with_endpoint(named) is named
-    broken = steps._with_endpoint(ConnectionException("broken"))
-    assert isinstance(broken, ConnectionException)
-    assert broken.endpoint is NAMED
+    server_error = InvalidRequest("no such option")
+    server_error.__cause__ = cause
+    named_error = steps._with_endpoint(server_error)
+    assert type(named_error) is InvalidRequest
+    assert str(named_error) == "db.example:9042: no such option"
+    assert named_error.__cause__ is cause
+    assert steps._with_endpoint(named_error) is named_error
+    connection_error = steps._with_endpoint(ConnectionException("broken"))
+    assert isinstance(connection_error, ConnectionException)
+    assert connection_error.endpoint is ENDPOINT
     assert steps._with_endpoint(cause) is cause
 
 
@@ -311,11 +358,11 @@ async def test_errors_of_the_handshake_name_the_end_point_once() -> None:
 
 
 class Login:
-    """An auth provider that is its own authenticator; `call` decides what kind of result its
-    methods return.
+    """An auth provider that is its own authenticator, for the user "ann" with the password
+    "secret".
 
-    :param call: "plain" returns results directly, "coroutine function" from coroutines, "awaitable"
-        as other awaitables.
+    :param call: how `initial_response` returns the token: "plain" at once, "coroutine function"
+        from a coroutine, "awaitable" from a function that returns an awaitable.
     """
 
     def __init__(self, call: str) -> None:
@@ -323,13 +370,13 @@ class Login:
         self.successes: list[Any] = []
         self.server_authenticator_class: str | None = None
         if call == "coroutine function":
-            self.initial_response: Any = self._later
+            self.initial_response: Any = self._return_later
         elif call == "awaitable":
-            self.initial_response = lambda: self._later()
+            self.initial_response = lambda: self._return_later()
         else:
             self.initial_response = lambda: b"\0ann\0secret"
 
-    async def _later(self) -> bytes:
+    async def _return_later(self) -> bytes:
         return b"\0ann\0secret"
 
     def new_authenticator(self, host: str) -> Login:
@@ -342,18 +389,21 @@ class Login:
 
 @pytest.mark.parametrize("call", ["plain", "coroutine function", "awaitable"])
 async def test_an_authenticator_may_return_its_token_or_be_awaited(call: str) -> None:
+    """The methods of an authenticator may be coroutines, for example to fetch a password."""
     login = Login(call)
     with FakeNode(username="ann", password="secret") as node:
         async with connected(node, auth_provider=login):
             pass
+        # Each connection gets a new authenticator.
         assert login.hosts == [node.address] * node.count(Opcode.STARTUP)
     assert login.server_authenticator_class == node.authenticator
     assert len(login.successes) == len(login.hosts)
 
 
 async def test_tokens_are_wrapped_so_that_they_do_not_show() -> None:
+    """A token is wrapped in an object whose `repr` hides it, for example in tracebacks."""
     connection: Any = SimpleNamespace(version=4, is_control_connection=False)
-    steps = handshake._Handshake(connector(Network()), engine_settings(), NAMED, connection)
+    steps = handshake._Handshake(connector(Network()), engine_settings(), ENDPOINT, connection)
     for call in ("plain", "coroutine function", "awaitable"):
         token = await steps._call_token_method(Login(call).initial_response)
         assert isinstance(token, Token)
@@ -362,12 +412,13 @@ async def test_tokens_are_wrapped_so_that_they_do_not_show() -> None:
 
 
 def test_a_certificate_is_no_answer_to_a_further_challenge() -> None:
+    """If a server wants more than a certificate and no `auth_provider` is set, the login fails."""
     with pytest.raises(AuthenticationFailed, match="more than the client's certificate"):
         handshake._Certificate().evaluate_challenge(b"")
 
 
 @pytest.mark.parametrize(
-    ("encrypted", "authenticator", "expected"),
+    ("has_tls", "authenticator", "expected"),
     [
         (True, "org.apache.cassandra.auth.MutualTlsAuthenticator", True),
         (False, "org.apache.cassandra.auth.MutualTlsAuthenticator", False),
@@ -375,11 +426,12 @@ def test_a_certificate_is_no_answer_to_a_further_challenge() -> None:
     ],
 )
 async def test_a_certificate_is_enough_for_some_authenticators(
-    encrypted: bool, authenticator: str, expected: bool
+    has_tls: bool, authenticator: str, expected: bool
 ) -> None:
-    tls = object() if encrypted else None
+    """With TLS, a server with the MutualTlsAuthenticator needs no `auth_provider`."""
+    tls = object() if has_tls else None
     connection: Any = SimpleNamespace(version=4, is_control_connection=False, tls=tls)
-    steps = handshake._Handshake(connector(Network()), engine_settings(), NAMED, connection)
+    steps = handshake._Handshake(connector(Network()), engine_settings(), ENDPOINT, connection)
     action: Any = SimpleNamespace(authenticator=authenticator)
     assert steps._is_known_by_certificate(action) is expected
 
@@ -395,11 +447,14 @@ async def test_without_a_provider_a_login_is_refused() -> None:
 
 
 async def test_closed_tls_connections_have_a_moment_to_shut_down() -> None:
+    """`settle` waits until closed TLS connections have ended, and aborts them after GOODBYE_TIMEOUT
+    seconds.
+    """
     opener = connector(Network())
     loop = asyncio.get_running_loop()
     aborted: list[str] = []
 
-    class Encrypted:
+    class FakeTlsConnection:
         def __init__(self, name: str) -> None:
             self.name = name
 
@@ -407,18 +462,18 @@ async def test_closed_tls_connections_have_a_moment_to_shut_down() -> None:
             aborted.append(self.name)
 
     await opener.settle()  # there are no TLS connections to wait for
-    polite: Any = Encrypted("polite")
-    stuck: Any = Encrypted("stuck")
+    polite: Any = FakeTlsConnection("polite")
+    stuck: Any = FakeTlsConnection("stuck")
     opener._tls_connections.add(polite)
     loop.call_later(GOODBYE_TIMEOUT / 2, opener._on_tls_connection_lost, polite)
-    began = loop.time()
+    started = loop.time()
     await opener.settle()
-    assert loop.time() - began == pytest.approx(GOODBYE_TIMEOUT / 2, abs=0.01)
+    assert loop.time() - started == pytest.approx(GOODBYE_TIMEOUT / 2, abs=0.01)
     assert aborted == []
     opener._tls_connections.add(polite)
     opener._tls_connections.add(stuck)
     loop.call_later(GOODBYE_TIMEOUT / 2, opener._on_tls_connection_lost, polite)
-    began = loop.time()
+    started = loop.time()
     await opener.settle()
-    assert loop.time() - began == pytest.approx(GOODBYE_TIMEOUT, abs=0.01)
+    assert loop.time() - started == pytest.approx(GOODBYE_TIMEOUT, abs=0.01)
     assert aborted == ["stuck"]

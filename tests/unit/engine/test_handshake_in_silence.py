@@ -17,7 +17,7 @@ from cassandra.testing.fake import FakeNode, Opcode, silence
 from tests.unit.security.certificates import Authority
 from tests.unit.simulated import APIS, Simulated
 
-TIMEOUT = 30.0  # virtual seconds
+TIMEOUT = 30.0  # the connect_timeout of these tests, in virtual seconds
 
 Connect = Callable[..., NoHostAvailable]
 
@@ -26,19 +26,19 @@ Connect = Callable[..., NoHostAvailable]
 def connect(request: pytest.FixtureRequest, simulated: Simulated, node: FakeNode) -> Connect:
     """Return a function that tries to connect, which must fail in time, and returns the error."""
 
-    def connect_in_vain(**settings: Any) -> NoHostAvailable:
+    def fail_to_connect(**settings: Any) -> NoHostAvailable:
         settings = {"connect_timeout": TIMEOUT, **settings}
-        began = simulated.now
+        started = simulated.now
         with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
             simulated.connect(request.param, contact_points=[node.address], **settings)
         # It may take longer than one timeout, because the driver may try again with an older
         # protocol version.
-        assert TIMEOUT <= simulated.now - began < 3 * TIMEOUT
+        assert TIMEOUT <= simulated.now - started < 3 * TIMEOUT
         # The driver has closed its end of every connection.
         assert all(link.ends[0].is_over for link in simulated.network.links)
         return caught.value
 
-    return connect_in_vain
+    return fail_to_connect
 
 
 @pytest.fixture
@@ -47,8 +47,9 @@ def node(simulated: Simulated) -> Iterator[FakeNode]:
         yield node
 
 
-def only_error(raised: NoHostAvailable) -> Exception:
-    (error,) = raised.errors.values()
+def only_error(failure: NoHostAvailable) -> Exception:
+    """Return the error of the only host."""
+    (error,) = failure.errors.values()
     assert isinstance(error, Exception)
     return error
 
@@ -57,9 +58,9 @@ def test_a_server_that_accepts_but_does_not_answer_times_out(
     connect: Connect, node: FakeNode
 ) -> None:
     node.accept_but_hang()
-    raised = connect()
-    assert isinstance(only_error(raised), OperationTimedOut)
-    message = str(raised)
+    failure = connect()
+    assert isinstance(only_error(failure), OperationTimedOut)
+    message = str(failure)
     assert f"{node.endpoint} accepted" in message
     assert "said nothing" in message
     assert f"timeout={TIMEOUT}s" in message
@@ -69,22 +70,26 @@ def test_a_server_that_does_not_answer_the_tls_handshake_times_out(
     connect: Connect, node: FakeNode
 ) -> None:
     node.accept_but_hang()
-    raised = connect(ssl_context=ssl.create_default_context())
-    assert isinstance(only_error(raised), OperationTimedOut)
-    assert "did not complete the TLS handshake" in str(raised)
+    failure = connect(ssl_context=ssl.create_default_context())
+    assert isinstance(only_error(failure), OperationTimedOut)
+    assert "did not complete the TLS handshake" in str(failure)
 
 
-def test_a_server_without_tls(connect: Connect, authority: Authority) -> None:
-    # The node speaks no TLS. It takes the bytes of the handshake for the beginning of a frame, and
-    # waits for the rest.
-    raised = connect(ssl_context=authority.client())
-    assert "does this port not speak TLS" in str(raised)
+def test_with_tls_a_server_that_does_not_speak_it_times_out(
+    connect: Connect, authority: Authority
+) -> None:
+    """The node takes the bytes of the TLS handshake for the beginning of a frame, and waits for the
+    rest.
+    """
+    failure = connect(ssl_context=authority.client())
+    assert "does this port not speak TLS" in str(failure)
 
 
 @pytest.mark.parametrize("opcode", [Opcode.OPTIONS, Opcode.STARTUP, Opcode.REGISTER])
 def test_a_server_that_stops_answering_times_out(
     connect: Connect, node: FakeNode, opcode: Opcode
 ) -> None:
+    """A message of the handshake that is never answered fails `connect` with a time-out."""
     node.prime(opcode, silence())
     error = only_error(connect(control_connection_timeout=TIMEOUT))
     assert isinstance(error, (OperationTimedOut, asyncio.TimeoutError))
@@ -95,9 +100,9 @@ def test_a_server_that_does_not_answer_system_queries_times_out(
     connect: Connect, node: FakeNode
 ) -> None:
     node.prime(Opcode.QUERY, silence())
-    raised = connect(control_connection_timeout=TIMEOUT)
-    assert isinstance(only_error(raised), OperationTimedOut)
-    assert "system." in str(raised)
+    failure = connect(control_connection_timeout=TIMEOUT)
+    assert isinstance(only_error(failure), OperationTimedOut)
+    assert "system." in str(failure)
 
 
 def test_a_network_that_drops_packets_times_out(

@@ -48,7 +48,7 @@ TIMEOUT = 10.0  # seconds
 
 def open_sockets() -> set[str]:
     """Return the sockets that this process has open."""
-    targets = set()
+    sockets = set()
     for name in os.listdir("/proc/self/fd"):
         try:
             target = os.readlink(f"/proc/self/fd/{name}")
@@ -56,13 +56,13 @@ def open_sockets() -> set[str]:
         except FileNotFoundError:
             continue
         if target.startswith("socket:"):
-            targets.add(target)
-    return targets
+            sockets.add(target)
+    return sockets
 
 
 @pytest.fixture(autouse=True)
 def check_leftovers() -> Iterator[None]:
-    """Check that the test has left no new thread running and no new socket open."""
+    """Check that the test has left no thread running and no socket open."""
     threads_before, sockets_before = set(threading.enumerate()), open_sockets()
     yield
     assert [thread.name for thread in threading.enumerate() if thread not in threads_before] == []
@@ -75,7 +75,7 @@ Connect = Callable[..., Any]
 def connect_blocking(
     contact_points: Any, port: int, work: Any = None, keyspace: str | None = None, **settings: Any
 ) -> Any:
-    """Connect, do some work, and shut down.
+    """Connect with the blocking API, do some work, and shut down.
 
     :param work: called with the session; its result is returned.
     :param settings: settings of the cluster.
@@ -102,6 +102,7 @@ def connect_aio(
 
 @pytest.fixture(params=[connect_blocking, connect_aio], ids=["blocking", "aio"])
 def connect(request: pytest.FixtureRequest) -> Connect:
+    """Return the function that connects with one of the two APIs."""
     connect_function: Connect = request.param
     return connect_function
 
@@ -113,6 +114,7 @@ def node() -> Iterator[FakeNode]:
 
 
 def only_error(caught: pytest.ExceptionInfo[NoHostAvailable]) -> Exception:
+    """Return the error of the only host."""
     (error,) = caught.value.errors.values()
     assert isinstance(error, Exception)
     return error
@@ -122,7 +124,7 @@ def only_error(caught: pytest.ExceptionInfo[NoHostAvailable]) -> Exception:
 
 
 @pytest.mark.parametrize(
-    ("contact_points", "pattern"),
+    ("contact_points", "expected_text"),
     [
         ([None], "None"),
         ([b"127.0.0.1"], "127"),
@@ -130,16 +132,19 @@ def only_error(caught: pytest.ExceptionInfo[NoHostAvailable]) -> Exception:
         ([""], "contact"),
     ],
 )
-def test_invalid_contact_points(connect: Connect, contact_points: Any, pattern: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=pattern):
-        connect(contact_points, 9042)
+def test_invalid_contact_points(connect: Connect, contact_points: Any, expected_text: str) -> None:
+    """The error of a contact point that is not a non-empty string names it."""
+    with pytest.raises((TypeError, ValueError), match=expected_text):
+        connect(contact_points, port=9042)
 
 
 def test_a_contact_point_that_cannot_be_resolved_is_named(connect: Connect) -> None:
-    # The blocking API resolves names when the cluster is created. The asyncio API resolves them at
-    # connect, because it must not block the loop.
+    """The blocking API resolves names when the cluster is created.
+
+    The asyncio API resolves them at connect, because it must not block the loop.
+    """
     with pytest.raises(DriverException, match=r"no-such-host\.invalid") as caught:
-        connect(["no-such-host.invalid"], 9042)
+        connect(["no-such-host.invalid"], port=9042)
     failure = caught.value
     if isinstance(failure, NoHostAvailable):
         (error,) = failure.errors.values()
@@ -157,20 +162,21 @@ def test_a_refused_connection_is_reported(connect: Connect, node: FakeNode) -> N
 
 def test_each_contact_point_has_its_own_error(connect: Connect, node: FakeNode) -> None:
     node.refuse_connections()
-    with FakeNode("127.0.0.2", node.port) as other:
+    with FakeNode("127.0.0.2", node.port) as other_node:
         # One node refuses connections; the other one answers with bytes that are no message.
-        other.prime(Opcode.OPTIONS, garbage())
+        other_node.prime(Opcode.OPTIONS, garbage())
         with pytest.raises(NoHostAvailable) as caught:
-            connect([node.address, other.address], node.port)
-    assert set(caught.value.errors) == {node.endpoint, other.endpoint}
+            connect([node.address, other_node.address], node.port)
+    assert set(caught.value.errors) == {node.endpoint, other_node.endpoint}
     assert node.endpoint in str(caught.value)
-    assert other.endpoint in str(caught.value)
+    assert other_node.endpoint in str(caught.value)
 
 
 # -- other servers ---------------------------------------------------------------------------------
 
 
 def test_a_web_server_is_recognised(connect: Connect, node: FakeNode) -> None:
+    """If a peer answers with HTTP, the error says so at once, and not only after the time-out."""
     # The node answers as a web server would.
     node.prime(Opcode.OPTIONS, garbage())
     with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
@@ -181,18 +187,21 @@ def test_a_web_server_is_recognised(connect: Connect, node: FakeNode) -> None:
 
 
 def test_a_server_that_sends_a_greeting_is_refused(connect: Connect) -> None:
-    """SMTP, SSH and MySQL servers, which send a greeting before any request, are refused with an
-    error that shows it.
-    """
-    with GreetingServer(b"SSH-2.0-OpenSSH_9.9\r\n") as (address, port):  # noqa: SIM117 - the address is in the pattern
-        with pytest.raises(NoHostAvailable, match=f"{address}:{port}") as caught:
-            connect([address], port)
+    """SMTP, SSH and MySQL servers send a greeting before any request; the error says so at once."""
+    with (
+        GreetingServer(b"SSH-2.0-OpenSSH_9.9\r\n") as (address, port),
+        pytest.raises(NoHostAvailable, match=f"{address}:{port}") as caught,
+    ):
+        connect([address], port)
     assert isinstance(only_error(caught), ConnectionException)
     assert not isinstance(only_error(caught), OperationTimedOut)
 
 
 class GreetingServer:
-    """A server that sends `data` to each client, and then waits until the client closes."""
+    """A server that sends `data` to each client, and then waits until the client closes.
+
+    As a context manager it returns its address and port.
+    """
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -231,6 +240,9 @@ class GreetingServer:
 def test_a_server_that_closes_during_connect_is_reported(
     connect: Connect, node: FakeNode, opcode: Opcode, ending: Any
 ) -> None:
+    """Whichever message the server closes the connection at, `connect` raises with the name of the
+    host.
+    """
     node.prime(opcode, ending())
     with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
         connect([node.address], node.port)
@@ -241,6 +253,9 @@ def test_a_server_that_closes_during_connect_is_reported(
 def test_half_an_answer_is_a_connection_error(
     connect: Connect, node: FakeNode, opcode: Opcode
 ) -> None:
+    """If the connection ends after five bytes of an answer, the host's error is a
+    ConnectionException.
+    """
     answer = message(Opcode.SUPPORTED if opcode == Opcode.OPTIONS else Opcode.READY, b"\0\0")
     node.prime(opcode, half_frame(answer, 5))
     with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
@@ -252,9 +267,9 @@ def test_half_an_answer_is_a_connection_error(
 def test_an_answer_on_an_unknown_stream_is_reported(
     connect: Connect, node: FakeNode, opcode: Opcode
 ) -> None:
-    # The answer comes on stream 77, on which the driver has sent nothing.
-    node.prime(opcode, on_stream(message(Opcode.READY, b""), 77))
-    with pytest.raises(NoHostAvailable, match=f"{node.endpoint}.*77") as caught:
+    unused_stream = 77
+    node.prime(opcode, on_stream(message(Opcode.READY, b""), unused_stream))
+    with pytest.raises(NoHostAvailable, match=f"{node.endpoint}.*{unused_stream}") as caught:
         connect([node.address], node.port)
     assert isinstance(only_error(caught), ConnectionException)
 
@@ -271,11 +286,23 @@ def test_an_answer_on_an_unknown_stream_is_reported(
         (Opcode.QUERY, message(Opcode.RESULT, b"\0\0\0\x63")),
         (Opcode.QUERY, message(Opcode.RESULT, b"\0\0\0\x02\0\0\0\x01\xff\xff\xff\xff")),
     ],
-    ids=["result", "short", "supported", "cut", "unknown", "auth", "kind", "columns"],
+    ids=[
+        "RESULT for OPTIONS",
+        "SUPPORTED that is cut off",
+        "SUPPORTED for STARTUP",
+        "AUTHENTICATE that is cut off",
+        "unknown opcode",
+        "AUTH_SUCCESS for REGISTER",
+        "unknown kind of RESULT",
+        "negative number of columns",
+    ],
 )
 def test_unexpected_or_damaged_messages_are_reported(
     connect: Connect, node: FakeNode, opcode: Opcode, answer: Any
 ) -> None:
+    """A message that is no answer to the request, or that is cut off, fails the connection and
+    names the host.
+    """
     node.prime(opcode, answer)
     with pytest.raises(NoHostAvailable, match=node.endpoint) as caught:
         connect([node.address], node.port)
@@ -310,31 +337,33 @@ def test_missing_credentials_are_authentication_failed(connect: Connect) -> None
 
 
 def test_wrong_credentials_are_sent_once(connect: Connect, node: FakeNode) -> None:
-    """Wrong credentials are sent only once, since some servers count the attempts and lock the
-    role.
+    """After one node has refused the credentials, the driver does not try them on another node.
+
+    Some servers count the attempts and lock the role.
     """
-    with FakeNode("127.0.0.2", node.port, username="al", password="right") as other:
+    with FakeNode("127.0.0.2", node.port, username="al", password="right") as other_node:
         node.require_password("al", "right")
         with pytest.raises(NoHostAvailable):
             connect(
-                [node.address, other.address],
+                [node.address, other_node.address],
                 node.port,
                 auth_provider=PlainTextAuthProvider("al", "wrong"),
             )
-        assert node.count(Opcode.AUTH_RESPONSE) + other.count(Opcode.AUTH_RESPONSE) == 1
+        assert node.count(Opcode.AUTH_RESPONSE) + other_node.count(Opcode.AUTH_RESPONSE) == 1
 
 
 @pytest.mark.parametrize("version", [3, 4])
 def test_an_old_server_gets_messages_of_its_version(connect: Connect, version: int) -> None:
+    """The driver begins with the newest version and lowers it until the server accepts it."""
     with FakeNode(max_version=version) as node:
         connect([node.address], node.port)
-        assert {
-            request.version for request in node.requests if request.opcode == Opcode.REGISTER
-        } == {version}
+        registers = [request for request in node.requests if request.opcode == Opcode.REGISTER]
+        assert {request.version for request in registers} == {version}
         assert node.malformed == []
 
 
 def test_a_fixed_version_that_the_server_lacks_is_an_error(connect: Connect) -> None:
+    """A `protocol_version` of the application is not lowered, so there is only one attempt."""
     with FakeNode(max_version=3) as node:
         with pytest.raises(NoHostAvailable, match=rf"{node.endpoint}.*5") as caught:
             connect([node.address], node.port, protocol_version=5)
@@ -366,8 +395,8 @@ INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
 
 
 def execute_with_values(connect: Connect, node: FakeNode, values: Any) -> None:
-    """Prepare `INSERT`, and execute it with `values`. The driver must refuse them, so this
-    raises.
+    """Prepare `INSERT`, and execute it with `values`, which the driver must refuse with an
+    error.
     """
     node.prime_prepare(INSERT, [("k", "int"), ("v", "list<int>")])
 
@@ -377,7 +406,8 @@ def execute_with_values(connect: Connect, node: FakeNode, values: Any) -> None:
     async def execute_aio(session: Any) -> Any:
         return await session.execute(await session.prepare(INSERT), values)
 
-    connect([node.address], node.port, execute if connect is connect_blocking else execute_aio)
+    work = execute if connect is connect_blocking else execute_aio
+    connect([node.address], node.port, work)
 
 
 @pytest.mark.parametrize(
@@ -398,17 +428,20 @@ def execute_with_values(connect: Connect, node: FakeNode, values: Any) -> None:
 def test_values_of_the_wrong_type_or_number_are_refused(
     connect: Connect, node: FakeNode, values: Any, error_class: Any, pattern: str
 ) -> None:
+    """The error names the column with its type, the value and the statement, and nothing is
+    sent.
+    """
     with pytest.raises(error_class, match=pattern):
         execute_with_values(connect, node, values)
     assert node.count(Opcode.EXECUTE) == 0
 
 
 def test_a_wrong_number_of_parameters_for_a_query_string(connect: Connect, node: FakeNode) -> None:
+    """One value for two placeholders raises TypeError with the query, and nothing is sent."""
     with pytest.raises(TypeError, match="INSERT INTO t"):
         connect(
             [node.address],
             node.port,
             lambda session: session.execute("INSERT INTO t (k, v) VALUES (%s, %s)", (1,)),
         )
-    # No statement was sent.
     assert node.queries() == []

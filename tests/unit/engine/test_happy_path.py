@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings, strategies
 
 from cassandra import ConsistencyLevel, _impl
 from cassandra.engine.call_options import CallOptions
@@ -30,8 +30,8 @@ from tests.conftest import LANE, Implementation
 IMPLEMENTATIONS = ["python", "c"] if LANE == "c" else ["python"]
 
 
-class Writer:
-    """A fake frame writer that records the frames."""
+class FakeWriter:
+    """A fake frame writer that records the frames; it raises ValueError while `refuses` is True."""
 
     def __init__(self) -> None:
         self.frames: list[tuple[int, int, int, bytes]] = []
@@ -44,8 +44,11 @@ class Writer:
         self.frames.append((stream, opcode, flags, body))
 
 
-class Responder:
-    """A fake responder that records the responses it gets."""
+class FakeResponder:
+    """A fake responder that records the responses it gets as (opcode, flags, body).
+
+    :param fails: True to raise RuntimeError for each response.
+    """
 
     def __init__(self, fails: bool = False) -> None:
         self.answers: list[tuple[int, int, bytes]] = []
@@ -57,14 +60,14 @@ class Responder:
             raise RuntimeError("cannot take it")
 
 
-class Connection:
+class FakeConnection:
     """A fake connection with the attributes that streams and requests use."""
 
     def __init__(self, implementation: Implementation) -> None:
         self.version = self.peer_version = 4
         self.wire_format = 4
         self.endpoint = "here:9042"
-        self.writer = Writer()
+        self.writer = FakeWriter()
         self.flushes: list[Any] = []
         self.unsolicited: list[tuple[int, int, int, bytes]] = []
         self.streams = implementation.happy_path.StreamTable(
@@ -87,6 +90,9 @@ class Connection:
     def answer(
         self, stream: int, body: bytes = VOID_BODY, opcode: int = RESULT, flags: int = 0
     ) -> None:
+        """Let the stream table dispatch a response, by default a RESULT of the kind Void, to its
+        request.
+        """
         self.streams.dispatch(self, [response(stream, opcode, flags, body)])
 
 
@@ -101,80 +107,90 @@ def response(
 
 
 @pytest.fixture
-def connection(implementation: Implementation) -> Connection:
-    return Connection(implementation)
+def connection(implementation: Implementation) -> FakeConnection:
+    return FakeConnection(implementation)
+
+
+def send_request(connection: FakeConnection, body: bytes = b"") -> int:
+    """Send an EXECUTE without flags; return its stream, or -1 if the connection has no free one."""
+    stream: int = connection.streams.send(FakeResponder(), EXECUTE, 0, body)
+    return stream
 
 
 class TestExchange:
-    def test_the_lowest_free_stream_is_used(self, connection: Connection) -> None:
+    def test_the_lowest_free_stream_is_used(self, connection: FakeConnection) -> None:
+        """Streams that have become free are used again before any stream that was never used."""
         streams = connection.streams
-        assert [streams.send(Responder(), EXECUTE, 0, b"") for _ in range(70)] == list(range(70))
+        assert [send_request(connection) for _ in range(70)] == list(range(70))
         for stream in (65, 3, 10):
             connection.answer(stream)
-        # The three streams that have become free must be used before a stream that was never used.
-        assert [streams.send(Responder(), EXECUTE, 0, b"") for _ in range(4)] == [3, 10, 65, 70]
+        assert [send_request(connection) for _ in range(4)] == [3, 10, 65, 70]
         assert streams.in_flight == 71
 
-    def test_all_streams_can_be_used(self, connection: Connection) -> None:
+    def test_all_streams_can_be_used(self, connection: FakeConnection) -> None:
         streams = connection.streams
-        responder = Responder()
-        assert all(
-            streams.send(responder, EXECUTE, 0, b"") == stream for stream in range(MAX_STREAMS)
-        )
-        assert streams.send(responder, EXECUTE, 0, b"") == -1
+        for stream in range(MAX_STREAMS):
+            assert send_request(connection) == stream
+        assert send_request(connection) == -1
         assert not streams.has_room
         connection.answer(MAX_STREAMS - 1)
         assert streams.has_room
-        assert streams.send(responder, EXECUTE, 0, b"") == MAX_STREAMS - 1
+        assert send_request(connection) == MAX_STREAMS - 1
 
     @pytest.mark.parametrize("limit", [0, -1, MAX_STREAMS + 1])
     def test_a_limit_beyond_the_protocol_is_refused(
-        self, connection: Connection, limit: int
+        self, connection: FakeConnection, limit: int
     ) -> None:
         with pytest.raises(ValueError, match=str(limit)):
             connection.streams.limit = limit
 
-    def test_no_more_streams_than_the_limit_are_used(self, connection: Connection) -> None:
+    def test_no_more_streams_than_the_limit_are_used(self, connection: FakeConnection) -> None:
         streams = connection.streams
         streams.limit = 2
-        assert [streams.send(Responder(), EXECUTE, 0, b"") for _ in range(3)] == [0, 1, -1]
+        assert [send_request(connection) for _ in range(3)] == [0, 1, -1]
         assert streams.limit == 2
 
-    def test_requests_of_one_turn_are_flushed_together(self, connection: Connection) -> None:
+    def test_requests_of_one_turn_are_flushed_together(self, connection: FakeConnection) -> None:
+        """Only the first request of a turn schedules a flush on the loop."""
         streams = connection.streams
-        streams.send(Responder(), EXECUTE, 0, b"a")
-        streams.send(Responder(), EXECUTE, 0, b"b")
+        send_request(connection, b"a")
+        send_request(connection, b"b")
         assert len(connection.flushes) == 1
         # Setting `armed` to None says that the scheduled flush has run, so the next request has to
         # schedule another one.
         streams.armed = None
-        streams.send(Responder(), EXECUTE, 0, b"c")
+        send_request(connection, b"c")
         assert len(connection.flushes) == 2
-        assert [frame[3] for frame in connection.writer.frames] == [b"a", b"b", b"c"]
+        sent_bodies = [body for _stream, _opcode, _flags, body in connection.writer.frames]
+        assert sent_bodies == [b"a", b"b", b"c"]
 
-    def test_a_failed_write_uses_no_stream(self, connection: Connection) -> None:
+    def test_a_failed_write_uses_no_stream(self, connection: FakeConnection) -> None:
         streams = connection.streams
         connection.writer.refuses = True
         with pytest.raises(ValueError, match="too long"):
-            streams.send(Responder(), EXECUTE, 0, b"")
+            send_request(connection)
         connection.writer.refuses = False
         assert streams.in_flight == 0
-        assert streams.send(Responder(), EXECUTE, 0, b"") == 0
+        assert send_request(connection) == 0
 
-    def test_has_room_if_open_and_not_paused_or_full(self, connection: Connection) -> None:
+    def test_has_room_if_open_and_not_paused_or_full(self, connection: FakeConnection) -> None:
+        """`has_room` is False while the transport is paused, for too many unsent bytes, and after
+        the close.
+        """
         streams = connection.streams
         assert streams.has_room
         streams.paused = True
         assert not streams.has_room
         streams.paused = False
-        connection.writer.pending = 1 << 20
+        connection.writer.pending = 1 << 20  # unsent bytes
         assert not streams.has_room
         connection.writer.pending = 0
         streams.closed = True
         assert not streams.has_room
 
-    def test_answers_reach_their_responders(self, connection: Connection) -> None:
-        responders = [Responder() for _ in range(3)]
+    def test_answers_reach_their_responders(self, connection: FakeConnection) -> None:
+        """Answers may arrive in any order. Each reaches the responder that holds its stream."""
+        responders = [FakeResponder() for _ in range(3)]
         for responder in responders:
             connection.streams.send(responder, EXECUTE, 0, b"")
         connection.streams.dispatch(
@@ -191,9 +207,9 @@ class TestExchange:
         assert connection.streams.in_flight == 1
 
     def test_a_responder_that_raises_does_not_affect_the_others(
-        self, connection: Connection, caplog: pytest.LogCaptureFixture
+        self, connection: FakeConnection, caplog: pytest.LogCaptureFixture
     ) -> None:
-        bad, good = Responder(fails=True), Responder()
+        bad, good = FakeResponder(fails=True), FakeResponder()
         connection.streams.send(bad, EXECUTE, 0, b"")
         connection.streams.send(good, EXECUTE, 0, b"")
         with caplog.at_level(logging.ERROR, "cassandra.connection"):
@@ -202,56 +218,71 @@ class TestExchange:
         assert "could not be processed" in caplog.text
 
     def test_events_and_answers_on_unused_streams_are_unsolicited(
-        self, connection: Connection
+        self, connection: FakeConnection
     ) -> None:
+        """A frame that no request waits for is passed to `on_unsolicited` of the connection."""
         connection.streams.dispatch(connection, [response(-1, EVENT, body=b"event"), response(7)])
         assert connection.unsolicited == [(-1, EVENT, 0, b"event"), (7, RESULT, 0, b"")]
 
-    def test_no_answer_is_dispatched_after_close(self, connection: Connection) -> None:
-        class Closing(Responder):
+    def test_no_answer_is_dispatched_after_close(self, connection: FakeConnection) -> None:
+        """If a responder closes the connection, the other answers of the same read are dropped."""
+
+        class ClosingResponder(FakeResponder):
             def on_response(self, connection: Any, opcode: int, flags: int, body: bytes) -> None:
                 connection.streams.closed = True
 
-        late = Responder()
-        connection.streams.send(Closing(), EXECUTE, 0, b"")
-        connection.streams.send(late, EXECUTE, 0, b"")
+        second_responder = FakeResponder()
+        connection.streams.send(ClosingResponder(), EXECUTE, 0, b"")
+        connection.streams.send(second_responder, EXECUTE, 0, b"")
         connection.streams.dispatch(connection, [response(0), response(1)])
-        assert late.answers == []
+        assert second_responder.answers == []
 
     def test_an_orphan_keeps_its_stream_until_its_answer_comes(
-        self, connection: Connection
+        self, connection: FakeConnection
     ) -> None:
+        """A stream is not reused before its answer, which would reach the wrong request."""
         streams = connection.streams
-        abandoned, other = Responder(), Responder()
+        abandoned, other = FakeResponder(), FakeResponder()
         streams.send(abandoned, EXECUTE, 0, b"")
         # An abandon counts only if it comes from the responder that holds the stream, and only
         # once.
         assert not streams.abandon(0, other)
         assert streams.abandon(0, abandoned)
         assert not streams.abandon(0, abandoned)
-        assert (streams.orphans, streams.in_flight) == (1, 1)
+        assert streams.orphans == 1
+        assert streams.in_flight == 1
         assert streams.send(other, EXECUTE, 0, b"") == 1
         connection.answer(0)
-        assert (streams.orphans, streams.in_flight) == (0, 1)
+        assert streams.orphans == 0
+        # Only the request of `other` is in flight.
+        assert streams.in_flight == 1
         assert abandoned.answers == []
-        assert streams.send(Responder(), EXECUTE, 0, b"") == 0
+        assert send_request(connection) == 0
 
-    def test_take_all_returns_the_responders_in_flight(self, connection: Connection) -> None:
+    def test_take_all_returns_the_responders_in_flight(self, connection: FakeConnection) -> None:
+        """`take_all` empties the table, and leaves out requests that were abandoned."""
         streams = connection.streams
-        responders = [Responder() for _ in range(3)]
+        responders = [FakeResponder() for _ in range(3)]
         for responder in responders:
             streams.send(responder, EXECUTE, 0, b"")
         streams.abandon(1, responders[1])
         assert streams.take_all() == [responders[0], responders[2]]
-        assert (streams.in_flight, streams.orphans) == (0, 0)
+        assert streams.in_flight == 0
+        assert streams.orphans == 0
         assert streams.take_all() == []
 
     def test_the_least_busy_connection_is_chosen(self, implementation: Implementation) -> None:
-        first, second, third = (Connection(implementation) for _ in range(3))
+        """`first_with_room` returns the first of the connections with the fewest requests in
+        flight.
+
+        Connections that are closed, paused or full do not count. If no other is left, it returns
+        None.
+        """
+        first, second, third = (FakeConnection(implementation) for _ in range(3))
         first_with_room = implementation.happy_path.first_with_room
         assert first_with_room([]) is None
         assert first_with_room([first, second]) is first
-        first.streams.send(Responder(), EXECUTE, 0, b"")
+        send_request(first)
         assert first_with_room([first, second, third]) is second
         second.streams.closed = third.streams.paused = True
         assert first_with_room([first, second, third]) is first
@@ -260,14 +291,17 @@ class TestExchange:
 
 
 # Steps of a random test: send a request, or answer or abandon the nth request in flight.
-STEPS = st.lists(
-    st.tuples(st.sampled_from(["send", "answer", "abandon"]), st.integers(0, 200)), max_size=100
+STEPS = strategies.lists(
+    strategies.tuples(
+        strategies.sampled_from(["send", "answer", "abandon"]), strategies.integers(0, 200)
+    ),
+    max_size=100,
 )
 
 
 @pytest.mark.parametrize("lane", IMPLEMENTATIONS)
 @settings(deadline=None, max_examples=100)
-@given(steps=STEPS, limit=st.integers(1, 130))
+@given(steps=STEPS, limit=strategies.integers(1, 130))
 def test_the_stream_table_behaves_like_its_model(
     lane: str, steps: list[tuple[str, int]], limit: int
 ) -> None:
@@ -276,14 +310,14 @@ def test_the_stream_table_behaves_like_its_model(
     A request gets the lowest free stream, the counts are exact, and each answer reaches its
     request.
     """
-    connection = Connection(Implementation(lane))
+    connection = FakeConnection(Implementation(lane))
     streams = connection.streams
     streams.limit = limit
     # The model: the responder of each stream in use; None if the request was abandoned.
-    responders_by_stream: dict[int, Responder | None] = {}
+    responders_by_stream: dict[int, FakeResponder | None] = {}
     for step, number in steps:
         if step == "send":
-            responder = Responder()
+            responder = FakeResponder()
             stream = streams.send(responder, EXECUTE, 0, b"")
             expected = next(
                 (candidate for candidate in range(limit) if candidate not in responders_by_stream),
@@ -311,7 +345,9 @@ def test_the_stream_table_behaves_like_its_model(
     assert connection.unsolicited == []
 
 
-class Host:
+class FakeHost:
+    """A host with nothing but its name as the endpoint."""
+
     def __init__(self, name: str) -> None:
         self.endpoint = name
 
@@ -319,7 +355,7 @@ class Host:
         return self.endpoint
 
 
-class Session:
+class FakeSession:
     """A fake `EngineSession` with the attributes that requests use."""
 
     def __init__(self, implementation: Implementation) -> None:
@@ -338,7 +374,7 @@ class Session:
         return ConnectionShutdown("closed")
 
 
-class Prepared:
+class FakePrepared:
     """A fake prepared statement with the attributes that its execution uses."""
 
     def __init__(self) -> None:
@@ -347,7 +383,9 @@ class Prepared:
         self.query_string = "SELECT"
 
 
-class Statement:
+class FakeStatement:
+    """A fake bound statement with the attributes that requests use."""
+
     is_idempotent = True
     consistency_level = None
     serial_consistency_level = None
@@ -358,7 +396,7 @@ class Statement:
     block = None
 
     def __init__(self) -> None:
-        self.prepared_statement = Prepared()
+        self.prepared_statement = FakePrepared()
 
 
 def execute_body(prepared: Any, **changes: Any) -> ExecuteBody:
@@ -370,17 +408,20 @@ def execute_body(prepared: Any, **changes: Any) -> ExecuteBody:
     return body
 
 
-class RequestParts:
+class RequestHarness:
     """A fake session with one connection to each host, and requests on it.
 
     The requests are of a subclass that records its calls of the methods which `RequestBase` leaves
-    to subclasses. `done` lists the requests that have ended.
+    to subclasses. `ended` lists the requests that have ended, `plan_count` counts the query plans.
+    The harness is also the load-balancing policy of its requests.
+
+    :param hosts: the number of hosts.
     """
 
     def __init__(self, implementation: Implementation, hosts: int = 1) -> None:
         base: Any = implementation.happy_path.RequestBase
 
-        class Recorder(base):  # type: ignore[misc]
+        class RecordingRequest(base):  # type: ignore[misc]
             calls: list[tuple[Any, ...]]
 
             def on_other_answer(self, *args: Any) -> None:
@@ -399,27 +440,32 @@ class RequestParts:
                 self.calls.append(("speculation",))
 
         self.implementation = implementation
-        self.request_class = Recorder
-        self.session = Session(implementation)
-        self.hosts = [Host(f"h{number}") for number in range(hosts)]
-        self.connections = [Connection(implementation) for _ in self.hosts]
+        self.request_class = RecordingRequest
+        self.session = FakeSession(implementation)
+        self.hosts = [FakeHost(f"h{number}") for number in range(hosts)]
+        self.connections = [FakeConnection(implementation) for _ in self.hosts]
         for host, connection in zip(self.hosts, self.connections, strict=True):
             pool = SimpleNamespace(connections=[connection], shards=None)
             self.session.pools[host] = self.session.pools_by_id[id(host)] = pool
-        self.done: list[Any] = []
-        self.plans = 0
+        self.ended: list[Any] = []
+        self.plan_count = 0
 
-    def make_query_plan(self, keyspace: str | None, statement: Any) -> Iterator[Host]:
+    def make_query_plan(self, keyspace: str | None, statement: Any) -> Iterator[FakeHost]:
         # The request must pass the keyspace of its session to the policy.
         assert keyspace == "ks"
-        self.plans += 1
+        self.plan_count += 1
         return iter(self.hosts)
 
     def request(self, **settings: Any) -> Any:
         """Return a request that is not started, with these attributes changed."""
-        options = {"timeout": 5.0, "speculative_policy": None, "request_body": MESSAGE, **settings}
+        options = {
+            "timeout": 5.0,
+            "speculative_policy": None,
+            "request_body": ENCODED_BODY,
+            **settings,
+        }
         request = self.request_class(
-            self.session, Statement(), options.pop("request_body"), self.done.append
+            self.session, FakeStatement(), options.pop("request_body"), self.ended.append
         )
         request.policy = self
         for name, value in options.items():
@@ -428,7 +474,7 @@ class RequestParts:
         return request
 
 
-class Message:
+class EncodedBody:
     """A fake request body that is already encoded."""
 
     decodes = False
@@ -441,186 +487,211 @@ class Message:
         return None
 
 
-MESSAGE = Message()
+ENCODED_BODY = EncodedBody()
 
 
 @pytest.fixture
-def parts(implementation: Implementation) -> RequestParts:
-    return RequestParts(implementation)
+def harness(implementation: Implementation) -> RequestHarness:
+    return RequestHarness(implementation)
 
 
 class TestRequest:
-    def test_a_request_is_sent_and_answered(self, parts: RequestParts) -> None:
-        request = parts.request()
+    def test_a_request_is_sent_and_answered(self, harness: RequestHarness) -> None:
+        """A request starts its time-out, sends its body on stream 0, and ends exactly once, with
+        the answer.
+        """
+        request = harness.request()
         request.start()
-        (connection,) = parts.connections
+        (connection,) = harness.connections
         assert connection.writer.frames == [(0, EXECUTE, 0, b"body")]
         # The request has started its timeout.
-        assert len(parts.session.timers) == 1
+        assert len(harness.session.timers) == 1
         assert "in flight" in repr(request.attempts[0])
         connection.answer(0)
-        assert parts.done == [request]
+        assert harness.ended == [request]
         assert request.done
         assert request.error is None
         assert request.response.kind == RESULT_KIND_VOID
-        assert len(parts.session.timers) == 0
+        assert len(harness.session.timers) == 0
         (attempt,) = request.attempts
-        assert attempt.host is parts.hosts[0]
+        assert attempt.host is harness.hosts[0]
         assert attempt.latency >= 0
         # An attempt that has ended keeps neither the request nor the connection alive.
-        assert (attempt.request, attempt.connection) == (None, None)
+        assert attempt.request is None
+        assert attempt.connection is None
         assert "h0" in repr(attempt)
         # Once the request has ended, neither call does anything.
         request.start()
         request.fail(RuntimeError("too late"))
-        assert parts.done == [request]
-        assert parts.plans == 1
+        assert harness.ended == [request]
+        assert harness.plan_count == 1
 
     def test_the_first_host_with_a_free_connection_is_used(
         self, implementation: Implementation
     ) -> None:
-        parts = RequestParts(implementation, hosts=3)
+        """Hosts of the plan without a pool, or whose connections are all paused, are skipped."""
+        harness = RequestHarness(implementation, hosts=3)
         # with no pool cached by id, the request looks pools up in `pools`
-        parts.session.pools_by_id.clear()
-        del parts.session.pools[parts.hosts[0]]
-        parts.connections[1].streams.paused = True
-        request = parts.request()
+        harness.session.pools_by_id.clear()
+        del harness.session.pools[harness.hosts[0]]
+        harness.connections[1].streams.paused = True
+        request = harness.request()
         request.start()
         assert [call[:2] for call in request.calls] == [
-            ("no connection", parts.hosts[0]),
-            ("no connection", parts.hosts[1]),
+            ("no connection", harness.hosts[0]),
+            ("no connection", harness.hosts[1]),
         ]
-        assert request.attempts[0].host is parts.hosts[2]
+        assert request.attempts[0].host is harness.hosts[2]
 
-    def test_without_a_free_connection_the_plan_is_exhausted(self, parts: RequestParts) -> None:
-        parts.connections[0].streams.closed = True
-        request = parts.request()
+    def test_without_a_free_connection_the_plan_is_exhausted(self, harness: RequestHarness) -> None:
+        harness.connections[0].streams.closed = True
+        request = harness.request()
         request.start()
         assert request.calls[-1] == ("exhausted",)
 
     def test_a_request_for_a_given_host_makes_no_plan(self, implementation: Implementation) -> None:
-        parts = RequestParts(implementation, hosts=2)
-        request = parts.request(target=parts.hosts[1])
+        """With a target host, the policy is not asked."""
+        harness = RequestHarness(implementation, hosts=2)
+        request = harness.request(target=harness.hosts[1])
         request.start()
-        assert parts.plans == 0
-        assert request.attempts[0].host is parts.hosts[1]
+        assert harness.plan_count == 0
+        assert request.attempts[0].host is harness.hosts[1]
 
-    def test_a_request_on_a_closed_session_fails(self, parts: RequestParts) -> None:
-        parts.session.closed = True
-        request = parts.request()
+    def test_a_request_on_a_closed_session_fails(self, harness: RequestHarness) -> None:
+        harness.session.closed = True
+        request = harness.request()
         request.start()
         assert isinstance(request.error, ConnectionShutdown)
-        assert parts.done == [request]
+        assert harness.ended == [request]
 
-    def test_a_policy_that_raises_fails_the_request(self, parts: RequestParts) -> None:
+    def test_a_policy_that_raises_fails_the_request(self, harness: RequestHarness) -> None:
         fault = LookupError("no plan")
 
-        def fail(*args: Any) -> Any:
+        def raise_fault(*args: Any) -> Any:
             raise fault
 
-        parts.make_query_plan = fail  # type: ignore[method-assign, assignment]
-        request = parts.request()
+        harness.make_query_plan = raise_fault  # type: ignore[method-assign, assignment]
+        request = harness.request()
         request.start()
         assert request.error is fault
 
-    def test_a_body_that_cannot_be_rendered_fails_the_request(self, parts: RequestParts) -> None:
-        class Broken(Message):
+    def test_a_body_that_cannot_be_rendered_fails_the_request(
+        self, harness: RequestHarness
+    ) -> None:
+        class BrokenBody(EncodedBody):
             def render(self, connection: Any) -> tuple[int, int, bytes]:
                 raise ValueError("no body")
 
-        request = parts.request(request_body=Broken())
+        request = harness.request(request_body=BrokenBody())
         request.start()
         assert isinstance(request.error, ValueError)
-        assert parts.connections[0].streams.in_flight == 0
+        assert harness.connections[0].streams.in_flight == 0
 
     def test_a_connection_that_closes_during_send_fails_the_attempt(
-        self, parts: RequestParts
+        self, harness: RequestHarness
     ) -> None:
-        class Closing(Message):
+        """The attempt fails as if the connection had been lost; the subclass decides whether
+        another attempt follows.
+        """
+
+        class ClosingBody(EncodedBody):
             def render(self, connection: Any) -> tuple[int, int, bytes]:
                 connection.streams.closed = True
                 return EXECUTE, 0, b""
 
-        request = parts.request(request_body=Closing())
+        request = harness.request(request_body=ClosingBody())
         request.start()
-        # The subclass decides whether another attempt follows.
         ((method, error),) = request.calls
         assert method == "failed"
         assert isinstance(error, ConnectionException)
 
-    def test_other_answers_are_passed_to_the_subclass(self, parts: RequestParts) -> None:
-        request = parts.request()
+    def test_other_answers_are_passed_to_the_subclass(self, harness: RequestHarness) -> None:
+        """`RequestBase` handles only void results without flags; the subclass gets all other
+        answers.
+        """
+        request = harness.request()
         request.start()
         rows_body = b"\x00\x00\x00\x02rows"
-        parts.connections[0].answer(0, rows_body)
-        # `RequestBase` handles a void result itself, unless it has flags. Here the flag is 2, for
-        # tracing, so the subclass gets it.
-        parts.connections[0].streams.send(request.attempts[0], EXECUTE, 0, b"")
-        parts.connections[0].answer(0, VOID_BODY, flags=2)
+        harness.connections[0].answer(0, rows_body)
+        tracing = 0x02
+        harness.connections[0].streams.send(request.attempts[0], EXECUTE, 0, b"")
+        harness.connections[0].answer(0, VOID_BODY, flags=tracing)
         assert request.calls == [
             ("other answer", RESULT, 0, rows_body),
-            ("other answer", RESULT, 2, VOID_BODY),
+            ("other answer", RESULT, tracing, VOID_BODY),
         ]
 
-    def test_a_body_that_decodes_gets_every_answer(self, parts: RequestParts) -> None:
-        class Decoding(Message):
+    def test_a_body_that_decodes_gets_every_answer(self, harness: RequestHarness) -> None:
+        """If the body decodes answers itself (`decodes`), even a void result is passed to the
+        subclass.
+        """
+
+        class DecodingBody(EncodedBody):
             decodes = True
 
-        request = parts.request(request_body=Decoding())
+        request = harness.request(request_body=DecodingBody())
         request.start()
-        parts.connections[0].answer(0)
+        harness.connections[0].answer(0)
         assert request.calls == [("other answer", RESULT, 0, VOID_BODY)]
 
-    def test_cancelling_leaves_an_orphan(self, parts: RequestParts) -> None:
-        request = parts.request()
+    def test_cancelling_leaves_an_orphan(self, harness: RequestHarness) -> None:
+        """Cancelling ends the request at once, but its stream stays in use until the late answer
+        comes.
+        """
+        request = harness.request()
         request.start()
         request.cancel()
-        streams = parts.connections[0].streams
-        assert (streams.orphans, streams.in_flight) == (1, 1)
-        assert parts.done == [request]
+        streams = harness.connections[0].streams
+        assert streams.orphans == 1
+        assert streams.in_flight == 1
+        assert harness.ended == [request]
         # The late answer frees the stream, but does not end the request a second time.
-        parts.connections[0].answer(0)
-        assert (streams.orphans, streams.in_flight) == (0, 0)
-        assert parts.done == [request]
+        harness.connections[0].answer(0)
+        assert streams.orphans == 0
+        assert streams.in_flight == 0
+        assert harness.ended == [request]
 
-    def test_latencies_are_reported_to_listeners(self, parts: RequestParts) -> None:
-        measures = []
-        parts.session.core.on_latency = lambda host, latency: measures.append((host, latency))
-        request = parts.request()
+    def test_latencies_are_reported_to_listeners(self, harness: RequestHarness) -> None:
+        reports = []
+        harness.session.core.on_latency = lambda host, latency: reports.append((host, latency))
+        request = harness.request()
         request.start()
-        parts.connections[0].answer(0)
-        assert measures == [(parts.hosts[0], request.attempts[0].latency)]
+        harness.connections[0].answer(0)
+        assert reports == [(harness.hosts[0], request.attempts[0].latency)]
 
-    def test_the_latency_of_an_error_is_not_reported(self, parts: RequestParts) -> None:
-        """The latency of an error is not reported: a quick error of an overloaded host must not
-        count as a fast answer.
+    def test_the_latency_of_an_error_is_not_reported(self, harness: RequestHarness) -> None:
+        """A quick error of an overloaded host must not count as a fast answer.
 
         Subclasses of the request decide which errors count.
         """
-        measures = []
-        parts.session.core.on_latency = lambda host, latency: measures.append((host, latency))
-        request = parts.request()
+        reports = []
+        harness.session.core.on_latency = lambda host, latency: reports.append((host, latency))
+        request = harness.request()
         request.start()
-        overloaded = b"\x00\x00\x10\x01\x00\x00"  # error code 0x1001 with an empty message
-        parts.connections[0].answer(0, overloaded, opcode=ERROR)
-        assert measures == []
+        # An [int] with the code of Overloaded, 0x1001, and an empty [string].
+        overloaded = b"\x00\x00\x10\x01\x00\x00"
+        harness.connections[0].answer(0, overloaded, opcode=ERROR)
+        assert reports == []
         assert request.attempts[0].latency is not None
 
-    def test_speculation_begins_after_sending(self, parts: RequestParts) -> None:
-        request = parts.request(speculative_policy=object())
+    def test_speculation_begins_after_sending(self, harness: RequestHarness) -> None:
+        """A request with a speculative policy starts the first speculative execution's timer when
+        it is sent.
+        """
+        request = harness.request(speculative_policy=object())
         request.start()
         assert request.calls == [("speculation",)]
 
-    def test_without_a_timeout_there_is_no_timer(self, parts: RequestParts) -> None:
-        parts.request(timeout=None).start()
-        assert len(parts.session.timers) == 0
+    def test_without_a_timeout_there_is_no_timer(self, harness: RequestHarness) -> None:
+        harness.request(timeout=None).start()
+        assert len(harness.session.timers) == 0
 
-    def test_a_lost_connection_fails_the_attempt(self, parts: RequestParts) -> None:
-        request = parts.request()
+    def test_a_lost_connection_fails_the_attempt(self, harness: RequestHarness) -> None:
+        request = harness.request()
         request.start()
         error = ConnectionException("gone")
-        (attempt,) = parts.connections[0].streams.take_all()
-        attempt.on_connection_lost(parts.connections[0], error)
+        (attempt,) = harness.connections[0].streams.take_all()
+        attempt.on_connection_lost(harness.connections[0], error)
         assert request.calls == [("failed", error)]
 
 
@@ -632,23 +703,28 @@ class TestExecutePayload:
     """
 
     def test_a_body_is_rendered_once_for_each_wire_format(self) -> None:
-        prepared = Prepared()
+        """`prerender` encodes the body, and `render` returns the same bytes for connections of that
+        wire format.
+        """
+        prepared = FakePrepared()
         request_body = execute_body(prepared, page_size=10)
         request_body.prerender(4)
-        body = request_body.body
+        prerendered = request_body.body
         connection: Any = SimpleNamespace(wire_format=4, version=4)
-        assert request_body.render(connection) == (EXECUTE, 0, body)
-        assert request_body.render(connection)[2] is body
-        assert request_body.size == len(body or b"")
+        assert request_body.render(connection) == (EXECUTE, 0, prerendered)
+        # Rendering again for the same wire format returns the same object.
+        assert request_body.render(connection)[2] is prerendered
+        assert request_body.size == len(prerendered or b"")
 
     def test_a_changed_statement_renders_the_body_again(self) -> None:
-        prepared = Prepared()
+        """If the statement was prepared again with another id, a retry must send the new id."""
+        prepared = FakePrepared()
         request_body = execute_body(prepared)
         connection: Any = SimpleNamespace(wire_format=4, version=4)
-        first = request_body.render(connection)[2]
+        first_rendering = request_body.render(connection)[2]
         prepared.query_id = b"other"
-        second = request_body.render(connection)[2]
-        assert first != second
+        second_rendering = request_body.render(connection)[2]
+        assert first_rendering != second_rendering
         # The body also refers to the current metadata of the statement.
         metadata = object()
         prepared.result_metadata_and_id = (metadata, None)
@@ -656,16 +732,24 @@ class TestExecutePayload:
         assert request_body.cached_metadata() is metadata
 
     def test_a_changed_consistency_level_renders_the_body_again(self) -> None:
-        request_body = execute_body(Prepared())
+        """A retry at another consistency level needs another body; a retry at the same level reuses
+        it.
+        """
+        request_body = execute_body(FakePrepared())
         connection: Any = SimpleNamespace(wire_format=4, version=4)
-        first = request_body.render(connection)[2]
+        first_rendering = request_body.render(connection)[2]
         request_body.set_consistency(ConsistencyLevel.ONE)
-        assert request_body.render(connection)[2] is first
+        assert request_body.render(connection)[2] is first_rendering
         request_body.set_consistency(ConsistencyLevel.LOCAL_QUORUM)
-        assert request_body.render(connection)[2] != first
+        assert request_body.render(connection)[2] != first_rendering
 
     def test_metadata_is_skipped_if_its_id_is_sent(self) -> None:
-        prepared = Prepared()
+        """With result metadata ids (version 5), the server may leave out the metadata of the
+        result.
+
+        In version 4 there is no such id, so the request asks for the metadata.
+        """
+        prepared = FakePrepared()
         prepared.result_metadata_and_id = ((1, 2), b"metadata id")
         request_body = execute_body(prepared)
         v5: Any = SimpleNamespace(wire_format=5 | METADATA_IDS, version=5)
@@ -687,10 +771,11 @@ def test_both_bases_render_the_same(
     paging_state: bytes | None,
     compiled: Implementation,
 ) -> None:
+    """The Python and the compiled base encode an EXECUTE with these options to the same bytes."""
     bodies = []
     for lane in ("python", "c"):
         base: Any = _impl.twin("happy_path", lane).ExecuteBodyBase
-        prepared = Prepared()
+        prepared = FakePrepared()
         prepared.result_metadata_and_id = ((1,), b"m" * 16)
         request_body = base(prepared, [b"value", None])
         request_body.consistency = ConsistencyLevel.LOCAL_ONE
@@ -717,7 +802,7 @@ def profile(**changes: Any) -> Any:
 
 class TestBoundRequest:
     def new_request(
-        self, implementation: Implementation, statement: Statement, **changes: Any
+        self, implementation: Implementation, statement: FakeStatement, **changes: Any
     ) -> Any:
         """Return a request for a bound statement.
 
@@ -748,17 +833,20 @@ class TestBoundRequest:
             implementation.happy_path.RequestBase,
             body_class,
             session,
-            Session(implementation),
+            FakeSession(implementation),
             statement,
             statement,
             CallOptions(**options),
-            print,  # `on_done`, which these tests do not call
+            print,  # stands for `on_done`, which these tests do not call
         )
 
     def test_unset_options_come_from_the_profile_and_the_session(
         self, implementation: Implementation
     ) -> None:
-        statement = Statement()
+        """If neither the call nor the statement sets an option, the profile or the session
+        decides.
+        """
+        statement = FakeStatement()
         statement.fetch_size = FETCH_SIZE_UNSET
         request = self.new_request(implementation, statement)
         request_body = request.request_body
@@ -778,18 +866,24 @@ class TestBoundRequest:
         assert request.on_done is print
         assert request.target is None
         # The body is encoded when the request is created, before its first attempt.
-        assert (request.attempts, request.errors, request.retries) == ([], {}, 0)
+        assert request.attempts == []
+        assert request.errors == {}
+        assert request.retries == 0
         assert not request.done
         assert request_body.body is not None
 
     def test_options_of_the_statement_override_the_defaults(
         self, implementation: Implementation
     ) -> None:
-        statement: Any = Statement()
+        """Options of the statement take precedence over the profile. Options of the call take
+        precedence over both.
+        """
+        statement: Any = FakeStatement()
         statement.consistency_level = ConsistencyLevel.ONE
         statement.serial_consistency_level = ConsistencyLevel.LOCAL_SERIAL
-        statement.retry_policy = "own"
-        statement.vector_type, statement.custom_payload = "array", {"k": b"v"}
+        statement.retry_policy = "statement's policy"
+        statement.vector_type = "array"
+        statement.custom_payload = {"k": b"v"}
         request = self.new_request(
             implementation, statement, paging_state=b"p", target="host", timeout=None
         )
@@ -797,16 +891,19 @@ class TestBoundRequest:
         assert request_body.consistency == ConsistencyLevel.ONE
         assert request_body.serial_consistency == ConsistencyLevel.LOCAL_SERIAL
         assert request_body.page_size == statement.fetch_size
-        assert (request_body.custom_payload, request_body.paging_state) == ({"k": b"v"}, b"p")
-        assert (request.retry_policy, request.vectors, request.target, request.timeout) == (
-            "own", "array", "host", None,
-        )  # fmt: skip
+        assert request_body.custom_payload == {"k": b"v"}
+        assert request_body.paging_state == b"p"
+        assert request.retry_policy == "statement's policy"
+        assert request.vectors == "array"
+        assert request.target == "host"
+        assert request.timeout is None
 
     def test_without_a_timeout_in_the_call_the_profiles_is_used(
         self, implementation: Implementation
     ) -> None:
-        assert self.new_request(implementation, Statement(), timeout=NOT_SET).timeout == 12.5
-        assert self.new_request(implementation, Statement(), timeout=None).timeout is None
+        """NOT_SET means the time-out of the profile (12.5 s here); None means no time-out."""
+        assert self.new_request(implementation, FakeStatement(), timeout=NOT_SET).timeout == 12.5
+        assert self.new_request(implementation, FakeStatement(), timeout=None).timeout is None
 
     def test_simple_statements_are_resolved_in_the_same_way(
         self, implementation: Implementation
@@ -826,15 +923,26 @@ class TestBoundRequest:
         assert body.consistency == ConsistencyLevel.LOCAL_ONE
         assert body.serial_consistency == ConsistencyLevel.SERIAL
         assert body.page_size == 7
-        assert (body.timestamp, body.tracing, body.paging_state) == (77, True, b"p")
+        assert body.timestamp == 77
+        assert body.tracing
+        assert body.paging_state == b"p"
         assert body.custom_payload == {"k": b"v"}
         request_class = implementation.happy_path.RequestBase
         request = implementation.happy_path.request_for(
-            request_class, body, session, Session(implementation), statement, "seen", options, print
+            request_class,
+            body,
+            session,
+            FakeSession(implementation),
+            statement,
+            "the caller's statement",
+            options,
+            print,  # stands for `on_done`
         )
-        assert (request.statement, request.vectors, request.timeout) == ("seen", "array", 12.5)
+        assert request.statement == "the caller's statement"
+        assert request.vectors == "array"
+        assert request.timeout == 12.5
         # The request for a further page must repeat the settings of the first one.
-        next_request = request.clone(request_class, repr)
+        next_request = request.clone(request_class, repr)  # `repr` stands for its `on_done`
         for name in (
             "policy",
             "retry_policy",
@@ -844,22 +952,26 @@ class TestBoundRequest:
             "statement",
         ):
             assert getattr(next_request, name) == getattr(request, name)
-        assert (next_request.request_body, next_request.on_done) == (body, repr)
+        assert next_request.request_body is body
+        assert next_request.on_done is repr
 
     def test_client_timestamps_can_be_switched_off(self, implementation: Implementation) -> None:
-        switches: list[dict[str, Any]] = [
+        """Without client timestamps, or without a generator for them, the server sets the
+        timestamp.
+        """
+        settings_without_timestamps: list[dict[str, Any]] = [
             {"use_client_timestamp": False},
             {"timestamp_generator": None},
         ]
-        for session_settings in switches:
-            request = self.new_request(implementation, Statement(), session=session_settings)
+        for session_settings in settings_without_timestamps:
+            request = self.new_request(implementation, FakeStatement(), session=session_settings)
             assert request.request_body.timestamp is None
 
     def test_a_request_has_the_speculative_policy_of_the_profile(
         self, implementation: Implementation
     ) -> None:
-        policy = ConstantSpeculativeExecutionPolicy(0.1, 2)
+        policy = ConstantSpeculativeExecutionPolicy(delay=0.1, max_attempts=2)
         request = self.new_request(
-            implementation, Statement(), profile=profile(speculative_execution_policy=policy)
+            implementation, FakeStatement(), profile=profile(speculative_execution_policy=policy)
         )
         assert request.speculative_policy is policy

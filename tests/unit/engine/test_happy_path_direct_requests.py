@@ -55,8 +55,8 @@ pytestmark = [
 
 
 @pytest.fixture(autouse=True)
-def do_not_join_bursts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Switch off the joining of bursts, so that requests in quick succession are direct, too.
+def treat_the_loop_as_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let requests in quick succession be direct, too.
 
     Without this, the engine would let the loop send requests that follow each other quickly.
     """
@@ -74,6 +74,10 @@ def node() -> Iterator[FakeNode]:
 
 @contextmanager
 def connected(node: FakeNode, **settings: Any) -> Iterator[Session]:
+    """Yield a session that is connected to the node and does not retry.
+
+    :param settings: settings of the cluster; "policy" is the load-balancing policy.
+    """
     profile = ExecutionProfile(
         settings.pop("policy", RoundRobinPolicy()), retry_policy=FallthroughRetryPolicy()
     )
@@ -97,6 +101,11 @@ def connections(session: Session) -> list[Any]:
     ]
 
 
+def connections_in_use(session: Session) -> list[Any]:
+    """Return the connections that have a request in flight."""
+    return [connection for connection in connections(session) if connection.in_flight]
+
+
 def is_ready(session: Session) -> bool:
     """Return True if the next request of the session would be direct, because the loop has nothing
     to do.
@@ -109,17 +118,17 @@ def is_ready(session: Session) -> bool:
 
 @contextmanager
 def busy_loop(session: Session) -> Iterator[None]:
-    """Block the session's loop while the block runs, so that only the callers' threads can send
-    requests.
+    """Block the session's event loop inside the `with` block, so that only the callers' threads can
+    send requests.
     """
     until(lambda: is_ready(session))
     is_blocked, may_go_on = threading.Event(), threading.Event()
 
-    def block() -> None:
+    def block_loop() -> None:
         is_blocked.set()
         may_go_on.wait(WAIT)
 
-    session._loop_thread.loop.call_soon_threadsafe(block)
+    session._loop_thread.loop.call_soon_threadsafe(block_loop)
     assert is_blocked.wait(WAIT)
     try:
         yield
@@ -127,14 +136,18 @@ def busy_loop(session: Session) -> Iterator[None]:
         may_go_on.set()
 
 
-def wait_until_arrived(node: FakeNode, text: str, count: int = 1) -> None:
-    node.wait_for(lambda node: len(node.queries(text)) >= count)
+def wait_until_arrived(node: FakeNode, query: str, count: int = 1) -> None:
+    """Wait until the node has received the query `count` times."""
+    node.wait_for(lambda node: len(node.queries(query)) >= count)
 
 
 # -- when ------------------------------------------------------------------------------------------
 
 
 def test_a_direct_request_is_sent_while_the_loop_is_busy(node: FakeNode, session: Session) -> None:
+    """If nothing is in flight, the calling thread itself writes queries, bound statements and
+    batches.
+    """
     prepared = session.prepare(WRITE)
     for statement in (WRITE, SimpleStatement(WRITE), prepared, prepared.bind(())):
         node.forget_requests()
@@ -154,49 +167,57 @@ def test_a_direct_request_is_sent_while_the_loop_is_busy(node: FakeNode, session
 @pytest.mark.parametrize("version", [3, 4, 5])
 @pytest.mark.parametrize("compression", [False, True])
 def test_direct_requests_use_the_negotiated_format(version: int, compression: bool) -> None:
-    text = f"INSERT INTO t (v) VALUES ('{'x' * 2000}')"
+    """A direct request is framed and compressed as the connection has negotiated; the node can read
+    it.
+    """
+    query = f"INSERT INTO t (v) VALUES ('{'x' * 2000}')"
     with (
         FakeNode(max_version=version) as node,
         connected(node, protocol_version=version, compression=compression) as session,
     ):
         for _ in range(3):
             with busy_loop(session):
-                future = session.execute_async(text)
-                wait_until_arrived(node, text)
+                future = session.execute_async(query)
+                wait_until_arrived(node, query)
             assert future.result().all() == []
             node.forget_requests()
         assert node.malformed == []
 
 
 def test_while_a_request_is_in_flight_others_are_joined(node: FakeNode, session: Session) -> None:
+    """Only the first request is direct. While it is in flight, the loop sends the others together
+    when it is free.
+    """
     pause = hold()
     node.prime(WRITE, pause)
     with busy_loop(session):
-        first = session.execute_async(WRITE)
+        future_in_flight = session.execute_async(WRITE)
         wait_until_arrived(node, WRITE)
-        others = [session.execute_async(READ) for _ in range(20)]
+        joined_futures = [session.execute_async(READ) for _ in range(20)]
     # Each of these requests waited until the loop was free, and was then sent by the loop.
-    wait_until_arrived(node, READ, 20)
-    assert [request.query for request in node.requests[-21:]] == [WRITE, *[READ] * 20]
+    wait_until_arrived(node, READ, count=20)
+    queries = [request.query for request in node.requests if request.query in (WRITE, READ)]
+    assert queries == [WRITE, *[READ] * 20]
     pause.release()
-    for future in (first, *others):
+    for future in (future_in_flight, *joined_futures):
         assert future.result().all() == []
 
 
-def test_a_burst_is_joined(
+def test_requests_in_quick_succession_are_joined(
     node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Requests of a burst wait for the loop, which sends them together, even if the server has
-    answered the earlier ones.
+    """Requests in quick succession wait for the loop, which sends them together.
+
+    They wait even if the server has answered the earlier ones.
     """
     monkeypatch.setattr(engine_loop, "IDLE_AFTER", 3600.0)
     until(lambda: is_ready(session))
-    # Pretend that no request came for a long time, so that the work below counts as the beginning
-    # of a burst.
+    # Pretend that no request came for a long time, so that the work below counts as the first of
+    # several in quick succession.
     session._inbox._quiet_since = float("-inf")
     assert session._inbox.is_idle()
     for _ in range(2):
-        session._inbox.put(Work())
+        session._inbox.put(NoOpWork())
         until(lambda: is_ready(session))
         with busy_loop(session):
             future = session.execute_async(WRITE)
@@ -206,7 +227,7 @@ def test_a_burst_is_joined(
         assert future.result().all() == []
 
 
-class Work:
+class NoOpWork:
     """An entry for the loop's inbox that does nothing."""
 
     def start(self) -> None:
@@ -219,23 +240,26 @@ class Work:
 def test_requests_stay_behind_work_that_is_queued_on_the_loop(
     node: FakeNode, session: Session
 ) -> None:
+    """If work is queued for the loop, no request is direct, so that requests keep their order."""
     with busy_loop(session):
-        session._inbox.put(Work())
-        futures = [session.execute_async(f"{WRITE} -- {n}") for n in range(3)]
+        session._inbox.put(NoOpWork())
+        queries = [f"{WRITE} -- {number}" for number in range(3)]
+        futures = [session.execute_async(query) for query in queries]
         assert not any(future.attempts for future in futures)
     for future in futures:
         future.result()
-    assert [r.query for r in node.requests[-3:]] == [f"{WRITE} -- {n}" for n in range(3)]
+    assert [request.query for request in node.requests[-3:]] == queries
 
 
 def test_requests_of_a_callback_are_written_by_the_loop(node: FakeNode, session: Session) -> None:
-    attempts: list[Any] = []
+    """A callback runs on the loop's thread, so the requests that it executes are not direct."""
+    attempts_at_return: list[Any] = []
     is_finished = threading.Event()
 
-    def execute_another(_: Any) -> None:
+    def execute_another(result: Any) -> None:
         next_future = session.execute_async(READ)
-        attempts.append(list(next_future.attempts))
-        next_future.add_callback(lambda _: is_finished.set())
+        attempts_at_return.append(list(next_future.attempts))
+        next_future.add_callback(lambda result: is_finished.set())
 
     pause = hold()
     node.prime(WRITE, pause)
@@ -245,15 +269,22 @@ def test_requests_of_a_callback_are_written_by_the_loop(node: FakeNode, session:
     assert is_finished.wait(WAIT)
     # An empty list means that the request was not direct: a direct one has an attempt when
     # `execute_async` returns.
-    assert attempts == [[]]
+    assert attempts_at_return == [[]]
 
 
 @pytest.mark.parametrize("reason", ["use", "speculation", "host", "handler", "large", "first"])
 def test_special_requests_are_sent_by_the_loop(node: FakeNode, reason: str) -> None:
+    """Requests that need more than one write to one connection wait for the loop.
+
+    These are USE, speculative executions, a named host, request listeners, large requests, and
+    values that need a PREPARE first.
+    """
     with connected(node) as session:
         profile = session._default_profile
         if reason == "speculation":
-            profile.speculative_execution_policy = ConstantSpeculativeExecutionPolicy(9, 1)
+            profile.speculative_execution_policy = ConstantSpeculativeExecutionPolicy(
+                delay=9, max_attempts=1
+            )
         if reason == "handler":
             session.add_request_init_listener(lambda future: None)
         host = session.hosts[0] if reason == "host" else None
@@ -274,7 +305,8 @@ def test_special_requests_are_sent_by_the_loop(node: FakeNode, reason: str) -> N
 
 
 def test_tls_connections_are_written_by_the_loop(node: FakeNode, session: Session) -> None:
-    (connection,) = connections(session)[:1]
+    """A thread must not write to a TLS connection, because the loop encrypts."""
+    connection = connections(session)[0]
     # Pretend that the connection has TLS.
     connection.tls = object()
     try:
@@ -289,6 +321,8 @@ def test_tls_connections_are_written_by_the_loop(node: FakeNode, session: Sessio
 
 
 class ThreadRecordingPolicy(RoundRobinPolicy):
+    """A policy that records the threads in which it makes query plans."""
+
     def __init__(self) -> None:
         super().__init__()
         self.threads: set[int] = set()
@@ -299,6 +333,9 @@ class ThreadRecordingPolicy(RoundRobinPolicy):
 
 
 def test_a_custom_policy_makes_its_plans_on_the_loop(node: FakeNode) -> None:
+    """The policies of an application need not be thread-safe, so only the loop's thread calls
+    them.
+    """
     policy = ThreadRecordingPolicy()
     with connected(node, policy=TokenAwarePolicy(policy)) as session:
         for _ in range(5):
@@ -307,6 +344,9 @@ def test_a_custom_policy_makes_its_plans_on_the_loop(node: FakeNode) -> None:
 
 
 def test_only_stock_policies_make_plans_in_any_thread() -> None:
+    """Policies of the driver may be called in any thread, unless they call functions of the
+    application.
+    """
     custom_policy = ThreadRecordingPolicy()
     for policy in (
         RoundRobinPolicy(),
@@ -316,14 +356,14 @@ def test_only_stock_policies_make_plans_in_any_thread() -> None:
         TokenAwarePolicy(DCAwareRoundRobinPolicy("dc")),
     ):
         assert plans_in_any_thread(policy)
-    for other in (
+    for loop_only_policy in (
         custom_policy,
         TokenAwarePolicy(custom_policy),
         HostFilterPolicy(RoundRobinPolicy(), bool),
         AdaptivePolicy(),
         object(),
     ):
-        assert not plans_in_any_thread(other)
+        assert not plans_in_any_thread(loop_only_policy)
 
 
 def test_a_begun_plan_is_continued_on_the_loop() -> None:
@@ -363,29 +403,36 @@ def test_a_begun_plan_is_continued_on_the_loop() -> None:
 
 
 def test_direct_requests_time_out_while_the_loop_sleeps(node: FakeNode, session: Session) -> None:
+    """The thread wakes the loop if a direct request's time-out ends before the loop's next
+    timer.
+    """
     node.prime(READ, silence())
     for timeout in (0.05, 0.2, 0.05):
         until(lambda: session._inbox.is_quiet)
-        began = time.monotonic()
+        started = time.monotonic()
         with pytest.raises(OperationTimedOut):
             session.execute(READ, timeout=timeout)
         # uvloop rounds timeouts to milliseconds, so allow a small difference
-        assert time.monotonic() - began >= timeout - 0.001
+        assert time.monotonic() - started >= timeout - 0.001
 
 
 def test_the_deadline_is_removed_after_the_answer(session: Session) -> None:
+    """Requests that were answered leave no timers behind."""
     for _ in range(50):
         session.execute(WRITE, timeout=3600)
     until(lambda: len(session._engine.timers) == 0)
 
 
 def test_an_answer_after_the_timeout_is_dropped(node: FakeNode, session: Session) -> None:
+    """A direct request that times out keeps its stream, so later requests go through the loop until
+    its answer comes.
+    """
     pause = hold()
     node.prime(READ, pause)
     until(lambda: is_ready(session))
     with pytest.raises(OperationTimedOut):
         session.execute(READ, timeout=0.05)
-    (connection,) = (c for c in connections(session) if c.in_flight)
+    (connection,) = connections_in_use(session)
     assert connection.orphans == 1
     assert session.execute(WRITE).all() == []
     pause.release()
@@ -400,7 +447,8 @@ def test_an_answer_after_the_timeout_is_dropped(node: FakeNode, session: Session
 # -- ends ------------------------------------------------------------------------------------------
 
 
-def test_an_error_of_the_server_is_retried_on_the_loop(node: FakeNode) -> None:
+def test_an_error_of_the_server_reaches_the_retry_policy(node: FakeNode) -> None:
+    """The error of a direct request reaches the retry policy, which here raises it."""
     with connected(node) as session:
         node.prime(WRITE, error(ErrorCode.OVERLOADED, "busy"), times=1)
         with busy_loop(session):
@@ -421,6 +469,9 @@ def test_if_the_server_closes_the_request_fails(node: FakeNode, session: Session
 
 
 def test_a_request_on_a_reset_connection_fails(node: FakeNode, session: Session) -> None:
+    """The loop is busy, so the thread writes to a connection whose loss the loop has not
+    noticed.
+    """
     with busy_loop(session):
         node.drop_connections(reset=True)
         future = session.execute_async(WRITE)
@@ -459,7 +510,7 @@ def test_after_shutdown_the_server_sees_closed_connections(
     socket open.
     """
     session.execute(WRITE)
-    stream_tables = [c.streams for c in connections(session)]
+    stream_tables = [connection.streams for connection in connections(session)]
     session.shutdown()
     node.wait_for(lambda node: len(node.connections) == 1)  # only the control connection is left
     session.cluster.shutdown()
@@ -469,6 +520,10 @@ def test_after_shutdown_the_server_sees_closed_connections(
 
 
 def execute_until_error(session: Session, has_begun: threading.Semaphore) -> BaseException:
+    """Execute requests until one fails, and return its error.
+
+    :param has_begun: released before the first request.
+    """
     has_begun.release()
     while True:
         try:
@@ -478,14 +533,17 @@ def execute_until_error(session: Session, has_begun: threading.Semaphore) -> Bas
 
 
 def test_shutdown_while_threads_write_directly(node: FakeNode) -> None:
+    """Threads that write when the cluster shuts down get SessionShutdown, and send no broken
+    frames.
+    """
     for _ in range(10):
         with connected(node) as session, ThreadPoolExecutor(3) as threads:
             has_begun = threading.Semaphore(0)
-            callers = [threads.submit(execute_until_error, session, has_begun) for _ in range(3)]
-            for _ in callers:
+            errors = [threads.submit(execute_until_error, session, has_begun) for _ in range(3)]
+            for _ in errors:
                 has_begun.acquire()
             session.cluster.shutdown()
-            assert [type(caller.result(WAIT)) for caller in callers] == [SessionShutdown] * 3
+            assert [type(error.result(WAIT)) for error in errors] == [SessionShutdown] * 3
     assert node.malformed == []
 
 
@@ -493,21 +551,24 @@ def test_shutdown_while_threads_write_directly(node: FakeNode) -> None:
 
 
 def test_after_a_partial_write_the_loop_sends_the_rest_in_order(node: FakeNode) -> None:
+    """If the socket accepts only a part of a request, later requests must not be written before the
+    rest.
+    """
     # The send buffer is small, so the socket accepts only a part of the request.
     options = [(socket.SOL_SOCKET, socket.SO_SNDBUF, 2048)]
-    text = f"INSERT INTO t (v) VALUES ('{'x' * 60_000}')"
+    query = f"INSERT INTO t (v) VALUES ('{'x' * 60_000}')"
     with connected(node, sockopts=options, compression=False) as session:
         until(lambda: is_ready(session))
         node.stop_reading()
         with busy_loop(session):
-            first = session.execute_async(text)
-            (connection,) = (c for c in connections(session) if c.in_flight)
-            assert 0 < len(connection.streams.rest) < len(text)
-            later = [session.execute_async(READ) for _ in range(5)]
+            partial_write = session.execute_async(query)
+            (connection,) = connections_in_use(session)
+            assert 0 < len(connection.streams.rest) < len(query)
+            later_requests = [session.execute_async(READ) for _ in range(5)]
         node.start_reading()
-        for future in (first, *later):
+        for future in (partial_write, *later_requests):
             assert future.result().all() == []
-        assert [request.query for request in node.requests[-6:]] == [text, *[READ] * 5]
+        assert [request.query for request in node.requests[-6:]] == [query, *[READ] * 5]
         assert node.malformed == []
         # When the rest has been written, the next request is direct again.
         with busy_loop(session):
@@ -517,6 +578,7 @@ def test_after_a_partial_write_the_loop_sends_the_rest_in_order(node: FakeNode) 
 
 
 def test_a_partial_write_that_cannot_go_on_times_out(node: FakeNode) -> None:
+    """If the peer never reads the rest of a request, that request and all behind it time out."""
     # The send buffer is small, so the socket accepts only a part of the first request.
     options = [(socket.SOL_SOCKET, socket.SO_SNDBUF, 2048)]
     with connected(node, sockopts=options, compression=False) as session:
@@ -553,6 +615,9 @@ def test_a_thread_that_never_finishes_its_write_loses_its_connection(
 
 
 def test_the_loop_waits_for_a_thread_that_is_writing(node: FakeNode, session: Session) -> None:
+    """While a thread holds the right to write, the loop queues its own requests and sends them
+    afterwards.
+    """
     until(lambda: is_ready(session))
     # Take the right to write, as a thread does before it writes.
     claimed = connections(session)
@@ -620,29 +685,29 @@ with FakeNode() as node:
     profiles = {EXEC_PROFILE_DEFAULT: profile}
     cluster = Cluster([node.address], port=node.port, execution_profiles=profiles)
     session = cluster.connect()
-    over = threading.Event()
+    is_over = threading.Event()
     main = threading.main_thread().ident
     pauses = random.Random(7)
 
     def send():
-        while not over.wait(pauses.uniform(0.0005, 0.004)):
+        while not is_over.wait(pauses.uniform(0.0005, 0.004)):
             signal.pthread_kill(main, signal.SIGUSR1)
 
     thread = threading.Thread(target=send)
-    interrupts = broken = done = 0
+    interrupts = broken = successful = 0
     thread.start()
     while interrupts < COUNT:
         try:
             is_armed = True
             try:
                 session.execute("SELECT 1", timeout=20)
-                done += 1
+                successful += 1
             except ConnectionException:
                 broken += 1
             is_armed = False
         except Interrupt:
             interrupts += 1
-    over.set()
+    is_over.set()
     thread.join()
     for attempt in range(100):
         try:
@@ -653,7 +718,7 @@ with FakeNode() as node:
     for _ in range(20):
         assert session.execute("SELECT 3", timeout=20).all() == []
     assert node.malformed == [], node.malformed
-    print(interrupts, done > 0, attempt < 100)
+    print(interrupts, successful > 0, attempt < 100)
     cluster.shutdown()
 """
 
@@ -664,26 +729,26 @@ from cassandra.testing import FakeNode
 
 with FakeNode() as node:
     session = Cluster([node.address], port=node.port).connect()
-    over = threading.Event()
-    found = []
+    is_over = threading.Event()
+    handler_results = []
 
     def handle(*_):
-        found.append(session.execute("SELECT 'handler'", timeout=20).all())
+        handler_results.append(session.execute("SELECT 'handler'", timeout=20).all())
 
     signal.signal(signal.SIGUSR1, handle)
     main = threading.main_thread().ident
 
     def send():
-        while not over.wait(0.003):
+        while not is_over.wait(0.003):
             signal.pthread_kill(main, signal.SIGUSR1)
 
     thread = threading.Thread(target=send)
     thread.start()
-    while len(found) < COUNT:
+    while len(handler_results) < COUNT:
         session.execute("SELECT 'main'", timeout=20)
-    over.set()
+    is_over.set()
     thread.join()
-    print(set(map(tuple, found)))
+    print(set(map(tuple, handler_results)))
     session.cluster.shutdown()
 """
 
@@ -691,23 +756,29 @@ IMPLEMENTATIONS = ["python", "c"] if _impl.implementation == "c" else ["python"]
 
 
 def run_program(code: str, implementation: str, loops: Loops) -> str:
+    """Run a program with one implementation, on uvloop or on asyncio's own loop; return its
+    output.
+    """
     if loops.name == "asyncio":
         code = f"import sys; sys.modules['uvloop'] = None\n{code}"
-    done = run_python(code, {**WITH_TESTS, "CASS_DRIVER_IMPL": implementation}, timeout=60)
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr, done.stderr
-    return done.stdout
+    process = run_python(code, {**WITH_TESTS, "CASS_DRIVER_IMPL": implementation}, timeout=60)
+    assert process.returncode == 0, process.stderr
+    assert "Traceback" not in process.stderr, process.stderr
+    return process.stdout
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_a_forked_child_sends_nothing(loops: Loops, implementation: str) -> None:
-    out = run_program(FORK_PROGRAM, implementation, loops).splitlines()
-    assert out[:2] == ["SessionShutdown"] * 2
+    """In a child process `execute` and `execute_async` raise SessionShutdown, and the node gets
+    nothing.
+    """
+    output_lines = run_program(FORK_PROGRAM, implementation, loops).splitlines()
+    assert output_lines[:2] == ["SessionShutdown"] * 2
     # In the parent process the session still works, and the node has received only the parent's
     # request.
-    assert out[2:] == ["[]", "[\"SELECT 'the parent'\"]"]
+    assert output_lines[2:] == ["[]", "[\"SELECT 'the parent'\"]"]
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="this system has no such signals")
@@ -715,6 +786,9 @@ def test_a_forked_child_sends_nothing(loops: Loops, implementation: str) -> None
 @pytest.mark.parametrize("count", [60, pytest.param(300, marks=pytest.mark.long)])
 @pytest.mark.slow
 def test_interrupts_leave_nothing_broken(loops: Loops, implementation: str, count: int) -> None:
+    """If a signal handler raises while the main thread writes, the session can still be used, and
+    no broken frame is sent.
+    """
     # The program prints the number of interrupts, whether some requests succeeded, and whether a
     # later request succeeded within 100 attempts.
     program = f"COUNT = {count}\n{INTERRUPT_PROGRAM}"
@@ -726,6 +800,9 @@ def test_interrupts_leave_nothing_broken(loops: Loops, implementation: str, coun
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 @pytest.mark.parametrize("count", [10, pytest.param(50, marks=pytest.mark.long)])
 def test_signal_handlers_may_execute(loops: Loops, implementation: str, count: int) -> None:
+    """A signal handler may execute a request, even if it interrupts a request of the same
+    session.
+    """
     # The program prints the set of all results that the signal handler got: only the empty row.
     program = f"COUNT = {count}\n{HANDLER_PROGRAM}"
     assert run_program(program, implementation, loops) == "{()}\n"

@@ -17,30 +17,37 @@ from tests.waiting import until_on_loop
 
 pytestmark = pytest.mark.simulated
 
-NO_OPTIONS = b"\0\0"  # This is an empty [string multimap].
+NO_OPTIONS = b"\0\0"  # an empty [string multimap]
 LONG_AGO = float("-inf")
 TIMEOUT = 7.5  # seconds within which a heartbeat must be answered
 
 
-HOST, OTHER = new_host("10.0.0.1"), new_host("10.0.0.2")
+HOST, OTHER_HOST = new_host("10.0.0.1"), new_host("10.0.0.2")
 
 
 class Peer:
-    """A fake connection whose requests have the given outcome.
+    """A fake connection whose requests have the given outcome: an answer to return, or an error to
+    raise.
 
-    If the outcome is a float, the request times out after this number of seconds.
+    If the outcome is a float, the request times out after this number of seconds. `count` counts
+    the requests.
+
+    :param last_activity: when the peer has sent something, by the loop's clock.
+    :param is_control: True for the control connection.
     """
 
     def __init__(
         self, outcome: Any, last_activity: float = LONG_AGO, is_control: bool = False
     ) -> None:
-        self.asked = asyncio.Event()
+        self.is_asked = asyncio.Event()
         self.count = 0
 
         async def request(opcode: int, body: bytes, timeout: float) -> Any:
-            assert (opcode, body, timeout) == (OPTIONS, b"", TIMEOUT)
+            assert opcode == OPTIONS
+            assert body == b""
+            assert timeout == TIMEOUT
             self.count += 1
-            self.asked.set()
+            self.is_asked.set()
             if isinstance(outcome, float):
                 await asyncio.sleep(outcome)
                 raise asyncio.TimeoutError
@@ -57,20 +64,25 @@ class Peer:
 ANSWER = (SUPPORTED, 0, NO_OPTIONS)
 
 
-class Beating:
-    """The heartbeats of the connections to two hosts. `stop` ends them."""
+class HeartbeatHarness:
+    """The heartbeats of the connections to two hosts. `stop` ends them.
+
+    :param peers: the connections to HOST.
+    :param others: the connections to OTHER_HOST.
+    :param interval: seconds between heartbeats; None or 0 for none.
+    """
 
     def __init__(
         self, *peers: Peer, others: tuple[Peer, ...] = (), interval: float | None = 1000.0
     ) -> None:
         self.tasks: list[asyncio.Task[Any]] = []
-        self.hosts = {HOST: peers, OTHER: others}
+        self.hosts = {HOST: peers, OTHER_HOST: others}
         self.heartbeats = Heartbeats(self.connections, self.spawn, interval, TIMEOUT)
 
     def connections(self) -> dict[Any, list[Any]]:
         return {
-            peers_host: [peer.connection for peer in peers if not peer.connection.closed]
-            for peers_host, peers in self.hosts.items()
+            host: [peer.connection for peer in peers if not peer.connection.closed]
+            for host, peers in self.hosts.items()
         }
 
     def spawn(self, coroutine: Any, /) -> asyncio.Task[Any]:
@@ -90,12 +102,12 @@ class Beating:
 
 async def run_heartbeats(*peers: Peer, until: Peer) -> None:
     """Run heartbeats until the request to the connection `until` has had its outcome."""
-    beating = Beating(*peers, interval=0.001)
-    beating.heartbeats.start()
-    await asyncio.wait_for(until.asked.wait(), 50)
-    await beating.idle()
-    assert not beating.tasks[0].done()
-    await beating.stop()
+    harness = HeartbeatHarness(*peers, interval=0.001)
+    harness.heartbeats.start()
+    await asyncio.wait_for(until.is_asked.wait(), timeout=50)
+    await harness.idle()
+    assert not harness.tasks[0].done()
+    await harness.stop()
 
 
 async def test_an_answered_heartbeat_leaves_the_connection_open() -> None:
@@ -105,13 +117,18 @@ async def test_an_answered_heartbeat_leaves_the_connection_open() -> None:
 
 
 async def test_only_silent_connections_get_heartbeats() -> None:
+    """A connection on which something was received lately needs no heartbeat."""
     silent = Peer(ANSWER)
     busy = Peer(ANSWER, last_activity=float("inf"))
     await run_heartbeats(busy, silent, until=silent)
-    assert (busy.count, busy.connection.closed) == (0, False)
+    assert busy.count == 0
+    assert not busy.connection.closed
 
 
 async def test_a_timeout_closes_only_its_connection() -> None:
+    """A connection whose heartbeat is answered stays open when another one of the same host is
+    closed.
+    """
     dead, living = Peer(asyncio.TimeoutError()), Peer(ANSWER)
     await run_heartbeats(dead, living, until=dead)
     assert dead.connection.closed
@@ -123,9 +140,10 @@ async def test_a_timeout_closes_only_its_connection() -> None:
 
 
 async def test_an_unexpected_answer_closes_the_connection() -> None:
-    odd = Peer((READY, 0, b""))
-    await run_heartbeats(odd, until=odd)
-    assert odd.connection.closed
+    """Any answer but SUPPORTED to the OPTIONS of a heartbeat is a protocol error."""
+    peer = Peer((READY, 0, b""))
+    await run_heartbeats(peer, until=peer)
+    assert peer.connection.closed
 
 
 async def test_a_lost_connection_is_closed_with_its_error() -> None:
@@ -136,8 +154,8 @@ async def test_a_lost_connection_is_closed_with_its_error() -> None:
 
 
 async def test_a_connection_without_a_free_stream_may_still_answer() -> None:
-    """A connection without a free stream for a heartbeat stays open if any answer arrives within
-    the timeout.
+    """If no stream is free for a heartbeat, the connection stays open if any answer arrives within
+    the time-out.
 
     Many requests may have been sent just before the heartbeat.
     """
@@ -145,29 +163,30 @@ async def test_a_connection_without_a_free_stream_may_still_answer() -> None:
     full, dead = Peer(error), Peer(error)
 
     async def answer() -> None:
-        await full.asked.wait()
+        await full.is_asked.wait()
         for _ in range(10):
             await asyncio.sleep(1.0)
             full.connection.last_activity = asyncio.get_running_loop().time()
 
     answering = spawn(answer())
-    beating = Beating(full, dead)
-    beating.heartbeats.check(HOST)
-    await beating.idle()
-    await beating.stop()
+    harness = HeartbeatHarness(full, dead)
+    harness.heartbeats.check(HOST)
+    await harness.idle()
+    await harness.stop()
     await answering
     assert not full.connection.closed
     assert dead.connection.close_error is error
 
 
 async def test_a_silent_host_does_not_delay_the_heartbeats_of_others() -> None:
+    """While a heartbeat of one host waits for its answer, the other host gets its heartbeats."""
     hung, living = Peer(TIMEOUT), Peer(ANSWER)
-    beating = Beating(hung, others=(living,), interval=2.0)
-    beating.heartbeats.start()
-    await hung.asked.wait()
+    harness = HeartbeatHarness(hung, others=(living,), interval=2.0)
+    harness.heartbeats.start()
+    await hung.is_asked.wait()
     await until_on_loop(lambda: living.count == 3)
     assert not hung.connection.closed
-    await beating.stop()
+    await harness.stop()
 
 
 # -- checks on demand ------------------------------------------------------------------------------
@@ -181,60 +200,65 @@ async def test_a_late_heartbeat_checks_all_connections_of_the_host(
     So a host that hangs loses all of them at about the same time, with one warning.
     """
     now = asyncio.get_running_loop().time
-    first = Peer(TIMEOUT, is_control=True)
-    busy = [Peer(TIMEOUT, last_activity=now()) for _ in range(2)]
-    stranger = Peer(ANSWER, last_activity=now() + 1e9)
-    beating = Beating(first, *busy, others=(stranger,))
-    began = now()
-    beating.heartbeats.check(HOST)
-    await beating.idle()
-    assert all(peer.connection.closed for peer in (first, *busy))
-    # The others were asked when the first heartbeat was late, not after its timeout.
-    assert now() - began <= TIMEOUT + LATE + 0.1
-    assert [peer.count for peer in (first, *busy, stranger)] == [1, 1, 1, 0]
+    control = Peer(TIMEOUT, is_control=True)
+    recently_busy = [Peer(TIMEOUT, last_activity=now()) for _ in range(2)]
+    peer_of_other_host = Peer(ANSWER, last_activity=now() + 1e9)
+    harness = HeartbeatHarness(control, *recently_busy, others=(peer_of_other_host,))
+    started = now()
+    harness.heartbeats.check(HOST)
+    await harness.idle()
+    assert all(peer.connection.closed for peer in (control, *recently_busy))
+    # The others got a heartbeat when the first one was late, not after its time-out.
+    assert now() - started <= TIMEOUT + LATE + 0.1
+    assert [peer.count for peer in (control, *recently_busy)] == [1, 1, 1]
+    assert peer_of_other_host.count == 0
     (record,) = caplog.records
-    assert (record.levelname, record.getMessage()) == (
-        "WARNING",
+    assert record.levelname == "WARNING"
+    assert record.getMessage() == (
         "host 10.0.0.1:9042 does not answer: no response to a heartbeat within 7.5 s on the "
-        "control connection and 2 connections of sessions; closed",
+        "control connection and 2 connections of sessions; closed"
     )
-    await beating.stop()
+    await harness.stop()
 
 
 async def test_a_failure_checks_connections_that_fell_silent_later() -> None:
+    """When a heartbeat fails, connections of the host that were active when it was sent are
+    checked, too.
+    """
     now = asyncio.get_running_loop().time
     dead, later = Peer(TIMEOUT), Peer(TIMEOUT, last_activity=now() + 5.0)
-    beating = Beating(dead, later)
-    beating.heartbeats.check(HOST)
-    await beating.idle()
+    harness = HeartbeatHarness(dead, later)
+    harness.heartbeats.check(HOST)
+    await harness.idle()
     assert later.connection.closed
     assert later.count == 1
-    await beating.stop()
+    await harness.stop()
 
 
 async def test_there_is_one_check_of_a_host_at_a_time() -> None:
+    """While a heartbeat waits for its answer, further checks of the host send none."""
     hung = Peer(TIMEOUT)
-    beating = Beating(hung, interval=3.0)
-    beating.heartbeats.start()
+    harness = HeartbeatHarness(hung, interval=3.0)
+    harness.heartbeats.start()
     for _ in range(100):
-        beating.heartbeats.check(HOST)
-    await beating.idle()
+        harness.heartbeats.check(HOST)
+    await harness.idle()
     assert hung.count == 1
-    await beating.stop()
+    await harness.stop()
 
 
 async def test_a_check_skips_connections_that_received_something_just_now() -> None:
     now = asyncio.get_running_loop().time
     recent = Peer(ANSWER, last_activity=now() - 0.5)
-    beating = Beating(recent)
-    beating.heartbeats.check(HOST)
-    assert beating.tasks == []
+    harness = HeartbeatHarness(recent)
+    harness.heartbeats.check(HOST)
+    assert harness.tasks == []
     assert not is_silent(recent.connection)
 
 
 @pytest.mark.parametrize("interval", [0, None])
 async def test_no_interval_disables_all_heartbeats(interval: Any) -> None:
-    beating = Beating(Peer(ANSWER), interval=interval)
-    beating.heartbeats.start()
-    beating.heartbeats.check(HOST)
-    assert beating.tasks == []
+    harness = HeartbeatHarness(Peer(ANSWER), interval=interval)
+    harness.heartbeats.start()
+    harness.heartbeats.check(HOST)
+    assert harness.tasks == []

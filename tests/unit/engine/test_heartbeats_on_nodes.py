@@ -21,9 +21,12 @@ pytestmark = pytest.mark.simulated
 
 # Idle connections get no heartbeats in these tests, so each check must have another cause.
 HEARTBEATS: dict[str, Any] = {"idle_heartbeat_interval": 900.0, "idle_heartbeat_timeout": 5.0}
-# The time adds up from the request or delay that is the first sign, the heartbeat's timeout, a late
-# heartbeat, and the attempt to connect again.
+# Seconds from the first sign: the request that times out, the heartbeat's time-out, the delay of a
+# late heartbeat, and the attempt to connect again.
 SOON = 2.0 + 5.0 + 1.0 + 2.0
+
+
+# Signs that a node hangs: functions that cause one.
 
 
 async def a_request_times_out(cluster: aio.Cluster, session: aio.Session, hung: FakeNode) -> None:
@@ -49,7 +52,7 @@ async def the_control_connection_breaks(
     cluster: aio.Cluster, session: aio.Session, hung: FakeNode
 ) -> None:
     core: Any = cluster._core
-    core.control.connection.close(ConnectionException("the network says so"))
+    core.control.connection.close(ConnectionException("reset by the network"))
 
 
 async def a_connection_of_a_pool_breaks(
@@ -57,7 +60,7 @@ async def a_connection_of_a_pool_breaks(
 ) -> None:
     for host, pool in session._engine.pools.items():
         if host.address == hung.address:
-            pool.connections[0].close(ConnectionException("the network says so"))
+            pool.connections[0].close(ConnectionException("reset by the network"))
 
 
 Sign = Callable[[aio.Cluster, aio.Session, FakeNode], Awaitable[None]]
@@ -77,37 +80,36 @@ Sign = Callable[[aio.Cluster, aio.Session, FakeNode], Awaitable[None]]
 async def test_a_hung_node_is_down_soon_after_the_first_sign(
     nodes: FakeCluster, sign: Sign, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Any sign that a node may hang makes the driver check all connections to the node at once.
+
+    So the node is down within SOON seconds, although idle connections get no heartbeats for a long
+    time.
+    """
     async with connected(
         nodes, **HEARTBEATS, connections_per_host=2, control_connection_timeout=2.0
     ) as (cluster, session):
         events = HostEvents()
         cluster.register_listener(events)
-        control = nodes.node_at(cluster.get_control_connection_host().address)
-        hung = nodes[0] if sign is a_request_times_out else control
+        control_node = nodes.node_at(cluster.get_control_connection_host().address)
+        hung = nodes[0] if sign is a_request_times_out else control_node
         await call_in_thread(hung.pause)
         await asyncio.sleep(3.0)  # after this time, all connections are silent
         clock = asyncio.get_running_loop().time
-        began = clock()
+        started = clock()
         await sign(cluster, session, hung)
         await asyncio.wait_for(events.expect("down", hung.address), 100)
-        assert clock() - began <= SOON
+        assert clock() - started <= SOON
         # One log line names the host and says what was silent.
-        (text,) = (
-            text for text in map(_message, caplog.records) if "does not answer: no response" in text
-        )
-        assert text.startswith(f"host {hung.address}:{hung.port} ")
-        assert "of sessions; closed" in text
+        messages = [record.getMessage() for record in caplog.records]
+        (message,) = (text for text in messages if "does not answer: no response" in text)
+        assert message.startswith(f"host {hung.address}:{hung.port} ")
+        assert "of sessions; closed" in message
         await until_on_loop(lambda: cluster.get_control_connection_host() is not None)
         assert cluster.get_control_connection_host().address != hung.address
 
 
-def _message(record: Any) -> str:
-    message: str = record.getMessage()
-    return message
-
-
 async def test_a_slow_request_harms_no_connection(nodes: FakeCluster) -> None:
-    """If a node answers heartbeats, it stays up, although a request on it has timed out."""
+    """A node that answers heartbeats stays up, although requests on it time out."""
     nodes.prime("SELECT slow", silence())
     async with connected(nodes, **HEARTBEATS) as (cluster, session):
         connections = [

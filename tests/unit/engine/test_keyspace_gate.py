@@ -105,6 +105,7 @@ class Servers:
         return self._rows_with_keyspace(query, keyspace)
 
     def _rows_with_keyspace(self, query: str, keyspace: str | None) -> Message:
+        """Return one row with the keyspace ("" if it is None) and the query."""
         return rows(
             [("ks", "text"), ("query", "text")],
             [(keyspace or "", query)],
@@ -112,6 +113,9 @@ class Servers:
         )
 
     def _prepare(self, request: Request, keyspace: str | None) -> Message:
+        """Register the query in this keyspace, and answer with its id, which is the same on all
+        nodes.
+        """
         query = request.query or ""
         query_id = hashlib.md5(f"{keyspace} {query}".encode()).digest()
         self.prepared[query_id] = query, keyspace
@@ -133,6 +137,8 @@ class Servers:
 
 
 class _DelayedAnswer(Answer):
+    """Executes the request after a random delay, and answers it after another one."""
+
     def __init__(self, servers: Servers) -> None:
         self._servers = servers
 
@@ -149,17 +155,24 @@ class _DelayedAnswer(Answer):
 
 
 class NeverAnswer(Answer):
+    """An answer that is never sent."""
+
     def perform(self, request: Request) -> None:
         pass
 
 
 def _is_of_the_application(request: Request) -> bool:
+    """Return False for messages of the handshake and for queries of system tables."""
     opcodes = (Opcode.QUERY, Opcode.PREPARE, Opcode.EXECUTE, Opcode.BATCH)
     return request.opcode in opcodes and "system" not in (request.query or "")
 
 
 @contextmanager
 def nodes(servers: Servers, count: int = 2) -> Iterator[FakeCluster]:
+    """Yield fake nodes that answer the application's requests as `servers` says.
+
+    :param count: the number of nodes.
+    """
     with FakeCluster(count) as fake:
         for node in fake.nodes:
             node.prime(_is_of_the_application, servers.answer)
@@ -168,6 +181,11 @@ def nodes(servers: Servers, count: int = 2) -> Iterator[FakeCluster]:
 
 @asynccontextmanager
 async def connected(fake: FakeCluster, version: int, **settings: Any) -> AsyncIterator[Any]:
+    """Yield an asyncio cluster, which the test connects.
+
+    :param version: the protocol version.
+    :param settings: settings of the cluster. By default a pool has two connections.
+    """
     async with aio.Cluster(
         [fake[0].address],
         port=fake.port,
@@ -209,6 +227,12 @@ class RandomSteps:
         self.checked_results = 0
 
     def _check(self, description: str, expected: str | None, result: Any) -> None:
+        """Record a mistake if the result of a request comes from another keyspace than the expected
+        one.
+
+        :param description: names the request in the text of the mistake.
+        :param expected: a keyspace; None if the session had none at the call.
+        """
         self.checked_results += 1
         if ran_in(result) != (expected or ""):
             self.mistakes.append(f"{description}: expected {expected}, ran in {ran_in(result)}")
@@ -216,39 +240,41 @@ class RandomSteps:
     async def _result_or_none(self, awaitable: Any) -> Any:
         """Return the result of a request; None if it failed or was cancelled."""
         try:
+            # Give up 15 % of the requests after at most 6 ms.
             if self.random.random() < 0.15:
                 return await asyncio.wait_for(awaitable, self.random.uniform(0, 0.006))
             return await awaitable
         except (asyncio.TimeoutError, DriverException):
             return None
 
-    async def text(self) -> None:
+    async def read(self) -> None:
         expected = self.session.keyspace
         result = await self._result_or_none(self.session.execute("SELECT ks()"))
         if result is not None:
-            self._check("a text", expected, result)
+            self._check("a query", expected, result)
 
-    async def text_of_a_keyspace(self) -> None:
+    async def read_with_keyspace(self) -> None:
         keyspace = self.random.choice("abc")
         statement = SimpleStatement("SELECT ks()", keyspace=keyspace, is_idempotent=True)
         result = await self._result_or_none(self.session.execute(statement))
         if result is not None:
-            self._check("a text with a keyspace", keyspace, result)
+            self._check("a query with a keyspace", keyspace, result)
 
     async def first_execution(self) -> None:
+        """Execute a new query with a value, which the session must prepare first."""
         self.count += 1
         expected = self.session.keyspace
-        text = f"SELECT ks() WHERE k = ? AND n = {self.count}"
-        result = await self._result_or_none(self.session.execute(text, (1,)))
+        query = f"SELECT ks() WHERE k = ? AND n = {self.count}"
+        result = await self._result_or_none(self.session.execute(query, (1,)))
         if result is not None:
-            self._check("a text that was prepared first", expected, result)
+            self._check("a query that was prepared first", expected, result)
 
     async def prepare(self) -> None:
         self.count += 1
         expected = self.session.keyspace
-        text = f"SELECT ks() WHERE k = ? AND p = {self.count}"
+        query = f"SELECT ks() WHERE k = ? AND p = {self.count}"
         keyspace = self.random.choice([None, None, "b", "c"])
-        statement = await self._result_or_none(self.session.prepare(text, keyspace=keyspace))
+        statement = await self._result_or_none(self.session.prepare(query, keyspace=keyspace))
         if statement is not None:
             assert statement.keyspace == (keyspace or expected)
             self.prepared.append(statement)
@@ -263,27 +289,30 @@ class RandomSteps:
     async def batch(self) -> None:
         self.count += 1
         batch = BatchStatement()
-        text = f"INSERT INTO t (k) VALUES ({self.count})"
-        batch.add(SimpleStatement(text))
-        self.keyspace_by_batch_query[text] = self.session.keyspace
+        query = f"INSERT INTO t (k) VALUES ({self.count})"
+        batch.add(SimpleStatement(query))
+        self.keyspace_by_batch_query[query] = self.session.keyspace
         await self._result_or_none(self.session.execute(batch))
 
     async def use(self) -> None:
         keyspace = self.random.choice("abc")
-        text = self.random.choice(["USE {}", "use {}", "/* to */ USE {}", "-- to\n USE {}"])
-        await self._result_or_none(self.session.execute(text.format(keyspace)))
+        query_format = self.random.choice(["USE {}", "use {}", "/* to */ USE {}", "-- to\n USE {}"])
+        await self._result_or_none(self.session.execute(query_format.format(keyspace)))
 
     async def set_keyspace(self) -> None:
         await self._result_or_none(self.session.set_keyspace(self.random.choice("abc")))
 
     async def impatient_use(self) -> None:
+        """Send a USE with a time-out that may be too short."""
         timeout = self.random.uniform(0.0005, 0.006)
         await self._result_or_none(self.session.execute("USE b", timeout=timeout))
 
     async def forget(self) -> None:
+        """Let a random node forget all prepared statements."""
         self.servers.forget(self.random.choice(self.fake.nodes))
 
     async def reset(self) -> None:
+        """Let a random node reset one of its connections."""
         node = self.random.choice(self.fake.nodes)
         # Leave out the control connection, which is the one that is registered for events.
         connections = [connection for connection in node.connections if not connection.event_types]
@@ -297,9 +326,13 @@ class RandomSteps:
         )
 
     async def live(self, steps: int) -> None:
+        """Make random steps, up to 12 at the same time, and wait until all have ended.
+
+        :param steps: the number of steps.
+        """
         # The more often a step is in the list, the more often it is chosen.
         weighted_steps = [
-            *[self.text] * 8, *[self.text_of_a_keyspace] * 3, *[self.first_execution] * 2,
+            *[self.read] * 8, *[self.read_with_keyspace] * 3, *[self.first_execution] * 2,
             *[self.prepare] * 3, *[self.execute_prepared] * 6, *[self.batch] * 3,
             *[self.use] * 2, *[self.set_keyspace] * 2, self.impatient_use, self.forget,
             self.reset, self.resize,
@@ -322,17 +355,20 @@ class RandomSteps:
 @versions
 @pytest.mark.parametrize("seed", range(6))
 async def test_random_steps_of_a_session(version: int, seed: int) -> None:
+    """Every request runs in the keyspace that the session had at the call, whatever happens
+    meanwhile.
+    """
     servers = Servers(seed)
     with nodes(servers) as fake:
         async with connected(fake, version) as cluster:
             session = await cluster.connect("a")
             steps = RandomSteps(seed, fake, servers, session)
-            await steps.live(120)
+            await steps.live(steps=120)
             assert steps.mistakes == []
             # Check that most requests succeeded, since failed requests say nothing about keyspaces.
             assert steps.checked_results > 20
-            for keyspace, text in servers.batches:
-                assert keyspace == steps.keyspace_by_batch_query[text], text
+            for keyspace, query in servers.batches:
+                assert keyspace == steps.keyspace_by_batch_query[query], query
             # When all requests have ended, new requests run in the session's keyspace.
             for _ in range(8):
                 assert ran_in(await session.execute("SELECT ks()")) == session.keyspace
@@ -340,39 +376,52 @@ async def test_random_steps_of_a_session(version: int, seed: int) -> None:
 
 @versions
 async def test_two_sessions_have_separate_keyspaces(version: int) -> None:
+    """Sessions share neither connections nor keyspaces: a session in "b" reads from "b".
+
+    A prepared statement keeps the keyspace that it was prepared in, even when another session must
+    prepare it again.
+    """
     servers = Servers(1)
     with nodes(servers) as fake:
         async with connected(fake, version) as cluster:
-            first, second = await asyncio.gather(cluster.connect("a"), cluster.connect("b"))
-            statement = await first.prepare("SELECT ks() WHERE k = ?")
+            session_a, session_b = await asyncio.gather(cluster.connect("a"), cluster.connect("b"))
+            statement = await session_a.prepare("SELECT ks() WHERE k = ?")
             for node in fake.nodes:
                 servers.forget(node)
-            answers = await asyncio.gather(
-                *(second.execute(statement, (1,)) for _ in range(20)),
-                *(second.execute("SELECT ks()") for _ in range(20)),
+            results = await asyncio.gather(
+                *(session_b.execute(statement, (1,)) for _ in range(20)),
+                *(session_b.execute("SELECT ks()") for _ in range(20)),
             )
-            assert [ran_in(answer) for answer in answers] == ["a"] * 20 + ["b"] * 20
-            assert [ran_in(await first.execute(statement, (1,))) for _ in range(4)] == ["a"] * 4
+            assert [ran_in(result) for result in results] == ["a"] * 20 + ["b"] * 20
+            results = [await session_a.execute(statement, (1,)) for _ in range(4)]
+            assert [ran_in(result) for result in results] == ["a"] * 4
 
 
 @versions
 async def test_a_session_without_a_keyspace_uses_the_statements_keyspace(version: int) -> None:
+    """A session without a keyspace prepares a statement again in the statement's keyspace, and
+    stays without one.
+    """
     servers = Servers(2)
-    with nodes(servers, 1) as fake:
+    with nodes(servers, count=1) as fake:
         async with connected(fake, version) as cluster:
-            owner, guest = await cluster.connect("a"), await cluster.connect()
-            statement = await owner.prepare("SELECT ks() WHERE k = ?")
+            session_a = await cluster.connect("a")
+            session_without_keyspace = await cluster.connect()
+            statement = await session_a.prepare("SELECT ks() WHERE k = ?")
             servers.forget(fake[0])
-            assert ran_in(await guest.execute(statement, (1,))) == "a"
+            assert ran_in(await session_without_keyspace.execute(statement, (1,))) == "a"
             # Before version 5, one connection had to switch to "a" to prepare the statement again.
             # This connection must not be used for statements that name no keyspace.
-            ran = [ran_in(await guest.execute("SELECT ks()")) for _ in range(6)]
-            assert ran == [""] * 6
-            assert guest.keyspace is None
+            for _ in range(6):
+                assert ran_in(await session_without_keyspace.execute("SELECT ks()")) == ""
+            assert session_without_keyspace.keyspace is None
 
 
 @pytest.mark.parametrize("version", [3, 4])
 async def test_a_statement_with_a_missing_keyspace_is_an_error(version: int) -> None:
+    """Before protocol version 5 the connection must switch to a statement's keyspace, so a missing
+    one is an error.
+    """
     servers = Servers(4)
     with nodes(servers) as fake:
         async with connected(fake, version) as cluster:
@@ -380,45 +429,51 @@ async def test_a_statement_with_a_missing_keyspace_is_an_error(version: int) -> 
             with pytest.raises(InvalidRequest):
                 await session.execute(SimpleStatement("SELECT ks()", keyspace="missing"))
             # A statement whose text names the keyspace of its table may run on any connection.
-            text = "SELECT v FROM missing.t"
-            result = await session.execute(SimpleStatement(text, keyspace="missing"))
-            assert result.one().query == text
+            query = "SELECT v FROM missing.t"
+            result = await session.execute(SimpleStatement(query, keyspace="missing"))
+            assert result.one().query == query
 
 
 async def test_a_connection_whose_requests_do_not_end_is_replaced(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """A connection is replaced if it cannot switch the keyspace because a request in flight depends
+    on the old one.
+    """
     monkeypatch.setattr("cassandra.engine.keyspace_gate.LONGEST_UNREST", 0.05)
     servers = Servers(5)
-    with nodes(servers, 1) as fake:
-        never = fake[0].prime("SELECT never()", lambda request: NeverAnswer())
-        async with connected(fake, 4, connections_per_host=1) as cluster:
+    with nodes(servers, count=1) as fake:
+        unanswered = fake[0].prime("SELECT never()", lambda request: NeverAnswer())
+        async with connected(fake, version=4, connections_per_host=1) as cluster:
             session = await cluster.connect("a")
-            waiting = session.execute("SELECT never()", timeout=None)
-            await until_on_loop(lambda: never.used)
+            pending_request = session.execute("SELECT never()", timeout=None)
+            await until_on_loop(lambda: unanswered.used)
             await asyncio.wait_for(session.set_keyspace("b"), WAIT)
             assert ran_in(await session.execute("SELECT ks()")) == "b"
-            assert not waiting.done()  # the USE of another request has not ended it
-            waiting.cancel()
+            assert not pending_request.done()  # the USE of another request has not ended it
+            pending_request.cancel()
 
 
 async def test_a_statement_prepared_again_for_another_table_is_not_executed() -> None:
+    """If preparing again returns the metadata of a table in another keyspace, the execution is an
+    error.
+    """
     servers = Servers(9)
-    with nodes(servers, 1) as fake:
-        async with connected(fake, 5) as cluster:
+    with nodes(servers, count=1) as fake:
+        async with connected(fake, version=5) as cluster:
             session = await cluster.connect("a")
             statement = await session.prepare("SELECT ks() WHERE k = ?")
             servers.forget(fake[0])
-            elsewhere = Prepared("", [("k", "int")], query_id=b"another", keyspace="b")
-            fake[0].prime(Opcode.PREPARE, Message(Opcode.RESULT, elsewhere.body))
+            other_table = Prepared("", [("k", "int")], query_id=b"another", keyspace="b")
+            fake[0].prime(Opcode.PREPARE, Message(Opcode.RESULT, other_table.body))
             with pytest.raises(DriverException, match=r"for the table a\.t.*for b\.t"):
                 await session.execute(statement, (1,))
             assert statement.query_id != b"another"
 
 
 def test_requests_of_threads_run_in_the_sessions_keyspace() -> None:
-    """With several threads, a request runs in the keyspace that the session had at its call or in a
-    later one, but in no other.
+    """With several threads, a request runs in the session's keyspace at its call, or in one that
+    was set since then.
     """
     servers = Servers(10, longest_delay=0.001)
     with (
@@ -428,32 +483,35 @@ def test_requests_of_threads_run_in_the_sessions_keyspace() -> None:
         ) as cluster,
     ):
         session = cluster.connect("a")
-        wrong: list[Any] = []
-        switched: set[str] = set()  # the keyspaces that `use` has set so far
+        mistakes: list[Any] = []
+        switched: set[str] = set()  # the keyspaces that `switch_keyspaces` has set so far
 
-        def read() -> None:
+        def read_repeatedly() -> None:
             for _ in range(60):
                 keyspace_before = session.keyspace
                 statement = SimpleStatement("SELECT ks()", keyspace=None)
-                ran = ran_in(session.execute(statement))
+                actual_keyspace = ran_in(session.execute(statement))
                 # Allowed are the session's keyspace before the call, and those that other threads
                 # have set meanwhile.
-                if ran != keyspace_before and ran not in switched:
-                    wrong.append((keyspace_before, ran))
+                if actual_keyspace != keyspace_before and actual_keyspace not in switched:
+                    mistakes.append((keyspace_before, actual_keyspace))
 
-        def use() -> None:
+        def switch_keyspaces() -> None:
             for _ in range(12):
                 for keyspace in "bca":
                     switched.add(keyspace)
                     session.set_keyspace(keyspace)
 
-        threads = [Thread(target=target) for target in (read, read, read, use)]
+        threads = [
+            Thread(target=target)
+            for target in (read_repeatedly, read_repeatedly, read_repeatedly, switch_keyspaces)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(WAIT)
             assert not thread.is_alive()
-        assert wrong == []
+        assert mistakes == []
         assert {ran_in(session.execute("SELECT ks()")) for _ in range(8)} == {"a"}
 
 
@@ -465,59 +523,69 @@ async def test_a_session_without_a_keyspace_keeps_its_connections() -> None:
     """
     servers = Servers(11)
     with nodes(servers) as fake:
-        async with connected(fake, 4) as cluster:
+        async with connected(fake, version=4) as cluster:
             session = await cluster.connect()
-            answers = await asyncio.gather(
+            await asyncio.gather(
+                *(session.execute("TRUNCATE a.t") for _ in range(10)),
                 *(
-                    session.execute("TRUNCATE a.t")
-                    if number % 3 == 0
-                    else session.execute(SimpleStatement("SELECT v FROM a.t", keyspace="b"))
-                    for number in range(30)
-                )
+                    session.execute(SimpleStatement("SELECT v FROM a.t", keyspace="b"))
+                    for _ in range(20)
+                ),
             )
-            assert len(answers) == 30
             assert ran_in(await session.execute(SimpleStatement("SELECT ks()", keyspace="b"))) == ""
             assert all(node.connections for node in fake.nodes)
 
 
 async def test_a_connection_that_is_switching_is_not_used() -> None:
+    """While one connection waits for the answer to a USE, requests go to the other connections of
+    the pool.
+    """
     servers = Servers(12)
-    with nodes(servers, 1) as fake:
-        slow = fake[0].prime("USE b", lambda request: NeverAnswer())
-        async with connected(fake, 4, connections_per_host=3) as cluster:
+    with nodes(servers, count=1) as fake:
+        unanswered_use = fake[0].prime("USE b", lambda request: NeverAnswer())
+        async with connected(fake, version=4, connections_per_host=3) as cluster:
             session = await cluster.connect("a", wait_for_all_pools=True)
             (pool,) = session._engine.pools.values()
             await until_on_loop(lambda: len(pool.connections) == 3)
-            waiting = session.execute("USE b", timeout=None)
-            await until_on_loop(lambda: slow.used)
-            answers = await asyncio.wait_for(
-                asyncio.gather(*(session.execute("SELECT ks()") for _ in range(30))), 5
+            pending_use = session.execute("USE b", timeout=None)
+            await until_on_loop(lambda: unanswered_use.used)
+            results = await asyncio.wait_for(
+                asyncio.gather(*(session.execute("SELECT ks()") for _ in range(30))), timeout=5
             )
-            assert {ran_in(answer) for answer in answers} == {"a"}
-            waiting.cancel()
+            assert {ran_in(result) for result in results} == {"a"}
+            pending_use.cancel()
 
 
 @pytest.mark.parametrize("version", [4, 5])
 async def test_a_request_made_without_a_keyspace_runs_in_no_later_keyspace(version: int) -> None:
-    class Late(RetryPolicy):
-        def on_request_error(self, *args: Any, **named: Any) -> Any:
-            return self.RETRY, None, 0.05
+    """If the session gets a keyspace before a retry, the retry fails: the request was meant for no
+    keyspace.
+    """
+
+    class DelayedRetryPolicy(RetryPolicy):
+        def on_request_error(self, *args: Any, **kwargs: Any) -> Any:
+            return self.RETRY, None, 0.05  # on the same host after 50 ms
 
     servers = Servers(13)
-    with nodes(servers, 1) as fake:
+    with nodes(servers, count=1) as fake:
         fake[0].prime("SELECT x()", error(ErrorCode.OVERLOADED, "later"), times=1)
         async with connected(fake, version) as cluster:
             session = await cluster.connect()
-            late = session.execute(SimpleStatement("SELECT x()", retry_policy=Late()))
+            pending_request = session.execute(
+                SimpleStatement("SELECT x()", retry_policy=DelayedRetryPolicy())
+            )
             await session.set_keyspace("b")
             with pytest.raises(InvalidRequest, match="made when the session had no keyspace"):
-                await late
+                await pending_request
 
 
 async def test_the_prepare_of_an_abandoned_request_is_an_orphan() -> None:
+    """If a request times out while its statement is prepared again, the stream of the PREPARE stays
+    occupied.
+    """
     servers = Servers(14)
-    with nodes(servers, 1) as fake:
-        async with connected(fake, 4, connections_per_host=1) as cluster:
+    with nodes(servers, count=1) as fake:
+        async with connected(fake, version=4, connections_per_host=1) as cluster:
             session = await cluster.connect("a")
             statement = await session.prepare("SELECT ks() WHERE k = ?")
             servers.forget(fake[0])
@@ -526,20 +594,23 @@ async def test_the_prepare_of_an_abandoned_request_is_an_orphan() -> None:
                 await session.execute(statement, (1,), timeout=0.05)
             (pool,) = session._engine.pools.values()
             (connection,) = pool.connections
-            assert (connection.in_flight, connection.orphans) == (1, 1)
+            assert connection.in_flight == 1
+            assert connection.orphans == 1
 
 
 @versions
-@pytest.mark.parametrize("seconds", [0.1, 1.0])
+@pytest.mark.parametrize("answer_delay", [0.1, 1.0])
 async def test_a_connection_without_a_free_stream_keeps_its_requests(
-    version: int, seconds: float
+    version: int, answer_delay: float
 ) -> None:
     """If a connection has no free stream for a USE, the session waits or replaces the connection.
 
     Either way the requests in flight are answered.
+
+    :param answer_delay: the time in seconds after which the node answers.
     """
     servers = Servers(31)
-    with nodes(servers, 1) as fake:
+    with nodes(servers, count=1) as fake:
         async with connected(fake, version) as cluster:
             session = await cluster.connect("a", wait_for_all_pools=True)
             statement = await session.prepare("SELECT ks() FROM t WHERE k = ?")
@@ -547,12 +618,14 @@ async def test_a_connection_without_a_free_stream_keeps_its_requests(
             for connection in pool.connections:
                 connection.set_stream_limit(2)
             servers.longest_delay = 0.0
-            fake.prime(Opcode.EXECUTE, lambda request: delay(seconds, servers.execute(request)))
+            fake.prime(
+                Opcode.EXECUTE, lambda request: delay(answer_delay, servers.execute(request))
+            )
             # Each connection has two streams, so one stream of all connections is free.
             count = 2 * len(pool.connections) - 1
-            running = [session.execute(statement, (number,)) for number in range(count)]
+            pending_requests = [session.execute(statement, (number,)) for number in range(count)]
             await session.set_keyspace("b")
-            assert {ran_in(await item) for item in running} == {"a"}
+            assert {ran_in(await pending_request) for pending_request in pending_requests} == {"a"}
             assert ran_in(await session.execute("SELECT ks()")) == "b"
 
 
@@ -598,15 +671,20 @@ class StubConnection:
     def is_open_to_requests(self) -> bool:
         return not self.closed and self.given_up is None
 
-    def give_up(self, why: str) -> None:
-        self.given_up = why
+    def give_up(self, reason: str) -> None:
+        self.given_up = reason
 
     def close(self, error: Exception) -> None:
         self.closed, self.error = True, error
 
 
 class StubSession:
-    """A session that switches connections at once, except to keyspaces whose names have no `a`."""
+    """A session that switches a connection to a keyspace at once, if the name of the keyspace
+    contains "a".
+
+    It refuses other keyspaces as if they did not exist. `used` lists all keyspaces that were
+    requested.
+    """
 
     def __init__(self, keyspace: str | None = None) -> None:
         self.keyspace = keyspace
@@ -626,7 +704,10 @@ class StubSession:
 
 
 class StubRequest:
-    """A request that records what the gate did with it."""
+    """A request that records what the gate did with it in `log`, as "send NAME" or "not send NAME".
+
+    :param expected: the keyspace that the request must run in.
+    """
 
     def __init__(
         self, log: list[str], name: str, expected: object = None, is_use: bool = False
@@ -656,17 +737,27 @@ class Gate:
         self.log: list[str] = []
 
     def hold(self, name: str, expected: object = None, is_use: bool = False) -> StubRequest:
+        """Let a request wait at the gate.
+
+        :param name: the name of the request in `log`.
+        :param expected: the keyspace that the request must run in; None for no keyspace.
+        :param is_use: True for a USE.
+        """
         request = StubRequest(self.log, name, expected, is_use)
         held = keyspace_gate.HeldRequest(request, "send")  # type: ignore[arg-type]
         keyspace_gate.hold(self.session, self.connection, held)  # type: ignore[arg-type]
         return request
 
     async def until_closed(self) -> None:
+        """Wait until the gate has sent or refused all requests."""
         await until_on_loop(lambda: self.connection.gate is None)
 
 
-def depends(**body: Any) -> Any:
-    """Return a responder whose request depends on the keyspace, unless `body` says otherwise."""
+def responder(**body: Any) -> Any:
+    """Return a responder in flight whose request depends on the connection's keyspace.
+
+    :param body: attributes of the request body that differ from this.
+    """
     settings = {"depends": True, "is_use": False, "names_keyspace": False, **body}
     return SimpleNamespace(request=SimpleNamespace(request_body=SimpleNamespace(**settings)))
 
@@ -677,6 +768,7 @@ def gate() -> Gate:
 
 
 async def test_requests_of_the_same_keyspace_are_sent_together(gate: Gate) -> None:
+    """The gate switches the connection once for each keyspace, not once for each request."""
     gate.hold("1", "ba")
     gate.hold("2", "ca")
     gate.hold("3", "ba")
@@ -689,6 +781,9 @@ async def test_requests_of_the_same_keyspace_are_sent_together(gate: Gate) -> No
 
 
 async def test_a_refused_keyspace_fails_its_requests_only(gate: Gate) -> None:
+    """If the server refuses to switch to a keyspace, requests for other keyspaces are still
+    sent.
+    """
     gate.hold("1", "x")
     gate.hold("2", "ba")
     await gate.until_closed()
@@ -704,6 +799,9 @@ async def test_requests_that_are_over_are_not_sent(gate: Gate) -> None:
 
 
 async def test_a_request_for_no_keyspace_needs_another_connection(gate: Gate) -> None:
+    """CQL has no statement that leaves a keyspace, so a connection in one cannot serve such a
+    request.
+    """
     gate.hold("1")
     await gate.until_closed()
     assert gate.connection.given_up == "it is in a keyspace, and the session is in none"
@@ -712,9 +810,10 @@ async def test_a_request_for_no_keyspace_needs_another_connection(gate: Gate) ->
 
 
 async def test_a_use_is_sent_alone(gate: Gate) -> None:
+    """A USE waits until no request that depends on the keyspace is in flight."""
     gate.hold("USE", is_use=True)
     gate.hold("1", "a")
-    gate.connection.streams.responders = [depends()]
+    gate.connection.streams.responders = [responder()]
     await until_on_loop(lambda: gate.log == ["send 1"])
     gate.connection.streams.responders = []
     gate.connection.gate.notify()
@@ -724,24 +823,30 @@ async def test_a_use_is_sent_alone(gate: Gate) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "responder", "is_waited_for"),
+    ("version", "in_flight", "is_waited_for"),
     [
-        (4, depends(), True),
-        (4, depends(names_keyspace=True), True),
-        (4, depends(depends=False), False),
-        (5, depends(), True),
-        (5, depends(names_keyspace=True), False),
-        (5, depends(names_keyspace=True, is_use=True), True),
+        (4, responder(), True),
+        (4, responder(names_keyspace=True), True),
+        (4, responder(depends=False), False),
+        (5, responder(), True),
+        (5, responder(names_keyspace=True), False),
+        (5, responder(names_keyspace=True, is_use=True), True),
         (5, SimpleNamespace(needs_keyspace=True), True),
         (4, SimpleNamespace(needs_keyspace=False), False),
+        # A responder that belongs to no request.
         (4, object(), False),
     ],
 )
 async def test_requests_in_flight_that_depend_on_the_keyspace_are_waited_for(
-    gate: Gate, version: int, responder: Any, is_waited_for: bool
+    gate: Gate, version: int, in_flight: Any, is_waited_for: bool
 ) -> None:
+    """A switch waits for requests in flight whose result depends on the connection's keyspace.
+
+    From protocol version 5 on, a request that names its keyspace does not depend on it, unless it
+    is a USE.
+    """
     gate.connection.version = version
-    gate.connection.streams.responders = [responder]
+    gate.connection.streams.responders = [in_flight]
     gate.hold("1", "ba")
     await gate.until_closed()
     if is_waited_for:
@@ -763,6 +868,9 @@ async def test_a_switch_needs_a_free_stream(gate: Gate) -> None:
 async def test_abandoned_requests_that_may_still_run_need_another_connection(
     gate: Gate, orphans: int
 ) -> None:
+    """If a request that depends on the keyspace was abandoned, the connection is not switched while
+    it has orphans.
+    """
     gate.connection.left_text_behind = True
     gate.connection.orphans = orphans
     gate.hold("1", "ba")
@@ -776,6 +884,7 @@ async def test_abandoned_requests_that_may_still_run_need_another_connection(
 
 
 async def test_a_thread_that_writes_is_waited_for(gate: Gate) -> None:
+    """The gate waits while another thread writes a request to the connection."""
     gate.connection.streams.is_claimed = True
     gate.hold("1", "ba")
     await asyncio.sleep(keyspace_gate.LONGEST_UNREST / 2)
@@ -794,6 +903,9 @@ async def test_a_thread_that_does_not_end_its_write_needs_another_connection(gat
 
 
 async def test_a_mistake_of_the_driver_closes_the_connection(gate: Gate) -> None:
+    """If switching raises an unexpected error, the keyspace of the connection is uncertain, so it
+    is closed.
+    """
     gate.session.fault = RuntimeError("a mistake")
     gate.hold("1", "ba")
     await gate.until_closed()
@@ -809,8 +921,9 @@ async def test_requests_of_a_closed_connection_use_another_one(gate: Gate) -> No
 
 
 async def test_a_gate_that_has_sent_everything_holds_nothing_more(gate: Gate) -> None:
-    """A request that waits in the same turn of the loop gets a new gate: the old one would say that
-    the connection was replaced.
+    """A request that comes when a gate has just ended gets a new gate.
+
+    The old gate would refuse it with the message that the connection was replaced.
     """
     await keyspace_gate.switch(gate.session, gate.connection, "ba")  # type: ignore[arg-type]
     # The task of the first gate has just ended.
@@ -821,9 +934,13 @@ async def test_a_gate_that_has_sent_everything_holds_nothing_more(gate: Gate) ->
 
 
 async def test_switch_waits_for_the_requests_before_it(gate: Gate) -> None:
+    """`switch` returns after the requests that were held before it were sent, and raises if the
+    keyspace is refused.
+    """
     gate.hold("1", "ba")
     await keyspace_gate.switch(gate.session, gate.connection, "ca")  # type: ignore[arg-type]
-    assert (gate.log, gate.session.used) == (["send 1"], ["ba", "ca"])
+    assert gate.log == ["send 1"]
+    assert gate.session.used == ["ba", "ca"]
     with pytest.raises(InvalidRequest, match="no keyspace x"):
         await keyspace_gate.switch(gate.session, gate.connection, "x")  # type: ignore[arg-type]
     gate.connection.closed = True
@@ -833,7 +950,11 @@ async def test_switch_waits_for_the_requests_before_it(gate: Gate) -> None:
 
 
 def can_pass(gate: Gate, **body: Any) -> bool:
-    """Return whether a request with this body need not wait at the gate."""
+    """Return whether a request need not wait at the gate.
+
+    :param body: attributes of the request body. By default it is a SELECT of a table without a
+        keyspace, for a session without a keyspace.
+    """
     settings = {
         "is_use": False,
         "expected": None,
@@ -847,10 +968,14 @@ def can_pass(gate: Gate, **body: Any) -> bool:
 
 
 def test_requests_that_need_not_wait(gate: Gate) -> None:
+    """A request passes a connection in another keyspace if all its tables are qualified or, from
+    version 5 on, it carries its keyspace.
+    """
     connection = gate.connection
     assert not can_pass(gate, is_use=True, expected=None)
-    assert can_pass(gate, texts=lambda: ["SELECT * FROM ks.t"], expected="b")
-    assert not can_pass(gate, texts=lambda: ["SELECT * FROM ks.t", "SELECT * FROM t"], expected="b")
+    qualified, unqualified = "SELECT * FROM ks.t", "SELECT * FROM t"
+    assert can_pass(gate, texts=lambda: [qualified], expected="b")
+    assert not can_pass(gate, texts=lambda: [qualified, unqualified], expected="b")
     # A request may contain its keyspace from version 5 on.
     assert not can_pass(gate, carry_keyspace=lambda: True, expected="b")
     connection.version = 5
@@ -859,11 +984,15 @@ def test_requests_that_need_not_wait(gate: Gate) -> None:
 
 
 def test_requests_that_were_made_for_no_keyspace(gate: Gate) -> None:
+    """A request without a keyspace passes only a connection without one.
+
+    If the session has a keyspace by now, such a request is an error, unless no USE could affect it.
+    """
     assert not can_pass(gate)
     assert not can_pass(gate, expected="b")
     gate.connection.keyspace = None
     assert can_pass(gate)
-    # The keyspace of a statement is for routing only, if the session has none.
+    # If the session has no keyspace, the keyspace of a statement is only for routing.
     assert can_pass(gate, expected="b")
     gate.session.keyspace = "a"
     assert not can_pass(gate, expected="b")
@@ -880,8 +1009,8 @@ def test_requests_that_were_made_for_no_keyspace(gate: Gate) -> None:
 # -- turns of USE ----------------------------------------------------------------------------------
 
 
-class Turn:
-    """A USE that records its turn."""
+class PendingUse:
+    """A USE that records its turn in `log`."""
 
     def __init__(self, log: list[Any]) -> None:
         self.done = False
@@ -895,15 +1024,18 @@ class Turn:
 
 
 def test_uses_are_executed_one_after_the_other() -> None:
+    """`enter` returns True for the first USE. When that USE leaves, the next one that has not ended
+    gets its turn.
+    """
     log: list[Any] = []
     turns = keyspace_gate.UseTurns()
-    first, second, third, fourth = (Turn(log) for _ in range(4))
+    first, second, third, fourth = (PendingUse(log) for _ in range(4))
     assert turns.enter(first)
-    assert turns.enter(first)  # as often as it asks
+    assert turns.enter(first)  # it still has its turn
     assert not turns.enter(second)
     assert not turns.enter(third)
     assert not turns.enter(fourth)
-    assert [turns.is_waiting(turn) for turn in (first, second)] == [False, True]
+    assert [turns.is_waiting(use) for use in (first, second)] == [False, True]
     third.done = True  # nobody waits for it any more
     turns.leave(first)
     assert log == [second]
@@ -914,9 +1046,12 @@ def test_uses_are_executed_one_after_the_other() -> None:
 
 
 def test_a_use_waits_until_all_connections_are_switched() -> None:
+    """After a USE has succeeded, the next one waits until every connection that was to be switched
+    is.
+    """
     log: list[Any] = []
     turns = keyspace_gate.UseTurns()
-    first, second, third = (Turn(log) for _ in range(3))
+    first, second, third = (PendingUse(log) for _ in range(3))
     assert turns.enter(first)
     turns.begin_switch()
     turns.begin_switch()
@@ -933,11 +1068,12 @@ def test_a_use_waits_until_all_connections_are_switched() -> None:
 
 
 def test_waiting_uses_fail_when_the_session_is_closed() -> None:
+    """`fail_all` ends the USE statements that wait for their turn with the error."""
     log: list[Any] = []
     turns = keyspace_gate.UseTurns()
-    first, second = Turn(log), Turn(log)
-    assert turns.enter(first)
-    assert not turns.enter(second)
+    running, waiting = PendingUse(log), PendingUse(log)
+    assert turns.enter(running)
+    assert not turns.enter(waiting)
     turns.fail_all(ConnectionShutdown("over"))
-    assert log == [(second, "over")]
-    assert not turns.is_waiting(second)
+    assert log == [(waiting, "over")]
+    assert not turns.is_waiting(waiting)

@@ -20,38 +20,45 @@ class RecordingListener:
     """A fake policy or listener that records its events. With `fails`, it also raises an error."""
 
     def __init__(self, name: str, log: list[Any], fails: bool = False) -> None:
-        self.name, self.log, self.fails = name, log, fails
+        self.name = name
+        self.log = log
+        self.fails = fails
 
     def populate(self, cluster: Any, hosts: Any) -> None:
         self.log.append((self.name, "populate", len(hosts)))
 
-    def _note(self, event: str, host: Any) -> None:
+    def _record(self, event: str, host: Any) -> None:
+        """Record an event of a host, and raise an error if the listener is to fail."""
         self.log.append((self.name, event, host.address))
         if self.fails:
-            raise RuntimeError("its own fault")
+            raise RuntimeError("mistake in a listener")
 
     def on_up(self, host: Any) -> None:
-        self._note("on_up", host)
+        self._record("on_up", host)
 
     def on_down(self, host: Any) -> None:
-        self._note("on_down", host)
+        self._record("on_down", host)
 
 
-def listeners(log: list[Any]) -> Listeners:
+def new_listeners(log: list[Any]) -> Listeners:
+    """Return listeners that record in the log, as "after", that all were notified."""
     return Listeners(lambda: log.append("after"))
 
 
 def test_policies_are_notified_first_and_errors_are_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """Listeners may look at query plans, so policies must be up to date. An error of one does not
+    stop the others.
+    """
     log: list[Any] = []
-    listener_list = listeners(log)
-    listener_list.policies.append(RecordingListener("policy", log, fails=True))
-    listener_list.user_listeners = [RecordingListener("program", log)]
-    listener_list.notify("on_up", UP)
+    listeners = new_listeners(log)
+    listeners.policies.append(RecordingListener("policy", log, fails=True))
+    listeners.user_listeners = [RecordingListener("application", log)]
+    listeners.notify("on_up", UP)
     assert log == [
         ("policy", "on_up", "10.0.0.1"),
-        ("program", "on_up", "10.0.0.1"),
+        ("application", "on_up", "10.0.0.1"),
         "after",
     ]
     assert "RecordingListener.on_up" in caplog.text
@@ -59,32 +66,42 @@ def test_policies_are_notified_first_and_errors_are_logged(
 
 def test_notify_policies_does_not_notify_listeners() -> None:
     log: list[Any] = []
-    listener_list = listeners(log)
-    listener_list.policies.append(RecordingListener("policy", log))
-    listener_list.user_listeners = [RecordingListener("program", log)]
-    listener_list.notify_policies("on_down", DOWN)
+    listeners = new_listeners(log)
+    listeners.policies.append(RecordingListener("policy", log))
+    listeners.user_listeners = [RecordingListener("application", log)]
+    listeners.notify_policies("on_down", DOWN)
     assert log == [("policy", "on_down", "10.0.0.2"), "after"]
 
 
 def test_a_new_policy_is_notified_of_hosts_that_are_down() -> None:
+    """`populate` gives a policy all hosts; then `on_down` is called for those that are down."""
     log: list[Any] = []
-    listener_list = listeners(log)
+    listeners = new_listeners(log)
     policy: Any = RecordingListener("policy", log)
-    listener_list.populate(policy, None, [UP, DOWN, UNKNOWN])  # type: ignore[arg-type]
+    listeners.populate(policy, None, [UP, DOWN, UNKNOWN])  # type: ignore[arg-type]
     assert log == [("policy", "populate", 3), ("policy", "on_down", "10.0.0.2"), "after"]
-    assert listener_list.policies == [policy]
+    assert listeners.policies == [policy]
 
 
 def test_a_listener_may_remove_itself() -> None:
+    """A listener that is removed during a notification does not keep the next ones from being
+    called.
+    """
     log: list[Any] = []
-    listener_list = listeners(log)
+    listeners = new_listeners(log)
 
-    class Once(RecordingListener):
+    class OneTimeListener(RecordingListener):
         def on_up(self, host: Any) -> None:
             super().on_up(host)
-            listener_list.policies.remove(self)
+            listeners.policies.remove(self)
 
-    listener_list.policies += [Once("once", log), RecordingListener("other", log)]
-    listener_list.notify("on_up", UP)
-    listener_list.notify("on_up", UP)
-    assert [entry[0] for entry in log if entry != "after"] == ["once", "other", "other"]
+    listeners.policies += [OneTimeListener("once", log), RecordingListener("other", log)]
+    listeners.notify("on_up", UP)
+    listeners.notify("on_up", UP)
+    assert log == [
+        ("once", "on_up", "10.0.0.1"),
+        ("other", "on_up", "10.0.0.1"),
+        "after",
+        ("other", "on_up", "10.0.0.1"),
+        "after",
+    ]

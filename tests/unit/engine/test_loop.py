@@ -19,21 +19,23 @@ from tests.waiting import WAIT
 
 
 class Work:
-    """An entry for an inbox. It adds its number to `seen` when the loop starts it.
+    """An entry for an inbox. It adds its number to `started_numbers` when the loop starts it.
 
-    :param done: if given, set when the loop starts the entry.
+    :param is_started: if given, set when the loop starts the entry.
     """
 
-    def __init__(self, seen: list[int], number: int, done: threading.Event | None = None) -> None:
-        self.seen = seen
+    def __init__(
+        self, started_numbers: list[int], number: int, is_started: threading.Event | None = None
+    ) -> None:
+        self.started_numbers = started_numbers
         self.number = number
-        self.done = done
+        self.is_started = is_started
         self.errors: list[BaseException] = []
 
     def start(self) -> None:
-        self.seen.append(self.number)
-        if self.done is not None:
-            self.done.set()
+        self.started_numbers.append(self.number)
+        if self.is_started is not None:
+            self.is_started.set()
 
     def fail(self, error: BaseException) -> None:
         self.errors.append(error)
@@ -50,29 +52,30 @@ class RaisingWork(Work):
         raise self.exception_class("from a policy")
 
 
-def block(thread: LoopThread) -> threading.Event:
+def block_loop(thread: LoopThread) -> threading.Event:
     """Block the loop, so that entries can be put into the inbox before the loop starts any of them.
 
     :returns: an event; the loop goes on when it is set.
     """
-    is_blocked, go_on = threading.Event(), threading.Event()
+    is_blocked, may_continue = threading.Event(), threading.Event()
 
     def wait() -> None:
         is_blocked.set()
-        go_on.wait(10)
+        may_continue.wait(WAIT)
 
     thread.loop.call_soon_threadsafe(wait)
-    assert is_blocked.wait(10)
-    return go_on
+    assert is_blocked.wait(WAIT)
+    return may_continue
 
 
 # The second loop is uvloop's, if uvloop is installed.
-LOOPS = [asyncio.SelectorEventLoop, new_event_loop]
+LOOP_FACTORIES = [asyncio.SelectorEventLoop, new_event_loop]
 
 
 def start_thread(
     make_loop: Callable[[], asyncio.AbstractEventLoop] = new_event_loop,
 ) -> LoopThread:
+    """Return a running `LoopThread`, which the test must stop."""
     thread = LoopThread("test-loop", make_loop)
     thread.start()
     return thread
@@ -103,17 +106,20 @@ class InterruptedLoop:
 
 @pytest.mark.parametrize("takes_effect", [True, False])
 def test_work_after_an_interrupted_put_is_started(takes_effect: bool) -> None:
+    """If a signal handler raises inside `put`, a later `put` wakes the loop for the entries of
+    both.
+    """
     thread = start_thread()
     try:
         inbox = Inbox(InterruptedLoop(thread.loop, takes_effect))  # type: ignore[arg-type]
-        seen: list[int] = []
-        done = threading.Event()
+        started_numbers: list[int] = []
+        is_started = threading.Event()
         with pytest.raises(KeyboardInterrupt):
-            inbox.put(Work(seen, 0))
-        inbox.put(Work(seen, 1, done))
-        assert done.wait(5)
+            inbox.put(Work(started_numbers, 0))
+        inbox.put(Work(started_numbers, 1, is_started))
+        assert is_started.wait(WAIT)
         # The first `put` could not wake the loop. The second one woke it for both entries.
-        assert seen == [0, 1]
+        assert started_numbers == [0, 1]
     finally:
         thread.stop()
 
@@ -122,13 +128,13 @@ def test_work_of_one_thread_starts_in_order() -> None:
     thread = start_thread()
     try:
         inbox = Inbox(thread.loop)
-        seen: list[int] = []
-        done = threading.Event()
-        for i in range(1000):
-            inbox.put(Work(seen, i))
-        inbox.put(Work(seen, 1000, done))
-        assert done.wait(10)
-        assert seen == list(range(1001))
+        started_numbers: list[int] = []
+        is_started = threading.Event()
+        for number in range(1000):
+            inbox.put(Work(started_numbers, number))
+        inbox.put(Work(started_numbers, 1000, is_started))
+        assert is_started.wait(WAIT)
+        assert started_numbers == list(range(1001))
     finally:
         thread.stop()
 
@@ -137,26 +143,34 @@ def test_work_of_many_threads_is_started() -> None:
     thread = start_thread()
     try:
         inbox = Inbox(thread.loop)
-        seen: list[int] = []
+        started_numbers: list[int] = []
 
-        def send(start: int) -> None:
-            for i in range(start, start + 2000):
-                inbox.put(Work(seen, i))
+        thread_count, entries_per_thread = 8, 2000
+        total = thread_count * entries_per_thread
 
-        senders = [threading.Thread(target=send, args=(start,)) for start in range(0, 16000, 2000)]
+        def send(first_number: int) -> None:
+            for number in range(first_number, first_number + entries_per_thread):
+                inbox.put(Work(started_numbers, number))
+
+        senders = [
+            threading.Thread(target=send, args=(first_number,))
+            for first_number in range(0, total, entries_per_thread)
+        ]
         for sender in senders:
             sender.start()
         for sender in senders:
             sender.join()
-        done = threading.Event()
-        inbox.put(Work(seen, 16000, done))
-        assert done.wait(10)
-        assert sorted(seen) == list(range(16001))
+        is_started = threading.Event()
+        inbox.put(Work(started_numbers, total, is_started))
+        assert is_started.wait(WAIT)
+        assert sorted(started_numbers) == list(range(total + 1))
     finally:
         thread.stop()
 
 
 def test_the_loop_is_woken_once_for_many_work_items() -> None:
+    """The fake loop never handles its first wake-up, so the inbox must not wake it again."""
+
     class CountingLoop:
         wake_ups = 0
 
@@ -165,9 +179,8 @@ def test_the_loop_is_woken_once_for_many_work_items() -> None:
 
     loop = CountingLoop()
     inbox = Inbox(loop)  # type: ignore[arg-type]
-    for i in range(500):
-        inbox.put(Work(seen=[], number=i))
-    # The fake loop never handles its first wake-up, so the inbox must not wake it again.
+    for number in range(500):
+        inbox.put(Work(started_numbers=[], number=number))
     assert loop.wake_ups == 1
 
 
@@ -200,37 +213,39 @@ def test_run_cancels_the_coroutine_after_its_timeout() -> None:
 
     try:
         with pytest.raises(TimeoutError, match=r"0\.01 seconds"):
-            thread.run(forever(), 0.01)
-        assert cancelled.wait(10)
+            thread.run(forever(), timeout=0.01)
+        assert cancelled.wait(WAIT)
     finally:
         thread.stop()
 
 
 def test_a_blocking_call_from_the_loop_is_refused() -> None:
+    """`run` in the loop's own thread would wait for itself, so it raises RuntimeError."""
     thread = start_thread()
 
-    async def nothing() -> None:
+    async def do_nothing() -> None:
         pass
 
-    async def call() -> None:
+    async def call_run() -> None:
         with pytest.raises(RuntimeError, match="own event loop"):
-            thread.run(nothing())
+            thread.run(do_nothing())
 
     try:
-        thread.run(call())
+        thread.run(call_run())
     finally:
         thread.stop()
 
 
 def test_stop_ends_thread_and_tasks() -> None:
+    """`stop` cancels the tasks of the loop, ends the thread and closes the loop."""
     thread = start_thread()
-    ended = threading.Event()
+    is_cancelled = threading.Event()
 
     async def forever() -> None:
         try:
             await asyncio.Event().wait()
         finally:
-            ended.set()
+            is_cancelled.set()
 
     async def spawn() -> asyncio.Task[None]:
         return asyncio.ensure_future(forever())
@@ -240,32 +255,33 @@ def test_stop_ends_thread_and_tasks() -> None:
     # The second call does nothing.
     thread.stop()
     thread.stop()
-    assert ended.is_set()
+    assert is_cancelled.is_set()
     assert threading.active_count() == count_before - 1
     assert thread.loop.is_closed()
 
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_stop_after_runs_a_coroutine_and_then_stops(fails: bool) -> None:
+    """`stop_after` returns at once. The loop stops after the coroutine, even if that raises."""
     thread = start_thread()
     thread.loop.set_exception_handler(lambda *_: None)  # nobody awaits the coroutine's error
-    ran = threading.Event()
+    has_run = threading.Event()
 
     async def finish() -> None:
-        ran.set()
+        has_run.set()
         if fails:
             raise ValueError("it failed")
 
     thread.stop_after(finish())
-    # The call has returned at once. A later `stop` waits for the thread.
+    # `stop` waits for the thread.
     thread.stop(WAIT)
-    assert ran.is_set()
+    assert has_run.is_set()
     assert not thread._thread.is_alive()
     assert thread.loop.is_closed()
     # After the end, a coroutine is closed without being run: Python would warn otherwise.
-    ran.clear()
+    has_run.clear()
     thread.stop_after(finish())
-    assert not ran.is_set()
+    assert not has_run.is_set()
 
 
 @pytest.mark.parametrize("make_loop", [asyncio.SelectorEventLoop, new_event_loop])
@@ -275,10 +291,13 @@ def test_system_exit_and_keyboard_interrupt_do_not_end_the_loop(
     exception_class: type[BaseException],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """If a callback raises an exception that ends asyncio's loops, the loop's thread logs it and
+    continues.
+    """
     thread = LoopThread("test-loop", make_loop)
     thread.start()
 
-    def raise_it() -> None:
+    def raise_exception() -> None:
         raise exception_class("from a listener")
 
     async def return_seven() -> int:
@@ -286,9 +305,9 @@ def test_system_exit_and_keyboard_interrupt_do_not_end_the_loop(
 
     try:
         for _ in range(2):
-            thread.loop.call_soon_threadsafe(raise_it)
+            thread.loop.call_soon_threadsafe(raise_exception)
             # The loop still works: it runs a coroutine.
-            assert thread.run(return_seven(), 10) == 7
+            assert thread.run(return_seven(), timeout=WAIT) == 7
         assert sum("it goes on" in record.getMessage() for record in caplog.records) == 2
     finally:
         thread.stop()
@@ -302,54 +321,60 @@ def test_stop_without_start() -> None:
 
 
 def test_after_abandon_every_use_raises_the_reason() -> None:
+    """In a forked child, inboxes and loops are abandoned: each use raises ConnectionShutdown with
+    the reason.
+    """
     thread = start_thread()
 
-    async def nothing() -> None:
+    async def do_nothing() -> None:
         pass
 
     try:
         inbox = Inbox(thread.loop)
         inbox.abandon("forked")
-        work = Work(seen=[], number=1)
+        work = Work(started_numbers=[], number=1)
         inbox.put(work)
         (error,) = work.errors
         assert isinstance(error, ConnectionShutdown)
         assert str(error) == "forked"
     finally:
         thread.stop()
-    other = LoopThread("forked")
-    other.abandon("forked")
+    abandoned_thread = LoopThread("forked")
+    abandoned_thread.abandon("forked")
     with pytest.raises(ConnectionShutdown, match="forked"):
-        other.run(nothing())
-    other.loop.close()
+        abandoned_thread.run(do_nothing())
+    abandoned_thread.loop.close()
 
 
 @pytest.mark.parametrize(
     "exception_class",
     [SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError, KeyError],
 )
-@pytest.mark.parametrize("make_loop", LOOPS)
+@pytest.mark.parametrize("make_loop", LOOP_FACTORIES)
 def test_an_error_of_one_work_item_does_not_affect_others(
     make_loop: Callable[[], asyncio.AbstractEventLoop],
     exception_class: type[BaseException],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """If `start` of an entry raises anything, that entry fails with the error and the next one is
+    started.
+    """
     thread = start_thread(make_loop)
     try:
-        seen: list[int] = []
-        done = threading.Event()
-        go_on = block(thread)
+        started_numbers: list[int] = []
+        is_started = threading.Event()
+        may_continue = block_loop(thread)
         raising = RaisingWork(exception_class)
         for work in (
             raising,
-            Work(seen, 1),
+            Work(started_numbers, 1),
             RaisingWork(exception_class),
-            Work(seen, 2, done),
+            Work(started_numbers, 2, is_started),
         ):  # All entries are started in one turn of the loop.
             thread.inbox.put(work)
-        go_on.set()
-        assert done.wait(10)
-        assert seen == [1, 2]
+        may_continue.set()
+        assert is_started.wait(WAIT)
+        assert started_numbers == [1, 2]
         (error,) = raising.errors
         assert isinstance(error, Exception)
         assert "from a policy" in str(error)
@@ -376,23 +401,30 @@ class ClosedLoop:
 
 
 def test_if_the_loop_is_closed_all_queued_work_is_refused() -> None:
+    """If the loop cannot be woken, all entries of the inbox fail, including those that came
+    meanwhile.
+    """
     loop = ClosedLoop()
     inbox = Inbox(loop)  # type: ignore[arg-type]
-    first, second = Work(seen=[], number=1), Work(seen=[], number=2)
-    # A wake-up was already requested, so this call returns without an error.
+    first = Work(started_numbers=[], number=1)
+    second = Work(started_numbers=[], number=2)
+    # While the first `put` tries to wake the loop, the second one only queues its entry.
     loop.meanwhile = lambda: inbox.put(second)
     inbox.put(first)
     for work in (first, second):
         assert [type(error) for error in work.errors] == [SessionShutdown]
 
 
-@pytest.mark.parametrize("make_loop", LOOPS)
+@pytest.mark.parametrize("make_loop", LOOP_FACTORIES)
 def test_work_between_the_loops_last_turn_and_its_close_is_refused(
     make_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
+    """An entry that comes when the loop no longer runs fails with SessionShutdown, instead of
+    waiting forever.
+    """
     thread = start_thread(make_loop)
-    seen: list[int] = []
-    work = Work(seen, 1)
+    started_numbers: list[int] = []
+    work = Work(started_numbers, 1)
 
     def put_and_close() -> None:
         thread.inbox.put(work)  # the loop never runs again
@@ -405,86 +437,103 @@ def test_work_between_the_loops_last_turn_and_its_close_is_refused(
         thread.loop.close = put_and_close  # type: ignore[method-assign]
     else:
         thread.loop.call_soon_threadsafe(thread.loop.stop)
-        thread._thread.join(10)
+        thread._thread.join(WAIT)
         thread.inbox.put(work)
     thread.stop()
-    assert seen == []
+    assert started_numbers == []
     assert [type(error) for error in work.errors] == [SessionShutdown]
 
 
-@pytest.mark.parametrize("make_loop", LOOPS)
+@pytest.mark.parametrize("make_loop", LOOP_FACTORIES)
 def test_work_put_while_the_loop_closes_is_started_or_refused(
     make_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
+    """Threads that put entries while `stop` runs never lose one."""
+    sender_count, work_per_sender = 4, 500
     for _ in range(20):
         thread = start_thread(make_loop)
-        begun = threading.Barrier(5)
-        sent: list[Work] = []
+        start = threading.Barrier(sender_count + 1)
+        sent_work: list[Work] = []
 
-        def send(thread: LoopThread, begun: threading.Barrier, sent: list[Work]) -> None:
-            begun.wait()
-            for number in range(500):
-                work = Work(seen=[], number=number)
+        def send(thread: LoopThread, start: threading.Barrier, sent_work: list[Work]) -> None:
+            start.wait()
+            for number in range(work_per_sender):
+                work = Work(started_numbers=[], number=number)
                 thread.inbox.put(work)
-                sent.append(work)
+                sent_work.append(work)
 
-        senders = [threading.Thread(target=send, args=(thread, begun, sent)) for _ in range(4)]
+        senders = [
+            threading.Thread(target=send, args=(thread, start, sent_work))
+            for _ in range(sender_count)
+        ]
         for sender in senders:
             sender.start()
-        begun.wait()
+        start.wait()
         thread.stop()
         for sender in senders:
             sender.join()
-        # There are 4 threads with 500 entries each.
-        assert len(sent) == 2000
+        assert len(sent_work) == sender_count * work_per_sender
         # Each entry was either started or refused, and only once.
-        assert all(len(work.errors) + len(work.seen) == 1 for work in sent)
+        for work in sent_work:
+            assert len(work.started_numbers) + len(work.errors) == 1
 
 
-@pytest.mark.parametrize("make_loop", LOOPS)
+@pytest.mark.parametrize("make_loop", LOOP_FACTORIES)
 def test_a_waiting_caller_gets_an_error_if_the_loop_ends(
     make_loop: Callable[[], asyncio.AbstractEventLoop],
 ) -> None:
+    """`run` raises ConnectionShutdown if the loop stops before the coroutine ends, and after the
+    loop has stopped.
+    """
     thread = start_thread(make_loop)
-    begun = threading.Event()
+    has_begun = threading.Event()
 
     async def forever() -> None:
-        begun.set()
+        has_begun.set()
         await asyncio.Event().wait()
 
-    async def nothing() -> None:
+    async def do_nothing() -> None:
         pass
 
     with ThreadPoolExecutor(1) as threads:
-        waiting = threads.submit(thread.run, forever())
-        assert begun.wait(10)
+        waiting_call = threads.submit(thread.run, forever())
+        assert has_begun.wait(WAIT)
         thread.stop()
-        assert isinstance(waiting.exception(timeout=10), ConnectionShutdown)
+        assert isinstance(waiting_call.exception(timeout=WAIT), ConnectionShutdown)
     with pytest.raises(ConnectionShutdown, match="shut down"):
-        thread.run(nothing())
+        thread.run(do_nothing())
 
 
 def test_if_the_loop_does_not_stop_in_time_its_work_is_refused() -> None:
+    """If a callback blocks the loop, `stop` returns after its time-out, and all entries fail."""
     thread = start_thread()
-    go_on = block(thread)
-    queued, late = Work(seen=[], number=1), Work(seen=[], number=2)
+    may_continue = block_loop(thread)
+    queued = Work(started_numbers=[], number=1)
+    late = Work(started_numbers=[], number=2)
     thread.inbox.put(queued)
-    thread.stop(0.01)
+    thread.stop(timeout=0.01)
     thread.inbox.put(late)
-    assert [type(work.errors[0]) for work in (queued, late)] == [SessionShutdown] * 2
-    go_on.set()
-    thread._thread.join(10)
-    assert queued.seen == late.seen == []
+    for work in (queued, late):
+        assert [type(error) for error in work.errors] == [SessionShutdown]
+    may_continue.set()
+    thread._thread.join(WAIT)
+    assert queued.started_numbers == []
+    assert late.started_numbers == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("uvloop", ["uvloop", "asyncio"])
-def test_without_descriptors_no_host_is_available(uvloop: str) -> None:
+@pytest.mark.parametrize("loop_name", ["uvloop", "asyncio"])
+def test_without_descriptors_no_host_is_available(loop_name: str) -> None:
+    """If the process has no file descriptor left, `connect` raises NoHostAvailable with the reason
+    and leaks nothing.
+
+    :param loop_name: the kind of the loop.
+    """
     pytest.importorskip("resource")
     free_descriptors = (0, 1, 3, 5, 7)
     code = f"""if True:
         import gc, os, resource, sys, warnings
-        if {uvloop!r} == "asyncio":
+        if {loop_name!r} == "asyncio":
             sys.modules["uvloop"] = None
         import cassandra.engine.core
         from cassandra.cluster import Cluster, NoHostAvailable
@@ -511,9 +560,9 @@ def test_without_descriptors_no_host_is_available(uvloop: str) -> None:
                 os.close(descriptor)
             print(repr(message))
     """
-    done = run_python(code)
-    assert done.stderr == ""
-    messages = done.stdout.splitlines()
+    process = run_python(code)
+    assert process.stderr == ""
+    messages = process.stdout.splitlines()
     for count, message in zip(free_descriptors, messages, strict=True):
         assert message.strip("\"'").startswith("Unable to connect to any servers: ")
         # With 6 descriptors or more the loop can be created, and only the connection fails.

@@ -17,7 +17,7 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, N
 from cassandra.engine import mistakes
 from cassandra.policies import DCAwareRoundRobinPolicy, TokenAwarePolicy
 from cassandra.query import SimpleStatement
-from cassandra.testing.fake import ErrorCode, FakeNode, error, rows as answer
+from cassandra.testing.fake import ErrorCode, FakeNode, error, rows
 
 READ = "SELECT k FROM t"
 INSERT = "INSERT INTO t (k) VALUES (?)"
@@ -25,8 +25,9 @@ INSERT = "INSERT INTO t (k) VALUES (?)"
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
+    """Yield a node that answers READ with one row, and knows the statement INSERT."""
     with FakeNode() as node:
-        node.prime(READ, answer([("k", "int")], [(1,)]))
+        node.prime(READ, rows([("k", "int")], [(1,)]))
         node.prime_prepare(INSERT, [("k", "int")], pk_indexes=[0])
         yield node
 
@@ -37,13 +38,20 @@ async def session(node: FakeNode) -> AsyncIterator[Any]:
         yield await cluster.connect()
 
 
-@pytest.mark.parametrize("name", ["one", "all", "was_applied", "current_rows", "nothing"])
-async def test_using_an_execution_like_a_result_suggests_await(session: Any, name: str) -> None:
+@pytest.mark.parametrize("attribute", ["one", "all", "was_applied", "current_rows", "nothing"])
+async def test_using_an_execution_like_a_result_suggests_await(
+    session: Any, attribute: str
+) -> None:
+    """`execute` returns a future. Using it like a result raises an error that says to write
+    `await`.
+    """
     prepared = await session.prepare(INSERT)
     for execution in (session.execute(READ), session.execute(prepared, (1,))):
-        with pytest.raises(AttributeError, match=f"{name}.*write `result = await session.execute"):
-            getattr(execution, name)
-        assert not hasattr(execution, name)
+        with pytest.raises(
+            AttributeError, match=f"{attribute}.*write `result = await session.execute"
+        ):
+            getattr(execution, attribute)
+        assert not hasattr(execution, attribute)
         await execution
 
 
@@ -56,21 +64,26 @@ async def test_for_suggests_async_for(session: Any) -> None:
 
 
 async def test_with_suggests_async_with(session: Any) -> None:
-    thing: Any
-    for thing in (aio.Cluster(), session):
-        with pytest.raises(TypeError, match="write `async with`"), thing:
+    """`with` for a cluster or a session of asyncio says to write `async with`."""
+    cluster_or_session: Any
+    for cluster_or_session in (aio.Cluster(), session):
+        with pytest.raises(TypeError, match="write `async with`"), cluster_or_session:
             pass
 
 
 def test_using_a_session_on_another_loop_raises(node: FakeNode) -> None:
+    """A session belongs to the loop on which it was created: calls on another loop, without a loop,
+    or later raise.
+    """
+
     async def create_session() -> tuple[Any, Any, Any]:
         cluster = aio.Cluster([node.address], port=node.port)
         session = await cluster.connect()
         return cluster, session, await session.prepare(INSERT)
 
-    first, second = asyncio.new_event_loop(), asyncio.new_event_loop()
+    first_loop, second_loop = asyncio.new_event_loop(), asyncio.new_event_loop()
     try:
-        cluster, session, prepared = first.run_until_complete(create_session())
+        cluster, session, prepared = first_loop.run_until_complete(create_session())
 
         async def call_on_second_loop() -> None:
             calls: list[Any] = [
@@ -84,30 +97,32 @@ def test_using_a_session_on_another_loop_raises(node: FakeNode) -> None:
                 with pytest.raises(RuntimeError, match=r"make a cassandra\.aio\.Cluster in each"):
                     await call()
 
-        second.run_until_complete(call_on_second_loop())
+        second_loop.run_until_complete(call_on_second_loop())
         with pytest.raises(RuntimeError, match="outside of its event loop"):
             session.execute(READ)
         assert not node.queries(READ)
-        first.run_until_complete(cluster.shutdown())
+        first_loop.run_until_complete(cluster.shutdown())
     finally:
-        first.close()
-        second.close()
+        first_loop.close()
+        second_loop.close()
     # The loop on which the session was created is closed by now.
     with pytest.raises(RuntimeError, match="is closed"):
         asyncio.run(execute_read(session))
 
 
 async def execute_read(session: Any) -> None:
+    """Execute READ, for `asyncio.run`."""
     await session.execute(READ)
 
 
 def test_a_blocking_call_on_a_running_loop_is_logged_once(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """A blocking call in a coroutine stops its loop, so the log advises `cassandra.aio`."""
     # The warning is logged once in a process, and an earlier test may have caused it.
     monkeypatch.setattr(mistakes, "_is_warned", False)
 
-    def warnings() -> list[str]:
+    def warnings_of_loop() -> list[str]:
         return [
             record.getMessage()
             for record in caplog.records
@@ -117,14 +132,14 @@ def test_a_blocking_call_on_a_running_loop_is_logged_once(
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         session.execute(READ)
-        assert warnings() == []
+        assert warnings_of_loop() == []
 
         async def call_twice() -> None:
             session.execute(READ)
             session.prepare(INSERT)
 
         asyncio.run(call_twice())
-        (warning,) = warnings()
+        (warning,) = warnings_of_loop()
         assert warning.startswith("Session.execute() was called on a running event loop")
         assert "cassandra.aio" in warning
 
@@ -132,6 +147,9 @@ def test_a_blocking_call_on_a_running_loop_is_logged_once(
 async def test_the_report_of_an_unretrieved_error_has_the_statement(
     node: FakeNode, session: Any
 ) -> None:
+    """The loop reports a failed execution that was never awaited. The report shows which statement
+    it was.
+    """
     node.prime(READ, error(ErrorCode.INVALID, "no such table"))
     node.prime(INSERT, error(ErrorCode.INVALID, "no such table"))
     prepared = await session.prepare(INSERT)
@@ -145,14 +163,16 @@ async def test_the_report_of_an_unretrieved_error_has_the_statement(
     # The futures report their errors when they are freed.
     del execution
     gc.collect()
-    assert sorted(report.partition(" of ")[2] for report in reports) == [
-        f"{INSERT!r}>",
-        f"{READ!r}>",
-    ]
+    insert_report, read_report = sorted(reports, key=lambda report: READ in report)
+    assert insert_report.endswith(f" of {INSERT!r}>")
+    assert read_report.endswith(f" of {READ!r}>")
     assert all("exception was never retrieved" in report for report in reports)
 
 
 def test_an_unknown_local_dc_is_named_with_the_existing_ones(node: FakeNode) -> None:
+    """If no node is in the policy's `local_dc`, the error names it and the data centres of the
+    nodes.
+    """
     policy = TokenAwarePolicy(DCAwareRoundRobinPolicy("us-east"))
     profile = ExecutionProfile(load_balancing_policy=policy)
     with (
@@ -167,17 +187,18 @@ def test_an_unknown_local_dc_is_named_with_the_existing_ones(node: FakeNode) -> 
 
 
 def test_misspelt_settings_get_a_suggestion() -> None:
-    wrong: dict[str, Any]
-    for wrong, message in (
+    settings: dict[str, Any]
+    for settings, message in (
         ({"contact_pointss": []}, "did you mean 'contact_points'"),
         ({"conect_timeout": 3}, "did you mean 'connect_timeout'"),
         ({"request_timeout": 3}, r"ExecutionProfile\(request_timeout=\.\.\.\)"),
     ):
         with pytest.raises(TypeError, match=message):
-            Cluster(**wrong)
+            Cluster(**settings)
 
 
 def test_wrong_values_are_refused_where_they_are_set(node: FakeNode) -> None:
+    """Wrong values raise where the application sets or passes them, with what to write instead."""
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         with pytest.raises(ValueError, match=r"default_vector_type.*not as 'torch'"):
@@ -188,7 +209,7 @@ def test_wrong_values_are_refused_where_they_are_set(node: FakeNode) -> None:
 
 
 def compiled_frames(error: BaseException) -> int:
-    """Return how many frames of compiled code the error's traceback has."""
+    """Return the number of frames of compiled code in the error's traceback."""
     filenames = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
     return len([name for name in filenames if name.endswith((".pyx", ".pxi"))])
 
@@ -197,25 +218,31 @@ def compiled_frames(error: BaseException) -> int:
 async def test_the_traceback_of_a_wrong_value_has_few_compiled_frames(
     node: FakeNode, session: Any, values: Any
 ) -> None:
-    text = "SELECT v FROM t WHERE k = ?"
-    prepared = await session.prepare(text)
-    with pytest.raises(TypeError, match='column "k"') as awaited:
+    """Frames of compiled code do not help an application, so tracebacks of its mistakes have at
+    most one.
+    """
+    query = "SELECT v FROM t WHERE k = ?"
+    prepared = await session.prepare(query)
+    with pytest.raises(TypeError, match='column "k"') as caught:
         await session.execute(prepared, values)
-    assert compiled_frames(awaited.value) <= 1
-    with pytest.raises(TypeError, match='column "k"') as bound:
+    assert compiled_frames(caught.value) <= 1
+    with pytest.raises(TypeError, match='column "k"') as caught:
         prepared.bind(values)
     # Allow one more frame here, since `bind` itself may be compiled.
-    assert compiled_frames(bound.value) <= 2
-    with Cluster([node.address], port=node.port) as cluster, cluster.connect() as blocking:
-        prepared = blocking.prepare(text)
+    assert compiled_frames(caught.value) <= 2
+    with Cluster([node.address], port=node.port) as cluster, cluster.connect() as blocking_session:
+        prepared = blocking_session.prepare(query)
         with pytest.raises(TypeError, match='column "k"') as caught:
-            blocking.execute(prepared, values)
+            blocking_session.execute(prepared, values)
     assert compiled_frames(caught.value) <= 1
 
 
 def test_a_session_of_another_loop_suggests_the_scope_of_fixtures(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """With pytest-asyncio, a fixture and a test on different loops are the usual reason, so the
+    error says so.
+    """
     loop = asyncio.new_event_loop()
     try:
         monkeypatch.setitem(sys.modules, "pytest_asyncio", mistakes)

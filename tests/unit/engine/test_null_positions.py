@@ -23,15 +23,16 @@ from cassandra.query import BatchStatement, PreparedStatement
 from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error
 from tests.unit.cqltypes.samples import list_of, map_of, set_of, tuple_of, vector_of
 
+LOGGED = 0  # the type of a batch
 INSERT = "INSERT INTO t (k, l, m) VALUES (?, ?, ?)"
 LIST = list_of(t.Int32Type)
 COLUMNS = [("k", "int"), ("l", "list<int>"), ("m", "map<text, list<int>>")]
 ITEM = t.UserType.make_udt_class("k", "item", ["a", "tags"], [t.Int32Type, set_of(t.UTF8Type)])
 IN_L = 'column "l" (list<int>): element'
-REFUSAL = ServerError(0, "java.lang.NullPointerException")
+SERVER_ERROR = ServerError(0, "java.lang.NullPointerException")
 
 
-class OwnListType(t.ListType):
+class ApplicationListType(t.ListType):
     """An application's list type, which encodes its values in another way."""
 
     @classmethod
@@ -40,10 +41,12 @@ class OwnListType(t.ListType):
 
 
 def frozen(cql_type: Any) -> Any:
+    """Return the type ``frozen<cql_type>``."""
     return t.FrozenType.apply_parameters([cql_type])
 
 
-def statement(*columns: tuple[str, Any]) -> PreparedStatement:
+def prepared_statement(*columns: tuple[str, Any]) -> PreparedStatement:
+    """Return a prepared statement with these columns, as pairs of a name and a type."""
     metadata = [ColumnMetadata("k", "t", name, cql_type) for name, cql_type in columns]
     return PreparedStatement(
         metadata,
@@ -59,10 +62,11 @@ def statement(*columns: tuple[str, Any]) -> PreparedStatement:
 
 def body_with(cql_type: Any, value: Any) -> ExecuteBody:
     """Return the body of an EXECUTE with one value of this type."""
-    prepared = statement(("c", cql_type))
-    return ExecuteBody(prepared, prepared.bind_plan.bind([value], 4))
+    prepared = prepared_statement(("c", cql_type))
+    return ExecuteBody(prepared, prepared.bind_plan.bind([value], version=4))
 
 
+# A type, a value with nulls, and the position of the first one, as in the note.
 POSITIONS: list[tuple[Any, Any, str]] = [
     (LIST, [1, None, None], "element 1"),
     (LIST, [-1, None], "element 1"),
@@ -90,7 +94,7 @@ POSITIONS: list[tuple[Any, Any, str]] = [
 def test_the_position_is_the_first_null_in_a_collection(
     cql_type: Any, value: Any, position: str
 ) -> None:
-    note = null_positions(REFUSAL, body_with(cql_type, value))
+    note = null_positions(SERVER_ERROR, body_with(cql_type, value))
     assert note is not None
     assert note.startswith('(nulls inside collections: column "c" (')
     assert note.endswith(f"): {position})")
@@ -108,58 +112,71 @@ def test_the_position_is_the_first_null_in_a_collection(
         (t.Int32Type, -1),
         (t.BytesType, b"\xff" * 12),
         (vector_of(t.Int32Type, 2), [-1, -1]),
-        (OwnListType.apply_parameters([t.Int32Type]), [None]),
+        (ApplicationListType.apply_parameters([t.Int32Type]), [None]),
     ],
     ids=str,
 )
 def test_there_is_no_note_without_a_null_in_a_collection(cql_type: Any, value: Any) -> None:
-    assert null_positions(REFUSAL, body_with(cql_type, value)) is None
+    """Nulls in columns, tuples and fields of user-defined types are valid. Some values only look
+    like a null's length, -1.
+
+    For an application's own type, the driver cannot know the encoding.
+    """
+    assert null_positions(SERVER_ERROR, body_with(cql_type, value)) is None
 
 
 def test_other_errors_have_no_note() -> None:
+    """Only errors of the server about a request with values get a note."""
     request_body = body_with(LIST, [None])
-    assert null_positions(InvalidRequest("no"), request_body) is not None
-    assert null_positions(ValueError("no"), request_body) is None
-    assert null_positions(REFUSAL, QueryBody("SELECT 1")) is None
+    assert null_positions(InvalidRequest("refused"), request_body) is not None
+    assert null_positions(ValueError("refused"), request_body) is None
+    assert null_positions(SERVER_ERROR, QueryBody("SELECT 1")) is None
 
 
 def test_in_a_batch_the_note_has_the_number_of_the_statement() -> None:
-    prepared = statement(("l", LIST))
-    three_rows = prepared.bind_plan.bind_many([([1],), ([None],), ([1, None],)], 4)
-    one_row = prepared.bind_plan.bind([[2, 3, None]], 4)
-    # The statements are: 0 a string, 1 to 3 the three rows, 4 a string, 5 the single row.
+    """Statements are numbered by row; the note names at most five of them."""
+    prepared = prepared_statement(("l", LIST))
+    three_rows = prepared.bind_plan.bind_many([([1],), ([None],), ([1, None],)], version=4)
+    one_row = prepared.bind_plan.bind([[2, 3, None]], version=4)
     request_body = BatchBody(
-        0, [(None, "INSERT"), (prepared, three_rows), (None, "x"), (prepared, one_row)]
+        LOGGED,
+        [
+            (None, "INSERT"),  # statement 0
+            (prepared, three_rows),  # statements 1 to 3
+            (None, "x"),  # statement 4
+            (prepared, one_row),  # statement 5
+        ],
     )
-    assert null_positions(REFUSAL, request_body) == (
+    assert null_positions(SERVER_ERROR, request_body) == (
         f"(nulls inside collections: statement 2: {IN_L} 0; statement 3: {IN_L} 1; "
         f"statement 5: {IN_L} 2)"
     )
-    many_rows = prepared.bind_plan.bind_many([([None],)] * 100, 4)
-    note = null_positions(REFUSAL, BatchBody(0, [(prepared, many_rows)]))
+    many_rows = prepared.bind_plan.bind_many([([None],)] * 100, version=4)
+    note = null_positions(SERVER_ERROR, BatchBody(LOGGED, [(prepared, many_rows)]))
     assert note is not None
-    # The note names at most five statements.
     assert note.count("element 0") == 5
 
 
 def test_a_message_of_a_handler_has_the_same_note() -> None:
+    """A request that the application's protocol handler encodes gets the same note."""
     inner = body_with(LIST, [None])
     request_body = MessageBody(message_of(inner), ProtocolHandler, inner, decodes=False)
-    assert null_positions(REFUSAL, request_body) == null_positions(REFUSAL, inner)
+    assert null_positions(SERVER_ERROR, request_body) == null_positions(SERVER_ERROR, inner)
 
 
 def test_the_search_ends_after_a_number_of_items(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MAX_ITEMS", 10)
-    assert null_positions(REFUSAL, body_with(LIST, [0] * 9 + [None])) is not None
-    assert null_positions(REFUSAL, body_with(LIST, [0] * 10 + [None])) is None
+    assert null_positions(SERVER_ERROR, body_with(LIST, [0] * 9 + [None])) is not None
+    assert null_positions(SERVER_ERROR, body_with(LIST, [0] * 10 + [None])) is None
 
 
 def test_bytes_that_are_no_value_raise_nothing() -> None:
-    prepared = statement(("l", LIST))
+    """A search for nulls must not hide the server's error by an error of its own."""
+    prepared = prepared_statement(("l", LIST))
     for data in (b"\xff" * 4, b"\xff" * 9, b"\0\0\0\1\0\0\0\x09\xff\xff\xff\xff"):
-        # Bind arbitrary bytes as a blob, which the driver then tries to read as a list.
-        block = statement(("l", t.BytesType)).bind_plan.bind([data], 4)
-        null_positions(REFUSAL, ExecuteBody(prepared, block))  # this must not raise
+        # Bind arbitrary bytes as a blob, which the search then tries to read as a list.
+        values = prepared_statement(("l", t.BytesType)).bind_plan.bind([data], version=4)
+        null_positions(SERVER_ERROR, ExecuteBody(prepared, values))  # this must not raise
 
 
 @pytest.fixture
@@ -170,23 +187,31 @@ def node() -> Iterator[FakeNode]:
 
 
 def execute_blocking(cluster: Cluster, make_statement: Callable[[Any], Any]) -> Any:
+    """Execute a statement with `Session.execute`.
+
+    :param make_statement: makes it from the prepared INSERT.
+    """
     session = cluster.connect()
     return session.execute(make_statement(session.prepare(INSERT)))
 
 
 def execute_async(cluster: Cluster, make_statement: Callable[[Any], Any]) -> Any:
+    """Execute a statement with `Session.execute_async`; see `execute_blocking`."""
     session = cluster.connect()
     return session.execute_async(make_statement(session.prepare(INSERT))).result()
 
 
 def single_statement(prepared: PreparedStatement) -> Any:
+    """Return an execution with nulls in a list, and in a list in a map."""
     return prepared.bind((1, [1, None], {"a": [None]}))
 
 
 def batch_of(prepared: PreparedStatement) -> Any:
+    """Return a batch whose second statement has a null in a list."""
     return BatchStatement().add(prepared, (1, [], {})).add(prepared, (2, [None], {}))
 
 
+# A function that makes a statement, and the beginning of the note on its error.
 EXPECTED = [
     (single_statement, f'(nulls inside collections: {IN_L} 1; column "m" '),
     (batch_of, f"(nulls inside collections: statement 1: {IN_L} 0)"),
@@ -199,8 +224,9 @@ EXPECTED = [
 def test_on_every_api_the_error_has_the_note(
     node: FakeNode, make_statement: Any, beginning: str, code: Any, retry_policy: Any
 ) -> None:
-    node.prime(Opcode.EXECUTE, error(code, "no"))
-    node.prime(Opcode.BATCH, error(code, "no"))
+    """The error has two notes: where the request came from, and where it has nulls."""
+    node.prime(Opcode.EXECUTE, error(code, "refused"))
+    node.prime(Opcode.BATCH, error(code, "refused"))
     settings: dict[str, Any] = {"port": node.port, "default_retry_policy": retry_policy()}
     failures: list[Any] = []
     with Cluster([node.address], **settings) as cluster:

@@ -14,6 +14,7 @@ import pytest
 import cassandra.engine.observers as observers_module
 from cassandra.engine.observers import Observers
 from cassandra.observers import RequestObserver
+from cassandra.policies import RetryPolicy
 from tests.unit.engine.faults import WAIT
 from tests.unit.engine.partners import new_host
 from tests.waiting import until
@@ -35,21 +36,24 @@ def test_without_observers_all_hooks_are_none() -> None:
 
 
 def test_several_observers_are_called_in_order() -> None:
+    """`on_latency` is the only observer itself, a function that calls several, or None without
+    observers.
+    """
     observers = Observers()
-    seen: list[Any] = []
+    calls: list[Any] = []
 
     def first(host: Any, seconds: float) -> None:
-        seen.append(("first", host, seconds))
+        calls.append(("first", host, seconds))
 
     def second(host: Any, seconds: float) -> None:
-        seen.append(("second", host, seconds))
+        calls.append(("second", host, seconds))
 
     observers.observe_latencies(first)
     assert observers.on_latency is first
     observers.observe_latencies(second)
     assert observers.on_latency is not None
     observers.on_latency(HOST, 0.5)
-    assert seen == [("first", HOST, 0.5), ("second", HOST, 0.5)]
+    assert calls == [("first", HOST, 0.5), ("second", HOST, 0.5)]
     # Forgetting an observer a second time has no effect.
     for _ in range(2):
         observers.forget_latencies(first)
@@ -62,75 +66,83 @@ def test_several_observers_are_called_in_order() -> None:
 class RecordingObserver(RequestObserver):
     """An observer that records refusals and failures, but overrides no other method."""
 
-    def __init__(self, seen: list[Any]) -> None:
-        self.seen = seen
+    def __init__(self, reports: list[Any]) -> None:
+        self.reports = reports
 
     def on_refusal(self, host: Any, seconds: float) -> None:
-        self.seen.append(("refusal", seconds))
+        self.reports.append(("refusal", seconds))
 
     def on_failure(self, host: Any, error: BaseException, decision: int | None) -> None:
-        self.seen.append(("failure", decision))
+        self.reports.append(("failure", decision))
 
 
 @pytest.mark.parametrize("is_trusted", [True, False])
 def test_an_observer_gets_refusals_and_failures(is_trusted: bool) -> None:
+    """Only the methods that an observer overrides are called, so the other hooks stay None.
+
+    :param is_trusted: the driver's own observers are called without protection against errors.
+    """
     observers = Observers()
-    seen: list[Any] = []
-    observers.observe_requests(RecordingObserver(seen), is_trusted)
+    reports: list[Any] = []
+    observers.observe_requests(RecordingObserver(reports), is_trusted)
     assert observers.on_latency is None  # the observer does not override this method
     assert observers.on_refusal is not None
     assert observers.on_failure is not None
     observers.on_refusal(HOST, 1.0)
-    observers.on_failure(HOST, OSError(), 2)
-    assert seen == [("refusal", 1.0), ("failure", 2)]
-    # no observer overrides the methods for single requests, so no hooks are created for a request
+    observers.on_failure(HOST, OSError(), RetryPolicy.RETHROW)
+    assert reports == [("refusal", 1.0), ("failure", RetryPolicy.RETHROW)]
+    # No observer overrides the methods for single requests, so a request gets no hooks.
     assert observers.hooks_of(()) is None
 
 
 def test_a_forgotten_observer_is_not_called() -> None:
     observers = Observers()
-    first, second = RecordingObserver([]), RecordingObserver([])
-    observers.observe_requests(first)
-    observers.observe_requests(second)
-    observers.forget_observer(first)
+    forgotten, remaining = RecordingObserver([]), RecordingObserver([])
+    observers.observe_requests(forgotten)
+    observers.observe_requests(remaining)
+    observers.forget_observer(forgotten)
     assert observers.on_refusal is not None
     observers.on_refusal(HOST, 1.0)
-    assert (first.seen, second.seen) == ([], [("refusal", 1.0)])
-    observers.forget_observer(second)
-    left: list[object] = [observers.on_refusal, observers.on_failure]
-    assert left == [None, None]
+    assert forgotten.reports == []
+    assert remaining.reports == [("refusal", 1.0)]
+    observers.forget_observer(remaining)
+    hooks: list[object] = [observers.on_refusal, observers.on_failure]
+    assert hooks == [None, None]
 
 
 def test_a_slow_observer_is_called_in_a_thread_in_order(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """After slow calls, an observer is called in a thread of its own, so that requests do not wait
+    for it.
+    """
     # With 0 seconds, each call counts as slow.
     monkeypatch.setattr(observers_module, "SLOW", 0.0)
     monkeypatch.setattr(observers_module, "MOST_SLOW_CALLS", 1)
     monkeypatch.setattr(observers_module, "_IDLE", 0.05)
     observers = Observers()
     threads: list[int] = []
-    release = threading.Event()
+    may_continue = threading.Event()
     reported_seconds: list[float] = []
-    done = threading.Event()
+    is_finished = threading.Event()
 
-    class Waiting(RequestObserver):
+    class WaitingObserver(RequestObserver):
         def on_refusal(self, host: Any, seconds: float) -> None:
             threads.append(threading.get_ident())
             if len(threads) > 1:
-                release.wait(WAIT)
+                may_continue.wait(WAIT)
             reported_seconds.append(seconds)
             if seconds == 5.0:
-                done.set()
+                is_finished.set()
 
-    observers.observe_requests(Waiting())
+    observers.observe_requests(WaitingObserver())
     assert observers.on_refusal is not None
     for seconds in (1.0, 2.0, 3.0, 4.0, 5.0):
         observers.on_refusal(HOST, seconds)  # this must not wait for the observer
     # The first call was made in this thread. The others are queued for the observer's own thread.
     assert reported_seconds == [1.0]
-    release.set()
-    assert done.wait(WAIT)
+    may_continue.set()
+    assert is_finished.wait(WAIT)
     assert reported_seconds == [1.0, 2.0, 3.0, 4.0, 5.0]
     assert threads[0] == threading.get_ident()
     assert len(set(threads[1:])) == 1
@@ -142,33 +154,36 @@ def test_a_slow_observer_is_called_in_a_thread_in_order(
 def test_a_slow_observer_loses_events_beyond_the_limit_which_is_logged(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """At most MOST_WAITING events wait for a slow observer. Further ones are dropped."""
     monkeypatch.setattr(observers_module, "SLOW", 0.0)
     monkeypatch.setattr(observers_module, "MOST_SLOW_CALLS", 1)
     monkeypatch.setattr(observers_module, "_IDLE", 0.05)
     monkeypatch.setattr(observers_module, "MOST_WAITING", 3)
     observers = Observers()
-    release, entered, done = threading.Event(), threading.Event(), threading.Event()
+    may_continue = threading.Event()
+    is_called = threading.Event()
+    is_finished = threading.Event()
     reported_seconds: list[float] = []
 
-    class WaitsAtFirst(RequestObserver):
+    class WaitingObserver(RequestObserver):
         def on_refusal(self, host: Any, seconds: float) -> None:
             if seconds == 1.0:
-                entered.set()
-                release.wait(WAIT)
+                is_called.set()
+                may_continue.wait(WAIT)
             reported_seconds.append(seconds)
             if seconds == 4.0:
-                done.set()
+                is_finished.set()
 
-    observers.observe_requests(WaitsAtFirst())
+    observers.observe_requests(WaitingObserver())
     assert observers.on_refusal is not None
     observers.on_refusal(HOST, 0.0)
     observers.on_refusal(HOST, 1.0)
     # the thread is busy with this event, and three more fit into its queue
-    assert entered.wait(WAIT)
+    assert is_called.wait(WAIT)
     for seconds in (2.0, 3.0, 4.0, 5.0, 6.0):
         observers.on_refusal(HOST, seconds)
-    release.set()
-    assert done.wait(WAIT)
+    may_continue.set()
+    assert is_finished.wait(WAIT)
     assert reported_seconds == [0.0, 1.0, 2.0, 3.0, 4.0]
     assert "3 events late" in caplog.text
 
@@ -176,6 +191,7 @@ def test_a_slow_observer_loses_events_beyond_the_limit_which_is_logged(
 def test_the_thread_of_a_slow_observer_ends_and_is_started_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """The thread ends when it has been idle for a while. A later event starts another one."""
     monkeypatch.setattr(observers_module, "SLOW", 0.0)
     monkeypatch.setattr(observers_module, "MOST_SLOW_CALLS", 1)
     # With 0 seconds, the thread ends as soon as no event is waiting.
@@ -184,12 +200,12 @@ def test_the_thread_of_a_slow_observer_ends_and_is_started_again(
     threads: list[threading.Thread] = []
     events = {number: threading.Event() for number in range(50)}
 
-    class Slow(RequestObserver):
+    class SlowObserver(RequestObserver):
         def on_refusal(self, host: Any, seconds: float) -> None:
             threads.append(threading.current_thread())
             events[int(seconds)].set()
 
-    observers.observe_requests(Slow())
+    observers.observe_requests(SlowObserver())
     assert observers.on_refusal is not None
     for number, event in events.items():
         observers.on_refusal(HOST, float(number))
@@ -198,7 +214,9 @@ def test_the_thread_of_a_slow_observer_ends_and_is_started_again(
 
 
 class TimedObserver(RequestObserver):
-    """An observer that takes the seconds of the event, by a clock that it sets forward itself."""
+    """An observer each of whose calls takes the seconds of its event, by a clock that the observer
+    sets forward.
+    """
 
     def __init__(self) -> None:
         self.time = 0.0
@@ -213,7 +231,7 @@ class TimedObserver(RequestObserver):
 
 
 def timed_calls(observer: TimedObserver, durations: Iterable[float]) -> None:
-    """Let an observer handle events that take these seconds."""
+    """Let an observer handle events that take these numbers of seconds."""
     observers = Observers(observer.clock)
     observers.observe_requests(observer)
     assert observers.on_refusal is not None
@@ -226,14 +244,15 @@ def timed_calls(observer: TimedObserver, durations: Iterable[float]) -> None:
     [
         [0.001, 5.0],
         [0.2, 0.2],
-        # The third slow call comes too late.
+        # Never three slow calls among 1000.
         [0.2, *[0.001] * 500, 0.2, *[0.001] * 500, 0.2, 0.2],
     ],
-    ids=["one", "two", "rare"],
+    ids=["one slow call", "two slow calls", "slow calls among many quick ones"],
 )
-def test_slow_calls_that_are_rare_are_not_the_observers_fault(
+def test_an_observer_with_few_slow_calls_stays_in_the_callers_thread(
     durations: list[float], caplog: pytest.LogCaptureFixture
 ) -> None:
+    """A single slow call may be the machine's fault, so it changes nothing and is not logged."""
     observer = TimedObserver()
     timed_calls(observer, durations)
     assert observer.threads == [threading.current_thread()] * len(durations)
@@ -242,15 +261,14 @@ def test_slow_calls_that_are_rare_are_not_the_observers_fault(
 
 @pytest.mark.usefixtures("short_idle_time")
 @pytest.mark.parametrize(
-    # Three slow calls; two that take more than a second together; three slow calls among fewer than
-    # 1000 calls.
     "durations",
     [[0.2] * 3, [0.9, 0.2], [0.2, *[0.001] * 400, 0.2, *[0.001] * 400, 0.2]],
-    ids=["three", "long", "in-1000"],
+    ids=["three slow calls", "more than a second together", "three slow calls among 1000"],
 )
 def test_an_observer_that_is_slow_again_and_again_is_called_in_a_thread(
     durations: list[float], caplog: pytest.LogCaptureFixture
 ) -> None:
+    """The next call is made in a thread, and one warning gives the durations."""
     observer = TimedObserver()
     timed_calls(observer, [*durations, 7.0])
     until(lambda: len(observer.threads) > len(durations))
@@ -264,13 +282,14 @@ def test_an_observer_that_is_slow_again_and_again_is_called_in_a_thread(
 def test_repeated_errors_of_an_observer_are_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """An observer that always raises must not flood the log."""
     observers = Observers()
 
-    class Broken(RequestObserver):
+    class BrokenObserver(RequestObserver):
         def on_failure(self, host: Any, error: BaseException, decision: int | None) -> None:
             raise ValueError("broken")
 
-    observers.observe_requests(Broken())
+    observers.observe_requests(BrokenObserver())
     assert observers.on_failure is not None
     for _ in range(3):
         # No host, because nothing was sent, and no decision of a retry policy.
@@ -284,18 +303,20 @@ class BlockingObserver(RequestObserver):
 
     def __init__(self) -> None:
         self.gate = threading.Event()
-        self.seen: list[str] = []
+        self.calls: list[str] = []
 
     def on_start(self, request: Any) -> None:
         assert self.gate.wait(WAIT)
-        self.seen.append("start")
+        self.calls.append("start")
 
     def on_shutdown(self) -> None:
-        self.seen.append("shutdown")
+        self.calls.append("shutdown")
 
 
-def blocked(observer: RequestObserver) -> Any:
-    """Return the wrapper of an observer that was slow, and is in a call of `on_start` now."""
+def blocked_wrapper(observer: RequestObserver) -> Any:
+    """Return the wrapper of an observer whose thread is in a call of `on_start`, after slow
+    calls.
+    """
     wrapper: Any = Observers().watched(observer)
     hook = wrapper.hook("on_start")
     for _ in range(observers_module.MOST_SLOW_CALLS):
@@ -306,22 +327,28 @@ def blocked(observer: RequestObserver) -> Any:
 
 @pytest.mark.usefixtures("short_idle_time")
 async def test_the_shutdown_waits_for_observers_in_their_threads() -> None:
+    """`on_shutdown` is called after all earlier events, so the shutdown waits for the observer's
+    thread.
+    """
     observer = BlockingObserver()
-    task = asyncio.ensure_future(Observers().notify_shutdown([blocked(observer)]))
+    shutdown = asyncio.ensure_future(Observers().notify_shutdown([blocked_wrapper(observer)]))
     # Give the task some turns of the loop, in which it must not end.
     for _ in range(5):
         await asyncio.sleep(0)
-    assert not task.done()
+    assert not shutdown.done()
     observer.gate.set()
-    await asyncio.wait_for(task, WAIT)
-    assert observer.seen == ["start", "shutdown"]
+    await asyncio.wait_for(shutdown, WAIT)
+    assert observer.calls == ["start", "shutdown"]
 
 
 @pytest.mark.usefixtures("short_idle_time")
-async def test_the_shutdown_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_shutdown_waits_for_an_observer_only_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After LAST_WAIT seconds the shutdown goes on; the thread of the observer ends by itself."""
     monkeypatch.setattr(observers_module, "LAST_WAIT", 0.0)
     observer = BlockingObserver()
-    await Observers().notify_shutdown([blocked(observer)])
-    assert observer.seen == []
+    await Observers().notify_shutdown([blocked_wrapper(observer)])
+    assert observer.calls == []
     observer.gate.set()
-    until(lambda: observer.seen == ["start", "shutdown"])
+    until(lambda: observer.calls == ["start", "shutdown"])

@@ -11,6 +11,7 @@ from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.policies import ConstantReconnectionPolicy
 from cassandra.testing.fake import FakeCluster, Opcode, Request, Scylla, message
 from cassandra.testing.fake.answers import Answer
+from cassandra.testing.fake.primitives import string
 from tests.unit.engine.faults import connected, exception_of
 from tests.waiting import until_on_loop
 
@@ -18,12 +19,17 @@ pytestmark = pytest.mark.simulated
 
 
 def core_of(cluster: aio.Cluster) -> Any:
+    """Return the engine of a cluster that is connected."""
     assert cluster._core is not None
     return cluster._core
 
 
 async def test_a_connection_to_another_node_is_closed_and_the_node_list_read_again() -> None:
-    with FakeCluster(2, scylla=Scylla(1)) as nodes:
+    """If the node that answers has another host id than expected, its address has changed hands.
+
+    The driver closes the connection, and reads the list of nodes again.
+    """
+    with FakeCluster(2, scylla=Scylla(shards=1)) as nodes:
         async with connected(nodes) as (cluster, _):
             core = core_of(cluster)
             first, second = (
@@ -34,28 +40,33 @@ async def test_a_connection_to_another_node_is_closed_and_the_node_list_read_aga
             connection = await core.open_connection_to(first)
             assert not connection.closed
             connection.close()
-            reads = len(node_list_reads(nodes))
-            expected_id, second.host_id = second.host_id, first.host_id
+            count_before = len(queries_of_peers(nodes))
+            # Pretend that the second host has the id of the first one.
+            real_id = second.host_id
+            second.host_id = first.host_id
             failure = await exception_of(core.open_connection_to(second))
             assert isinstance(failure, ConnectionException)
-            assert f"leads to another node: to {expected_id}" in str(failure)
-            second.host_id = expected_id
-            await until_on_loop(lambda: len(node_list_reads(nodes)) > reads)
+            assert f"leads to another node: to {real_id}" in str(failure)
+            second.host_id = real_id
+            await until_on_loop(lambda: len(queries_of_peers(nodes)) > count_before)
 
 
 async def test_without_a_known_id_the_reached_node_is_not_checked() -> None:
-    with FakeCluster(1, scylla=Scylla(1)) as nodes:
+    """The id of a contact point is unknown at first, so any node may answer there."""
+    with FakeCluster(1, scylla=Scylla(shards=1)) as nodes:
         async with connected(nodes) as (cluster, _):
             core = core_of(cluster)
             (host,) = cluster.metadata.all_hosts()
-            expected_id, host.host_id = host.host_id, None
+            real_id = host.host_id
+            host.host_id = None
             connection = await core.open_connection_to(host)
             assert not connection.closed
             connection.close()
-            host.host_id = expected_id
+            host.host_id = real_id
 
 
-def node_list_reads(nodes: FakeCluster) -> list[Request]:
+def queries_of_peers(nodes: FakeCluster) -> list[Request]:
+    """Return the requests that read the node list."""
     return [
         request
         for node in nodes.nodes
@@ -65,11 +76,12 @@ def node_list_reads(nodes: FakeCluster) -> list[Request]:
 
 
 async def test_a_node_that_drains_during_the_handshake_gets_no_connection() -> None:
-    event = "GRACEFUL_DISCONNECT"
+    """If a node announces its end before the handshake is over, opening the connection raises
+    ConnectionShutdown.
+    """
 
     def send_event_first(request: Request) -> Answer:
-        body = len(event).to_bytes(2, "big") + event.encode()
-        request.connection.send(-1, Opcode.EVENT, 0, body)
+        request.connection.send(-1, Opcode.EVENT, 0, string("GRACEFUL_DISCONNECT"))
         return message(Opcode.READY, b"")
 
     with FakeCluster(2, graceful_disconnect=True) as nodes:

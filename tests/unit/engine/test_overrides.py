@@ -10,7 +10,9 @@ from cassandra.engine.overrides import refuse_overrides
 from cassandra.engine.request_bodies import ExecuteBody
 
 
-class Stock:
+class BaseClass:
+    """A class with two methods."""
+
     def one(self) -> None:
         pass
 
@@ -19,14 +21,18 @@ class Stock:
 
 
 def test_the_error_names_all_overridden_methods() -> None:
-    refuse_overrides(type("Fine", (Stock,), {"two": None}), Stock, ("one",))
-    both = type("Both", (Stock,), {"one": None, "two": None})
+    """The error lists the methods in the order of their names, so that all can be mended at
+    once.
+    """
+    # This subclass overrides only a method that may be overridden.
+    refuse_overrides(type("Fine", (BaseClass,), {"two": None}), BaseClass, ("one",))
+    both = type("Both", (BaseClass,), {"one": None, "two": None})
     with pytest.raises(TypeError, match="Both overrides one, two, which the compiled base class"):
-        refuse_overrides(both, Stock, ("two", "one"))
+        refuse_overrides(both, BaseClass, ("two", "one"))
 
 
-@pytest.mark.parametrize("name", ["cached_metadata", "prerender", "render"])
-def test_subclasses_of_execute_body_may_not_override_its_methods(name: str) -> None:
-    with pytest.raises(TypeError, match=f"Own overrides {name}, which"):
-        type("Own", (ExecuteBody,), {"__slots__": (), name: lambda self: None})
+@pytest.mark.parametrize("method", ["cached_metadata", "prerender", "render"])
+def test_subclasses_of_execute_body_may_not_override_its_methods(method: str) -> None:
+    with pytest.raises(TypeError, match=f"Own overrides {method}, which"):
+        type("Own", (ExecuteBody,), {"__slots__": (), method: lambda self: None})
     assert issubclass(type("Usual", (ExecuteBody,), {"__slots__": ()}), ExecuteBody)

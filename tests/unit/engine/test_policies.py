@@ -22,37 +22,47 @@ UP, DOWN, UNKNOWN = (
 
 
 class RecordingPolicy(RoundRobinPolicy):
+    """A policy that records its calls."""
+
     def __init__(self) -> None:
         super().__init__()
-        self.seen: list[Any] = []
+        self.calls: list[Any] = []
 
     def populate(self, cluster: Any, hosts: Any) -> None:
-        self.seen.append(("populate", cluster, len(list(hosts))))
+        self.calls.append(("populate", cluster, len(list(hosts))))
 
     def attach(self, engine: Any) -> None:
-        self.seen.append(("attach", engine))
+        self.calls.append(("attach", engine))
 
     def on_down(self, host: Any) -> None:
-        self.seen.append(("down", host))
+        self.calls.append(("down", host))
 
 
-class PolicyParts:
+class PoliciesHarness:
+    """A `Policies` object with fakes of everything that it uses, and three hosts.
+
+    `brought_up` lists the hosts to which pools were opened.
+    """
+
     def __init__(self) -> None:
         self.brought_up: list[Any] = []
         metadata = Metadata()
         metadata._replace_hosts([UP, DOWN, UNKNOWN])
         self.listeners = Listeners(lambda: None)
         self.engine: Any = object()
+        self.distance_updates = 0
         engine: Any = self.engine
-        self.distance_updates: list[int] = []
         self.policies = Policies(
             engine,
             metadata,
             self.listeners,
             self.bring_up,
             spawn,
-            lambda: self.distance_updates.append(1),
+            self.update_distances,
         )
+
+    def update_distances(self) -> None:
+        self.distance_updates += 1
 
     async def bring_up(self, host: Any) -> bool:
         self.brought_up.append(host)
@@ -60,48 +70,62 @@ class PolicyParts:
 
 
 async def test_a_policy_gets_the_hosts_before_the_engine() -> None:
-    parts, policy, cluster = PolicyParts(), RecordingPolicy(), object()
-    parts.policies.populate(policy, cluster)  # type: ignore[arg-type]
-    assert policy.seen == [
-        ("populate", cluster, 3),
+    """`attach` may use the hosts, so a policy first gets all hosts, and learns which of them are
+    down.
+    """
+    harness = PoliciesHarness()
+    policy = RecordingPolicy()
+    cluster = object()
+    harness.policies.populate(policy, cluster)  # type: ignore[arg-type]
+    host_count = 3
+    assert policy.calls == [
+        ("populate", cluster, host_count),
         ("down", DOWN),
-        ("attach", parts.engine),
+        ("attach", harness.engine),
     ]
-    assert parts.listeners.policies == [policy]
+    assert harness.listeners.policies == [policy]
 
 
 async def test_for_a_policy_that_is_added_later_pools_are_opened() -> None:
-    parts, policy = PolicyParts(), RecordingPolicy()
-    tasks = parts.policies.adopt(policy, object())  # type: ignore[arg-type]
+    """The new policy may use hosts that other policies ignore, so each host is tried."""
+    harness = PoliciesHarness()
+    policy = RecordingPolicy()
+    tasks = harness.policies.adopt(policy, object())  # type: ignore[arg-type]
     assert await asyncio.gather(*tasks) == [True, True, True]
-    # If the other policies ignore the host that is down, nobody has tried to reach it so far.
-    assert parts.brought_up == [UP, DOWN, UNKNOWN]
-    assert policy.seen[0][0] == "populate"
+    assert harness.brought_up == [UP, DOWN, UNKNOWN]
+    assert policy.calls[0][0] == "populate"
 
 
 async def test_a_policy_is_adopted_once_and_forgotten() -> None:
-    parts, policy, cluster = PolicyParts(), RecordingPolicy(), object()
-    assert parts.policies.adopt(policy, cluster)  # type: ignore[arg-type]
-    assert parts.policies.adopt(policy, cluster) == []  # type: ignore[arg-type]
-    assert parts.listeners.policies == [policy]
-    parts.policies.forget(policy)
-    assert parts.listeners.policies == []
-    # Without the policy, hosts may have other distances, so these are updated.
-    assert parts.distance_updates == [1]
+    """A policy that several profiles share is adopted once. When it is forgotten, distances are
+    computed anew.
+    """
+    harness = PoliciesHarness()
+    policy = RecordingPolicy()
+    cluster = object()
+    assert harness.policies.adopt(policy, cluster)  # type: ignore[arg-type]
+    assert harness.policies.adopt(policy, cluster) == []  # type: ignore[arg-type]
+    assert harness.listeners.policies == [policy]
+    harness.policies.forget(policy)
+    assert harness.listeners.policies == []
+    assert harness.distance_updates == 1
 
 
 async def test_a_speculative_execution_policy_is_attached_once_until_it_is_forgotten() -> None:
+    """Several profiles may share a policy, which is attached only once. Only its `detach` method is
+    called if it has one.
+    """
     calls: list[Any] = []
     policy: Any = SimpleNamespace(
         attach=lambda engine: calls.append("attach"), detach=lambda engine: calls.append("detach")
     )
     without_detach: Any = SimpleNamespace(attach=lambda engine: calls.append("attach"))
-    parts = PolicyParts()
-    for other in (policy, policy, without_detach):
-        parts.policies.attach_once(other)
-    for other in (policy, without_detach):
-        parts.policies.forget(other)
-    # Each policy was attached once, and the one that has a `detach` method was detached.
+    harness = PoliciesHarness()
+    for each_policy in (policy, policy, without_detach):
+        harness.policies.attach_once(each_policy)
+    for each_policy in (policy, without_detach):
+        harness.policies.forget(each_policy)
+    # `policy` and `without_detach` were attached, and `policy` was detached.
     assert calls == ["attach", "attach", "detach"]
     # These policies do not influence the distances of hosts, so no distance was read again.
-    assert parts.distance_updates == []
+    assert harness.distance_updates == 0

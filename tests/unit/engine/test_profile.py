@@ -34,12 +34,14 @@ from cassandra.query.settings import NOT_SET
 from tests.conftest import Implementation
 from tests.processes import WITH_TESTS, run_python
 from tests.unit.engine.partners import new_host
-from tests.unit.engine.test_happy_path import Session, Statement
+from tests.unit.engine.test_happy_path import FakeSession, FakeStatement
 
 HOST = new_host("10.0.0.1")
 
 
 class PolicyWithDistance(RoundRobinPolicy):
+    """A policy for which every host has the given distance."""
+
     def __init__(self, distance: int) -> None:
         super().__init__()
         self._distance = distance
@@ -49,6 +51,7 @@ class PolicyWithDistance(RoundRobinPolicy):
 
 
 def test_a_timeout_in_milliseconds_is_warned_of() -> None:
+    """A time-out of hours was probably meant in milliseconds, so there is a warning."""
     with pytest.warns(RuntimeWarning, match="request_timeout=10000 is in seconds, more than 2 h"):
         assert ExecutionProfile(request_timeout=10_000).request_timeout == 10_000
 
@@ -58,17 +61,16 @@ def test_a_profile_has_defaults() -> None:
     assert isinstance(profile.load_balancing_policy, TokenAwarePolicy)
     assert type(profile.retry_policy) is RetryPolicy
     assert isinstance(profile.speculative_execution_policy, NoSpeculativeExecutionPolicy)
-    assert (profile.consistency_level, profile.serial_consistency_level) == (
-        ConsistencyLevel.LOCAL_ONE,
-        None,
-    )
+    assert profile.consistency_level == ConsistencyLevel.LOCAL_ONE
+    assert profile.serial_consistency_level is None
     assert profile.request_timeout == 10.0
 
 
 def test_a_clone_keeps_the_other_settings() -> None:
     profile = ExecutionProfile(request_timeout=5.0, row_factory=dict_factory)
     clone = profile.clone(request_timeout=None)
-    assert (clone.request_timeout, profile.request_timeout) == (None, 5.0)
+    assert clone.request_timeout is None
+    assert profile.request_timeout == 5.0
     assert clone.row_factory is dict_factory
     assert clone.load_balancing_policy is profile.load_balancing_policy
     with pytest.raises(ValueError, match="has no setting 'timeout'; it has load_balancing_policy,"):
@@ -76,22 +78,20 @@ def test_a_clone_keeps_the_other_settings() -> None:
 
 
 def test_invalid_settings_are_refused() -> None:
+    """The constructor, assignment and `clone` check settings in the same way."""
     with pytest.raises(ValueError, match="must be SERIAL or LOCAL_SERIAL, but is ONE"):
         ExecutionProfile(serial_consistency_level=ConsistencyLevel.ONE)
     profile = ExecutionProfile(serial_consistency_level=ConsistencyLevel.SERIAL)
-    for wrong, level_name in (
+    for wrong_level, level_name in (
         (ConsistencyLevel.QUORUM, "QUORUM"),
         ("SERIAL", "'SERIAL'"),
         ([], r"\[\]"),
     ):
-        with pytest.raises(
-            ValueError, match=f"must be SERIAL or LOCAL_SERIAL, but is {level_name}"
-        ):
-            profile.serial_consistency_level = wrong  # type: ignore[assignment]
-        with pytest.raises(
-            ValueError, match=f"must be SERIAL or LOCAL_SERIAL, but is {level_name}"
-        ):
-            profile.clone(serial_consistency_level=wrong)
+        message = f"must be SERIAL or LOCAL_SERIAL, but is {level_name}"
+        with pytest.raises(ValueError, match=message):
+            profile.serial_consistency_level = wrong_level  # type: ignore[assignment]
+        with pytest.raises(ValueError, match=message):
+            profile.clone(serial_consistency_level=wrong_level)
     assert profile.serial_consistency_level == ConsistencyLevel.SERIAL
     profile.serial_consistency_level = None
     with pytest.raises(ValueError, match="continuous paging is not supported"):
@@ -107,6 +107,9 @@ def test_invalid_settings_are_refused() -> None:
     ],
 )
 def test_values_of_wrong_types_are_refused_by_name(name: str, value: Any, message: str) -> None:
+    """The constructor, assignment and `clone` raise a TypeError that names the setting and the
+    value.
+    """
     with pytest.raises(TypeError, match=f"^{name} {message}"):
         ExecutionProfile(**{name: value})
     profile = ExecutionProfile()
@@ -122,6 +125,7 @@ def test_request_timeout_accepts_numbers_and_none(timeout: Any) -> None:
 
 
 def test_class_attributes_and_parameters_have_the_same_defaults() -> None:
+    """A program may read a default from the class, or from the signature of the constructor."""
     parameters = inspect.signature(ExecutionProfile).parameters
     for name in ("consistency_level", "request_timeout", "row_factory", "request_observers"):
         assert getattr(ExecutionProfile, name) is parameters[name].default
@@ -147,7 +151,8 @@ def test_the_policies_of_all_profiles_are_listed_once() -> None:
     assert manager.policies() == [shared, other]
     # The constant policy has no `attach`.
     assert manager.attached_policies() == []
-    retry, percentile = ExponentialBackoffRetryPolicy(1), PercentileSpeculativeExecutionPolicy()
+    retry = ExponentialBackoffRetryPolicy(max_num_retries=1)
+    percentile = PercentileSpeculativeExecutionPolicy()
     for name in ("first", "second"):
         manager.profiles[name] = ExecutionProfile(
             shared, retry_policy=retry, speculative_execution_policy=percentile
@@ -166,6 +171,9 @@ def test_the_policies_of_all_profiles_are_listed_once() -> None:
     ],
 )
 def test_a_manager_notifies_of_profiles_that_are_put_into_it(change: Any) -> None:
+    """`profiles` is a dict that reports new profiles, in whatever way they are added. A copy is a
+    plain dict.
+    """
     manager = ProfileManager()
     manager.profiles["a"] = ExecutionProfile()
     notified: list[ExecutionProfile] = []
@@ -186,6 +194,7 @@ def test_a_manager_notifies_of_profiles_that_are_put_into_it(change: Any) -> Non
     ],
 )
 def test_the_shortest_distance_of_all_profiles_is_used(distances: list[int], expected: int) -> None:
+    """A host gets the connections that the profile with the shortest distance needs."""
     manager = ProfileManager()
     manager.profiles = {
         name: ExecutionProfile(PolicyWithDistance(distance))
@@ -196,12 +205,13 @@ def test_the_shortest_distance_of_all_profiles_is_used(distances: list[int], exp
 
 # -- cached settings -------------------------------------------------------------------------------
 
+# A value other than the default for each setting.
 CHANGES = {
     "consistency_level": ConsistencyLevel.QUORUM,
     "serial_consistency_level": ConsistencyLevel.LOCAL_SERIAL,
     "load_balancing_policy": RoundRobinPolicy(),
     "retry_policy": FallthroughRetryPolicy(),
-    "speculative_execution_policy": ConstantSpeculativeExecutionPolicy(0.1, 2),
+    "speculative_execution_policy": ConstantSpeculativeExecutionPolicy(delay=0.1, max_attempts=2),
     "request_timeout": 77.0,
 }
 
@@ -217,18 +227,18 @@ def request_settings(implementation: Implementation, profile: Any) -> dict[str, 
     body_class: Any = type(
         "RequestBody", (implementation.happy_path.ExecuteBodyBase,), {"decodes": False}
     )
-    statement: Any = Statement()
+    statement: Any = FakeStatement()
     statement.consistency_level = statement.retry_policy = None
     statement.serial_consistency_level = None
     request = implementation.happy_path.bound_request(
         implementation.happy_path.RequestBase,
         body_class,
         session,
-        Session(implementation),
+        FakeSession(implementation),
         statement,
         statement,
         CallOptions(profile, timeout=NOT_SET),
-        print,
+        print,  # stands for `on_done`
     )
     return {
         "consistency_level": request.request_body.consistency,
@@ -244,6 +254,7 @@ def request_settings(implementation: Implementation, profile: Any) -> dict[str, 
 def test_a_changed_setting_applies_to_the_next_request(
     implementation: Implementation, name: str
 ) -> None:
+    """Requests read the settings of a profile from a cache, which each change invalidates."""
     profile = ExecutionProfile()
     settings_before = request_settings(implementation, profile)
     assert request_settings(implementation, profile) == settings_before
@@ -260,12 +271,14 @@ def test_after_deletion_the_setting_of_the_class_applies(implementation: Impleme
 
 
 def test_settings_of_a_subclass_may_be_properties(implementation: Implementation) -> None:
-    class Patient(ExecutionProfile):
-        patience = 1.0
+    """A property is read for each request, so its value is never cached."""
+
+    class ProfileWithProperty(ExecutionProfile):
+        current_timeout = 1.0
 
         @property
         def request_timeout(self) -> float:
-            return self.patience
+            return self.current_timeout
 
         @request_timeout.setter
         def request_timeout(self, timeout: float | None) -> None:
@@ -273,13 +286,16 @@ def test_settings_of_a_subclass_may_be_properties(implementation: Implementation
 
     # First let the settings of a profile of the base class be cached.
     request_settings(implementation, ExecutionProfile())
-    profile = Patient()
+    profile = ProfileWithProperty()
     assert request_settings(implementation, profile)["request_timeout"] == 1.0
-    Patient.patience = 2.0
+    ProfileWithProperty.current_timeout = 2.0
     assert request_settings(implementation, profile)["request_timeout"] == 2.0
 
 
 def test_changes_of_the_instance_dictionary_apply(implementation: Implementation) -> None:
+    """Code that writes to `vars(profile)` bypasses the setters, but the next request has the new
+    values.
+    """
     profile = ExecutionProfile()
     request_settings(implementation, profile)
     attributes = vars(profile)
@@ -292,12 +308,10 @@ def test_changes_of_the_instance_dictionary_apply(implementation: Implementation
     request_settings(implementation, profile)
     attributes["consistency_level"] = ConsistencyLevel.ALL
     assert request_settings(implementation, profile)["consistency_level"] == ConsistencyLevel.ALL
-    # The program may also replace the whole dictionary of profiles.
-    profile.__dict__ = {**attributes, "consistency_level": ConsistencyLevel.LOCAL_QUORUM}
-    assert (
-        request_settings(implementation, profile)["consistency_level"]
-        == ConsistencyLevel.LOCAL_QUORUM
-    )
+    # An application may also replace the whole dictionary of the profile.
+    level = ConsistencyLevel.LOCAL_QUORUM
+    profile.__dict__ = {**attributes, "consistency_level": level}
+    assert request_settings(implementation, profile)["consistency_level"] == level
 
 
 @pytest.mark.slow
@@ -340,7 +354,7 @@ def test_a_change_by_a_finalizer_applies(implementation: Implementation) -> None
     Up to Python 3.11, the garbage collector may run finalizers at each allocation.
     """
 
-    class Changing:
+    class ProfileChanger:
         def __init__(self, profile: ExecutionProfile) -> None:
             self.profile = profile
             # Because of this reference cycle, only the garbage collector frees the object.
@@ -359,7 +373,7 @@ def test_a_change_by_a_finalizer_applies(implementation: Implementation) -> None
             profile = ExecutionProfile(request_timeout=1.0)
             gc.collect()
             gc.disable()
-            Changing(profile)
+            ProfileChanger(profile)
             # Let the garbage collector run after this number of allocations.
             gc.set_threshold(gc.get_count()[0] + allocations)
             gc.enable()
@@ -383,10 +397,11 @@ def test_a_change_by_a_finalizer_applies(implementation: Implementation) -> None
     ids=["copy", "deepcopy", "pickle", "clone"],
 )
 def test_copies_are_independent(implementation: Implementation, duplicate: Any) -> None:
+    """A copy made after the settings were cached has its own cache."""
     profile = ExecutionProfile(request_timeout=3.0)
     request_settings(implementation, profile)
-    other = duplicate(profile)
-    other.request_timeout = 4.0
+    copied = duplicate(profile)
+    copied.request_timeout = 4.0
     assert request_settings(implementation, profile)["request_timeout"] == 3.0
-    assert request_settings(implementation, other)["request_timeout"] == 4.0
-    assert vars(other).keys() == vars(profile).keys()
+    assert request_settings(implementation, copied)["request_timeout"] == 4.0
+    assert vars(copied).keys() == vars(profile).keys()

@@ -13,6 +13,9 @@ def test_a_given_generator_is_used() -> None:
 
 
 def test_without_a_generator_the_random_module_is_used() -> None:
+    """With None, the numbers come from Python's module `random`, whose seed the application may
+    set.
+    """
     random.seed(7)
     expected = random.random()
     random.seed(7)

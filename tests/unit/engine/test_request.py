@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -24,6 +23,7 @@ from cassandra.errors import (
     ReadFailure,
     WriteFailure,
 )
+from cassandra.marshal import int32_pack, int64_pack
 from cassandra.policies.balancing import HostFilterPolicy, RoundRobinPolicy
 from cassandra.policies.retry import FallthroughRetryPolicy, LWTRetryPolicy, RetryPolicy
 from cassandra.policies.speculation import ConstantSpeculativeExecutionPolicy
@@ -67,18 +67,11 @@ from tests.unit.engine.faults import (
     int_row,
     node as node,
     only_connection,
-    three_nodes,
 )
 
 pytestmark = pytest.mark.simulated
 
-UNSAFE = SimpleStatement(READ, is_idempotent=False)
-
-
-@pytest.fixture
-def nodes() -> Iterator[FakeCluster]:
-    with three_nodes() as cluster:
-        yield cluster
+NON_IDEMPOTENT_READ = SimpleStatement(READ, is_idempotent=False)
 
 
 def nodes_reached(nodes: FakeCluster) -> list[int]:
@@ -108,6 +101,9 @@ RETRIED_ERRORS = [
 async def test_an_idempotent_statement_is_retried_on_the_next_host(
     nodes: FakeCluster, answer: Answer, error_class: type[Exception]
 ) -> None:
+    """If the first node fails, the second one answers with its index, and the result lists both
+    attempts.
+    """
     nodes[0].prime(READ, answer, times=1)
     async with connected(nodes) as (_, session):
         result = await session.execute(IDEMPOTENT_READ)
@@ -120,9 +116,9 @@ async def test_an_idempotent_statement_is_retried_on_the_next_host(
         assert result.coordinator_host.address == nodes[1].address
 
 
-class AskedPolicy(RetryPolicy):
-    """A policy that retries like its base class, and records the statement of each question it is
-    asked.
+class StatementRecordingPolicy(RetryPolicy):
+    """A policy that retries like its base class, and records the statement that each call of
+    `on_request_error` gets.
     """
 
     def __init__(self) -> None:
@@ -148,63 +144,72 @@ def changeable_statements(host: Any, prepared: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("was_idempotent", [False, True])
-@pytest.mark.parametrize("index", range(4), ids=["simple", "bound", "batch", "targeting"])
+@pytest.mark.parametrize("statement_index", range(4), ids=["simple", "bound", "batch", "targeting"])
 async def test_a_request_is_as_idempotent_as_its_statement_was_at_the_call(
-    nodes: FakeCluster, index: int, was_idempotent: bool
+    nodes: FakeCluster, statement_index: int, was_idempotent: bool
 ) -> None:
     """A request uses the value that `is_idempotent` had at the call.
 
     An application may change it for its next call while the request is in flight.
     """
-    policy = AskedPolicy()
+    policy = StatementRecordingPolicy()
     async with connected(nodes, {"retry_policy": policy}) as (cluster, session):
         prepared = await session.prepare(READ)
         host = cluster.metadata.get_host(nodes[0].address)
-        statement = changeable_statements(host, prepared)[index]
-        setting = getattr(statement, "inner_statement", statement)
-        setting.is_idempotent = was_idempotent
-        held = hold(error(ErrorCode.OVERLOADED, "busy"))
+        statement = changeable_statements(host, prepared)[statement_index]
+        # The setting of a HostTargetingStatement is that of the statement in it.
+        idempotence_owner = getattr(statement, "inner_statement", statement)
+        idempotence_owner.is_idempotent = was_idempotent
+        held_error = hold(error(ErrorCode.OVERLOADED, "busy"))
         for node in nodes.nodes:
             node.prime(READ, error(ErrorCode.OVERLOADED, "busy"))
-        nodes[0].prime(READ, held)
-        waiting = asyncio.ensure_future(exception_of(session.execute(statement)))
-        await call_in_thread(held.wait)
-        setting.is_idempotent = not was_idempotent
-        held.release()
-        failure = await waiting
+        nodes[0].prime(READ, held_error)
+        pending_failure = asyncio.ensure_future(exception_of(session.execute(statement)))
+        await call_in_thread(held_error.wait)
+        idempotence_owner.is_idempotent = not was_idempotent
+        held_error.release()
+        failure = await pending_failure
         assert isinstance(failure, OverloadedErrorMessage)
         # The policy is asked after each attempt. There is only one attempt if the request may not
         # be sent twice; otherwise there is one for each of the three hosts.
         assert len(policy.statements) == (3 if was_idempotent else 1)
-        assert {asked.is_idempotent for asked in policy.statements} == {was_idempotent}
+        assert {statement_seen.is_idempotent for statement_seen in policy.statements} == {
+            was_idempotent
+        }
         # The application's own object still has the changed value, for its next call.
-        assert setting.is_idempotent is not was_idempotent
+        assert idempotence_owner.is_idempotent is not was_idempotent
 
 
 @pytest.mark.parametrize(("answer", "error_class"), RETRIED_ERRORS)
 async def test_any_other_statement_is_sent_once(
     nodes: FakeCluster, answer: Answer, error_class: type[Exception]
 ) -> None:
+    """A statement that is not idempotent is not retried, because the failed attempt may have been
+    executed.
+    """
     nodes[0].prime(READ, answer, times=1)
     async with connected(nodes) as (_, session):
-        assert isinstance(await exception_of(session.execute(UNSAFE)), error_class)
+        assert isinstance(await exception_of(session.execute(NON_IDEMPOTENT_READ)), error_class)
         assert nodes_reached(nodes) == [0]
 
 
-@pytest.mark.parametrize("ending", [garbage(), reset()], ids=["garbage", "reset"])
+@pytest.mark.parametrize("break_connection", [garbage(), reset()], ids=["garbage", "reset"])
 async def test_a_broken_connection_causes_no_retry_of_non_idempotent_requests(
-    nodes: FakeCluster, ending: Answer
+    nodes: FakeCluster, break_connection: Answer
 ) -> None:
-    held = hold()
-    nodes[0].prime(READ, held)
-    nodes[0].prime("end", ending, times=1)
+    """If a connection breaks while requests are in flight, those that are not idempotent fail."""
+    held_answers = hold()
+    nodes[0].prime(READ, held_answers)
+    nodes[0].prime("end", break_connection, times=1)
+    request_count = 20
     async with connected(nodes) as (_, session):
-        waiting = [session.execute(UNSAFE) for _ in range(20)]
-        await call_in_thread(held.wait, 20)
-        waiting.append(session.execute("end"))
-        for request in waiting:
+        pending_requests = [session.execute(NON_IDEMPOTENT_READ) for _ in range(request_count)]
+        await call_in_thread(held_answers.wait, request_count)
+        pending_requests.append(session.execute("end"))
+        for request in pending_requests:
             assert isinstance(await exception_of(request), DriverException)
-        assert nodes_reached(nodes) == [0] * 20
+        # Only the first node received the requests, each of them once.
+        assert nodes_reached(nodes) == [0] * request_count
 
 
 async def test_if_every_host_refuses_the_last_error_is_raised(nodes: FakeCluster) -> None:
@@ -216,6 +221,9 @@ async def test_if_every_host_refuses_the_last_error_is_raised(nodes: FakeCluster
 
 
 async def test_if_every_connection_breaks_no_host_available_is_raised(nodes: FakeCluster) -> None:
+    """The errors of connections say nothing about the request, so NoHostAvailable lists them by
+    host.
+    """
     nodes.prime(READ, reset())
     async with connected(nodes) as (_, session):
         failure = await exception_of(session.execute(IDEMPOTENT_READ))
@@ -226,25 +234,35 @@ async def test_if_every_connection_breaks_no_host_available_is_raised(nodes: Fak
 
 
 async def test_unavailable_is_tried_on_one_more_host(nodes: FakeCluster) -> None:
+    """After UNAVAILABLE even a non-idempotent statement is retried once, on the next host.
+
+    The coordinator has executed nothing, so a retry is safe.
+    """
     refusal = error(
         ErrorCode.UNAVAILABLE, "too few", consistency=ConsistencyLevel.QUORUM, required=3, alive=2
     )
     nodes[0].prime(READ, refusal, times=1)
     async with connected(nodes) as (_, session):
-        assert (await session.execute(UNSAFE)).one().k == 1
+        assert (await session.execute(NON_IDEMPOTENT_READ)).one().k == 1
         # From here on all hosts refuse.
         nodes.prime(READ, refusal)
-        failure = await exception_of(session.execute(UNSAFE))
+        failure = await exception_of(session.execute(NON_IDEMPOTENT_READ))
         assert isinstance(failure, Unavailable)
         assert failure.consistency == ConsistencyLevel.QUORUM
-        assert (failure.required_replicas, failure.alive_replicas) == (3, 2)
+        assert failure.required_replicas == 3
+        assert failure.alive_replicas == 2
         assert nodes_reached(nodes) == [0, 1, 0, 1]
 
 
 async def test_a_read_timeout_is_retried_once_if_enough_replicas_answered(
     nodes: FakeCluster,
 ) -> None:
-    data_late = error(
+    """The default policy retries a READ_TIMEOUT once, on the same host, if only the data was
+    missing.
+
+    If too few replicas answered, it does not retry.
+    """
+    data_missing = error(
         ErrorCode.READ_TIMEOUT,
         "slow",
         consistency=ConsistencyLevel.QUORUM,
@@ -252,7 +270,7 @@ async def test_a_read_timeout_is_retried_once_if_enough_replicas_answered(
         blockfor=2,
         data_present=False,
     )
-    replicas_late = error(
+    replicas_missing = error(
         ErrorCode.READ_TIMEOUT,
         "slow",
         consistency=ConsistencyLevel.QUORUM,
@@ -261,16 +279,17 @@ async def test_a_read_timeout_is_retried_once_if_enough_replicas_answered(
         data_present=True,
     )
     async with connected(nodes) as (_, session):
-        nodes[0].prime(READ, data_late, times=1)
+        nodes[0].prime(READ, data_missing, times=1)
         # Enough replicas answered and only the data was missing, so the default policy tries the
         # same host again.
-        assert (await session.execute(UNSAFE)).one().k == 0
-        nodes[0].prime(READ, data_late, times=2)
-        assert isinstance(await exception_of(session.execute(UNSAFE)), ReadTimeout)
-        nodes[0].prime(READ, replicas_late, times=1)
-        failure = await exception_of(session.execute(UNSAFE))
+        assert (await session.execute(NON_IDEMPOTENT_READ)).one().k == 0
+        nodes[0].prime(READ, data_missing, times=2)
+        assert isinstance(await exception_of(session.execute(NON_IDEMPOTENT_READ)), ReadTimeout)
+        nodes[0].prime(READ, replicas_missing, times=1)
+        failure = await exception_of(session.execute(NON_IDEMPOTENT_READ))
         assert isinstance(failure, ReadTimeout)
-        assert (failure.received_responses, failure.required_responses) == (1, 2)
+        assert failure.received_responses == 1
+        assert failure.required_responses == 2
         assert failure.data_retrieved
         # The first two requests made two attempts each. The last one was not retried, so it made
         # one.
@@ -278,16 +297,21 @@ async def test_a_read_timeout_is_retried_once_if_enough_replicas_answered(
 
 
 async def test_a_write_timeout_is_retried_only_for_the_batch_log(nodes: FakeCluster) -> None:
+    """The default policy retries a WRITE_TIMEOUT of the batch log, since writing the log again is
+    harmless.
+
+    With any other write type the mutation may have been applied, so the error is raised.
+    """
     async with connected(nodes) as (_, session):
         nodes[0].prime(
             READ, error(ErrorCode.WRITE_TIMEOUT, "slow", write_type="BATCH_LOG"), times=1
         )
-        assert (await session.execute(UNSAFE)).one().k == 0
+        assert (await session.execute(NON_IDEMPOTENT_READ)).one().k == 0
         for write_type in ("SIMPLE", "BATCH", "UNLOGGED_BATCH", "COUNTER", "CAS", "VIEW", "CDC"):
             nodes[0].prime(
                 READ, error(ErrorCode.WRITE_TIMEOUT, "slow", write_type=write_type), times=1
             )
-            failure = await exception_of(session.execute(UNSAFE))
+            failure = await exception_of(session.execute(NON_IDEMPOTENT_READ))
             assert isinstance(failure, WriteTimeout)
             assert write_type in str(failure)
         assert set(nodes_reached(nodes)) == {0}
@@ -295,6 +319,11 @@ async def test_a_write_timeout_is_retried_only_for_the_batch_log(nodes: FakeClus
 
 @pytest.mark.parametrize("version", [4, 5])
 async def test_failures_are_not_retried(version: int) -> None:
+    """READ_FAILURE, WRITE_FAILURE and FUNCTION_FAILURE are raised after one attempt, with all
+    fields of the error.
+
+    Before protocol version 5 the error has only the number of failed nodes, not their addresses.
+    """
     with FakeNode(max_version=version) as node:
         answer = sequence(
             error(
@@ -325,18 +354,18 @@ async def test_failures_are_not_retried(version: int) -> None:
         async with connected(node) as (_, session):
             read = await exception_of(session.execute(IDEMPOTENT_READ))
             assert isinstance(read, ReadFailure)
-            assert (read.failures, read.data_retrieved) == (1, True)
+            assert read.failures == 1
+            assert read.data_retrieved
             assert read.error_code_map == ({"127.0.0.9": 1} if version >= 5 else None)
             write = await exception_of(session.execute(IDEMPOTENT_READ))
             assert isinstance(write, WriteFailure)
             assert write.failures == 1
             function = await exception_of(session.execute(IDEMPOTENT_READ))
             assert isinstance(function, FunctionFailure)
-            assert (function.keyspace, function.function, list(function.arg_types or ())) == (
-                "ks",
-                "fn",
-                ["int", "text"],
-            )
+            assert function.keyspace == "ks"
+            assert function.function == "fn"
+            assert list(function.arg_types or ()) == ["int", "text"]
+            # One attempt for each of the three errors.
             assert len(node.queries(READ)) == 3
 
 
@@ -344,14 +373,18 @@ async def test_failures_are_not_retried(version: int) -> None:
 
 
 class ScriptedRetryPolicy(RetryPolicy):
-    """A retry policy that returns the given decisions in order, and records its calls."""
+    """A retry policy that returns the given decisions in order, and records its calls as pairs
+    (name of the event, retry number).
+
+    A decision that is an exception is raised instead.
+    """
 
     def __init__(self, *decisions: Any) -> None:
         self._decisions = list(decisions)
         self.calls: list[tuple[str, int]] = []
 
-    def _decide(self, question: str, retry_num: int) -> Any:
-        self.calls.append((question, retry_num))
+    def _decide(self, event: str, retry_num: int) -> Any:
+        self.calls.append((event, retry_num))
         decision = self._decisions.pop(0)
         if isinstance(decision, Exception):
             raise decision
@@ -370,7 +403,8 @@ class ScriptedRetryPolicy(RetryPolicy):
         return self._decide("request", retry_num)
 
 
-QUESTIONS = [
+# Each failure of an attempt, with the event as which `ScriptedRetryPolicy` records it.
+EVENTS = [
     pytest.param(error(ErrorCode.READ_TIMEOUT), "read", id="read"),
     pytest.param(error(ErrorCode.WRITE_TIMEOUT), "write", id="write"),
     pytest.param(error(ErrorCode.UNAVAILABLE), "unavailable", id="unavailable"),
@@ -379,10 +413,13 @@ QUESTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("answer", "question"), QUESTIONS)
+@pytest.mark.parametrize(("answer", "event"), EVENTS)
 async def test_decisions_of_a_retry_policy_are_obeyed(
-    nodes: FakeCluster, answer: Answer, question: str
+    nodes: FakeCluster, answer: Answer, event: str
 ) -> None:
+    """The policy is asked after each failed attempt, and each retry uses the host and the
+    consistency level of its decision.
+    """
     policy = ScriptedRetryPolicy(
         (RetryPolicy.RETRY_NEXT_HOST, ConsistencyLevel.ONE),
         (RetryPolicy.RETRY_NEXT_HOST, None),
@@ -392,8 +429,8 @@ async def test_decisions_of_a_retry_policy_are_obeyed(
     async with connected(
         nodes, {"retry_policy": policy, "consistency_level": ConsistencyLevel.ALL}
     ) as (_, session):
-        await exception_of(session.execute(UNSAFE))
-        assert policy.calls == [(question, 0), (question, 1), (question, 2)]
+        await exception_of(session.execute(NON_IDEMPOTENT_READ))
+        assert policy.calls == [(event, 0), (event, 1), (event, 2)]
         assert nodes_reached(nodes) == [0, 1, 2]
         levels = [request.consistency for request in nodes.queries(READ)]
         # The policy's first decision names the level ONE. The second names none, so ONE still
@@ -402,78 +439,83 @@ async def test_decisions_of_a_retry_policy_are_obeyed(
 
 
 async def test_a_policy_may_retry_on_the_same_host_at_another_level(nodes: FakeCluster) -> None:
+    """RETRY repeats the request on the same host; a decision may also name a level and a delay in
+    seconds.
+    """
     policy = ScriptedRetryPolicy(
-        (RetryPolicy.RETRY, ConsistencyLevel.TWO), (RetryPolicy.RETRY, None, 0.001)
+        (RetryPolicy.RETRY, ConsistencyLevel.TWO),
+        # After 1 ms, at the same level.
+        (RetryPolicy.RETRY, None, 0.001),
     )
     nodes[0].prime(
         READ, sequence(error(ErrorCode.UNAVAILABLE), error(ErrorCode.READ_TIMEOUT), int_row(5))
     )
     async with connected(nodes, {"retry_policy": policy}) as (_, session):
-        assert (await session.execute(UNSAFE)).one().k == 5
+        assert (await session.execute(NON_IDEMPOTENT_READ)).one().k == 5
         assert nodes_reached(nodes) == [0, 0, 0]
+        retries = nodes.queries(READ)[1:]
         # A decision without a level, as the second one, keeps the level of the attempt before.
-        assert [request.consistency for request in nodes.queries(READ)][1:] == [
-            ConsistencyLevel.TWO
-        ] * 2
+        assert [retry.consistency for retry in retries] == [ConsistencyLevel.TWO] * 2
 
 
-@pytest.mark.parametrize(("answer", "question"), QUESTIONS)
+@pytest.mark.parametrize(("answer", "event"), EVENTS)
 async def test_an_error_that_a_policy_ignores_is_an_empty_result(
-    nodes: FakeCluster, answer: Answer, question: str
+    nodes: FakeCluster, answer: Answer, event: str
 ) -> None:
+    """The decision IGNORE replaces the error by a result without rows, and there is no retry."""
     nodes[0].prime(READ, answer, times=1)
-    async with connected(
-        nodes, {"retry_policy": ScriptedRetryPolicy((RetryPolicy.IGNORE, None))}
-    ) as (
-        _,
-        session,
-    ):
-        assert (await session.execute(UNSAFE)).all() == []
+    policy = ScriptedRetryPolicy((RetryPolicy.IGNORE, None))
+    async with connected(nodes, {"retry_policy": policy}) as (_, session):
+        assert (await session.execute(NON_IDEMPOTENT_READ)).all() == []
         assert nodes_reached(nodes) == [0]
 
 
-@pytest.mark.parametrize(("answer", "question"), QUESTIONS)
+@pytest.mark.parametrize(("answer", "event"), EVENTS)
 async def test_an_error_of_the_policy_is_raised(
-    nodes: FakeCluster, answer: Answer, question: str
+    nodes: FakeCluster, answer: Answer, event: str
 ) -> None:
     """If the retry policy itself raises, the request fails with that error and does not hang."""
     nodes[0].prime(READ, answer, times=1)
-    async with connected(
-        nodes, {"retry_policy": ScriptedRetryPolicy(ZeroDivisionError("of mine"))}
-    ) as (
-        _,
-        session,
-    ):
-        assert isinstance(await exception_of(session.execute(UNSAFE)), ZeroDivisionError)
+    policy = ScriptedRetryPolicy(ZeroDivisionError("mistake in the policy"))
+    async with connected(nodes, {"retry_policy": policy}) as (_, session):
+        failure = await exception_of(session.execute(NON_IDEMPOTENT_READ))
+        assert isinstance(failure, ZeroDivisionError)
+        # The session can still be used.
         assert (await session.execute("anything")).all() == []
 
 
-async def undecided() -> Any:
-    """What a policy returns whose method is a coroutine function by mistake."""
+async def coroutine_decision() -> Any:
+    """Stand in for a policy's method that is a coroutine function by mistake."""
     return RetryPolicy.RETHROW, None
 
 
+# Functions that return a wrong decision, and a part of the error's text about it.
 WRONG_DECISIONS = [
     pytest.param(lambda: None, "has returned None", id="None"),
     pytest.param(lambda: RetryPolicy.RETRY, "write `return self.RETRY, None`", id="RETRY"),
     pytest.param(lambda: RetryPolicy.RETHROW, "write `return self.RETHROW, None`", id="RETHROW"),
     pytest.param(lambda: "RETRY", "has returned 'RETRY'", id="str"),
     pytest.param(lambda: (RetryPolicy.RETRY,), "has returned (0,)", id="one item"),
-    pytest.param(undecided, "write `def`, not `async def`", id="coroutine"),
+    pytest.param(coroutine_decision, "write `def`, not `async def`", id="coroutine"),
 ]
 
 
-@pytest.mark.parametrize(("decide", "text"), WRONG_DECISIONS)
-@pytest.mark.parametrize(("answer", "question"), QUESTIONS)
+@pytest.mark.parametrize(("make_decision", "expected_text"), WRONG_DECISIONS)
+@pytest.mark.parametrize(("answer", "event"), EVENTS)
 async def test_a_wrong_decision_does_not_hide_the_error_of_the_server(
-    nodes: FakeCluster, answer: Answer, question: str, decide: Any, text: str
+    nodes: FakeCluster, answer: Answer, event: str, make_decision: Any, expected_text: str
 ) -> None:
-    """The error names the policy, its method and what it has returned, and has the server's error
-    as its cause.
+    """If a policy returns something that is not a decision, a TypeError names the policy, its
+    method and the value.
+
+    The error of the server is its cause.
     """
     nodes[0].prime(READ, answer, times=1)
-    async with connected(nodes, {"retry_policy": ScriptedRetryPolicy(decide())}) as (_, session):
-        failure = await exception_of(session.execute(UNSAFE))
+    async with connected(nodes, {"retry_policy": ScriptedRetryPolicy(make_decision())}) as (
+        _,
+        session,
+    ):
+        failure = await exception_of(session.execute(NON_IDEMPOTENT_READ))
     methods = {
         "read": "on_read_timeout",
         "write": "on_write_timeout",
@@ -481,25 +523,30 @@ async def test_a_wrong_decision_does_not_hide_the_error_of_the_server(
         "request": "on_request_error",
     }
     assert isinstance(failure, TypeError)
-    assert f"ScriptedRetryPolicy.{methods[question]}() has returned" in str(failure)
+    assert f"ScriptedRetryPolicy.{methods[event]}() has returned" in str(failure)
     assert "but must return an action and a consistency level or None" in str(failure)
-    assert text in str(failure)
+    assert expected_text in str(failure)
     assert isinstance(failure.__cause__, DriverException)
 
 
 async def test_an_error_of_the_policy_has_the_error_of_the_server_as_cause(
     nodes: FakeCluster,
 ) -> None:
+    """If the retry policy raises while it handles a server's error, neither of the two errors is
+    lost.
+    """
     nodes[0].prime(READ, error(ErrorCode.READ_TIMEOUT), times=1)
-    policy = ScriptedRetryPolicy(ZeroDivisionError("of mine"))
+    policy = ScriptedRetryPolicy(ZeroDivisionError("mistake in the policy"))
     async with connected(nodes, {"retry_policy": policy}) as (_, session):
-        failure = await exception_of(session.execute(UNSAFE))
+        failure = await exception_of(session.execute(NON_IDEMPOTENT_READ))
     assert isinstance(failure, ZeroDivisionError)
     assert isinstance(failure.__cause__, ReadTimeout)
 
 
 async def test_a_class_in_place_of_a_retry_policy_is_named(nodes: FakeCluster) -> None:
-    """A class that was set on a statement is noticed when it is asked."""
+    """If a class was set as the `retry_policy` of a statement, the first error that needs it says
+    so.
+    """
     nodes[0].prime(READ, error(ErrorCode.READ_TIMEOUT), times=1)
     statement = SimpleStatement(READ)
     statement.retry_policy = RetryPolicy  # type: ignore[assignment]
@@ -511,23 +558,29 @@ async def test_a_class_in_place_of_a_retry_policy_is_named(nodes: FakeCluster) -
 
 
 async def test_a_class_with_static_methods_is_a_retry_policy(nodes: FakeCluster) -> None:
-    class Static:
+    """A class is accepted as a policy if its methods can be called without an instance."""
+
+    class StaticPolicy:
         @staticmethod
         def on_read_timeout(*args: Any, **kwargs: Any) -> Any:
             return RetryPolicy.IGNORE, None
 
     nodes[0].prime(READ, error(ErrorCode.READ_TIMEOUT), times=1)
-    statement = SimpleStatement(READ, retry_policy=Static)  # type: ignore[arg-type]
+    statement = SimpleStatement(READ, retry_policy=StaticPolicy)  # type: ignore[arg-type]
     async with connected(nodes) as (_, session):
         assert (await session.execute(statement)).all() == []
 
 
 def test_a_statement_refuses_a_class_in_place_of_a_retry_policy() -> None:
+    """The error names the class, and says to write `RetryPolicy()`."""
     with pytest.raises(ValueError, match=r"is the class RetryPolicy: write RetryPolicy\("):
         SimpleStatement(READ, retry_policy=RetryPolicy)  # type: ignore[arg-type]
 
 
 async def test_the_timeout_covers_all_attempts(nodes: FakeCluster) -> None:
+    """A retry does not start the time-out anew: the second host is silent, and the request times
+    out.
+    """
     nodes[0].prime(READ, error(ErrorCode.OVERLOADED))
     nodes[1].prime(READ, silence())
     async with connected(nodes) as (_, session):
@@ -539,23 +592,27 @@ async def test_the_timeout_covers_all_attempts(nodes: FakeCluster) -> None:
 
 @pytest.mark.parametrize("sent", [True, False])
 async def test_the_error_of_a_timeout_says_what_became_of_the_request(sent: bool) -> None:
+    """The error says whether the request was sent, to which host, and how many requests were in
+    flight there.
+    """
     failures: list[Any] = []
     with FakeNode() as node:
         node.prime(READ, silence())
         async with connected(node) as (cluster, session):
             assert cluster._core is not None
+            # Called with the host, the error and the decision of the retry policy.
             cluster._core.on_failure = lambda *failure: failures.append(failure)
-            others = [session.execute(READ, timeout=None) for _ in range(2)]
-            await node.wait_until(lambda node: len(node.queries(READ)) == len(others))
+            other_requests = [session.execute(READ, timeout=None) for _ in range(2)]
+            await node.wait_until(lambda node: len(node.queries(READ)) == len(other_requests))
             timeout = 1.0 if sent else 0.0
             failure = await exception_of(session.execute(IDEMPOTENT_READ, timeout=timeout))
             assert isinstance(failure, OperationTimedOut)
             assert failure.errors is not None
             (host,) = cluster.metadata.all_hosts()
             if sent:
-                (why,) = failure.errors.values()
-                assert str(why).startswith("no answer within the client's time")
-                assert failure.in_flight == len(others) + 1
+                (reason,) = failure.errors.values()
+                assert str(reason).startswith("no answer within the client's time")
+                assert failure.in_flight == len(other_requests) + 1
                 assert failure.last_host == host.endpoint
             else:
                 assert str(failure.errors["(no host)"]).startswith(
@@ -564,64 +621,77 @@ async def test_the_error_of_a_timeout_says_what_became_of_the_request(sent: bool
                 assert failure.in_flight is None
                 assert failure.last_host is None
             assert failures == [(host if sent else None, failure, None)]
-        for request in others:
+        for request in other_requests:
             await exception_of(request)
 
 
 async def test_the_error_of_a_timeout_at_a_throttler_names_the_throttler(node: FakeNode) -> None:
+    """The throttler admits one request, which gets no answer, so a second one times out in the
+    queue.
+    """
     node.prime(READ, silence())
-    throttler = ConcurrencyLimitingThrottler(1, 1)
+    throttler = ConcurrencyLimitingThrottler(max_concurrent_requests=1, max_queue_size=1)
     async with connected(node, request_throttler=throttler) as (_, session):
-        first = session.execute(READ, timeout=None)
+        occupant = session.execute(READ, timeout=None)
         failure = await exception_of(session.execute(READ_OTHER, timeout=1.0))
         assert isinstance(failure, OperationTimedOut)
         assert failure.errors is not None
         assert "the throttler let others go first" in str(failure.errors["(no host)"])
-    await exception_of(first)
+    await exception_of(occupant)
 
 
 @pytest.mark.parametrize("throttled", [False, True])
 async def test_the_error_of_a_timeout_without_a_free_stream_says_so(
     node: FakeNode, throttled: bool
 ) -> None:
+    """The connection has one stream, and its request gets no answer, so a second one times out
+    unsent.
+    """
     node.prime(READ, silence())
-    throttler = ConcurrencyLimitingThrottler(5, 5) if throttled else None
+    throttler = (
+        ConcurrencyLimitingThrottler(max_concurrent_requests=5, max_queue_size=5)
+        if throttled
+        else None
+    )
     async with connected(node, request_throttler=throttler) as (_, session):
         only_connection(session).set_stream_limit(1)
-        first = session.execute(READ, timeout=None)
+        occupant = session.execute(READ, timeout=None)
         failure = await exception_of(session.execute(READ_OTHER, timeout=1.0))
         assert isinstance(failure, OperationTimedOut)
         assert failure.errors == {
             f"{node.address}:{node.port}": "no connection had room for the request within the "
             "client's time (connections: 1, in flight: 1 of 1, waiting: 1)"
         }
-    await exception_of(first)
+    await exception_of(occupant)
 
 
 async def test_the_error_of_a_timeout_names_full_pools_after_a_failed_attempt() -> None:
+    """The error lists the host that refused the request, and the host that had no free stream for
+    its retry.
+    """
     with FakeCluster(2) as nodes:
         nodes[0].prime(READ, silence())
         nodes[1].prime(READ, silence())
         nodes[0].prime(READ_OTHER, error(ErrorCode.OVERLOADED))
         settings = {"load_balancing_policy": AddressOrderPolicy()}
         async with connected(nodes, settings) as (_, session):
-            second = next(
+            full_pool = next(
                 pool
                 for host, pool in session._engine.pools.items()
                 if host.address == nodes[1].address
             )
-            second.connections[0].set_stream_limit(1)
-            first = session.execute(READ, host=second.host, timeout=None)
+            full_pool.connections[0].set_stream_limit(1)
+            occupant = session.execute(READ, host=full_pool.host, timeout=None)
             await nodes[1].wait_until(lambda node: len(node.queries(READ)) == 1)
             statement = SimpleStatement(READ_OTHER, is_idempotent=True)
             failure = await exception_of(session.execute(statement, timeout=1.0))
             assert isinstance(failure, OperationTimedOut)
             assert failure.errors is not None
-            overloaded, full = failure.errors.items()
-            assert overloaded[0].address == nodes[0].address
-            assert full[0] == nodes[1].endpoint
-            assert full[1].startswith("no connection had room for the request")
-        await exception_of(first)
+            overloaded_entry, full_entry = failure.errors.items()
+            assert overloaded_entry[0].address == nodes[0].address
+            assert full_entry[0] == nodes[1].endpoint
+            assert full_entry[1].startswith("no connection had room for the request")
+        await exception_of(occupant)
 
 
 @pytest.mark.parametrize(
@@ -635,9 +705,13 @@ async def test_the_error_of_a_timeout_names_full_pools_after_a_failed_attempt() 
 async def test_no_host_available_says_if_only_one_host_was_tried(
     node_count: int, names_host: bool, reason: str
 ) -> None:
+    """The message gives the reason: the cluster has one node, or the call names a host.
+
+    It gives none if several hosts were tried.
+    """
     with FakeCluster(node_count) as nodes:
-        for each in nodes.nodes:
-            each.prime(READ, error(ErrorCode.OVERLOADED))
+        for node in nodes.nodes:
+            node.prime(READ, error(ErrorCode.OVERLOADED))
         async with connected(nodes) as (cluster, session):
             target: Any = {"host": cluster.metadata.all_hosts()[0]} if names_host else {}
             failure = await exception_of(session.execute(IDEMPOTENT_READ, **target))
@@ -648,8 +722,9 @@ async def test_no_host_available_says_if_only_one_host_was_tried(
 
 
 async def test_no_host_available_says_if_the_plan_had_only_one_host(nodes: FakeCluster) -> None:
-    for each in nodes.nodes:
-        each.prime(READ, error(ErrorCode.OVERLOADED))
+    """A host filter that leaves one host is a usual reason why nothing else was tried."""
+    for fake_node in nodes.nodes:
+        fake_node.prime(READ, error(ErrorCode.OVERLOADED))
     policy = HostFilterPolicy(RoundRobinPolicy(), lambda host: host.address == nodes[0].address)
     async with connected(nodes, {"load_balancing_policy": policy}) as (_, session):
         failure = await exception_of(session.execute(IDEMPOTENT_READ))
@@ -659,8 +734,8 @@ async def test_no_host_available_says_if_the_plan_had_only_one_host(nodes: FakeC
 async def test_no_host_available_says_if_the_statement_is_not_idempotent(
     nodes: FakeCluster,
 ) -> None:
-    for each in nodes.nodes:
-        each.prime(READ, error(ErrorCode.OVERLOADED))
+    for fake_node in nodes.nodes:
+        fake_node.prime(READ, error(ErrorCode.OVERLOADED))
     async with connected(nodes) as (_, session):
         failure = await exception_of(session.execute(READ))
     assert isinstance(failure, NoHostAvailable)
@@ -673,20 +748,24 @@ async def test_no_host_available_says_if_the_statement_is_not_idempotent(
 # -- speculative executions ------------------------------------------------------------------------
 
 
+# Send an idempotent request to the next host every 10 ms, at most twice.
 SPECULATIVE: dict[str, Any] = {
-    "speculative_execution_policy": ConstantSpeculativeExecutionPolicy(0.01, 2)
+    "speculative_execution_policy": ConstantSpeculativeExecutionPolicy(delay=0.01, max_attempts=2)
 }
 
 
 async def test_a_speculative_execution_may_answer_first(nodes: FakeCluster) -> None:
-    held = hold(int_row(0))
-    nodes[0].prime(READ, held)
+    """The first node is slow, so the result comes from the second one. The late answer frees its
+    stream.
+    """
+    late_answer = hold(int_row(0))
+    nodes[0].prime(READ, late_answer)
     async with connected(nodes, SPECULATIVE) as (_, session):
         result = await session.execute(IDEMPOTENT_READ)
         assert result.one().k == 1
         assert result.coordinator_host is not None
         assert result.coordinator_host.address == nodes[1].address
-        held.release()  # no caller waits for it
+        late_answer.release()  # no caller waits for it
         assert (await session.execute("anything")).all() == []
         pools = session._engine.pools.values()
         # `in_flight` falls to 0 only because the late answer has freed its stream.
@@ -694,10 +773,13 @@ async def test_a_speculative_execution_may_answer_first(nodes: FakeCluster) -> N
 
 
 async def test_non_idempotent_statements_have_no_speculative_executions(nodes: FakeCluster) -> None:
-    held = hold(int_row(0))
-    nodes[0].prime(READ, held)
+    """The time-out leaves time for speculative executions, but only the first node gets the
+    request.
+    """
+    late_answer = hold(int_row(0))
+    nodes[0].prime(READ, late_answer)
     async with connected(nodes, SPECULATIVE) as (_, session):
-        failure = await exception_of(session.execute(UNSAFE, timeout=0.08))
+        failure = await exception_of(session.execute(NON_IDEMPOTENT_READ, timeout=0.08))
         assert isinstance(failure, OperationTimedOut)
         assert nodes_reached(nodes) == [0]
 
@@ -705,41 +787,47 @@ async def test_non_idempotent_statements_have_no_speculative_executions(nodes: F
 async def test_a_later_change_of_idempotence_starts_no_speculative_execution(
     nodes: FakeCluster,
 ) -> None:
+    """A statement that was not idempotent at the call is sent once, even if the application changes
+    it.
+    """
     statement = SimpleStatement(READ, is_idempotent=False)
-    held = hold(int_row(0))
-    nodes[0].prime(READ, held)
+    late_answer = hold(int_row(0))
+    nodes[0].prime(READ, late_answer)
     async with connected(nodes, SPECULATIVE) as (_, session):
-        waiting = asyncio.ensure_future(exception_of(session.execute(statement, timeout=0.08)))
+        failure = asyncio.ensure_future(exception_of(session.execute(statement, timeout=0.08)))
         # Let the task execute the statement before it is changed.
         await asyncio.sleep(0)
         statement.is_idempotent = True
-        assert isinstance(await waiting, OperationTimedOut)
+        assert isinstance(await failure, OperationTimedOut)
         assert nodes_reached(nodes) == [0]
 
 
 async def test_if_speculative_executions_fail_the_first_may_answer(nodes: FakeCluster) -> None:
-    held = hold(int_row(0))
-    nodes[0].prime(READ, held)
+    """Errors of speculative executions do not end the request while the first attempt is in
+    flight.
+    """
+    late_answer = hold(int_row(0))
+    nodes[0].prime(READ, late_answer)
     nodes[1].prime(READ, error(ErrorCode.OVERLOADED))
     nodes[2].prime(READ, error(ErrorCode.OVERLOADED))
     async with connected(nodes, SPECULATIVE) as (_, session):
-        waiting = session.execute(IDEMPOTENT_READ)
+        request = session.execute(IDEMPOTENT_READ)
         await call_in_thread(nodes[2].wait_for, lambda node: node.queries(READ))
-        held.release()
-        assert (await waiting).one().k == 0
+        late_answer.release()
+        assert (await request).one().k == 0
 
 
 async def test_if_all_speculative_executions_fail_the_error_is_raised(nodes: FakeCluster) -> None:
-    held = [hold() for _ in nodes.nodes]
-    for host, answer in zip(nodes.nodes, held, strict=True):
-        host.prime(READ, answer)
+    held_answers = [hold() for _ in nodes.nodes]
+    for fake_node, held_answer in zip(nodes.nodes, held_answers, strict=True):
+        fake_node.prime(READ, held_answer)
     async with connected(nodes, SPECULATIVE) as (_, session):
-        waiting = asyncio.ensure_future(exception_of(session.execute(IDEMPOTENT_READ)))
-        for held_request in held:
-            await call_in_thread(held_request.wait)
-        for held_request in held:
-            held_request.release(error(ErrorCode.OVERLOADED, "busy"))
-        assert isinstance(await waiting, OverloadedErrorMessage)
+        failure = asyncio.ensure_future(exception_of(session.execute(IDEMPOTENT_READ)))
+        for held_answer in held_answers:
+            await call_in_thread(held_answer.wait)
+        for held_answer in held_answers:
+            held_answer.release(error(ErrorCode.OVERLOADED, "busy"))
+        assert isinstance(await failure, OverloadedErrorMessage)
 
 
 CAS_UNKNOWN = error(
@@ -755,14 +843,17 @@ CAS_UNKNOWN = error(
 async def test_the_policy_for_transactions_repeats_one_with_an_unknown_outcome(
     nodes: FakeCluster, is_idempotent: bool
 ) -> None:
+    """LWTRetryPolicy retries CAS_WRITE_UNKNOWN on the same host, even if the statement is not
+    idempotent.
+    """
     nodes[0].prime(READ, CAS_UNKNOWN, times=2)
-    policy = LWTRetryPolicy(2, min_interval=0.001)
+    policy = LWTRetryPolicy(max_num_retries=2, min_interval=0.001)
     async with connected(nodes, {"retry_policy": policy}) as (_, session):
         result = await session.execute(SimpleStatement(READ, is_idempotent=is_idempotent))
         assert nodes_reached(nodes) == [0, 0, 0]
         assert [attempt.decision for attempt in result.attempts] == ["retry", "retry", None]
         nodes[0].prime(READ, CAS_UNKNOWN)
-        failure = await exception_of(session.execute(UNSAFE))
+        failure = await exception_of(session.execute(NON_IDEMPOTENT_READ))
         assert isinstance(failure, CASWriteUnknownMessage)
         # The policy allows two retries, so each of the two requests made three attempts.
         assert nodes_reached(nodes) == [0] * 6
@@ -771,6 +862,7 @@ async def test_the_policy_for_transactions_repeats_one_with_an_unknown_outcome(
 async def test_other_policies_raise_the_unknown_outcome_of_a_transaction(
     nodes: FakeCluster,
 ) -> None:
+    """The default policy does not retry CAS_WRITE_UNKNOWN, even if the statement is idempotent."""
     nodes[0].prime(READ, CAS_UNKNOWN)
     async with connected(nodes) as (_, session):
         failure = await exception_of(session.execute(IDEMPOTENT_READ))
@@ -779,6 +871,9 @@ async def test_other_policies_raise_the_unknown_outcome_of_a_transaction(
 
 
 async def test_errors_of_the_server_are_raised_unchanged(nodes: FakeCluster) -> None:
+    """With FallthroughRetryPolicy, every error code of the server is raised as it came, without a
+    retry.
+    """
     # Left out: UNPREPARED, after which the driver prepares again, and two errors with more fields
     # than a code and a message.
     special = (ErrorCode.UNPREPARED, ErrorCode.RATE_LIMITED, ErrorCode.ALREADY_EXISTS)
@@ -790,7 +885,7 @@ async def test_errors_of_the_server_are_raised_unchanged(nodes: FakeCluster) -> 
             assert isinstance(failure, (DriverException, ErrorMessage))
             assert f"this is {code:04x}" in str(failure)
             assert not isinstance(failure, NoHostAvailable)
-        assert len(nodes_reached(nodes)) == len(codes)  # no retry
+        assert len(nodes_reached(nodes)) == len(codes)
 
 
 @pytest.mark.parametrize(
@@ -812,30 +907,36 @@ async def test_an_error_that_is_not_retried_is_also_no_host_available(
         (reason,) = failure.errors.values()
         assert type(reason).__name__ == type(failure).__name__
         assert isinstance(failure, type(reason))
-        assert (failure.code, failure.message) == (reason.code, reason.message)
+        assert failure.code == reason.code
+        assert failure.message == reason.message
         assert "that failed" in str(failure)
         unpickled = pickle.loads(pickle.dumps(failure))
-        assert (str(unpickled), isinstance(unpickled, type(reason))) == (str(failure), True)
+        assert str(unpickled) == str(failure)
+        assert isinstance(unpickled, type(reason))
         assert len(nodes_reached(nodes)) == 1
 
 
 # -- subclasses -----------------------------------------------------------------------------------
 
+# Methods of `Request` that its compiled class calls directly, past overrides.
 STEPS = [
     "choose", "end", "fail", "finish", "learn", "on_answer", "send", "send_to", "try_next_host",
     "version_block",
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", STEPS)
-def test_subclasses_of_request_may_not_override_steps(name: str) -> None:
-    with pytest.raises(TypeError, match=f"Eager overrides {name}, which the compiled base class"):
-        type("Eager", (Request,), {"__slots__": (), name: lambda self: None})
+@pytest.mark.parametrize("step", STEPS)
+def test_subclasses_of_request_may_not_override_steps(step: str) -> None:
+    """Defining a subclass that overrides a step raises TypeError, since compiled code would not
+    call the override.
+    """
+    with pytest.raises(TypeError, match=f"Eager overrides {step}, which the compiled base class"):
+        type("Eager", (Request,), {"__slots__": (), step: lambda self: None})
     # A subclass that overrides none of these methods is allowed.
     assert issubclass(type("Usual", (Request,), {"__slots__": ()}), Request)
     # A mixin before `Request` in the bases counts as an override, too.
-    mixin = type("Beside", (), {name: lambda self: None})
-    with pytest.raises(TypeError, match=f"Mixed overrides {name}, which the compiled base class"):
+    mixin = type("Beside", (), {step: lambda self: None})
+    with pytest.raises(TypeError, match=f"Mixed overrides {step}, which the compiled base class"):
         type("Mixed", (mixin, Request), {})
 
 
@@ -843,6 +944,9 @@ def test_subclasses_of_request_may_not_override_steps(name: str) -> None:
 
 
 async def test_a_forgotten_statement_is_prepared_again(node: FakeNode) -> None:
+    """If the node answers UNPREPARED, the driver prepares the statement on it and sends the EXECUTE
+    again.
+    """
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERT)
         await session.execute(statement, (1,))
@@ -851,9 +955,9 @@ async def test_a_forgotten_statement_is_prepared_again(node: FakeNode) -> None:
         assert node.count(Opcode.PREPARE) == 2
         # The second EXECUTE is refused, and sent again after the PREPARE.
         assert [request.values for request in node.queries()] == [
-            [b"\0\0\0\1"],
-            [b"\0\0\0\2"],
-            [b"\0\0\0\2"],
+            [int32_pack(1)],
+            [int32_pack(2)],
+            [int32_pack(2)],
         ]
         # Preparing again is no retry, so the request counts one attempt.
         assert len(result.attempts) == 1
@@ -869,37 +973,41 @@ async def test_a_statement_is_prepared_again_once_for_each_attempt(node: FakeNod
         failure = await exception_of(session.execute(statement, (1,)))
         assert isinstance(failure, PreparedQueryNotFound)
         assert "never heard of it" in str(failure)
-        assert (node.count(Opcode.PREPARE), node.count(Opcode.EXECUTE)) == (2, 2)
+        # Each was sent once for the application's call, and once after the first UNPREPARED.
+        assert node.count(Opcode.PREPARE) == 2
+        assert node.count(Opcode.EXECUTE) == 2
 
 
 async def test_the_forgotten_statements_of_a_batch_are_prepared_again(node: FakeNode) -> None:
     async with connected(node) as (_, session):
-        statements = [
-            await session.prepare(f"INSERT INTO t{number} (k) VALUES (?)") for number in range(3)
-        ]
+        inserts = [f"INSERT INTO t{number} (k) VALUES (?)" for number in range(3)]
         batch = BatchStatement()
-        for statement in statements:
-            batch.add(statement, (5,))
+        for insert in inserts:
+            batch.add(await session.prepare(insert), (5,))
         node.forget_prepared()
         await session.execute(batch)
-        assert sorted(node.prepared) == [
-            f"INSERT INTO t{number} (k) VALUES (?)" for number in range(3)
-        ]
-        assert [statement.values for statement in node.queries()[-1].statements] == [
-            [b"\0\0\0\5"]
+        assert sorted(node.prepared) == inserts
+        executed_batch = node.queries()[-1]
+        assert [statement.values for statement in executed_batch.statements] == [
+            [int32_pack(5)]
         ] * 3
 
 
 async def test_values_are_bound_again_for_changed_columns(node: FakeNode) -> None:
+    """If the type of a column has changed when a statement is prepared again, its values are
+    encoded for the new type.
+
+    Values that do not fit the new type raise BindColumnsChanged.
+    """
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERT)
         node.forget_prepared()
         node.prime_prepare(INSERT, [("k", "bigint")])
         await session.execute(statement, (1,))
         executed = [request.values for request in node.requests if request.opcode == Opcode.EXECUTE]
-        # The same value as an int, and then as a bigint.
-        assert executed == [[b"\0\0\0\1"], [b"\0\0\0\0\0\0\0\1"]]
-        # With values that do not fit the new type, nothing is executed.
+        # The value as an int is refused. Then the value is sent as a bigint.
+        assert executed == [[int32_pack(1)], [int64_pack(1)]]
+        # An int does not fit the type text, so nothing is executed.
         node.prime_prepare(INSERT, [("k", "text")])
         node.forget_prepared()
         failure = await exception_of(session.execute(statement, (1,)))
@@ -915,6 +1023,7 @@ async def test_values_are_bound_again_for_changed_columns(node: FakeNode) -> Non
         (error(ErrorCode.INVALID, "table t is gone"), InvalidRequest),
         (reset(), ConnectionException),
         (void(), DriverException),
+        # A RESULT of the kind Prepared that ends after one byte.
         (message(Opcode.RESULT, b"\0\0\0\x04\0"), DriverException),
     ],
     ids=["refused", "reset", "void", "cut"],
@@ -922,6 +1031,9 @@ async def test_values_are_bound_again_for_changed_columns(node: FakeNode) -> Non
 async def test_an_error_of_preparing_again_fails_the_request(
     node: FakeNode, answer: Answer, error_class: type[Exception]
 ) -> None:
+    """If the node refuses the PREPARE, or answers it wrongly, the request fails and the session can
+    still be used.
+    """
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERT)
         node.forget_prepared()
@@ -931,17 +1043,23 @@ async def test_an_error_of_preparing_again_fails_the_request(
 
 
 async def test_the_timeout_covers_preparing_again(node: FakeNode) -> None:
+    """If the node does not answer the PREPARE after UNPREPARED, the request ends with its
+    time-out.
+    """
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERT)
         node.forget_prepared()
         node.prime(Opcode.PREPARE, silence(), times=1)
-        assert isinstance(
-            await exception_of(session.execute(statement, (1,), timeout=0.05)), OperationTimedOut
-        )
+        failure = await exception_of(session.execute(statement, (1,), timeout=0.05))
+        assert isinstance(failure, OperationTimedOut)
+        # The next execution can prepare the statement.
         await session.execute(statement, (1,))
 
 
 async def test_the_id_from_preparing_again_is_used(node: FakeNode) -> None:
+    """If preparing again returns another id, the EXECUTE that follows and all later ones send that
+    id.
+    """
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERT)
         node.forget_prepared()
@@ -955,14 +1073,21 @@ async def test_the_id_from_preparing_again_is_used(node: FakeNode) -> None:
 
 
 async def test_all_retries_that_wait_are_cancelled_when_the_request_ends() -> None:
-    class Session:
+    """Two attempts of a request may wait for their retries at the same time, as after a speculative
+    execution.
+
+    Cancelling the handle of the request cancels both. A retry that runs leaves the other one as the
+    handle.
+    """
+
+    class StubSession:
         def __init__(self) -> None:
             self.loop = asyncio.get_running_loop()
             self.delayed: set[Any] = set()
 
-    class Retried:
+    class StubRequest:
         def __init__(self) -> None:
-            self.session = Session()
+            self.session = StubSession()
             self._retry_handle: Any = None
             self.hosts: list[Any] = []
             self.has_retried = asyncio.Event()
@@ -971,22 +1096,20 @@ async def test_all_retries_that_wait_are_cancelled_when_the_request_ends() -> No
             self.hosts.append(host)
             self.has_retried.set()
 
-    # Two attempts of one request wait for their retries at the same time, as after a speculative
-    # execution.
-    request: Any = Retried()
+    request: Any = StubRequest()
     host: Any
     for host in ("a", "b"):
-        request._retry_handle = _DelayedRetry(request, host, 60)
+        request._retry_handle = _DelayedRetry(request, host, delay=60)
     assert len(request.session.delayed) == 2
     request._retry_handle.cancel()
     assert not request.session.delayed
     assert request.hosts == []
 
-    request = Retried()
+    request = StubRequest()
     hosts: list[Any] = ["a", "b"]
-    request._retry_handle = waiting = _DelayedRetry(request, hosts[0], 60)
-    request._retry_handle = _DelayedRetry(request, hosts[1], 0)
-    await asyncio.wait_for(request.has_retried.wait(), 10)
+    request._retry_handle = slow_retry = _DelayedRetry(request, hosts[0], delay=60)
+    request._retry_handle = _DelayedRetry(request, hosts[1], delay=0)
+    await asyncio.wait_for(request.has_retried.wait(), timeout=10)
     assert request.hosts == ["b"]
-    assert request._retry_handle is waiting
-    waiting.cancel()
+    assert request._retry_handle is slow_retry
+    slow_retry.cancel()

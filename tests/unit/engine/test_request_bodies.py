@@ -29,6 +29,7 @@ from cassandra.engine.request_bodies import (
     values_of_rows,
 )
 from cassandra.errors import BindColumnsChanged
+from cassandra.marshal import int32_pack, int64_pack
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.protocol.handler import ProtocolHandler
 from cassandra.protocol.opcodes import BATCH, EXECUTE, MAX_BODY, PREPARE, QUERY
@@ -37,15 +38,17 @@ from cassandra.testing.fake import FakeNode, Opcode
 from cassandra.throttling import ConcurrencyLimitingThrottler
 from tests.unit.engine.partners import fake_connection
 
+LOGGED = 0  # the type of a batch
 WRITE = "INSERT INTO ks.t (k, v) VALUES (?, ?)"
-ROUNDS = 3
-SEVEN = (7).to_bytes(8, "big")
+KEY_COUNT = 3
+SEVEN_AS_BIGINT = (7).to_bytes(8, "big")
 SEVEN_AS_DOUBLE = bytes.fromhex("401c000000000000")
 
-Make = Callable[[Any, int], Any]
+# Returns a statement, for a prepared statement and a key.
+MakeStatement = Callable[[Any, int], Any]
 
 
-class OwnHandler(ProtocolHandler):
+class ApplicationHandler(ProtocolHandler):
     """A protocol handler of an application that changes nothing: it encodes and decodes like the
     driver.
     """
@@ -67,34 +70,42 @@ def recreate_table(node: FakeNode, cql_type: str, query_id: bytes | None = None)
 
 
 def bound_statement(prepared: Any, key: int) -> Any:
+    """Return a statement that writes 7 for the key."""
     return prepared.bind((key, 7))
 
 
 def batch_of_one_row(prepared: Any, key: int) -> Any:
+    """Return a batch that writes 7 for the key, and has a statement that is not prepared."""
     return BatchStatement().add(prepared, (key, 7)).add("INSERT INTO ks.t (k) VALUES (1)")
 
 
 def batch_of_many(prepared: Any, key: int) -> Any:
+    """Return a batch from `add_many` that writes 7 for the key twice."""
     return BatchStatement().add_many(prepared, [(key, 7), (key, 7)])
 
 
-STATEMENTS = pytest.mark.parametrize("make", [bound_statement, batch_of_one_row, batch_of_many])
-CHANGERS = pytest.mark.parametrize("changer", ["none", "listener", "handler"])
+STATEMENTS = pytest.mark.parametrize(
+    "make_statement", [bound_statement, batch_of_one_row, batch_of_many]
+)
+EXTENSIONS = pytest.mark.parametrize("extension", ["none", "listener", "handler"])
 APIS = pytest.mark.parametrize("is_blocking", [True, False], ids=["blocking", "asyncio"])
 
 
-def install(session: Any, changer: str) -> None:
-    if changer == "listener":
+def install_extension(session: Any, extension: str) -> None:
+    """Let the application intercept requests: by a request listener, by a protocol handler, or not
+    at all ("none").
+    """
+    if extension == "listener":
         session.add_request_init_listener(lambda future: None)
-    elif changer == "handler":
-        session.client_protocol_handler = OwnHandler
+    elif extension == "handler":
+        session.client_protocol_handler = ApplicationHandler
 
 
 def run_waiting(
     node: FakeNode,
     is_blocking: bool,
-    changer: str,
-    make_statement: Make,
+    extension: str,
+    make_statement: MakeStatement,
     change_server: Callable[[], None],
 ) -> list[Any]:
     """Start several executions of one prepared statement at once, after `change_server` was called.
@@ -103,7 +114,7 @@ def run_waiting(
     while the others wait.
 
     :param is_blocking: use the blocking API, not the asyncio API.
-    :param changer: see `install`.
+    :param extension: see `install_extension`.
     :param make_statement: called with the prepared statement and a key.
     :returns: the result or the error of each execution.
     """
@@ -113,9 +124,9 @@ def run_waiting(
         async with aio.Cluster([node.address], **settings) as cluster:
             session = await cluster.connect()
             prepared = await session.prepare(WRITE)
-            install(session, changer)
+            install_extension(session, extension)
             change_server()
-            calls = [session.execute(make_statement(prepared, key)) for key in range(ROUNDS)]
+            calls = [session.execute(make_statement(prepared, key)) for key in range(KEY_COUNT)]
             return list(await asyncio.gather(*calls, return_exceptions=True))
 
     if not is_blocking:
@@ -123,13 +134,14 @@ def run_waiting(
     with Cluster([node.address], **settings) as cluster:
         session = cluster.connect()
         prepared = session.prepare(WRITE)
-        install(session, changer)
+        install_extension(session, extension)
         change_server()
-        futures = [session.execute_async(make_statement(prepared, key)) for key in range(ROUNDS)]
+        futures = [session.execute_async(make_statement(prepared, key)) for key in range(KEY_COUNT)]
         return [result_or_error(future.result) for future in futures]
 
 
 def result_or_error(call: Callable[[], Any]) -> Any:
+    """Return the result of the call, or the exception that it raises."""
     try:
         return call()
     except Exception as error:
@@ -137,156 +149,194 @@ def result_or_error(call: Callable[[], Any]) -> Any:
 
 
 def last_values(node: FakeNode) -> dict[int, Any]:
-    """Return a dict with the value that was last written for each key."""
-    writes: list[Any] = [
-        write
-        for request in node.requests
-        if request.opcode in (Opcode.EXECUTE, Opcode.BATCH)
-        for write in (request.statements if request.opcode == Opcode.BATCH else [request])
-    ]
+    """Return the encoded value that was last written for each key."""
+    writes: list[Any] = []
+    for request in node.requests:
+        if request.opcode == Opcode.EXECUTE:
+            writes.append(request)
+        elif request.opcode == Opcode.BATCH:
+            writes.extend(request.statements)
     # The key is a small int, so its last byte identifies it.
     return {write.values[0][-1]: write.values[1] for write in writes if write.values}
 
 
 @APIS
-@CHANGERS
+@EXTENSIONS
 @STATEMENTS
 def test_requests_that_wait_never_send_values_of_an_old_type(
-    node: FakeNode, is_blocking: bool, changer: str, make: Make
+    node: FakeNode, is_blocking: bool, extension: str, make_statement: MakeStatement
 ) -> None:
     """If a column gets another type while requests wait, the requests send values of the new type.
 
     The server gives the statement the same id, and would accept bytes of the old type.
     """
     recreate_table(node, "bigint")
-    outcomes = run_waiting(node, is_blocking, changer, make, lambda: recreate_table(node, "double"))
-    assert [type(error) for error in outcomes if isinstance(error, Exception)] == []
-    assert last_values(node) == dict.fromkeys(range(ROUNDS), SEVEN_AS_DOUBLE)
+    outcomes = run_waiting(
+        node,
+        is_blocking,
+        extension,
+        make_statement,
+        change_server=lambda: recreate_table(node, "double"),
+    )
+    assert not any(isinstance(outcome, Exception) for outcome in outcomes), outcomes
+    assert last_values(node) == dict.fromkeys(range(KEY_COUNT), SEVEN_AS_DOUBLE)
 
 
 @APIS
-@CHANGERS
+@EXTENSIONS
 @STATEMENTS
 def test_requests_that_wait_send_the_id_that_the_server_has_now(
-    node: FakeNode, is_blocking: bool, changer: str, make: Make
+    node: FakeNode, is_blocking: bool, extension: str, make_statement: MakeStatement
 ) -> None:
     """Requests that wait send the statement's new id.
 
     An upgraded server may give the same CQL another id.
     """
-    recreate_table(node, "bigint", b"A" * 16)
+    recreate_table(node, "bigint", query_id=b"A" * 16)
     outcomes = run_waiting(
-        node, is_blocking, changer, make, lambda: recreate_table(node, "bigint", b"B" * 16)
+        node,
+        is_blocking,
+        extension,
+        make_statement,
+        change_server=lambda: recreate_table(node, "bigint", query_id=b"B" * 16),
     )
-    assert [type(error) for error in outcomes if isinstance(error, Exception)] == []
-    assert last_values(node) == dict.fromkeys(range(ROUNDS), SEVEN)
+    assert not any(isinstance(outcome, Exception) for outcome in outcomes), outcomes
+    assert last_values(node) == dict.fromkeys(range(KEY_COUNT), SEVEN_AS_BIGINT)
 
 
-@CHANGERS
+@EXTENSIONS
 @STATEMENTS
 async def test_concurrent_requests_send_the_id_that_the_server_has_now(
-    node: FakeNode, changer: str, make: Make
+    node: FakeNode, extension: str, make_statement: MakeStatement
 ) -> None:
-    """All requests are sent with the old id before the first of them has prepared the statement
-    again.
+    """Requests that were sent with the old id at the same time all succeed: each is sent again with
+    the new id.
     """
-    recreate_table(node, "bigint", b"A" * 16)
+    recreate_table(node, "bigint", query_id=b"A" * 16)
     async with aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
         prepared = await session.prepare(WRITE)
-        install(session, changer)
-        recreate_table(node, "bigint", b"B" * 16)
-        await asyncio.gather(*[session.execute(make(prepared, key)) for key in range(5)])
+        install_extension(session, extension)
+        recreate_table(node, "bigint", query_id=b"B" * 16)
+        await asyncio.gather(*[session.execute(make_statement(prepared, key)) for key in range(5)])
 
 
 # -- bodies without a server -----------------------------------------------------------------------
 
 
 def prepared_statement(query_id: bytes = b"old", cql_type: Any = Int32Type) -> PreparedStatement:
+    """Return a prepared SELECT with one bound column, which is a key."""
     columns = [ColumnMetadata("ks", "t", "k", cql_type)]
     return PreparedStatement(
         columns,
         query_id,
-        [0],
-        "SELECT ?",
-        "ks",
+        routing_key_indexes=[0],
+        query="SELECT ?",
+        keyspace="ks",
         protocol_version=5,
         result_metadata=None,
         result_metadata_id=None,
     )
 
 
-def execute_body(prepared: PreparedStatement) -> MessageBody:
-    inner = ExecuteBody(prepared, prepared.bind((5,)).block)
+def message_body_of(inner: Any) -> MessageBody:
+    """Return the body as a message, which a listener may change. The driver's handler encodes
+    it.
+    """
     return MessageBody(message_of(inner), ProtocolHandler, inner, decodes=False)
+
+
+def execute_body(prepared: PreparedStatement) -> MessageBody:
+    """Return the message of an EXECUTE with the value 5, as listeners get it."""
+    inner = ExecuteBody(prepared, prepared.bind((5,)).block)
+    return message_body_of(inner)
 
 
 def batch_body(*prepared: PreparedStatement) -> MessageBody:
-    rows = prepared[0].bind_plan.bind_many(rows=[], version=5)
-    statements: list[Any] = [(None, "INSERT"), (prepared[0], rows)]
+    """Return the message of a batch: a text, an `add_many` without rows, and each statement with
+    the value 5.
+    """
+    no_rows = prepared[0].bind_plan.bind_many(rows=[], version=5)
+    statements: list[Any] = [(None, "INSERT"), (prepared[0], no_rows)]
     statements += [(statement, statement.bind((5,)).block) for statement in prepared]
-    inner = BatchBody(0, statements)
-    return MessageBody(message_of(inner), ProtocolHandler, inner, decodes=False)
+    inner = BatchBody(LOGGED, statements)
+    return message_body_of(inner)
 
 
 def encoded(body: RequestBody, version: int = 5) -> bytes:
+    """Return the bytes of the body for a protocol version without extensions."""
     return body.render(fake_connection(version=version, wire_format=version, features=None))[2]
 
 
 def renewed_statement(prepared: PreparedStatement, cql_type: Any = LongType) -> Renewed:
-    return Renewed(prepared, _Answer(prepared_statement(b"old", cql_type)))
+    """Return the statement as the server describes it after its column has got another type."""
+    return Renewed(prepared, _PreparedAnswer(prepared_statement(b"old", cql_type)))
 
 
-class _Answer:
-    """The answer to a PREPARE, as far as `renew` reads it: the columns and the id of `prepared`."""
+class _PreparedAnswer:
+    """The answer to a PREPARE, with the attributes that `renew` reads: the columns and the id of
+    `prepared`.
+    """
 
     result_metadata = result_metadata_id = None
 
     def __init__(self, prepared: PreparedStatement) -> None:
-        self.bind_metadata, self.query_id = prepared.column_metadata, prepared.query_id
+        self.bind_metadata = prepared.column_metadata
+        self.query_id = prepared.query_id
 
 
 def test_an_id_that_a_listener_has_set_is_sent() -> None:
+    """If a listener has replaced the id in the message, the driver does not replace it when it
+    prepares again.
+    """
     prepared = prepared_statement()
     body = execute_body(prepared)
-    body.message.query_id = b"own"
+    body.message.query_id = b"set by listener"
     prepared.query_id = b"new"
-    assert b"own" in encoded(body)
+    assert b"set by listener" in encoded(body)
     body.rebind(renewed_statement(prepared))
-    assert b"own" in encoded(body)
+    assert b"set by listener" in encoded(body)
     # The listener put its own statement and values into the message, so these values are not bound
     # again.
-    assert body.message.query_params == [b"\0\0\0\x05"]
+    assert body.message.query_params == [int32_pack(5)]
 
 
 def test_statements_that_a_listener_adds_to_a_batch_are_sent_unchanged() -> None:
+    """When a statement of a batch is prepared again, only that statement gets a new id and new
+    values.
+
+    The queries of the message are tuples (is prepared, query or id, values).
+    """
     prepared = prepared_statement()
     body = batch_body(prepared)
-    body.message.queries.insert(0, (True, b"own", [b"x"]))
+    body.message.queries.insert(0, (True, b"set by listener", [b"x"]))
     prepared.query_id = b"new"
     encoded(body)
-    assert [query for _, query, _ in body.message.queries] == [b"own", "INSERT", b"new"]
+    assert [query for _, query, _ in body.message.queries] == [b"set by listener", "INSERT", b"new"]
     body.rebind(renewed_statement(prepared))
     encoded(body)
     assert body.message.queries == [
-        (True, b"own", [b"x"]),
+        (True, b"set by listener", [b"x"]),
         (False, "INSERT", ()),
-        (True, b"old", [b"\0\0\0\0\0\0\0\x05"]),
+        (True, b"old", [int64_pack(5)]),
     ]
 
 
 def test_values_that_a_listener_has_changed_are_bound_again() -> None:
+    """If the column becomes a bigint, the value in the message is encoded again, not that of the
+    call.
+    """
     prepared = prepared_statement()
     body = execute_body(prepared)
-    body.message.query_params = [b"\0\0\0\x06"]
+    body.message.query_params = [int32_pack(6)]
     body.rebind(renewed_statement(prepared))
-    assert body.message.query_params == [b"\0\0\0\0\0\0\0\x06"]
+    assert body.message.query_params == [int64_pack(6)]
     assert [list(values) for _, _, values in body.bound_rows()] == [body.message.query_params]
     # If the values do not fit the new columns, binding them again raises.
-    other = execute_body(prepared)
-    other.message.query_params = []
+    body_without_values = execute_body(prepared)
+    body_without_values.message.query_params = []
     with pytest.raises(BindColumnsChanged, match="0 values for 1 columns"):
-        other.rebind(renewed_statement(prepared))
+        body_without_values.rebind(renewed_statement(prepared))
 
 
 @pytest.mark.parametrize("has_message", [False, True], ids=["plain", "message"])
@@ -295,34 +345,35 @@ def test_a_batch_knows_the_ids_that_its_earlier_attempts_have_sent(has_message: 
 
     The server may answer UNPREPARED with an old id after a speculative attempt has sent newer ones.
     """
-    first, second = prepared_statement(b"1"), prepared_statement(b"2")
-    message_body = batch_body(first, second)
+    unchanged, changing = prepared_statement(b"1"), prepared_statement(b"2")
+    message_body = batch_body(unchanged, changing)
     body: Any = message_body if has_message else message_body.inner
     for query_id in (b"3", b"4"):
         encoded(body)
-        second.query_id = query_id
+        changing.query_id = query_id
     # The last attempt uses another protocol version, so the body is encoded anew.
-    encoded(body, 4)
-    assert [body.prepared_by(query_id) for query_id in (b"1", b"2", b"3", b"4", b"5")] == [
-        first,
-        *[second] * 3,
-        None,
-    ]
+    encoded(body, version=4)
+    assert body.prepared_by(b"1") is unchanged
+    for sent_id in (b"2", b"3", b"4"):
+        assert body.prepared_by(sent_id) is changing
+    assert body.prepared_by(b"5") is None
 
 
 def test_the_consistency_of_a_message_is_that_of_its_request() -> None:
+    """A listener may change the level in the message, and the request then has that level, too."""
     body = execute_body(prepared_statement())
     body.message.consistency_level = ConsistencyLevel.ALL
     encoded(body)
     assert body.consistency == ConsistencyLevel.ALL
 
 
-# -- what a request asks for -----------------------------------------------------------------------
+# -- options of requests ---------------------------------------------------------------------------
 
 TRACING, CUSTOM_PAYLOAD = 0x02, 0x04  # flags of a frame
 
 
 def rendered(body: Any, version: int = 4) -> tuple[int, int, bytes]:
+    """Return (opcode, flags, bytes of the body) of a body, for a connection without extensions."""
     result: tuple[int, int, bytes] = body.render(
         fake_connection(version=version, wire_format=version, features=None)
     )
@@ -330,54 +381,61 @@ def rendered(body: Any, version: int = 4) -> tuple[int, int, bytes]:
 
 
 def all_bodies() -> dict[str, Any]:
+    """Return a body of each class, by the name of its class."""
     prepared = prepared_statement()
     execute = ExecuteBody(prepared, prepared.bind((5,)).block)
     return {
         "query": QueryBody("SELECT 1"),
         "use": UseBody("USE ks"),
         "prepare": PrepareBody("SELECT ?", keyspace=None, custom_payload=None),
-        "batch": BatchBody(0, [(None, "INSERT"), (prepared, prepared.bind((5,)).block)]),
+        "batch": BatchBody(LOGGED, [(None, "INSERT"), (prepared, prepared.bind((5,)).block)]),
         "execute": execute,
-        "message": MessageBody(message_of(execute), ProtocolHandler, execute, decodes=False),
+        "message": message_body_of(execute),
     }
 
 
-KINDS = pytest.mark.parametrize("kind", list(all_bodies()))
+BODY_NAMES = pytest.mark.parametrize("body_name", list(all_bodies()))
 
 
-@KINDS
-def test_each_body_has_the_opcode_and_the_description_of_its_request(kind: str) -> None:
-    body = all_bodies()[kind]
-    opcode = {"prepare": PREPARE, "batch": BATCH, "execute": EXECUTE, "message": EXECUTE}
-    expected = opcode.get(kind, QUERY)
+@BODY_NAMES
+def test_each_body_has_the_opcode_and_the_description_of_its_request(body_name: str) -> None:
+    body = all_bodies()[body_name]
+    other_opcodes = {"prepare": PREPARE, "batch": BATCH, "execute": EXECUTE, "message": EXECUTE}
+    expected_opcode = other_opcodes.get(body_name, QUERY)
     sent_opcode, flags, data = rendered(body)
-    assert (sent_opcode, body.opcode, flags) == (expected, expected, 0)
+    assert sent_opcode == expected_opcode
+    assert body.opcode == expected_opcode
+    assert flags == 0
     assert body.size == len(data)
-    text = {
+    description = {
         "use": "USE ks",
         "query": "SELECT 1",
         "prepare": "PREPARE of 'SELECT ?'",
         "batch": "a batch of 2 that begins with 'INSERT'",
-    }.get(kind, "SELECT ?")
-    assert text in body.describe()
+    }.get(body_name, "SELECT ?")
+    assert description in body.describe()
 
 
-@KINDS
-def test_tracing_and_payloads_are_sent_with_each_body(kind: str) -> None:
-    if kind == "message":
+@BODY_NAMES
+def test_tracing_and_payloads_are_sent_with_each_body(body_name: str) -> None:
+    """Tracing sets a flag. A custom payload sets a flag and precedes the body, as a [bytes map]."""
+    if body_name == "message":
         return  # a message is encoded by the handler, from its own attributes
-    body = all_bodies()[kind]
-    plain = rendered(body)
+    body = all_bodies()[body_name]
+    plain_opcode, _flags, plain_data = rendered(body)
     body.tracing = True
-    assert rendered(body) == (plain[0], TRACING, plain[2])
+    assert rendered(body) == (plain_opcode, TRACING, plain_data)
     body.custom_payload = {"mark": b"x"}
     opcode, flags, data = rendered(body)
-    assert (opcode, flags) == (plain[0], TRACING | CUSTOM_PAYLOAD)
-    assert data == b"\0\1" + b"\0\4mark" + b"\0\0\0\1x" + plain[2]
+    assert opcode == plain_opcode
+    assert flags == TRACING | CUSTOM_PAYLOAD
+    # The number of entries, the key and the value, each after its length.
+    payload = b"\0\1" + b"\0\4mark" + b"\0\0\0\1x"
+    assert data == payload + plain_data
 
 
 @pytest.mark.parametrize(
-    ("kind", "is_use", "decodes", "is_plain", "depends"),
+    ("body_name", "is_use", "decodes", "is_plain", "depends"),
     [
         ("query", False, False, True, True),
         ("use", True, True, False, True),
@@ -388,18 +446,24 @@ def test_tracing_and_payloads_are_sent_with_each_body(kind: str) -> None:
     ],
 )
 def test_which_bodies_need_special_care(
-    kind: str, is_use: bool, decodes: bool, is_plain: bool, depends: bool
+    body_name: str, is_use: bool, decodes: bool, is_plain: bool, depends: bool
 ) -> None:
-    body = all_bodies()[kind]
-    assert (body.is_use, body.decodes, body.is_plain, body.depends) == (
-        is_use,
-        decodes,
-        is_plain,
-        depends,
-    )
+    """The engine reads these flags to decide how a request is sent and answered.
+
+    :param is_use: it may switch the keyspace of the connection.
+    :param decodes: it decodes its answers itself.
+    :param is_plain: no code of the application or the engine handles it specially.
+    :param depends: its result depends on the keyspace of the connection.
+    """
+    body = all_bodies()[body_name]
+    assert body.is_use == is_use
+    assert body.decodes == decodes
+    assert body.is_plain == is_plain
+    assert body.depends == depends
 
 
 def test_a_query_that_switches_the_keyspace_is_a_use() -> None:
+    """Any query that begins with USE, in any case, is a USE, but not a PREPARE of one."""
     assert QueryBody("use ks").is_use
     assert not QueryBody("SELECT used FROM t").is_use
     assert UseBody("USE ks").expected is USE_ITSELF
@@ -408,16 +472,24 @@ def test_a_query_that_switches_the_keyspace_is_a_use() -> None:
 
 
 def test_a_batch_of_prepared_statements_does_not_depend_on_the_keyspace() -> None:
+    """The server resolves names when it prepares a statement; only query strings in a batch need a
+    keyspace.
+    """
     prepared = prepared_statement()
-    block = prepared.bind((5,)).block
-    assert not BatchBody(0, [(prepared, block)]).depends
-    assert BatchBody(0, [(prepared, block), (None, "INSERT")]).depends
-    assert not BatchBody(0, []).depends
+    values = prepared.bind((5,)).block
+    assert not BatchBody(LOGGED, [(prepared, values)]).depends
+    assert BatchBody(LOGGED, [(prepared, values), (None, "INSERT")]).depends
+    assert not BatchBody(LOGGED, []).depends
 
 
 def test_the_texts_of_a_body_are_those_without_a_prepared_statement() -> None:
+    """`texts` returns the queries that the server parses, and `statement_text` the query of a
+    request.
+
+    If a listener has changed the message, both return the changed query.
+    """
     bodies = all_bodies()
-    assert {kind: list(body.texts()) for kind, body in bodies.items()} == {
+    assert {body_name: list(body.texts()) for body_name, body in bodies.items()} == {
         "query": ["SELECT 1"],
         "use": ["USE ks"],
         "prepare": ["SELECT ?"],
@@ -425,15 +497,11 @@ def test_the_texts_of_a_body_are_those_without_a_prepared_statement() -> None:
         "execute": [],
         "message": [],
     }
-    message = MessageBody(
-        message_of(bodies["query"]), ProtocolHandler, bodies["query"], decodes=False
-    )
+    message = message_body_of(bodies["query"])
     message.message.query = "SELECT 2"  # as a listener would
     assert message.texts() == ("SELECT 2",)
     assert message.statement_text() == "SELECT 2"
-    batch = MessageBody(
-        message_of(bodies["batch"]), ProtocolHandler, bodies["batch"], decodes=False
-    )
+    batch = message_body_of(bodies["batch"])
     assert list(batch.texts()) == ["INSERT"]
     assert bodies["execute"].statement_text() == "SELECT ?"
     assert bodies["message"].statement_text() == "SELECT ?"
@@ -444,26 +512,30 @@ def test_the_texts_of_a_body_are_those_without_a_prepared_statement() -> None:
 
 @pytest.mark.parametrize("has_message", [False, True])
 def test_a_request_carries_the_keyspace_that_it_expects(has_message: bool) -> None:
-    def body(keyspace: str | None, expected: object) -> Any:
+    """`carry_keyspace` puts the expected keyspace into the request, if the request names none, and
+    returns True if it has one.
+    """
+
+    def query_body(keyspace: str | None, expected: object) -> Any:
         inner = QueryBody("SELECT 1", keyspace, expected)
         if not has_message:
             return inner
-        return MessageBody(message_of(inner), ProtocolHandler, inner, decodes=False)
+        return message_body_of(inner)
 
-    named = body("ks", expected=None)
-    assert named.expected == "ks"
-    assert named.names_keyspace
-    assert named.carry_keyspace()
-    expecting = body(keyspace=None, expected="ks")
+    with_keyspace = query_body("ks", expected=None)
+    assert with_keyspace.expected == "ks"
+    assert with_keyspace.names_keyspace
+    assert with_keyspace.carry_keyspace()
+    expecting = query_body(keyspace=None, expected="ks")
     assert not expecting.names_keyspace
-    assert b"ks" not in rendered(expecting, 5)[2]
+    assert b"ks" not in encoded(expecting, version=5)
     assert expecting.carry_keyspace()
     assert expecting.names_keyspace
-    assert rendered(expecting, 5)[2].endswith(b"\0\2ks")
+    assert encoded(expecting, version=5).endswith(b"\0\2ks")
     # The protocol has no way to say "no keyspace".
-    nowhere = body(keyspace=None, expected=USE_ITSELF)
-    assert not nowhere.carry_keyspace()
-    assert not nowhere.names_keyspace
+    without_keyspace = query_body(keyspace=None, expected=USE_ITSELF)
+    assert not without_keyspace.carry_keyspace()
+    assert not without_keyspace.names_keyspace
 
 
 def test_an_execute_needs_no_keyspace() -> None:
@@ -475,47 +547,48 @@ def test_an_execute_needs_no_keyspace() -> None:
 # -- rendering again -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["query", "batch", "execute"])
+@pytest.mark.parametrize("body_name", ["query", "batch", "execute"])
 def test_a_body_is_rendered_once_for_each_wire_format(
-    monkeypatch: pytest.MonkeyPatch, kind: str
+    monkeypatch: pytest.MonkeyPatch, body_name: str
 ) -> None:
-    body = all_bodies()[kind]
-    first = rendered(body, 4)[2]
-    assert rendered(body, 4)[2] is first
-    assert rendered(body, 5)[2] != first
-    assert rendered(body, 4)[2] == first
+    body = all_bodies()[body_name]
+    data = encoded(body, version=4)
+    assert encoded(body, version=4) is data
+    assert encoded(body, version=5) != data
+    assert encoded(body, version=4) == data
     body.invalidate()
-    again = rendered(body, 4)[2]
-    assert again == first
-    assert again is not first
+    rendered_again = encoded(body, version=4)
+    assert rendered_again == data
+    assert rendered_again is not data
 
 
-@pytest.mark.parametrize("kind", ["query", "execute", "batch", "message"])
-def test_another_consistency_is_sent_from_then_on(kind: str) -> None:
-    body = all_bodies()[kind]
-    data_before = rendered(body)[2]
+@pytest.mark.parametrize("body_name", ["query", "execute", "batch", "message"])
+def test_another_consistency_is_sent_from_then_on(body_name: str) -> None:
+    """A retry at another level sends the same request with only the level changed."""
+    body = all_bodies()[body_name]
+    data_before = encoded(body)
     body.set_consistency(ConsistencyLevel.ALL)
-    changed = rendered(body)[2]
-    assert len(changed) == len(data_before)
-    assert changed != data_before
+    data_after = encoded(body)
+    assert len(data_after) == len(data_before)
+    assert data_after != data_before
     assert body.consistency == ConsistencyLevel.ALL
     body.set_consistency(ConsistencyLevel.ALL)
-    assert rendered(body)[2] == changed
+    assert encoded(body) == data_after
 
 
 def test_the_same_consistency_does_not_render_the_body_again() -> None:
     body = all_bodies()["query"]
-    data_before = rendered(body)[2]
+    data_before = encoded(body)
     body.set_consistency(body.consistency)
-    assert rendered(body)[2] is data_before
+    assert encoded(body) is data_before
 
 
-@pytest.mark.parametrize("kind", ["query", "execute", "message"])
-def test_the_paging_state_is_sent_from_then_on(kind: str) -> None:
-    body = all_bodies()[kind]
-    assert b"state" not in rendered(body)[2]
+@pytest.mark.parametrize("body_name", ["query", "execute", "message"])
+def test_the_paging_state_is_sent_from_then_on(body_name: str) -> None:
+    body = all_bodies()[body_name]
+    assert b"state" not in encoded(body)
     body.set_paging_state(b"state")
-    assert b"\0\0\0\5state" in rendered(body)[2]
+    assert b"\0\0\0\5state" in encoded(body)
 
 
 def test_a_body_that_is_not_rendered_has_no_size() -> None:
@@ -523,6 +596,7 @@ def test_a_body_that_is_not_rendered_has_no_size() -> None:
 
 
 def test_a_later_change_of_a_payload_does_not_change_the_prepare() -> None:
+    """The body copies the payload, and refuses values that are not bytes."""
     payload: dict[str, Any] = {"mark": b"x"}
     body = PrepareBody("SELECT ?", keyspace=None, custom_payload=payload)
     payload["mark"] = b"y"
@@ -535,13 +609,16 @@ def test_a_later_change_of_a_payload_does_not_change_the_prepare() -> None:
 
 
 def test_only_an_execute_has_the_columns_of_its_answer() -> None:
+    """Only an EXECUTE, or its message, has one statement whose result metadata describes the
+    answer.
+    """
     bodies = all_bodies()
-    for kind in ("query", "use", "prepare", "batch"):
-        assert bodies[kind].prepared_statements() == ()
-        assert bodies[kind].cached_metadata() is None
-    for kind in ("query", "use", "prepare"):
-        assert bodies[kind].prepared_by(b"old") is None
-        assert list(bodies[kind].bound_rows()) == []
+    for body_name in ("query", "use", "prepare", "batch"):
+        assert bodies[body_name].prepared_statements() == ()
+        assert bodies[body_name].cached_metadata() is None
+    for body_name in ("query", "use", "prepare"):
+        assert bodies[body_name].prepared_by(b"old") is None
+        assert list(bodies[body_name].bound_rows()) == []
     (prepared,) = bodies["execute"].prepared_statements()
     assert bodies["execute"].prepared_by(b"any") is prepared
     (prepared,) = bodies["message"].prepared_statements()
@@ -549,19 +626,31 @@ def test_only_an_execute_has_the_columns_of_its_answer() -> None:
 
 
 def test_bound_rows_of_a_batch_have_their_positions() -> None:
+    """`bound_rows` yields the position of each row of values, for error messages. Positions count
+    rows and texts.
+    """
     prepared = prepared_statement()
     rows = prepared.bind_plan.bind_many([[1], [2]], 5)
-    one = prepared.bind((3,)).block
-    body = BatchBody(0, [(None, "INSERT"), (prepared, rows), (None, "INSERT"), (prepared, one)])
-    positions = [(where, values[0][-1]) for where, _, values in body.bound_rows()]
-    assert positions == [("statement 1: ", 1), ("statement 2: ", 2), ("statement 4: ", 3)]
+    row = prepared.bind((3,)).block
+    body = BatchBody(
+        LOGGED, [(None, "INSERT"), (prepared, rows), (None, "INSERT"), (prepared, row)]
+    )
+    bound_rows = [(position, values) for position, _, values in body.bound_rows()]
+    assert bound_rows == [
+        ("statement 1: ", [int32_pack(1)]),
+        ("statement 2: ", [int32_pack(2)]),
+        ("statement 4: ", [int32_pack(3)]),
+    ]
     assert body.count == 5
     assert body.describe() == "a batch of 5 that begins with 'INSERT'"
     assert len(values_of_rows(rows)) == 2
-    assert values_of_rows(one) == (one,)
+    assert values_of_rows(row) == (row,)
 
 
 def test_an_execute_without_values_has_no_bound_rows() -> None:
+    """The body of an EXECUTE has one row of values, without a position, or none if the statement
+    has no markers.
+    """
     prepared = PreparedStatement(
         column_metadata=[],
         query_id=b"id",
@@ -575,24 +664,28 @@ def test_an_execute_without_values_has_no_bound_rows() -> None:
     body = ExecuteBody(prepared, prepared.bind(()).block)
     assert list(body.bound_rows()) == []
     bound_body = all_bodies()["execute"]
-    ((where, _, values),) = bound_body.bound_rows()
-    assert (where, values) == ("", [b"\0\0\0\5"])
+    ((position, _, values),) = bound_body.bound_rows()
+    assert position == ""
+    assert values == [int32_pack(5)]
 
 
 def test_an_empty_batch_can_be_described() -> None:
-    assert BatchBody(0, []).describe().startswith("a batch of 0 that begins with")
+    assert BatchBody(LOGGED, []).describe().startswith("a batch of 0 that begins with")
     prepared = prepared_statement()
-    body = BatchBody(0, [(prepared, prepared.bind((5,)).block)])
+    body = BatchBody(LOGGED, [(prepared, prepared.bind((5,)).block)])
     assert body.describe() == "a batch of 1 that begins with 'SELECT ?'"
 
 
 def test_a_batch_that_exceeds_a_frame_is_refused_with_advice() -> None:
-    body = BatchBody(0, [(None, "x" * (MAX_BODY + 1))])
+    body = BatchBody(LOGGED, [(None, "x" * (MAX_BODY + 1))])
     with pytest.raises(ValueError, match="make several batches of it"):
         rendered(body)
 
 
 def test_only_the_values_of_the_changed_statement_are_bound_again() -> None:
+    """If one statement of a batch is prepared again, the batch has the renewed statement and its
+    values as bigints.
+    """
     changed, other = prepared_statement(b"one"), prepared_statement(b"two")
     rows = changed.bind_plan.bind_many([[1], [2]], 5)
     unchanged = other.bind((3,)).block
@@ -605,18 +698,17 @@ def test_only_the_values_of_the_changed_statement_are_bound_again() -> None:
             (changed, changed.bind((4,)).block),
         ],
     )
-    data_before = rendered(body)[2]
+    data_before = encoded(body)
     renewed = renewed_statement(changed)
     body.rebind(renewed)
-    sizes = [
-        [len(row.values()[0]) for row in values_of_rows(values)]
-        for prepared, values in body.statements
-        if prepared is not None
-    ]
-    assert sizes == [[8, 8], [4], [8]]
     statements = [prepared for prepared, _ in body.statements]
     assert statements == [renewed.statement, other, None, renewed.statement]
-    assert len(rendered(body)[2]) == len(data_before) + 3 * 4
+    bound_rows = [values for _, _, values in body.bound_rows()]
+    assert bound_rows == [
+        [int64_pack(1)], [int64_pack(2)], [int32_pack(3)], [int64_pack(4)],
+    ]  # fmt: skip
+    # Three values have become four bytes longer.
+    assert len(encoded(body)) == len(data_before) + 3 * 4
 
 
 def test_a_request_without_values_cannot_be_bound_again() -> None:
@@ -628,42 +720,53 @@ def test_a_request_without_values_cannot_be_bound_again() -> None:
 
 
 def test_a_request_that_continues_after_its_prepare_keeps_what_listeners_have_set() -> None:
+    """A query with values is prepared and then executed. The EXECUTE has the options that a
+    listener set on the query.
+    """
     prepared = prepared_statement()
-    first = PrepareBody("SELECT ?", keyspace=None, custom_payload=None)
+    prepare = PrepareBody("SELECT ?", keyspace=None, custom_payload=None)
     query = QueryBody("SELECT ?")
-    body = MessageBody(message_of(query), OwnHandler, query, decodes=True)
+    body = MessageBody(message_of(query), ApplicationHandler, query, decodes=True)
     body.message.consistency_level = ConsistencyLevel.ALL
     body.message.query = "changed"
     inner = ExecuteBody(prepared, prepared.bind((5,)).block)
     message = message_of(inner)
-    following = body.succeed(inner, message)
-    assert following.message is message
-    assert following.inner is inner
-    assert following.handler is OwnHandler
-    assert following.decodes
+    next_body = body.succeed(inner, message)
+    assert next_body.message is message
+    assert next_body.inner is inner
+    assert next_body.handler is ApplicationHandler
+    assert next_body.decodes
     assert message.consistency_level == ConsistencyLevel.ALL
     assert getattr(message, "query", None) != "changed"
-    assert message.query_params == [b"\0\0\0\5"]
-    assert first.decodes
+    assert message.query_params == [int32_pack(5)]
+    assert prepare.decodes
 
 
 def test_a_batch_that_continues_has_the_statements_that_listeners_have_added() -> None:
+    """A batch whose query strings have values waits until they are prepared, and is then sent with
+    the prepared statements.
+
+    It keeps what listeners have added to the first message.
+    """
     prepared = prepared_statement()
-    empty = BatchBody(0, [], "ks")
-    body = MessageBody(message_of(empty), ProtocolHandler, empty, decodes=False)
+    empty = BatchBody(LOGGED, [], "ks")
+    body = message_body_of(empty)
     body.message.queries = [(False, "by a listener", ())]
-    inner = BatchBody(0, [(prepared, prepared.bind((5,)).block)])
-    following = body.succeed(inner, message_of(inner))
-    assert [query for _, query, _ in following.message.queries] == [b"old", "by a listener"]
-    assert following.message.keyspace == "ks"
+    inner = BatchBody(LOGGED, [(prepared, prepared.bind((5,)).block)])
+    next_body = body.succeed(inner, message_of(inner))
+    assert [query for _, query, _ in next_body.message.queries] == [b"old", "by a listener"]
+    assert next_body.message.keyspace == "ks"
 
 
 @pytest.mark.parametrize(
-    ("own", "inner_kind", "expected"),
+    ("handler_decodes", "inner_name", "expected"),
     [(False, "query", False), (True, "query", True), (False, "use", True)],
 )
-def test_answers_are_decoded_by_an_own_handler_or_checked_if_needed(
-    own: bool, inner_kind: str, expected: bool
+def test_a_message_decodes_its_answers_if_its_handler_or_its_body_does(
+    handler_decodes: bool, inner_name: str, expected: bool
 ) -> None:
-    inner = all_bodies()[inner_kind]
-    assert MessageBody(message_of(inner), OwnHandler, inner, own).decodes is expected
+    inner = all_bodies()[inner_name]
+    assert (
+        MessageBody(message_of(inner), ApplicationHandler, inner, handler_decodes).decodes
+        is expected
+    )

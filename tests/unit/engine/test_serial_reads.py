@@ -20,10 +20,15 @@ SERIAL, LOCAL_SERIAL = ConsistencyLevel.SERIAL, ConsistencyLevel.LOCAL_SERIAL
 
 @pytest.mark.parametrize("level", [SERIAL, LOCAL_SERIAL])
 def test_a_serial_read_without_a_level_gets_the_requests_level(level: int) -> None:
+    """The policy gets a copy of the statement with the level of the profile; the application's
+    object is unchanged.
+    """
     statement = SimpleStatement("SELECT 1", routing_key=b"k", keyspace="ks")
-    seen = in_order(statement, level)
-    assert (seen.consistency_level, seen.routing_key, seen.keyspace) == (level, b"k", "ks")
-    assert isinstance(seen, SimpleStatement)
+    passed = in_order(statement, level)
+    assert passed.consistency_level == level
+    assert passed.routing_key == b"k"
+    assert passed.keyspace == "ks"
+    assert isinstance(passed, SimpleStatement)
     assert statement.consistency_level is None
 
 
@@ -38,6 +43,9 @@ def test_a_serial_read_without_a_level_gets_the_requests_level(level: int) -> No
     ],
 )
 def test_other_statements_are_passed_unchanged(statement: object, level: int | None) -> None:
+    """No copy is made for other levels, without a routing key, if the statement has the level, or
+    for a string.
+    """
     assert in_order(statement, level) is statement
 
 
@@ -45,4 +53,5 @@ def test_other_statements_are_passed_unchanged(statement: object, level: int | N
 def test_a_policy_may_copy_the_statement(copy_of: Callable[[Any], Any]) -> None:
     read = SimpleStatement("SELECT 1", fetch_size=7, routing_key=b"k", keyspace="ks")
     copied = copy_of(in_order(read, SERIAL))
-    assert (copied.fetch_size, copied.consistency_level) == (7, SERIAL)
+    assert copied.fetch_size == 7
+    assert copied.consistency_level == SERIAL

@@ -13,6 +13,16 @@ from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error
 NO_VIABLE = "line 1:26 no viable alternative at input"
 
 
+def advice_for_syntax_error(message: str, statement: str) -> str | None:
+    """Return the advice for a statement that the server could not parse."""
+    return advice_for(message, statement, is_syntax=True)
+
+
+def advice_for_refusal(message: str, statement: str) -> str | None:
+    """Return the advice for a statement that the server has parsed, but refused."""
+    return advice_for(message, statement, is_syntax=False)
+
+
 @pytest.mark.parametrize(
     ("statement", "advice"),
     [
@@ -83,7 +93,11 @@ NO_VIABLE = "line 1:26 no viable alternative at input"
     ],
 )
 def test_sql_that_is_not_cql_gets_advice(statement: str, advice: str) -> None:
-    assert advice in str(advice_for(NO_VIABLE, statement, True))
+    """For each habit from SQL or cqlsh there is advice on what to write in CQL.
+
+    :param advice: a part of the advice.
+    """
+    assert advice in str(advice_for_syntax_error(NO_VIABLE, statement))
 
 
 @pytest.mark.parametrize(
@@ -102,38 +116,48 @@ def test_sql_that_is_not_cql_gets_advice(statement: str, advice: str) -> None:
     ],
 )
 def test_correct_statements_get_no_advice(statement: str) -> None:
-    assert advice_for(NO_VIABLE, statement, True) is None
+    assert advice_for_syntax_error(NO_VIABLE, statement) is None
 
 
 def test_a_misspelt_first_word_gets_a_suggestion() -> None:
+    """The similar word is suggested, if there is one."""
     message = "line 1:0 no viable alternative at input 'SELCT' ([SELCT]...)"
-    assert advice_for(message, "SELCT * FROM t", True) == (
+    assert advice_for_syntax_error(message, "SELCT * FROM t") == (
         "no statement begins with SELCT; did you mean SELECT?"
     )
     message = "line 1:0 no viable alternative at input 'xyz' ([xyz]...)"
-    assert advice_for(message, "xyz", True) == "no statement begins with xyz"
+    assert advice_for_syntax_error(message, "xyz") == "no statement begins with xyz"
 
 
 def test_a_parameter_whose_str_is_no_literal_gets_advice() -> None:
+    """The server's message shows a "<" that is not in the query, so it comes from the `str` of a
+    parameter.
+    """
     message = "line 1:32 no viable alternative at input '<' (... v) VALUES (1, [<]...)"
-    advice = advice_for(message, "INSERT INTO t (k, v) VALUES (1, %s)", True)
+    advice = advice_for_syntax_error(message, "INSERT INTO t (k, v) VALUES (1, %s)")
     assert "str() is not a literal" in str(advice)
 
 
 def test_a_dataclass_as_a_parameter_gets_advice() -> None:
+    """The server's message shows the `repr` of a dataclass, for example "Address(street=...)".
+
+    If the query itself has this text, there is no such advice.
+    """
     message = "line 1:89 no viable alternative at input '=' (...(1, Address([street]=...)"
-    advice = advice_for(message, "INSERT INTO t (k, v) VALUES (%s, %s)", True)
+    advice = advice_for_syntax_error(message, "INSERT INTO t (k, v) VALUES (%s, %s)")
     assert "class Address" in str(advice)
     assert "register_user_type" in str(advice)
-    assert advice_for(message, "INSERT INTO t (k, v) VALUES (1, Address(street='a'))", True) is None
+    query_with_call = "INSERT INTO t (k, v) VALUES (1, Address(street='a'))"
+    assert advice_for_syntax_error(message, query_with_call) is None
 
 
 def test_a_reserved_word_as_a_name_gets_advice() -> None:
     statement = "CREATE TABLE t (k int PRIMARY KEY, order int)"
-    assert advice_for("line 1:49 mismatched input 'order' expecting ')'", statement, True) == (
-        'order is a reserved word: as a name, write "order" in double quotes'
-    )
-    assert advice_for("line 1:49 mismatched input 'ordre' expecting ')'", statement, True) is None
+    advice = advice_for_syntax_error("line 1:49 mismatched input 'order' expecting ')'", statement)
+    assert advice == 'order is a reserved word: as a name, write "order" in double quotes'
+    # This word is not reserved.
+    advice = advice_for_syntax_error("line 1:49 mismatched input 'ordre' expecting ')'", statement)
+    assert advice is None
 
 
 @pytest.mark.parametrize(
@@ -188,36 +212,47 @@ def test_a_reserved_word_as_a_name_gets_advice() -> None:
     ],
 )
 def test_errors_for_statements_that_could_be_parsed_get_advice(message: str, advice: str) -> None:
-    assert advice in str(advice_for(message, "SELECT", False))
+    """Messages of Cassandra and ScyllaDB about valid CQL lead to advice, whatever the statement
+    is.
+    """
+    assert advice in str(advice_for_refusal(message, "SELECT"))
 
 
 def test_markers_without_values_get_advice() -> None:
+    """A marker %s that reaches the server has no value: the application has not passed any."""
     statement = "SELECT * FROM t WHERE k = %s"
     message = "line 1:26 no viable alternative at input '%' (... WHERE k = [%]...)"
-    assert "? or :name" in str(advice_for(message, statement, True))
+    assert "? or :name" in str(advice_for_syntax_error(message, statement))
     # The driver has replaced the marker by a value, so the marker is not the reason.
     message = "line 1:28 mismatched input 'SORT' expecting EOF (... WHERE k = 1 [SORT]...)"
-    assert advice_for(message, f"{statement} SORT k", True) is None
+    assert advice_for_syntax_error(message, f"{statement} SORT k") is None
 
 
 def test_words_that_are_no_names_get_no_advice_on_names() -> None:
+    """A reserved word that stands where no name may be is not meant as a name."""
     message = "line 1:18 mismatched input 'USING' expecting '(' (CREATE INDEX ON t [USING]...)"
-    assert advice_for(message, "CREATE INDEX ON t USING", True) is None
+    assert advice_for_syntax_error(message, "CREATE INDEX ON t USING") is None
 
 
 def test_names_given_by_as_get_advice() -> None:
+    """CQL does not know the names that AS gives in WHERE. Other unknown names may be strings
+    without quotes.
+    """
     message = "Undefined column name total in table ks.t"
     statement = "SELECT sum(v) AS total FROM t WHERE total > 5"
-    assert "the name that AS gives" in str(advice_for(message, statement, False))
-    assert "single quotes" in str(advice_for(message, "SELECT k FROM t WHERE total > 5", False))
+    assert "the name that AS gives" in str(advice_for_refusal(message, statement))
+    assert "single quotes" in str(advice_for_refusal(message, "SELECT k FROM t WHERE total > 5"))
 
 
 def test_unknown_errors_get_no_advice() -> None:
-    assert advice_for("something else", "SELECT * FROM t", False) is None
-    assert advice_for("something else", "SELECT * FROM t", True) is None
+    assert advice_for_refusal("something else", "SELECT * FROM t") is None
+    assert advice_for_syntax_error("something else", "SELECT * FROM t") is None
 
 
 def test_the_advice_is_a_note_and_the_message_is_the_servers() -> None:
+    """The advice is in `__notes__` of the exception, which tracebacks show; `str` of the exception
+    is unchanged.
+    """
     with FakeNode() as node:
         node.prime("SELECT * FROM t JOIN w", error(ErrorCode.SYNTAX_ERROR, f"{NO_VIABLE} 'JOIN'"))
         with (
@@ -225,11 +260,13 @@ def test_the_advice_is_a_note_and_the_message_is_the_servers() -> None:
             pytest.raises(SyntaxException) as raised,
         ):
             cluster.connect().execute("SELECT * FROM t JOIN w")
-    assert any("CQL has no joins" in note for note in vars(raised.value)["__notes__"])
+    notes = "\n".join(vars(raised.value)["__notes__"])
+    assert "CQL has no joins" in notes
     assert "no joins" not in str(raised.value)
 
 
 def test_advice_ignores_the_values_of_parameters() -> None:
+    """Words in the values of parameters are not mistaken for SQL."""
     with FakeNode() as node:
         node.prime(
             "INSERT INTO t (k) VALUES ('a OR b JOIN c')", error(ErrorCode.SYNTAX_ERROR, NO_VIABLE)
@@ -239,11 +276,15 @@ def test_advice_ignores_the_values_of_parameters() -> None:
             pytest.raises(SyntaxException) as raised,
         ):
             cluster.connect().execute("INSERT INTO t (k) VALUES (%s)", ("a OR b JOIN c",))
-    assert not any("JOIN" in note or "no OR" in note for note in vars(raised.value)["__notes__"])
+    notes = "\n".join(vars(raised.value)["__notes__"])
+    assert "JOIN" not in notes
+    assert "no OR" not in notes
 
 
-def _notes_of_batch(message: str, *statements: str) -> str:
-    """Return the notes on the error of a batch that a node rejects as a syntax error."""
+def notes_of_refused_batch(message: str, *statements: str) -> str:
+    """Return the notes on the error of a batch that a node refuses with this message as a syntax
+    error.
+    """
     with FakeNode() as node:
         node.prime(Opcode.BATCH, error(ErrorCode.SYNTAX_ERROR, message))
         with Cluster([node.address], port=node.port) as cluster:
@@ -256,16 +297,22 @@ def _notes_of_batch(message: str, *statements: str) -> str:
 
 
 def test_batches_get_the_advice_of_their_strings() -> None:
+    """The driver cannot know which statement of a batch the server means, so it looks at each query
+    string.
+    """
     message = "line 1:29 no viable alternative at input '%' (...VALUES ([%]...)"
     correct = "INSERT INTO t (k) VALUES (1)"
-    notes = _notes_of_batch(message, correct, "INSERT INTO t (k) VALUES (%s)")
+    notes = notes_of_refused_batch(message, correct, "INSERT INTO t (k) VALUES (%s)")
     assert "second argument of execute" in notes
     assert "empty" not in notes
-    assert "empty" in _notes_of_batch("line 0:-1 no viable alternative", correct, "")
+    assert "empty" in notes_of_refused_batch("line 0:-1 no viable alternative", correct, "")
 
 
 @pytest.mark.parametrize("code", [ErrorCode.READ_FAILURE, ErrorCode.SERVER_ERROR])
 def test_a_paging_state_of_another_statement_gets_advice(code: ErrorCode) -> None:
+    """Servers fail with an error of their own if they get a paging state of another query, so there
+    is advice.
+    """
     with FakeNode() as node:
         node.prime("SELECT k FROM t", error(code, "failed"))
         with Cluster([node.address], port=node.port) as cluster:

@@ -12,6 +12,7 @@ from cassandra.util.intervals import OncePerInterval
 
 
 def logged_messages(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return the messages about warnings of servers so far, and forget them."""
     messages = [
         record.getMessage() for record in caplog.records if record.name == "cassandra.protocol"
     ]
@@ -22,13 +23,17 @@ def logged_messages(caplog: pytest.LogCaptureFixture) -> list[str]:
 def test_each_warning_is_logged_once_in_an_interval(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A warning that is repeated within the interval is only counted; the next message has the
+    number.
+    """
     limiters: list[OncePerInterval] = []
 
-    def interval(seconds: float) -> OncePerInterval:
+    def new_limiter(seconds: float) -> OncePerInterval:
         limiters.append(OncePerInterval(seconds))
         return limiters[-1]
 
-    monkeypatch.setattr(server_warnings, "OncePerInterval", interval)
+    monkeypatch.setattr(server_warnings, "OncePerInterval", new_limiter)
+    # Other tests may have logged warnings, so each text contains a new UUID.
     repeated, other = f"one {uuid.uuid4()}", f"other {uuid.uuid4()}"
     log_warnings([repeated, other])
     log_warnings([repeated])
@@ -44,4 +49,5 @@ def test_each_warning_is_logged_once_in_an_interval(
 def test_the_number_of_remembered_warnings_is_limited() -> None:
     for number in range(1000):
         log_warnings([f"{number} {uuid.uuid4()}"])
-    assert len(server_warnings._due) <= 200
+    most_remembered = 200
+    assert len(server_warnings._due) <= most_remembered

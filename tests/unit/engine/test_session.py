@@ -39,7 +39,7 @@ class FakePool:
     `closed_with` is the error with which the session has closed the pool.
 
     :param fill_error: the error that `fill` raises; None if it succeeds.
-    :param may_fill: an event for which `fill` waits first; None for no wait.
+    :param may_fill: an event for which `fill` waits first; None if it does not wait.
     """
 
     def __init__(
@@ -72,8 +72,12 @@ class FakePool:
         return self.connections
 
 
-class Engine:
-    """A fake `Core`. It records in `calls` what a session calls on it."""
+class FakeCore:
+    """A fake `Core`. It records in `calls` what a session calls on it, as (name, *arguments).
+
+    `connections` is the size of pools. `agrees` is the result of waiting for schema agreement, or
+    the error that it raises. `refusals` maps addresses to the errors of a USE there.
+    """
 
     def __init__(self, *hosts: Host) -> None:
         self.known_hosts = list(hosts)
@@ -104,6 +108,8 @@ class Engine:
         self.refusals: dict[Any, BaseException] = {}
 
     def recorder(self, event: str) -> Callable[..., None]:
+        """Return a function that records its calls under the name `event`."""
+
         def record(*arguments: Any) -> None:
             self.calls.append((event, *arguments))
 
@@ -134,13 +140,15 @@ class Engine:
             raise refusal
 
 
-class Session(EngineSession):
-    """A session that opens `FakePool` objects.
+class SessionWithFakePools(EngineSession):
+    """A session that opens `FakePool` objects, and lists them in `opened_pools`.
 
     The attributes `fill_errors` and `may_fill` have the arguments of the fake pools, by host.
+
+    :param distance: returns the distance of a host; by default every host is LOCAL.
     """
 
-    def __init__(self, engine: Engine, distance: Callable[[Host], int] | None = None) -> None:
+    def __init__(self, engine: FakeCore, distance: Callable[[Host], int] | None = None) -> None:
         super().__init__(engine, None, distance or (lambda host: HostDistance.LOCAL))  # type: ignore[arg-type]
         self.fill_errors: dict[Host, Exception] = {}
         self.may_fill: dict[Host, asyncio.Event] = {}
@@ -152,49 +160,59 @@ class Session(EngineSession):
         return pool
 
 
-A, B, C = (new_host(f"10.0.0.{number}") for number in (1, 2, 3))
+HOST_A, HOST_B, HOST_C = (new_host(f"10.0.0.{number}") for number in (1, 2, 3))
 
 
 async def test_a_session_opens_pools_to_hosts_that_are_neither_down_nor_ignored() -> None:
-    down, ignored = new_host("10.0.0.8", is_up=False), new_host("10.0.0.9")
-    engine = Engine(A, down, ignored, new_host("10.0.0.7", is_up=None))
-    session = Session(
+    """Hosts whose state is not known yet get a pool, too."""
+    down = new_host("10.0.0.8", is_up=False)
+    ignored = new_host("10.0.0.9")
+    unknown = new_host("10.0.0.7", is_up=None)
+    engine = FakeCore(HOST_A, down, ignored, unknown)
+    session = SessionWithFakePools(
         engine, lambda host: HostDistance.IGNORED if host is ignored else HostDistance.LOCAL
     )
     await session.open(wait_for_all=True)
-    assert [str(host.address) for host in session.pools] == ["10.0.0.1", "10.0.0.7"]
+    assert list(session.pools) == [HOST_A, unknown]
     assert session.pools_by_id == {id(pool.host): pool for pool in session.pools.values()}
-    assert ("answer", A) in engine.calls
+    assert ("answer", HOST_A) in engine.calls
 
 
 async def test_a_session_opens_with_the_first_pool_and_adds_others_later() -> None:
-    engine = Engine(A, B)
-    session = Session(engine)
-    session.may_fill[B] = asyncio.Event()
+    """Each pool can be used as soon as it is open. `open` with `wait_for_all` waits for the last
+    one.
+    """
+    engine = FakeCore(HOST_A, HOST_B)
+    session = SessionWithFakePools(engine)
+    session.may_fill[HOST_B] = asyncio.Event()
     opening = asyncio.ensure_future(session.open(wait_for_all=True))
     await run_loop_turns()
-    assert list(session.pools) == [A]
+    assert list(session.pools) == [HOST_A]
     # The pool of A is open, but with `wait_for_all` the call still waits for that of B.
     assert not opening.done()
-    session.may_fill[B].set()
+    session.may_fill[HOST_B].set()
     await opening
-    assert set(session.pools) == {A, B}
+    assert set(session.pools) == {HOST_A, HOST_B}
 
 
 async def test_without_any_pool_the_error_has_the_reason_of_each_host() -> None:
-    session = Session(Engine(A, B))
-    session.fill_errors = {A: ConnectionException("refused"), B: OperationTimedOut()}
+    """If no pool can be opened, `open` raises NoHostAvailable and closes the pools."""
+    session = SessionWithFakePools(FakeCore(HOST_A, HOST_B))
+    session.fill_errors = {HOST_A: ConnectionException("refused"), HOST_B: OperationTimedOut()}
     with pytest.raises(NoHostAvailable, match="Unable to connect to any servers") as caught:
         await session.open()
-    assert list(caught.value.errors) == [str(A), str(B)]
-    assert session.pool_error(A) is session.fill_errors[A]
+    assert list(caught.value.errors) == [str(HOST_A), str(HOST_B)]
+    assert session.pool_error(HOST_A) is session.fill_errors[HOST_A]
     assert all(pool.closed for pool in session.opened_pools)
 
 
 async def test_without_a_pool_the_control_connection_may_serve() -> None:
-    engine = Engine(A)
-    session = Session(engine)
-    session.fill_errors[A] = ConnectionException("refused")
+    """If the cluster allows requests on the control connection, `open` succeeds without any
+    pool.
+    """
+    engine = FakeCore(HOST_A)
+    session = SessionWithFakePools(engine)
+    session.fill_errors[HOST_A] = ConnectionException("refused")
     engine.query_fallback.is_allowed = True
     await session.open()
     # Without a pool the session would have to use the control connection, on which no USE may be
@@ -204,24 +222,28 @@ async def test_without_a_pool_the_control_connection_may_serve() -> None:
 
 
 async def test_if_all_hosts_are_ignored_open_raises() -> None:
-    session = Session(Engine(A), lambda host: HostDistance.IGNORED)
+    session = SessionWithFakePools(FakeCore(HOST_A), lambda host: HostDistance.IGNORED)
     with pytest.raises(NoHostAvailable, match="no host is up and not ignored"):
         await session.open()
 
 
 async def test_an_unknown_local_dc_is_named_in_the_error() -> None:
-    engine = Engine(A)
-    A.set_location_info("east", "r1")
+    """If no host is in the `local_dc` of a policy, all are ignored: the error names it and the
+    nodes' data centres.
+    """
+    engine = FakeCore(HOST_A)
+    HOST_A.set_location_info("east", "r1")
     child = SimpleNamespace(local_dc="est", _child_policy=None)
     engine.listeners.policies.append(SimpleNamespace(local_dc=None, _child_policy=child))
-    session = Session(engine, lambda host: HostDistance.IGNORED)
+    session = SessionWithFakePools(engine, lambda host: HostDistance.IGNORED)
     with pytest.raises(NoHostAvailable, match=r"data centre 'est'.*the nodes are in 'east'"):
         await session.open()
 
 
 async def test_close_during_open_closes_the_pool() -> None:
-    session = Session(Engine(A))
-    session.may_fill[A] = asyncio.Event()
+    """A pool that opens after `close` is closed at once, and `open` raises."""
+    session = SessionWithFakePools(FakeCore(HOST_A))
+    session.may_fill[HOST_A] = asyncio.Event()
     opening = asyncio.ensure_future(session.open())
     await run_loop_turns()
     session.close()
@@ -232,27 +254,29 @@ async def test_close_during_open_closes_the_pool() -> None:
 
 
 async def test_two_callers_of_add_pool_open_one_pool() -> None:
-    session = Session(Engine(A))
-    session.may_fill[A] = asyncio.Event()
-    first = asyncio.ensure_future(session.add_pool(A))
-    second = asyncio.ensure_future(session.add_pool(A))
+    """Concurrent calls share one attempt, which goes on if one of them is cancelled."""
+    session = SessionWithFakePools(FakeCore(HOST_A))
+    session.may_fill[HOST_A] = asyncio.Event()
+    cancelled_call = asyncio.ensure_future(session.add_pool(HOST_A))
+    other_call = asyncio.ensure_future(session.add_pool(HOST_A))
     await run_loop_turns()
-    first.cancel()  # the other caller still gets the pool
-    session.may_fill[A].set()
-    await second
-    await session.add_pool(A)
+    cancelled_call.cancel()  # the other call still opens the pool
+    session.may_fill[HOST_A].set()
+    await other_call
+    await session.add_pool(HOST_A)
     assert len(session.opened_pools) == 1
     assert session.opened_pools == list(session.pools.values())
 
 
 async def test_a_pool_gets_the_size_that_is_set_when_it_is_open() -> None:
-    engine = Engine(A)
-    session = Session(engine)
-    session.may_fill[A] = asyncio.Event()
-    opening = asyncio.ensure_future(session.add_pool(A))
+    """If the setting changes while a pool opens or later, the pool is resized."""
+    engine = FakeCore(HOST_A)
+    session = SessionWithFakePools(engine)
+    session.may_fill[HOST_A] = asyncio.Event()
+    opening = asyncio.ensure_future(session.add_pool(HOST_A))
     await run_loop_turns()
     engine.connections = 4
-    session.may_fill[A].set()
+    session.may_fill[HOST_A].set()
     await opening
     assert session.opened_pools[0].size == 4
     engine.connections = 2
@@ -261,95 +285,116 @@ async def test_a_pool_gets_the_size_that_is_set_when_it_is_open() -> None:
 
 
 async def test_if_a_host_leaves_while_its_pool_opens_the_pool_is_closed() -> None:
-    session = Session(Engine(A))
-    session.may_fill[A] = asyncio.Event()
-    opening = asyncio.ensure_future(session.add_pool(A))
+    session = SessionWithFakePools(FakeCore(HOST_A))
+    session.may_fill[HOST_A] = asyncio.Event()
+    opening = asyncio.ensure_future(session.add_pool(HOST_A))
     await run_loop_turns()
-    session.forget_host(A, ConnectionException("it has left"))
+    session.forget_host(HOST_A, ConnectionException("it has left"))
     await opening
     assert session.opened_pools[0].closed
-    assert A not in session.pools
+    assert HOST_A not in session.pools
     # The session has forgotten this pool, so the host can get a new one when it comes back.
-    del session.may_fill[A]
-    await session.add_pool(A)
+    del session.may_fill[HOST_A]
+    await session.add_pool(HOST_A)
     assert session.opened_pools[1:] == list(session.pools.values())
 
 
 async def test_the_error_of_a_pool_is_forgotten_after_a_success() -> None:
-    session = Session(Engine(A))
-    session.fill_errors[A] = ConnectionException("refused")
-    await session.add_pool(A)
-    assert session.why_no_pool(A) is session.fill_errors[A]
-    del session.fill_errors[A]
-    await session.add_pool(A)
-    assert session.pool_error(A) is None
-    assert "no connection to" in str(session.why_no_pool(A))
+    """`why_no_pool` returns the error of the last attempt to open a pool, until an attempt
+    succeeds.
+    """
+    session = SessionWithFakePools(FakeCore(HOST_A))
+    session.fill_errors[HOST_A] = ConnectionException("refused")
+    await session.add_pool(HOST_A)
+    assert session.why_no_pool(HOST_A) is session.fill_errors[HOST_A]
+    del session.fill_errors[HOST_A]
+    await session.add_pool(HOST_A)
+    assert session.pool_error(HOST_A) is None
+    assert "no connection to" in str(session.why_no_pool(HOST_A))
 
 
 async def test_a_pool_that_fails_is_removed_and_reported() -> None:
-    engine = Engine(A)
-    session = Session(engine)
-    await session.add_pool(A)
+    """If a pool reports a failure, the session closes it and reports the host's failure to the host
+    watch.
+    """
+    engine = FakeCore(HOST_A)
+    session = SessionWithFakePools(engine)
+    await session.add_pool(HOST_A)
     error = ConnectionException("reset")
-    session._on_failure(session.pools[A], error)
+    session._on_failure(session.pools[HOST_A], error)
     assert session.pools == session.pools_by_id == {}
     assert session.opened_pools[0].closed_with is error
-    assert session.pool_error(A) is error
-    assert ("failure", A, error) in engine.calls
+    assert session.pool_error(HOST_A) is error
+    assert ("failure", HOST_A, error) in engine.calls
 
 
 async def test_the_newest_reason_of_a_host_wins() -> None:
-    session = Session(Engine(A, B))
-    session.fill_errors[A] = ConnectionException("refused")
-    await session.add_pool(A)
+    """`why_no_pool` returns the newest failure that concerns the host, whichever session noticed
+    it.
+
+    Failures of a host that is up do not count, because they do not explain a missing pool.
+    """
+    session = SessionWithFakePools(FakeCore(HOST_A, HOST_B))
+    session.fill_errors[HOST_A] = ConnectionException("refused")
+    await session.add_pool(HOST_A)
     newer = ConnectionException("the certificate has expired")
     try:
-        A._remember_failure(newer)
-        assert session.why_no_pool(A) is newer
-        B.set_down()
-        B._remember_failure(newer)  # for example, a failure before this session was opened
-        assert session.why_no_pool(B) is newer
-        B.set_up()
+        HOST_A._remember_failure(newer)
+        assert session.why_no_pool(HOST_A) is newer
+        HOST_B.set_down()
+        HOST_B._remember_failure(newer)  # for example, a failure before this session was opened
+        assert session.why_no_pool(HOST_B) is newer
+        HOST_B.set_up()
         # a single connection of another session failed, so this host is still up
-        B._remember_failure(newer)
-        assert session.pool_error(B) is None
-        await session.add_pool(B)
-        assert session.pool_error(B) is None
+        HOST_B._remember_failure(newer)
+        assert session.pool_error(HOST_B) is None
+        await session.add_pool(HOST_B)
+        assert session.pool_error(HOST_B) is None
     finally:
-        A.set_up()
-        B.set_up()
+        HOST_A.set_up()
+        HOST_B.set_up()
 
 
 async def test_pools_are_opened_and_closed_when_distances_change() -> None:
-    engine = Engine(A, B)
-    distances = {A: HostDistance.LOCAL, B: HostDistance.IGNORED}
-    session = Session(engine, lambda host: distances[host])
+    """`follow_distances` opens pools to hosts that are used now, and closes idle pools to hosts
+    that are ignored now.
+    """
+    engine = FakeCore(HOST_A, HOST_B)
+    distances = {HOST_A: HostDistance.LOCAL, HOST_B: HostDistance.IGNORED}
+    session = SessionWithFakePools(engine, lambda host: distances[host])
     await session.open(wait_for_all=True)
-    distances.update({A: HostDistance.IGNORED, B: HostDistance.REMOTE})
-    session.pools[A].in_flight = 1  # type: ignore[misc]
+    distances.update({HOST_A: HostDistance.IGNORED, HOST_B: HostDistance.REMOTE})
+    session.pools[HOST_A].in_flight = 1  # type: ignore[misc]
     session.follow_distances()
     await run_loop_turns()
-    assert set(session.pools) == {A, B}  # the request in flight goes on
+    assert set(session.pools) == {HOST_A, HOST_B}  # the request in flight goes on
     assert ("distances soon",) in engine.calls
     # When the last request has ended, following the distances again closes the pool.
-    session.pools[A].in_flight = 0  # type: ignore[misc]
+    session.pools[HOST_A].in_flight = 0  # type: ignore[misc]
     session.follow_distances()
-    assert set(session.pools) == {B}
+    assert set(session.pools) == {HOST_B}
     assert "is ignored by the load balancing policies" in str(session.opened_pools[0].closed_with)
-    # A host that is still used keeps its pool, with the new distance.
-    distances[B] = HostDistance.LOCAL
+    # If the host is used again, it gets a new pool.
+    distances[HOST_A] = HostDistance.LOCAL
     session.follow_distances()
-    assert session.pools[B].distance == HostDistance.LOCAL
+    await run_loop_turns()
+    assert set(session.pools) == {HOST_A, HOST_B}
+    # A host that is still used keeps its pool, with the new distance.
+    distances[HOST_B] = HostDistance.LOCAL
+    session.follow_distances()
+    assert session.pools[HOST_B].distance == HostDistance.LOCAL
 
 
 async def test_follow_distances_opens_no_pool_to_a_host_that_is_down() -> None:
-    """The watch decides whether somebody has to try the host."""
+    """The session only reports that it wants the host. The host watch decides when to try the
+    host.
+    """
     down = new_host("10.0.0.8", is_up=False)
-    engine = Engine(A, down)
-    session = Session(engine)
+    engine = FakeCore(HOST_A, down)
+    session = SessionWithFakePools(engine)
     session.follow_distances()
     await run_loop_turns()
-    assert set(session.pools) == {A}
+    assert set(session.pools) == {HOST_A}
     assert ("wanted", down) in engine.calls
 
 
@@ -357,15 +402,19 @@ async def test_follow_distances_opens_no_pool_to_a_host_that_is_down() -> None:
 
 
 async def test_close_fails_all_requests_and_tasks() -> None:
-    engine = Engine(A, B)
-    session = Session(engine)
+    """`close` ends everything of the session with the same SessionShutdown, and nothing is opened
+    later.
+    """
+    engine = FakeCore(HOST_A, HOST_B)
+    session = SessionWithFakePools(engine)
     await session.open(wait_for_all=True)
     failed: list[Exception] = []
     session.delayed.add(IdentityNamespace(fail=failed.append))
     session.throttle = SimpleNamespace(  # type: ignore[assignment]
         fail_all_of=lambda whose, error: failed.append(error)
     )
-    background = session.run_in_background(asyncio.Event().wait())  # type: ignore[arg-type]
+    never = asyncio.Event()
+    background = session.run_in_background(never.wait())  # type: ignore[arg-type]
     session.close()
     session.close()  # the second call does nothing
     await run_loop_turns()
@@ -373,16 +422,23 @@ async def test_close_fails_all_requests_and_tasks() -> None:
     # A request that waits for its retry, and the queue of the throttler.
     assert len(failed) == 2
     assert all(type(error) is SessionShutdown for error in failed)
-    assert all(pool.closed and pool.closed_with is failed[0] for pool in session.opened_pools)
-    assert [event[0] for event in engine.calls if event[0] in ("released", "removed")] == [
-        "released", "removed",
-    ]  # fmt: skip
-    later = session.closed_error()
-    assert isinstance(later, SessionShutdown)
-    assert list(later.errors) == [str(A), str(B)]
+    for pool in session.opened_pools:
+        assert pool.closed
+        assert pool.closed_with is failed[0]
+    events = [event for event, *_arguments in engine.calls]
+    # The session leaves the control connection and the list of sessions once, in this order.
+    assert [event for event in events if event in ("released", "removed")] == [
+        "released",
+        "removed",
+    ]
+    closed_error = session.closed_error()
+    assert isinstance(closed_error, SessionShutdown)
+    # The error names the hosts that had a pool.
+    assert list(closed_error.errors) == [str(HOST_A), str(HOST_B)]
     # A closed session opens no further pool.
-    await session.add_pool(C)
+    await session.add_pool(HOST_C)
     session.follow_distances()
+    await run_loop_turns()
     assert len(session.opened_pools) == 2
 
 
@@ -404,68 +460,80 @@ class WaitingRequest:
         self.done, self.outcome = True, error
 
 
-def request_with_ddl(engine: Engine, session: Session) -> Any:
-    """Return a fake request whose DDL statement the server has just executed."""
-    waiting, response = WaitingRequest(), SimpleNamespace()
-    session.on_schema_change({"keyspace": "ks"}, partners.fake_connection(), waiting, response)  # type: ignore[arg-type]
-    assert waiting.response is response
+def request_with_ddl(engine: FakeCore, session: SessionWithFakePools) -> Any:
+    """Return a fake request whose DDL statement the server has just executed.
+
+    The request waits until the session has read the schema. Its `response` is not agreed yet.
+    """
+    request, response = WaitingRequest(), SimpleNamespace()
+    session.on_schema_change({"keyspace": "ks"}, partners.fake_connection(), request, response)  # type: ignore[arg-type]
+    assert request.response is response
     assert response.is_schema_agreed is False
-    return waiting
+    return request
 
 
 @pytest.mark.parametrize("agrees", [True, False, OperationTimedOut()])
 async def test_after_ddl_the_schema_is_read_before_the_request_ends(agrees: Any) -> None:
-    engine = Engine(A)
+    """The request succeeds in any case; its response says whether the nodes have agreed on the
+    schema.
+    """
+    engine = FakeCore(HOST_A)
     engine.agrees = agrees
-    waiting = request_with_ddl(engine, Session(engine))
+    request = request_with_ddl(engine, SessionWithFakePools(engine))
     await run_loop_turns()
     assert engine.calls == [("read again", {"keyspace": "ks"})]
-    assert waiting.outcome is waiting.response
-    assert waiting.response.is_schema_agreed is (agrees is True)
+    assert request.outcome is request.response
+    assert request.response.is_schema_agreed is (agrees is True)
 
 
 async def test_a_ddl_request_succeeds_even_if_the_session_closes() -> None:
-    engine = Engine(A)
-    session = Session(engine)
-    waiting = request_with_ddl(engine, session)
+    """The server has executed the DDL statement, so its request must not fail."""
+    engine = FakeCore(HOST_A)
+    session = SessionWithFakePools(engine)
+    request = request_with_ddl(engine, session)
     session.close()
     await run_loop_turns()
-    assert waiting.outcome is waiting.response
+    assert request.outcome is request.response
 
 
 async def test_an_error_in_run_for_fails_the_request() -> None:
+    """`run_for` runs a coroutine that a request waits for, and passes its error to the request."""
+
     async def raise_timeout() -> None:
         raise OperationTimedOut("too late")
 
-    waiting = WaitingRequest()
-    session = Session(Engine(A))
-    session.run_for(waiting, raise_timeout())  # type: ignore[arg-type]
+    request = WaitingRequest()
+    session = SessionWithFakePools(FakeCore(HOST_A))
+    session.run_for(request, raise_timeout())  # type: ignore[arg-type]
     await run_loop_turns()
-    assert isinstance(waiting.outcome, OperationTimedOut)
+    assert isinstance(request.outcome, OperationTimedOut)
 
 
 async def test_close_before_the_first_step_of_run_for_fails_the_request() -> None:
-    waiting = WaitingRequest()
-    session = Session(Engine(A))
-    session.run_for(waiting, asyncio.sleep(0))  # type: ignore[arg-type]
+    request = WaitingRequest()
+    session = SessionWithFakePools(FakeCore(HOST_A))
+    session.run_for(request, asyncio.sleep(0))  # type: ignore[arg-type]
     session.close()
     await run_loop_turns()
-    assert isinstance(waiting.outcome, SessionShutdown)
+    assert isinstance(request.outcome, SessionShutdown)
 
 
 async def test_a_connection_that_cannot_use_the_keyspace_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    used = []
+    """A USE of the session switches all its connections. One that cannot switch is closed, and the
+    USE succeeds.
+    """
+    switched_to = []
 
     async def switch(session: Any, connection: Any, keyspace: str) -> None:
-        used.append((connection, keyspace))
+        switched_to.append((connection, keyspace))
         if connection is refusing:
             raise OperationTimedOut("no answer")
 
     monkeypatch.setattr("cassandra.engine.session.switch", switch)
-    session = Session(Engine(A))
-    await session.add_pool(A)
+    session = SessionWithFakePools(FakeCore(HOST_A))
+    await session.add_pool(HOST_A)
     plain, refusing, switched, gated, opening = (
         partners.fake_connection(f"10.0.0.{number}") for number in range(1, 6)
     )
@@ -475,52 +543,42 @@ async def test_a_connection_that_cannot_use_the_keyspace_is_closed(
     # This connection is the first one of a pool that is still being opened.
     unfilled_pool: Any = IdentityNamespace(connections=[opening])
     session._opening_pools.add(unfilled_pool)
-    waiting, response = WaitingRequest(), SimpleNamespace()
-    session.adopt_keyspace("KS", switched, waiting, response)  # type: ignore[arg-type]
+    request, response = WaitingRequest(), SimpleNamespace()
+    session.adopt_keyspace("KS", switched, request, response)  # type: ignore[arg-type]
     assert session.keyspace == "KS"
     await run_loop_turns()
     # `switched` got no USE: it already has the keyspace, and no earlier switch is pending on it.
-    assert used == [(connection, "KS") for connection in (plain, refusing, gated, opening)]
-    assert [
-        connection for connection in (plain, refusing, switched, gated) if connection.closed
-    ] == [refusing]
+    assert switched_to == [(connection, "KS") for connection in (plain, refusing, gated, opening)]
+    assert refusing.closed
+    for connection in (plain, switched, gated, opening):
+        assert not connection.closed
     assert "could not use keyspace 'KS'" in str(refusing.close_error)
-    assert waiting.outcome is response
+    assert request.outcome is response
 
 
 # -- pools whose hosts change ----------------------------------------------------------------------
-
-
-async def test_a_pool_is_resized_if_the_settings_change_while_it_opens() -> None:
-    engine = Engine(A)
-    session = Session(engine)
-    session.may_fill[A] = asyncio.Event()
-    opening = asyncio.ensure_future(session.add_pool(A))
-    await run_loop_turns()
-    engine.connections = 3
-    session.may_fill[A].set()
-    await opening
-    assert session.pools[A].size == 3
-
-
 async def test_draining_a_host_takes_its_pool_and_stops_opening_one() -> None:
-    engine = Engine(A, B)
-    session = Session(engine)
-    session.may_fill[B] = asyncio.Event()
-    await session.add_pool(A)
-    opening = asyncio.ensure_future(session.add_pool(B))
+    """A host that drains gets no more requests. Its pool is kept until it has drained.
+
+    A pool that is still being opened is closed.
+    """
+    engine = FakeCore(HOST_A, HOST_B)
+    session = SessionWithFakePools(engine)
+    session.may_fill[HOST_B] = asyncio.Event()
+    await session.add_pool(HOST_A)
+    opening = asyncio.ensure_future(session.add_pool(HOST_B))
     await run_loop_turns()
     drained: list[Any] = []
-    pool: Any = session.pools[A]
+    pool: Any = session.pools[HOST_A]
     pool.drain = lambda error, on_drained: drained.append((error, on_drained))
     error = ConnectionException("will stop")
-    for host_ in (A, B):
-        session.drain_host(host_, error)
+    for host in (HOST_A, HOST_B):
+        session.drain_host(host, error)
     await opening
     await run_loop_turns()
     assert session.pools == session.pools_by_id == {}
-    assert session.pool_error(A) is error
-    assert session.why_no_pool(A) is error
+    assert session.pool_error(HOST_A) is error
+    assert session.why_no_pool(HOST_A) is error
     assert list(session.draining) == [pool]
     ((reason, on_drained),) = drained
     assert reason is error
@@ -530,49 +588,31 @@ async def test_draining_a_host_takes_its_pool_and_stops_opening_one() -> None:
 
 
 async def test_a_host_that_leaves_loses_its_pool_and_its_error() -> None:
-    session = Session(Engine(A, B))
-    session.fill_errors[B] = ConnectionException("refused")
-    for host_ in (A, B):
-        await session.add_pool(host_)
-    (pool, _) = session.opened_pools
-    gone = ConnectionException("removed")
-    for host_ in (A, B):
-        session.forget_host(host_, gone)
+    """`forget_host` is called when a host has left the cluster: later errors say only that there is
+    no connection.
+    """
+    session = SessionWithFakePools(FakeCore(HOST_A, HOST_B))
+    session.fill_errors[HOST_B] = ConnectionException("refused")
+    for host in (HOST_A, HOST_B):
+        await session.add_pool(host)
+    pool = session.opened_pools[0]
+    removal = ConnectionException("removed")
+    for host in (HOST_A, HOST_B):
+        session.forget_host(host, removal)
     assert session.pools == session.pools_by_id == {}
-    assert pool.closed_with is gone
-    assert session.pool_error(B) is None
-    unknown = session.why_no_pool(B)
+    assert pool.closed_with is removal
+    assert session.pool_error(HOST_B) is None
+    unknown = session.why_no_pool(HOST_B)
     assert isinstance(unknown, ConnectionException)
-    assert str(unknown) == f"no connection to {B} is open"
-    session.remove_pool(B)  # there is no pool of this host
-
-
-async def test_an_ignored_host_keeps_its_pool_while_requests_are_in_flight() -> None:
-    engine = Engine(A)
-    distances = {A: HostDistance.LOCAL}
-    session = Session(engine, distances.__getitem__)
-    await session.add_pool(A)
-    pool: Any = session.pools[A]
-    distances[A] = HostDistance.IGNORED
-    pool.in_flight = 1
-    session.follow_distances()
-    assert A in session.pools
-    assert engine.calls[-1] == ("distances soon",)
-    pool.in_flight = 0
-    session.follow_distances()
-    assert session.pools == {}
-    assert "is ignored by the load balancing policies now" in str(pool.closed_with)
-    distances[A] = HostDistance.LOCAL
-    session.follow_distances()
-    await run_loop_turns()
-    assert A in session.pools
+    assert str(unknown) == f"no connection to {HOST_B} is open"
+    session.remove_pool(HOST_B)  # does nothing, as there is no pool of this host
 
 
 # -- requests in another keyspace ------------------------------------------------------------------
 
 
 class HeldBody:
-    """The body of a request that has to run in a given keyspace."""
+    """The body of a request that has to run in the keyspace `expected`."""
 
     is_use = False
     depends = True
@@ -591,11 +631,16 @@ class HeldBody:
 async def test_a_request_is_sent_on_a_connection_that_is_in_its_keyspace(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    session = Session(Engine(A))
-    await session.add_pool(A)
+    """A request whose connection is in another keyspace is sent on a connection of the pool that is
+    in the right one.
+    """
+    session = SessionWithFakePools(FakeCore(HOST_A))
+    await session.add_pool(HOST_A)
     loop = asyncio.get_running_loop()
-    wrong, right = (Connection(A.endpoint, 4, loop) for _ in range(2))
-    wrong.keyspace, right.keyspace = "other", "ks"
+    wrong = Connection(HOST_A.endpoint, 4, loop)
+    wrong.keyspace = "other"
+    right = Connection(HOST_A.endpoint, 4, loop)
+    right.keyspace = "ks"
     session.opened_pools[0].connections = [wrong, right]
     monkeypatch.setattr("cassandra.engine.session.can_pass", lambda *args: False)
     held: list[Any] = []
@@ -604,11 +649,12 @@ async def test_a_request_is_sent_on_a_connection_that_is_in_its_keyspace(
     request: Any = SimpleNamespace(
         request_body=HeldBody("ks"), send=lambda *args: sent.append(args), _waits=0
     )
-    attempt: Any = SimpleNamespace(host=A, connection=wrong)
+    attempt: Any = SimpleNamespace(host=HOST_A, connection=wrong)
     assert session.pass_or_hold(request, attempt, wrong) is False
     assert sent == [(attempt, right)]
     assert attempt.connection is right
-    assert (held, request._waits) == ([], 0)
+    assert held == []
+    assert request._waits == 0
     # If no connection is in the request's keyspace, the request waits until its own connection has
     # switched to it.
     gate: Any = object()
@@ -627,7 +673,7 @@ async def test_a_request_is_sent_on_a_connection_that_is_in_its_keyspace(
 # -- columns of results ----------------------------------------------------------------------------
 
 
-class Columns(tuple[Any, ...]):
+class FakeColumns(tuple[Any, ...]):
     """Fake result metadata."""
 
     raw = False
@@ -646,12 +692,18 @@ class Columns(tuple[Any, ...]):
 async def test_new_columns_are_remembered_for_the_prepared_statement(
     new_id: Any, is_same: bool, has_ids: bool, is_remembered: bool
 ) -> None:
-    session = Session(Engine(A))
+    """If the server sends the columns of a result, later executions of its statement use them.
+
+    :param new_id: the id of the columns in the answer; None if it has none.
+    :param is_same: whether the columns are those that the statement has already.
+    :param has_ids: whether the connection uses ids of result metadata.
+    """
+    session = SessionWithFakePools(FakeCore(HOST_A))
     updates: list[Any] = []
     prepared = SimpleNamespace(update_result_metadata=lambda *args: updates.append(args))
     body = SimpleNamespace(prepared_statements=lambda: (prepared,))
-    cached = Columns((SimpleNamespace(),))
-    columns = cached if is_same else Columns((SimpleNamespace(),))
+    cached = FakeColumns((SimpleNamespace(),))
+    columns = cached if is_same else FakeColumns((SimpleNamespace(),))
     columns.raw = True
     response: Any = SimpleNamespace(metadata=columns, result_metadata_id=new_id)
     request: Any = SimpleNamespace(request_body=body)
@@ -664,22 +716,3 @@ async def test_new_columns_are_remembered_for_the_prepared_statement(
     columns.raw = False
     session._remember_columns(request, connection, response, cached)
     assert updates == []
-
-
-# -- the end ---------------------------------------------------------------------------------------
-
-
-async def test_a_closed_session_opens_nothing_and_names_the_hosts_it_had() -> None:
-    engine = Engine(A, B)
-    session = Session(engine)
-    await session.add_pool(A)
-    session.close()
-    session.close()
-    assert engine.calls.count(("removed", session)) == 1
-    error = session.closed_error()
-    assert isinstance(error, SessionShutdown)
-    assert list(error.errors) == [str(A)]
-    await session.add_pool(B)
-    session.follow_distances()
-    await run_loop_turns()
-    assert len(session.opened_pools) == 1

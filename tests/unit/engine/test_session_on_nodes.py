@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,90 +19,77 @@ from tests.unit.engine.faults import (
     connected,
     exception_of,
     node as node,
-    three_nodes,
 )
 from tests.waiting import until_on_loop
 
 pytestmark = pytest.mark.simulated
 
-UNSAFE = SimpleStatement(READ, is_idempotent=False)
+NON_IDEMPOTENT_READ = SimpleStatement(READ, is_idempotent=False)
 
 
 async def test_cluster_shutdown_fails_the_requests_in_flight(node: FakeNode) -> None:
-    held = hold()
-    node.prime(READ, held)
+    held_answers = hold()
+    node.prime(READ, held_answers)
     async with connected(node) as (cluster, session):
-        waiting = [session.execute(READ) for _ in range(50)]
-        await call_in_thread(held.wait, 50)
+        requests = [session.execute(READ) for _ in range(50)]
+        await call_in_thread(held_answers.wait, len(requests))
         await cluster.shutdown()
-        for request in waiting:
+        for request in requests:
             assert isinstance(await exception_of(request), ConnectionShutdown)
         assert isinstance(await exception_of(session.execute(READ_OTHER)), ConnectionShutdown)
     await call_in_thread(node.wait_for, lambda node: not node.connections)
 
 
 async def test_session_shutdown_does_not_affect_other_sessions(node: FakeNode) -> None:
-    held = hold()
-    node.prime(READ, held)
+    held_answer = hold()
+    node.prime(READ, held_answer)
     async with connected(node) as (cluster, session):
-        other = await cluster.connect()
-        waiting = session.execute(READ)
-        await call_in_thread(held.wait)
+        other_session = await cluster.connect()
+        request = session.execute(READ)
+        await call_in_thread(held_answer.wait)
         await session.shutdown()
-        assert isinstance(await exception_of(waiting), ConnectionShutdown)
-        assert (await other.execute(READ_OTHER)).one().k == 1
+        assert isinstance(await exception_of(request), ConnectionShutdown)
+        assert (await other_session.execute(READ_OTHER)).one().k == 1
 
 
-@pytest.fixture
-def nodes() -> Iterator[FakeCluster]:
-    with three_nodes() as cluster:
-        yield cluster
+def keyspaces_of_pool(node: FakeNode) -> list[str | None]:
+    """Return the keyspaces of the node's connections without the control connection.
+
+    The control connection is the one that is registered for events.
+    """
+    return [connection.keyspace for connection in node.connections if not connection.event_types]
 
 
 async def test_a_keyspace_is_used_on_every_connection(nodes: FakeCluster) -> None:
+    """`set_keyspace` switches all connections of the session, also those that are opened later."""
     async with connected(nodes) as (_, session):
         await session.set_keyspace("ks")
-        keyspaces = [
-            connection.keyspace
-            for node in nodes.nodes
-            for connection in node.connections
-            if not connection.event_types
-        ]
-        # There is one connection to each of the three nodes.
-        assert keyspaces == ["ks"] * 3
+        for node in nodes.nodes:
+            assert keyspaces_of_pool(node) == ["ks"]
         # A connection that is opened later switches to the keyspace, too.
         await call_in_thread(nodes[0].drop_connections)
-        await until_on_loop(
-            lambda: any(not connection.event_types for connection in nodes[0].connections)
-        )
+        await until_on_loop(lambda: len(keyspaces_of_pool(nodes[0])) > 0)
         assert (await session.execute(IDEMPOTENT_READ)) is not None
-        await until_on_loop(
-            lambda: (
-                [
-                    connection.keyspace
-                    for connection in nodes[0].connections
-                    if not connection.event_types
-                ]
-                == ["ks"]
-            )
-        )
+        await until_on_loop(lambda: keyspaces_of_pool(nodes[0]) == ["ks"])
+
+
+class ReversedOrderPolicy(AddressOrderPolicy):
+    """A policy whose query plans begin with the last host."""
+
+    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Any:
+        hosts = list(super().make_query_plan(working_keyspace, query))
+        return reversed(hosts)
 
 
 async def test_a_connection_that_cannot_use_the_keyspace_is_not_used(nodes: FakeCluster) -> None:
+    """A node that does not know the keyspace gets no requests of a session in it."""
     nodes[0].prime('USE "ks"', error(ErrorCode.INVALID, "Keyspace 'ks' does not exist"))
-    async with connected(
-        nodes, {"retry_policy": FallthroughRetryPolicy(), "load_balancing_policy": ReversedOrder()}
-    ) as (
-        _,
-        session,
-    ):
+    # The USE itself goes to the last node, which accepts it.
+    profile_settings = {
+        "retry_policy": FallthroughRetryPolicy(),
+        "load_balancing_policy": ReversedOrderPolicy(),
+    }
+    async with connected(nodes, profile_settings) as (_, session):
         await session.set_keyspace("ks")
         for _ in range(5):
-            assert (await session.execute(UNSAFE)).one().k != 0
-
-
-class ReversedOrder(AddressOrderPolicy):
-    """A policy whose plans begin with the last host."""
-
-    def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Any:
-        return iter(list(super().make_query_plan(working_keyspace, query))[::-1])
+            assert (await session.execute(NON_IDEMPOTENT_READ)).one().k != 0

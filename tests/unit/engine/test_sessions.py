@@ -11,19 +11,21 @@ from cassandra.metadata.host import Host
 from cassandra.policies.balancing import HostDistance
 from tests.unit.engine.partners import new_host, run_loop_turns
 
-NEAR, FAR = new_host("10.0.0.1"), new_host("10.0.0.2")
+HOST_A, HOST_B = new_host("10.0.0.1"), new_host("10.0.0.2")
 
 
-class Session:
-    """A fake session with pools to the hosts `pools`. Its policies want connections to the
-    `wanted_hosts`.
+class FakeSession:
+    """A fake session with pools to the hosts `pools`. `follow_count` counts the calls of
+    `follow_distances`.
+
+    :param wanted_hosts: the hosts to which its policies want connections.
     """
 
-    def __init__(self, *pools: Host, wanted_hosts: tuple[Host, ...] = (NEAR, FAR)) -> None:
-        self.pools = {pool_host: Pool(pool_host) for pool_host in pools}
-        self.draining: list[Pool] = []
+    def __init__(self, *pools: Host, wanted_hosts: tuple[Host, ...] = (HOST_A, HOST_B)) -> None:
+        self.pools = {host: FakePool(host) for host in pools}
+        self.draining: list[FakePool] = []
         self.wanted_hosts = wanted_hosts
-        self.followed = 0
+        self.follow_count = 0
         self.closed = False
         self.owner: Sessions | None = None
 
@@ -31,7 +33,7 @@ class Session:
         return HostDistance.LOCAL if host in self.wanted_hosts else HostDistance.IGNORED
 
     def follow_distances(self) -> None:
-        self.followed += 1
+        self.follow_count += 1
 
     def close(self) -> None:
         self.closed = True
@@ -39,7 +41,7 @@ class Session:
             self.owner.remove(self)  # type: ignore[arg-type]
 
 
-class Pool:
+class FakePool:
     """A fake pool with one connection in use, and a retired one that is not closed yet."""
 
     def __init__(self, host: Host) -> None:
@@ -50,7 +52,8 @@ class Pool:
         return [*self.connections, "retired"]
 
 
-def new_sessions(*members: Session) -> Sessions:
+def new_sessions(*members: FakeSession) -> Sessions:
+    """Return a `Sessions` object with these sessions, which leave it when they are closed."""
     all_sessions = Sessions()
     for member in members:
         member.owner = all_sessions
@@ -60,72 +63,81 @@ def new_sessions(*members: Session) -> Sessions:
 
 
 def test_a_host_is_served_if_every_session_that_needs_it_has_a_pool() -> None:
-    all_sessions = new_sessions(Session(NEAR), Session(NEAR, FAR))
-    assert all_sessions.have_pool(NEAR)
-    assert all_sessions.have_pool(FAR)
-    assert all_sessions.are_served(NEAR)
-    # the first session should have a pool to this host, but has none
-    assert not all_sessions.are_served(FAR)
-    assert new_sessions(Session(NEAR, wanted_hosts=(NEAR,)), Session(NEAR, FAR)).are_served(FAR)
+    """Sessions whose policies ignore a host need no pool to it."""
+    all_sessions = new_sessions(FakeSession(HOST_A), FakeSession(HOST_A, HOST_B))
+    assert all_sessions.have_pool(HOST_A)
+    assert all_sessions.have_pool(HOST_B)
+    assert all_sessions.are_served(HOST_A)
+    # The first session should have a pool to this host, but has none.
+    assert not all_sessions.are_served(HOST_B)
+    # This first session ignores the host.
+    all_sessions = new_sessions(
+        FakeSession(HOST_A, wanted_hosts=(HOST_A,)), FakeSession(HOST_A, HOST_B)
+    )
+    assert all_sessions.are_served(HOST_B)
 
 
 def test_a_host_is_ignored_if_no_session_needs_it() -> None:
-    assert new_sessions(Session(wanted_hosts=(NEAR,))).ignore(FAR)
-    assert not new_sessions(Session(wanted_hosts=(NEAR,)), Session()).ignore(FAR)
-    assert not new_sessions().ignore(FAR)  # there is no session that could ignore the host
+    assert new_sessions(FakeSession(wanted_hosts=(HOST_A,))).ignore(HOST_B)
+    assert not new_sessions(FakeSession(wanted_hosts=(HOST_A,)), FakeSession()).ignore(HOST_B)
+    # Without any session, no session ignores the host.
+    assert not new_sessions().ignore(HOST_B)
 
 
 def test_connections_include_retired_ones() -> None:
-    all_sessions = new_sessions(Session(NEAR), Session(NEAR, FAR))
-    by_host = all_sessions.connections()
-    assert list(by_host) == [NEAR, FAR]
-    # Each pool has one connection in use and one retired connection. Retired ones need heartbeats,
-    # too.
-    assert [len(connections) for connections in by_host.values()] == [4, 2]
+    """`connections` is for heartbeats, which retired connections need until they are closed."""
+    all_sessions = new_sessions(FakeSession(HOST_A), FakeSession(HOST_A, HOST_B))
+    connections_by_host = all_sessions.connections()
+    assert list(connections_by_host) == [HOST_A, HOST_B]
+    # Two pools lead to the first host, and one to the second. Each has one retired connection.
+    assert len(connections_by_host[HOST_A]) == 4
+    assert len(connections_by_host[HOST_B]) == 2
 
 
 def test_close_closes_and_removes_all_sessions() -> None:
-    members = [Session(), Session(), Session()]
+    members = [FakeSession(), FakeSession(), FakeSession()]
     all_sessions = new_sessions(*members)
     all_sessions.close()
     assert [member.closed for member in members] == [True] * 3
     assert len(all_sessions) == 0
-    all_sessions.remove(members[0])  # type: ignore[arg-type]  # a second removal does nothing
+    # A second removal does nothing.
+    all_sessions.remove(members[0])  # type: ignore[arg-type]
 
 
 async def test_several_calls_soon_after_another_follow_distances_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """`follow_distances_soon` waits a moment, so that several changes are followed together."""
     monkeypatch.setattr("cassandra.engine.sessions.FOLLOW_DELAY", 0.0)
-    member = Session()
+    member = FakeSession()
     all_sessions = new_sessions(member)
     for _ in range(5):
         all_sessions.follow_distances_soon()
     while all_sessions._following is not None:
         await run_loop_turns(1)
-    assert member.followed == 1
+    assert member.follow_count == 1
 
 
 async def test_an_error_of_one_session_does_not_keep_others_from_following(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("cassandra.engine.sessions.FOLLOW_DELAY", 0.0)
-    broken, healthy = Session(), Session()
+    broken, healthy = FakeSession(), FakeSession()
 
-    def fail() -> None:
-        raise ValueError("of a policy")
+    def raise_error() -> None:
+        raise ValueError("mistake in a policy")
 
-    broken.follow_distances = fail  # type: ignore[method-assign]
+    broken.follow_distances = raise_error  # type: ignore[method-assign]
     all_sessions = new_sessions(broken, healthy)
     all_sessions.follow_distances_soon()
     while all_sessions._following is not None:
         await run_loop_turns(1)
-    assert healthy.followed == 1
-    assert "of a policy" in caplog.text
+    assert healthy.follow_count == 1
+    assert "mistake in a policy" in caplog.text
 
 
-async def test_distances_are_not_followed_after_close() -> None:
-    all_sessions = new_sessions(Session())
+async def test_distances_are_not_followed_after_stop_following() -> None:
+    all_sessions = new_sessions(FakeSession())
     all_sessions.follow_distances_soon()
     all_sessions.stop_following()
     assert all_sessions._following is not None
@@ -137,12 +149,15 @@ async def test_distances_are_not_followed_after_close() -> None:
 
 
 def test_many_open_sessions_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    opened = new_sessions(*(Session() for _ in range(MANY_SESSIONS - 1)))
+    """An application that opens many sessions probably does not reuse one, so there is a
+    warning.
+    """
+    all_sessions = new_sessions(*(FakeSession() for _ in range(MANY_SESSIONS - 1)))
     assert not caplog.records
     for _ in range(3):
-        session: Any = Session()
-        opened.add(session)
-        opened.remove(session)
+        session: Any = FakeSession()
+        all_sessions.add(session)
+        all_sessions.remove(session)
     assert [record.getMessage() for record in caplog.records] == [
         f"{MANY_SESSIONS} sessions of a cluster are open, each with its own connections: one "
         "session serves all threads, tasks and requests; session.shutdown() closes one"

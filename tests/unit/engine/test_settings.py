@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Any
 
 import pytest
@@ -12,11 +13,17 @@ from cassandra.engine.settings import Settings
 
 
 def test_live_settings_follow_the_cluster() -> None:
+    """The second argument of `Settings` is the cluster's own dict, so a change there is seen at
+    once.
+    """
     live: dict[str, Any] = {"sockopts": None}
     settings = Settings({"connect_timeout": 1.5}, live, endpoints=[])
-    assert (settings.connect_timeout, settings.sockopts, settings.endpoints) == (1.5, None, [])
-    live["sockopts"] = [(1, 2, 3)]
-    assert settings.sockopts == [(1, 2, 3)]
+    assert settings.connect_timeout == 1.5
+    assert settings.sockopts is None
+    assert settings.endpoints == []
+    keepalive = (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    live["sockopts"] = [keepalive]
+    assert settings.sockopts == [keepalive]
 
 
 @pytest.mark.parametrize("name", ["connect_timeout", "sockopts", "endpoints", "colour"])
@@ -28,6 +35,9 @@ def test_settings_cannot_be_changed(name: str) -> None:
 
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 def test_all_engine_settings_but_one_come_from_the_cluster(cluster_class: Any) -> None:
+    """Every setting that the engine names has a value, from the cluster or as a default in the
+    class.
+    """
     engine_names = set(Settings.__annotations__)
     settings = cluster_class()._settings()
     cluster_values = {*vars(settings), *vars(settings)["_live"]}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import struct
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -20,12 +21,14 @@ from cassandra.protocol.opcodes import EXECUTE, MAX_BODY, RESULT
 from cassandra.protocol.streams import MAX_STREAMS
 from tests.conftest import Implementation
 
-HEADER = 9  # the length of a frame's header, in bytes
+HEADER_SIZE = 9  # bytes of the header of a frame
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "MSG_DONTWAIT"), reason="not on Windows")
 
 
-class Responder:
+class RecordingResponder:
+    """A responder that records the bodies of its answers. The table sets `stream`."""
+
     def __init__(self) -> None:
         self.stream = -1
         self.answers: list[bytes] = []
@@ -70,40 +73,44 @@ class SocketConnection:
         self.own_socket.setblocking(True)
         self.own_socket.sendall(data)
 
-    def on_broken(self, number: int) -> None:
-        """Fail the test: no write may fail here.
+    def on_broken(self, error_number: int) -> None:
+        """Fail the test, because no write may fail here.
 
-        A real connection is told by this call, on the loop, the error number of a failed write.
+        A real connection gets this call on the loop, with the error number of a failed write.
         """
-        raise AssertionError(number)
+        raise AssertionError(error_number)
 
     def wake(self, call: Callable[..., Any], *args: Any) -> None:
+        """Record a call for the loop."""
         self.wakeups.append((call, *args))
 
     def on_unsolicited(self, stream: int, opcode: int, flags: int, body: bytes) -> None:
         self.unsolicited.append(stream)
 
     def answer(self, stream: int, body: bytes = b"answer") -> None:
+        """Let the table dispatch a RESULT of version 4 on this stream."""
         self.streams.dispatch(self, [(stream, RESULT, 0, body, 4)])
 
-    def send(self, body: bytes = b"body") -> Responder:
+    def send(self, body: bytes = b"body") -> RecordingResponder:
+        """Send a request directly, which must succeed, and return its responder."""
         responder = self.try_to_send(body)
         assert responder is not None
         return responder
 
-    def try_to_send(self, body: bytes = b"body") -> Responder | None:
+    def try_to_send(self, body: bytes = b"body") -> RecordingResponder | None:
         """Send a request directly, and return its responder; None if the table refuses the direct
         write.
         """
-        responder = Responder()
+        responder = RecordingResponder()
         history: list[Any] = []
         data = self.streams.frame(EXECUTE, 0, body)
         is_sent = data is not None and self.streams.send_directly(responder, data, history)
-        # The request's history has an entry exactly if it was sent.
-        assert history == [responder] * is_sent
+        # The request's history has an entry if it was sent, and only then.
+        assert history == ([responder] if is_sent else [])
         return responder if is_sent else None
 
     def received(self, size: int) -> bytes:
+        """Return the next `size` bytes that the peer receives."""
         data = b""
         while len(data) < size:
             data += self.peer_socket.recv(size - len(data))
@@ -115,6 +122,13 @@ class SocketConnection:
             return False
         self.streams.release_write()
         return True
+
+
+def send_by_loop(connection: SocketConnection, responder: Any = None, body: bytes = b"") -> int:
+    """Let the loop send a request. Return its stream, or -1 if no stream is free."""
+    responder = responder or RecordingResponder()
+    stream: int = connection.streams.send(responder, EXECUTE, flags=0, body=body)
+    return stream
 
 
 @pytest.fixture
@@ -131,9 +145,12 @@ def execute_frame(stream: int, body: bytes) -> bytes:
 
 
 def test_a_direct_request_is_written_and_answered(connection: SocketConnection) -> None:
+    """A thread writes a frame to the socket without waking the loop; the answer frees the
+    stream.
+    """
     responder = connection.send(b"body")
     stream = responder.stream
-    assert connection.received(HEADER + 4) == execute_frame(stream, b"body")
+    assert connection.received(HEADER_SIZE + len(b"body")) == execute_frame(stream, b"body")
     assert connection.streams.in_flight == 1
     # The thread has written without waking the loop.
     assert connection.wakeups == []
@@ -145,21 +162,27 @@ def test_a_direct_request_is_written_and_answered(connection: SocketConnection) 
 
 
 def test_the_loop_does_not_use_the_stream_of_direct_requests(connection: SocketConnection) -> None:
-    direct = connection.send().stream
-    streams = [connection.streams.send(Responder(), EXECUTE, 0, b"") for _ in range(100)]
-    assert direct not in streams
-    assert len(set(streams)) == 100
+    """One stream is kept for direct requests, so the loop and a thread never choose the same
+    one.
+    """
+    direct_stream = connection.send().stream
+    loop_streams = [send_by_loop(connection) for _ in range(100)]
+    assert direct_stream not in loop_streams
+    assert len(set(loop_streams)) == 100
     assert connection.streams.in_flight == 101
 
 
 def test_the_loop_can_use_all_other_streams(connection: SocketConnection) -> None:
+    """One stream is kept for direct requests, so the loop can use one stream less than the protocol
+    allows.
+    """
     streams = connection.streams
     assert streams.limit == MAX_STREAMS - 1
-    filled = {streams.send(Responder(), EXECUTE, 0, b"") for _ in range(MAX_STREAMS - 1)}
-    assert len(filled) == MAX_STREAMS - 1
-    assert -1 not in filled
+    used_streams = {send_by_loop(connection) for _ in range(MAX_STREAMS - 1)}
+    assert len(used_streams) == MAX_STREAMS - 1
+    assert -1 not in used_streams
     assert not streams.has_room
-    assert streams.send(Responder(), EXECUTE, 0, b"") == -1
+    assert send_by_loop(connection) == -1
 
 
 def test_the_limit_includes_direct_requests(connection: SocketConnection) -> None:
@@ -167,23 +190,30 @@ def test_the_limit_includes_direct_requests(connection: SocketConnection) -> Non
     streams.limit = 2
     connection.send()
     assert streams.has_room
-    assert streams.send(Responder(), EXECUTE, 0, b"") >= 0
+    assert send_by_loop(connection) >= 0
     assert not streams.has_room
-    assert streams.send(Responder(), EXECUTE, 0, b"") == -1
+    assert send_by_loop(connection) == -1
     assert streams.limit == 2
 
 
 @pytest.mark.parametrize("reason", ["in flight", "direct", "paused", "closed", "unsettled", "held"])
 def test_conditions_that_prevent_a_claim(connection: SocketConnection, reason: str) -> None:
+    """A thread may not write directly if something else is being sent, or may have to be sent
+    first.
+
+    "held" means that another thread has the claim, the right to write.
+    """
     streams = connection.streams
     if reason == "in flight":
-        streams.send(Responder(), EXECUTE, 0, b"")
+        send_by_loop(connection)
     elif reason == "direct":
         connection.send()
     elif reason == "held":
         assert streams.acquire_write()
-    else:
-        setattr(streams, "settled" if reason == "unsettled" else reason, reason != "unsettled")
+    elif reason == "unsettled":
+        streams.settled = False
+    else:  # "paused" or "closed"
+        setattr(streams, reason, True)
     assert connection.try_to_send() is None
     # The table is idle, that is, ready for direct writes, only if nothing but the claim of a thread
     # prevents them.
@@ -198,16 +228,17 @@ def test_without_a_socket_nothing_is_written_directly(implementation: Implementa
     streams = implementation.happy_path.StreamTable(writer, lambda call: call, lambda: None)
     streams.settled = True
     assert streams.frame(EXECUTE, 0, b"") is None
-    assert not streams.send_directly(Responder(), b"", [])
+    assert not streams.send_directly(RecordingResponder(), b"", [])
     assert not streams.could_settle
     assert streams.acquire_write()
     streams.release_write()
 
 
 def test_a_table_can_settle_when_all_requests_are_answered(connection: SocketConnection) -> None:
+    """A table can settle if nothing is in flight, and no bytes wait to be written."""
     streams = connection.streams
     assert not streams.could_settle  # the table is already settled
-    stream = streams.send(Responder(), EXECUTE, 0, b"")
+    stream = send_by_loop(connection)
     streams.settled = False
     assert not streams.could_settle
     connection.answer(stream)
@@ -216,61 +247,70 @@ def test_a_table_can_settle_when_all_requests_are_answered(connection: SocketCon
     assert not streams.could_settle
 
 
-def fill(connection: SocketConnection) -> int:
+def fill_send_buffer(connection: SocketConnection) -> int:
     """Write to the socket until its send buffer is full, and return the number of bytes written."""
-    filled = 0
+    byte_count = 0
     # Write large pieces first, then single bytes until not even one fits.
     for size in (4096, 1):
         try:
             while True:
-                filled += connection.own_socket.send(b"\0" * size)
+                byte_count += connection.own_socket.send(b"\0" * size)
         except BlockingIOError:
             pass
-    return filled
+    return byte_count
 
 
 def test_the_loop_writes_bytes_that_a_full_socket_refused(connection: SocketConnection) -> None:
-    filled = fill(connection)
+    """The thread leaves the frame in `rest`, and wakes the loop to flush it."""
+    filler_size = fill_send_buffer(connection)
     responder = connection.send(b"body")
     assert connection.wakeups == [(connection.flush,)]
     assert connection.streams.rest == execute_frame(responder.stream, b"body")
     assert not connection.streams.settled
-    connection.received(filled)
+    connection.received(filler_size)
     connection.flush()
-    assert connection.received(HEADER + 4) == execute_frame(responder.stream, b"body")
+    assert connection.received(HEADER_SIZE + len(b"body")) == execute_frame(
+        responder.stream, b"body"
+    )
 
 
 def test_the_rest_of_a_frame_is_written_first(connection: SocketConnection) -> None:
+    """If the socket accepts a part of a frame, no other frame may come before the rest."""
     connection.own_socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
-    body = os.urandom(1 << 20)
+    body = os.urandom(1 << 20)  # far more than the send buffer holds
     responder = connection.send(body)
     rest = connection.streams.rest
-    assert 0 < len(rest) < HEADER + len(body)
+    assert 0 < len(rest) < HEADER_SIZE + len(body)
     assert connection.try_to_send() is None
-    later = connection.streams.send(Responder(), EXECUTE, 0, b"later")
+    later_stream = send_by_loop(connection, body=b"later")
     # Flush in another thread, because the socket's buffer is full until this test reads from its
     # other end.
     thread = threading.Thread(target=connection.flush)
     thread.start()
-    expected = execute_frame(responder.stream, body) + execute_frame(later, b"later")
+    expected = execute_frame(responder.stream, body) + execute_frame(later_stream, b"later")
     assert connection.received(len(expected)) == expected
     thread.join()
     assert connection.streams.rest is None
 
 
 def test_after_an_early_answer_the_rest_is_written_first(connection: SocketConnection) -> None:
+    """A server may answer a large request before it has read all of it.
+
+    The rest of the frame is still unwritten, so no other frame may be written into the middle.
+    """
     connection.own_socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     responder = connection.send(b"x" * (1 << 20))
     # The server has read only the header of this large request, and already answers with an error.
     connection.answer(responder.stream)
     assert connection.streams.in_flight == 0
-    # The rest of the first frame is not written yet, so no other frame may be written into the
-    # middle of it.
     assert connection.try_to_send() is None
     assert not connection.streams.could_settle
 
 
 def test_an_error_of_the_socket_is_reported_to_the_loop(connection: SocketConnection) -> None:
+    """A failed write raises nothing in the thread; the loop gets the error number and closes the
+    connection.
+    """
     connection.peer_socket.close()
     connection.send()
     assert connection.wakeups == [(connection.on_broken, errno.EPIPE)]
@@ -279,6 +319,10 @@ def test_an_error_of_the_socket_is_reported_to_the_loop(connection: SocketConnec
 
 
 def test_a_closed_loop_is_not_notified(connection: SocketConnection) -> None:
+    """If a write fails after the loop was closed, the error of the loop is not raised in the
+    thread.
+    """
+
     def raise_closed(*args: Any) -> None:
         raise RuntimeError("the loop is closed")
 
@@ -299,7 +343,7 @@ def test_a_body_that_is_too_large_writes_nothing(connection: SocketConnection) -
     assert connection.streams.in_flight == 0
     assert connection.is_free()
     stream = connection.send(b"next").stream
-    assert connection.received(HEADER + 4) == execute_frame(stream, b"next")
+    assert connection.received(HEADER_SIZE + len(b"next")) == execute_frame(stream, b"next")
 
 
 class InterruptedWriter:
@@ -323,23 +367,29 @@ class InterruptedWriter:
 
 
 def test_an_interrupted_frame_is_not_sent_with_the_next_one(connection: SocketConnection) -> None:
+    """If a signal interrupts the encoding of a frame, that frame is dropped."""
     connection.open(InterruptedWriter(connection._implementation.frame.FrameWriter(4)))
     with pytest.raises(KeyboardInterrupt):
-        connection.send(b"first")
+        connection.send(b"interrupted")
     stream = connection.send(b"next").stream
-    assert connection.received(HEADER + 4) == execute_frame(stream, b"next")
+    assert connection.received(HEADER_SIZE + len(b"next")) == execute_frame(stream, b"next")
 
 
 def test_an_abandoned_stream_is_used_until_the_answer(connection: SocketConnection) -> None:
+    """Only the responder of a request can abandon it, once. No other direct request is sent until
+    its late answer.
+    """
     responder = connection.send()
-    assert not connection.streams.abandon(responder.stream, Responder())
+    assert not connection.streams.abandon(responder.stream, RecordingResponder())
     assert connection.streams.abandon(responder.stream, responder)
-    assert (connection.streams.in_flight, connection.streams.orphans) == (1, 1)
+    assert connection.streams.in_flight == 1
+    assert connection.streams.orphans == 1
     assert connection.try_to_send() is None
     assert not connection.streams.abandon(responder.stream, responder)
     connection.answer(responder.stream)
     assert responder.answers == []
-    assert (connection.streams.in_flight, connection.streams.orphans) == (0, 0)
+    assert connection.streams.in_flight == 0
+    assert connection.streams.orphans == 0
     assert connection.streams.is_idle
 
 
@@ -351,8 +401,8 @@ def test_a_second_answer_is_unsolicited(connection: SocketConnection) -> None:
 
 
 def test_take_all_includes_the_direct_request(connection: SocketConnection) -> None:
-    responder, other = connection.send(), Responder()
-    connection.streams.send(other, EXECUTE, 0, b"")
+    responder, other = connection.send(), RecordingResponder()
+    send_by_loop(connection, other)
     assert set(connection.streams.take_all()) == {responder, other}
     assert connection.streams.take_all() == []
 
@@ -364,10 +414,12 @@ def test_take_all_does_not_include_orphans(connection: SocketConnection) -> None
 
 
 def test_a_thread_that_holds_the_claim_closes_the_socket(connection: SocketConnection) -> None:
+    """If the connection closes while a thread has the claim, that thread closes the socket when it
+    releases the claim.
+    """
     assert connection.streams.acquire_write()
     connection.streams.closed = True
-    # `acquire_write` fails, so the loop does not close the socket. The thread that holds the claim
-    # closes it when it releases the claim.
+    # The loop does not get the claim, so it does not close the socket.
     assert not connection.streams.acquire_write()
     assert connection.own_socket.fileno() >= 0
     connection.streams.release_write()
@@ -390,29 +442,32 @@ def quick_switches() -> Iterator[None]:
 @pytest.mark.slow
 def test_threads_write_one_at_a_time(connection: SocketConnection, rounds: int) -> None:
     """Frames of many threads arrive complete, and each request gets an answer."""
-    sent, stop = [0], threading.Event()
+    sent_count = 0
+    stop = threading.Event()
     lock = threading.Lock()
 
     def send_until_stopped() -> None:
+        nonlocal sent_count
         while not stop.is_set():
             if connection.try_to_send() is not None:
                 with lock:
-                    sent[0] += 1
+                    sent_count += 1
 
     threads = [threading.Thread(target=send_until_stopped) for _ in range(4)]
     for thread in threads:
         thread.start()
     for _ in range(rounds):
-        header = connection.received(HEADER)
-        # In each header, the version must be 4 and the opcode that of EXECUTE (10).
-        assert (header[0], header[4]) == (4, 10)
-        connection.received(int.from_bytes(header[5:], "big"))
-        connection.answer(int.from_bytes(header[2:4], "big"))
+        header = connection.received(HEADER_SIZE)
+        version, _flags, stream, opcode, length = struct.unpack(">BBHBI", header)
+        assert version == 4
+        assert opcode == EXECUTE
+        connection.received(length)
+        connection.answer(stream)
     stop.set()
     for thread in threads:
         thread.join()
     # One more request may have been sent before the threads stopped.
-    assert sent[0] - rounds in (0, 1)
+    assert sent_count - rounds in (0, 1)
     assert connection.unsolicited == []
 
 
@@ -443,7 +498,7 @@ def test_an_interrupted_write_closes_the_connection(
     if connection._implementation.name == "c":
         pytest.skip("a compiled write cannot be interrupted")
     connection.streams._socket = InterruptedSocket(connection.own_socket, has_written)
-    responder = Responder()
+    responder = RecordingResponder()
     data = connection.streams.frame(EXECUTE, 0, b"body")
     with pytest.raises(KeyboardInterrupt):
         connection.streams.send_directly(responder, data, [])
@@ -461,7 +516,7 @@ def test_a_request_is_not_lost_if_the_connection_closes_meanwhile(
     `send_directly` returns False, so the caller can send it on another connection.
     """
 
-    class ClosingResponder(Responder):
+    class ClosingResponder(RecordingResponder):
         def __setattr__(self, name: str, value: Any) -> None:
             super().__setattr__(name, value)
             # Close the connection just when the request gets its stream.
@@ -473,7 +528,9 @@ def test_a_request_is_not_lost_if_the_connection_closes_meanwhile(
     responder = ClosingResponder()
     data = connection.streams.frame(EXECUTE, 0, b"body")
     assert not connection.streams.send_directly(responder, data, history)
-    assert (responder.stream, history, connection.streams.in_flight) == (-1, [], 0)
+    assert responder.stream == -1
+    assert history == []
+    assert connection.streams.in_flight == 0
     assert connection.is_free()
     assert connection.own_socket.fileno() == -1
     assert connection.peer_socket.recv(1) == b""

@@ -10,16 +10,17 @@ import pytest
 
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
 from cassandra.engine.targets import Target, make_target, named_host
+from cassandra.marshal import int32_pack
 from cassandra.metadata import BytesToken, MD5Token, Metadata, Murmur3Token, ReplicaShard
 from cassandra.policies import DCAwareRoundRobinPolicy, RoundRobinPolicy, TokenAwarePolicy
 from cassandra.query import SimpleStatement
-from cassandra.testing.fake import FakeCluster, Scylla, rows
+from cassandra.testing.fake import FakeCluster, Scylla, rows, sequence
 from cassandra.testing.fake.tokens import token_of
 from tests.unit.engine.faults import connected
 from tests.unit.engine.pools.test_shards_on_nodes import TABLETS, VNODES
 from tests.waiting import until, until_on_loop
 
-SHARDS = [7, 5, 8]
+SHARDS = [7, 5, 8]  # of the three nodes
 READ = f"SELECT v FROM {VNODES}.t"
 READ_KEY = "SELECT v FROM {}.t WHERE k = ?"
 TOKENS = [-(2**63), -(2**61), -1, 0, 12345, 2**62, 2**63 - 1]
@@ -38,6 +39,7 @@ def nodes() -> Iterator[FakeCluster]:
 
 @pytest.fixture
 def session(nodes: FakeCluster) -> Iterator[Session]:
+    """Yield a session with a connection to each shard."""
     with Cluster(nodes.contact_points, port=nodes.port) as cluster:
         session = cluster.connect(VNODES, wait_for_all_pools=True)
         until(lambda: connected_shards(cluster) == sum(SHARDS))
@@ -45,6 +47,7 @@ def session(nodes: FakeCluster) -> Iterator[Session]:
 
 
 def connected_shards(cluster: Any) -> int:
+    """Return the number of shards to which the cluster has connections."""
     return sum(stats["connected"] for stats in cluster.shard_aware_stats().values())
 
 
@@ -54,21 +57,21 @@ def hosts_of(nodes: FakeCluster, cluster: Any) -> list[Any]:
     return [hosts[node.host_id] for node in nodes.nodes]
 
 
-def take_arrivals(nodes: FakeCluster, *texts: str) -> list[tuple[int, Any]]:
+def take_arrivals(nodes: FakeCluster, *queries: str) -> list[tuple[int, Any]]:
     """Return (node index, shard) for each request that had one of these queries, and forget the
     requests.
 
-    Without `texts`, the query is READ.
+    :param queries: the queries; READ if there is none.
     """
-    arrived = [
+    arrivals = [
         (index, request.connection.shard)
         for index, node in enumerate(nodes.nodes)
-        for text in texts or (READ,)
-        for request in node.queries(text)
+        for query in queries or (READ,)
+        for request in node.queries(query)
     ]
     for node in nodes.nodes:
         node.forget_requests()
-    return arrived
+    return arrivals
 
 
 # -- a host and its shard --------------------------------------------------------------------------
@@ -81,6 +84,7 @@ def test_a_request_reaches_the_given_host_and_shard(nodes: FakeCluster, session:
             session.execute(READ, host=host, shard=shard)
             session.execute_async(READ, host=host, shard=shard).result()
             session.execute(prepared, (1,), host=host, shard=shard)
+            # All three requests arrived there.
             assert take_arrivals(nodes, READ, READ_KEY.format(VNODES)) == [(index, shard)] * 3
 
 
@@ -96,8 +100,9 @@ async def test_an_asyncio_request_reaches_the_given_host_and_shard(nodes: FakeCl
 
 
 def test_all_pages_come_from_the_given_shard(nodes: FakeCluster, session: Session) -> None:
-    pages = iter([rows([("v", "int")], [(1,)], paging_state=b"more"), rows([("v", "int")], [(2,)])])
-    nodes.nodes[1].prime(READ, lambda request: next(pages))
+    first_page = rows([("v", "int")], [(1,)], paging_state=b"more")
+    last_page = rows([("v", "int")], [(2,)])
+    nodes.nodes[1].prime(READ, sequence(first_page, last_page))
     host = hosts_of(nodes, session.cluster)[1]
     result = session.execute(SimpleStatement(READ, fetch_size=1), host=host, shard=3)
     assert [row.v for row in result] == [1, 2]
@@ -108,12 +113,13 @@ def test_all_pages_come_from_the_given_shard(nodes: FakeCluster, session: Sessio
 def test_without_a_connection_to_the_shard_another_shard_is_used(
     nodes: FakeCluster, session: Session
 ) -> None:
+    """A request for a shard without a connection still goes to the given host."""
     host = hosts_of(nodes, session.cluster)[0]
     pool = session._engine.pools[host]
     table: Any = pool.shards
-    (owner,) = [connection for connection in pool.connections if table.pick(2) is connection]
-    table.remove(owner)  # as if the connection to this shard had been closed
-    session.execute(READ, host=host, shard=2)
+    shard = 2
+    table.remove(table.pick(shard))  # as if the connection to this shard had been closed
+    session.execute(READ, host=host, shard=shard)
     ((index, _),) = take_arrivals(nodes)
     assert index == 0
 
@@ -137,6 +143,7 @@ def test_without_a_connection_to_the_shard_another_shard_is_used(
 async def test_wrong_targets_are_refused(
     nodes: FakeCluster, options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
+    """The error says which argument is wrong, and no request is sent."""
     async with connected(nodes) as (cluster, session):
         options = {"host": hosts_of(nodes, cluster)[0], **options}
         with pytest.raises(error, match=message):
@@ -170,7 +177,10 @@ def test_a_shard_of_a_host_without_shards_is_refused() -> None:
 
 
 def replicas_of(cluster: Any, token: int, keyspace: str = VNODES, table: str | None = None) -> Any:
-    """Return the replicas of a token as a dict of host to shard."""
+    """Return the replicas of a token, as a dict from hosts to shards.
+
+    :param table: needed if the table has tablets.
+    """
     return dict(cluster.metadata.get_replica_shards(keyspace, token, table))
 
 
@@ -178,17 +188,21 @@ def replicas_of(cluster: Any, token: int, keyspace: str = VNODES, table: str | N
 def test_a_request_with_a_token_reaches_its_replicas_and_shards(
     nodes: FakeCluster, session: Session, token: int
 ) -> None:
+    """Requests with a token are shared by the token's replicas, and each goes to the shard that
+    owns the token.
+    """
     hosts = hosts_of(nodes, session.cluster)
     replicas = replicas_of(session.cluster, token)
     assert len(replicas) == 2
     for _ in range(6):
         session.execute(READ, token=token)
         session.execute(READ, token=Murmur3Token(token))
-    arrived = take_arrivals(nodes)
-    assert len(arrived) == 12
-    assert all(replicas.get(hosts[index]) == shard for index, shard in arrived)
+    arrivals = take_arrivals(nodes)
+    assert len(arrivals) == 2 * 6
+    for index, shard in arrivals:
+        assert replicas.get(hosts[index]) == shard
     # Both replicas of the token were used.
-    assert {index for index, _ in arrived} == {hosts.index(host) for host in replicas}
+    assert {hosts[index] for index, _shard in arrivals} == set(replicas)
 
 
 async def test_an_asyncio_request_with_a_token_reaches_its_shard(nodes: FakeCluster) -> None:
@@ -205,46 +219,55 @@ async def test_an_asyncio_request_with_a_token_reaches_its_shard(nodes: FakeClus
 def test_a_given_token_overrides_the_statements_partition(
     nodes: FakeCluster, session: Session
 ) -> None:
+    """The argument `token` decides where a bound statement goes, and not the key in its values."""
     prepared = session.prepare(READ_KEY.format(VNODES))
     hosts = hosts_of(nodes, session.cluster)
     for key in range(20):
-        session.execute(prepared, (1,), token=token_of(key.to_bytes(4, "big")))
+        token = token_of(int32_pack(key))
+        session.execute(prepared, (1,), token=token)
         ((index, shard),) = take_arrivals(nodes, READ_KEY.format(VNODES))
-        replicas = replicas_of(session.cluster, token_of(key.to_bytes(4, "big")))
-        assert replicas[hosts[index]] == shard
+        assert replicas_of(session.cluster, token)[hosts[index]] == shard
 
 
 def test_a_token_of_a_table_with_tablets_leads_to_the_tablet(
     nodes: FakeCluster, session: Session
 ) -> None:
+    """For tables with tablets, the replicas of a token are those of its tablet, once the driver
+    knows it.
+    """
     prepared = session.prepare(READ_KEY.format(TABLETS))
-    keys = [key.to_bytes(4, "big") for key in range(40)]
-    assert session.cluster.metadata.get_replica_shards(TABLETS, keys[0], "t") == []
-    unknown_keys = list(range(40))
-    for _ in range(100):  # The driver learns a tablet when a request reaches a wrong node or shard.
+    keys = range(40)
+
+    def replicas_of_key(key: int) -> Any:
+        return replicas_of(session.cluster, token_of(int32_pack(key)), TABLETS, "t")
+
+    assert replicas_of_key(keys[0]) == {}
+    # The driver learns a tablet when a request reaches a wrong node or shard.
+    for _ in range(100):
+        unknown_keys = [key for key in keys if len(replicas_of_key(key)) < 2]
         for key in unknown_keys:
             session.execute(prepared, (key,))
-        unknown_keys = [
-            key
-            for key in unknown_keys
-            if len(replicas_of(session.cluster, token_of(keys[key]), TABLETS, "t")) < 2
-        ]
         if not unknown_keys:
             break
     hosts = hosts_of(nodes, session.cluster)
     # Forget the requests so far, by which the driver has learned the tablets.
     take_arrivals(nodes)
-    for tablet_key in keys:
-        replicas = replicas_of(session.cluster, token_of(tablet_key), TABLETS, "t")
+    for key in keys:
+        replicas = replicas_of_key(key)
         assert len(replicas) == 2
-        by_key = session.cluster.metadata.get_replica_shards(TABLETS, tablet_key, "t")
+        # Metadata finds the replicas by the encoded key, too.
+        by_key = session.cluster.metadata.get_replica_shards(TABLETS, int32_pack(key), "t")
         assert dict(by_key) == replicas
-        session.execute(prepared, (1,), token=token_of(tablet_key))
+        session.execute(prepared, (1,), token=token_of(int32_pack(key)))
         ((index, shard),) = take_arrivals(nodes, READ_KEY.format(TABLETS))
         assert replicas[hosts[index]] == shard
 
 
 def test_a_token_with_a_host_needs_a_replica_there(nodes: FakeCluster, session: Session) -> None:
+    """With both a host and a token, the request goes to the token's shard of that host.
+
+    If the host is not a replica, ValueError is raised.
+    """
     hosts = hosts_of(nodes, session.cluster)
     for token in TOKENS:
         replicas = replicas_of(session.cluster, token)
@@ -263,17 +286,22 @@ async def test_asyncio_refuses_a_token_with_a_host_that_is_no_replica(nodes: Fak
     async with connected(nodes) as (cluster, session):
         await session.set_keyspace(VNODES)
         replicas = replicas_of(cluster, 0)
-        (other,) = (host for host in hosts_of(nodes, cluster) if host not in replicas)
+        (other_host,) = (host for host in hosts_of(nodes, cluster) if host not in replicas)
         with pytest.raises(ValueError, match="token=0 contradict each other"):
-            session.execute(READ, host=other, token=0)
+            session.execute(READ, host=other_host, token=0)
 
 
 @pytest.mark.parametrize(
-    "policy", [RoundRobinPolicy, lambda: TokenAwarePolicy(RoundRobinPolicy())], ids=["rr", "token"]
+    "make_policy",
+    [RoundRobinPolicy, lambda: TokenAwarePolicy(RoundRobinPolicy())],
+    ids=["round robin", "token aware"],
 )
-def test_a_token_on_cassandra_leads_to_the_owner(policy: Any) -> None:
+def test_a_token_on_cassandra_leads_to_the_owner(make_policy: Any) -> None:
+    """Nodes of Cassandra have no shards: a request with a token goes to the node that owns the
+    token.
+    """
     with FakeCluster(3) as nodes:
-        profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(policy())}
+        profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(make_policy())}
         with Cluster(nodes.contact_points, port=nodes.port, execution_profiles=profiles) as cluster:
             session = cluster.connect(wait_for_all_pools=True)
             hosts = hosts_of(nodes, cluster)
@@ -288,6 +316,9 @@ def test_a_token_on_cassandra_leads_to_the_owner(policy: Any) -> None:
 
 
 def test_if_replicas_are_down_the_next_host_is_used(nodes: FakeCluster, session: Session) -> None:
+    """While replicas of the token are down, the other replica gets the requests, and at last any
+    other host.
+    """
     hosts = hosts_of(nodes, session.cluster)
     first, second = (host for host, _ in session.cluster.metadata.get_replica_shards(VNODES, 0))
     # Lightweight transactions go to the first replica, so this statement shows which one that is.
@@ -295,10 +326,8 @@ def test_if_replicas_are_down_the_next_host_is_used(nodes: FakeCluster, session:
     (third,) = set(hosts) - {first, second}
     for _ in range(6):
         session.execute(statement, token=0)
-    assert (
-        take_arrivals(nodes, statement.query_string or "")
-        == [(hosts.index(first), replicas_of(session.cluster, 0)[first])] * 6
-    )
+    first_arrival = (hosts.index(first), replicas_of(session.cluster, 0)[first])
+    assert take_arrivals(nodes, statement.query_string or "") == [first_arrival] * 6
     nodes.nodes[hosts.index(first)].stop()
     until(lambda: not first.is_up)
     for _ in range(4):
@@ -312,6 +341,11 @@ def test_if_replicas_are_down_the_next_host_is_used(nodes: FakeCluster, session:
 
 
 def test_local_hosts_are_preferred_to_a_remote_owner() -> None:
+    """Without a keyspace it is unknown whether the owner of a token in another data centre is a
+    replica.
+
+    So the request goes to the owner if that is local, and otherwise to a local host.
+    """
     with FakeCluster({"here": 2, "there": 2}) as nodes:
         policy = DCAwareRoundRobinPolicy("here", used_hosts_per_remote_dc=2)
         profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(policy)}
@@ -322,18 +356,19 @@ def test_local_hosts_are_preferred_to_a_remote_owner() -> None:
             for token, owner in ring.token_to_host_owner.items():
                 future = session.execute_async(READ, token=token)
                 future.result()
-                # Without a keyspace it is unknown whether the owner is a replica, so local hosts
-                # are preferred to a remote owner.
-                near = future.coordinator_host
-                assert near is not None
-                assert near.datacenter == "here"
-                assert (near is owner) is (owner.datacenter == "here")
+                coordinator = future.coordinator_host
+                assert coordinator is not None
+                assert coordinator.datacenter == "here"
+                assert (coordinator is owner) is (owner.datacenter == "here")
 
 
 # -- rings -----------------------------------------------------------------------------------------
 
 
 def test_without_token_metadata_a_token_is_refused() -> None:
+    """Without token metadata the driver knows no ring, so `token` raises ValueError with the
+    reason.
+    """
     with (
         FakeCluster(1) as nodes,
         Cluster(nodes.contact_points, port=nodes.port, token_metadata_enabled=False) as cluster,
@@ -344,37 +379,31 @@ def test_without_token_metadata_a_token_is_refused() -> None:
         assert cluster.metadata.get_replica_shards("ks", 5) == []
 
 
-def metadata_of(partitioner: str, *tokens: str) -> Metadata:
-    metadata = Metadata()
-    metadata.partitioner = partitioner
-    if tokens:
-        host: Any = type("Own", (), {"endpoint": "h", "datacenter": "d", "rack": "r"})()
-        host.address, host.sharding_info, host.tokens = "10.0.0.1", None, ()
-        metadata.rebuild_token_map(partitioner, {host: tokens})
-    return metadata
-
-
 @pytest.mark.parametrize(
-    ("metadata", "token", "outcome"),
+    ("partitioner", "reason"),
     [
-        (metadata_of("Murmur3Partitioner"), 5, "no host has told of tokens"),
-        (metadata_of("x.Own"), 5, "the partitioner of the cluster is 'x.Own'"),
+        ("Murmur3Partitioner", "no host has told of tokens"),
+        ("x.Own", "the partitioner of the cluster is 'x.Own'"),
     ],
 )
-def test_the_error_says_why_the_token_ring_is_unknown(
-    metadata: Metadata, token: Any, outcome: str
-) -> None:
-    with pytest.raises(ValueError, match=outcome):
-        make_target(metadata, host=None, shard=None, token=token)
+def test_the_error_says_why_the_token_ring_is_unknown(partitioner: str, reason: str) -> None:
+    metadata = Metadata()
+    metadata.partitioner = partitioner
+    with pytest.raises(ValueError, match=reason):
+        make_target(metadata, host=None, shard=None, token=5)
 
 
 def test_named_host_and_attributes_of_a_target() -> None:
+    """`named_host` accepts the value of the argument `host` or a Target. `murmur3` is None for
+    other tokens.
+    """
     host: Any = object()
     assert ReplicaShard(host, shard=None).shard is None
     assert named_host(None) is None
     assert named_host(host) is host
     assert named_host(Target(host, shard=1, token=None)) is host
     target = Target(host=None, shard=None, token=Murmur3Token(5))
-    assert (named_host(target), target.murmur3) == (None, 5)
+    assert named_host(target) is None
+    assert target.murmur3 == 5
     assert repr(target) == "<Target: host=None, shard=None, token=<Murmur3Token: 5>>"
     assert Target(host=None, shard=None, token=BytesToken(b"a")).murmur3 is None

@@ -14,6 +14,7 @@ import pytest
 
 from cassandra.engine.happy_path import TimerWheel
 from tests.conftest import Implementation
+from tests.waiting import WAIT
 
 START = 100.0  # the time at which a fake loop starts
 FINE_SLOT = 0.01  # seconds; the wheel rounds the deadlines of short timeouts up to this
@@ -22,6 +23,8 @@ ROUNDING = 1e-6  # seconds, for the rounding of floats
 
 
 class FakeHandle:
+    """What a fake loop returns for a scheduled callback."""
+
     def __init__(self, when: float, callback: Callable[[], None]) -> None:
         self.when = when
         self.callback = callback
@@ -81,11 +84,15 @@ class Item:
 
 
 def wheel_on_fake_loop() -> tuple[FakeLoop, TimerWheel]:
+    """Return a fake loop and a timer wheel of the Python implementation on it."""
     loop: Any = FakeLoop()
     return loop, TimerWheel(loop)
 
 
 def test_a_short_timeout_fires_once_within_one_fine_slot() -> None:
+    """Deadlines are rounded up to a multiple of FINE_SLOT, so an item expires late, but never
+    early.
+    """
     loop, wheel = wheel_on_fake_loop()
     item = Item(loop)
     wheel.add(0.05, item)
@@ -120,18 +127,19 @@ def test_discarded_items_do_not_fire_and_leave_nothing() -> None:
 
 
 def test_one_loop_timer_serves_many_items() -> None:
+    """The wheel sets one timer of the loop, for the next deadline, however many items it has."""
     loop, wheel = wheel_on_fake_loop()
-    for i in range(1000):
-        wheel.add(2 + i / 1000, Item(loop))
+    for number in range(1000):
+        wheel.add(2 + number / 1000, Item(loop))
     assert loop.pending() == 1
 
 
 def test_an_earlier_deadline_moves_the_timer() -> None:
+    """The wheel has one timer of the loop, which is always set for the earliest deadline."""
     loop, wheel = wheel_on_fake_loop()
     late, early = Item(loop), Item(loop)
     wheel.add(10, late)
     wheel.add(0.5, early)
-    # Only the timer for the early deadline is left; that for the late one was cancelled.
     assert loop.pending() == 1
     loop.advance(1)
     assert len(early.expired_at) == 1
@@ -142,18 +150,18 @@ def test_an_earlier_deadline_moves_the_timer() -> None:
 
 def test_an_item_may_add_another_while_it_expires() -> None:
     loop, wheel = wheel_on_fake_loop()
-    second = Item(loop)
+    added_item = Item(loop)
 
-    class Adding(Item):
+    class AddingItem(Item):
         def on_timeout(self) -> None:
             super().on_timeout()
-            wheel.add(0.1, second)
+            wheel.add(0.1, added_item)
 
-    first = Adding(loop)
-    wheel.add(0.1, first)
+    adding_item = AddingItem(loop)
+    wheel.add(0.1, adding_item)
     loop.advance(1)
-    assert len(first.expired_at) == 1
-    assert len(second.expired_at) == 1
+    assert len(adding_item.expired_at) == 1
+    assert len(added_item.expired_at) == 1
 
 
 def test_after_close_no_item_expires() -> None:
@@ -169,17 +177,17 @@ def test_after_close_no_item_expires() -> None:
 async def test_an_item_expires_on_a_real_loop() -> None:
     loop = asyncio.get_running_loop()
     wheel = TimerWheel(loop)
-    fired = asyncio.Event()
+    is_expired = asyncio.Event()
 
-    class Setting:
+    class EventItem:
         def on_timeout(self) -> None:
-            fired.set()
+            is_expired.set()
 
         def fail(self, error: BaseException) -> None:
             raise AssertionError from error
 
-    wheel.add(0.01, Setting())
-    await asyncio.wait_for(fired.wait(), 5)
+    wheel.add(0.01, EventItem())
+    await asyncio.wait_for(is_expired.wait(), WAIT)
 
 
 # -- deadlines from other threads ------------------------------------------------------------------
@@ -197,6 +205,7 @@ class ThreadsLoop(FakeLoop):
         self.calls.append(call)
 
     def turn(self) -> None:
+        """Run the calls of other threads, as one turn of a real loop does."""
         while self.calls:
             self.calls.popleft()()
 
@@ -209,6 +218,7 @@ def threads_loop() -> ThreadsLoop:
 def test_a_thread_wakes_the_loop_for_an_earlier_deadline_only(
     implementation: Implementation, threads_loop: ThreadsLoop
 ) -> None:
+    """`add_from_thread` wakes the loop only if the loop's timer has to be set or moved."""
     wheel = implementation.happy_path.TimerWheel(threads_loop)
     late, early = Item(threads_loop), Item(threads_loop)
     wheel.add_from_thread(10, late)
@@ -234,21 +244,28 @@ def test_a_thread_wakes_the_loop_for_an_earlier_deadline_only(
 def test_deadlines_of_threads_are_never_early(
     implementation: Implementation, threads_loop: ThreadsLoop
 ) -> None:
+    """Time-outs that a thread adds are measured from the call, not from the turn in which the loop
+    sees them.
+    """
     wheel = implementation.happy_path.TimerWheel(threads_loop)
     deadlines = []
     for timeout in (0.0, 0.004, 0.05, 0.999, 1.0, 2.5):
-        began = time.monotonic()
-        deadlines.append((began + timeout, Item(threads_loop)))
-        wheel.add_from_thread(timeout, deadlines[-1][1])
+        item = Item(threads_loop)
+        started = time.monotonic()
+        wheel.add_from_thread(timeout, item)
+        deadlines.append((started + timeout, item))
     threads_loop.turn()
     threads_loop.advance(5)
     for deadline, item in deadlines:
         assert len(item.expired_at) == 1
-        # Allow some time for a busy machine: `began` was read before the wheel read the clock.
+        # Allow some time for a busy machine: `started` was read before the wheel read the clock.
         assert deadline - ROUNDING <= item.expired_at[0] <= deadline + 0.5
 
 
 def test_add_from_thread_works_with_another_clock(implementation: Implementation) -> None:
+    """If the loop's clock is not `time.monotonic`, as in a simulation, the deadline is still
+    right.
+    """
     loop = ThreadsLoop()
     # The clock of the loop is not that of the calling thread.
     loop.now = 5.0
@@ -280,9 +297,10 @@ class LateItem(Item):
 def test_an_item_added_while_its_slot_is_removed_expires(
     implementation: Implementation, threads_loop: ThreadsLoop
 ) -> None:
+    """If a thread adds an item to a slot while the loop empties that slot, the item is not lost."""
     wheel = implementation.happy_path.TimerWheel(threads_loop)
-    first, other, late = Item(threads_loop), Item(threads_loop), LateItem(threads_loop)
-    wheel.add(0.5, first)  # This sets the loop's timer for the slot.
+    early, other, late = Item(threads_loop), Item(threads_loop), LateItem(threads_loop)
+    wheel.add(0.5, early)  # This sets the loop's timer for the slot.
     slot = wheel.add(10, other)
     # While the late item is being added, the other one leaves the slot, which is empty for a
     # moment.
@@ -310,11 +328,14 @@ class SlotNumber(int):
 def test_an_item_added_while_its_slot_is_found_empty_expires(
     implementation: Implementation, threads_loop: ThreadsLoop
 ) -> None:
+    """If an item is added after the loop has found the slot empty, but before it removes the slot,
+    the item is not lost.
+    """
     if implementation.name == "c":
-        pytest.skip("its numbers are C's: nothing can come in between there")
+        pytest.skip("compiled code compares C integers, so no Python code can run in between")
     wheel = implementation.happy_path.TimerWheel(threads_loop)
-    first, other, late = (Item(threads_loop) for _ in range(3))
-    wheel.add(0.5, first)
+    early, other, late = (Item(threads_loop) for _ in range(3))
+    wheel.add(0.5, early)
     slot = SlotNumber(wheel.add(10, other))
     slot.meanwhile = lambda: wheel.add(10, late)
     wheel.discard(slot, other)
@@ -340,7 +361,8 @@ def test_threads_add_while_the_loop_discards_and_expires(
     def add_items(seed: int) -> None:
         for number in range(1500):
             item = Item(threads_loop)
-            added.append((wheel.add_from_thread((number * seed) % 7 * 0.01, item), item))
+            timeout = (number * seed) % 7 * 0.01  # between 0 and 60 ms
+            added.append((wheel.add_from_thread(timeout, item), item))
 
     threads = [threading.Thread(target=add_items, args=(seed,)) for seed in (1, 2, 3)]
     try:
@@ -351,7 +373,8 @@ def test_threads_add_while_the_loop_discards_and_expires(
             threads_loop.advance(max(0.0, time.monotonic() - threads_loop.now))
             while added:
                 slot, item = added.popleft()
-                if len(kept_items) % 3 == 0 or id(item) % 2:
+                is_kept = len(kept_items) % 3 == 0 or id(item) % 2 == 1  # about half of them
+                if is_kept:
                     kept_items.append(item)
                 else:
                     wheel.discard(slot, item)

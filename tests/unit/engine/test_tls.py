@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+import struct
 import threading
 from pathlib import Path
 from typing import Any
@@ -27,14 +28,15 @@ from cassandra.ssl_session_cache import SSLSessionCache
 from cassandra.testing.fake import FakeNode
 from cassandra.tls import ReloadingContext
 from tests.unit.security.certificates import DAY, Authority
-from tests.unit.security.conftest import Use, fake
+from tests.unit.security.conftest import Use as ConnectAndRead, fake
 
 HOST = "127.0.0.1"
+VALUE = 7  # what `connect_and_read` reads from a node of `fake`
 
 
-def connect_error(connect_and_read: Use, node: FakeNode | Peer, **settings: Any) -> str:
-    """Connect, which must fail within `connect_timeout`; check that the error names the node, and
-    return its message.
+def connect_error(connect_and_read: ConnectAndRead, node: FakeNode | Peer, **settings: Any) -> str:
+    """Connect, which must fail, and return the message of the host's error, which must name the
+    node.
     """
     with pytest.raises(NoHostAvailable) as caught:
         connect_and_read([node.address], port=node.port, connect_timeout=5, **settings)
@@ -48,40 +50,45 @@ def connect_error(connect_and_read: Use, node: FakeNode | Peer, **settings: Any)
 
 
 def test_a_certificate_with_the_address_is_accepted(
-    connect_and_read: Use, authority: Authority
+    connect_and_read: ConnectAndRead, authority: Authority
 ) -> None:
     with fake(authority.server(HOST)) as node:
-        assert connect_and_read([HOST], port=node.port, ssl_context=authority.client()) == 7
+        assert connect_and_read([HOST], port=node.port, ssl_context=authority.client()) == VALUE
 
 
 @pytest.mark.parametrize("name", ["db.example.com", "*.example.com"])
 def test_a_certificate_with_the_server_hostname_is_accepted(
-    connect_and_read: Use, authority: Authority, name: str
+    connect_and_read: ConnectAndRead, authority: Authority, name: str
 ) -> None:
     with fake(authority.server(name)) as node:
         options = {"server_hostname": "db.example.com"}
         settings = {"ssl_context": authority.client(), "ssl_options": options}
-        assert connect_and_read([HOST], port=node.port, **settings) == 7
+        assert connect_and_read([HOST], port=node.port, **settings) == VALUE
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_each_tls_version_connects(
-    connect_and_read: Use, authority: Authority, version: ssl.TLSVersion
+    connect_and_read: ConnectAndRead, authority: Authority, version: ssl.TLSVersion
 ) -> None:
     server, client = authority.server(HOST), authority.client()
     server.maximum_version = server.minimum_version = version
     with fake(server) as node:
-        assert connect_and_read([HOST], port=node.port, ssl_context=client) == 7
+        assert connect_and_read([HOST], port=node.port, ssl_context=client) == VALUE
 
 
-def test_a_client_certificate_is_sent(connect_and_read: Use, authority: Authority) -> None:
+def test_a_client_certificate_is_sent(
+    connect_and_read: ConnectAndRead, authority: Authority
+) -> None:
     client = authority.client()
     client.load_cert_chain(*authority.issue("client"))
     with fake(authority.server(HOST, clients=authority.path)) as node:
-        assert connect_and_read([HOST], port=node.port, ssl_context=client) == 7
+        assert connect_and_read([HOST], port=node.port, ssl_context=client) == VALUE
 
 
-def test_ssl_options_without_a_context_connect(connect_and_read: Use, authority: Authority) -> None:
+def test_ssl_options_without_a_context_connect(
+    connect_and_read: ConnectAndRead, authority: Authority
+) -> None:
+    """The dict `ssl_options`, as cassandra-driver has it, is enough to build a context."""
     certificate, key = authority.issue("client")
     options = {
         "ca_certs": authority.path,
@@ -94,35 +101,36 @@ def test_ssl_options_without_a_context_connect(connect_and_read: Use, authority:
         "ciphers": "ECDHE+AESGCM",
     }
     with fake(authority.server("db", clients=authority.path)) as node:
-        assert connect_and_read([HOST], port=node.port, ssl_options=options) == 7
+        assert connect_and_read([HOST], port=node.port, ssl_options=options) == VALUE
 
 
 def test_an_end_point_may_have_its_own_server_hostname(
-    connect_and_read: Use, authority: Authority
+    connect_and_read: ConnectAndRead, authority: Authority
 ) -> None:
-    class Named(DefaultEndPoint):
+    class NamedEndPoint(DefaultEndPoint):
         @property
         def ssl_options(self) -> dict[str, str]:
-            return {"server_hostname": "this.one"}
+            return {"server_hostname": "node.example.com"}
 
-    with fake(authority.server("this.one")) as node:
-        point = Named(HOST, node.port)
-        assert connect_and_read([point], port=node.port, ssl_context=authority.client()) == 7
+    with fake(authority.server("node.example.com")) as node:
+        endpoint = NamedEndPoint(HOST, node.port)
+        assert connect_and_read([endpoint], port=node.port, ssl_context=authority.client()) == VALUE
 
 
 def test_an_sni_proxy_gets_the_name_of_the_node(
-    connect_and_read: Use, authority: Authority
+    connect_and_read: ConnectAndRead, authority: Authority
 ) -> None:
+    """A proxy finds the node by the name in the TLS handshake: first that of the contact point,
+    later the host id.
+    """
     server = authority.server("*.nodes.example.com")
     names: list[str | None] = []
     server.sni_callback = lambda sock, name, context: names.append(name)
     with fake(server) as node:
         factory = SniEndPointFactory(HOST, node.port, "nodes.example.com")
         settings = {"endpoint_factory": factory, "ssl_context": authority.client()}
-        assert (
-            connect_and_read([SniEndPoint(HOST, "first.nodes.example.com", node.port)], **settings)
-            == 7
-        )
+        contact_point = SniEndPoint(HOST, "first.nodes.example.com", node.port)
+        assert connect_and_read([contact_point], **settings) == VALUE
         assert names[0] == "first.nodes.example.com"
         assert set(names[1:]) <= {"first.nodes.example.com", f"{node.host_id}.nodes.example.com"}
 
@@ -130,29 +138,38 @@ def test_an_sni_proxy_gets_the_name_of_the_node(
 # -- failed connects -------------------------------------------------------------------------------
 
 
-def test_another_ca(connect_and_read: Use, authority: Authority, tmp_path: Path) -> None:
-    """If the server's certificate was issued by an unknown CA, the error says so."""
+def test_a_certificate_of_an_unknown_ca_is_named_as_the_cause(
+    connect_and_read: ConnectAndRead, authority: Authority, tmp_path: Path
+) -> None:
+    """The error says that the CA of the server's certificate is not trusted."""
     with fake(Authority(tmp_path, "other").server(HOST)) as node:
         message = connect_error(connect_and_read, node, ssl_context=authority.client())
         assert "was issued by a CA that is not among the trusted" in message
 
 
 @pytest.mark.parametrize(
-    ("validity", "text"),
+    ("validity", "expected_text"),
     [
         ({"begins": -9 * DAY, "ends": -1 * DAY}, "its certificate expired (on "),
         ({"begins": DAY}, "its certificate is not valid yet (on "),
     ],
 )
 def test_a_certificate_outside_its_validity_is_named_as_the_cause(
-    connect_and_read: Use, authority: Authority, validity: dict[str, Any], text: str
+    connect_and_read: ConnectAndRead,
+    authority: Authority,
+    validity: dict[str, Any],
+    expected_text: str,
 ) -> None:
     with fake(authority.server(HOST, **validity)) as node:
-        assert text in connect_error(connect_and_read, node, ssl_context=authority.client())
+        assert expected_text in connect_error(
+            connect_and_read, node, ssl_context=authority.client()
+        )
 
 
 @pytest.mark.parametrize("names", [("other.example.com",), ("10.0.0.1", "db")])
-def test_another_name(connect_and_read: Use, authority: Authority, names: tuple[str, ...]) -> None:
+def test_a_certificate_for_another_name_is_named_as_the_cause(
+    connect_and_read: ConnectAndRead, authority: Authority, names: tuple[str, ...]
+) -> None:
     """If the certificate is for other names, the error shows the expected name and the
     certificate's names.
     """
@@ -164,8 +181,11 @@ def test_another_name(connect_and_read: Use, authority: Authority, names: tuple[
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_a_missing_client_certificate_is_named_as_the_cause(
-    connect_and_read: Use, authority: Authority, version: ssl.TLSVersion
+    connect_and_read: ConnectAndRead, authority: Authority, version: ssl.TLSVersion
 ) -> None:
+    """Depending on the version, the server closes the connection or sends an alert about the
+    certificate.
+    """
     server = authority.server(HOST, clients=authority.path)
     server.maximum_version = server.minimum_version = version
     with fake(server) as node:
@@ -174,20 +194,19 @@ def test_a_missing_client_certificate_is_named_as_the_cause(
 
 
 def test_without_a_common_tls_version_the_error_says_so(
-    connect_and_read: Use, authority: Authority
+    connect_and_read: ConnectAndRead, authority: Authority
 ) -> None:
     server = authority.server(HOST)
     client = authority.client()
     server.maximum_version = ssl.TLSVersion.TLSv1_2
     client.minimum_version = ssl.TLSVersion.TLSv1_3
     with Peer(message=None, ending="closes", context=server) as peer:
-        assert "no version of TLS is common" in connect_error(
-            connect_and_read, peer, ssl_context=client
-        )
+        message = connect_error(connect_and_read, peer, ssl_context=client)
+        assert "no version of TLS is common" in message
 
 
 def test_without_tls_on_a_tls_port_the_error_says_so(
-    connect_and_read: Use, authority: Authority
+    connect_and_read: ConnectAndRead, authority: Authority
 ) -> None:
     with fake(authority.server(HOST)) as node:
         assert "does it expect TLS" in connect_error(connect_and_read, node)
@@ -217,6 +236,7 @@ class Peer:
         return self
 
     def serve(self) -> None:
+        """Accept clients until the listener is closed."""
         while True:
             try:
                 client, _ = self.listener.accept()
@@ -231,8 +251,9 @@ class Peer:
             if self.message:
                 client.sendall(self.message)
             if self.ending == "reset":
-                # With these options (SO_LINGER for 0 seconds), `close` resets the connection.
-                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+                # With SO_LINGER for 0 seconds, `close` resets the connection.
+                linger = struct.pack("ii", 1, 0)
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
             if self.ending != "waits":
                 client.close()
 
@@ -256,19 +277,23 @@ class Peer:
     ids=["garbage", "a part of a record", "nothing", "a reset"],
 )
 def test_servers_that_do_not_speak_tls_are_named_as_the_cause(
-    connect_and_read: Use,
+    connect_and_read: ConnectAndRead,
     authority: Authority,
     server_message: bytes | None,
     ending: str,
     expected_text: str,
 ) -> None:
     with Peer(server_message, ending) as peer:
-        assert expected_text in connect_error(
-            connect_and_read, peer, ssl_context=authority.client()
-        )
+        message = connect_error(connect_and_read, peer, ssl_context=authority.client())
+        assert expected_text in message
 
 
-def test_a_handshake_that_hangs_times_out(connect_and_read: Use, authority: Authority) -> None:
+def test_a_handshake_that_hangs_times_out(
+    connect_and_read: ConnectAndRead, authority: Authority
+) -> None:
+    """A server that sends nothing during the TLS handshake fails `connect` after
+    `connect_timeout`.
+    """
     # On a busy machine, real sockets may not even connect in time, so check only the part of the
     # message that both errors have. test_handshake_in_silence.py checks the whole message, in
     # virtual time.
@@ -285,27 +310,38 @@ def test_a_handshake_that_hangs_times_out(connect_and_read: Use, authority: Auth
 
 
 def test_a_reloading_context_follows_the_file(
-    connect_and_read: Use, authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    connect_and_read: ConnectAndRead,
+    authority: Authority,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    other = Authority(tmp_path, "other")
+    """ReloadingContext makes a new TLS context when its file has changed, and keeps the old one if
+    the file is damaged.
+    """
+    other_authority = Authority(tmp_path, "other")
     trusted = tmp_path / "trusted.pem"
-    trusted.write_bytes(Path(other.path).read_bytes())
+    trusted.write_bytes(Path(other_authority.path).read_bytes())
     context = ReloadingContext(lambda: ssl.create_default_context(cafile=trusted), trusted)
     with fake(authority.server(HOST)) as node:
         # The file has the certificate of another CA than the one that issued the server's.
         connect_error(connect_and_read, node, ssl_context=context)
         context_before = context()
-        trusted.write_bytes(b"a half of a certif")
+        trusted.write_bytes(b"not a certificate")
         assert context() is context_before
         assert "the earlier TLS context stays in use" in caplog.text
         trusted.write_bytes(Path(authority.path).read_bytes())
-        assert connect_and_read([HOST], port=node.port, ssl_context=context) == 7
-        assert context() is context() is not context_before
+        assert connect_and_read([HOST], port=node.port, ssl_context=context) == VALUE
+        assert context() is not context_before
+        # As long as the file does not change, the context stays the same.
+        assert context() is context()
 
 
 def test_open_connections_survive_a_new_certificate(
-    connect_and_read: Use, authority: Authority
+    connect_and_read: ConnectAndRead, authority: Authority
 ) -> None:
+    """If a server changes its certificate, open connections go on, and new connections get the new
+    one.
+    """
     server = authority.server(HOST)
     with (
         fake(server) as node,
@@ -313,12 +349,12 @@ def test_open_connections_survive_a_new_certificate(
     ):
         session = cluster.connect()
         server.load_cert_chain(*authority.issue(HOST))
-        assert session.execute("SELECT v FROM t").one().v == 7
-        assert connect_and_read([HOST], port=node.port, ssl_context=authority.client()) == 7
+        assert session.execute("SELECT v FROM t").one().v == VALUE
+        assert connect_and_read([HOST], port=node.port, ssl_context=authority.client()) == VALUE
 
 
 def test_a_function_that_returns_no_context_is_an_error(
-    connect_and_read: Use, authority: Authority
+    connect_and_read: ConnectAndRead, authority: Authority
 ) -> None:
     with fake(authority.server(HOST)) as node, pytest.raises(NoHostAvailable) as caught:
         connect_and_read([HOST], port=node.port, ssl_context=lambda: "context")
@@ -330,37 +366,40 @@ def test_a_function_that_returns_no_context_is_an_error(
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_tls_sessions_are_resumed(
-    connect_and_read: Use, authority: Authority, version: ssl.TLSVersion
+    connect_and_read: ConnectAndRead, authority: Authority, version: ssl.TLSVersion
 ) -> None:
+    """With `ssl_session_cache`, connections after the first one resume its TLS session."""
     server, client = authority.server(HOST), authority.client()
     server.maximum_version = server.minimum_version = version
     sessions = SSLSessionCache()
     with fake(server) as node:
         for _ in range(2):
             settings = {"ssl_context": client, "ssl_session_cache": sessions}
-            assert connect_and_read([HOST], port=node.port, **settings) == 7
+            assert connect_and_read([HOST], port=node.port, **settings) == VALUE
         assert len(sessions) == 1
         # Each of the two calls opens two connections: the control connection, and one of the pool.
         # All but the very first connection have resumed a session.
         assert server.session_stats()["hits"] >= 3
-        # Another server does not know these sessions, so the driver makes full handshakes with it.
+    # Another server does not know these sessions, so the driver makes full handshakes with it.
     with fake(authority.server(HOST), port=node.port) as other_node:
         settings = {"ssl_context": client, "ssl_session_cache": sessions}
-        assert connect_and_read([HOST], port=other_node.port, **settings) == 7
+        assert connect_and_read([HOST], port=other_node.port, **settings) == VALUE
 
 
 def test_sessions_are_not_resumed_without_a_cache(
-    connect_and_read: Use, authority: Authority
+    connect_and_read: ConnectAndRead, authority: Authority
 ) -> None:
     server = authority.server(HOST)
     with fake(server) as node:
         settings = {"ssl_context": authority.client(), "ssl_session_cache": None}
-        assert connect_and_read([HOST], port=node.port, **settings) == 7
+        assert connect_and_read([HOST], port=node.port, **settings) == VALUE
     assert server.session_stats()["hits"] == 0
 
 
-def test_a_factory_may_set_the_server_hostname(connect_and_read: Use, authority: Authority) -> None:
-    """An end point factory may say which name each node's certificate has, as docs/security.rst
+def test_a_factory_may_set_the_server_hostname(
+    connect_and_read: ConnectAndRead, authority: Authority
+) -> None:
+    """An end point factory may set the name in each node's certificate, as docs/security.rst
     shows.
     """
 
@@ -377,23 +416,29 @@ def test_a_factory_may_set_the_server_hostname(connect_and_read: Use, authority:
     with fake(authority.server("a.db.example.com")) as node:
         settings = {"port": node.port, "ssl_context": authority.client()}
         settings["endpoint_factory"] = NamedEndPointFactory()
-        assert connect_and_read([NamedEndPoint(HOST, node.port)], **settings) == 7
+        assert connect_and_read([NamedEndPoint(HOST, node.port)], **settings) == VALUE
 
 
 @pytest.mark.parametrize("has_answered_before", [False, True])
 async def test_a_host_that_has_answered_before_does_not_expect_tls(
     has_answered_before: bool,
 ) -> None:
+    """If the server closes the connection at once, the error suggests TLS only for a server that
+    never answered.
+    """
     endpoint = DefaultEndPoint(HOST)
     connection = Connection(endpoint, 4, asyncio.get_running_loop())
     connection.answered_before = has_answered_before
     connection.connection_lost(None)
-    text = str(connection.close_error)
-    assert "was closed by the server before it said anything" in text
-    assert ("does it expect TLS" in text) is not has_answered_before
+    message = str(connection.close_error)
+    assert "was closed by the server before it said anything" in message
+    assert ("does it expect TLS" in message) is not has_answered_before
 
 
 def test_the_connector_remembers_hosts_that_have_answered() -> None:
+    """A host that has answered without TLS does not expect TLS, so later errors do not suggest
+    it.
+    """
     with FakeNode() as node, Cluster([HOST], port=node.port) as cluster:
         cluster.connect()
         (host,) = cluster.metadata.all_hosts()

@@ -27,6 +27,9 @@ pytestmark = pytest.mark.simulated
 async def test_after_concurrent_uses_all_connections_have_the_sessions_keyspace(
     version: int,
 ) -> None:
+    """Whichever of several concurrent USE statements is last, all connections end up in the
+    keyspace of the session.
+    """
     for seed in range(5):
         servers = Servers(seed)
         with nodes(servers) as fake:
@@ -44,6 +47,7 @@ async def test_after_concurrent_uses_all_connections_have_the_sessions_keyspace(
 
 @versions
 async def test_a_use_that_is_refused_changes_nothing(version: int) -> None:
+    """A USE of a missing keyspace raises InvalidRequest, and the session keeps its keyspace."""
     servers = Servers(3)
     with nodes(servers) as fake:
         async with connected(fake, version) as cluster:
@@ -58,31 +62,35 @@ async def test_a_use_that_is_refused_changes_nothing(version: int) -> None:
 
 
 async def test_a_use_may_time_out_while_it_waits_for_another() -> None:
+    """The error says that another USE was in flight. When that is cancelled, the next USE runs."""
     servers = Servers(6)
-    with nodes(servers, 1) as fake:
-        slow = fake[0].prime("USE b", lambda request: NeverAnswer())
-        async with connected(fake, 5) as cluster:
+    with nodes(servers, count=1) as fake:
+        unanswered_use = fake[0].prime("USE b", lambda request: NeverAnswer())
+        async with connected(fake, version=5) as cluster:
             session = await cluster.connect("a")
-            first = session.execute("USE b", timeout=None)
-            await until_on_loop(lambda: slow.used)
+            use_in_flight = session.execute("USE b", timeout=None)
+            await until_on_loop(lambda: unanswered_use.used)
             with pytest.raises(OperationTimedOut, match="another USE"):
                 await session.execute("USE c", timeout=0.02)
-            third = session.execute("USE c")
-            first.cancel()
-            await asyncio.wait_for(third, WAIT)
+            later_use = session.execute("USE c")
+            use_in_flight.cancel()
+            await asyncio.wait_for(later_use, WAIT)
             assert session.keyspace == "c"
             assert {ran_in(await session.execute("SELECT ks()")) for _ in range(6)} == {"c"}
 
 
 async def test_session_shutdown_fails_waiting_uses() -> None:
+    """A USE in flight, those that wait for it, and requests that wait for a keyspace all end with
+    the session.
+    """
     servers = Servers(7)
-    with nodes(servers, 1) as fake:
-        slow = fake[0].prime(re.compile("USE [bc]"), lambda request: NeverAnswer())
-        async with connected(fake, 4) as cluster:
+    with nodes(servers, count=1) as fake:
+        unanswered_use = fake[0].prime(re.compile("USE [bc]"), lambda request: NeverAnswer())
+        async with connected(fake, version=4) as cluster:
             session = await cluster.connect("a")
-            waiting = [session.execute(f"USE {item}", timeout=None) for item in "bcb"]
-            await until_on_loop(lambda: slow.used)
-            waiting.append(session.execute(SimpleStatement("SELECT ks()", keyspace="x")))
+            requests = [session.execute(f"USE {keyspace}", timeout=None) for keyspace in "bcb"]
+            await until_on_loop(lambda: unanswered_use.used)
+            requests.append(session.execute(SimpleStatement("SELECT ks()", keyspace="x")))
             await session.shutdown()
-            ended = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), WAIT)
-            assert all(isinstance(item, DriverException) for item in ended)
+            errors = await asyncio.wait_for(asyncio.gather(*requests, return_exceptions=True), WAIT)
+            assert all(isinstance(error, DriverException) for error in errors)

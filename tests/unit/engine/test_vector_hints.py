@@ -43,7 +43,11 @@ FILTERING = "Cannot execute this query as it might involve data filtering ... us
     ],
 )
 def test_syntax_of_other_vector_stores_gets_advice(statement: str, advice: str) -> None:
-    assert advice in str(advice_for(NO_VIABLE, statement, True))
+    """For each habit from SQL extensions such as pgvector there is advice on what to write in CQL.
+
+    :param advice: a part of the advice.
+    """
+    assert advice in str(advice_for(NO_VIABLE, statement, is_syntax=True))
 
 
 @pytest.mark.parametrize(
@@ -57,7 +61,7 @@ def test_syntax_of_other_vector_stores_gets_advice(statement: str, advice: str) 
     ],
 )
 def test_correct_statements_get_no_advice(statement: str) -> None:
-    assert advice_for(NO_VIABLE, statement, True) is None
+    assert advice_for(NO_VIABLE, statement, is_syntax=True) is None
 
 
 @pytest.mark.parametrize(
@@ -135,4 +139,7 @@ def test_correct_statements_get_no_advice(statement: str) -> None:
     ],
 )
 def test_refused_searches_and_indexes_get_advice(message: str, statement: str, advice: str) -> None:
-    assert advice in str(advice_for(message, statement, False))
+    """CQL that can be parsed may be refused for its vectors or indexes: the advice depends on the
+    message and the statement.
+    """
+    assert advice in str(advice_for(message, statement, is_syntax=False))

@@ -13,22 +13,26 @@ from cassandra.errors import ConnectionShutdown, OperationTimedOut
 from tests.unit.engine.partners import run_loop_turns, spawn
 
 
-def future() -> asyncio.Future[Any]:
+def new_future() -> asyncio.Future[Any]:
+    """Return a future that is not done."""
     return asyncio.get_running_loop().create_future()
 
 
 async def test_outcome_of_returns_the_result_or_raises_the_error() -> None:
-    work = future()
-    work.set_result(5)
-    assert await outcome_of(work) == 5
-    work = future()
-    work.set_exception(ValueError("its own"))
-    with pytest.raises(ValueError, match="its own"):
-        await outcome_of(work)
+    task = new_future()
+    task.set_result(5)
+    assert await outcome_of(task) == 5
+    task = new_future()
+    task.set_exception(ValueError("failed"))
+    with pytest.raises(ValueError, match="failed"):
+        await outcome_of(task)
 
 
 async def test_outcome_of_cancelled_work_is_connection_shutdown() -> None:
-    work = future()
+    """Shared work is cancelled when the cluster shuts down, so the callers that wait for it get
+    ConnectionShutdown.
+    """
+    work = new_future()
     waiting = spawn(outcome_of(work))
     await run_loop_turns()
     work.cancel()
@@ -37,7 +41,8 @@ async def test_outcome_of_cancelled_work_is_connection_shutdown() -> None:
 
 
 async def test_a_cancelled_caller_does_not_cancel_the_work() -> None:
-    work = future()
+    """Other callers may wait for the same work."""
+    work = new_future()
     waiting = spawn(outcome_of(work))
     await run_loop_turns()
     waiting.cancel()
@@ -47,20 +52,21 @@ async def test_a_cancelled_caller_does_not_cancel_the_work() -> None:
 
 
 async def test_pools_opened_raises_if_pools_are_not_open_in_time() -> None:
+    """The tasks that open the pools are not cancelled: they may succeed later."""
     await pools_opened(opening=[], timeout=0.0, profile="p")
-    done, pending = future(), future()
-    done.set_result(True)
-    await pools_opened([done], 5.0, "p")
+    opened, unopened = new_future(), new_future()
+    opened.set_result(True)
+    await pools_opened([opened], timeout=5.0, profile="p")
     with pytest.raises(OperationTimedOut, match=r"profile 'p' were open within 0\.0 seconds"):
-        await pools_opened([done, pending], 0.0, "p")
-    assert not pending.cancelled()
+        await pools_opened([opened, unopened], timeout=0.0, profile="p")
+    assert not unopened.cancelled()
 
 
 # -- several awaitables ----------------------------------------------------------------------------
 
 
 async def wait_and_raise(may_raise: asyncio.Event, message: str) -> None:
-    """Wait for a moment, and then raise an error, even if the wait was cancelled."""
+    """Wait for an event, and then raise an error, even if the wait was cancelled."""
     try:
         await may_raise.wait()
     finally:
@@ -68,7 +74,7 @@ async def wait_and_raise(may_raise: asyncio.Event, message: str) -> None:
 
 
 async def test_together_returns_the_results_in_order() -> None:
-    work = future()
+    work = new_future()
     waiting = spawn(together(asyncio.sleep(0, "a"), work, asyncio.sleep(0, "c")))
     await run_loop_turns()
     work.set_result("b")
@@ -76,7 +82,8 @@ async def test_together_returns_the_results_in_order() -> None:
 
 
 async def test_together_cancels_the_others_after_an_error() -> None:
-    may_raise, other = asyncio.Event(), future()
+    """`together` raises the first error, and cancels the awaitables that have not ended."""
+    may_raise, other = asyncio.Event(), new_future()
     waiting = spawn(together(other, wait_and_raise(may_raise, "first")))
     await run_loop_turns()
     may_raise.set()
@@ -87,15 +94,16 @@ async def test_together_cancels_the_others_after_an_error() -> None:
 
 @pytest.mark.parametrize("ending", ["timeout", "cancelled"])
 async def test_no_error_is_reported_as_never_retrieved(ending: str) -> None:
-    """If waiting is cancelled, no error of the awaitables is reported as "never retrieved".
+    """If the caller of `together` is cancelled, errors of the awaitables are dropped silently.
 
-    asyncio's `gather` would log "exception was never retrieved".
+    asyncio's `gather` would report them as "exception was never retrieved".
     """
     reported: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
     never = asyncio.Event()
     waiting_for_both = together(wait_and_raise(never, "a"), wait_and_raise(never, "b"))
-    waiting = spawn(asyncio.wait_for(waiting_for_both, 0.01 if ending == "timeout" else 60))
+    timeout = 0.01 if ending == "timeout" else 60
+    waiting = spawn(asyncio.wait_for(waiting_for_both, timeout))
     if ending == "cancelled":
         await run_loop_turns()
         waiting.cancel()
@@ -119,44 +127,54 @@ async def test_within_returns_the_result() -> None:
 
 async def test_within_raises_the_error() -> None:
     async def work() -> None:
-        raise KeyError("its own")
+        raise KeyError("failed")
 
-    with pytest.raises(KeyError, match="its own"):
+    with pytest.raises(KeyError, match="failed"):
         await within(60, work())
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 0.001])
 async def test_within_cancels_work_after_the_timeout(seconds: float) -> None:
+    """`within` raises TimeoutError. With no time at all, the work is cancelled before it begins, or
+    at its first step.
+    """
     cancelled_work = []
 
     async def work() -> None:
         try:
-            await future()
+            await new_future()
         finally:
             cancelled_work.append("work")
 
     with pytest.raises(asyncio.TimeoutError):
         await within(seconds, work())
-    # if there is no time left, the work need not even begin
+    # Without time, the work need not even begin.
     assert cancelled_work in (["work"], [])
 
 
 async def test_within_returns_a_result_that_comes_at_the_cancellation() -> None:
+    """If the work ends with a result when it is cancelled at the time-out, the result is not
+    lost.
+    """
+
     async def work() -> str:
         try:
-            await future()
+            await new_future()
         except asyncio.CancelledError:
-            return "in the end"
+            return "result of the cancelled work"
         return "never"
 
-    assert await within(0.001, work()) == "in the end"
+    assert await within(0.001, work()) == "result of the cancelled work"
 
 
 async def test_a_cancelled_caller_of_within_is_always_cancelled() -> None:
-    # Cancel the caller 0, 1, 2, ... turns after the answer, until it has ended before the
-    # cancellation.
-    for turn in range(8):
-        answer = future()
+    """A caller that is cancelled just when its work has ended raises CancelledError, as with any
+    await.
+    """
+    # Cancel the caller 0, 1, 2, ... turns of the loop after the answer, until the caller has ended
+    # before it is cancelled.
+    for turns in range(8):
+        answer = new_future()
         results: list[Any] = []
 
         async def caller(
@@ -169,10 +187,8 @@ async def test_a_cancelled_caller_of_within_is_always_cancelled() -> None:
 
         waiting = spawn(caller())
         await run_loop_turns(3)
-        # the answer comes some turns before the cancellation, or in the same turn
         answer.set_result("come")
-        for _ in range(turn):
-            await asyncio.sleep(0)
+        await run_loop_turns(turns)
         if waiting.done():
             break
         waiting.cancel()
@@ -181,4 +197,4 @@ async def test_a_cancelled_caller_of_within_is_always_cancelled() -> None:
         # A cancelled caller must not go on with the answer.
         assert results == []
     else:
-        raise AssertionError("the answer never arrived")
+        raise AssertionError("the caller never ended before it was cancelled")

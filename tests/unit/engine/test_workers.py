@@ -44,7 +44,8 @@ from tests.waiting import WAIT, until
 
 
 @pytest.fixture
-def shop() -> Iterator[FakeNode]:
+def node() -> Iterator[FakeNode]:
+    """Yield a node with a table in the keyspace `ks`, and the prepared statement `INSERT`."""
     with running_shop() as node:
         yield node
 
@@ -53,8 +54,8 @@ def shop() -> Iterator[FakeNode]:
 
 
 def test_a_forgotten_statement_is_prepared_in_its_keyspace() -> None:
-    """A worker's connection is in no keyspace. Before it prepares a statement with an unqualified
-    name again, it must be in the keyspace of the statement.
+    """A worker's connection is in no keyspace. Before it prepares an unqualified query again, it
+    switches to the keyspace of the statement.
     """
     unqualified = "INSERT INTO t0 (k) VALUES (?)"
     with FakeNode(max_version=4) as node:
@@ -66,26 +67,30 @@ def test_a_forgotten_statement_is_prepared_in_its_keyspace() -> None:
             node.forget_prepared()
             node.forget_requests()
             on_worker(session, lambda: session.execute(insert, (1,)))
-            sent = [(request.opcode, request.query) for request in node.requests]
-            assert (Opcode.PREPARE, unqualified) in sent
-            place = sent.index((Opcode.PREPARE, unqualified))
-            assert sent[place - 1][0] == Opcode.QUERY
-            assert sent[place - 1][1] in ("USE ks", 'USE "ks"')
+            messages = [(request.opcode, request.query) for request in node.requests]
+            assert (Opcode.PREPARE, unqualified) in messages
+            position = messages.index((Opcode.PREPARE, unqualified))
+            opcode, query = messages[position - 1]
+            assert opcode == Opcode.QUERY
+            assert query in ("USE ks", 'USE "ks"')
             assert len({request.connection for request in node.requests}) == 1
 
 
-def test_the_metadata_have_a_change_of_a_prepared_statement_when_it_returns(
-    shop: FakeNode,
+def test_a_prepared_ddl_statement_returns_when_the_metadata_has_its_change(
+    node: FakeNode,
 ) -> None:
+    """If a prepared DDL statement runs on a worker, the metadata of the first loop is up to date
+    when it returns.
+    """
     create = "CREATE TABLE ks.new (k int PRIMARY KEY)"
 
     def create_table(_: Request) -> Any:
-        shop.schema = schema("ks", tables=2)
+        node.schema = schema("ks", tables=2)
         return schema_change("CREATED", "TABLE", "ks", "t1")
 
-    shop.prime_prepare(create, [])
-    shop.prime(create, create_table)
-    with connected(shop) as session:
+    node.prime_prepare(create, [])
+    node.prime(create, create_table)
+    with connected(node) as session:
         prepared = session.prepare(create)
         tables = session.cluster.metadata.keyspaces["ks"].tables
         assert "t1" not in tables
@@ -94,29 +99,32 @@ def test_the_metadata_have_a_change_of_a_prepared_statement_when_it_returns(
         assert result.response_future.is_schema_agreed
 
 
-def test_a_change_of_a_prepared_statement_needs_no_control_connection(shop: FakeNode) -> None:
-    """The statement was executed, so that its request must not fail. The change is read later."""
+def test_a_prepared_ddl_statement_needs_no_control_connection(node: FakeNode) -> None:
+    """The server has executed the statement, so its request must not fail. The driver reads the
+    change later.
+    """
     create = "CREATE TABLE ks.new (k int PRIMARY KEY)"
-    shop.prime_prepare(create, [])
-    shop.prime(create, schema_change("CREATED", "TABLE", "ks", "t1"))
-    with connected(shop) as session:
+    node.prime_prepare(create, [])
+    node.prime(create, schema_change("CREATED", "TABLE", "ks", "t1"))
+    with connected(node) as session:
         prepared = session.prepare(create)
         core = session._engine.core
-        shop.refuse_connections()
+        node.refuse_connections()
         control = core.control.connection
         assert control is not None
         core.loop.call_soon_threadsafe(control.close)
         until(lambda: core.control.connection is None)
-        shop.schema = schema("ks", tables=2)
+        node.schema = schema("ks", tables=2)
         on_worker(session, lambda: session.execute(prepared, ()))
-        shop.accept_connections()
+        node.accept_connections()
         until(lambda: "t1" in session.cluster.metadata.keyspaces["ks"].tables)
 
 
-def test_a_change_of_the_keyspace_that_nobody_asked_for_is_refused(shop: FakeNode) -> None:
-    with connected(shop) as session:
+def test_a_change_of_the_keyspace_that_nobody_asked_for_is_refused(node: FakeNode) -> None:
+    """A SET_KEYSPACE result is a protocol error if the request was no USE."""
+    with connected(node) as session:
         insert = session.prepare(INSERT)
-        shop.prime(INSERT, set_keyspace("other"))
+        node.prime(INSERT, set_keyspace("other"))
         with pytest.raises(ProtocolError, match="does not allow"):
             on_worker(session, lambda: session.execute(insert, (1,)))
         assert session.keyspace is None
@@ -125,44 +133,54 @@ def test_a_change_of_the_keyspace_that_nobody_asked_for_is_refused(shop: FakeNod
 # -- pools -----------------------------------------------------------------------------------------
 
 
-def test_a_worker_opens_a_lost_connection_again(shop: FakeNode) -> None:
-    with connected(shop) as session:
+def test_a_worker_opens_a_lost_connection_again(node: FakeNode) -> None:
+    """When a connection of a worker's pool is lost, the worker opens another one and uses it."""
+    with connected(node) as session:
         insert = session.prepare(INSERT)
         on_worker(session, lambda: session.execute(insert, (1,)))
-        (lost,) = connections_of(shop, INSERT)
+        (lost_connection,) = connections_of(node, INSERT)
         (worker,) = workers_of(session)
-        (own_end,) = worker.all_pools()[0].connections
-        shop.post(lost.abort)
+        (client_end,) = worker.all_pools()[0].connections
+        node.post(lost_connection.abort)
         # A request that is sent before the worker notices the loss would fail.
-        until(lambda: own_end.closed)
-        shop.forget_requests()
+        until(lambda: client_end.closed)
+        node.forget_requests()
         on_worker(session, lambda: session.execute(insert, (2,)))
         until(lambda: worker.is_ready and worker.all_pools()[0].connections)
         on_worker(session, lambda: session.execute(insert, (3,)))
-        assert lost not in connections_of(shop, INSERT)
+        assert lost_connection not in connections_of(node, INSERT)
 
 
-def test_without_a_pool_the_first_loop_executes(shop: FakeNode) -> None:
-    """While a worker cannot open its pool, the first loop executes the requests of its threads. The
-    worker tries again until it succeeds.
+def test_without_a_pool_the_first_loop_executes(node: FakeNode) -> None:
+    """While a worker cannot open its pool, the first loop executes the requests of the worker's
+    threads.
+
+    The worker tries again until it succeeds.
     """
-    with connected(shop) as session:
+    with connected(node) as session:
         insert = session.prepare(INSERT)
         (worker,) = workers_of(session)
         on_worker(session, lambda: session.execute(insert, (1,)))
-        (lost,) = connections_of(shop, INSERT)
-        shop.refuse_connections()
-        shop.post(lost.abort)
+        (lost_connection,) = connections_of(node, INSERT)
+        node.refuse_connections()
+        node.post(lost_connection.abort)
         until(lambda: not worker.is_ready)
-        loop = loop_of_worker_thread(session, shop, lambda: session.execute_async(insert, (2,)))
-        assert loop == session.loop_ident
-        shop.accept_connections()
+        executing_loop = loop_of_worker_thread(
+            session, node, lambda: session.execute_async(insert, (2,))
+        )
+        assert executing_loop == session.loop_ident
+        node.accept_connections()
         until(lambda: worker.is_ready)
-        loop = loop_of_worker_thread(session, shop, lambda: session.execute_async(insert, (3,)))
-        assert loop == worker.core.thread.ident
+        executing_loop = loop_of_worker_thread(
+            session, node, lambda: session.execute_async(insert, (3,))
+        )
+        assert executing_loop == worker.core.thread.ident
 
 
-def test_workers_follow_hosts_that_go_and_come(shop: FakeNode) -> None:
+def test_workers_follow_hosts_that_go_and_come() -> None:
+    """When a host stops, the workers close their pools to it; when it comes back, they open them
+    again.
+    """
     with FakeCluster(2) as nodes, connected(nodes[0]) as session:
         (worker,) = workers_of(session)
         assert len(worker.pools) == 2
@@ -174,8 +192,11 @@ def test_workers_follow_hosts_that_go_and_come(shop: FakeNode) -> None:
 
 
 def test_a_host_that_stops_soon_gets_no_requests_of_workers() -> None:
-    # The node still accepts connections: do not try it again.
-    never = ConstantReconnectionPolicy(3600)
+    """When a node announces that it will stop (GRACEFUL_DISCONNECT), workers send it no more
+    requests.
+    """
+    # The node still accepts connections, so it must not be tried again during the test.
+    never = ConstantReconnectionPolicy(delay=3600)
     with (
         FakeCluster(2, graceful_disconnect=True) as nodes,
         connected(nodes[0], reconnection_policy=never) as session,
@@ -193,8 +214,9 @@ def test_a_host_that_stops_soon_gets_no_requests_of_workers() -> None:
         assert not nodes[1].queries(INSERT)
 
 
-def test_pools_of_workers_have_the_size_of_the_setting(shop: FakeNode) -> None:
-    with connected(shop) as session:
+def test_pools_of_workers_have_the_size_of_the_setting(node: FakeNode) -> None:
+    """Each of the two loops has a pool of the configured size, and the pool state adds them up."""
+    with connected(node) as session:
         (worker,) = workers_of(session)
         cluster = session.cluster
         assert session.get_pool_state()[cluster.metadata.all_hosts()[0]]["open_count"] == 2
@@ -203,19 +225,21 @@ def test_pools_of_workers_have_the_size_of_the_setting(shop: FakeNode) -> None:
         until(lambda: len(worker.all_pools()[0].connections) == 3)
         until(lambda: len(session.get_pools()[0].connections) == 3)
         (state,) = session.get_pool_state().values()
-        assert state["open_count"] == len(state["in_flights"]) == 6
+        assert state["open_count"] == 6
+        assert len(state["in_flights"]) == 6
         assert [len(pool.connections) for pool in session.get_pools()] == [3, 3]
-        capacities = [
+        stream_limits = [
             connection.stream_limit
             for pool in session.get_pools()
             for connection in pool.connections
         ]
-        assert len(capacities) == 6
-        assert session.request_capacity == sum(capacities)
+        assert session.request_capacity == sum(stream_limits)
 
 
-class Distant(RoundRobinPolicy):
-    """A policy whose hosts become remote. It records the threads that call it."""
+class RemoteOnRequestPolicy(RoundRobinPolicy):
+    """A policy whose hosts are remote while `is_far` is set. It records the threads that call
+    it.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -227,11 +251,11 @@ class Distant(RoundRobinPolicy):
         return HostDistance.REMOTE if self.is_far else HostDistance.LOCAL
 
 
-def test_workers_follow_distances_without_calling_the_policy(shop: FakeNode) -> None:
+def test_workers_follow_distances_without_calling_the_policy(node: FakeNode) -> None:
     """The documentation promises to call policies of applications on the first loop only."""
-    policy = Distant()
+    policy = RemoteOnRequestPolicy()
     profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(policy)}
-    with connected(shop, execution_profiles=profiles) as session:
+    with connected(node, execution_profiles=profiles) as session:
         (worker,) = workers_of(session)
         session.cluster.set_core_connections_per_host(HostDistance.REMOTE, 3)
         core = session._engine.core
@@ -243,12 +267,13 @@ def test_workers_follow_distances_without_calling_the_policy(shop: FakeNode) -> 
         assert worker.core.thread.ident not in policy.threads
 
 
-def test_requests_in_flight_on_all_loops_are_counted(shop: FakeNode) -> None:
-    with connected(shop, metrics_enabled=True) as session:
+def test_requests_in_flight_on_all_loops_are_counted(node: FakeNode) -> None:
+    """The load of a host, by which policies choose, includes requests of the workers."""
+    with connected(node, metrics_enabled=True) as session:
         insert = session.prepare(INSERT)
         (host,) = session.cluster.metadata.all_hosts()
         core = session._engine.core
-        shop.prime(INSERT, silence())
+        node.prime(INSERT, silence())
         session.execute_async(insert, (1,))
         on_worker(session, lambda: session.execute_async(insert, (2,)))
         until(lambda: core.in_flight(host) == 2)
@@ -259,8 +284,9 @@ def test_requests_in_flight_on_all_loops_are_counted(shop: FakeNode) -> None:
 # -- what concerns the whole cluster ---------------------------------------------------------------
 
 
-def test_latencies_are_reported_on_the_first_loop(shop: FakeNode) -> None:
-    with connected(shop) as session:
+def test_latencies_are_reported_on_the_first_loop(node: FakeNode) -> None:
+    """Observers are called on the first loop only, even for requests of workers."""
+    with connected(node) as session:
         insert = session.prepare(INSERT)
         core = session._engine.core
         threads: list[int] = []
@@ -271,10 +297,11 @@ def test_latencies_are_reported_on_the_first_loop(shop: FakeNode) -> None:
 
 
 def test_latencies_of_one_turn_are_reported_together(
-    shop: FakeNode, monkeypatch: pytest.MonkeyPatch
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A worker does not wake the first loop for each answer. An error of an observer does not
-    affect the other answers.
+    """A worker wakes the first loop once for all answers of a turn.
+
+    An error of an observer does not affect the other answers.
     """
     wakeups: list[object] = []
     call = FirstLoop.call
@@ -284,7 +311,7 @@ def test_latencies_of_one_turn_are_reported_together(
         call(self, function, *arguments)
 
     monkeypatch.setattr(FirstLoop, "call", count_wakeups)
-    with connected(shop) as session:
+    with connected(node) as session:
         (worker,) = workers_of(session)
         core = session._engine.core
         latencies: list[float] = []
@@ -292,9 +319,10 @@ def test_latencies_of_one_turn_are_reported_together(
         def observe(host: Host, seconds: float) -> None:
             latencies.append(seconds)
             if len(latencies) == 1:
-                raise ValueError("of an observer")
+                raise ValueError("mistake in an observer")
 
-        def report(host: Host) -> None:
+        def report_latencies(host: Host) -> None:
+            """Report 50 answers, in one turn of the worker's loop."""
             assert worker.core.on_latency is not None
             for number in range(50):
                 worker.core.on_latency(host, number)
@@ -306,22 +334,24 @@ def test_latencies_of_one_turn_are_reported_together(
         )
         (host,) = session.cluster.metadata.all_hosts()
         wakeups.clear()
-        worker.core.loop.call_soon_threadsafe(report, host)
+        worker.core.loop.call_soon_threadsafe(report_latencies, host)
         until(lambda: len(latencies) == 50)
         assert latencies == list(range(50))
-        assert [str(error) for error in errors] == ["of an observer"]
+        assert [str(error) for error in errors] == ["mistake in an observer"]
         assert len(wakeups) == 1
 
 
-def test_a_host_that_only_a_worker_loses_stays_up(shop: FakeNode) -> None:
-    """The connections that the worker cannot open are counted."""
-    with connected(shop, metrics_enabled=True) as session:
+def test_a_host_that_only_a_worker_loses_stays_up(node: FakeNode) -> None:
+    """If only the worker cannot connect, the host is up; its failed connections are counted in the
+    metrics.
+    """
+    with connected(node, metrics_enabled=True) as session:
         insert = session.prepare(INSERT)
         (worker,) = workers_of(session)
         on_worker(session, lambda: session.execute(insert, (1,)))
-        (lost,) = connections_of(shop, INSERT)
-        shop.refuse_connections()
-        shop.post(lost.abort)
+        (lost_connection,) = connections_of(node, INSERT)
+        node.refuse_connections()
+        node.post(lost_connection.abort)
         until(lambda: not worker.is_ready)
         (host,) = session.cluster.metadata.all_hosts()
         assert host.is_up
@@ -342,17 +372,17 @@ class ConnectionFailures(RequestObserver):
         self.threads.add(threading.get_ident())
 
 
-def test_connections_that_a_worker_cannot_open_are_reported(shop: FakeNode) -> None:
-    """The failed connections of a worker (a further event loop) are counted in the metrics of the
-    cluster, and its observers are called on the first loop.
+def test_connections_that_a_worker_cannot_open_are_reported(node: FakeNode) -> None:
+    """The cluster's metrics count the failed connections of workers, and its observers are called
+    on the first loop.
     """
     observer = ConnectionFailures()
-    with connected(shop, request_observers=[observer], metrics_enabled=True) as session:
+    with connected(node, request_observers=[observer], metrics_enabled=True) as session:
         insert = session.prepare(INSERT)
         on_worker(session, lambda: session.execute(insert, (1,)))
-        (lost,) = connections_of(shop, INSERT)
-        shop.refuse_connections()
-        shop.post(lost.abort)
+        (lost_connection,) = connections_of(node, INSERT)
+        node.refuse_connections()
+        node.post(lost_connection.abort)
         metrics = session.cluster.metrics
         assert metrics is not None
         until(lambda: observer.kinds and metrics.connection_failures)
@@ -364,26 +394,27 @@ def test_connections_that_a_worker_cannot_open_are_reported(shop: FakeNode) -> N
 
 
 def loop_threads() -> list[threading.Thread]:
+    """Return the running threads of event loops."""
     return [thread for thread in threading.enumerate() if thread.name.startswith("cassandra-loop")]
 
 
-def test_requests_on_workers_fail_when_the_session_is_shut_down(shop: FakeNode) -> None:
-    with connected(shop) as session:
+def test_requests_on_workers_fail_when_the_session_is_shut_down(node: FakeNode) -> None:
+    with connected(node) as session:
         insert = session.prepare(INSERT)
-        shop.prime(INSERT, silence())
+        node.prime(INSERT, silence())
         future = on_worker(session, lambda: session.execute_async(insert, (1,)))
-        shop.wait_for(lambda node: node.queries(INSERT))
+        node.wait_for(lambda node: node.queries(INSERT))
         session.shutdown()
         with pytest.raises(SessionShutdown):
             future.result()
         # Only the control connection is left.
-        shop.wait_for(lambda node: len(node.connections) == 1)
+        node.wait_for(lambda node: len(node.connections) == 1)
 
 
-def test_a_shutdown_of_the_cluster_ends_all_threads(shop: FakeNode) -> None:
-    with connected(shop, loops=3) as session:
+def test_a_shutdown_of_the_cluster_ends_all_threads(node: FakeNode) -> None:
+    with connected(node, loops=3) as session:
         insert = session.prepare(INSERT)
-        shop.prime(INSERT, silence())
+        node.prime(INSERT, silence())
         future = on_worker(session, lambda: session.execute_async(insert, (1,)))
         assert len(loop_threads()) == 3
     assert not loop_threads()
@@ -391,29 +422,31 @@ def test_a_shutdown_of_the_cluster_ends_all_threads(shop: FakeNode) -> None:
         future.result()
     with pytest.raises(SessionShutdown):
         on_worker(session, lambda: session.execute(insert, (1,)))
-    shop.wait_for(lambda node: not node.connections)
+    node.wait_for(lambda node: not node.connections)
 
 
-def test_a_session_may_be_shut_down_in_a_callback_of_a_worker(shop: FakeNode) -> None:
-    with connected(shop) as session:
+def test_a_session_may_be_shut_down_in_a_callback_of_a_worker(node: FakeNode) -> None:
+    """`shutdown` does not wait for the thread that calls it, so it does not deadlock."""
+    with connected(node) as session:
         insert = session.prepare(INSERT)
-        is_over = threading.Event()
+        is_shut_down = threading.Event()
 
-        def end(_: Any) -> None:
+        def shut_down(result: Any) -> None:
             session.shutdown()
-            is_over.set()
+            is_shut_down.set()
 
-        shop.pause()
+        node.pause()
         future = on_worker(session, lambda: session.execute_async(insert, (1,)))
-        future.add_callback(end)
-        shop.resume()
-        assert is_over.wait(WAIT)
-        shop.wait_for(lambda node: len(node.connections) == 1)
+        future.add_callback(shut_down)
+        node.resume()
+        assert is_shut_down.wait(WAIT)
+        node.wait_for(lambda node: len(node.connections) == 1)
 
 
 def test_a_shutdown_ends_a_connect_that_waits_for_a_worker(
-    shop: FakeNode, monkeypatch: pytest.MonkeyPatch
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """`shutdown` in another thread ends a `connect` that waits for the further loops."""
     is_waiting = threading.Event()
 
     async def wait_for_ever(*_: object) -> None:
@@ -421,35 +454,35 @@ def test_a_shutdown_ends_a_connect_that_waits_for_a_worker(
         await asyncio.Event().wait()
 
     monkeypatch.setattr(WorkerCore, "follow", wait_for_ever)
-    cluster = Cluster([shop.address], port=shop.port, loops=2)
+    cluster = Cluster([node.address], port=node.port, loops=2)
 
     def shut_down() -> None:
         assert is_waiting.wait(WAIT)
         cluster.shutdown()
 
     with ThreadPoolExecutor(1) as threads:
-        end = threads.submit(shut_down)
+        shutdown = threads.submit(shut_down)
         with pytest.raises(ConnectionShutdown):
             cluster.connect()
-        end.result(WAIT)
+        shutdown.result(WAIT)
     assert not loop_threads()
-    shop.wait_for(lambda node: not node.connections)
+    node.wait_for(lambda node: not node.connections)
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_a_dropped_cluster_ends_all_threads(shop: FakeNode) -> None:
-    cluster = Cluster([shop.address], port=shop.port, loops=3)
+def test_a_dropped_cluster_ends_all_threads(node: FakeNode) -> None:
+    cluster = Cluster([node.address], port=node.port, loops=3)
     cluster.connect(wait_for_all_pools=True)
     del cluster
     gc.collect()
     until(lambda: not loop_threads())
-    shop.wait_for(lambda node: not node.connections)
+    node.wait_for(lambda node: not node.connections)
 
 
-def test_a_cluster_that_cannot_connect_leaves_no_thread(shop: FakeNode) -> None:
-    shop.refuse_connections()
+def test_a_cluster_that_cannot_connect_leaves_no_thread(node: FakeNode) -> None:
+    node.refuse_connections()
     with pytest.raises(NoHostAvailable):
-        Cluster([shop.address], port=shop.port, loops=3).connect()
+        Cluster([node.address], port=node.port, loops=3).connect()
     assert not loop_threads()
 
 
@@ -457,16 +490,17 @@ def test_a_cluster_that_cannot_connect_leaves_no_thread(shop: FakeNode) -> None:
 
 
 @pytest.mark.parametrize(
-    ("loops", "kind"), [(0, ValueError), (-1, ValueError), ("2", TypeError), (True, TypeError)]
+    ("loops", "error_class"),
+    [(0, ValueError), (-1, ValueError), ("2", TypeError), (True, TypeError)],
 )
-def test_a_wrong_number_of_loops_is_refused(loops: Any, kind: type[Exception]) -> None:
-    with pytest.raises(kind, match="loops must be"):
+def test_a_wrong_number_of_loops_is_refused(loops: Any, error_class: type[Exception]) -> None:
+    with pytest.raises(error_class, match="loops must be"):
         Cluster(loops=loops)
 
 
 def test_loops_and_a_throttler_exclude_each_other() -> None:
-    """Also if one of them is set after the constructor."""
-    throttler = ConcurrencyLimitingThrottler(5, 5)
+    """Setting both raises ValueError, in the constructor or, if one was set later, in `connect`."""
+    throttler = ConcurrencyLimitingThrottler(max_concurrent_requests=5, max_queue_size=5)
     with pytest.raises(ValueError, match="request_throttler"):
         Cluster(loops=2, request_throttler=throttler)
     cluster = Cluster(request_throttler=throttler)
@@ -476,5 +510,6 @@ def test_loops_and_a_throttler_exclude_each_other() -> None:
 
 
 def test_a_cluster_of_asyncio_has_one_loop() -> None:
+    """`aio.Cluster` runs on the application's loop, so it refuses the setting `loops`."""
     with pytest.raises(ValueError, match="on each of your loops"):
         aio.Cluster(loops=2)
