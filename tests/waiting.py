@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -43,6 +44,11 @@ async def until_on_loop(condition: Callable[[], Any], seconds: float = WAIT) -> 
         assert time.monotonic() < deadline, f"it did not come to that within {seconds} s"
         await asyncio.sleep(_PAUSE)
     return result
+
+
+async def result_of(outcome: Any) -> Any:
+    """Return the result of a call of either API: await what asyncio returned."""
+    return await outcome if inspect.isawaitable(outcome) else outcome
 
 
 async def cancelled_after(turns: int, begin: Callable[[], Awaitable[Any]]) -> bool:
