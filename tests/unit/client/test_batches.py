@@ -40,12 +40,16 @@ COLUMNS = [("k", "int"), ("v", "text")]
 
 
 def prime_all(node: FakeNode) -> None:
+    """Let `node` answer a PREPARE of each of `INSERTS`."""
     for text in INSERTS:
         node.prime_prepare(text, COLUMNS, pk_indexes=[0])
 
 
 @pytest.fixture(params=[3, 4, 5], ids=["v3", "v4", "v5"])
 async def node(request: pytest.FixtureRequest) -> AsyncIterator[FakeNode]:
+    """Yield a fake node that speaks up to one version of the protocol; see `prime_all` for its
+    answers.
+    """
     with FakeNode(max_version=request.param) as running:
         prime_all(running)
         yield running
@@ -54,6 +58,7 @@ async def node(request: pytest.FixtureRequest) -> AsyncIterator[FakeNode]:
 
 @pytest.fixture
 async def nodes() -> AsyncIterator[FakeCluster]:
+    """Yield three fake nodes; see `prime_all` for their answers."""
     with FakeCluster(3) as running:
         for fake_node in running.nodes:
             prime_all(fake_node)
@@ -71,16 +76,19 @@ def text_batch(start: int = 0) -> BatchStatement:
 
 
 def prepares_by_query(node: FakeNode) -> Counter[Any]:
+    """Return how often the node received a PREPARE, for each query."""
     return Counter(
         request.queries[0] for request in node.requests if request.opcode == Opcode.PREPARE
     )
 
 
 def statements_sent(node: FakeNode) -> list[tuple[str | None, list[Any]]]:
+    """Return the query and the encoded values of each statement in the last BATCH."""
     (request,) = [request for request in node.requests if request.opcode == Opcode.BATCH][-1:]
     return [(statement.query, list(statement.values)) for statement in request.statements]
 
 
+# What `statements_sent` returns for `text_batch()`.
 EXPECTED = [
     *[
         (text, [bytes([0, 0, 0, k]), v])
@@ -92,6 +100,9 @@ EXPECTED = [
 
 
 async def test_query_strings_are_prepared_once_and_concurrently(node: FakeNode) -> None:
+    """The session prepares the query strings of a batch at the same time, and does not prepare them
+    again for later batches or single executions.
+    """
     held = hold(node._on_prepare)
     node.prime(Opcode.PREPARE, held)
     async with connected(node) as (_, session):
@@ -134,6 +145,10 @@ async def test_batches_with_the_blocking_api_and_futures(nodes: FakeCluster) -> 
 
 
 async def test_an_error_of_preparing_fails_the_batch(node: FakeNode) -> None:
+    """If one query string cannot be prepared, the batch is not sent. The next execution prepares it
+    again.
+    """
+
     def is_second_prepare(request: Any) -> bool:
         return request.opcode == Opcode.PREPARE and list(request.queries) == [INSERTS[1]]
 
@@ -148,6 +163,7 @@ async def test_an_error_of_preparing_fails_the_batch(node: FakeNode) -> None:
 
 
 async def test_a_wrong_value_in_a_row_is_named(node: FakeNode) -> None:
+    """A value of the wrong type is an error with its row and column, and nothing is sent."""
     async with connected(node) as (_, session):
         batch = BatchStatement().add_many(INSERTS[0], [(1, "a"), (2, 3)])
         # The first time, the error comes when the statement has been prepared. The second time it
@@ -170,6 +186,9 @@ async def test_the_timeout_covers_preparing(node: FakeNode) -> None:
 
 
 async def test_only_the_forgotten_statement_is_prepared_again(node: FakeNode) -> None:
+    """After an UNPREPARED error, the driver prepares only the statement that the error names, and
+    sends the batch to the same node again.
+    """
     async with connected(node) as (_, session):
         statements = await session.prepare_all(INSERTS)
         batch = BatchStatement()
@@ -189,6 +208,7 @@ async def test_only_the_forgotten_statement_is_prepared_again(node: FakeNode) ->
 
 
 async def test_a_second_unprepared_for_a_statement_is_raised(node: FakeNode) -> None:
+    """A statement is prepared again once for a request. A second UNPREPARED for it is raised."""
     async with connected(node) as (_, session):
         statements = await session.prepare_all(INSERTS)
         batch = BatchStatement()
@@ -212,6 +232,7 @@ async def test_a_second_unprepared_for_a_statement_is_raised(node: FakeNode) -> 
 
 
 async def test_all_rows_get_the_id_from_preparing_again(node: FakeNode) -> None:
+    """If preparing again returns another id, all rows of the statement are sent with the new id."""
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERTS[0])
         batch = BatchStatement().add_many(statement, [(0, "a"), (1, "b")])
@@ -245,17 +266,18 @@ async def test_an_unprepared_id_that_another_request_has_replaced(node: FakeNode
 
 
 async def test_statements_added_during_a_request_are_not_in_it(node: FakeNode) -> None:
+    """`execute` sends the statements that the batch had when it was called."""
     held = hold()
     node.prime(Opcode.BATCH, held)
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERTS[0])
         batch = BatchStatement().add(statement, (0, "a"))
-        first = session.execute(batch)
+        request_of_one = session.execute(batch)
         batch.add(statement, (1, "b"))
-        second = session.execute(batch)
+        request_of_two = session.execute(batch)
         await call_in_thread(held.wait, 2)
         held.open()
-        await asyncio.gather(first, second)
+        await asyncio.gather(request_of_one, request_of_two)
         counts = [
             len(request.statements) for request in node.requests if request.opcode == Opcode.BATCH
         ]
@@ -263,6 +285,9 @@ async def test_statements_added_during_a_request_are_not_in_it(node: FakeNode) -
 
 
 async def test_query_strings_use_the_keyspace_of_the_prepared_statement(node: FakeNode) -> None:
+    """A batch takes the keyspace of its first prepared statement. The request names it only if a
+    query string needs it, and only since protocol version 5.
+    """
     async with connected(node) as (_, session):
         batch = BatchStatement().add(await session.prepare(INSERTS[0]), (0, "a"))
         await session.execute(batch)
@@ -273,11 +298,11 @@ async def test_query_strings_use_the_keyspace_of_the_prepared_statement(node: Fa
         batch.add("INSERT INTO t9 (k) VALUES (1)")
         await session.execute(batch)
         # A request can name a keyspace only since version 5.
-        is_sent = node.queries()[-1].version >= 5
-        assert node.queries()[-1].keyspace == (batch.keyspace if is_sent else None)
+        has_keyspaces = node.queries()[-1].version >= 5
+        assert node.queries()[-1].keyspace == (batch.keyspace if has_keyspaces else None)
         batch.keyspace = "mine"
         await session.execute(batch)
-        assert node.queries()[-1].keyspace == ("mine" if node.queries()[-1].version >= 5 else None)
+        assert node.queries()[-1].keyspace == ("mine" if has_keyspaces else None)
 
 
 async def test_the_settings_of_a_batch_are_sent(node: FakeNode) -> None:
@@ -316,6 +341,7 @@ async def test_listeners_get_every_row(node: FakeNode) -> None:
 
 
 def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return the logged warnings about the size of a batch."""
     return [
         record.getMessage()
         for record in caplog.records
@@ -354,7 +380,8 @@ async def test_a_large_batch_in_one_partition_is_not_logged(
         statement = await session.prepare(INSERTS[0])
         await session.execute(BatchStatement().add_many(statement, [(1, "x" * 1000)] * 50))
         # With version 3 the driver does not know that it is one partition, so it warns.
-        assert len(warnings_of(caplog)) == (node.queries()[-1].version < 4)
+        expected_count = 1 if node.queries()[-1].version < 4 else 0
+        assert len(warnings_of(caplog)) == expected_count
 
 
 # -- single statements by attribute ----------------------------------------------------------------
@@ -372,6 +399,8 @@ class RowWithMore(Row):
 
 
 class Attributes:
+    """An object that has its keyword arguments as attributes."""
+
     def __init__(self, **named: Any) -> None:
         self.__dict__.update(named)
 
@@ -382,6 +411,9 @@ class Attributes:
 async def test_parameters_may_be_an_object_with_attributes(
     node: FakeNode, query_of: Callable[[Any], Any]
 ) -> None:
+    """Bind markers get the attributes of an object by name. Fields of a dataclass that have no
+    marker are refused; other attributes are ignored.
+    """
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERTS[0])
         query = query_of(statement)
@@ -408,6 +440,7 @@ async def test_parameters_may_be_an_object_with_attributes(
 
 
 async def test_a_missing_attribute_is_unset_or_an_error(node: FakeNode) -> None:
+    """Protocol version 4 has unset values. With version 3, a missing value is an error."""
     async with connected(node) as (_, session):
         statement = await session.prepare(INSERTS[0])
         if statement.protocol_version < 4:
@@ -480,6 +513,8 @@ class Customer:
 
 
 class Order:
+    """A row object that refers back to its customer."""
+
     def __init__(self, customer: Customer, number: int) -> None:
         self.customer = customer
         self.orders = customer.__dict__
@@ -487,7 +522,10 @@ class Order:
         self.v = str(number)
 
 
-async def test_rows_of_an_object_graph_are_bound_for_texts(node: FakeNode) -> None:
+async def test_values_of_row_objects_are_read_by_the_call(node: FakeNode) -> None:
+    """Values of a row object are read when `execute` or `add_many` is called, even if the query
+    string must be prepared first. Objects that the row refers to are not copied.
+    """
     async with connected(node) as (_, session):
         customer = Customer(session)
         execution = session.execute(INSERTS[0], customer)

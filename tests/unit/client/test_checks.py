@@ -15,6 +15,8 @@ from tests.unit.engine.partners import new_host
 
 
 class Point:
+    """An object whose attribute can be the value of a bind marker."""
+
     def __init__(self) -> None:
         self.x = 1
 
@@ -25,7 +27,7 @@ def test_parameters_must_be_a_sequence_or_a_mapping() -> None:
     for refused in ("ab", b"ab", 5):
         with pytest.raises(TypeError, match=r"must be a sequence or a mapping.*written \(value,\)"):
             checks.check_parameters(refused)
-    # Values that are given by name or as attributes need bind markers that have names.
+    # An object with attributes, or the name of one, needs bind markers that have names.
     for by_name in ("a", Point()):
         with pytest.raises(TypeError, match="must be a sequence or a mapping"):
             checks.check_parameters(by_name, named=False)
@@ -55,6 +57,9 @@ def test_a_timeout_in_milliseconds_is_warned_of() -> None:
 
 
 def test_a_timeout_in_the_place_of_trace_is_warned_of() -> None:
+    """The third argument of `execute` is the timeout, but that of `execute_async` is `trace`. A
+    number of seconds as `trace` is probably a timeout.
+    """
     with pytest.warns(RuntimeWarning, match=r"trace=5\.0 asks .* write timeout=5\.0 for a timeout"):
         checks.check_trace(5.0)
     for trace in (True, False, None, 1, 0):
@@ -82,6 +87,10 @@ def test_keyspaces_are_strings_and_hosts_are_host_objects() -> None:
 
 
 def test_vectors_need_a_known_type_and_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The setting `vectors` names the Python type of vectors; NumPy must be installed for its own
+    type.
+    """
+
     def request_with_vectors(vectors: str) -> Any:
         return SimpleNamespace(vectors=vectors)
 

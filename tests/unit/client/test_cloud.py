@@ -32,21 +32,25 @@ NODE_IDS = ["00000000-0000-0000-0000-00000000000a", "b"]
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """A certificate authority for all tests of the module."""
     return Authority(tmp_path_factory.mktemp("ca"))
 
 
 @pytest.fixture
 def astra(authority: Authority) -> Iterator[Astra]:
+    """A running metadata service whose nodes are `NODE_IDS`."""
     with Astra(authority, dict.fromkeys(NODE_IDS, ("127.0.0.1", 1))) as astra:
         yield astra
 
 
 @pytest.fixture
 def bundle(astra: Astra, tmp_path: Path) -> str:
+    """The path of a valid secure connect bundle."""
     return astra.bundle(tmp_path / "bundle.zip")
 
 
 def read_bundle(bundle: Any, **settings: Any) -> Cloud:
+    """Read a bundle, given as the setting `cloud` names it."""
     return cloud_of({"secure_connect_bundle": bundle, **settings})
 
 
@@ -54,6 +58,9 @@ def read_bundle(bundle: Any, **settings: Any) -> Cloud:
 
 
 def test_the_service_returns_the_end_points_of_the_nodes(astra: Astra, bundle: str) -> None:
+    """Each node has an end point with the address of the proxy and the node's id as server name, by
+    which the proxy finds the node.
+    """
     service = read_bundle(bundle)
     end_points = service.ask()
     host, _, port = astra.proxy.rpartition(":")
@@ -72,9 +79,9 @@ def test_the_service_is_asked_each_time(astra: Astra, bundle: str) -> None:
     service = read_bundle(bundle)
     service.ask()
     astra.answer = (200, json.dumps(service_answer(["c"], "proxy.example:7")).encode())
-    (point,) = service.ask()
-    # The second call has asked the service again and used its new answer.
-    assert (astra.request_count, point._server_name, point.port) == (2, "c", 7)  # type: ignore[attr-defined]
+    (end_point,) = service.ask()
+    assert astra.request_count == 2
+    assert (end_point._server_name, end_point.port) == ("c", 7)  # type: ignore[attr-defined]
 
 
 def test_no_end_points_before_the_service_has_answered() -> None:
@@ -86,6 +93,7 @@ def test_no_end_points_before_the_service_has_answered() -> None:
 
 
 def service_answer(ids: Any, proxy: Any) -> dict[str, Any]:
+    """Return the JSON document that the metadata service answers."""
     return {"contact_info": {"contact_points": ids, "sni_proxy_address": proxy}}
 
 
@@ -146,9 +154,8 @@ def test_an_invalid_answer_is_refused(
 ) -> None:
     body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
     astra.answer = (status, body)
-    with pytest.raises(
-        DriverException, match=rf"the metadata service at 127\.0\.0\.1:\d+ {message}"
-    ):
+    full_message = rf"the metadata service at 127\.0\.0\.1:\d+ {message}"
+    with pytest.raises(DriverException, match=full_message):
         read_bundle(bundle).ask()
 
 
@@ -172,7 +179,7 @@ def test_a_service_with_another_ca_is_an_error(astra: Astra, tmp_path: Path) -> 
         read_bundle(astra.bundle(tmp_path / "b.zip", ca_crt=other_ca)).ask()
 
 
-def test_after_the_deadline_left_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_left_raises_after_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "monotonic", lambda: 100.0)
     assert cloud._time_left(100.5) == 0.5
     for deadline in (100.0, 99.0):
@@ -220,16 +227,15 @@ def test_a_bundle_has_credentials_and_the_service(astra: Astra, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "parts", [{}, {"username": "u"}, {"password": "p"}, {"username": "u", "password": ""}]
+    "partial_login",
+    [{}, {"username": "u"}, {"password": "p"}, {"username": "u", "password": ""}],
 )
-def test_a_user_name_or_password_alone_is_no_login(
-    astra: Astra, tmp_path: Path, parts: dict[str, Any]
+def test_a_user_name_or_password_alone_is_not_a_login(
+    astra: Astra, tmp_path: Path, partial_login: dict[str, Any]
 ) -> None:
-    config = {"host": "h", "port": 1, **parts}
-    assert (
-        read_bundle(astra.bundle(tmp_path / "b.zip", config_json=json.dumps(config))).credentials
-        is None
-    )
+    config = {"host": "h", "port": 1, **partial_login}
+    path = astra.bundle(tmp_path / "b.zip", config_json=json.dumps(config))
+    assert read_bundle(path).credentials is None
 
 
 def test_a_bundle_may_be_a_path_or_a_file(bundle: str) -> None:
@@ -239,6 +245,7 @@ def test_a_bundle_may_be_a_path_or_a_file(bundle: str) -> None:
 
 
 def test_a_given_ssl_context_is_used(astra: Astra, tmp_path: Path) -> None:
+    """If the application passes its own context, the bundle needs no certificates."""
     context = ssl.create_default_context()
     path = astra.bundle(tmp_path / "b.zip", ca_crt=None, cert=None, key=None)
     assert cloud_of({"secure_connect_bundle": path}, context).context is context
@@ -352,6 +359,8 @@ def test_a_bundle_with_a_damaged_directory_is_refused(
     """
 
     def fail_with(error_number: int) -> None:
+        """Make `zipfile.ZipFile` raise an OSError with this number."""
+
         def open_and_fail(_: Any) -> None:
             raise OSError(error_number, "refused")
 
@@ -377,6 +386,7 @@ def test_a_bundle_with_another_compression_is_refused(tmp_path: Path, method: in
 
 def test_a_member_of_a_bundle_has_a_limited_size_and_no_encryption(tmp_path: Path) -> None:
     def read_member(size: int, content: bytes, flag_bits: int = 0) -> bytes:
+        """Read a member whose entry in the directory has this size in bytes and these flags."""
         info = SimpleNamespace(
             file_size=size, flag_bits=flag_bits, compress_type=zipfile.ZIP_STORED
         )
@@ -407,11 +417,12 @@ def test_a_bundle_whose_key_needs_a_password_is_refused(
     astra: Astra, authority: Authority, tmp_path: Path
 ) -> None:
     serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
-    key = serialization.load_pem_private_key(Path(authority.issue("client")[1]).read_bytes(), None)
-    locked = key.private_bytes(
+    _, key_path = authority.issue("client")
+    key = serialization.load_pem_private_key(Path(key_path).read_bytes(), password=None)
+    encrypted_key = key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
         serialization.BestAvailableEncryption(b"secret"),
     )
     with pytest.raises(ValueError, match="its key wants a password"):
-        read_bundle(astra.bundle(tmp_path / "b.zip", key=locked.decode()))
+        read_bundle(astra.bundle(tmp_path / "b.zip", key=encrypted_key.decode()))

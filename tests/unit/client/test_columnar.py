@@ -58,15 +58,17 @@ class FakeFuture:
 
 
 class FakeRequest:
+    """A fake request of the asyncio API. The requests of its next pages complete at once."""
+
     attempts: Sequence[Any] = ()
     error = None
 
-    def __init__(self, response: Any, following: Sequence[Any] = ()) -> None:
+    def __init__(self, response: Any, later_pages: Sequence[Any] = ()) -> None:
         self.response = response
-        self.following = following
+        self.later_pages = later_pages
 
     def for_page(self, state: bytes, on_done: Callable[[FakeRequest], None]) -> FakeRequest:
-        request = FakeRequest(self.following[0], self.following[1:])
+        request = FakeRequest(self.later_pages[0], self.later_pages[1:])
         request.on_done = on_done  # type: ignore[attr-defined]
         return request
 
@@ -75,6 +77,8 @@ class FakeRequest:
 
 
 class FakeSession:
+    """A fake asyncio session that counts the pages that were requested after the first one."""
+
     page_requests = 0
 
     def _next_page(self, request: Any, state: bytes) -> Any:
@@ -89,6 +93,7 @@ class Api:
         self.is_aio = name == "aio"
 
     def result(self, *pages: Any) -> Any:
+        """Return the result of a request whose answer has these pages."""
         for page in pages[:-1]:
             page.paging_state = b"more"
         if self.is_aio:
@@ -109,6 +114,7 @@ class Api:
         return [row async for row in result] if self.is_aio else list(result)
 
     def page_requests_of(self, result: Any) -> int:
+        """Return how many pages were requested after the first one."""
         count: int = (
             result._session.page_requests if self.is_aio else result.response_future.page_requests
         )
@@ -117,16 +123,19 @@ class Api:
 
 @pytest.fixture(params=["blocking", "aio"])
 def api(request: pytest.FixtureRequest) -> Api:
+    """Return one of the two APIs."""
     return Api(request.param)
 
 
 @pytest.fixture(autouse=True)
 def _libraries() -> None:
+    """Skip the test unless all libraries for columns are installed."""
     for name in ("pyarrow", "pandas", "polars", "numpy"):
         pytest.importorskip(name)
 
 
 def page(*rows: tuple[int | None, str | None]) -> ResultMessage:
+    """Return a page of rows with an int `id` and a text `name`."""
     return message_of(
         COLUMNS,
         [[None if n is None else int32(n), None if s is None else s.encode()] for n, s in rows],
@@ -208,9 +217,10 @@ async def test_one_page_can_be_read_again_but_several_pages_only_once(api: Api, 
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_a_result_that_is_no_rows_has_no_columns(api: Api, form: str) -> None:
+async def test_a_result_without_rows_has_no_columns(api: Api, form: str) -> None:
+    void_result = ResultMessage(1)
     with pytest.raises(RuntimeError, match="has no rows, and so no columns"):
-        await api.convert(api.result(ResultMessage(1)), form)
+        await api.convert(api.result(void_result), form)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -235,6 +245,7 @@ async def test_columns_that_change_between_pages_are_an_error(
 @pytest.mark.parametrize("form", FORMS)
 async def test_a_damaged_value_is_an_error_with_row_and_column(api: Api, form: str) -> None:
     def broken() -> ResultMessage:
+        """Return a page whose second row has an int of three bytes."""
         return message_of(COLUMNS, [[int32(1), b"ok"], [b"123", b"bad"]])
 
     with pytest.raises(DecodeError, match=r'row 1, column "id" \(int\): int: takes 4 bytes, got 3'):
@@ -261,6 +272,9 @@ async def test_arrow_batches_request_one_page_ahead(api: Api) -> None:
 
 
 async def test_after_closed_batches_nothing_can_be_read(api: Api) -> None:
+    """Closing the iterator of batches early gives up the remaining pages, so the result cannot be
+    read any more.
+    """
     result = api.result(*[page((n, "x")) for n in range(5)])
     batches = result.arrow_batches()
     if api.is_aio:
@@ -292,6 +306,7 @@ async def test_to_numpy_refuses_repeated_column_names(api: Api) -> None:
 
 
 def test_decoded_rows_cannot_become_columns() -> None:
+    """Columns are made from the bytes of a page, which a result of decoded rows does not have."""
     with pytest.raises(RuntimeError, match="no longer in the form that they came in"):
         ResultSet(FakeFuture([]), [(1, "a")]).to_arrow()
 
@@ -300,12 +315,16 @@ def test_decoded_rows_cannot_become_columns() -> None:
 async def test_missing_libraries_are_named(
     api: Api, form: str, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """If the library of a method is not installed, the error names what to install."""
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(DependencyException, match=rf"{form} needs .*pip install turbocql\["):
         await api.convert(api.result(page()), form)
 
 
 async def test_options_for_types_are_passed_on(api: Api) -> None:
+    """The options `decimals`, `varints` and `durations` choose the types of the columns, in every
+    method that has them.
+    """
     columns = {"d": t.DecimalType, "v": t.IntegerType, "u": t.DurationType}
     # The values of the three columns: the decimal 1.25, the varint 5, and a duration of 1 month, 2
     # days and 3 nanoseconds.
@@ -355,6 +374,9 @@ TIMED: list[list[bytes | None]] = [
 
 
 async def test_numpy_arrays_have_types_and_masks(api: Api) -> None:
+    """Each CQL type becomes the dtype that fits. If a column has nulls, it is a masked array, or an
+    array of objects with None.
+    """
     import numpy
 
     arrays = await api.convert(api.result(message_of(TIMES, TIMED[:1])), "to_numpy")
@@ -369,11 +391,11 @@ async def test_numpy_arrays_have_types_and_masks(api: Api) -> None:
     assert arrays["day"][0] == numpy.datetime64("2022-01-08")
     assert arrays["uid"][0] == uuid.UUID(int=0)
     assert arrays["many"][0] == [4]
-    two = await api.convert(
+    arrays_of_two_pages = await api.convert(
         api.result(message_of(TIMES, TIMED), message_of(TIMES, TIMED[:1])), "to_numpy"
     )
-    assert two["vec"].shape == (3, 2)
-    for name, array in two.items():
+    assert arrays_of_two_pages["vec"].shape == (3, 2)
+    for name, array in arrays_of_two_pages.items():
         if array.dtype == object:
             assert [item is None for item in array] == [False, True, False]
         else:
@@ -382,6 +404,9 @@ async def test_numpy_arrays_have_types_and_masks(api: Api) -> None:
 
 
 async def test_pandas_with_and_without_pyarrow(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`to_pandas` works without pyarrow, too, except for the option `decimals`. The values are
+    equal; some dtypes differ.
+    """
     import pandas
 
     through_arrow = await api.convert(api.result(message_of(TIMES, TIMED)), "to_pandas")
@@ -406,6 +431,9 @@ async def test_pandas_with_and_without_pyarrow(api: Api, monkeypatch: pytest.Mon
 
 
 def test_other_libraries_read_a_result_through_arrow_capsules() -> None:
+    """polars, DuckDB and pyarrow accept a blocking result itself, through the Arrow PyCapsule
+    interface, and read all its pages.
+    """
     polars = pytest.importorskip("polars")
     duckdb = pytest.importorskip("duckdb")
     pyarrow = pytest.importorskip("pyarrow")
@@ -424,6 +452,9 @@ def test_other_libraries_read_a_result_through_arrow_capsules() -> None:
 
 
 async def test_an_asyncio_result_of_one_page_has_arrow_capsules() -> None:
+    """The PyCapsule interface cannot await further pages, so an asyncio result must have a single
+    page.
+    """
     pyarrow = pytest.importorskip("pyarrow")
     api = Api("aio")
     assert pyarrow.table(api.result(page((1, "a")))).to_pylist() == [{"id": 1, "name": "a"}]
@@ -433,6 +464,7 @@ async def test_an_asyncio_result_of_one_page_has_arrow_capsules() -> None:
 
 
 def test_columns_outlive_their_result() -> None:
+    """The columns keep the memory of the pages, which the result does not need to do."""
     result = Api("blocking").result(page(*[(n, str(n)) for n in range(1000)]))
     arrays, table = result.to_numpy(), result.to_arrow()
     del result
@@ -448,6 +480,7 @@ PAGE_SIZE = 3_333  # not a divisor of the number of rows, so the last page is sh
 
 @pytest.fixture(scope="module")
 def node() -> Any:
+    """A node that answers `SELECT * FROM t` with `ROWS`, in pages of the requested size."""
     with FakeNode() as running:
         running.prime(
             "SELECT * FROM t", paged([("n", "int"), ("s", "text"), ("d", "double")], ROWS)
@@ -517,6 +550,9 @@ print(rows, int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 @pytest.mark.slow
 def test_a_million_rows_in_little_memory() -> None:
+    """`arrow_batches` keeps only few pages in memory: a process that reads 1,000,000 rows needs
+    less than 200 MB at its peak.
+    """
     process = run_python(STREAM, WITH_TESTS)
     assert process.returncode == 0, process.stderr
     rows, megabytes = map(int, process.stdout.split())
@@ -545,6 +581,7 @@ def test_integers_with_nulls_are_not_rounded() -> None:
 
 
 def int64(number: int) -> bytes:
+    """Return the encoding of a bigint."""
     return number.to_bytes(8, "big", signed=True)
 
 
@@ -580,6 +617,7 @@ FORMS_WITH_OPTIONS = ["to_arrow", "to_pandas", "to_polars", "arrow_batches"]
 
 @pytest.mark.parametrize("form", FORMS_WITH_OPTIONS)
 def test_an_unknown_option_is_named_before_anything_is_read(node: FakeNode, form: str) -> None:
+    """The call itself refuses an unknown option, so the result can still be read."""
     node.prime("SELECT k", rows([("k", "int")], [(1,)]))
     with Cluster([node.address], port=node.port) as cluster:
         result = cluster.connect().execute("SELECT k")

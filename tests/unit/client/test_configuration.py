@@ -56,6 +56,7 @@ def test_a_subclass_may_change_defaults() -> None:
 
 
 def test_contact_points(cluster_class: Any) -> None:
+    """A contact point is an address, an address with its port, or an end point."""
     cluster = cluster_class(
         ["10.0.0.1", ("10.0.0.2", 9043), "::1", UnixSocketEndPoint("/run/node")], port=19042
     )
@@ -160,6 +161,9 @@ def test_the_repr_of_an_auth_provider_has_no_password() -> None:
 
 
 def test_policies_of_the_cluster_and_profiles_cannot_be_combined(cluster_class: Any) -> None:
+    """A cluster has either execution profiles or old-style policies. Neither choice is made
+    (UNCOMMITTED) if it has got none of them.
+    """
     profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile()}
     with pytest.raises(ValueError, match="load_balancing_policy"):
         cluster_class(execution_profiles=profiles, load_balancing_policy=RoundRobinPolicy())
@@ -218,12 +222,8 @@ def test_bad_settings_of_tls(
 
 
 def test_server_hostname_can_be_set_with_a_context(cluster_class: Any) -> None:
-    assert (
-        cluster_class(ssl_context=CONTEXT, ssl_options={"server_hostname": "db"})
-        ._settings()
-        .tls.source
-        is CONTEXT
-    )
+    cluster = cluster_class(ssl_context=CONTEXT, ssl_options={"server_hostname": "db"})
+    assert cluster._settings().tls.source is CONTEXT
     assert cluster_class(ssl_context=lambda: CONTEXT, ssl_options={})._settings().tls is not None
     assert cluster_class()._settings().tls is None
 
@@ -305,6 +305,7 @@ def test_a_wrong_provider_is_refused_when_it_is_set(cluster_class: Any) -> None:
 
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 def test_settings_of_a_copy_do_not_change_the_original(cluster_class: Any) -> None:
+    """A shallow copy of a cluster has live settings of its own."""
     cluster = cluster_class(reprepare_on_up=True)
     duplicate = copy.copy(cluster)
     assert duplicate._live["reprepare_on_up"]
@@ -314,9 +315,12 @@ def test_settings_of_a_copy_do_not_change_the_original(cluster_class: Any) -> No
 
 
 def test_a_profile_that_is_only_called_default_is_warned_of(cluster_class: Any) -> None:
+    """The default profile has the key `EXEC_PROFILE_DEFAULT`. A profile with the name "default" is
+    used only by calls that name it, which is hardly meant.
+    """
     profile = ExecutionProfile()
-    text = "'default' serves only calls.*{EXEC_PROFILE_DEFAULT:"
-    with pytest.warns(RuntimeWarning, match=text) as caught:
+    message = "'default' serves only calls.*{EXEC_PROFILE_DEFAULT:"
+    with pytest.warns(RuntimeWarning, match=message) as caught:
         cluster_class(execution_profiles={"default": profile})
     assert caught[0].filename == __file__
     # There is no warning if both profiles are given, or if no profile has this name.
@@ -324,6 +328,7 @@ def test_a_profile_that_is_only_called_default_is_warned_of(cluster_class: Any) 
     cluster_class(execution_profiles={"web": profile})
 
 
+# A fake of a secure connect bundle that was read.
 BUNDLE = SimpleNamespace(
     context=CONTEXT,
     factory=DefaultEndPointFactory(),
@@ -335,17 +340,20 @@ BUNDLE = SimpleNamespace(
 def test_a_bundle_sets_contact_points_tls_and_credentials(
     cluster_class: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A secure connect bundle sets these settings. An `auth_provider` that is passed replaces the
+    bundle's credentials.
+    """
     arguments: list[Any] = []
 
-    def read(*args: Any) -> Any:
+    def read_bundle(*args: Any) -> Any:
         arguments.append(args)
         return BUNDLE
 
-    monkeypatch.setattr("cassandra.client.cloud.cloud_of", read)
+    monkeypatch.setattr("cassandra.client.cloud.cloud_of", read_bundle)
     bundle = {"secure_connect_bundle": "bundle.zip"}
     cluster = cluster_class(cloud=bundle)
-    assert len(arguments) == 1
-    assert arguments[0][1] is None
+    ((_, ssl_context),) = arguments
+    assert ssl_context is None
     assert cluster.endpoint_factory is BUNDLE.factory
     assert cluster.ssl_context is CONTEXT
     assert (cluster.auth_provider.username, cluster.auth_provider.password) == ("ada", "secret")
@@ -371,12 +379,14 @@ def test_settings_that_a_bundle_replaces_are_refused(
 
 
 def test_a_cluster_cannot_be_pickled(cluster_class: Any) -> None:
-    for copied in (pickle.dumps, copy.deepcopy):
+    for copy_deeply in (pickle.dumps, copy.deepcopy):
         with pytest.raises(TypeError, match=r"cannot be pickled or copied deeply.*in each process"):
-            copied(cluster_class())
+            copy_deeply(cluster_class())
 
 
 class Rebuilt(Cluster):
+    """A cluster whose pickle has only its contact points."""
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Rebuilt, (["10.0.0.7"],)
 
@@ -401,6 +411,10 @@ def test_metrics_are_made_if_they_are_enabled(cluster_class: Any) -> None:
 
 
 def test_listeners_are_registered_once() -> None:
+    """Registering a listener again has no effect. Listeners are compared by identity, even if they
+    define `__eq__`.
+    """
+
     class Listener:
         def on_up(self, host: Any) -> None:
             """Called when a host is up."""
@@ -430,6 +444,7 @@ def test_the_profile_manager_cannot_be_replaced(cluster_class: Any) -> None:
 
 
 def test_profiles_are_added_once_and_not_beside_old_settings() -> None:
+    """A profile's name can be added once, and only to a cluster without old-style policies."""
     cluster, profile = Cluster(), ExecutionProfile()
     cluster.add_execution_profile("web", profile)
     assert cluster.profile_manager.profiles["web"] is profile
@@ -465,6 +480,9 @@ def test_the_repr_says_which_modules_are_used(cluster_class: Any) -> None:
 
 @pytest.mark.parametrize("is_shutdown", [False, True])
 def test_new_policies_are_not_passed_to_a_cluster_that_is_shut_down(is_shutdown: bool) -> None:
+    """A change of a profile is passed on to each cluster that uses it. A cluster that is shut down
+    or deleted is left out, and its `ConnectionShutdown` error is dropped.
+    """
     calls: list[object] = []
 
     class Owner:

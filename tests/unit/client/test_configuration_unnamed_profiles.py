@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from inspect import isawaitable
 from typing import Any
 
 import pytest
@@ -26,14 +25,9 @@ from cassandra.query import SimpleStatement
 from cassandra.testing import FakeCluster
 from cassandra.testing.fake import paged
 from tests.unit.engine.faults import READ, int_row
-from tests.waiting import until, until_on_loop
+from tests.waiting import result_of, until, until_on_loop
 
 both_apis = pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
-
-
-async def result_of(result: Any) -> Any:
-    """Return the outcome of a call of either API; an awaitable is awaited."""
-    return await result if isawaitable(result) else result
 
 
 def profile_of_node(nodes: FakeCluster, index: int) -> ExecutionProfile:
@@ -56,6 +50,7 @@ def two_nodes() -> Iterator[FakeCluster]:
 
 
 def policy_count(cluster: Any) -> int:
+    """Return the number of load balancing policies that the cluster notifies of hosts."""
     return len(cluster._core.listeners.policies)
 
 
@@ -88,6 +83,9 @@ def test_a_blocking_call_uses_the_policy_until_the_profile_is_gone() -> None:
 
 
 def test_a_host_that_only_the_profile_uses_gets_a_pool() -> None:
+    """If a profile uses a host that no other profile uses, the session opens a pool to it, and
+    closes the pool when the profile is gone.
+    """
     with (
         two_nodes() as nodes,
         Cluster(
@@ -108,6 +106,9 @@ def test_a_host_that_only_the_profile_uses_gets_a_pool() -> None:
 
 
 def test_a_callback_may_use_an_unnamed_profile() -> None:
+    """A callback runs on the event loop, where attaching the policies of a new profile must not
+    block.
+    """
     with two_nodes() as nodes, Cluster([nodes[0].address], port=nodes.port) as cluster:
         session = cluster.connect()
         profile = profile_of_node(nodes, 1)
@@ -136,6 +137,7 @@ async def test_an_asyncio_call_uses_the_policy_until_the_profile_is_gone() -> No
 
 
 def test_further_pages_are_read_after_the_profile_is_gone() -> None:
+    """The result keeps the profile of its request, even if the application drops it."""
     with two_nodes() as nodes:
         pages = paged([("k", "int")], [(n,) for n in range(6)])
         nodes.prime("PAGES", pages)
@@ -187,6 +189,9 @@ class Latencies:
 
 @both_apis
 async def test_a_policy_of_a_clone_gets_the_latencies(cluster_class: Any) -> None:
+    """The speculative execution policy of an unnamed profile gets the latency of each request until
+    the profile has another policy or is gone.
+    """
     async with connected(cluster_class) as (cluster, session):
         # Do everything twice: the policies of the second clone are attached after those of the
         # first one were detached.
@@ -218,8 +223,13 @@ async def test_a_policy_of_a_clone_gets_the_latencies(cluster_class: Any) -> Non
 async def test_a_policy_that_is_set_on_a_profile_in_use_gets_the_latencies(
     cluster_class: Any, settings: dict[str, Any]
 ) -> None:
+    """A policy is attached when it is set on a profile that a cluster already uses.
+
+    If the session has an old-style setting (here `default_timeout`), it has a default profile of
+    its own, whose policies are attached in the same way.
+    """
     async with connected(cluster_class, **settings) as (cluster, session):
-        latencies, own = Latencies(), Latencies()
+        latencies, session_latencies = Latencies(), Latencies()
         default = cluster.profile_manager.default
         default.speculative_execution_policy = latencies.policy
         default.load_balancing_policy = RoundRobinPolicy()
@@ -227,9 +237,9 @@ async def test_a_policy_that_is_set_on_a_profile_in_use_gets_the_latencies(
         assert latencies.count == 1
         if not settings:
             session.default_timeout = 5
-            session._default_profile.speculative_execution_policy = own.policy
+            session._default_profile.speculative_execution_policy = session_latencies.policy
             await result_of(session.execute(READ))
-            assert (latencies.count, own.count) == (2, 1)
+            assert (latencies.count, session_latencies.count) == (2, 1)
     # The cluster was shut down, so the new policy is not attached to anything.
     default.speculative_execution_policy = PercentileSpeculativeExecutionPolicy()
 
@@ -256,6 +266,9 @@ class AttachedRetries(RetryPolicy):
 async def test_retry_policies_are_attached_whenever_their_profile_is_added(
     cluster_class: Any,
 ) -> None:
+    """A policy is attached to the engine once, whether its profile is the default, added by a call
+    or by key, or unnamed. It is detached when no profile uses it.
+    """
     first, added, replaced, set_later, unnamed = (AttachedRetries() for _ in range(5))
     profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(retry_policy=first)}
     async with connected(cluster_class, execution_profiles=profiles) as (cluster, session):

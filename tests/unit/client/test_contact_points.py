@@ -38,6 +38,7 @@ BAD_TABLES: dict[str, Any] = {
 
 @pytest.fixture
 def good() -> Iterator[FakeNode]:
+    """Yield a fake node that can be reached."""
     with FakeNode() as node:
         yield node
 
@@ -50,18 +51,24 @@ def do_not_shuffle(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", BAD_NAMES)
 async def test_an_invalid_host_name_is_skipped(name: str, good: FakeNode) -> None:
+    """`connect` uses another contact point if a name cannot be resolved. If there is no other, the
+    error has the name.
+    """
     async with aio.Cluster([name, good.address], port=good.port, connect_timeout=2) as cluster:
         await cluster.connect()
-    async with aio.Cluster([name], port=good.port, connect_timeout=2) as alone:
-        failure = await exception_of(alone.connect())
+    async with aio.Cluster([name], port=good.port, connect_timeout=2) as cluster:
+        failure = await exception_of(cluster.connect())
         assert isinstance(failure, NoHostAvailable)
         assert list(failure.errors) == [f"{name}:{good.port}"]
-    with Cluster([name, good.address], port=good.port, connect_timeout=2) as blocking:
-        await call_in_thread(blocking.connect)
+    with Cluster([name, good.address], port=good.port, connect_timeout=2) as blocking_cluster:
+        await call_in_thread(blocking_cluster.connect)
 
 
 @pytest.mark.parametrize("damage", BAD_TABLES)
 async def test_a_node_with_a_damaged_system_table_is_skipped(damage: str) -> None:
+    """`connect` uses another contact point if a node's `system.local` cannot be read. If there is
+    no other, the error has the node's address.
+    """
     with FakeCluster(2) as nodes:
         good, bad = nodes.nodes
         bad.prime(LOCAL_QUERY, BAD_TABLES[damage])
@@ -70,7 +77,7 @@ async def test_a_node_with_a_damaged_system_table_is_skipped(damage: str) -> Non
         ) as cluster:
             await cluster.connect()
             assert cluster.get_control_connection_host().address == good.address
-        async with aio.Cluster([bad.address], port=nodes.port, connect_timeout=2) as alone:
-            failure = await exception_of(alone.connect())
+        async with aio.Cluster([bad.address], port=nodes.port, connect_timeout=2) as cluster:
+            failure = await exception_of(cluster.connect())
             assert isinstance(failure, NoHostAvailable), failure
             assert list(failure.errors) == [f"{bad.address}:{bad.port}"]

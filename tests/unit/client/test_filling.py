@@ -10,7 +10,7 @@ from cassandra.client.filling import fill
 
 
 class Collector:
-    """A fake collector. Integers become requests; strings are not on the happy path.
+    """A fake collector. Integers become requests; strings need a slower way, one by one.
 
     The string "damaged" raises an error.
     """
@@ -51,7 +51,8 @@ def test_requests_are_started_together(
     collector: Any = Collector(free_slots)
     started: list[Any] = []
     fill(collector, iter(statements), limit, started.append, lambda *other: started.append(other))
-    # Lists are bursts of requests; tuples are statements off the happy path, with their position.
+    # Lists are requests that were started together. Tuples are statements that become no request
+    # here: each has the statement, its parameters and its position.
     assert started == expected
 
 

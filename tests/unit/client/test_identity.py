@@ -31,10 +31,10 @@ def test_invalid_values_are_refused_at_once() -> None:
 def test_scylladb_gets_the_session_id_and_the_configuration() -> None:
     cluster = Cluster(["127.0.0.1"])
     session = {"SESSION_ID": str(cluster.session_id)}
-    # Only the control connection (for which the argument is True) sends the configuration.
-    assert scylla_options(cluster, False) == session
-    options = scylla_options(cluster, True)
+    # Only the control connection sends the configuration.
+    assert scylla_options(cluster, is_control=False) == session
+    options = scylla_options(cluster, is_control=True)
     assert options.items() >= session.items()
     assert json.loads(options["DRIVER_CONFIG"])
     cluster.driver_config_reporting_enabled = False
-    assert scylla_options(cluster, True) == session
+    assert scylla_options(cluster, is_control=True) == session

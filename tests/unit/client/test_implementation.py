@@ -12,8 +12,8 @@ from cassandra.testing.fake import FakeNode
 
 
 def test_the_implementation_is_shown_by_a_cluster() -> None:
-    lane = {"c": "compiled", "python": "pure Python"}[cassandra.implementation]
-    assert repr(Cluster()).endswith(f"not connected, {lane}>")
+    modules = {"c": "compiled", "python": "pure Python"}[cassandra.implementation]
+    assert repr(Cluster()).endswith(f"not connected, {modules}>")
 
 
 def test_a_fallback_to_python_is_logged_at_the_first_connect(

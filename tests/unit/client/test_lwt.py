@@ -20,4 +20,6 @@ from cassandra.client.lwt import applied
     ],
 )
 def test_all_rows_must_be_applied(rows: list[Any], expected: bool) -> None:
-    assert applied(rows, 1) is expected
+    """A conditional batch returns a row for each statement; all must have been applied."""
+    applied_index = 1
+    assert applied(rows, applied_index) is expected

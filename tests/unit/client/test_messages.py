@@ -25,7 +25,7 @@ PREPARED = PreparedStatement(
 
 
 def with_options(body: Any) -> Any:
-    """Set some options on a body, the same for every kind of body, and return it."""
+    """Set the same options on a request body of any kind, and return the body."""
     body.consistency = ConsistencyLevel.QUORUM
     body.serial_consistency = ConsistencyLevel.LOCAL_SERIAL
     body.page_size, body.paging_state, body.timestamp = 7, b"state", 123456789
@@ -34,6 +34,7 @@ def with_options(body: Any) -> Any:
 
 
 def body_of(kind: str) -> Any:
+    """Return the body of a QUERY, an EXECUTE or a BATCH request, with options."""
     if kind == "query":
         return with_options(QueryBody("SELECT 1", "ks"))
     if kind == "execute":
@@ -65,12 +66,14 @@ def test_each_kind_of_message_has_its_fields() -> None:
 
 
 def test_metadata_is_skipped_only_if_it_is_known() -> None:
+    """`skip_meta` asks the server to leave out the columns of the result. The driver sets it only
+    if it knows the columns of the prepared statement.
+    """
     assert message_of(body_of("execute")).skip_meta is False
     for metadata, metadata_id, skipped in ((object(), b"x", True), (None, b"x", False)):
         PREPARED.result_metadata_and_id = (metadata, metadata_id)
         body = body_of("execute")
-        # The columns change after the body was made. The answer is decoded with those that the body
-        # had then.
+        # Columns that change after the body was created have no effect on its message.
         PREPARED.result_metadata_and_id = (object(), b"later")
         message = message_of(body)
         assert (message.skip_meta, message.result_metadata_id) == (skipped, metadata_id)
@@ -95,11 +98,12 @@ async def test_after_preparing_again_rows_have_the_changed_columns(
     old_columns, new_columns = [("k", "int"), ("name", "text")], [("k", "int"), ("email", "text")]
 
     def answer(request: Any) -> Any:
-        # `current_names` has the name of the second column that the table has now.
+        """Answer with one of two pages that have the current columns of the table."""
         columns = old_columns if current_names == ["name"] else new_columns
         return rows(columns, [(1, "a")], paging_state=None if request.paging_state else b"2")
 
     with FakeNode() as node:
+        # The name of the second column that the table has now.
         current_names = ["name"]
         node.prime(
             lambda request: request.query == SELECT and request.opcode == Opcode.EXECUTE, answer
@@ -125,6 +129,7 @@ async def test_after_preparing_again_rows_have_the_changed_columns(
 
 
 def test_a_message_of_the_application_is_returned_unchanged() -> None:
+    """If an application sends a message of its own, `message_of` returns that message."""
     message = QueryMessage("SELECT 1", 1)
     assert message_of(MessageBody(message, None, body_of("query"), False)) is message
     with pytest.raises(TypeError, match="there is no message for 5"):

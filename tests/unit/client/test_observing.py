@@ -14,6 +14,8 @@ from tests.waiting import WAIT
 
 
 class Observer(RequestObserver):
+    """An observer that is equal to any object, so that comparing observers would be a mistake."""
+
     def on_end(self, request: Any) -> None:
         pass
 
@@ -24,13 +26,17 @@ class Observer(RequestObserver):
 
 
 class FakeEngine:
+    """The engine of a session has `observe`, that of a cluster has the other two methods."""
+
     def __init__(self) -> None:
         self.observers: tuple[Any, ...] = ()
 
     def observe(self, *observers: Any) -> None:
+        """Replace all observers."""
         self.observers = observers
 
     def observe_requests(self, observer: Any) -> None:
+        """Add one observer."""
         self.observers += (observer,)
 
     def forget_observer(self, observer: Any) -> None:
@@ -38,6 +44,7 @@ class FakeEngine:
 
 
 def ids(observers: Any) -> list[int]:
+    """Return the identities of the observers, in their order."""
     return [id(observer) for observer in observers]
 
 
@@ -49,6 +56,9 @@ def test_without_compares_observers_by_identity() -> None:
 
 
 def test_observers_of_a_cluster_can_be_added_and_removed() -> None:
+    """The cluster and its engine have the same observers after each change. A refused change has no
+    effect.
+    """
     first, second = Observer(), Observer()
     cluster: Any = Cluster(request_observers=[first])
     cluster.add_request_observer(second)
@@ -69,6 +79,7 @@ def test_observers_of_a_cluster_can_be_added_and_removed() -> None:
 
 
 def test_observers_of_a_session_can_be_added_and_removed() -> None:
+    """The engine gets the observers after each change. A refused change has no effect."""
     session: Any = ObservedBySession()
     session._engine = FakeEngine()
     first, second = Observer(), Observer()
@@ -84,32 +95,32 @@ def test_observers_of_a_session_can_be_added_and_removed() -> None:
     assert ids(session._engine.observers) == [id(second)]
 
 
-@pytest.mark.parametrize("kind", ["cluster", "session"])
+@pytest.mark.parametrize("observed", ["cluster", "session"])
 def test_two_threads_that_add_observers_lose_none(
-    kind: str, monkeypatch: pytest.MonkeyPatch
+    observed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = Observer(), Observer()
     engine = FakeEngine()
-    if kind == "cluster":
-        holder: Any = Cluster()
-        holder._core = engine
-        name = "observe_requests"
+    if observed == "cluster":
+        observable: Any = Cluster()
+        observable._core = engine
+        method_name = "observe_requests"
     else:
-        holder = ObservedBySession()
-        holder._engine = engine
-        name = "observe"
-    register = getattr(engine, name)
-    other = threading.Thread(target=holder.add_request_observer, args=(second,))
+        observable = ObservedBySession()
+        observable._engine = engine
+        method_name = "observe"
+    original_method = getattr(engine, method_name)
+    other_thread = threading.Thread(target=observable.add_request_observer, args=(second,))
 
-    def interrupted(*observers: Any) -> None:
-        # The first call comes from the first thread, which has read the observers already. The
-        # other thread ends here, or waits until the first one is done.
-        if other.ident is None:
-            other.start()
-            other.join(0.1)
-        register(*observers)
+    def start_other_thread_first(*observers: Any) -> None:
+        # The first call comes from the main thread, which has read the observers already. The
+        # other thread ends during the join, or waits until the main thread is done.
+        if other_thread.ident is None:
+            other_thread.start()
+            other_thread.join(0.1)
+        original_method(*observers)
 
-    monkeypatch.setattr(engine, name, interrupted)
-    holder.add_request_observer(first)
-    other.join(WAIT)
+    monkeypatch.setattr(engine, method_name, start_other_thread_first)
+    observable.add_request_observer(first)
+    other_thread.join(WAIT)
     assert ids(engine.observers) == ids([first, second])

@@ -23,6 +23,7 @@ ROW_COUNT = 45
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
+    """Yield a fake node that answers READ with ROW_COUNT rows, in pages."""
     with FakeNode() as fake_node:
         fake_node.prime(READ, paged([("k", "int")], [(k,) for k in range(ROW_COUNT)]))
         yield fake_node
@@ -35,7 +36,13 @@ def session(node: FakeNode) -> Iterator[Session]:
 
 
 def read_count(node: FakeNode) -> int:
+    """Return how many pages were requested from the node."""
     return len(node.queries(READ))
+
+
+def is_for_later_page(request: Request) -> bool:
+    """Return whether the request is for a page after the first one."""
+    return request.query == READ and bool(request.paging_state)
 
 
 def test_the_next_page_is_requested_while_one_is_read(node: FakeNode, session: Session) -> None:
@@ -50,8 +57,7 @@ def test_the_next_page_is_requested_while_one_is_read(node: FakeNode, session: S
     assert [next(rows).k for _ in range(PAGE_SIZE - 1)] == list(range(1, PAGE_SIZE))
     assert read_count(node) == 2
     assert [row.k for row in rows] == list(range(PAGE_SIZE, ROW_COUNT))
-    # 45 rows in pages of 10.
-    assert read_count(node) == 5
+    assert read_count(node) == 5  # 45 rows in pages of 10
     assert not result.has_more_pages
 
 
@@ -68,10 +74,7 @@ def test_fetch_next_page_uses_the_page_already_requested(node: FakeNode, session
 def test_an_error_of_the_next_page_is_raised_when_it_is_read(
     node: FakeNode, session: Session
 ) -> None:
-    def later_page(request: Request) -> bool:
-        return request.query == READ and bool(request.paging_state)
-
-    node.prime(later_page, error(ErrorCode.INVALID, "no such page"), times=1)
+    node.prime(is_for_later_page, error(ErrorCode.INVALID, "no such page"), times=1)
     result = session.execute(SimpleStatement(READ, fetch_size=PAGE_SIZE))
     rows = iter(result)
     assert [next(rows).k for _ in range(PAGE_SIZE)] == list(range(PAGE_SIZE))
@@ -96,11 +99,11 @@ def test_an_empty_paging_state_is_refused(node: FakeNode, session: Session, stat
 
 
 def test_with_callbacks_no_page_is_requested_ahead(node: FakeNode, session: Session) -> None:
+    """If a future has callbacks, the application requests the pages itself."""
     future = session.execute_async(SimpleStatement(READ, fetch_size=PAGE_SIZE))
     future.add_callback(lambda rows: None)
     rows = iter(future.result())
     assert [next(rows).k for _ in range(PAGE_SIZE)] == list(range(PAGE_SIZE))
-    # With callbacks, the application requests the pages.
     assert read_count(node) == 1
 
 
@@ -123,6 +126,7 @@ class FakeRequest:
 
 
 def fake_request() -> Any:
+    """Return a `FakeRequest` as `Any`, because `NextPage` declares real requests."""
     return FakeRequest()
 
 
@@ -150,11 +154,16 @@ def test_all_callbacks_of_a_page_get_it() -> None:
     assert responses == ["first", "second"]
 
 
-def test_a_page_tells_the_last_caller_that_removes_its_callback() -> None:
+def test_removing_the_last_callback_before_the_page_has_come_returns_true() -> None:
+    """Then nobody waits for the page any more, so the caller should cancel its request."""
     responses: list[Any] = []
     request = fake_request()
     page = NextPage(request, b"state", FakeRequest.start)  # type: ignore[arg-type]
-    first, second = (lambda request: responses.append("first")), responses.append
+
+    def first(request: Any) -> None:
+        responses.append("first")
+
+    second = responses.append
     page.add_callback(first)
     page.add_callback(second)
     # The second caller still waits.
@@ -179,14 +188,15 @@ def test_after_the_last_page_nothing_is_requested() -> None:
 # -- asyncio ---------------------------------------------------------------------------------------
 
 
-async def result_of(node: FakeNode, cluster: aio.Cluster) -> aio.ResultSet[Any]:
+async def first_page(cluster: aio.Cluster) -> aio.ResultSet[Any]:
+    """Connect, and return a result that has its first page."""
     session = await cluster.connect()
     return await session.execute(SimpleStatement(READ, fetch_size=PAGE_SIZE))
 
 
 async def test_asyncio_requests_one_page_ahead(node: FakeNode) -> None:
     async with aio.Cluster([node.address], port=node.port) as cluster:
-        result = await result_of(node, cluster)
+        result = await first_page(cluster)
         rows = result.__aiter__()
         assert (await rows.__anext__()).k == 0
         await asyncio.to_thread(node.wait_for, lambda fake_node: read_count(fake_node) == 2)
@@ -203,16 +213,13 @@ async def test_asyncio_requests_one_page_ahead(node: FakeNode) -> None:
 async def test_asyncio_raises_an_error_of_the_next_page_when_it_is_read(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def later_page(request: Request) -> bool:
-        return request.query == READ and bool(request.paging_state)
-
-    node.prime(later_page, error(ErrorCode.INVALID, "no such page"), times=2)
+    node.prime(is_for_later_page, error(ErrorCode.INVALID, "no such page"), times=2)
     async with aio.Cluster([node.address], port=node.port) as cluster:
         # If reading stops early, the error of the next page is dropped, and nothing is logged.
-        async for _ in await result_of(node, cluster):
+        async for _ in await first_page(cluster):
             break
         await asyncio.to_thread(node.wait_for, lambda fake_node: read_count(fake_node) == 2)
-        result = await result_of(node, cluster)
+        result = await first_page(cluster)
         with pytest.raises(InvalidRequest, match="no such page"):
             await result.fetch_next_page()
         # Fetching again requests the page that failed.
@@ -224,7 +231,7 @@ async def test_asyncio_raises_an_error_of_the_next_page_when_it_is_read(
 
 async def test_two_tasks_request_a_page_once(node: FakeNode) -> None:
     async with aio.Cluster([node.address], port=node.port) as cluster:
-        result = await result_of(node, cluster)
+        result = await first_page(cluster)
         await asyncio.gather(result.fetch_next_page(), result.fetch_next_page())
         assert read_count(node) == 2
         assert [row.k for row in result.current_rows] == list(range(PAGE_SIZE, 2 * PAGE_SIZE))
@@ -233,20 +240,17 @@ async def test_two_tasks_request_a_page_once(node: FakeNode) -> None:
 async def test_a_cancelled_page_can_be_requested_again(node: FakeNode) -> None:
     held = hold()
 
-    def later_page(request: Request) -> bool:
-        return request.query == READ and bool(request.paging_state)
-
-    node.prime(later_page, held, times=1)
+    node.prime(is_for_later_page, held, times=1)
     async with aio.Cluster([node.address], port=node.port) as cluster:
-        result = await result_of(node, cluster)
-        waiting = asyncio.ensure_future(result.fetch_next_page())
+        result = await first_page(cluster)
+        page_task = asyncio.ensure_future(result.fetch_next_page())
         await asyncio.to_thread(node.wait_for, lambda fake_node: read_count(fake_node) == 2)
         (pool,) = result._session._engine.pools.values()
         (connection,) = pool.connections
         assert (connection.in_flight, connection.orphans) == (1, 0)
-        waiting.cancel()
+        page_task.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await waiting
+            await page_task
         # The request was cancelled, but its stream waits for the answer.
         assert connection.orphans == 1
         await result.fetch_next_page()

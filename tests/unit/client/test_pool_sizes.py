@@ -53,6 +53,7 @@ def test_invalid_sizes_are_refused(size: object, error_class: type[Exception]) -
 
 
 def test_invalid_distances_are_refused() -> None:
+    """Ignored hosts have no pools, and so no sizes."""
     with pytest.raises(ValueError, match="-1"):
         Cluster().set_core_connections_per_host(HostDistance.IGNORED, 2)
     with pytest.raises(ValueError, match="-1"):
@@ -60,12 +61,13 @@ def test_invalid_distances_are_refused() -> None:
 
 
 def test_open_pools_grow_and_shrink() -> None:
+    """A new size is applied to pools that are already open."""
     with (
         FakeNode() as node,
         Cluster([node.address], port=node.port, connections_per_host=2) as cluster,
     ):
         session = cluster.connect(wait_for_all_pools=True)
-        # two of the pool and the control connection
+        # Two connections of the pool, and the control connection.
         node.wait_for(lambda node: len(node.connections) == 3)
         cluster.set_core_connections_per_host(HostDistance.LOCAL, 5)
         node.wait_for(lambda node: len(node.connections) == 6)

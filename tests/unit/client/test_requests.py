@@ -21,6 +21,7 @@ INSERT = "INSERT INTO t (k) VALUES (?)"
 
 @pytest.fixture(params=[4, 5], ids=["v4", "v5"])
 def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
+    """Yield a fake node that prepares INSERT and speaks up to one version of the protocol."""
     with FakeNode(max_version=request.param) as running:
         running.prime_prepare(INSERT, [("k", "int")], pk_indexes=[0])
         yield running
@@ -28,13 +29,14 @@ def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
 
 @pytest.fixture
 def session(node: FakeNode) -> Iterator[Session]:
+    """Yield a session that also has the profile `other`, whose level is SERIAL."""
     profiles = {"other": ExecutionProfile(consistency_level=ConsistencyLevel.SERIAL)}
     with Cluster([node.address], port=node.port, execution_profiles=profiles) as cluster:
         yield cluster.connect()
 
 
-def sent(node: FakeNode) -> Request:
-    """Return the last request that was sent."""
+def last_request(node: FakeNode) -> Request:
+    """Return the last request that the node received."""
     return node.requests[-1]
 
 
@@ -42,32 +44,34 @@ def sent(node: FakeNode) -> Request:
 
 
 def test_a_number_as_trace_is_probably_a_timeout(node: FakeNode, session: Session) -> None:
+    """A number for `trace` still enables tracing, but warns."""
     with pytest.warns(RuntimeWarning, match="write timeout=30 for a timeout"):
         session.execute("SELECT 1", trace=30)  # type: ignore[call-overload]
-    assert sent(node).traced
+    assert last_request(node).traced
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         session.execute("SELECT 1", trace=True)
-        assert sent(node).traced
+        assert last_request(node).traced
         session.execute("SELECT 1", trace=False)
-        assert not sent(node).traced
+        assert not last_request(node).traced
 
 
 @pytest.mark.parametrize("options", [{"timeout": "5"}, {"host": "127.0.0.1"}, {"shard": "1"}])
 def test_options_of_another_type_are_refused(
     node: FakeNode, session: Session, options: dict[str, Any]
 ) -> None:
-    count = len(node.requests)
+    """The call raises before anything is sent."""
+    count_before = len(node.requests)
     with pytest.raises(TypeError):
         session.execute("SELECT 1", **options)
-    assert len(node.requests) == count
+    assert len(node.requests) == count_before
 
 
 def test_the_options_of_a_call_are_sent(node: FakeNode, session: Session) -> None:
     session.execute(
         "SELECT 1", custom_payload={"a": b"b"}, execution_profile="other", paging_state=b"page"
     )
-    request = sent(node)
+    request = last_request(node)
     assert (request.custom_payload, request.consistency, request.paging_state) == (
         {"a": b"b"},
         ConsistencyLevel.SERIAL,
@@ -78,7 +82,7 @@ def test_the_options_of_a_call_are_sent(node: FakeNode, session: Session) -> Non
 
 
 def test_an_empty_paging_state_is_refused(session: Session) -> None:
-    """The server would return the first page again, and so an endless result."""
+    """For an empty state the server would return the first page again, in an endless loop."""
     with pytest.raises((InvalidRequest, ProtocolException), match="the paging state is empty"):
         session.execute("SELECT 1", paging_state=b"")
 
@@ -92,18 +96,18 @@ def test_other_objects_are_no_queries(session: Session, query: Any) -> None:
         session.execute(query)
 
 
-class Sequence(tuple[Any, ...]):
-    pass
+class TupleSubclass(tuple[Any, ...]):
+    """Parameters of an application's own sequence type."""
 
 
-@pytest.mark.parametrize("parameters", [(5, "x"), [5, "x"], Sequence((5, "x"))])
+@pytest.mark.parametrize("parameters", [(5, "x"), [5, "x"], TupleSubclass((5, "x"))])
 def test_parameters_are_written_into_the_text(
     node: FakeNode, session: Session, parameters: Any
 ) -> None:
     session.execute("INSERT INTO t (k, v) VALUES (%s, %s)", parameters)
-    assert sent(node).query == "INSERT INTO t (k, v) VALUES (5, 'x')"
+    assert last_request(node).query == "INSERT INTO t (k, v) VALUES (5, 'x')"
     session.execute("INSERT INTO t (k, v) VALUES (%(k)s, %(v)s)", {"k": 5, "v": "x"})
-    assert sent(node).query == "INSERT INTO t (k, v) VALUES (5, 'x')"
+    assert last_request(node).query == "INSERT INTO t (k, v) VALUES (5, 'x')"
 
 
 @pytest.mark.parametrize("parameters", [5, "ab", b"ab", iter([1, 2]), {1, 2}])
@@ -122,12 +126,15 @@ class Record:
 def test_only_bind_markers_take_records_and_single_characters(
     node: FakeNode, session: Session, parameters: Any
 ) -> None:
-    """Values of markers are found by the names of columns, which text with %s does not have."""
+    """Bind markers have the names of columns, which are the names of a record's attributes.
+
+    A query string with %s has no names.
+    """
     with pytest.raises(TypeError, match=r"^parameters must be a sequence or a mapping"):
         session.execute("INSERT INTO t (k) VALUES (%s)", parameters)
     if isinstance(parameters, Record):
         session.execute(INSERT, parameters)
-        assert sent(node).values == [b"\0\0\0\5"]
+        assert last_request(node).values == [b"\0\0\0\5"]
 
 
 def test_text_with_markers_is_prepared_once(node: FakeNode, session: Session) -> None:
@@ -135,18 +142,18 @@ def test_text_with_markers_is_prepared_once(node: FakeNode, session: Session) ->
     of a `SimpleStatement` apply to one execution only.
     """
     session.execute(SimpleStatement(INSERT, consistency_level=ConsistencyLevel.QUORUM), (1,))
-    assert (sent(node).opcode, sent(node).values) == (Opcode.EXECUTE, [b"\0\0\0\1"])
-    assert sent(node).consistency == ConsistencyLevel.QUORUM
+    assert (last_request(node).opcode, last_request(node).values) == (Opcode.EXECUTE, [b"\0\0\0\1"])
+    assert last_request(node).consistency == ConsistencyLevel.QUORUM
     session.execute(INSERT, (2,))
     # The second execution has the default consistency level.
-    assert sent(node).values == [b"\0\0\0\2"]
-    assert sent(node).consistency == ConsistencyLevel.LOCAL_ONE
+    assert last_request(node).values == [b"\0\0\0\2"]
+    assert last_request(node).consistency == ConsistencyLevel.LOCAL_ONE
     assert node.prepared == [INSERT]
 
 
 def test_a_keyspace_is_sent_where_the_protocol_has_it(node: FakeNode, session: Session) -> None:
     session.execute(SimpleStatement("SELECT 1", keyspace="other"))
-    assert sent(node).keyspace == ("other" if node.max_version >= 5 else None)
+    assert last_request(node).keyspace == ("other" if node.max_version >= 5 else None)
 
 
 def test_use_changes_the_keyspace_of_the_session(node: FakeNode, session: Session) -> None:
@@ -184,16 +191,19 @@ def test_a_large_batch_of_several_partitions_is_logged(
     for _ in range(2):
         session.execute(batch)
     messages = [record.getMessage() for record in caplog.records]
-    # The same warning does not come with each batch.
-    assert len(messages) == (0 if expected is None else 1)
-    for message in messages:
+    if expected is None:
+        assert messages == []
+    else:
+        # Though the batch was executed twice, it is logged once.
+        (message,) = messages
         assert "which is more than the 100 of Session.batch_size_warn_threshold" in message
-        assert expected is None or expected in message
+        assert expected in message
 
 
 def test_a_batch_is_large_above_the_threshold(
     session: Session, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """A batch whose size is exactly the threshold is not logged."""
     prepared = session.prepare(INSERT)
     batch = BatchStatement(BatchType.UNLOGGED)
     for key in range(10):
@@ -201,10 +211,10 @@ def test_a_batch_is_large_above_the_threshold(
     session.batch_size_warn_threshold = 0
     session.execute(batch)
     (size,) = re.findall(r"has (\d+) bytes", caplog.text)
-    # Each session logs its own first warning.
-    for threshold, count in ((int(size), 0), (int(size) - 1, 1)):
+    # Use a new session for each threshold, because a session does not repeat its warning.
+    for threshold, expected_count in ((int(size), 0), (int(size) - 1, 1)):
         caplog.clear()
         other = session.cluster.connect()
         other.batch_size_warn_threshold = threshold
         other.execute(batch)
-        assert len(caplog.records) == count
+        assert len(caplog.records) == expected_count

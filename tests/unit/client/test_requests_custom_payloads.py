@@ -18,13 +18,16 @@ from tests.unit.engine.faults import connected
 from tests.unit.protocol.test_extras import WRONG
 
 INSERT = "INSERT INTO t (k) VALUES (?)"
-PAYLOAD = {"null": None, "some": b"bytes", "none": b""}
+PAYLOAD = {"null": None, "some": b"bytes", "empty": b""}
 USE_BETA = 0x10  # the flag for beta versions (native_protocol_v5.spec, section 2.2)
+# Kinds of statements: a query string, a bound statement, a batch, a query string with bind markers,
+# and a statement whose own payload is set.
 KINDS = ["text", "bound", "batch", "markers", "own"]
 
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
+    """Yield a fake node that prepares INSERT."""
     with FakeNode() as running:
         running.prime_prepare(INSERT, [("k", "int")])
         yield running
@@ -48,11 +51,9 @@ def statement_with_payload(
         "markers": INSERT,
         "own": simple,
     }[kind]
-    return (
-        statement,
-        (1,) if kind == "markers" else None,
-        {} if kind == "own" else {"custom_payload": payload},
-    )
+    parameters = (1,) if kind == "markers" else None
+    keywords = {} if kind == "own" else {"custom_payload": payload}
+    return statement, parameters, keywords
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -93,13 +94,14 @@ def test_the_blocking_api_sends_payloads_and_refuses_wrong_ones(node: FakeNode, 
 async def test_a_payload_changed_after_the_call_is_sent_unchanged(
     node: FakeNode, kind: str
 ) -> None:
+    """The call copies the payload, so the application may change its map afterwards."""
     async with connected(node) as (_, session):
         prepared = await session.prepare(INSERT)
         payload = {"id": b"1"}
         statement, parameters, keywords = statement_with_payload(prepared, kind, payload)
-        answer = session.execute(statement, parameters, **keywords)
+        execution = session.execute(statement, parameters, **keywords)
         payload["id"] = b"2"
-        await answer
+        await execution
         assert node.queries()[-1].custom_payload == {"id": b"1"}
 
 
@@ -107,6 +109,7 @@ async def test_a_payload_changed_after_the_call_is_sent_unchanged(
 async def test_the_payload_of_a_call_is_added_to_that_of_the_statement(
     node: FakeNode, kind: str
 ) -> None:
+    """If both payloads have a key, the value of the call is sent."""
     async with connected(node) as (_, session):
         prepared = await session.prepare(INSERT)
         prepared.custom_payload = {"proxy": b"user", "trace": b"1"}
@@ -126,6 +129,9 @@ async def test_the_payload_of_a_call_is_added_to_that_of_the_statement(
 
 
 async def test_a_prepare_with_a_payload_answers_only_its_caller(node: FakeNode) -> None:
+    """Concurrent calls that prepare the same query share one PREPARE, but not if one of them has a
+    payload.
+    """
     async with connected(node) as (_, session):
         payload = {"tenant": b"1"}
         with_payload = asyncio.ensure_future(session.prepare(INSERT, custom_payload=payload))
@@ -150,6 +156,7 @@ async def test_a_listener_may_add_a_payload(node: FakeNode) -> None:
 
 
 async def test_with_a_beta_version_every_request_has_the_flag() -> None:
+    """A server refuses a request of a beta version without the flag USE_BETA."""
     with FakeNode(max_version=6) as node:
         node.prime_prepare(INSERT, [("k", "int")])
         async with connected(node, protocol_version=6, allow_beta_protocol_version=True) as (

@@ -14,11 +14,12 @@ from cassandra.query import BatchStatement, HostTargetingStatement, SimpleStatem
 from cassandra.testing.fake import FakeCluster, Opcode
 
 WRITE = "INSERT INTO t (k) VALUES (?)"
-DATA = (Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH)
+EXECUTION_OPCODES = (Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH)
 
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
+    """Yield three fake nodes that prepare WRITE."""
     with FakeCluster(3) as running:
         for node in running.nodes:
             node.prime_prepare(WRITE, [("k", "int")], pk_indexes=[0])
@@ -27,6 +28,9 @@ def nodes() -> Iterator[FakeCluster]:
 
 @pytest.fixture
 def session(nodes: FakeCluster) -> Iterator[Session]:
+    """Yield a session with the profile `targeting`, whose policy honours a
+    statement's target host.
+    """
     profile = ExecutionProfile(load_balancing_policy=DefaultLoadBalancingPolicy(RoundRobinPolicy()))
     with Cluster(
         nodes.contact_points, port=nodes.port, execution_profiles={"targeting": profile}
@@ -47,7 +51,7 @@ def execute(
         (node.address, request)
         for node in nodes.nodes
         for request in node.requests[counts_before[node.address] :]
-        if request.opcode in DATA and "system" not in (request.query or "")
+        if request.opcode in EXECUTION_OPCODES and "system" not in (request.query or "")
     ]
     assert address == host.address
     return request
@@ -68,9 +72,10 @@ def test_the_target_is_a_host_its_end_point_or_its_address(
 def test_with_empty_parameters_percent_signs_are_sent_unchanged(
     nodes: FakeCluster, session: Session, empty: Any
 ) -> None:
-    text = "INSERT INTO t (v) VALUES ('100%% a')"
+    query = "INSERT INTO t (v) VALUES ('100%% a')"
     for host in session.cluster.metadata.all_hosts():
-        assert execute(nodes, session, SimpleStatement(text), host, empty).query == text
+        request = execute(nodes, session, SimpleStatement(query), host, empty)
+        assert request.query == query
 
 
 def test_parameters_are_put_into_a_query_string(nodes: FakeCluster, session: Session) -> None:
@@ -83,7 +88,8 @@ def test_parameters_are_put_into_a_query_string(nodes: FakeCluster, session: Ses
 def test_a_query_string_with_markers_is_prepared(nodes: FakeCluster, session: Session) -> None:
     for number, host in enumerate(session.cluster.metadata.all_hosts()):
         request = execute(nodes, session, SimpleStatement(WRITE), host, (number,))
-        assert (request.opcode, request.values[0][-1]) == (Opcode.EXECUTE, number)
+        assert request.opcode == Opcode.EXECUTE
+        assert int.from_bytes(request.values[0], "big") == number
 
 
 def test_bound_statements_and_batches_are_executed_on_the_host(
@@ -91,9 +97,12 @@ def test_bound_statements_and_batches_are_executed_on_the_host(
 ) -> None:
     bound = session.prepare(WRITE).bind((1,))
     for host in session.cluster.metadata.all_hosts():
-        assert execute(nodes, session, bound, host).values[0][-1] == 1
+        assert execute(nodes, session, bound, host).values == [b"\0\0\0\1"]
         batch = BatchStatement().add(WRITE, (2,)).add(bound)
         request = execute(nodes, session, batch, host)
-        assert [statement.values[0][-1] for statement in request.statements] == [2, 1]
+        assert [statement.values for statement in request.statements] == [
+            [b"\0\0\0\2"],
+            [b"\0\0\0\1"],
+        ]
         with pytest.warns(RuntimeWarning, match="the parameters are ignored: a BoundStatement"):
             execute(nodes, session, bound, host, (5,))

@@ -26,16 +26,19 @@ from cassandra.testing.fake import FakeNode, paged, rows
 
 READ = "SELECT k, v FROM t"
 CONDITIONAL = "INSERT INTO t (k) VALUES (1) IF NOT EXISTS"
-DECISION = rows([("[applied]", "boolean"), ("k", "int")], [(False, 1)])
+NOT_APPLIED = rows([("[applied]", "boolean"), ("k", "int")], [(False, 1)])
 
 
 @pytest.fixture(scope="module")
 def node() -> Iterator[FakeNode]:
+    """Yield a fake node with a result of two rows, an empty one, one in pages and a conditional
+    one.
+    """
     with FakeNode() as node:
         node.prime(READ, rows([("k", "int"), ("v", "text")], [(1, "a"), (2, "b")]))
         node.prime("SELECT k FROM empty", rows([("k", "int")], []))
         node.prime("SELECT k FROM pages", paged([("k", "int")], [(1,), (2,), (3,)]))
-        node.prime(CONDITIONAL, DECISION)
+        node.prime(CONDITIONAL, NOT_APPLIED)
         yield node
 
 
@@ -58,6 +61,9 @@ def test_reading_a_result_twice_warns(session: Session, query: str | SimpleState
 
 
 def test_threads_that_share_a_result_do_not_warn(session: Session) -> None:
+    """If another thread has read the rows, the second reading does not warn: threads may share the
+    rows of one result.
+    """
     result = session.execute(READ)
     with concurrent.futures.ThreadPoolExecutor(1) as threads:
         assert len(threads.submit(list, result).result()) == 2
@@ -67,6 +73,9 @@ def test_threads_that_share_a_result_do_not_warn(session: Session) -> None:
 
 
 def test_results_that_are_read_once_do_not_warn(session: Session) -> None:
+    """There is no warning for an empty result, for `all` after `next`, or for a result that was
+    indexed, since it keeps its rows.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         empty = session.execute("SELECT k FROM empty")
@@ -81,18 +90,19 @@ def test_results_that_are_read_once_do_not_warn(session: Session) -> None:
 
 
 def test_the_truth_of_a_lightweight_transaction_warns(session: Session, node: FakeNode) -> None:
+    """Such a result always has a row, so it is true even if the statement was not applied."""
     result = session.execute(CONDITIONAL)
     with pytest.warns(RuntimeWarning, match=r"write result\.was_applied"):
         assert result
     assert not result.was_applied
 
-    async def test() -> None:
+    async def check_asyncio() -> None:
         async with aio.Cluster([node.address], port=node.port) as cluster:
             result = await (await cluster.connect()).execute(CONDITIONAL)
             with pytest.warns(RuntimeWarning, match=r"write result\.was_applied"):
                 assert result
 
-    asyncio.run(test())
+    asyncio.run(check_asyncio())
 
 
 def test_other_results_have_a_truth_value(session: Session) -> None:
@@ -120,21 +130,26 @@ def test_a_misspelt_column_of_a_row(session: Session) -> None:
 
 
 def test_pickling_a_result(session: Session) -> None:
+    """The error says to pickle the rows instead. A shallow copy is allowed."""
     result = session.execute(READ)
-    for attempt in (pickle.dumps, copy.deepcopy):
+    for copy_deeply in (pickle.dumps, copy.deepcopy):
         with pytest.raises(TypeError, match=r"ResultSet cannot be pickled.*result\.all\(\)"):
-            attempt(result)
+            copy_deeply(result)
     assert copy.copy(result).all() == result.all()
-    # A result that an application's test has made has no connection.
-    made: ResultSet[Any] = pickle.loads(pickle.dumps(ResultSet(None, [(1,)])))
-    assert made.all() == [(1,)]
+    # A result that an application's test has created has no connection, so it can be pickled.
+    copied: ResultSet[Any] = pickle.loads(pickle.dumps(ResultSet(None, [(1,)])))
+    assert copied.all() == [(1,)]
 
 
 # -- futures, asyncio and mocks --------------------------------------------------------------------
 
 
 def test_a_response_future_in_place_of_one_of_the_standard_library(session: Session) -> None:
-    """It has no `__await__` to raise an error with advice: frameworks await what has one."""
+    """A response future is not a `concurrent.futures.Future`, and cannot be awaited.
+
+    Errors of missing attributes give advice. An `__await__` that raises would not do, because
+    frameworks await every object that has one.
+    """
     future: Any = session.execute_async(READ)
     assert not inspect.isawaitable(future)
     with pytest.raises(AttributeError, match=r"write \[future\.result\(\) for future in futures"):
@@ -147,15 +162,22 @@ def test_a_response_future_in_place_of_one_of_the_standard_library(session: Sess
     "session", [mock.create_autospec(aio.Session, instance=True), mock.MagicMock(spec=aio.Session)]
 )
 def test_mocks_of_asyncio_sessions_can_be_awaited(session: Any) -> None:
+    """An AsyncMock is created only for methods that are coroutine functions, which `execute` must
+    seem to be.
+    """
     session.execute.return_value = [1]
 
-    async def test() -> None:
-        assert await session.execute(READ) == [1]
+    async def execute() -> Any:
+        return await session.execute(READ)
 
-    asyncio.run(test())
+    assert asyncio.run(execute()) == [1]
 
 
 def test_a_cluster_of_another_loop_cannot_be_shut_down(node: FakeNode) -> None:
+    """`shutdown` must be awaited on the loop that the cluster was connected on. If that loop is
+    closed, the error says so.
+    """
+
     async def connect() -> aio.Cluster:
         cluster = aio.Cluster([node.address], port=node.port)
         await cluster.connect()
@@ -202,7 +224,7 @@ def test_a_cluster_of_another_loop_cannot_be_shut_down(node: FakeNode) -> None:
         (lambda: ConsistencyLevel(4), r"value_to_name\[4\]"),  # type: ignore[call-arg]
     ],
 )
-def test_options_of_other_libraries(call: Any, advice: str) -> None:
+def test_options_of_other_libraries_raise_with_advice(call: Any, advice: str) -> None:
     with pytest.raises(TypeError, match=advice):
         call()
 
@@ -215,13 +237,17 @@ def test_asyncio_clusters_check_the_options_of_connect() -> None:
         asyncio.run(connect(timeout=3))
 
 
-def test_a_batch_as_a_context_manager() -> None:
+def test_a_batch_is_not_a_context_manager() -> None:
     batch: Any = BatchStatement(BatchType.UNLOGGED)
     with pytest.raises(TypeError, match=r"session\.execute\(batch\)"), batch:
         pass
 
 
 def test_retry_policies_of_applications_may_take_arguments() -> None:
+    """`RetryPolicy` refuses arguments, with advice. Its subclasses may have constructors, bases or
+    a `__new__` that take some.
+    """
+
     class WithLimit(RetryPolicy):
         def __init__(self, limit: int) -> None:
             super().__init__()
@@ -254,8 +280,8 @@ def test_row_factories_take_names_and_rows(session: Session) -> None:
     def three_arguments(names: Any, rows: Any, more: Any) -> Any:
         return rows
 
-    for wrong in (one_argument, three_arguments, lambda: 1):
-        factory: Any = wrong
+    factory: Any
+    for factory in (one_argument, three_arguments, lambda: 1):
         with pytest.raises(TypeError, match=r"write def factory\(colnames, rows\)"):
             ExecutionProfile(row_factory=factory)
     for factory in (lambda *arguments: 1, lambda names, rows, more=1: 1, lambda names, *rows: 1):
@@ -267,7 +293,7 @@ class Address:
     street: str
 
 
-def test_an_instance_in_place_of_the_class_of_a_type() -> None:
+def test_registering_an_instance_in_place_of_a_class_is_an_error() -> None:
     cluster = Cluster(["127.0.0.1"])
     instance: Any = Address("a")
     with pytest.raises(TypeError, match=r"must be a class, but is Address\(street='a'\)"):

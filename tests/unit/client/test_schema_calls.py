@@ -12,6 +12,8 @@ from cassandra.engine.schema.targets import Target
 
 
 class RecordingCalls(SchemaCalls[Any]):
+    """Returns the arguments of `_refresh_schema` in place of refreshing."""
+
     def _refresh_schema(self, target: Target, max_schema_agreement_wait: float | None) -> Any:
         return target, max_schema_agreement_wait
 
@@ -39,8 +41,8 @@ class RecordingCalls(SchemaCalls[Any]):
     ],
 )
 def test_each_method_refreshes_its_target(call: str, arguments: Any, target: Target) -> None:
-    calls = RecordingCalls()
-    requested, wait = getattr(calls, call)(*arguments)
-    assert (requested, wait) == (target, None)
-    assert getattr(calls, call)(*arguments, 2.5)[1] == 2.5
-    assert getattr(calls, call)(*arguments, max_schema_agreement_wait=0)[1] == 0
+    """The last argument of each method is `max_schema_agreement_wait`, in seconds."""
+    refresh = getattr(RecordingCalls(), call)
+    assert refresh(*arguments) == (target, None)
+    assert refresh(*arguments, 2.5) == (target, 2.5)
+    assert refresh(*arguments, max_schema_agreement_wait=0) == (target, 0)

@@ -7,7 +7,6 @@ from __future__ import annotations
 import copy
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from inspect import isawaitable
 from typing import Any
 
 import pytest
@@ -18,8 +17,9 @@ from cassandra.policies import FallthroughRetryPolicy
 from cassandra.protocol.opcodes import EXECUTE, QUERY
 from cassandra.query import dict_factory
 from cassandra.testing.fake import FakeNode, rows
+from tests.waiting import result_of
 
-WRONG = [
+WRONG_VALUES = [
     ("default_fetch_size", "x", TypeError, "must be a number of rows or None, but is 'x'"),
     ("default_fetch_size", 2.5, TypeError, "must be a number of rows or None, but is 2.5"),
     ("default_timeout", "abc", TypeError, "must be a number of seconds or None, but is 'abc'"),
@@ -34,7 +34,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value", "error", "message"), WRONG)
+@pytest.mark.parametrize(("name", "value", "error", "message"), WRONG_VALUES)
 @pytest.mark.parametrize("session_class", [Session, aio.Session])
 def test_impossible_values_are_refused_by_name(
     session_class: Any, name: str, value: Any, error: type[Exception], message: str
@@ -66,6 +66,10 @@ async def test_values_that_cassandra_driver_accepts_are_accepted() -> None:
 
 
 def test_literals_of_user_types_quote_the_field_names_that_need_it() -> None:
+    """Field names need quotes if they have capitals or special characters, or are reserved words of
+    CQL (`order`, but not `key`).
+    """
+
     class Address:
         def __init__(self, **fields: Any) -> None:
             vars(self).update(fields)
@@ -92,11 +96,6 @@ READ = "SELECT k FROM ks.t WHERE k = ?"
 both_apis = pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 
 
-async def result_of(result: Any) -> Any:
-    """Return the result of a call of either API."""
-    return await result if isawaitable(result) else result
-
-
 class Requests:
     """Shows how the settings of a session affect requests: its methods execute a CQL string and a
     prepared statement, and return the requests that the node received, or the rows.
@@ -109,7 +108,7 @@ class Requests:
         self._node = node
         self._prepared = prepared
 
-    async def of(self, session: Any) -> tuple[Any, Any]:
+    async def both(self, session: Any) -> tuple[Any, Any]:
         """Execute both statements; return the request of the string and that of the prepared
         statement.
         """
@@ -126,7 +125,7 @@ class Requests:
 
     async def levels(self, session: Any) -> set[int]:
         """Execute both statements, and return the consistency levels of their requests."""
-        return {request.consistency for request in await self.of(session)}
+        return {request.consistency for request in await self.both(session)}
 
     async def row_types(self, session: Any) -> list[Any]:
         """Execute both statements, and return the class of the first row of each result."""
@@ -156,6 +155,9 @@ async def connected(cluster_class: Any, **settings: Any) -> AsyncIterator[tuple[
 
 @both_apis
 async def test_changes_of_the_default_profile_are_used_without_profiles(cluster_class: Any) -> None:
+    """Sessions of a cluster without execution profiles use its default profile. An old-style
+    setting of a session hides later changes for that session only.
+    """
     async with connected(cluster_class) as (cluster, session, requests):
         other = await result_of(cluster.connect())
         cluster.profile_manager.default.consistency_level = ConsistencyLevel.ALL
@@ -175,6 +177,7 @@ async def test_changes_of_the_default_profile_are_used_without_profiles(cluster_
 async def test_a_replaced_default_profile_is_used(
     cluster_class: Any, settings: dict[str, Any]
 ) -> None:
+    """The default profile may be replaced by key, or with the whole mapping of profiles."""
     async with connected(cluster_class, **settings) as (cluster, session, requests):
         manager = cluster.profile_manager
         # Its load balancing policy is new, too, and is given the hosts.
@@ -201,6 +204,9 @@ async def test_old_style_settings_are_kept_if_the_default_profile_is_replaced(
 
 @both_apis
 async def test_a_wrong_old_style_setting_changes_nothing(cluster_class: Any) -> None:
+    """After a refused old-style setting, the session still follows the
+    cluster's default profile.
+    """
     async with connected(cluster_class) as (cluster, session, requests):
         with pytest.raises(TypeError, match=r"write ConsistencyLevel\.TWO"):
             session.default_consistency_level = "TWO"
@@ -221,11 +227,11 @@ async def test_settings_of_a_copy_hold_for_all_its_statements_and_only_for_them(
         view.use_client_timestamp = False
         view.default_consistency_level = ConsistencyLevel.TWO
         view.row_factory = dict_factory
-        for request in await requests.of(view):
+        for request in await requests.both(view):
             assert (request.page_size, request.timestamp) == (7, None)
         assert await requests.levels(view) == {ConsistencyLevel.TWO}
         assert await requests.row_types(view) == [dict, dict]
-        for request in await requests.of(session):
+        for request in await requests.both(session):
             assert request.page_size == session.default_fetch_size == 5000
             assert request.timestamp is not None
         assert await requests.levels(session) == {ConsistencyLevel.LOCAL_ONE}
@@ -234,6 +240,7 @@ async def test_settings_of_a_copy_hold_for_all_its_statements_and_only_for_them(
 
 @both_apis
 async def test_a_copy_begins_with_the_settings_of_its_original(cluster_class: Any) -> None:
+    """Changes of the original after the copy was made do not change the copy."""
     async with connected(cluster_class) as (_cluster, session, requests):
         session.default_consistency_level = ConsistencyLevel.TWO
         view = copy.copy(session)
@@ -244,6 +251,9 @@ async def test_a_copy_begins_with_the_settings_of_its_original(cluster_class: An
 
 @both_apis
 async def test_a_copy_follows_the_settings_of_the_cluster(cluster_class: Any) -> None:
+    """A copy uses the cluster's current default profile and policies, even if the copy has a
+    setting of its own.
+    """
     async with connected(cluster_class) as (cluster, session, requests):
         view = copy.copy(session)
         cluster.profile_manager.profiles[EXEC_PROFILE_DEFAULT] = ExecutionProfile(

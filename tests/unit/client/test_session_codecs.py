@@ -51,10 +51,12 @@ class Money:
     currency: str
 
 
+# UNCONVERTED as the converters return it.
 ROW = ("a", Color.RED, Money(5, "EUR"))
 
 
 def register(registry: CodecRegistry) -> None:
+    """Register converters for the column `c` and for the user-defined type `money`."""
     color: Converter[Color, str] = Converter(lambda value: value.value, Color)
     money: Converter[Money, Any] = Converter(
         dataclasses.asdict, lambda value: Money(value.amount, value.currency)
@@ -71,6 +73,7 @@ class Table:
         self.queries: list[Any] = []
 
     def insert(self, request: Request) -> Answer:
+        """Record the values and queries of an INSERT or a batch, and answer it."""
         statements: list[Any] = [statement.values for statement in request.statements] or [
             request.values
         ]
@@ -86,6 +89,7 @@ def table() -> Table:
 
 @pytest.fixture(params=[3, 4, 5])
 def node(request: pytest.FixtureRequest, table: Table) -> Iterator[FakeNode]:
+    """A node that answers SELECT and READ with the row UNCONVERTED."""
     with FakeNode(max_version=request.param) as node:
         node.prime_prepare(INSERT, COLUMNS, pk_indexes=[0])
         node.prime_prepare(SELECT, COLUMNS[:1], result=COLUMNS, pk_indexes=[0])
@@ -104,12 +108,14 @@ def cluster(node: FakeNode) -> Iterator[Cluster]:
 
 @pytest.fixture
 def session(cluster: Cluster) -> Session:
+    """Return a session of the cluster with codecs of its own."""
     session = cluster.connect()
     register(session.codecs)
     session.row_factory = tuple_factory
     return session
 
 
+# The encoding of ROW. The user-defined type has two fields, each with its length in four bytes.
 SENT_VALUES = [b"a", b"red", b"\0\0\0\x08" + (5).to_bytes(8, "big") + b"\0\0\0\x03EUR"]
 
 
@@ -183,14 +189,14 @@ def test_class_converters_apply_to_parameters_of_query_strings(
     session: Session, table: Table
 ) -> None:
     session.codecs.register_class(Color, lambda color: color.value)
-    text = "INSERT INTO ks.t (k, c) VALUES (%s, %s)"
-    session.execute(text, (Color.BLUE, [Color.RED]))
-    session.execute(SimpleStatement(text), (Color.BLUE, [Color.RED]))
+    query = "INSERT INTO ks.t (k, c) VALUES (%s, %s)"
+    session.execute(query, (Color.BLUE, [Color.RED]))
+    session.execute(SimpleStatement(query), (Color.BLUE, [Color.RED]))
     batch = BatchStatement(session=session)
-    batch.add(text, (Color.BLUE, [Color.RED]))
+    batch.add(query, (Color.BLUE, [Color.RED]))
     session.execute(batch)
     session.encoder = Encoder()  # the converters must work with another encoder, too
-    session.execute(text, (Color.BLUE, [Color.RED]))
+    session.execute(query, (Color.BLUE, [Color.RED]))
     assert table.queries == ["INSERT INTO ks.t (k, c) VALUES ('blue', ['red'])"] * 4
 
 
@@ -204,6 +210,9 @@ def test_class_converters_apply_to_bound_values(session: Session, table: Table) 
 def test_pydantic_models_are_sent_as_json_and_validated_when_they_are_read(
     session: Session, node: FakeNode, table: Table
 ) -> None:
+    """A model can be stored in a text column as JSON. A stored document that does not fit the model
+    is a DecodeError.
+    """
     pydantic = pytest.importorskip("pydantic")
     model = pydantic.create_model("Address", street=(str, ...), city=(str, ...))
     home = model(street="Storgata 1", city="Oslo")
@@ -213,10 +222,10 @@ def test_pydantic_models_are_sent_as_json_and_validated_when_they_are_read(
     )
     session.execute(session.prepare(INSERT), ("a", home, Money(5, "EUR")))
     session.execute("INSERT INTO ks.t (k, c) VALUES (%s, %s)", ("a", home))
-    text = '{"street":"Storgata 1","city":"Oslo"}'
-    assert table.values[0] == [b"a", text.encode(), SENT_VALUES[2]]
-    assert table.queries[-1] == f"INSERT INTO ks.t (k, c) VALUES ('a', '{text}')"
-    node.prime("SELECT c FROM ks.t", rows(COLUMNS[1:2], [(text,)]))
+    document = '{"street":"Storgata 1","city":"Oslo"}'
+    assert table.values[0] == [b"a", document.encode(), SENT_VALUES[2]]
+    assert table.queries[-1] == f"INSERT INTO ks.t (k, c) VALUES ('a', '{document}')"
+    node.prime("SELECT c FROM ks.t", rows(COLUMNS[1:2], [(document,)]))
     assert session.execute("SELECT c FROM ks.t").one() == (home,)
     node.prime("SELECT c FROM ks.t", rows(COLUMNS[1:2], [('{"street":"Storgata 1"}',)]))
     with pytest.raises(
@@ -228,6 +237,7 @@ def test_pydantic_models_are_sent_as_json_and_validated_when_they_are_read(
 def test_a_prepared_statement_uses_converters_registered_later(
     cluster: Cluster, session: Session, table: Table
 ) -> None:
+    """Converters apply when values are bound or read, not when the statement is prepared."""
     insert, select = session.prepare(INSERT), session.prepare(SELECT)
     bound = insert.bind(ROW)
     assert session.execute(select, ("a",)).all() == [ROW]
@@ -248,6 +258,9 @@ def test_a_prepared_statement_uses_converters_registered_later(
 def test_converters_belong_to_a_session_or_to_the_cluster(
     cluster: Cluster, session: Session
 ) -> None:
+    """Converters of a session apply to that session only, those of the cluster to all sessions. For
+    one column, the session's converter is used.
+    """
     other = cluster.connect()
     other.row_factory = tuple_factory
     (row,) = other.execute(READ)
@@ -262,6 +275,7 @@ def test_converters_belong_to_a_session_or_to_the_cluster(
 
 
 def test_a_converter_gets_instances_of_the_registered_class(session: Session) -> None:
+    """If a class is registered for a user-defined type, the type's converter gets its instances."""
     value_types = []
 
     def money_of(value: Any) -> Money:
@@ -286,6 +300,9 @@ def test_converters_do_not_apply_to_columnar_results(session: Session) -> None:
 
 
 def test_converters_do_not_apply_to_bound_tables(session: Session, table: Table) -> None:
+    """Rows of an Arrow table are encoded without Python objects, so they must have the values that
+    CQL expects.
+    """
     pyarrow = pytest.importorskip("pyarrow")
     prepared = session.prepare(INSERT)
     columns = {"k": ["a"], "c": ["red"], "price": [UNCONVERTED[2]]}
@@ -307,17 +324,17 @@ def test_an_error_of_a_converter_has_the_column(session: Session) -> None:
 
 
 UPDATE = "UPDATE ks.t SET price = null WHERE k = 'a' IF d = 'x'"
-UPDATED: list[tuple[str, Any]] = [("[applied]", "boolean"), ("d", "text")]
+UPDATE_COLUMNS: list[tuple[str, Any]] = [("[applied]", "boolean"), ("d", "text")]
 
 
 def register_texts(registry: CodecRegistry) -> None:
-    """Register converters that return texts in place of booleans and of other texts."""
+    """Register converters that return "yes" or "no" for booleans, and strings in upper case."""
     registry.register_type("boolean", Converter(from_cql=lambda value: "yes" if value else "no"))
     registry.register_type("text", Converter(from_cql=str.upper))
 
 
 async def test_was_applied_is_not_converted_in_asyncio(node: FakeNode) -> None:
-    node.prime(UPDATE, rows(UPDATED, [(False, "y")]))
+    node.prime(UPDATE, rows(UPDATE_COLUMNS, [(False, "y")]))
     async with aio.Cluster([node.address], port=node.port) as cluster:
         register_texts(cluster.codecs)
         session = await cluster.connect()
@@ -329,8 +346,8 @@ def test_columns_of_the_server_itself_are_not_converted(
     node: FakeNode, session: Session, is_prepared: bool
 ) -> None:
     """``[applied]`` stays a bool, which `was_applied` reads, and ``[json]`` stays a text."""
-    node.prime(UPDATE, rows(UPDATED, [(False, "y")]))
-    node.prime_prepare(UPDATE, [], result=UPDATED)
+    node.prime(UPDATE, rows(UPDATE_COLUMNS, [(False, "y")]))
+    node.prime_prepare(UPDATE, [], result=UPDATE_COLUMNS)
     node.prime("SELECT JSON k FROM ks.t", rows([("[json]", "text")], [('{"k": 1}',)]))
     register_texts(session.codecs)
     statement = session.prepare(UPDATE) if is_prepared else UPDATE
@@ -341,6 +358,7 @@ def test_columns_of_the_server_itself_are_not_converted(
 
 
 def test_a_pickled_statement_has_no_converters(session: Session) -> None:
+    """Converters are functions of an application, which often cannot be pickled."""
     prepared = session.prepare(SELECT)
     copied: PreparedStatement = pickle.loads(pickle.dumps(prepared))
     assert copied.codecs is None
@@ -357,5 +375,4 @@ def test_converters_apply_after_a_statement_is_prepared_again(
     node.prime_prepare(SELECT, [("k", "blob")], result=COLUMNS, pk_indexes=[0])
     node.forget_prepared()
     session.codecs.register_column("ks.t.k", Converter(str.encode, bytes.decode))
-    opcodes = [request.opcode for request in node.requests if request.opcode == Opcode.PREPARE]
-    assert len(opcodes) >= 2
+    assert node.count(Opcode.PREPARE) >= 2

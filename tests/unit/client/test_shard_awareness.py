@@ -14,6 +14,7 @@ from tests.unit.engine.partners import new_host
 
 
 def values_of(options: ShardAwareOptions) -> tuple[Any, ...]:
+    """Return the values of the three options."""
     return options.disable, options.disable_shardaware_port, options.local_ports
 
 
@@ -24,11 +25,8 @@ def test_options_may_be_keywords_a_mapping_or_a_copy() -> None:
     )
     assert values_of(options) == (True, True, (1000, 2000))
     assert values_of(ShardAwareOptions(options)) == values_of(options)
-    assert values_of(ShardAwareOptions({"disable": True, "local_ports": [5, 6]})) == (
-        True,
-        False,
-        (5, 6),
-    )
+    from_mapping = ShardAwareOptions({"disable": True, "local_ports": [5, 6]})
+    assert values_of(from_mapping) == (True, False, (5, 6))
     assert repr(options) == "ShardAwareOptions(disable=True, disable_shardaware_port=True)"
 
 
@@ -39,23 +37,27 @@ def test_wrong_options_are_refused() -> None:
         ShardAwareOptions(local_ports=(2000, 1000))
 
 
-def fake_pool(host: Any, count: int, connected: int) -> Any:
-    """Return a pool of a host with `count` shards, of which `connected` have a connection."""
+def fake_pool(host: Any, shard_count: int, connected: int) -> Any:
+    """Return a pool of a host with shards, of which `connected` have a connection."""
 
     class Pool(ShardPool):
         connected_shards = connected
 
     new_pool = Pool.__new__(Pool)
     new_pool.host = host
-    new_pool.shards = SimpleNamespace(count=count)  # type: ignore[assignment]
+    new_pool.shards = SimpleNamespace(count=shard_count)  # type: ignore[assignment]
     return new_pool
 
 
 def fake_session(*pools: Any) -> Any:
+    """Return a session that has these pools."""
     return SimpleNamespace(all_pools=lambda: pools)
 
 
 def test_the_stats_show_the_session_with_the_fewest_connections() -> None:
+    """`shard_aware_stats` has each host with shards. `connected` is the smallest number of
+    connected shards in any session.
+    """
     cluster = ShardAwareness()
     assert (cluster.is_shard_aware(), cluster.shard_aware_stats()) == (False, {})
     first, second = new_host("10.0.0.1"), new_host("10.0.0.2")

@@ -15,26 +15,33 @@ class Address:
     pass
 
 
-def types(**fields: list[str]) -> UserTypes:
+def user_types_of_schema(**fields: list[str]) -> UserTypes:
+    """Return a registry; the schema has the keyspace `ks` with a type for each argument, whose
+    value lists the fields.
+    """
     user_types = {name: SimpleNamespace(field_names=names) for name, names in fields.items()}
     metadata: Any = SimpleNamespace(keyspaces={"ks": SimpleNamespace(user_types=user_types)})
     return UserTypes(metadata)
 
 
 def test_add_replaces_the_mapping_instead_of_changing_it() -> None:
-    registry = types()
+    """Readers take no lock, so a mapping that they have read must not change."""
+    registry = user_types_of_schema()
     empty = registry.classes
     registry.add("ks", "address", Address)
-    first = registry.classes
+    with_address = registry.classes
     registry.add("ks", "phone", int)
     registry.add("other", "address", str)
     assert empty == {}
-    assert first == {"ks": {"address": Address}}
+    assert with_address == {"ks": {"address": Address}}
     assert registry.classes == {"ks": {"address": Address, "phone": int}, "other": {"address": str}}
 
 
 def test_fields_come_from_the_schema_before_fields_that_were_read() -> None:
-    registry = types(address=["street", "zip"])
+    """`take_fields` stores fields that were read from the server for a single type. They are used
+    only if the schema metadata does not have the type.
+    """
+    registry = user_types_of_schema(address=["street", "zip"])
     registry.take_fields("ks", "address", ["street"])
     registry.take_fields("ks", "phone", ["number"])
     assert registry.fields("ks", "address") == ["street", "zip"]
@@ -45,7 +52,7 @@ def test_fields_come_from_the_schema_before_fields_that_were_read() -> None:
 
 
 async def test_reading_the_fields_of_a_missing_type_raises() -> None:
-    registry = types()
+    registry = user_types_of_schema()
 
     async def fields_of(keyspace: str, name: str) -> list[str]:
         if name == "none":

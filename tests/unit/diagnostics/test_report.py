@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 import re
 import ssl
@@ -18,14 +17,9 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.diagnostics.report import ClusterReport
 from cassandra.policies import RoundRobinPolicy
 from cassandra.testing.fake import FakeCluster, FakeNode, Scylla, hold, rows
-from tests.waiting import until
+from tests.waiting import result_of, until
 
 FACES = [Cluster, aio.Cluster]
-
-
-async def result_of(outcome: Any) -> Any:
-    """Return the outcome of a call of either API; an awaitable is awaited."""
-    return await outcome if inspect.isawaitable(outcome) else outcome
 
 
 @pytest.mark.parametrize("face", FACES)

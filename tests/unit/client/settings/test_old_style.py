@@ -16,6 +16,8 @@ from cassandra.testing.fake import FakeNode
 
 
 class CountingPolicy(RoundRobinPolicy):
+    """Counts the query plans that were requested, one for each request."""
+
     plan_count = 0
 
     def make_query_plan(self, *args: Any, **kwargs: Any) -> Any:
@@ -25,6 +27,9 @@ class CountingPolicy(RoundRobinPolicy):
 
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 def test_policies_of_the_cluster_are_those_of_the_default_profile(cluster_class: Any) -> None:
+    """`Cluster.load_balancing_policy` and `default_retry_policy` read and write the policies of the
+    default execution profile. A cluster on which they were set accepts no further profiles.
+    """
     cluster = cluster_class()
     assert isinstance(cluster.load_balancing_policy, TokenAwarePolicy)
     assert isinstance(cluster.default_retry_policy, RetryPolicy)
@@ -66,6 +71,7 @@ async def test_a_policy_that_is_set_after_connect_is_used_with_asyncio() -> None
 
 
 def test_a_class_attribute_of_a_subclass_is_used() -> None:
+    """A subclass may set an old-style policy as a class attribute, without a constructor."""
     policy = RoundRobinPolicy()
 
     class Ours(Cluster):

@@ -16,6 +16,10 @@ from cassandra.query.settings import NOT_SET
 
 @settings_table
 class Table:
+    """Settings of each sort: with a check, live, with a function that follows changes, secret, for
+    the constructor only, and by keyword only.
+    """
+
     port: Setting[int | str | None, int] = Setting(
         default=9042, check=checks.tcp_port, none_is_default=True
     )
@@ -27,11 +31,15 @@ class Table:
 
 
 class Holder(Table):
+    """A class that gets its constructor and its attributes from `Table`."""
+
     def _configure(self, arguments: dict[str, Any]) -> None:
+        """Store the settings as the clusters do. The generated constructor calls this with the
+        arguments that were passed.
+        """
         self.arguments = arguments
         self._live: dict[str, Any] = {}
         self.changed_names: list[Any] = []
-        # As the clusters do, store the arguments, and the defaults of all other settings.
         for name, setting in Table._table.items():  # type: ignore[attr-defined]
             if not isinstance(setting, ConstructorOnly):
                 if name in arguments:
@@ -40,12 +48,16 @@ class Holder(Table):
                     setting.take_default(self)
 
     def _follow_names(self) -> None:
+        """Record the new names, or refuse them. The setting `names` has this as its function
+        `then`.
+        """
         if self.names == {"no": 0}:
             raise ValueError("these names are refused")
         self.changed_names.append(self.names)
 
 
 def setting(name: str) -> Any:
+    """Return the `Setting` object itself. The attribute of the class would be its default."""
     return Table._table[name]  # type: ignore[attr-defined]
 
 
@@ -88,7 +100,8 @@ def test_only_given_arguments_are_passed_on() -> None:
 
 def test_values_are_checked_and_stored() -> None:
     holder = Holder()
-    assert (holder.port, holder.window, holder.colour, Holder.port) == (9042, 2, "red", 9042)
+    assert (holder.port, holder.window, holder.colour) == (9042, 2, "red")
+    assert Holder.port == 9042
     holder.port = "9043"
     assert holder.port == 9043
     with pytest.raises(ValueError, match="port must be a number from 1 to 65535, but is 0"):
@@ -99,6 +112,9 @@ def test_values_are_checked_and_stored() -> None:
 
 
 def test_live_settings_are_also_stored_for_the_engine() -> None:
+    """The engine reads live settings from `_live` whenever it needs them, so later changes have an
+    effect.
+    """
     holder = Holder()
     assert holder._live == {"window": 2}
     holder.window = 3
@@ -111,6 +127,7 @@ def test_live_settings_are_also_stored_for_the_engine() -> None:
 
 
 def test_a_change_calls_the_then_function() -> None:
+    """The function `then` of a setting is called after each change; here it records the names."""
     holder = Holder(names={"a": 1})
     holder.names = None
     assert holder.changed_names == [{"a": 1}, None]
@@ -120,6 +137,7 @@ def test_a_change_calls_the_then_function() -> None:
 def test_a_value_that_the_then_function_refuses_is_not_stored(
     names_before: dict[str, int] | None,
 ) -> None:
+    """If the function `then` raises, the setting keeps its previous value, or stays unset."""
     holder = Holder()
     if names_before is not None:
         holder.names = names_before
@@ -154,7 +172,9 @@ def test_a_subclass_may_have_its_own_default() -> None:
         port = 9999
         window = 1
 
-    assert (Mine().port, Mine().window, Mine()._live) == (9999, 1, {"window": 1})
+    mine = Mine()
+    assert (mine.port, mine.window) == (9999, 1)
+    assert mine._live == {"window": 1}
     assert Mine(port=5).port == 5
 
     class Wrong(Holder):
@@ -174,6 +194,7 @@ def test_an_attribute_of_the_class_may_be_patched(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_setting_for_the_constructor_only() -> None:
+    """Such a setting is an argument of the constructor, but cannot be read or set afterwards."""
     assert Holder(first=5).arguments == {"first": 5}
     with pytest.raises(AttributeError, match="'first': it is for the constructor"):
         Holder().first  # noqa: B018

@@ -14,7 +14,7 @@ from cassandra.client.settings.setting import ConstructorOnly
 from cassandra.client.settings.table import ClusterSettings
 from cassandra.cluster import Cluster
 from cassandra.testing.fake import FakeNode
-from tests.waiting import WAIT
+from tests.waiting import WAIT, result_of
 
 CLUSTER_CLASSES = [Cluster, aio.Cluster]
 TABLE = ClusterSettings._table
@@ -22,6 +22,9 @@ TABLE = ClusterSettings._table
 
 @pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
 def test_the_constructor_has_all_settings_in_their_order(cluster_class: Any) -> None:
+    """The parameters of the constructor are the settings of the table, in its order: those that may
+    be positional first, then the keyword-only ones by name.
+    """
     parameters = inspect.signature(cluster_class).parameters
     assert list(parameters) == [*TABLE, "settings"]
     assert list(inspect.signature(cluster_class.__init__).parameters) == [
@@ -38,6 +41,9 @@ def test_the_constructor_has_all_settings_in_their_order(cluster_class: Any) -> 
 
 @pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
 def test_the_signature_shows_the_defaults(cluster_class: Any) -> None:
+    """The signature shows the table's defaults, also for a subclass, unless the subclass defines
+    its own constructor.
+    """
     parameters = inspect.signature(cluster_class).parameters
     for name, setting in TABLE.items():
         assert parameters[name].default is setting.default, name
@@ -53,21 +59,21 @@ def test_the_signature_shows_the_defaults(cluster_class: Any) -> None:
 
 @pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
 def test_none_selects_the_default_or_is_a_valid_value(cluster_class: Any) -> None:
-    optional_names = {
+    """Each setting may be None. If None selects the default, the attribute then has the default."""
+    attribute_names = {
         name for name, setting in TABLE.items() if not isinstance(setting, ConstructorOnly)
     }
-    cluster = cluster_class(**dict.fromkeys(optional_names - {"request_observers"}))
-    for name in optional_names:
+    cluster = cluster_class(**dict.fromkeys(attribute_names - {"request_observers"}, None))
+    for name in attribute_names:
         if TABLE[name].none_is_default:
             assert getattr(cluster, name) is not None, name
 
 
-async def result_of(outcome: Any) -> Any:
-    return await outcome if inspect.isawaitable(outcome) else outcome
-
-
 @pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
 async def test_only_live_settings_reach_the_engine_after_connect(cluster_class: Any) -> None:
+    """After `connect`, a change of a live setting reaches the engine; a change of another setting
+    logs a warning and has no effect.
+    """
     with FakeNode() as node:
         cluster = cluster_class([node.address], port=node.port)
         try:
@@ -79,8 +85,7 @@ async def test_only_live_settings_reach_the_engine_after_connect(cluster_class: 
             cluster.reprepare_on_up = False
             with pytest.warns(RuntimeWarning, match="idle_heartbeat_timeout has no effect"):
                 cluster.idle_heartbeat_timeout = 77
-            # The first setting is read by the engine whenever it is needed, so the change has an
-            # effect; the second one is not.
+            # Only `reprepare_on_up` is live.
             assert engine.reprepare_on_up is False
             assert engine.idle_heartbeat_timeout == 30
         finally:
@@ -89,6 +94,9 @@ async def test_only_live_settings_reach_the_engine_after_connect(cluster_class: 
 
 @pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
 async def test_a_subclass_with_its_own_defaults_follows_changes(cluster_class: Any) -> None:
+    """The class attributes of a subclass are its defaults, but values that are set later on the
+    instance replace them.
+    """
     cluster_subclass = type(
         "Ours", (cluster_class,), {"max_schema_agreement_wait": 3, "connect_timeout": 2}
     )
@@ -114,15 +122,18 @@ def test_a_subclass_may_have_a_property_in_the_place_of_a_setting() -> None:
 
 
 def test_an_instance_may_be_patched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`monkeypatch` may set an attribute of one cluster, and restores the setting afterwards."""
     cluster = Cluster(max_schema_agreement_wait=5)
     monkeypatch.setattr(cluster, "max_schema_agreement_wait", 1)
     monkeypatch.setattr(cluster, "port", 1)
     assert cluster._settings().max_schema_agreement_wait == 1
     monkeypatch.undo()
-    assert (cluster._settings().max_schema_agreement_wait, cluster.port) == (5, 9042)
+    assert cluster._settings().max_schema_agreement_wait == 5
+    assert cluster.port == 9042
 
 
 def test_each_setting_has_a_docstring() -> None:
+    """The docstring of a setting is its own, not that of the class `Setting`."""
     for name, setting in TABLE.items():
         assert setting.__doc__, name
     assert "One setting" not in str(TABLE["port"].__doc__)
@@ -137,6 +148,9 @@ def test_an_unknown_setting_is_an_error(cluster_class: Any) -> None:
 
 @pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
 def test_settings_that_are_not_given_keep_their_defaults(cluster_class: Any) -> None:
+    """Settings that are not passed to the constructor have the defaults that the class
+    `ClusterBase` has.
+    """
     cluster = cluster_class()
     for name in TABLE.keys() - {"execution_profiles"}:
         if name not in ("timestamp_generator", "endpoint_factory", "ssl_session_cache"):
@@ -213,6 +227,9 @@ MAY_PRECEDE = """
 
 
 def test_settings_have_their_defaults() -> None:
+    """The settings with simple defaults are those of `DEFAULTS`; the defaults of those in `NONE`
+    are None.
+    """
     simple = {
         name: setting.default
         for name, setting in TABLE.items()
@@ -233,6 +250,7 @@ def test_settings_have_their_defaults() -> None:
     ],
 )
 def test_settings_differ_in_when_they_apply(attribute: str, names: str) -> None:
+    """The lists above name the settings that have an attribute, such as `is_live`."""
     assert sorted(name for name, setting in TABLE.items() if getattr(setting, attribute)) == (
         names.split()
     )

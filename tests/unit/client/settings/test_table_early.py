@@ -105,12 +105,19 @@ KEPT_BY_THE_CONSTRUCTOR = {
 
 
 def test_values_has_all_settings() -> None:
+    """A new setting must be added to `VALUES`, or the tests below would leave it out."""
     assert set(VALUES) == {
         name for name, setting in TABLE.items() if not isinstance(setting, ConstructorOnly)
     }
 
 
 def subclass_with_early_setting(cluster_class: Any, name: str) -> Any:
+    """Return a subclass whose constructor sets one setting to its value in `VALUES`, and then calls
+    the constructor of `cluster_class`.
+
+    The instance has the value that the attribute had in between as `early_value`.
+    """
+
     class Early(cluster_class):  # type: ignore[misc]
         def __init__(self, **settings: Any) -> None:
             setattr(self, name, VALUES[name])
@@ -123,6 +130,9 @@ def subclass_with_early_setting(cluster_class: Any, name: str) -> Any:
 @pytest.mark.parametrize("name", VALUES)
 @pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
 def test_the_constructor_overrides_or_keeps_early_settings(cluster_class: Any, name: str) -> None:
+    """After the constructor, a setting of `KEPT_BY_THE_CONSTRUCTOR` still has its early value. Any
+    other setting has its default again.
+    """
     cluster = subclass_with_early_setting(cluster_class, name)()
     if name in KEPT_BY_THE_CONSTRUCTOR:
         assert getattr(cluster, name) is cluster.early_value
@@ -147,13 +157,9 @@ def test_arguments_of_the_constructor_override_early_settings(
 
 
 def test_token_metadata_has_the_setting_of_the_constructor() -> None:
-    assert (
-        subclass_with_early_setting(
-            Cluster, "token_metadata_enabled"
-        )().metadata.token_metadata_enabled
-        is True
-    )
-    switched = subclass_with_early_setting(Cluster, "token_metadata_enabled")(
-        token_metadata_enabled=False
-    )
-    assert switched.metadata.token_metadata_enabled is False
+    """`metadata.token_metadata_enabled` follows the constructor, not the value that a subclass set
+    before.
+    """
+    early_class = subclass_with_early_setting(Cluster, "token_metadata_enabled")
+    assert early_class().metadata.token_metadata_enabled is True
+    assert early_class(token_metadata_enabled=False).metadata.token_metadata_enabled is False

@@ -4,7 +4,6 @@ are refused.
 
 from __future__ import annotations
 
-import inspect
 import ssl
 from typing import Any
 
@@ -15,11 +14,13 @@ from cassandra.client.settings.tls import tls_client
 from cassandra.cluster import Cluster
 from cassandra.ssl_session_cache import SSLSessionCache
 from cassandra.testing.fake import FakeNode
+from tests.waiting import result_of
 
 NOT_VERIFIED = {"cert_reqs": ssl.CERT_NONE}
 
 
 def context_of(options: dict[str, Any]) -> ssl.SSLContext:
+    """Return the context that the driver creates for `ssl_options`."""
     client = tls_client(None, options, None)
     assert client is not None
     context = client.source
@@ -43,6 +44,9 @@ def test_a_given_context_is_used_unchanged() -> None:
 
 
 def test_certificates_are_required_unless_the_options_differ() -> None:
+    """Without `cert_reqs`, certificates are verified with the system's CA certificates, and TLS 1.2
+    is required. `cert_reqs` may lower that.
+    """
     system = ssl.create_default_context().cert_store_stats()
     for options in ({"ssl_version": None}, {"cert_reqs": None}, {"check_hostname": False}):
         context = context_of(options)
@@ -55,11 +59,13 @@ def test_certificates_are_required_unless_the_options_differ() -> None:
 
 
 def test_options_become_a_context() -> None:
-    version = context_of({**NOT_VERIFIED, "ssl_version": ssl.PROTOCOL_TLSv1_2})
-    assert version.minimum_version == version.maximum_version == ssl.TLSVersion.TLSv1_2
+    """The version, the ciphers and `cert_reqs` of `ssl_options` are set on the context."""
+    tls12_context = context_of({**NOT_VERIFIED, "ssl_version": ssl.PROTOCOL_TLSv1_2})
+    assert tls12_context.minimum_version == tls12_context.maximum_version == ssl.TLSVersion.TLSv1_2
     context_of({**NOT_VERIFIED, "ssl_version": ssl.PROTOCOL_TLS_CLIENT, "server_side": False})
-    named = context_of({**NOT_VERIFIED, "ciphers": "ECDHE-RSA-AES256-GCM-SHA384"})
-    assert "ECDHE-RSA-AES256-GCM-SHA384" in [cipher["name"] for cipher in named.get_ciphers()]
+    cipher_context = context_of({**NOT_VERIFIED, "ciphers": "ECDHE-RSA-AES256-GCM-SHA384"})
+    cipher_names = [cipher["name"] for cipher in cipher_context.get_ciphers()]
+    assert "ECDHE-RSA-AES256-GCM-SHA384" in cipher_names
 
 
 @pytest.mark.parametrize(
@@ -100,29 +106,29 @@ def test_a_context_that_is_set_before_connect_is_used(cluster_class: Any) -> Non
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 @pytest.mark.parametrize("is_connected", [False, True])
 async def test_refused_settings_are_not_stored(cluster_class: Any, is_connected: bool) -> None:
+    """If a setting of TLS is refused, all settings of TLS keep their values, before and after
+    `connect`.
+    """
     context = ssl.create_default_context()
     with FakeNode() as node:
         cluster = cluster_class([node.address], port=node.port)
         if is_connected:
-            await awaited(cluster.connect())
+            await result_of(cluster.connect())
         try:
             cluster.ssl_context = context
-            before, sessions = cluster._live["tls"], cluster.ssl_session_cache
-            for name, wrong, error in (
+            tls_before = cluster._live["tls"]
+            session_cache_before = cluster.ssl_session_cache
+            for name, wrong_value, error in (
                 ("ssl_context", 5, TypeError),
                 ("ssl_options", 5, TypeError),
                 ("ssl_options", {"certfile": "x"}, ValueError),
                 ("ssl_session_cache", 5, TypeError),
             ):
                 with pytest.raises(error, match=name):
-                    setattr(cluster, name, wrong)
+                    setattr(cluster, name, wrong_value)
             assert cluster.ssl_context is context
             assert cluster.ssl_options is None
-            assert cluster.ssl_session_cache is sessions
-            assert cluster._live["tls"] is before
+            assert cluster.ssl_session_cache is session_cache_before
+            assert cluster._live["tls"] is tls_before
         finally:
-            await awaited(cluster.shutdown())
-
-
-async def awaited(outcome: Any) -> Any:
-    return await outcome if inspect.isawaitable(outcome) else outcome
+            await result_of(cluster.shutdown())
