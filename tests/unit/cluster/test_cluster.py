@@ -62,7 +62,7 @@ def test_connecting_again_after_a_failure_succeeds(
     assert blocking_cluster.connect().execute(READ).one() == (1, "a")
 
 
-def test_a_keyspace_that_does_not_exist(shop: FakeNode, blocking_cluster: Cluster) -> None:
+def test_connecting_to_a_missing_keyspace_raises(shop: FakeNode, blocking_cluster: Cluster) -> None:
     shop.prime('USE "shop"', set_keyspace("shop"))
     shop.prime('USE "none"', error(ErrorCode.INVALID, "no such keyspace"))
     with pytest.raises(InvalidRequest, match="no such keyspace"):
@@ -70,7 +70,7 @@ def test_a_keyspace_that_does_not_exist(shop: FakeNode, blocking_cluster: Cluste
     assert blocking_cluster.connect("shop").keyspace == "shop"
 
 
-def test_calls_that_need_a_connection(shop: FakeNode, blocking_cluster: Cluster) -> None:
+def test_refreshing_needs_a_connection(shop: FakeNode, blocking_cluster: Cluster) -> None:
     assert blocking_cluster.get_control_connection_host() is None
     for call in (blocking_cluster.refresh_nodes, blocking_cluster.refresh_schema_metadata):
         with pytest.raises(ConnectionException, match="not connected"):
@@ -98,10 +98,13 @@ def test_profiles_can_be_added_before_and_after_connect(blocking_cluster: Cluste
 def test_registering_a_missing_user_type_is_an_error(
     blocking_cluster: Cluster, shop: FakeNode
 ) -> None:
-    with Cluster([shop.address], port=shop.port) as mistaken:
-        mistaken.register_user_type("ks", "missing", dict)
+    """Before the cluster is connected, `connect` raises the error; afterwards
+    the call itself does.
+    """
+    with Cluster([shop.address], port=shop.port) as cluster:
+        cluster.register_user_type("ks", "missing", dict)
         with pytest.raises(UserTypeDoesNotExist, match=r"ks\.missing"):
-            mistaken.connect()
+            cluster.connect()
     blocking_cluster.connect()
     with pytest.raises(UserTypeDoesNotExist, match=r"ks\.none"):
         blocking_cluster.register_user_type("ks", "none", dict)
@@ -113,8 +116,10 @@ def test_after_shutdown_calls_are_refused(blocking_cluster: Cluster) -> None:
     # The second call does nothing.
     blocking_cluster.shutdown()
     blocking_cluster.shutdown()
-    shutdown_flags: Any = (blocking_cluster.is_shutdown, session.is_shutdown)
-    assert shutdown_flags == (True, True)
+    # mypy still believes the assertion above, so it must not see the attribute's type here.
+    has_ended: Any = blocking_cluster.is_shutdown
+    assert has_ended
+    assert session.is_shutdown
     for call in (blocking_cluster.connect, blocking_cluster.refresh_nodes):
         with pytest.raises(ConnectionException, match="shut down"):
             call()
@@ -134,7 +139,7 @@ def test_an_empty_keyspace_is_none(shop: FakeNode, blocking_cluster: Cluster) ->
 def test_a_session_that_is_shut_down_loses_its_connections_only(
     shop: FakeNode, blocking_cluster: Cluster
 ) -> None:
-    kept = blocking_cluster.connect()
+    other_session = blocking_cluster.connect()
     count_before = len(shop.connections)
     session = blocking_cluster.connect()
     session.shutdown()
@@ -143,26 +148,29 @@ def test_a_session_that_is_shut_down_loses_its_connections_only(
     assert session._engine.closed
     shop.wait_for(lambda node: len(node.connections) == count_before)
     assert session not in blocking_cluster.sessions
-    assert kept in blocking_cluster.sessions
+    assert other_session in blocking_cluster.sessions
 
 
 def test_a_session_may_be_shut_down_in_a_callback(
     shop: FakeNode, blocking_cluster: Cluster
 ) -> None:
+    """`Session.shutdown` does not wait if it is called on the event loop's thread. The node is
+    paused so that the callback runs there.
+    """
     blocking_cluster.connect()
     count_before = len(shop.connections)
     session = blocking_cluster.connect()
-    ended = threading.Event()
+    has_shut_down = threading.Event()
 
-    def end(rows: Any) -> None:
+    def shut_down(rows: Any) -> None:
         session.shutdown()
-        ended.set()
+        has_shut_down.set()
 
     shop.pause()
     future = session.execute_async(READ)
-    future.add_callback(end)
+    future.add_callback(shut_down)
     shop.resume()
-    assert ended.wait(WAIT)
+    assert has_shut_down.wait(WAIT)
     assert session._engine.closed
     shop.wait_for(lambda node: len(node.connections) == count_before)
 
@@ -170,6 +178,9 @@ def test_a_session_may_be_shut_down_in_a_callback(
 def test_a_keyspace_that_fails_leaves_a_cluster_that_was_connected_before(
     shop: FakeNode, blocking_cluster: Cluster
 ) -> None:
+    """If a later `connect` fails, earlier sessions still work, and the failed session leaves no
+    connections.
+    """
     shop.prime('USE "none"', error(ErrorCode.INVALID, "no such keyspace"))
     session = blocking_cluster.connect()
     count_before = len(shop.connections)
@@ -184,14 +195,15 @@ def test_a_keyspace_that_fails_leaves_a_cluster_that_was_connected_before(
 
 
 def loop_threads() -> list[threading.Thread]:
+    """Return the running event loop threads of the driver."""
     return [item for item in threading.enumerate() if item.name.startswith("cassandra-loop-")]
 
 
-@pytest.mark.parametrize("how", ["refused", "keyspace"])
+@pytest.mark.parametrize("reason", ["connection refused", "no such keyspace"])
 def test_a_failed_connect_leaves_no_thread(
-    shop: FakeNode, blocking_cluster: Cluster, how: str
+    shop: FakeNode, blocking_cluster: Cluster, reason: str
 ) -> None:
-    if how == "refused":
+    if reason == "connection refused":
         shop.refuse_connections()
     shop.prime('USE "none"', error(ErrorCode.INVALID, "no such keyspace"))
     with pytest.raises(NoHostAvailable):
@@ -201,6 +213,9 @@ def test_a_failed_connect_leaves_no_thread(
 
 
 def test_a_shutdown_ends_a_connect_that_waits(shop: FakeNode, blocking_cluster: Cluster) -> None:
+    """While one thread waits in `connect`, another one may shut the cluster down. Then `connect`
+    raises.
+    """
     shop.prime(Opcode.STARTUP, hold(message(Opcode.READY, b"")))
     failures: list[Any] = []
 
@@ -224,6 +239,7 @@ def test_a_shutdown_ends_a_connect_that_waits(shop: FakeNode, blocking_cluster: 
 
 
 def test_a_shutdown_in_a_callback_is_refused(shop: FakeNode, blocking_cluster: Cluster) -> None:
+    """`Cluster.shutdown` waits for the event loop's thread, so it must not be called there."""
     session = blocking_cluster.connect()
     outcomes: list[str] = []
 
@@ -275,7 +291,7 @@ def test_a_cluster_that_is_dropped_is_closed_with_a_warning(shop: FakeNode) -> N
 
 
 @pytest.mark.parametrize(
-    ("error", "daemon", "expected"),
+    ("error", "is_daemon", "expected"),
     [
         (SessionShutdown("over", {}), True, True),
         (ConnectionShutdown("over"), True, True),
@@ -285,9 +301,13 @@ def test_a_cluster_that_is_dropped_is_closed_with_a_warning(shop: FakeNode) -> N
     ],
 )
 def test_at_exit_only_errors_of_the_shutdown_in_daemons_are_not_shown(
-    error: Exception, daemon: bool | None, expected: bool
+    error: Exception, is_daemon: bool | None, expected: bool
 ) -> None:
-    thread = None if daemon is None else SimpleNamespace(daemon=daemon)
+    """When the interpreter exits, the driver hides the errors of its own shutdown in daemon
+    threads, since the application cannot handle them. `_is_end_of_daemon` says whether to hide an
+    error.
+    """
+    thread = None if is_daemon is None else SimpleNamespace(daemon=is_daemon)
     args: Any = SimpleNamespace(exc_value=error, thread=thread)
     assert cluster_module._is_end_of_daemon(args) is expected
 
@@ -317,15 +337,18 @@ def eastern(far: FakeCluster) -> Iterator[Cluster]:
 
 
 def session_of(cluster: Cluster) -> Session:
+    """Return the only session of the cluster."""
     (session,) = cluster.sessions
     return session
 
 
 def western_profile() -> ExecutionProfile:
+    """Return a profile that uses only hosts in "west"."""
     return ExecutionProfile(DCAwareRoundRobinPolicy("west"))
 
 
 def pooled_datacenters(session: Session) -> set[Any]:
+    """Return the data centres to whose hosts the session has connections."""
     return {host.datacenter for host in session._engine.pools}
 
 
@@ -340,6 +363,9 @@ def test_a_new_profile_has_its_connections_when_the_call_returns(eastern: Cluste
 def test_a_new_profile_waits_for_connections_only_so_long(
     far: FakeCluster, eastern: Cluster
 ) -> None:
+    """If the connections for a new profile are not open in time, the call raises OperationTimedOut.
+    With a limit of 0 it does not wait at all.
+    """
     far[1].prime(Opcode.STARTUP, hold(message(Opcode.READY, b"")))
     eastern.add_execution_profile("soon", western_profile(), pool_wait_timeout=0)
     with pytest.raises(OperationTimedOut):
@@ -350,6 +376,7 @@ def test_a_new_profile_waits_for_connections_only_so_long(
 
 
 def test_the_first_call_with_a_policy_waits_for_its_connections(eastern: Cluster) -> None:
+    """No session has connections to "west" before a profile that uses them is passed to a call."""
     session = session_of(eastern)
     assert session.execute(READ, execution_profile=western_profile()).one() == ("west",)
 
@@ -362,5 +389,6 @@ def test_the_number_of_connections_can_be_changed(far: FakeCluster, eastern: Clu
 
 @pytest.mark.parametrize("method", ["on_up", "on_down"])
 def test_an_address_is_not_a_host(method: str) -> None:
+    """`Cluster.on_up` and `on_down` take a `Host`; the error for an address says how to get one."""
     with pytest.raises(TypeError, match=r"is '10\.0\.0\.1': write cluster\.metadata\.get_host"):
         getattr(Cluster(), method)("10.0.0.1")

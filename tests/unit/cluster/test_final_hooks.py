@@ -13,6 +13,7 @@ from cassandra.cluster.final_hooks import FinalMethod, finish_wrapped
 
 @pytest.fixture
 def tracers(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Fakes of the functions that are called when a future is completed."""
     fake_tracers = SimpleNamespace(
         set_final_result=lambda future, result: ("ours", result),
         finish_wrapped=lambda future: setattr(future, "is_finished", True),
@@ -21,7 +22,9 @@ def tracers(monkeypatch: pytest.MonkeyPatch) -> Any:
     return fake_tracers
 
 
-class Future:  # fake of `ResponseFuture` with the attributes that the hooks use
+class Future:
+    """Fake of `ResponseFuture` with the attributes that the hooks use."""
+
     _hooks: Any = None
     is_finished = False
     _set_final_result = FinalMethod("set_final_result")

@@ -48,20 +48,28 @@ def test_each_thread_has_its_loop(shop: FakeNode) -> None:
     with connected(shop, loops=3) as session:
         insert = session.prepare(INSERT)
 
-        def connections() -> set[Any]:
+        def connections_used() -> set[Any]:
+            """Execute some requests, and return the connections on which they were sent."""
             shop.forget_requests()
             for key in range(5):
                 session.execute(insert, (key,))
             return set(connections_of(shop, INSERT))
 
-        sets = [connections(), *(in_thread(connections) for _ in range(2))]
-        assert [len(of_thread) for of_thread in sets] == [1, 1, 1]
-        assert len(set.union(*sets)) == 3
+        connections_by_thread = [
+            connections_used(),
+            in_thread(connections_used),
+            in_thread(connections_used),
+        ]
+        assert [len(connections) for connections in connections_by_thread] == [1, 1, 1]
+        assert len(set.union(*connections_by_thread)) == 3
         # A fourth thread shares a loop with the first one.
-        assert in_thread(connections) == sets[0]
+        assert in_thread(connections_used) == connections_by_thread[0]
 
 
 def test_prepared_statements_and_their_batches_run_on_workers(shop: FakeNode) -> None:
+    """A thread other than the first one sends prepared statements, and batches of them, on the loop
+    of a worker.
+    """
     with connected(shop) as session:
         insert = session.prepare(INSERT)
         batch = BatchStatement()
@@ -78,7 +86,7 @@ def test_prepared_statements_and_their_batches_run_on_workers(shop: FakeNode) ->
 
 
 class OwnPolicy(RoundRobinPolicy):
-    """A policy of an application, which is called on one loop only."""
+    """A policy of an application, which must be called on one loop only."""
 
 
 class OwnHandler(ProtocolHandler):
@@ -86,6 +94,9 @@ class OwnHandler(ProtocolHandler):
 
 
 def test_all_other_requests_run_on_the_first_loop(shop: FakeNode) -> None:
+    """Query strings, USE, batches with query strings, requests for a host, and requests with an
+    application's policy or protocol handler need the first loop.
+    """
     shop.prime("USE ks", set_keyspace("ks"))
     own_policy = ExecutionProfile(OwnPolicy())
     profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(), "own": own_policy}
@@ -117,6 +128,7 @@ def test_concurrent_statements_are_distributed_over_the_loops(shop: FakeNode) ->
     """One call of `execute_concurrent` uses all loops, and returns the results in order."""
 
     def echo(request: Request) -> Any:
+        """Answer with a row that has the value of the request."""
         (key,) = request.values
         assert isinstance(key, bytes)
         return rows(NUMBERS, [(int.from_bytes(key, "big"),)])
@@ -142,14 +154,15 @@ def test_mixed_concurrent_statements_keep_their_order(shop: FakeNode) -> None:
         results = execute_concurrent(session, statements, 10)
         values = [result.result_or_exc.all() for result in results]
         assert values == [[(1,), (2,)], [(7,)], []] * 30
-        (first,) = set(connections_of(shop, "SELECT k FROM t0"))
-        batches = {
+        (first_connection,) = set(connections_of(shop, "SELECT k FROM t0"))
+        batch_connections = {
             request.connection for request in shop.requests if request.opcode == Opcode.BATCH
         }
-        assert batches == {first}
+        assert batch_connections == {first_connection}
 
 
 def test_further_pages_come_from_the_same_loop(shop: FakeNode) -> None:
+    """The worker that read the first page of a result also reads the other pages."""
     shop.prime(SELECT, paged(NUMBERS, [(n,) for n in range(10)]))
     with connected(shop) as session:
         select = session.prepare(SELECT)
@@ -177,7 +190,10 @@ def test_further_pages_do_not_need_the_pool_of_the_loop_of_the_first(shop: FakeN
 
 
 def test_requests_of_a_callback_stay_on_its_loop(shop: FakeNode) -> None:
-    """Blocking calls are refused there, as in the thread of the first loop."""
+    """Requests that a callback sends go to the loop that runs the callback.
+
+    Blocking calls are refused on a worker's loop, as they are on the first loop.
+    """
     with connected(shop) as session:
         insert = session.prepare(INSERT)
         (worker,) = workers_of(session)
@@ -189,9 +205,9 @@ def test_requests_of_a_callback_stay_on_its_loop(shop: FakeNode) -> None:
                 session.execute(insert, (2,))
             except RuntimeError as refusal:
                 outcomes.append(str(refusal))
-            session.execute_async(insert, (3,)).add_callback(end)
+            session.execute_async(insert, (3,)).add_callback(record_thread)
 
-        def end(_: Any) -> None:
+        def record_thread(_: Any) -> None:
             outcomes.append(threading.get_ident())
             is_over.set()
 
@@ -226,7 +242,7 @@ def test_a_callback_of_a_worker_may_not_block(shop: FakeNode, call: Call) -> Non
         refusals: list[Any] = []
         is_over = threading.Event()
 
-        def block(_: Any) -> None:
+        def make_blocking_call(_: Any) -> None:
             try:
                 call(session)
             except RuntimeError as refusal:
@@ -234,7 +250,11 @@ def test_a_callback_of_a_worker_may_not_block(shop: FakeNode, call: Call) -> Non
             is_over.set()
 
         shop.pause()
-        on_worker(session, lambda: session.execute_async(insert, (1,)).add_callback(block))
+
+        def send() -> None:
+            session.execute_async(insert, (1,)).add_callback(make_blocking_call)
+
+        on_worker(session, send)
         shop.resume()
         assert is_over.wait(WAIT)
         assert "own event loop" in refusals[0]
@@ -256,15 +276,19 @@ def test_a_callback_of_a_worker_may_use_a_new_policy(shop: FakeNode) -> None:
             future.add_callback(lambda _: is_over.set())
 
         shop.pause()
-        on_worker(session, lambda: session.execute_async(insert, (1,)).add_callback(send_more))
+
+        def send() -> None:
+            session.execute_async(insert, (1,)).add_callback(send_more)
+
+        on_worker(session, send)
         shop.resume()
         assert is_over.wait(WAIT)
         core = session._engine.core
         assert profile.load_balancing_policy in core.listeners.policies
 
 
-class Keyspaces(RequestObserver):
-    """Records the keyspaces of requests."""
+class KeyspaceRecorder(RequestObserver):
+    """Records the keyspace of each request that has ended."""
 
     def __init__(self) -> None:
         self.keyspaces: list[str | None] = []
@@ -277,7 +301,7 @@ def test_observers_see_the_keyspace_of_the_session(shop: FakeNode) -> None:
     """The connections of a worker are in no keyspace, but the application's session is in one."""
     plain = "INSERT INTO t0 (k) VALUES (1)"
     shop.prime_prepare(plain, [])
-    observer = Keyspaces()
+    observer = KeyspaceRecorder()
     with connected(shop, request_observers=[observer]) as session:
         session.set_keyspace("ks")
         batch = BatchStatement()
@@ -285,4 +309,5 @@ def test_observers_see_the_keyspace_of_the_session(shop: FakeNode) -> None:
         session.execute(batch)
         on_worker(session, lambda: session.execute(batch))
         until(lambda: len(observer.keyspaces) == 3)
-        assert observer.keyspaces[1:] == ["ks", "ks"]  # without USE
+        # The first request was the USE of `set_keyspace`.
+        assert observer.keyspaces[1:] == ["ks", "ks"]

@@ -37,15 +37,16 @@ def session(node: FakeNode) -> Iterator[Session]:
 def prime_pages(node: FakeNode, page_count: int) -> None:
     """Let READ return `page_count` pages. The only row of each page is the page's number."""
 
-    def answer(request: Any) -> Any:
+    def answer_page(request: Any) -> Any:
         number = int((request.paging_state or b"0").decode())
         state = str(number + 1).encode() if number + 1 < page_count else None
         return rows(COLUMNS, [(number,)], paging_state=state)
 
-    node.prime(READ, answer)
+    node.prime(READ, answer_page)
 
 
 def test_a_callback_is_called_once_for_each_page(node: FakeNode, session: Session) -> None:
+    """The callbacks stay registered when the next page is requested."""
     prime_pages(node, 5)
     future = session.execute_async(SimpleStatement(READ, fetch_size=1))
     pages: list[list[int]] = []
@@ -70,6 +71,8 @@ def test_a_callback_is_called_once_for_each_page(node: FakeNode, session: Sessio
 def test_an_error_of_the_row_factory_is_passed_to_the_errback(
     node: FakeNode, session: Session
 ) -> None:
+    """Rows that do not fit their class fail the future; the callback for rows is not called."""
+
     @dataclass
     class RowWithoutColumn:
         w: int
@@ -128,17 +131,19 @@ def test_execute_concurrent_in_a_callback_is_refused(node: FakeNode, session: Se
 
 
 def test_iteration_can_continue_after_a_page_failed(node: FakeNode, session: Session) -> None:
-    shall_fail = [True]
+    has_failed = False
 
-    def answer(request: Any) -> Any:
+    def answer_page(request: Any) -> Any:
+        nonlocal has_failed
+        if not request.paging_state:
+            return rows(COLUMNS, [(0,)], paging_state=b"1")
         # The first request for the second page fails.
-        if request.paging_state and shall_fail:
-            shall_fail.clear()
+        if not has_failed:
+            has_failed = True
             return error(ErrorCode.INVALID, "not now")
-        number = 1 if request.paging_state else 0
-        return rows(COLUMNS, [(number,)], paging_state=None if number else b"1")
+        return rows(COLUMNS, [(1,)])
 
-    node.prime(READ, answer)
+    node.prime(READ, answer_page)
     result = session.execute(SimpleStatement(READ, fetch_size=1))
     assert next(result).v == 0
     with pytest.raises(InvalidRequest):
@@ -149,6 +154,9 @@ def test_iteration_can_continue_after_a_page_failed(node: FakeNode, session: Ses
 def test_a_timeout_of_result_and_a_missing_errback_are_explained(
     node: FakeNode, session: Session
 ) -> None:
+    """`result` takes no timeout, and `add_callbacks` needs two functions. The errors say what to
+    write instead.
+    """
     prime_pages(node, 1)
     future: Any = session.execute_async(READ)
     for arguments, options in (((5,), {}), ((), {"timeout": 5})):
@@ -159,11 +167,14 @@ def test_a_timeout_of_result_and_a_missing_errback_are_explained(
     assert future.result().one().v == 0
 
 
-def test_a_page_under_way_is_joined(node: FakeNode, session: Session) -> None:
-    """A second request for the page neither sends it again nor leaves a waiting thread behind."""
+def test_a_page_in_flight_is_not_requested_again(node: FakeNode, session: Session) -> None:
+    """A second `start_fetching_next_page` waits for the request in flight.
+
+    A thread that waits in `result` gets its page, too.
+    """
     held = hold(rows(COLUMNS, [(1,)]))
-    node.prime(READ, lambda request: held if request.paging_state else first_page)
     first_page = rows(COLUMNS, [(0,)], paging_state=b"1")
+    node.prime(READ, lambda request: held if request.paging_state else first_page)
     future = session.execute_async(SimpleStatement(READ, fetch_size=1))
     future.result()
     future.start_fetching_next_page()
@@ -182,14 +193,17 @@ def test_a_page_under_way_is_joined(node: FakeNode, session: Session) -> None:
 
 
 class OvertakenFuture(ResponseFuture[Any]):
-    """Another thread requests the next page as soon as `attribute` was looked at."""
+    """A future that behaves as if another thread requests the next page while one reads it.
+
+    The next page is requested as soon as the attribute that `attribute` names is read.
+    """
 
     attribute = ""
 
     def __getattribute__(self, name: str) -> Any:
         if name == "__dict__" or name != self.__dict__.get("attribute"):
             return super().__getattribute__(name)
-        # Do this only once: the code below reads attributes, too.
+        # Do this only once, because the code below reads attributes, too.
         del self.attribute
         old_value = super().__getattribute__(name)
         self.start_fetching_next_page()
@@ -199,6 +213,7 @@ class OvertakenFuture(ResponseFuture[Any]):
 
 @pytest.fixture
 def overtaken(node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch) -> OvertakenFuture:
+    """A future that has the first of two pages."""
     prime_pages(node, 2)
     monkeypatch.setattr("cassandra.cluster.session.ResponseFuture", OvertakenFuture)
     future = session.execute_async(SimpleStatement(READ, fetch_size=1))
@@ -211,6 +226,7 @@ def overtaken(node: FakeNode, session: Session, monkeypatch: pytest.MonkeyPatch)
 def test_a_result_whose_page_is_replaced_is_not_empty(
     overtaken: OvertakenFuture, attribute: str
 ) -> None:
+    """`result` waits for the next page if another thread requests it at that moment."""
     overtaken.attribute = attribute
     assert [row.v for row in overtaken.result().current_rows] == [1]
 
@@ -228,6 +244,7 @@ def test_a_callback_added_while_the_next_page_is_requested_gets_that_page(
 def test_the_error_of_a_page_is_gone_once_the_page_is_requested_again(
     node: FakeNode, session: Session
 ) -> None:
+    """While a failed page is requested again, the future is neither failed nor complete."""
     held = hold(rows(COLUMNS, [(1,)]))
     answers = [rows(COLUMNS, [(0,)], paging_state=b"1"), error(ErrorCode.INVALID, "no"), held]
     node.prime(READ, lambda request: answers.pop(0))
@@ -238,7 +255,6 @@ def test_the_error_of_a_page_is_gone_once_the_page_is_requested_again(
         future.result()
     future.start_fetching_next_page()
     held.wait()
-    # The page is on its way again.
     assert future.error is None
     held.release()
     assert future.result().one().v == 1

@@ -49,14 +49,15 @@ def write_statements() -> list[Any]:
 def test_a_read_is_sent_after_the_earlier_write_of_its_thread(
     node: FakeNode, session: Session, index: int
 ) -> None:
-    session.write_head_start = 60
+    session.write_head_start = 60  # seconds
     statement = write_statements()[index]
     held_answer = hold()
-    node.prime(
-        Opcode.BATCH if isinstance(statement, BatchStatement) else str(statement), held_answer
-    )
-    if isinstance(statement, SimpleStatement):
+    if isinstance(statement, BatchStatement):
+        node.prime(Opcode.BATCH, held_answer)
+    elif isinstance(statement, SimpleStatement):
         node.prime(WRITE, held_answer)
+    else:
+        node.prime(statement, held_answer)
     writes_held_at_read: list[int] = []
 
     def answer_read(request: Any) -> Any:
@@ -74,6 +75,9 @@ def test_a_read_is_sent_after_the_earlier_write_of_its_thread(
 
 
 def test_a_read_is_sent_if_the_write_takes_longer(node: FakeNode, session: Session) -> None:
+    """With the default of `write_head_start`, the read is sent although the write has no answer
+    yet.
+    """
     held_answer = hold()
     node.prime(WRITE, held_answer)
     node.prime(READ, ANSWER)
@@ -88,7 +92,7 @@ def test_a_read_is_sent_if_the_write_takes_longer(node: FakeNode, session: Sessi
 def test_a_read_does_not_wait_for_reads_or_other_threads_or_if_disabled(
     node: FakeNode, session: Session, reason: str
 ) -> None:
-    session.write_head_start = 0 if reason == "switched off" else 60
+    session.write_head_start = 0 if reason == "switched off" else 60  # seconds
     earlier_query = "select v FROM u" if reason == "a read" else WRITE
     held_answer = hold(ANSWER)
     node.prime(earlier_query, held_answer)
@@ -106,6 +110,9 @@ def test_a_read_does_not_wait_for_reads_or_other_threads_or_if_disabled(
 
 
 def test_results_are_not_kept(session: Session) -> None:
+    """The session refers only weakly to the latest future of a thread, so a dropped result is
+    freed.
+    """
     future = session.execute_async(READ)
     future.result()
     del future

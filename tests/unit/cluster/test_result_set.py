@@ -41,6 +41,10 @@ class FakeFuture:
 
 
 def test_iteration_crosses_pages_once() -> None:
+    """A result returns the rows of all pages, even if one is empty; a second iteration warns.
+
+    Here and below, the rows of the first page are 1 and 2. The future has the further pages.
+    """
     rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4], [], [5]), [1, 2])
     assert list(rows) == [1, 2, 3, 4, 5]
     with pytest.warns(RuntimeWarning, match="have been read"):
@@ -57,6 +61,7 @@ def test_next_and_all() -> None:
 
 
 def leave_loop_early(rows: ResultSet[Any]) -> None:
+    """Begin an iteration and leave it at the first row."""
     for _ in rows:
         break
 
@@ -73,6 +78,9 @@ def leave_loop_early(rows: ResultSet[Any]) -> None:
     ],
 )
 def test_iteration_begins_at_the_first_row_of_the_current_page(begin: Any) -> None:
+    """An iteration that was left early, on the first page, loses no rows: the next one begins with
+    that page again.
+    """
     rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4], [5]), [1, 2])
     begin(rows)
     assert list(rows) == [1, 2, 3, 4, 5]
@@ -81,6 +89,7 @@ def test_iteration_begins_at_the_first_row_of_the_current_page(begin: Any) -> No
 
 
 def test_iteration_begins_at_the_first_row_of_a_later_page() -> None:
+    """If an iteration is left on a later page, the rows of the pages before are gone."""
     rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4], [5]), [1, 2])
     for row in rows:
         if row == 4:
@@ -91,7 +100,9 @@ def test_iteration_begins_at_the_first_row_of_a_later_page() -> None:
 def test_no_row_is_left_after_a_full_iteration() -> None:
     rows: ResultSet[Any] = ResultSet(FakeFuture([3]), [1, 2])
     assert len(rows.all()) == 3
-    assert (rows.one(), bool(rows), rows.current_rows) == (None, False, [])
+    assert rows.one() is None
+    assert not rows
+    assert rows.current_rows == []
     with pytest.warns(RuntimeWarning, match="have been read"):
         assert rows.all() == []
     with pytest.raises(RuntimeError, match="iteration has begun"):
@@ -108,13 +119,14 @@ def test_two_iterators_of_one_result_are_independent() -> None:
     rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4]), [1, 2])
     first, second = iter(rows), iter(rows)
     assert [next(first), next(second), next(first)] == [1, 1, 2]
-    # This fetches the second page. `second` first returns the rest of the first page, and then
-    # these rows, too.
+    # `first` fetches the second page here. `second` still returns the rest of the first page, and
+    # then the rows of the second page, too.
     assert next(first) == 3
     assert list(second) == [2, 3, 4]
 
 
 def test_pages_fetched_by_hand_within_a_loop_are_not_skipped() -> None:
+    """If the application fetches the next page inside a loop, the loop goes on with that page."""
     rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4]), [1, 2])
     rows_seen = []
     for row in rows:
@@ -129,18 +141,23 @@ def test_the_first_row_by_index_then_all() -> None:
     rows: ResultSet[Any] = ResultSet(FakeFuture([3]), [1, 2])
     assert rows[0] == 1
     assert rows.has_more_pages  # reading the first row fetched no further page
-    assert [list(rows), list(rows), rows[2]] == [[1, 2, 3], [1, 2, 3], 3]
+    assert list(rows) == [1, 2, 3]
+    # A result that was indexed keeps its rows.
+    assert list(rows) == [1, 2, 3]
+    assert rows[2] == 3
 
 
 def test_was_applied_after_all_rows_were_read() -> None:
     future = FakeFuture()
     future.row_factory = named_tuple_factory
-    rows: ResultSet[Any] = ResultSet(
-        future, rows_message(["[applied]", "v"], [BooleanType, Int32Type], APPLIED, 1)
-    )
+    message = rows_message(["[applied]", "v"], [BooleanType, Int32Type], APPLIED, count=1)
+    rows: ResultSet[Any] = ResultSet(future, message)
     assert len(list(rows)) == 1
+    # No rows are left, but the result still knows its columns and whether it was applied.
     assert rows.was_applied
-    assert (rows.all_tuples(), rows.one(), rows.column_names) == ([], None, ["[applied]", "v"])
+    assert rows.all_tuples() == []
+    assert rows.one() is None
+    assert rows.column_names == ["[applied]", "v"]
 
 
 def test_fetch_next_page_replaces_the_current_rows() -> None:
@@ -209,24 +226,29 @@ NOT_APPLIED = bytes.fromhex("00000001 00 00000004 00000007")
 def test_was_applied_with_every_row_factory(factory: Any, body: bytes, expected: bool) -> None:
     future = FakeFuture()
     future.row_factory = factory
-    message = rows_message(["[applied]", "v"], [BooleanType, Int32Type], body, 1)
+    message = rows_message(["[applied]", "v"], [BooleanType, Int32Type], body, count=1)
     assert ResultSet(future, message).was_applied is expected
 
 
-def test_was_applied_of_another_statement() -> None:
-    message = rows_message(["v"], [Int32Type], bytes.fromhex("00000004 00000007"), 1)
+def test_was_applied_of_another_statement_raises() -> None:
+    one_int = bytes.fromhex("00000004 00000007")
+    message = rows_message(["v"], [Int32Type], one_int, count=1)
     with pytest.raises(RuntimeError, match="lightweight transactions"):
         ResultSet(FakeFuture(), message).was_applied  # noqa: B018
 
 
 def test_was_applied_of_plain_rows() -> None:
+    """A result of rows that are already decoded, for example of a mock, takes `was_applied` from
+    its first row.
+    """
     assert ResultSet(FakeFuture(), [{"[applied]": True}]).was_applied
     assert not ResultSet(FakeFuture(), [(False, 1)]).was_applied
 
 
 def test_names_types_and_rows_of_a_message() -> None:
     """A result that has a message takes its column names, types and rows from it."""
-    message = rows_message(["v"], [Int32Type], bytes.fromhex("00000004 00000007 ffffffff"), 2)
+    seven_and_null = bytes.fromhex("00000004 00000007 ffffffff")
+    message = rows_message(["v"], [Int32Type], seven_and_null, count=2)
     rows: ResultSet[Any] = ResultSet(FakeFuture(), message)
     assert rows.column_names == ["v"]
     assert rows.column_types == [Int32Type]
@@ -257,6 +279,9 @@ class InterruptedFuture(FakeFuture):
 
 @pytest.mark.parametrize("further_pages", [([3],), ([3], [4])])
 def test_an_interrupted_wait_loses_no_page(further_pages: Any) -> None:
+    """After a KeyboardInterrupt in a wait for the next page, the iteration
+    goes on with that page.
+    """
     rows: ResultSet[Any] = ResultSet(InterruptedFuture(*further_pages), [1, 2])
     assert [next(rows), next(rows)] == [1, 2]
     with pytest.raises(KeyboardInterrupt):
@@ -281,6 +306,7 @@ class BlockingFuture(FakeFuture):
 
 @pytest.mark.parametrize("way", ["iteration", "fetch_next_page"])
 def test_two_threads_share_the_fetch_of_a_page(way: str) -> None:
+    """If two threads need the same page, it is fetched once, and no page is skipped."""
     future = BlockingFuture([3], [4])
     rows: ResultSet[Any] = ResultSet(future, [1, 2])
     seen: list[Any] = []
@@ -309,20 +335,20 @@ def test_two_threads_share_the_fetch_of_a_page(way: str) -> None:
 
 @pytest.mark.parametrize("thread_count", [2, 4])
 def test_threads_that_iterate_over_one_result_end_and_miss_no_row(thread_count: int) -> None:
-    statement = "SELECT k FROM t"
+    query = "SELECT k FROM t"
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
-        node.prime(statement, paged([("k", "int")], [(k,) for k in range(200)]))
+        node.prime(query, paged([("k", "int")], [(k,) for k in range(200)]))
         session = cluster.connect()
         session.default_fetch_size = 5
         for _ in range(10):
-            rows = session.execute(statement)
+            rows = session.execute(query)
             values_of_threads: list[list[int]] = [[] for _ in range(thread_count)]
 
-            def read(values: list[int], rows: ResultSet[Any] = rows) -> None:
+            def read_into(values: list[int], rows: ResultSet[Any] = rows) -> None:
                 values.extend(row.k for row in rows)
 
             threads = [
-                threading.Thread(target=read, args=(values,), daemon=True)
+                threading.Thread(target=read_into, args=(values,), daemon=True)
                 for values in values_of_threads
             ]
             for thread in threads:
@@ -335,17 +361,17 @@ def test_threads_that_iterate_over_one_result_end_and_miss_no_row(thread_count: 
             for values in values_of_threads:
                 assert values == sorted(set(values))
         # There were 10 results of 200 rows, in pages of 5 rows. Each page was fetched only once.
-        assert len(node.queries(statement)) == 10 * 40
+        assert len(node.queries(query)) == 10 * 40
 
 
 @pytest.mark.parametrize("pages", [[[], [1]], [[1], []], [[], [], [1], []], [[1]]])
 def test_a_strict_one_looks_for_a_second_row_on_all_pages(pages: list[list[int]]) -> None:
     """A page may be empty although there are more pages."""
-    first, *further = pages
-    assert ResultSet(FakeFuture(*further), first).one(strict=True) == 1
-    for second in ([2], [2, 3]):
+    first_page, *further_pages = pages
+    assert ResultSet(FakeFuture(*further_pages), first_page).one(strict=True) == 1
+    for extra_page in ([2], [2, 3]):
         with pytest.raises(MultipleRowsFound, match="one row was expected"):
-            ResultSet(FakeFuture(*further, second), first).one(strict=True)
+            ResultSet(FakeFuture(*further_pages, extra_page), first_page).one(strict=True)
 
 
 def test_a_strict_one_of_no_rows_is_none() -> None:

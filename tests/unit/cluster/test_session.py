@@ -38,9 +38,7 @@ class Row(NamedTuple):
 
 
 def test_rows_as_instances_of_a_class(blocking_session: Session) -> None:
-    """With `row_type`, rows become instances of the class. Objects that are no row classes are
-    refused.
-    """
+    """With `row_type`, rows are instances of the class. Objects that are no classes are refused."""
     assert blocking_session.execute(READ, row_type=Row).all() == [Row(1, "a"), Row(2, "b")]
     future = blocking_session.execute_async(READ, row_type=Row)
     assert future.result().all() == [Row(1, "a"), Row(2, "b")]
@@ -62,7 +60,7 @@ def test_set_keyspace_changes_the_keyspace_unless_the_server_refuses(
 
 
 def test_preparing_one_and_many(shop: FakeNode, blocking_session: Session) -> None:
-    """`prepare_all` returns one statement for each text; a single text is refused."""
+    """`prepare_all` returns one statement for each query of a list; a single string is refused."""
     prepared = blocking_session.prepare(PREPARED)
     others = blocking_session.prepare_all([READ, PREPARED])
     assert [statement.query_string for statement in (prepared, *others)] == [
@@ -71,7 +69,7 @@ def test_preparing_one_and_many(shop: FakeNode, blocking_session: Session) -> No
         PREPARED,
     ]
     # One PREPARE was sent for each of the three statements.
-    assert sum(request.opcode == Opcode.PREPARE for request in shop.requests) == 3
+    assert shop.count(Opcode.PREPARE) == 3
     with pytest.raises(TypeError, match="not a single text"):
         blocking_session.prepare_all(READ)
 
@@ -81,7 +79,7 @@ def test_a_blocking_call_in_a_callback_is_refused(
 ) -> None:
     outcomes: list[Any] = []
 
-    def call_everything(rows: Any) -> None:
+    def make_blocking_calls(rows: Any) -> None:
         for blocking_call in (
             lambda: blocking_session.execute(READ),
             lambda: blocking_session.prepare(PREPARED),
@@ -96,7 +94,7 @@ def test_a_blocking_call_in_a_callback_is_refused(
     # the callback, not the event loop.
     shop.pause()
     future = blocking_session.execute_async(READ)
-    future.add_callback(call_everything)
+    future.add_callback(make_blocking_calls)
     shop.resume()
     future.result()
     # The callback may still be running, but it has ended when the loop has handled one more
@@ -109,14 +107,16 @@ def test_a_blocking_call_in_a_callback_is_refused(
 def test_listeners_see_each_request_before_it_is_sent(
     shop: FakeNode, blocking_session: Session
 ) -> None:
-    def mark(future: Any, mark: bytes) -> None:
+    """Arguments after the listener itself are passed to each of its calls."""
+
+    def add_payload(future: Any, mark: bytes) -> None:
         future.message.update_custom_payload({"mark": mark})
 
-    blocking_session.add_request_init_listener(mark, b"1")
+    blocking_session.add_request_init_listener(add_payload, b"1")
     blocking_session.execute(READ)
     (request,) = shop.queries(READ)
     assert request.custom_payload == {"mark": b"1"}
-    blocking_session.remove_request_init_listener(mark, b"1")
+    blocking_session.remove_request_init_listener(add_payload, b"1")
     blocking_session.execute(READ)
     assert not shop.queries(READ)[-1].custom_payload
 
@@ -152,14 +152,14 @@ def test_the_options_of_a_call_are_sent(shop: FakeNode, blocking_session: Sessio
     assert plain.consistency != ConsistencyLevel.TWO
 
 
-def test_a_read_is_continued_behind_a_page(shop: FakeNode, blocking_session: Session) -> None:
+def test_paging_state_continues_an_earlier_read(shop: FakeNode, blocking_session: Session) -> None:
     shop.prime(READ, paged(NUMBERS, [(1,), (2,), (3,)]))
     blocking_session.default_fetch_size = 2
-    first = blocking_session.execute(READ)
-    assert first.has_more_pages
-    rest = blocking_session.execute(READ, paging_state=first.paging_state)
-    assert [row[0] for row in rest.current_rows] == [3]
-    assert shop.queries(READ)[-1].paging_state == first.paging_state
+    first_page = blocking_session.execute(READ)
+    assert first_page.has_more_pages
+    second_page = blocking_session.execute(READ, paging_state=first_page.paging_state)
+    assert [row[0] for row in second_page.current_rows] == [3]
+    assert shop.queries(READ)[-1].paging_state == first_page.paging_state
 
 
 def test_the_timeout_of_a_call_limits_it(shop: FakeNode, blocking_session: Session) -> None:
@@ -171,6 +171,7 @@ def test_the_timeout_of_a_call_limits_it(shop: FakeNode, blocking_session: Sessi
 
 
 def test_a_host_or_a_token_choose_the_target(shop: FakeNode, blocking_session: Session) -> None:
+    """`host` or `token` select the node. `shard` is refused here, since the node has no shards."""
     (host,) = blocking_session.hosts
     assert blocking_session.execute(READ, host=host).one() == (1, "a")
     assert blocking_session.execute(READ, token=0).one() == (1, "a")
@@ -217,18 +218,18 @@ def test_setting_the_attribute_changes_the_keyspace(
         blocking_session.set_keyspace(wrong)
 
 
-def test_set_keyspace_is_no_request_of_the_application(
+def test_request_listeners_do_not_see_set_keyspace(
     shop: FakeNode, blocking_session: Session
 ) -> None:
-    seen: list[Any] = []
-    blocking_session.add_request_init_listener(seen.append)
+    futures: list[Any] = []
+    blocking_session.add_request_init_listener(futures.append)
     blocking_session.set_keyspace("Shop")
-    assert seen == []
+    assert futures == []
 
 
 def test_prepare_passes_its_keyspace_and_payload(shop: FakeNode, blocking_session: Session) -> None:
     prepared = blocking_session.prepare(PREPARED, custom_payload={"mark": b"1"}, keyspace="other")
-    request = next(item for item in shop.requests if item.opcode == Opcode.PREPARE)
+    (request,) = [request for request in shop.requests if request.opcode == Opcode.PREPARE]
     assert (request.keyspace, request.custom_payload) == ("other", {"mark": b"1"})
     assert prepared.query_string == PREPARED
     wrong: Any = 5
@@ -236,9 +237,9 @@ def test_prepare_passes_its_keyspace_and_payload(shop: FakeNode, blocking_sessio
         blocking_session.prepare(wrong)
 
 
-def test_agreement_of_one_node(blocking_session: Session) -> None:
+def test_a_single_node_agrees_on_the_schema(blocking_session: Session) -> None:
     assert blocking_session.wait_for_schema_agreement() is True
-    assert blocking_session.wait_for_schema_agreement(1, scope="rack") is True
+    assert blocking_session.wait_for_schema_agreement(wait_time=1, scope="rack") is True
     with pytest.raises(ValueError, match="planet"):
         blocking_session.wait_for_schema_agreement(scope="planet")
 
@@ -271,16 +272,15 @@ def test_reads_of_whole_tables_pass_their_arguments(
     target: str,
     arguments: tuple[str, ...],
 ) -> None:
+    """`Scan` takes the options of `Session.scan` as one mapping, `count` as keyword arguments."""
     calls = Calls()
     monkeypatch.setattr(target, calls)
     assert getattr(blocking_session, method)(TABLE, *arguments, concurrency=3) == "done"
     options = {"concurrency": 3}
-    expected = (
-        ((blocking_session, TABLE, *arguments, options), {})
-        if method == "scan"
-        else ((blocking_session, TABLE, *arguments), options)
-    )
-    assert calls.calls == [expected]
+    if method == "scan":
+        assert calls.calls == [((blocking_session, TABLE, *arguments, options), {})]
+    else:
+        assert calls.calls == [((blocking_session, TABLE, *arguments), options)]
 
 
 def test_an_unload_passes_its_arguments(
@@ -288,12 +288,18 @@ def test_an_unload_passes_its_arguments(
 ) -> None:
     calls: Any = Calls()
     monkeypatch.setattr("cassandra.bulk.unload.unload", calls)
-    form: dict[str, Any] = {"format": "csv", "columns": "k", "where": "k > 1", "compression": None}
-    report: Any = blocking_session.unload(TABLE, "out", **form, null="")
+    options: dict[str, Any] = {
+        "format": "csv",
+        "columns": "k",
+        "where": "k > 1",
+        "compression": None,
+    }
+    report: Any = blocking_session.unload(TABLE, "out", **options, null="")
     assert report == "done"
-    assert calls.calls == [((blocking_session, TABLE, "out"), {**form, "null": ""})]
+    assert calls.calls == [((blocking_session, TABLE, "out"), {**options, "null": ""})]
     blocking_session.unload(TABLE, "out")
-    assert calls.calls[1][1]["format"] == "parquet"
+    _, default_options = calls.calls[1]
+    assert default_options["format"] == "parquet"
 
 
 def test_a_load_without_a_source_is_refused(blocking_session: Session) -> None:
@@ -310,8 +316,9 @@ def test_shutdown_closes_the_sessions_connections_only(
     count_before = len(shop.connections)
     other = blocking_cluster.connect()
     assert len(shop.connections) == count_before + 1
-    for _ in range(2):
-        other.shutdown()
+    # The second call does nothing.
+    other.shutdown()
+    other.shutdown()
     assert repr(other) == "<Session: keyspace=None, shut down>"
     shop.wait_for(lambda node: len(node.connections) == count_before)
     assert not blocking_session.is_shutdown
