@@ -17,27 +17,31 @@ from tests.unit.aio.conftest import READ
 
 
 async def test_connect_may_be_entered_as_a_context_manager(cluster: aio.Cluster) -> None:
+    """`async with cluster.connect()` shuts down the session at the end of the block, but not the
+    cluster.
+    """
     async with cluster.connect("shop") as session:
         assert session.keyspace == "shop"
         assert (await session.execute(READ)).one().k == 1
     assert session.is_shutdown
     assert not cluster.is_shutdown
     with pytest.raises(KeyError):
-        async with cluster.connect() as failing:
+        async with cluster.connect() as session_of_failed_block:
             raise KeyError("of the block")
-    assert failing.is_shutdown
+    assert session_of_failed_block.is_shutdown
 
 
 async def test_connect_may_run_in_a_task(cluster: aio.Cluster) -> None:
     task = asyncio.create_task(cluster.connect())
     assert "Cluster.connect" in repr(task)
-    assert (await (await asyncio.wait_for(task, 30)).execute(READ)).one().k == 1
-    cancelled = asyncio.create_task(cluster.connect())
+    session = await asyncio.wait_for(task, 30)
+    assert (await session.execute(READ)).one().k == 1
+    cancelled_task = asyncio.create_task(cluster.connect())
     # Let the task begin to connect.
     await asyncio.sleep(0)
-    cancelled.cancel()
+    cancelled_task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await cancelled
+        await cancelled_task
 
 
 @pytest.mark.parametrize("attribute", ["execute", "prepare"])
@@ -69,14 +73,16 @@ async def test_methods_that_return_a_call_count_as_coroutine_functions() -> None
 
 
 async def test_throw_raises_the_error_in_the_coroutine() -> None:
-    async def answer() -> int:
+    """`Call.throw`, which event loops other than asyncio's use, is that of the coroutine inside."""
+
+    async def return_2_after_key_error() -> int:
         try:
             await asyncio.sleep(0)
         except KeyError:
             return 2
         return 1
 
-    call = Call(answer(), "answer")
+    call = Call(return_2_after_key_error(), "name for errors")
     # Run the coroutine until it awaits for the first time.
     call.send(None)
     with pytest.raises(StopIteration) as stopped:

@@ -24,6 +24,7 @@ from tests.unit.metadata.schema.rows import schema
 
 
 def startup_count(node: FakeNode) -> int:
+    """Return how many connections were opened to the node."""
     return node.count(Opcode.STARTUP)
 
 
@@ -39,13 +40,14 @@ async def test_concurrent_connects_share_the_control_connection(
 
 
 async def test_a_cancelled_connect_does_not_affect_the_others(cluster: aio.Cluster) -> None:
-    cancelled = asyncio.ensure_future(cluster.connect())
-    waiting = asyncio.ensure_future(cluster.connect())
+    cancelled_task = asyncio.ensure_future(cluster.connect())
+    other_task = asyncio.ensure_future(cluster.connect())
     # Let both tasks begin to connect.
     await asyncio.sleep(0)
-    cancelled.cancel()
-    assert (await (await waiting).execute(READ)).one().k == 1
-    assert cancelled.cancelled()
+    cancelled_task.cancel()
+    session = await other_task
+    assert (await session.execute(READ)).one().k == 1
+    assert cancelled_task.cancelled()
 
 
 async def test_after_a_failed_connect_the_next_one_may_succeed(
@@ -55,7 +57,8 @@ async def test_after_a_failed_connect_the_next_one_may_succeed(
     with pytest.raises(NoHostAvailable):
         await cluster.connect()
     node.start()
-    assert (await (await cluster.connect()).execute(READ)).one().k == 1
+    session = await cluster.connect()
+    assert (await session.execute(READ)).one().k == 1
 
 
 async def test_connect_to_a_missing_keyspace_is_an_error(
@@ -97,10 +100,13 @@ async def test_profiles_may_be_added_before_and_after_connect(cluster: aio.Clust
 
 
 async def test_a_registered_user_type_must_exist(cluster: aio.Cluster, node: FakeNode) -> None:
-    async with aio.Cluster([node.address], port=node.port) as mistaken:
-        await mistaken.register_user_type("ks", "missing", dict)
+    """Before the cluster is connected, `connect` raises the error; afterwards `register_user_type`
+    does.
+    """
+    async with aio.Cluster([node.address], port=node.port) as other_cluster:
+        await other_cluster.register_user_type("ks", "missing", dict)
         with pytest.raises(UserTypeDoesNotExist, match=r"ks\.missing"):
-            await mistaken.connect()
+            await other_cluster.connect()
     await cluster.connect()
     with pytest.raises(UserTypeDoesNotExist, match=r"ks\.none"):
         await cluster.register_user_type("ks", "none", dict)
@@ -121,6 +127,7 @@ async def test_after_shutdown_calls_raise(node: FakeNode, cluster: aio.Cluster) 
 
 
 async def test_shutdown_fails_a_connect(cluster: aio.Cluster) -> None:
+    """A `connect` that has not ended when the cluster is shut down raises."""
     connecting = asyncio.ensure_future(cluster.connect())
     # Let the task begin to connect.
     await asyncio.sleep(0)
@@ -144,9 +151,13 @@ def test_a_cluster_belongs_to_one_loop(node: FakeNode) -> None:
 
 
 def test_a_session_that_was_used_notices_another_loop(node: FakeNode) -> None:
-    """The compiled session remembers that its loop runs, as long as asyncio has the same record."""
+    """The compiled session does not check its loop for each call, but it must notice a change.
 
-    async def used_session() -> tuple[Any, Any]:
+    It caches that its loop is running, as long as asyncio's record of the running loop is the same
+    object.
+    """
+
+    async def connect_and_use() -> tuple[Any, Any]:
         session = await cluster.connect()
         insert = await session.prepare("INSERT INTO t (k) VALUES (?)")
         for _ in range(2):
@@ -159,12 +170,13 @@ def test_a_session_that_was_used_notices_another_loop(node: FakeNode) -> None:
     cluster = aio.Cluster([node.address], port=node.port)
     loop = asyncio.new_event_loop()
     try:
-        session, insert = loop.run_until_complete(used_session())
+        session, insert = loop.run_until_complete(connect_and_use())
         with pytest.raises(RuntimeError, match="outside of its event loop"):
             session.execute(insert, (1,))
         with pytest.raises(RuntimeError, match="belongs to another event loop"):
             asyncio.run(execute())
-        loop.run_until_complete(execute())  # the loop has a new record
+        # A second run of the right loop has a new record.
+        loop.run_until_complete(execute())
     finally:
         loop.run_until_complete(cluster.shutdown())
         loop.run_until_complete(loop.shutdown_default_executor())
@@ -172,6 +184,7 @@ def test_a_session_that_was_used_notices_another_loop(node: FakeNode) -> None:
 
 
 async def test_a_session_is_not_kept_after_its_shutdown_or_last_use(cluster: aio.Cluster) -> None:
+    """The cluster refers only weakly to its sessions."""
     async with cluster.connect():
         assert len(cluster._sessions) == 1
     assert list(cluster._sessions) == []

@@ -27,6 +27,7 @@ COLUMNS = [("k", "int")]
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
+    """A node that answers QUERY with the value of its marker."""
     with FakeNode() as running:
         running.prime_prepare(QUERY, COLUMNS, COLUMNS)
         running.prime(QUERY, lambda request: rows(COLUMNS, [(value_of(request),)]))
@@ -34,14 +35,17 @@ def node() -> Iterator[FakeNode]:
 
 
 def value_of(request: Any) -> int:
+    """Return the int that the request binds."""
     return int.from_bytes(request.values[0], "big")
 
 
 def executed_values(node: FakeNode) -> list[int]:
+    """Return the values of all EXECUTE requests, in order of arrival."""
     return [value_of(request) for request in node.requests if request.opcode == Opcode.EXECUTE]
 
 
 def in_flight(session: aio.Session) -> int:
+    """Return how many requests of the session have no answer yet."""
     return sum(
         connection.in_flight for pool in session.get_pools() for connection in pool.connections
     )
@@ -90,6 +94,7 @@ async def test_outcomes_are_in_order_although_answers_are_reversed(
 
 
 async def collect(outcomes: AsyncIterator[Any]) -> list[Any]:
+    """Return all outcomes as a list."""
     return [outcome async for outcome in outcomes]
 
 
@@ -106,7 +111,8 @@ async def test_without_order_outcomes_have_their_position(node: FakeNode, select
         ]
         held_request.release(rows(COLUMNS, [(expected,)]))
         outcome = await next_outcome
-        assert (outcome.success, outcome.position) == (True, expected)
+        assert outcome.success
+        assert outcome.position == expected
         assert outcome.result_or_exc.one().k == expected
     with pytest.raises(StopAsyncIteration):
         await anext(outcomes)
@@ -116,21 +122,22 @@ async def test_without_order_outcomes_have_their_position(node: FakeNode, select
 async def test_without_raise_on_first_error_errors_are_outcomes(
     node: FakeNode, select: Select, in_order: bool
 ) -> None:
-    node.prime(
-        QUERY,
-        lambda request: (
-            error(ErrorCode.INVALID, "odd")
-            if value_of(request) % 2
-            else rows(COLUMNS, [(value_of(request),)])
-        ),
-    )
+    """Errors of the server and of values that cannot be encoded are outcomes, in their position."""
+
+    def refuse_odd_values(request: Any) -> Any:
+        if value_of(request) % 2:
+            return error(ErrorCode.INVALID, "odd")
+        return rows(COLUMNS, [(value_of(request),)])
+
+    node.prime(QUERY, refuse_odd_values)
     options = {"raise_on_first_error": False, "in_order": in_order}
     outcomes = await collect(select([0, 1, "two", 3, 4], **options))
     if not in_order:
         outcomes.sort(key=lambda outcome: outcome.position)
     assert [outcome.success for outcome in outcomes] == [True, False, False, False, True]
-    assert [type(outcomes[position].result_or_exc) for position in (1, 3)] == [InvalidRequest] * 2
+    assert isinstance(outcomes[1].result_or_exc, InvalidRequest)
     assert isinstance(outcomes[2].result_or_exc, TypeError)
+    assert isinstance(outcomes[3].result_or_exc, InvalidRequest)
 
 
 async def test_the_first_error_in_order_is_raised(node: FakeNode, select: Select) -> None:
@@ -145,6 +152,7 @@ async def test_the_first_error_in_order_is_raised(node: FakeNode, select: Select
 async def test_unread_executions_are_cancelled(
     node: FakeNode, select: Select, in_order: bool
 ) -> None:
+    """Closing the iterator cancels the executions in flight, and starts no others."""
     held = hold()
     node.prime(QUERY, held)
     session: aio.Session = select.session  # type: ignore[attr-defined]
@@ -167,36 +175,40 @@ async def test_unread_executions_are_cancelled(
 async def test_statements_of_different_kinds_keep_their_positions(
     node: FakeNode, select: Select
 ) -> None:
-    """Statements that take the slow path are executed in their position among those on the happy
-    path.
-    """
+    """Prepared statements and query strings are sent in different ways, but keep their order."""
     session: aio.Session = select.session  # type: ignore[attr-defined]
     prepared = await session.prepare(QUERY)
-    text = "SELECT k FROM t WHERE k = 7"
-    node.prime(text, rows(COLUMNS, [(7,)]))
+    query = "SELECT k FROM t WHERE k = 7"
+    node.prime(query, rows(COLUMNS, [(7,)]))
     pairs: list[Any] = [
         (prepared, (1,)),
-        (text, None),
+        (query, None),
         (prepared, {"k": 2}),
         (prepared, (3,)),
-        (text, None),
+        (query, None),
     ]
     for in_order in (True, False):
-        outcomes = await collect(session.execute_concurrent(pairs * 20, 4, in_order=in_order))
+        outcomes = await collect(
+            session.execute_concurrent(pairs * 20, concurrency=4, in_order=in_order)
+        )
         if not in_order:
             outcomes.sort(key=lambda outcome: outcome.position)
         values = [outcome.result_or_exc.one().k for outcome in outcomes]
         assert values == [1, 7, 2, 3, 7] * 20
 
 
-async def test_executions_on_the_ordinary_path_are_cancelled_too(
+async def test_unread_executions_of_query_strings_are_cancelled(
     node: FakeNode, select: Select
 ) -> None:
+    """When the reader stops, query strings are cancelled as prepared statements are.
+
+    The loop must not report an error that was not awaited.
+    """
     session: aio.Session = select.session  # type: ignore[attr-defined]
     held = hold()
     node.prime("SELECT slow", held)
-    reports: list[Any] = []
-    asyncio.get_running_loop().set_exception_handler(lambda _, what: reports.append(what))
+    loop_errors: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: loop_errors.append(context))
     outcomes: Any = session.execute_concurrent([("SELECT slow", None)] * 3)
     next_outcome = asyncio.ensure_future(anext(outcomes))
     await asyncio.to_thread(held.wait, 3)
@@ -207,54 +219,57 @@ async def test_executions_on_the_ordinary_path_are_cancelled_too(
     held.open()
     assert (await session.execute("SELECT 1")).all() == []
     gc.collect()
-    assert reports == []
+    assert loop_errors == []
 
 
 async def test_a_wrapper_around_execute_is_called_for_each_request(
     monkeypatch: pytest.MonkeyPatch, select: Select
 ) -> None:
-    seen = []
+    """Tracers replace `Session.execute`. Then prepared statements are not sent in a shorter way."""
+    queries = []
     execute = aio.Session.execute
 
     def wrapper(session: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
-        seen.append(query)
+        queries.append(query)
         return execute(session, query, *args, **kwargs)
 
     monkeypatch.setattr(aio.Session, "execute", wrapper)
     assert len(await collect(select(range(5)))) == 5
-    assert len(seen) == 5
+    assert len(queries) == 5
 
 
 @pytest.mark.parametrize("in_order", [True, False])
 async def test_a_wrapper_around_execute_may_be_a_coroutine_function(
     monkeypatch: pytest.MonkeyPatch, select: Select, in_order: bool
 ) -> None:
-    under_way = peak = 0
+    in_flight_count = peak_count = 0
     execute = aio.Session.execute
 
     async def wrapper(session: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
-        nonlocal under_way, peak
-        under_way += 1
-        peak = max(peak, under_way)
+        nonlocal in_flight_count, peak_count
+        in_flight_count += 1
+        peak_count = max(peak_count, in_flight_count)
         try:
             return await execute(session, query, *args, **kwargs)
         finally:
-            under_way -= 1
+            in_flight_count -= 1
 
     monkeypatch.setattr(aio.Session, "execute", wrapper)
     results = await collect(select(range(20), concurrency=5, in_order=in_order))
     assert sorted(outcome.result_or_exc.one().k for outcome in results) == list(range(20))
-    assert peak == 5
+    assert peak_count == 5
     # If the reader stops early, the executions that have not ended are cancelled.
     outcomes: Any = select(range(20), concurrency=5, in_order=in_order)
     await anext(outcomes)
     await outcomes.aclose()
     # Let the wrappers handle their cancellation.
     await asyncio.sleep(0)
-    assert under_way == 0
+    assert in_flight_count == 0
 
 
 async def test_errors_of_the_statements_iterable_are_raised(node: FakeNode, select: Select) -> None:
+    """Statements that come before the error are executed."""
+
     def values() -> Iterator[int]:
         yield 1
         yield 2
@@ -275,12 +290,13 @@ async def test_endless_statements_are_read_only_as_needed(node: FakeNode, select
             generated += 1
 
     outcomes_read = 0
-    async for outcome in select(values(), concurrency=8):
+    concurrency = 8
+    async for outcome in select(values(), concurrency=concurrency):
         assert outcome.result_or_exc.one().k == outcomes_read
         outcomes_read += 1
-        # The driver may take statements before their outcomes are read, but only a few times the
-        # concurrency.
-        assert generated <= outcomes_read + 4 * 8
+        # The driver may take statements before their outcomes are read, but at most four times
+        # the concurrency.
+        assert generated <= outcomes_read + 4 * concurrency
         if outcomes_read == 100:
             break
 
@@ -290,7 +306,7 @@ async def test_concurrency_is_checked(select: Select) -> None:
         await anext(select([1], concurrency=0))
 
 
-async def test_no_statements(select: Select) -> None:
+async def test_without_statements_there_are_no_outcomes(select: Select) -> None:
     assert await collect(select([])) == []
 
 
@@ -334,6 +350,9 @@ async def test_outcomes_without_an_answer_let_other_tasks_run(select: Select) ->
 async def test_an_error_is_not_held_by_its_own_traceback(
     node: FakeNode, select: Select, in_order: bool
 ) -> None:
+    """A raised error must not be in a reference cycle, which would keep the frames and their rows
+    in memory until the garbage collector runs.
+    """
     node.prime(QUERY, lambda request: error(ErrorCode.INVALID, f"no {value_of(request)}"))
     # The garbage collector is off, so the error is freed only if its reference count falls to 0.
     gc.collect()
@@ -356,14 +375,16 @@ async def test_after_shutdown_all_outcomes_are_errors(select: Select) -> None:
     assert "shut down" in str(outcomes[0].result_or_exc)
 
 
-# -- with a session that the test controls ---------------------------------------------------------
+# -- with a fake session that the test controls ----------------------------------------------------
 
 
 def outcomes_in_order(session: Any, pairs: Any, concurrency: int, **settings: Any) -> Any:
+    """Execute the statements, and return their outcomes in the order of the statements."""
     return outcomes_of(session, pairs, concurrency, in_order=True, **settings)
 
 
 def as_completed(session: Any, pairs: Any, concurrency: int, **settings: Any) -> Any:
+    """Execute the statements, and return their outcomes in the order in which they end."""
     return outcomes_of(session, pairs, concurrency, in_order=False, **settings)
 
 
@@ -376,15 +397,14 @@ def outcomes_of(
     raises: bool = True,
     options: dict[str, Any] | None = None,
 ) -> Any:
-    """Execute pairs of a statement and its parameters without the happy path, and return the
+    """Execute pairs of a statement and its parameters by `session.execute`, and return the
     outcomes.
 
     :param raises: raise the first error.
     :param options: options for each call of `execute`.
     """
-    no_happy_path = None
     return concurrent_outcomes(
-        session, pairs, concurrency, raises, options or {}, no_happy_path, in_order
+        session, pairs, concurrency, raises, options or {}, path=None, in_order=in_order
     )
 
 
@@ -401,6 +421,7 @@ class FakeSession:
         self.highest_concurrency = 0
 
     def execute(self, statement: int, parameters: Any, **options: Any) -> asyncio.Future[Any]:
+        """Return a future for the statement, which is a number. A negative one raises TypeError."""
         if statement < 0:
             raise TypeError("a mistake in the call")
         self.options = options
@@ -413,11 +434,13 @@ class FakeSession:
         return future
 
     def end(self, *statements: int) -> None:
+        """Complete the executions of these statements."""
         for statement in statements:
             self.futures[statement].set_result(f"result {statement}")
 
 
 def pairs(*numbers: int) -> Iterator[tuple[Any, Any]]:
+    """Return each number as a statement without parameters."""
     return ((number, None) for number in numbers)
 
 
@@ -428,16 +451,18 @@ async def test_the_concurrency_is_not_exceeded_and_all_outcomes_arrive(
     session = FakeSession()
 
     session.answers_at_once = True
-    outcomes = [outcome async for outcome in run(session, pairs(*range(9)), 3, options={"a": 1})]
+    execution = run(session, pairs(*range(9)), concurrency=3, options={"a": 1})
+    outcomes = [outcome async for outcome in execution]
     assert sorted(outcome.result_or_exc for outcome in outcomes) == [
         f"result {n}" for n in range(9)
     ]
-    assert (session.highest_concurrency, session.options) == (3, {"a": 1})
+    assert session.highest_concurrency == 3
+    assert session.options == {"a": 1}
 
 
 async def test_in_order_outcomes_follow_the_statements() -> None:
     session = FakeSession()
-    outcomes = outcomes_in_order(session, pairs(0, 1, 2), 3)
+    outcomes = outcomes_in_order(session, pairs(0, 1, 2), concurrency=3)
     first = asyncio.ensure_future(anext(outcomes))
     await run_loop_turns()
     session.end(2, 1)
@@ -450,11 +475,12 @@ async def test_in_order_outcomes_follow_the_statements() -> None:
 
 async def test_as_completed_returns_the_position_of_the_statement() -> None:
     session = FakeSession()
-    outcomes = as_completed(session, pairs(5, 6, 7), 3)
+    outcomes = as_completed(session, pairs(5, 6, 7), concurrency=3)
     first = asyncio.ensure_future(anext(outcomes))
     await run_loop_turns()
     session.end(7)
-    assert await first == (True, "result 7", 2)
+    success, result, position = await first
+    assert (success, result, position) == (True, "result 7", 2)
     session.end(5, 6)
     assert sorted([outcome.position async for outcome in outcomes]) == [0, 1]
 
@@ -462,7 +488,7 @@ async def test_as_completed_returns_the_position_of_the_statement() -> None:
 @pytest.mark.parametrize("run", [outcomes_in_order, as_completed])
 async def test_after_the_first_error_the_rest_is_cancelled(run: RunConcurrently) -> None:
     session = FakeSession()
-    outcomes = run(session, pairs(0, 1, 2), 2)
+    outcomes = run(session, pairs(0, 1, 2), concurrency=2)
     first = asyncio.ensure_future(anext(outcomes))
     await run_loop_turns()
     session.futures[0].set_exception(ValueError("refused"))
@@ -477,19 +503,20 @@ async def test_after_the_first_error_the_rest_is_cancelled(run: RunConcurrently)
 async def test_errors_of_calls_and_executions_are_outcomes(run: RunConcurrently) -> None:
     session = FakeSession()
     # The fake session raises at the call with -1, and statement 0 fails later.
-    outcomes = run(session, pairs(0, -1), 2, raises=False)
+    outcomes = run(session, pairs(0, -1), concurrency=2, raises=False)
     next_outcome = asyncio.ensure_future(anext(outcomes))
     await run_loop_turns()
     session.futures[0].set_exception(ValueError("refused"))
-    remaining = [await next_outcome] + [outcome async for outcome in outcomes]
-    assert {type(outcome.result_or_exc) for outcome in remaining} == {ValueError, TypeError}
-    assert not any(outcome.success for outcome in remaining)
+    all_outcomes = [await next_outcome]
+    all_outcomes += [outcome async for outcome in outcomes]
+    assert {type(outcome.result_or_exc) for outcome in all_outcomes} == {ValueError, TypeError}
+    assert not any(outcome.success for outcome in all_outcomes)
 
 
 @pytest.mark.parametrize("run", [outcomes_in_order, as_completed])
 async def test_when_the_reader_stops_the_rest_is_cancelled(run: RunConcurrently) -> None:
     session = FakeSession()
-    outcomes = run(session, pairs(*range(4)), 3)
+    outcomes = run(session, pairs(*range(4)), concurrency=3)
     first = asyncio.ensure_future(anext(outcomes))
     await run_loop_turns()
     session.end(0)

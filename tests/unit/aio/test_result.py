@@ -18,7 +18,7 @@ from tests.unit.aio.conftest import READ
 from tests.waiting import WAIT, until_on_loop
 
 PAGED = "SELECT k FROM pages"
-CHANGE = "UPDATE t SET v = 'a' WHERE k = 1 IF v = 'b'"
+CONDITIONAL = "UPDATE t SET v = 'a' WHERE k = 1 IF v = 'b'"
 
 
 @pytest.fixture
@@ -32,7 +32,8 @@ async def test_plain_methods_return_the_rows_of_the_page(result: Any) -> None:
     assert result.current_rows is result.current_rows
     assert result.all() == list(result.current_rows)
     assert result.all_tuples() == [(1, "a"), (2, "b")]
-    assert (result.one().v, bool(result)) == ("a", True)
+    assert result.one().v == "a"
+    assert result
     with pytest.raises(MultipleRowsFound):
         result.one(strict=True)
     assert result.column_names == ["k", "v"]
@@ -42,8 +43,10 @@ async def test_plain_methods_return_the_rows_of_the_page(result: Any) -> None:
 async def test_a_void_result_has_no_rows_or_columns(node: FakeNode, session: aio.Session) -> None:
     node.prime("INSERT", void())
     result = await session.execute("INSERT")
-    assert (result.current_rows, result.all(), result.one()) == ([], [], None)
-    assert (result.column_names, result.column_types, bool(result)) == (None, None, False)
+    assert result.current_rows == result.all() == []
+    assert result.one() is None
+    assert not result
+    assert result.column_names is result.column_types is None
     with pytest.raises(RuntimeError, match="was_applied is for lightweight transactions"):
         _ = result.was_applied
 
@@ -51,6 +54,9 @@ async def test_a_void_result_has_no_rows_or_columns(node: FakeNode, session: aio
 async def test_plain_methods_refuse_results_with_further_pages(
     node: FakeNode, session: aio.Session
 ) -> None:
+    """Methods without `await` cannot fetch pages, so they raise; `fetch_all` and iteration read the
+    further pages.
+    """
     node.prime(PAGED, paged([("k", "int")], [(k,) for k in range(5)]))
     statement = SimpleStatement(PAGED, fetch_size=1)
     result: Any = await session.execute(statement)
@@ -61,8 +67,8 @@ async def test_plain_methods_refuse_results_with_further_pages(
         result.one(strict=True)
     assert [row.k for row in await result.fetch_all()] == [0, 1, 2, 3, 4]
     assert len(result.attempts) == 5  # one attempt for each page
-    later: Any = await session.execute(statement)
-    resumed = await session.execute(statement, paging_state=later.paging_state)
+    first_page: Any = await session.execute(statement)
+    resumed = await session.execute(statement, paging_state=first_page.paging_state)
     assert [row.k async for row in resumed] == [1, 2, 3, 4]
 
 
@@ -70,10 +76,10 @@ async def test_plain_methods_refuse_results_with_further_pages(
 async def test_was_applied_works_with_any_row_factory(
     node: FakeNode, session: aio.Session, applied: bool
 ) -> None:
-    node.prime(CHANGE, rows([("[applied]", "boolean")], [(applied,)]))
+    node.prime(CONDITIONAL, rows([("[applied]", "boolean")], [(applied,)]))
     for row_factory in (dict_factory, lambda names, values: "odd"):
         session.row_factory = row_factory
-        assert (await session.execute(CHANGE)).was_applied is applied
+        assert (await session.execute(CONDITIONAL)).was_applied is applied
 
 
 async def test_results_have_information_about_the_execution(
@@ -81,7 +87,9 @@ async def test_results_have_information_about_the_execution(
 ) -> None:
     trace = uuid.UUID(int=5)
     answer = rows([("k", "int")], [(1,)])
-    node.prime(PAGED, answer.having(["slow"], trace, {"a": b"1"}))
+    node.prime(
+        PAGED, answer.having(warnings=["slow"], tracing_id=trace, custom_payload={"a": b"1"})
+    )
     result: Any = await session.execute(PAGED)
     assert (result.warnings, result.custom_payload) == (["slow"], {"a": b"1"})
     assert result.trace_id == trace
@@ -90,7 +98,7 @@ async def test_results_have_information_about_the_execution(
     assert result.coordinator_host.address == node.address
     assert result.is_schema_agreed is True
     plain: Any = await session.execute(READ)
-    assert (plain.warnings, plain.custom_payload, plain.trace_id) == (None, None, None)
+    assert plain.warnings is plain.custom_payload is plain.trace_id is None
     assert await plain.get_query_trace() is None
 
 
@@ -106,18 +114,20 @@ def prime_pages(node: FakeNode, special_page: int = 0, answer: Any = None) -> No
     :param special_page: the number of that request, counted from 1; 0 if there is none.
     """
     pages = paged([("k", "int")], [(k,) for k in range(4)])
-    request_count = [0]
+    request_count = 0
 
     def answer_page(request: Any) -> Any:
-        request_count[0] += 1
-        return answer if request_count[0] == special_page else pages
+        nonlocal request_count
+        request_count += 1
+        return answer if request_count == special_page else pages
 
     node.prime(PAGED, answer_page)
 
 
 async def read_into(seen: list[int], result: aio.ResultSet[Any]) -> None:
+    """Append the value of each row to `seen`, also of the rows before an error."""
     async for row in result:
-        seen.append(row.k)  # noqa: PERF401  # the rows before an error count, too
+        seen.append(row.k)  # noqa: PERF401
 
 
 @pytest.mark.parametrize("page", [2, 3])
@@ -137,6 +147,9 @@ async def test_an_iteration_goes_on_with_the_page_that_failed(
 async def test_a_page_fetched_by_hand_after_an_error_is_iterated_over(
     node: FakeNode, session: aio.Session, page: int
 ) -> None:
+    """After an error, `fetch_next_page` requests the failed page again, and an iteration begins
+    with it.
+    """
     prime_pages(node, page, error(ErrorCode.INVALID, "not now"))
     result = await session.execute(SINGLE_ROWS)
     seen: list[int] = []
@@ -164,20 +177,24 @@ async def test_an_iteration_goes_on_with_the_page_that_was_cancelled(
     assert seen == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("cancelled", [0, 1])
+@pytest.mark.parametrize("cancelled_index", [0, 1])
 async def test_a_cancelled_task_leaves_the_page_to_the_others(
-    node: FakeNode, session: aio.Session, cancelled: int
+    node: FakeNode, session: aio.Session, cancelled_index: int
 ) -> None:
+    """Two tasks wait for one page. If one of them is cancelled, the other still gets the page,
+    without a second request.
+    """
     held = hold(rows([("k", "int")], [(7,)]))
     prime_pages(node, 2, held)
     result = await session.execute(SINGLE_ROWS)
     tasks = [asyncio.ensure_future(result.fetch_next_page()) for _ in range(2)]
     await until_on_loop(lambda: held.held)
-    tasks[cancelled].cancel()
+    tasks[cancelled_index].cancel()
     with pytest.raises(asyncio.CancelledError):
-        await tasks[cancelled]
+        await tasks[cancelled_index]
     held.release()
-    await asyncio.wait_for(tasks[1 - cancelled], WAIT)
+    other_index = 1 - cancelled_index
+    await asyncio.wait_for(tasks[other_index], WAIT)
     assert result.one().k == 7
     assert len(node.queries(PAGED)) == 2
 
@@ -185,6 +202,9 @@ async def test_a_cancelled_task_leaves_the_page_to_the_others(
 async def test_an_attempt_for_a_shared_page_counts_once(
     node: FakeNode, session: aio.Session
 ) -> None:
+    """Three tasks fetch the second page together: `attempts` has one attempt for each of the two
+    pages.
+    """
     prime_pages(node)
     result = await session.execute(SINGLE_ROWS)
     await asyncio.wait_for(asyncio.gather(*(result.fetch_next_page() for _ in range(3))), WAIT)
@@ -194,6 +214,7 @@ async def test_an_attempt_for_a_shared_page_counts_once(
 async def test_tasks_that_iterate_over_one_result_miss_no_row(
     node: FakeNode, session: aio.Session
 ) -> None:
+    """Each task gets each row once and in order; each page is requested once."""
     prime_pages(node)
     result = await session.execute(SINGLE_ROWS)
     seen: list[list[int]] = [[], []]
@@ -221,6 +242,7 @@ async def test_tasks_that_iterate_over_one_result_get_each_row_once(
 
 
 async def test_a_task_that_begins_later_is_refused(node: FakeNode, session: aio.Session) -> None:
+    """`fetch_all` raises if another task has already fetched further pages."""
     held = hold(paged([("k", "int")], [(k,) for k in range(4)]))
     prime_pages(node, 3, held)
     result = await session.execute(SINGLE_ROWS)
@@ -250,6 +272,9 @@ async def test_a_slow_task_misses_no_page_silently(node: FakeNode, session: aio.
 async def test_after_a_break_the_same_iterator_goes_on(
     node: FakeNode, session: aio.Session
 ) -> None:
+    """An iterator that the application keeps goes on after `break`. A new one would miss rows, so
+    it is refused.
+    """
     prime_pages(node)
     result = await session.execute(SINGLE_ROWS)
     rows_of_result = aiter(result)

@@ -65,16 +65,10 @@ async def test_prepare_and_prepare_all_prepare_each_query(
 ) -> None:
     prepared = await session.prepare(PREPARED)
     others = await session.prepare_all([READ, PREPARED])
-    assert [statement.query_string for statement in (prepared, *others)] == [
-        PREPARED,
-        READ,
-        PREPARED,
-    ]
-    assert [request.query for request in node.requests if request.opcode == Opcode.PREPARE] == [
-        PREPARED,
-        READ,
-        PREPARED,
-    ]
+    expected = [PREPARED, READ, PREPARED]
+    assert [statement.query_string for statement in (prepared, *others)] == expected
+    prepares = [request for request in node.requests if request.opcode == Opcode.PREPARE]
+    assert [request.query for request in prepares] == expected
     with pytest.raises(TypeError, match="not a single text"):
         await session.prepare_all(READ)
 
@@ -86,12 +80,11 @@ async def test_execute_concurrent_returns_all_outcomes(
     outcomes = session.execute_concurrent(
         [(READ, None)] * 5, concurrency=2, row_type=Row, in_order=in_order
     )
-    results = [outcome async for outcome in outcomes]
+    results: list[Any] = [outcome async for outcome in outcomes]
     assert [outcome.result_or_exc.one() for outcome in results] == [Row(1, "a")] * 5
     if not in_order:
         assert all(isinstance(outcome, PlacedResult) for outcome in results)
-        # The last item of such an outcome is the position of its statement.
-        assert sorted(outcome[-1] for outcome in results) == list(range(5))
+        assert sorted(outcome.position for outcome in results) == list(range(5))
     wrong: Any = 5
     with pytest.raises(TypeError):
         session.execute_concurrent([], row_type=wrong)
@@ -114,7 +107,8 @@ async def test_after_shutdown_execute_raises(node: FakeNode, cluster: aio.Cluste
     with pytest.raises(ConnectionShutdown):
         await session.execute(READ)
     # Shutting down one session does not affect the others of the cluster.
-    assert (await (await cluster.connect()).execute(READ)).one().k == 1
+    other_session = await cluster.connect()
+    assert (await other_session.execute(READ)).one().k == 1
 
 
 # -- options of a call -----------------------------------------------------------------------------
@@ -137,14 +131,14 @@ async def test_the_options_of_a_call_are_sent(node: FakeNode, session: aio.Sessi
     assert plain.consistency != ConsistencyLevel.TWO
 
 
-async def test_a_read_is_continued_behind_a_page(node: FakeNode, session: aio.Session) -> None:
+async def test_paging_state_continues_an_earlier_read(node: FakeNode, session: aio.Session) -> None:
     node.prime(READ, paged(NUMBERS, [(1,), (2,), (3,)]))
     session.default_fetch_size = 2
-    first = await session.execute(READ)
-    assert first.has_more_pages
-    rest = await session.execute(READ, paging_state=first.paging_state)
-    assert [row[0] for row in rest.current_rows] == [3]
-    assert node.queries(READ)[-1].paging_state == first.paging_state
+    first_page = await session.execute(READ)
+    assert first_page.has_more_pages
+    second_page = await session.execute(READ, paging_state=first_page.paging_state)
+    assert [row[0] for row in second_page.current_rows] == [3]
+    assert node.queries(READ)[-1].paging_state == first_page.paging_state
 
 
 async def test_the_timeout_of_a_call_limits_it(node: FakeNode, session: aio.Session) -> None:
@@ -154,6 +148,7 @@ async def test_the_timeout_of_a_call_limits_it(node: FakeNode, session: aio.Sess
 
 
 async def test_a_host_or_a_token_choose_the_target(session: aio.Session) -> None:
+    """`host` or `token` select the node. `shard` is refused here, since the node has no shards."""
     (host,) = session.cluster.metadata.all_hosts()
     assert (await session.execute(READ, host=host)).one() == (1, "a")
     assert (await session.execute(READ, token=0)).one() == (1, "a")
@@ -176,13 +171,15 @@ async def test_misspelt_options_are_refused(
 async def test_listeners_see_each_request_before_it_is_sent(
     node: FakeNode, session: aio.Session
 ) -> None:
-    def mark(future: Any, mark: bytes) -> None:
+    """Arguments after the listener itself are passed to each of its calls."""
+
+    def add_payload(future: Any, mark: bytes) -> None:
         future.message.update_custom_payload({"mark": mark})
 
-    session.add_request_init_listener(mark, b"1")
+    session.add_request_init_listener(add_payload, b"1")
     await session.execute(READ)
     assert node.queries(READ)[-1].custom_payload == {"mark": b"1"}
-    session.remove_request_init_listener(mark, b"1")
+    session.remove_request_init_listener(add_payload, b"1")
     await session.execute(READ)
     assert not node.queries(READ)[-1].custom_payload
 
@@ -197,16 +194,16 @@ async def test_prepare_passes_its_keyspace_and_payload(
     node: FakeNode, session: aio.Session
 ) -> None:
     await session.prepare(PREPARED, custom_payload={"mark": b"1"}, keyspace="other")
-    request = next(item for item in node.requests if item.opcode == Opcode.PREPARE)
+    (request,) = [request for request in node.requests if request.opcode == Opcode.PREPARE]
     assert (request.keyspace, request.custom_payload) == ("other", {"mark": b"1"})
 
 
 async def test_calls_from_another_loop_are_refused(session: aio.Session) -> None:
-    def on_another_loop(call: Callable[[], Awaitable[Any]]) -> None:
-        async def make() -> None:
+    def run_on_another_loop(call: Callable[[], Awaitable[Any]]) -> None:
+        async def await_call() -> None:
             await call()
 
-        asyncio.run(make())
+        asyncio.run(await_call())
 
     for call in (
         lambda: session.execute(READ),
@@ -215,12 +212,12 @@ async def test_calls_from_another_loop_are_refused(session: aio.Session) -> None
         lambda: session.prepare_all([PREPARED]),
     ):
         with pytest.raises(RuntimeError, match="loop"):
-            await asyncio.to_thread(on_another_loop, call)
+            await asyncio.to_thread(run_on_another_loop, call)
 
 
-async def test_agreement_of_one_node(session: aio.Session) -> None:
+async def test_a_single_node_agrees_on_the_schema(session: aio.Session) -> None:
     assert await session.wait_for_schema_agreement() is True
-    assert await session.wait_for_schema_agreement(1, scope="rack") is True
+    assert await session.wait_for_schema_agreement(wait_time=1, scope="rack") is True
     with pytest.raises(ValueError, match="planet"):
         await session.wait_for_schema_agreement(scope="planet")
 
@@ -249,13 +246,13 @@ async def test_an_error_of_many_executions_is_raised_or_returned(
 
 async def test_many_executions_call_an_execute_that_was_replaced(session: aio.Session) -> None:
     calls: list[Any] = []
-    own = session.execute
+    original_execute = session.execute
 
-    def traced(*args: Any, **options: Any) -> Any:
+    def traced_execute(*args: Any, **options: Any) -> Any:
         calls.append(args)
-        return own(*args, **options)
+        return original_execute(*args, **options)
 
-    session.execute = traced  # type: ignore[method-assign]
+    session.execute = traced_execute  # type: ignore[method-assign]
     async for _ in session.execute_concurrent([(READ, None)] * 3):
         pass
     assert len(calls) == 3
@@ -298,15 +295,16 @@ async def test_calls_for_whole_tables_pass_their_arguments(
     arguments: tuple[str, ...],
     options: dict[str, Any],
 ) -> None:
+    """`AsyncScan` takes the options of `Session.scan` as one mapping, the others as keyword
+    arguments.
+    """
     calls = Calls()
     monkeypatch.setattr(target, calls)
     assert await getattr(session, method)(*arguments, **options) == "done"
-    expected = (
-        ((session, *arguments, options), {})
-        if method == "scan"
-        else ((session, *arguments), options)
-    )
-    assert calls.calls == [expected]
+    if method == "scan":
+        assert calls.calls == [((session, *arguments, options), {})]
+    else:
+        assert calls.calls == [((session, *arguments), options)]
 
 
 async def test_shutdown_closes_the_sessions_connections_only(
@@ -314,13 +312,15 @@ async def test_shutdown_closes_the_sessions_connections_only(
 ) -> None:
     count_before = len(node.connections)
     other = await cluster.connect()
-    for _ in range(2):
-        await other.shutdown()
+    # The second call does nothing.
+    await other.shutdown()
+    await other.shutdown()
     await node.wait_until(lambda node: len(node.connections) == count_before)
     assert not session.is_shutdown
 
 
 def test_a_plain_with_says_to_write_async_with() -> None:
     enter: Any = aio.Session.__enter__  # type: ignore[attr-defined]
+    session = None  # `__enter__` does not use it
     with pytest.raises(TypeError, match="write `async with`"):
-        enter(None)
+        enter(session)
