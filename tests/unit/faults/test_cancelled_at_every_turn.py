@@ -19,17 +19,19 @@ from cassandra.testing.fake import FakeCluster
 from tests.unit.engine.faults import READ, WAIT, int_row
 from tests.waiting import cancelled_after, until_on_loop
 
-MOST_TURNS = 400
+MOST_TURNS = 400  # no operation needs more turns of the loop
 
 
 @pytest.fixture
 def nodes() -> Any:
+    """Two nodes that answer READ."""
     with FakeCluster(2) as cluster:
         cluster.prime(READ, int_row(1))
         yield cluster
 
 
 def cluster_of(nodes: FakeCluster, **settings: Any) -> aio.Cluster:
+    """Return a cluster that knows only the address of the first node."""
     return aio.Cluster([nodes[0].address], port=nodes.port, **settings)
 
 
@@ -68,22 +70,24 @@ async def test_after_a_cancelled_connect_the_cluster_can_be_used(nodes: FakeClus
 def operations(session: aio.Session) -> dict[str, Callable[[int], Awaitable[Any]]]:
     """Return the operations by name.
 
-    Some use the number of turns in their text, so that each call differs from earlier ones.
+    Some use the number of turns in their query, so that each call differs from earlier ones.
     """
     return {
         "execute": lambda turns: session.execute(READ),
         "prepare": lambda turns: session.prepare(f"SELECT {turns} WHERE k = ?"),
-        "first": lambda turns: session.execute(f"SELECT {turns} WHERE k = ?", (1,)),
-        "keyspace": lambda turns: session.set_keyspace("ab"[turns % 2]),
+        "prepare and execute": lambda turns: session.execute(f"SELECT {turns} WHERE k = ?", (1,)),
+        "set keyspace": lambda turns: session.set_keyspace("a" if turns % 2 == 0 else "b"),
         "agreement": lambda turns: session.wait_for_schema_agreement(),
         "refresh": lambda turns: session.cluster.refresh_schema_metadata(),
     }
 
 
 @pytest.mark.parametrize(
-    "name", ["execute", "prepare", "first", "keyspace", "agreement", "refresh"]
+    "name",
+    ["execute", "prepare", "prepare and execute", "set keyspace", "agreement", "refresh"],
 )
 async def test_operations_leave_nothing(nodes: FakeCluster, name: str) -> None:
+    """After a cancelled operation, no request waits for a stream, and no stream is in use."""
     async with cluster_of(nodes) as cluster:
         session = await cluster.connect("a", wait_for_all_pools=True)
         operation = operations(session)[name]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from typing import Any
 
 import pytest
@@ -61,6 +62,9 @@ from tests.unit.engine.faults import (
 async def test_a_connection_that_ends_in_an_answer_fails_its_request(
     node: FakeNode, ending: str, cut_at: int
 ) -> None:
+    """If a connection ends after the first bytes of an answer, the request fails, even if the
+    answer was almost complete. `cut_at` counts bytes, from the end if negative.
+    """
     async with connected(node) as (_, session):
         node.prime(READ, half_frame(int_row(7), cut_at, ending), times=1)
         failure = await exception_of(session.execute(READ))
@@ -74,14 +78,15 @@ async def test_a_connection_that_ends_in_an_answer_fails_its_request(
 async def test_if_the_connection_ends_all_its_requests_fail_at_once(
     node: FakeNode, ending: Answer
 ) -> None:
+    """All 101 requests in flight fail with the connection; none waits for its timeout."""
     held = hold()
     node.prime(READ, held)
     node.prime("end", ending, times=1)
     async with connected(node) as (_, session):
-        waiting = [session.execute(READ) for _ in range(100)]
+        requests = [session.execute(READ) for _ in range(100)]
         await call_in_thread(held.wait, 100)
-        waiting.append(session.execute("end"))
-        for request in waiting:
+        requests.append(session.execute("end"))
+        for request in requests:
             failure = await exception_of(request)
             assert isinstance(failure, ConnectionException)
             assert node.endpoint in str(failure)
@@ -89,6 +94,7 @@ async def test_if_the_connection_ends_all_its_requests_fail_at_once(
 
 
 async def test_half_an_answer_times_out(node: FakeNode) -> None:
+    """A node that sends only the beginning of an answer is like one that does not answer."""
     async with connected(node) as (_, session):
         node.prime(READ, half_frame(int_row(7), 12, "hang"), times=1)
         failure = await exception_of(session.execute(READ, timeout=0.05))
@@ -128,6 +134,7 @@ async def test_pages_of_all_sizes_have_all_rows(node: FakeNode) -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
 async def test_answers_that_arrive_in_pieces_are_read(node: FakeNode, size: int) -> None:
+    """The node sends its answer in pieces of `size` bytes."""
     values = [(value, "x" * value) for value in range(50)]
     node.prime(READ, dribble(rows([("k", "int"), ("v", "text")], values), size))
     async with connected(node) as (_, session):
@@ -168,6 +175,9 @@ async def test_answers_that_arrive_in_pieces_are_read(node: FakeNode, size: int)
 async def test_an_invalid_answer_closes_the_connection(
     node: FakeNode, answer: Answer, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """An answer that cannot be decoded, or that belongs to no request, fails the request with a
+    DriverException, without an error in the log. A new connection is opened.
+    """
     async with connected(node) as (_, session):
         connection = only_connection(session)
         node.prime(READ, answer, times=1)
@@ -220,16 +230,22 @@ async def test_a_repeated_answer_closes_the_connection(node: FakeNode) -> None:
 
 
 async def test_answers_out_of_order_reach_their_requests(node: FakeNode) -> None:
-    answer = out_of_order(lambda request: int_row(int(str(request.query).split()[-1])), 10)
-    node.prime(
-        lambda request: (request.query or "").startswith("SELECT k FROM t WHERE k ="), answer
-    )
+    """The node collects ten requests and answers them in random order."""
+
+    def row_of_request(request: Any) -> Any:
+        value = str(request.query).split()[-1]
+        return int_row(int(value))
+
+    node.prime(re.compile("SELECT k FROM t WHERE k ="), out_of_order(row_of_request, 10))
     async with connected(node) as (_, session):
-        waiting = [session.execute(f"SELECT k FROM t WHERE k = {value}") for value in range(10)]
-        assert [(await request).one().k for request in waiting] == list(range(10))
+        requests = [session.execute(f"SELECT k FROM t WHERE k = {value}") for value in range(10)]
+        assert [(await request).one().k for request in requests] == list(range(10))
 
 
 async def test_a_late_answer_is_dropped_and_frees_its_stream(node: FakeNode) -> None:
+    """After a timeout, the request's stream is an orphan: it is not used again until the late
+    answer has come.
+    """
     late = hold(int_row(13))
     node.prime(READ, late)
     async with connected(node) as (_, session):
@@ -253,6 +269,7 @@ async def test_a_late_answer_is_dropped_and_frees_its_stream(node: FakeNode) -> 
 
 
 async def test_a_cancelled_request_leaves_its_stream_until_the_answer_comes(node: FakeNode) -> None:
+    """After a cancellation, the request's stream is an orphan until the answer has come."""
     late = hold(int_row(13))
     node.prime(READ, late)
     async with connected(node) as (_, session):
@@ -275,7 +292,8 @@ async def test_a_cancelled_request_leaves_its_stream_until_the_answer_comes(node
 
 
 async def test_cancelling_an_iteration_between_pages_leaves_an_orphan(node: FakeNode) -> None:
-    pages, late = paged([("k", "int")], [(value,) for value in range(9)]), hold(void())
+    pages = paged([("k", "int")], [(value,) for value in range(9)])
+    late = hold(void())
     node.prime(READ, lambda request: late if request.paging_state else pages)
     async with connected(node) as (_, session):
         keys_read: list[int] = []
@@ -306,26 +324,29 @@ async def test_a_server_that_stops_reading_makes_requests_wait(node: FakeNode) -
     async with connected(node, compression=False) as (_, session):
         connection = only_connection(session)
         await call_in_thread(node.stop_reading)
-        text = f"INSERT INTO t (k) VALUES ('{'x' * 20_000}')"
-        waiting = []
+        query = f"INSERT INTO t (k) VALUES ('{'x' * 20_000}')"
+        requests = []
         for _ in range(1000):
-            waiting.append(session.execute(text, timeout=None))
+            requests.append(session.execute(query, timeout=None))
             # without this turn of the loop, the requests would be written together
             await asyncio.sleep(0)
         assert not connection.has_room
         # Some requests wait in the pool for a free stream.
         assert connection.in_flight < 1000
         await call_in_thread(node.start_reading)
-        for request in waiting:
+        for request in requests:
             await request
         assert connection.has_room
-        assert len(node.queries(text)) == 1000
+        assert len(node.queries(query)) == 1000
 
 
 # -- prepared statements ---------------------------------------------------------------------------
 
 
 async def test_many_callers_share_one_prepare(node: FakeNode) -> None:
+    """Concurrent calls that prepare the same query send one PREPARE, whose
+    answer all of them get.
+    """
     held = hold()
     node.prime(Opcode.PREPARE, held, times=1)
     async with connected(node) as (_, session):
@@ -352,6 +373,9 @@ def prepared_body(version: int) -> bytes:
 
 
 async def test_a_cancelled_prepare_does_not_cancel_the_others(node: FakeNode) -> None:
+    """The caller that sent the shared PREPARE may be cancelled; the others
+    still get the statement.
+    """
     held = hold()
     node.prime(Opcode.PREPARE, held, times=1)
     async with connected(node) as (_, session):
@@ -365,6 +389,10 @@ async def test_a_cancelled_prepare_does_not_cancel_the_others(node: FakeNode) ->
 
 
 def node_of_version(version: int, has_metadata_ids: bool) -> FakeNode:
+    """Return a node of a protocol version.
+
+    :param has_metadata_ids: the node has the extension of ScyllaDB for ids of result metadata.
+    """
     node = FakeNode(max_version=version)
     if has_metadata_ids:
         node.supported["SCYLLA_USE_METADATA_ID"] = [""]
@@ -399,6 +427,9 @@ async def test_changed_columns_are_used_from_then_on(version: int, has_metadata_
 
 @pytest.mark.parametrize("version", [3, 4])
 async def test_without_metadata_ids_each_answer_has_its_columns(version: int) -> None:
+    """Without ids, a client cannot notice changed columns, so the driver never asks the server to
+    leave out the columns.
+    """
     query = "SELECT * FROM t WHERE k = ?"
     with node_of_version(version, has_metadata_ids=False) as node:
         node.prime_prepare(query, [("k", "int")], [("k", "int")])
@@ -463,13 +494,14 @@ class TwoAnswers(Answer):
 
 
 async def test_requests_and_answers_may_be_larger_than_a_segment(node: FakeNode) -> None:
+    """A segment of version 5 has at most 128 KiB; a larger message is split over several."""
     value = "abcdefgh" * 50_000
     node.prime("big", rows([("v", "text")], [(value,)]))
     async with connected(node) as (_, session):
         assert (await session.execute("big")).one().v == value
-        text = f"INSERT INTO t (v) VALUES ('{value}')"
-        await session.execute(text)
-        assert len(node.queries(text)) == 1
+        query = f"INSERT INTO t (v) VALUES ('{value}')"
+        await session.execute(query)
+        assert len(node.queries(query)) == 1
 
 
 async def test_after_the_first_connection_all_use_its_version() -> None:

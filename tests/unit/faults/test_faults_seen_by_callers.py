@@ -62,16 +62,19 @@ def node() -> Iterator[FakeNode]:
 
 @pytest.fixture(autouse=True)
 def check_threads() -> Iterator[None]:
+    """Check that each test leaves no threads behind."""
     threads_before = set(threading.enumerate())
     yield
-    assert [thread.name for thread in threading.enumerate() if thread not in threads_before] == []
+    new_threads = set(threading.enumerate()) - threads_before
+    assert [thread.name for thread in new_threads] == []
 
 
 def cluster_with_defaults(nodes: FakeNode | FakeCluster, **settings: Any) -> Cluster:
+    """Return a cluster that tries a host that is down again every 10 ms, without end."""
     contact_points = [nodes.address] if isinstance(nodes, FakeNode) else nodes.contact_points
     defaults = {
         "execution_profiles": profile(),
-        "reconnection_policy": ConstantReconnectionPolicy(0.01, None),
+        "reconnection_policy": ConstantReconnectionPolicy(delay=0.01, max_attempts=None),
         "connect_timeout": 2.0,
     }
     return Cluster(contact_points, port=nodes.port, **{**defaults, **settings})
@@ -79,15 +82,15 @@ def cluster_with_defaults(nodes: FakeNode | FakeCluster, **settings: Any) -> Clu
 
 def result_or_error(future: ResponseFuture) -> Any:
     """Return the result or the error of a future, which must arrive within `WAIT` seconds."""
-    done = threading.Event()
+    has_ended = threading.Event()
     outcomes: list[Any] = []
 
     def keep_outcome(value: Any) -> None:
         outcomes.append(value)
-        done.set()
+        has_ended.set()
 
     future.add_callbacks(keep_outcome, keep_outcome)
-    assert done.wait(WAIT), f"no outcome within {WAIT} s"
+    assert has_ended.wait(WAIT), f"no outcome within {WAIT} s"
     return outcomes[0]
 
 
@@ -110,6 +113,7 @@ def test_if_the_connection_ends_all_its_futures_fail(node: FakeNode, ending: Any
 
 
 def test_shutdown_fails_the_calls_of_other_threads(node: FakeNode) -> None:
+    """Calls in flight raise SessionShutdown; later calls are refused."""
     held = hold()
     node.prime(READ, held)
     cluster = cluster_with_defaults(node)
@@ -167,14 +171,14 @@ def test_a_callback_that_raises_does_not_affect_others(
 
 
 def test_blocking_calls_in_a_callback_are_refused(node: FakeNode) -> None:
-    """Blocking calls in a callback are refused, as they would wait for their own thread."""
+    """A callback runs on the event loop's thread, which a blocking call would wait for."""
     held = hold(int_row(7))
     node.prime(READ, held)
     with cluster_with_defaults(node) as cluster, cluster.connect() as session:
-        refused: list[Exception] = []
-        done = threading.Event()
+        refusals: list[Exception] = []
+        has_ended = threading.Event()
 
-        def call_everything(_: Any) -> None:
+        def make_blocking_calls(_: Any) -> None:
             calls: list[Any] = [
                 lambda: session.execute(OTHER),
                 lambda: session.prepare(OTHER),
@@ -185,25 +189,24 @@ def test_blocking_calls_in_a_callback_are_refused(node: FakeNode) -> None:
                 try:
                     call()
                 except RuntimeError as failure:
-                    refused.append(failure)
-            done.set()
+                    refusals.append(failure)
+            has_ended.set()
 
         future = session.execute_async(READ)
-        future.add_callback(call_everything)
+        future.add_callback(make_blocking_calls)
         held.release()
-        assert done.wait(WAIT)
-        # All four blocking calls in the callback were refused.
-        assert len(refused) == 4
+        assert has_ended.wait(WAIT)
+        assert len(refusals) == 4
         assert session.execute(OTHER).one().k == 1
 
 
 def test_an_error_of_a_row_factory_is_raised(node: FakeNode) -> None:
     node.prime(READ, int_row(7))
 
-    def broken(names: Any, values: Any) -> Any:
-        raise ZeroDivisionError("of mine")
+    def broken_factory(names: Any, values: Any) -> Any:
+        raise ZeroDivisionError("a mistake in the factory")
 
-    profiles = {**profile(), "broken": ExecutionProfile(row_factory=broken)}
+    profiles = {**profile(), "broken": ExecutionProfile(row_factory=broken_factory)}
     with (
         cluster_with_defaults(node, execution_profiles=profiles) as cluster,
         cluster.connect() as session,
@@ -232,12 +235,11 @@ def test_execute_concurrent_returns_the_errors_of_some_statements(node: FakeNode
     query = "INSERT INTO t (k) VALUES (?)"
     refusal = error(ErrorCode.INVALID, "a multiple of 10")
 
-    def answer(request: Any) -> Any:
-        return (
-            refusal if int.from_bytes(request.values[0], "big") % 10 == 0 else rows([("k", "int")])
-        )
+    def refuse_multiples_of_10(request: Any) -> Any:
+        value = int.from_bytes(request.values[0], "big")
+        return refusal if value % 10 == 0 else rows([("k", "int")])
 
-    node.prime(lambda request: request.opcode == Opcode.EXECUTE, answer)
+    node.prime(Opcode.EXECUTE, refuse_multiples_of_10)
     with cluster_with_defaults(node) as cluster, cluster.connect() as session:
         statement = session.prepare(query)
         results = execute_concurrent_with_args(
@@ -247,8 +249,8 @@ def test_execute_concurrent_returns_the_errors_of_some_statements(node: FakeNode
             concurrency=64,
             raise_on_first_error=False,
         )
-        failed = [index for index, (success, _) in enumerate(results) if not success]
-        assert failed == list(range(0, 1000, 10))
+        failed_positions = [index for index, (success, _) in enumerate(results) if not success]
+        assert failed_positions == list(range(0, 1000, 10))
 
 
 class HostStates(HostStateListener):
@@ -258,16 +260,16 @@ class HostStates(HostStateListener):
         self._up: dict[str, bool] = {}
         self._changed = threading.Condition()
 
-    def _record(self, host: Any, up: bool) -> None:
+    def _record(self, host: Any, is_up: bool) -> None:
         with self._changed:
-            self._up[host.address] = up
+            self._up[host.address] = is_up
             self._changed.notify_all()
 
     def on_up(self, host: Any) -> None:
-        self._record(host, True)
+        self._record(host, is_up=True)
 
     def on_down(self, host: Any) -> None:
-        self._record(host, False)
+        self._record(host, is_up=False)
 
     def on_add(self, host: Any) -> None:
         """Do nothing, because the driver calls `on_up` as well."""
@@ -275,33 +277,38 @@ class HostStates(HostStateListener):
     def on_remove(self, host: Any) -> None:
         """Do nothing: no host is removed in these tests."""
 
-    def expect(self, address: str, up: bool) -> None:
+    def expect(self, address: str, is_up: bool) -> None:
+        """Wait until the host with this address is up or down."""
         with self._changed:
-            assert self._changed.wait_for(lambda: self._up.get(address) is up, WAIT)
+            assert self._changed.wait_for(lambda: self._up.get(address) is is_up, WAIT)
 
 
 def test_threads_get_answers_while_nodes_are_restarted() -> None:
+    """While one of three nodes after the other is restarted, idempotent statements are sent to
+    other nodes, so none fails.
+    """
     with FakeCluster(3) as nodes:
         nodes.prime(OTHER, int_row(1))
         with (
             cluster_with_defaults(nodes) as cluster,
             cluster.connect(wait_for_all_pools=True) as session,
         ):
-            stop = threading.Event()
+            may_stop = threading.Event()
             answers: list[int] = []
-            unexpected: list[Exception] = []
+            errors: list[Exception] = []
 
             def execute_until_stopped() -> None:
                 statement = SimpleStatement(OTHER, is_idempotent=True)
-                while not stop.is_set():
+                while not may_stop.is_set():
                     try:
                         answers.append(session.execute(statement, timeout=WAIT).one().k)
                     except Exception as failure:
-                        unexpected.append(failure)
+                        errors.append(failure)
 
-            def wait_for_answers(count: int) -> None:
+            def wait_for_more_answers() -> None:
                 """Wait until about 20 more statements have been answered."""
-                until(lambda: len(answers) > count + 20)
+                count_before = len(answers)
+                until(lambda: len(answers) > count_before + 20)
 
             threads = [threading.Thread(target=execute_until_stopped) for _ in range(2)]
             for thread in threads:
@@ -312,17 +319,17 @@ def test_threads_get_answers_while_nodes_are_restarted() -> None:
                 for _ in range(2):
                     for node in nodes.nodes:
                         nodes.stop_node(node)
-                        states.expect(node.address, False)
-                        wait_for_answers(len(answers))
+                        states.expect(node.address, is_up=False)
+                        wait_for_more_answers()
                         nodes.start_node(node)
-                        states.expect(node.address, True)
+                        states.expect(node.address, is_up=True)
             finally:
-                stop.set()
+                may_stop.set()
             for thread in threads:
                 thread.join(WAIT)
                 assert not thread.is_alive()
             assert set(answers) == {1}
-            assert unexpected == []
+            assert errors == []
 
 
 def test_shutdown_during_connect(node: FakeNode) -> None:
@@ -350,7 +357,7 @@ def test_a_cancelled_connect_does_not_affect_another(node: FakeNode) -> None:
     held = hold(message(Opcode.READY, b""))
     node.prime(Opcode.REGISTER, held, times=1)
 
-    async def work() -> None:
+    async def connect_twice() -> None:
         async with aio.Cluster([node.address], port=node.port) as cluster:
             first, second = (asyncio.ensure_future(cluster.connect()) for _ in range(2))
             await asyncio.to_thread(held.wait)
@@ -361,13 +368,13 @@ def test_a_cancelled_connect_does_not_affect_another(node: FakeNode) -> None:
             session = await second
             assert (await session.execute(OTHER)).one().k == 1
 
-    asyncio.run(work())
+    asyncio.run(connect_twice())
 
 
 def test_after_a_cancelled_connect_the_cluster_can_connect(node: FakeNode) -> None:
     node.prime(Opcode.STARTUP, silence(), times=1)
 
-    async def work() -> None:
+    async def cancel_and_connect() -> None:
         async with aio.Cluster([node.address], port=node.port) as cluster:
             task = asyncio.ensure_future(cluster.connect())
             await node.wait_until(lambda node: node.count(Opcode.STARTUP))
@@ -379,20 +386,22 @@ def test_after_a_cancelled_connect_the_cluster_can_connect(node: FakeNode) -> No
             session = await cluster.connect()
             assert (await session.execute(OTHER)).one().k == 1
 
-    asyncio.run(work())
+    asyncio.run(cancel_and_connect())
 
 
 def test_several_loops_at_once(node: FakeNode) -> None:
     """Several loops in threads each have their own cluster, and do not affect each other."""
     results: list[Any] = []
 
-    async def work() -> None:
+    async def connect_and_execute() -> None:
         async with aio.Cluster([node.address], port=node.port) as cluster:
             session = await cluster.connect()
             answers = await asyncio.gather(*(session.execute(OTHER) for _ in range(100)))
             results.append([result.one().k for result in answers])
 
-    threads = [threading.Thread(target=asyncio.run, args=(work(),)) for _ in range(3)]
+    threads = [
+        threading.Thread(target=asyncio.run, args=(connect_and_execute(),)) for _ in range(3)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -430,22 +439,20 @@ MISTAKES: list[tuple[dict[str, Any], type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "error_class", "text"), MISTAKES)
+@pytest.mark.parametrize(("arguments", "error_class", "message"), MISTAKES)
 async def test_a_wrong_argument_is_named(
-    arguments: Any, error_class: type[Exception], text: str
+    arguments: Any, error_class: type[Exception], message: str
 ) -> None:
     with FakeNode() as node:
         async with connected(node) as (_, session):
-            with pytest.raises(error_class, match=text):
+            with pytest.raises(error_class, match=message):
                 await session.execute("SELECT 1", **arguments)
             assert node.queries() == []
 
 
-@pytest.mark.parametrize(("keyspace", "error_class"), [(42, TypeError), (b"ks", TypeError)])
-async def test_a_keyspace_that_is_no_string_is_refused(
-    keyspace: Any, error_class: type[Exception]
-) -> None:
-    with FakeNode() as node, pytest.raises(error_class, match="keyspace"):
+@pytest.mark.parametrize("keyspace", [42, b"ks"])
+async def test_a_keyspace_that_is_not_a_string_is_refused(keyspace: Any) -> None:
+    with FakeNode() as node, pytest.raises(TypeError, match="keyspace"):
         async with aio.Cluster([node.address], port=node.port) as cluster:
             await cluster.connect(keyspace)
 
@@ -459,11 +466,10 @@ async def test_a_note_names_the_node_and_the_statement_of_an_error() -> None:
             for _ in range(3):
                 with pytest.raises(DriverException) as caught:
                     await session.execute(query)
-                where = f"(from {node.endpoint}, executing '{query}')"
-                assert caught.value.__notes__ == [where]  # type: ignore[attr-defined]
-                # The place is added as a note. Applications print and parse the message itself, so
-                # it must be the same as in cassandra-driver.
+                note = f"(from {node.endpoint}, executing '{query}')"
+                assert caught.value.__notes__ == [note]  # type: ignore[attr-defined]
+                # Applications print and parse the message itself, so it must be the same as in
+                # cassandra-driver.
                 assert "(from" not in str(caught.value)
-                assert where in "".join(traceback.format_exception(caught.value)) or (
-                    sys.version_info < (3, 11)
-                )
+                if sys.version_info >= (3, 11):
+                    assert note in "".join(traceback.format_exception(caught.value))

@@ -14,7 +14,7 @@ import pytest
 from cassandra import aio
 from cassandra.engine.connection import Connection
 from cassandra.engine.endpoint import DefaultEndPoint
-from cassandra.errors import ConnectionException, NoHostAvailable
+from cassandra.errors import ConnectionException, NoHostAvailable, OperationTimedOut
 from cassandra.policies import ConstantReconnectionPolicy, ExponentialReconnectionPolicy
 from cassandra.testing.fake import (
     ErrorCode,
@@ -39,6 +39,7 @@ SLOW = "INSERT INTO slow (k) VALUES (1)"
 
 
 def start_three_nodes(**settings: Any) -> FakeCluster:
+    """Return three running nodes that support the event. Each answers READ with its index."""
     nodes = FakeCluster(3, graceful_disconnect=True, **settings).start()
     for index, node in enumerate(nodes.nodes):
         node.prime(READ, int_row(index))
@@ -49,11 +50,20 @@ def connected_with_delay(nodes: FakeNode | FakeCluster, **settings: Any) -> Any:
     """Connect with a policy that tries a lost host again after a second, not at once; return the
     context of cluster and session.
     """
-    return connected(nodes, reconnection_policy=ConstantReconnectionPolicy(1.0, None), **settings)
+    policy = ConstantReconnectionPolicy(delay=1.0, max_attempts=None)
+    return connected(nodes, reconnection_policy=policy, **settings)
 
 
 def host_of(cluster: aio.Cluster, node: FakeNode) -> Any:
+    """Return the host of a node."""
     return cluster.metadata.get_host(node.address, node.port)
+
+
+def send_event(connection: Any) -> None:
+    """Send the event on one connection of a node. Events have the stream -1."""
+    event_body = len(EVENT).to_bytes(2, "big") + EVENT.encode()
+    flags = 0
+    connection.send(-1, Opcode.EVENT, flags, event_body)
 
 
 async def answering_node(session: aio.Session) -> int:
@@ -77,6 +87,7 @@ async def test_each_connection_registers_for_the_event(version: int) -> None:
 
 @pytest.mark.parametrize("offer", [None, ["false"], []])
 async def test_without_the_nodes_support_no_connection_registers(offer: list[str] | None) -> None:
+    """A node supports the event only if its SUPPORTED message says "true"."""
     with FakeNode() as node:
         if offer is not None:
             node.supported[EVENT] = offer
@@ -86,6 +97,9 @@ async def test_without_the_nodes_support_no_connection_registers(offer: list[str
 
 
 async def test_graceful_disconnect_can_be_switched_off() -> None:
+    """`graceful_disconnect_enabled=False` means that no connection registers for the event, and
+    that an event that comes nevertheless is ignored.
+    """
     with start_three_nodes() as nodes:
         async with connected(nodes, graceful_disconnect_enabled=False) as (_, session):
             # No connection has registered for the event: each node sends it 0 times.
@@ -102,6 +116,9 @@ async def test_graceful_disconnect_can_be_switched_off() -> None:
 
 
 async def test_if_a_node_refuses_the_registration_it_is_used_without() -> None:
+    """A node may answer REGISTER with an error although it says that it supports the event. Then
+    the driver uses its connections without the event.
+    """
     with start_three_nodes() as nodes:
         for node in nodes.nodes:
             node.prime(
@@ -118,6 +135,9 @@ async def test_if_a_node_refuses_the_registration_it_is_used_without() -> None:
 
 
 async def test_requests_in_flight_are_answered_and_others_go_to_other_nodes() -> None:
+    """After the event, new requests go to other nodes. Each connection is closed when its last
+    request has been answered.
+    """
     with start_three_nodes() as nodes:
         first = nodes[0]
         answers = hold(void())
@@ -125,18 +145,19 @@ async def test_requests_in_flight_are_answered_and_others_go_to_other_nodes() ->
         async with connected_with_delay(nodes) as (cluster, session):
             events = HostEvents()
             cluster.register_listener(events)
-            running = asyncio.ensure_future(session.execute(SLOW, timeout=None))
+            request = asyncio.ensure_future(session.execute(SLOW, timeout=None))
             await until_on_loop(lambda: answers.held)
             assert first.drain() == len(first.connections)
             await events.expect("down", first.address)
             host = host_of(cluster, first)
-            assert (host.state, host.is_up) == ("draining", False)
+            assert host.state == "draining"
+            assert not host.is_up
             assert [await answering_node(session) for _ in range(5)] == [1] * 5
             # By then, only the connection whose request is still running is open.
             await until_on_loop(lambda: len(first.connections) == 1)
-            assert not running.done()
+            assert not request.done()
             answers.release()
-            await running
+            await request
             await until_on_loop(lambda: not first.connections)
             first.stop()
             nodes.start_node(first)
@@ -145,21 +166,28 @@ async def test_requests_in_flight_are_answered_and_others_go_to_other_nodes() ->
             assert await answering_node(session) == 0
 
 
+def control_node(nodes: FakeCluster) -> FakeNode:
+    """Return the node that has the control connection.
+
+    Only the control connection is registered for more than GRACEFUL_DISCONNECT.
+    """
+    (node,) = (
+        node
+        for node in nodes.nodes
+        if any(len(connection.event_types) > 1 for connection in node.connections)
+    )
+    return node
+
+
 async def test_the_control_connection_moves_before_the_old_one_closes() -> None:
+    """If the node of the control connection drains, there is always a control connection."""
     with start_three_nodes() as nodes:
         async with connected_with_delay(nodes) as (cluster, _):
             old_connection = cluster._core.control.connection
-            # The control connection is the one that is registered for more than this event.
-            node = next(
-                candidate
-                for candidate in nodes.nodes
-                if any(len(connection.event_types) > 1 for connection in candidate.connections)
-            )
+            node = control_node(nodes)
             node.drain()
             await until_on_loop(lambda: cluster._core.control.connection is not old_connection)
             assert old_connection.closed
-            # There is a control connection now, and there was one at each moment.
-            assert cluster._core.control.connection is not None
             assert not cluster._core.control.connection.is_draining
             assert cluster._core.control.host != host_of(cluster, node)
 
@@ -174,22 +202,26 @@ async def test_a_draining_host_is_tried_by_the_reconnection_policy() -> None:
         first = nodes[0]
         async with connected_with_delay(nodes) as (cluster, session):
             loop = asyncio.get_running_loop()
-            begun, opened = loop.time(), first.opened
+            time_of_event = loop.time()
+            opened_before = first.opened
             first.send_event(EVENT)  # the node sends the event but does not stop
-            await until_on_loop(lambda: first.opened > opened)
-            assert loop.time() - begun >= 1.0
+            await until_on_loop(lambda: first.opened > opened_before)
+            assert loop.time() - time_of_event >= 1.0
             host = host_of(cluster, first)
             await until_on_loop(lambda: host.is_up)
             assert await answering_node(session) == 0
 
 
 async def test_the_event_may_arrive_twice() -> None:
+    """A second event on a connection that is already draining is ignored, even if the host is up
+    again by then.
+    """
     with start_three_nodes() as nodes:
         first = nodes[0]
         answers = hold(void())
         first.prime(SLOW, answers)
         async with connected_with_delay(nodes, metrics_enabled=True) as (cluster, session):
-            running = asyncio.ensure_future(session.execute(SLOW, timeout=None))
+            request = asyncio.ensure_future(session.execute(SLOW, timeout=None))
             await until_on_loop(lambda: answers.held)
             first.send_event(EVENT)
             host = host_of(cluster, first)
@@ -206,15 +238,13 @@ async def test_the_event_may_arrive_twice() -> None:
             assert cluster.metrics.graceful_disconnects == 2
             for connection in old_connections:
                 if connection in first.connections:
-                    connection.send(
-                        -1, Opcode.EVENT, 0, len(EVENT).to_bytes(2, "big") + EVENT.encode()
-                    )
+                    send_event(connection)
             # These connections are draining already, so the driver ignores the event.
             await asyncio.sleep(0.5)
             assert host.is_up
             assert cluster.metrics.graceful_disconnects == 2
             answers.release()
-            await running
+            await request
 
 
 async def test_a_node_that_closes_without_answering_fails_its_requests() -> None:
@@ -226,11 +256,11 @@ async def test_a_node_that_closes_without_answering_fails_its_requests() -> None
         answers = hold(void())
         first.prime(SLOW, answers)
         async with connected_with_delay(nodes) as (cluster, session):
-            running = asyncio.ensure_future(session.execute(SLOW, timeout=None))
+            request = asyncio.ensure_future(session.execute(SLOW, timeout=None))
             await until_on_loop(lambda: answers.held)
             first.drain(grace=0.2)
             with pytest.raises(ConnectionException):
-                await running
+                await request
             assert await answering_node(session) == 1
             await until_on_loop(lambda: host_of(cluster, first).state == "down")
 
@@ -241,10 +271,12 @@ async def test_a_request_that_timed_out_does_not_keep_a_connection_open() -> Non
         answers = hold(void())
         first.prime(SLOW, answers)
         async with connected_with_delay(nodes) as (_, session):
-            running = asyncio.ensure_future(session.execute(SLOW, timeout=0.5))
+            request = asyncio.ensure_future(session.execute(SLOW, timeout=0.5))
             await until_on_loop(lambda: answers.held)
             first.drain()
-            assert isinstance((await asyncio.gather(running, return_exceptions=True))[0], Exception)
+            with pytest.raises(OperationTimedOut):
+                await request
+            # The request's stream is still an orphan, but nobody waits for its answer.
             await until_on_loop(lambda: not first.connections)
 
 
@@ -259,16 +291,19 @@ async def test_requests_that_wait_for_a_stream_go_to_other_nodes() -> None:
             for pool in session._engine.pools.values():
                 for connection in pool.connections:
                     connection.set_stream_limit(2)
-            running = [asyncio.ensure_future(session.execute(SLOW)) for _ in range(12)]
-            first = host_of(session.cluster, nodes[0])
+            requests = [asyncio.ensure_future(session.execute(SLOW)) for _ in range(12)]
+            first_host = host_of(session.cluster, nodes[0])
             # There are 12 requests for 3 nodes with 2 streams each, so 6 have to wait.
-            await until_on_loop(lambda: session._engine.pools[first].waiting == 6)
+            await until_on_loop(lambda: session._engine.pools[first_host].waiting == 6)
             nodes[0].drain()
-            await asyncio.gather(*running)
+            await asyncio.gather(*requests)
             assert len(nodes.queries(SLOW)) == 12
 
 
 async def test_a_single_node_that_drains_is_down() -> None:
+    """Without another node, requests fail with an error that gives the event as the reason. When
+    the node has been restarted, the driver uses it again.
+    """
     with FakeNode(graceful_disconnect=True) as node:
         async with connected_with_delay(node) as (cluster, session):
             await session.execute(SLOW)
@@ -300,8 +335,7 @@ async def test_the_event_during_the_opening_of_a_connection() -> None:
         first = nodes[0]
 
         def send_event_first(request: Request) -> Answer:
-            body = len(EVENT).to_bytes(2, "big") + EVENT.encode()
-            request.connection.send(-1, Opcode.EVENT, 0, body)
+            send_event(request.connection)
             return message(Opcode.READY, b"")
 
         prime = first.prime(Opcode.REGISTER, send_event_first)
@@ -325,18 +359,15 @@ async def test_the_event_while_a_statement_is_prepared_again() -> None:
             prepared = await session.prepare(INSERT)
             first.forget_prepared()
             first.prime(Opcode.PREPARE, answers)
-            running = asyncio.ensure_future(session.execute(prepared, (1,)))
+            request = asyncio.ensure_future(session.execute(prepared, (1,)))
             await until_on_loop(lambda: answers.held)
             first.drain()
             # Only the connection with the PREPARE in flight stays open.
             await until_on_loop(lambda: len(first.connections) == 1)
-            answers.release(
-                lambda request: message(
-                    Opcode.RESULT, Prepared(INSERT, [("k", "int")]).body(request)
-                )
-            )
-            await running
-            assert [request.connection.node for request in nodes.queries(INSERT)][-1] is nodes[1]
+            prepared_insert = Prepared(INSERT, [("k", "int")])
+            answers.release(lambda prepare: message(Opcode.RESULT, prepared_insert.body(prepare)))
+            await request
+            assert nodes.queries(INSERT)[-1].connection.node is nodes[1]
 
 
 async def test_the_event_before_an_unprepared_answer() -> None:
@@ -347,19 +378,22 @@ async def test_the_event_before_an_unprepared_answer() -> None:
         async with connected_with_delay(nodes) as (_, session):
             prepared = await session.prepare(INSERT)
             first.prime(Opcode.EXECUTE, answers)
-            running = asyncio.ensure_future(session.execute(prepared, (1,)))
+            request = asyncio.ensure_future(session.execute(prepared, (1,)))
             await until_on_loop(lambda: answers.held)
-            count = first.count(Opcode.PREPARE)
+            count_before = first.count(Opcode.PREPARE)
             first.drain()
             # Only the connection with the EXECUTE in flight stays open.
             await until_on_loop(lambda: len(first.connections) == 1)
             answers.release(error(ErrorCode.UNPREPARED, "not prepared", query_id=prepared.query_id))
-            await running
-            assert first.count(Opcode.PREPARE) == count
+            await request
+            assert first.count(Opcode.PREPARE) == count_before
 
 
 @pytest.mark.parametrize("version", [4, 5])
 async def test_the_event_during_a_use(version: int) -> None:
+    """Requests that wait for a USE on a draining connection go to another node, and the session has
+    the new keyspace.
+    """
     with start_three_nodes(max_version=version) as nodes:
         first = nodes[0]
         answers = hold()
@@ -367,13 +401,13 @@ async def test_the_event_during_a_use(version: int) -> None:
         async with connected_with_delay(nodes) as (_, session):
             use = asyncio.ensure_future(session.execute("USE other"))
             await until_on_loop(lambda: answers.held)
-            late = [asyncio.ensure_future(session.execute(SLOW)) for _ in range(5)]
+            later_requests = [asyncio.ensure_future(session.execute(SLOW)) for _ in range(5)]
             await asyncio.sleep(0.1)
             first.drain()
             await asyncio.sleep(0.1)
             answers.release(set_keyspace("other"))
             await use
-            await asyncio.gather(*late)
+            await asyncio.gather(*later_requests)
             assert session.keyspace == "other"
             assert len(nodes.queries(SLOW)) == 5
 
@@ -388,11 +422,12 @@ class Load:
 
     def __init__(self, session: aio.Session) -> None:
         self.session = session
-        self.done = 0
+        self.request_count = 0
         self.errors: list[Exception] = []
         self.is_over = False
 
     async def run(self, restart: Callable[[], Awaitable[None]]) -> None:
+        """Run the workers while `restart` runs."""
         prepared = await self.session.prepare(INSERT)
         workers = [asyncio.ensure_future(self.work(prepared, number)) for number in range(WORKERS)]
         try:
@@ -402,21 +437,24 @@ class Load:
             await asyncio.gather(*workers)
 
     async def work(self, prepared: Any, number: int) -> None:
+        """Execute statements, one after the other, until the load is over."""
         while not self.is_over:
             try:
-                # Each fourth worker sends a simple statement that the node answers slowly. The
-                # others execute a prepared one.
-                await self.session.execute(*((prepared, (self.done,)) if number % 4 else (SLOW,)))
-                self.done += 1
+                # Each fourth worker sends a query string that the node answers slowly. The others
+                # execute the prepared statement.
+                if number % 4 == 0:
+                    await self.session.execute(SLOW)
+                else:
+                    await self.session.execute(prepared, (self.request_count,))
+                self.request_count += 1
             except Exception as failure:
                 self.errors.append(failure)
 
 
-async def wait_until_up(host: Any) -> None:
-    await until_on_loop(lambda: host.is_up)
-
-
 async def restart_all(nodes: FakeCluster, cluster: aio.Cluster) -> None:
+    """Drain, stop and start each node. Wait until the driver uses it before
+    the next one follows.
+    """
     for node in nodes.nodes:
         await asyncio.sleep(0.5)
         node.drain(grace=30.0)
@@ -425,27 +463,27 @@ async def restart_all(nodes: FakeCluster, cluster: aio.Cluster) -> None:
         await asyncio.sleep(1.0)
         nodes.start_node(node)
         host = host_of(cluster, node)
-        await wait_until_up(host)
+        await until_on_loop(lambda host=host: host.is_up)  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("version", [4, 5])
-@pytest.mark.parametrize("scylla", [None, 2], ids=["cassandra", "shards"])
+@pytest.mark.parametrize("shard_count", [None, 2], ids=["cassandra", "shards"])
 async def test_a_rolling_restart_under_load_fails_no_request(
-    version: int, scylla: int | None
+    version: int, shard_count: int | None
 ) -> None:
-    if scylla is not None and version == 5:
+    if shard_count is not None and version == 5:
         pytest.skip("ScyllaDB speaks version 4")
-    with start_three_nodes(max_version=version, scylla=scylla) as nodes:
+    with start_three_nodes(max_version=version, scylla=shard_count) as nodes:
         for node in nodes.nodes:
             node.prime(Opcode.EXECUTE, lambda request: delay(0.003, answer_execute(request)))
             node.prime(SLOW, delay(0.4, void()))
-        policy = ExponentialReconnectionPolicy(0.5, 60.0)
+        policy = ExponentialReconnectionPolicy(base_delay=0.5, max_delay=60.0)
         async with connected(nodes, reconnection_policy=policy) as (cluster, session):
             load = Load(session)
             await load.run(lambda: restart_all(nodes, cluster))
             assert load.errors == []
             # The workers were busy in the virtual seconds that the restart takes.
-            assert load.done > 5000
+            assert load.request_count > 5000
             assert [node.malformed for node in nodes.nodes] == [[]] * 3
             # The nodes got as many requests as were answered, so no statement was executed twice.
             executed = [
@@ -453,10 +491,11 @@ async def test_a_rolling_restart_under_load_fails_no_request(
                 for request in nodes.requests
                 if SLOW in request.queries or (request.opcode == Opcode.EXECUTE and request.query)
             ]
-            assert len(executed) == load.done
+            assert len(executed) == load.request_count
 
 
 def answer_execute(request: Request) -> Any:
+    """Answer an EXECUTE; with UNPREPARED if the restarted node does not know the statement."""
     if request.query is None:
         return error(ErrorCode.UNPREPARED, "not prepared", query_id=request.query_id or b"")
     return void()

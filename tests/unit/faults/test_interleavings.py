@@ -37,8 +37,8 @@ from cassandra.testing.fake import (
 )
 from tests.unit.engine.faults import WAIT, connected
 
-REQUESTS = int(os.environ.get("CASS_DRIVER_INTERLEAVINGS", "50000"))
-CLIENTS = 200
+REQUEST_COUNT = int(os.environ.get("CASS_DRIVER_INTERLEAVINGS", "50000"))
+CLIENT_COUNT = 200
 LATE_EVERY = 97  # the answer to each request whose number is a multiple of this comes late
 QUERY = "SELECT k FROM t WHERE k = ?"
 COLUMNS = [("k", "int")]
@@ -74,6 +74,7 @@ class Chaos(Answer):
         self.counts: Counter[str] = Counter()
 
     def perform(self, request: Request) -> None:
+        """Answer the request, refuse it, hold it, or break its connection."""
         draw = self._random.random
         self.counts["requests"] += 1
         number = struct.unpack(">i", request.values[0])[0]  # type: ignore[arg-type]
@@ -101,6 +102,9 @@ class Chaos(Answer):
             request.connection.loop.call_later(0.02, self._answer_all)
 
     def _answer_some(self, requests: list[Request]) -> int:
+        """Answer a random number of these requests, at least one, in random order. Return the
+        number.
+        """
         self._random.shuffle(requests)
         count = self._random.randint(1, len(requests))
         for request in requests[:count]:
@@ -109,6 +113,7 @@ class Chaos(Answer):
         return count
 
     def _answer_all(self) -> None:
+        """Answer all requests that were held for a short time."""
         self._has_timer = False
         while self._waiting:
             self._answer_some(self._waiting)
@@ -123,10 +128,12 @@ class Client:
         self._random = random.Random(seed)
 
     async def run(self, numbers: range, outcomes: Counter[str]) -> None:
+        """Execute the statement with each number, and count the outcomes."""
         for number in numbers:
             outcomes[await self._request(number)] += 1
 
     async def _request(self, number: int) -> str:
+        """Execute the statement with one number, and return the outcome by name."""
         # For these numbers, the nodes answer only after the short timeout.
         is_late = number % LATE_EVERY == 0
         future = self._session.execute(
@@ -146,11 +153,11 @@ class Client:
         except DriverException as error:
             return f"unexpected {error!r}"
         rows = [tuple(row) for row in result.all()]
-        return "its own" if rows == [(number,)] else f"{number} got {rows}"
+        return "own answer" if rows == [(number,)] else f"{number} got {rows}"
 
 
-ALLOWED = {
-    "its own",
+ALLOWED_OUTCOMES = {
+    "own answer",
     "timed out",
     "cancelled",
     "Unavailable",
@@ -161,11 +168,11 @@ ALLOWED = {
 
 
 @pytest.mark.parametrize("version", [4, 5])
-@pytest.mark.parametrize("count", [20_000, pytest.param(REQUESTS, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [20_000, pytest.param(REQUEST_COUNT, marks=pytest.mark.long)])
 @pytest.mark.slow
 async def test_each_request_gets_its_own_answer_or_an_error(version: int, count: int) -> None:
-    requests_per_client = count // CLIENTS
-    total = requests_per_client * CLIENTS
+    requests_per_client = count // CLIENT_COUNT
+    total = requests_per_client * CLIENT_COUNT
     outcomes: Counter[str] = Counter()
     with FakeCluster(2, max_version=version) as nodes:
         chaos = []
@@ -177,15 +184,12 @@ async def test_each_request_gets_its_own_answer_or_an_error(version: int, count:
             nodes, {"retry_policy": FallthroughRetryPolicy()}, compression=False
         ) as (_, session):
             statement = await session.prepare(QUERY)
-            await asyncio.gather(
-                *(
-                    Client(session, statement, seed).run(
-                        range(seed * requests_per_client, (seed + 1) * requests_per_client),
-                        outcomes,
-                    )
-                    for seed in range(CLIENTS)
-                )
-            )
+            runs = []
+            for index in range(CLIENT_COUNT):
+                first = index * requests_per_client
+                numbers = range(first, first + requests_per_client)
+                runs.append(Client(session, statement, seed=index).run(numbers, outcomes))
+            await asyncio.gather(*runs)
             pools = list(session._engine.pools.values())
             for pool in pools:
                 for connection in pool.connections:
@@ -193,8 +197,8 @@ async def test_each_request_gets_its_own_answer_or_an_error(version: int, count:
                     # not come yet.
                     assert connection.in_flight == connection.orphans
         assert sum(outcomes.values()) == total
-        assert set(outcomes) <= ALLOWED, outcomes
-        assert outcomes["its own"] > total * 0.7, outcomes
+        assert set(outcomes) <= ALLOWED_OUTCOMES, outcomes
+        assert outcomes["own answer"] > total * 0.7, outcomes
         assert outcomes["timed out"] > 0, outcomes
         assert sum(answers.counts["late"] for answers in chaos) > 0
         assert sum(answers.counts["broken"] for answers in chaos) > count // 10_000

@@ -32,7 +32,7 @@ def node() -> Iterator[FakeNode]:
 
 
 def refusal(port: int, **settings: Any) -> str:
-    """Fail to connect; return the message."""
+    """Connect to 127.0.0.1, which must fail, and return the message of the error."""
     with (
         Cluster(["127.0.0.1"], port=port, **settings) as cluster,
         pytest.raises(NoHostAvailable) as caught,
@@ -41,16 +41,16 @@ def refusal(port: int, **settings: Any) -> str:
     return str(caught.value)
 
 
-def test_a_web_server_on_the_port() -> None:
+def test_a_web_server_on_the_port_is_recognised() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
-        def answer() -> None:
+        def answer_as_web_server() -> None:
             connection, _ = server.accept()
             with connection:
                 connection.recv(1000)
                 connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
-        thread = threading.Thread(target=answer)
+        thread = threading.Thread(target=answer_as_web_server)
         thread.start()
         message = refusal(server.getsockname()[1])
         thread.join()
@@ -58,7 +58,7 @@ def test_a_web_server_on_the_port() -> None:
     assert "is that the port of CQL (native_transport_port, usually 9042)?" in message
 
 
-def test_a_connect_timeout_in_which_no_node_can_answer(node: FakeNode) -> None:
+def test_the_error_says_if_connect_timeout_is_too_short(node: FakeNode) -> None:
     node.accept_but_hang()
     message = refusal(node.port, connect_timeout=0.001)
     assert "did not answer within 0.001 s, in which few nodes can (Cluster.connect_t" in message
@@ -78,15 +78,15 @@ def test_short_times_in_milliseconds_warn(name: str) -> None:
         make_cluster(**{name: 2000})
 
 
-def test_a_password_that_is_none(node: FakeNode) -> None:
-    """A password from an environment variable that is not set is None."""
+def test_a_password_that_is_none_is_explained(node: FakeNode) -> None:
+    """A password that is None mostly comes from an environment variable that is not set."""
     node.require_password("app", "right")
     message = refusal(node.port, auth_provider=PlainTextAuthProvider("app", None))  # type: ignore[arg-type]
     assert "the password must be a text, but is of type NoneType" in message
     assert "is the environment variable set" in message
 
 
-def test_policies_that_ignore_all_hosts(node: FakeNode) -> None:
+def test_policies_that_ignore_all_hosts_are_named(node: FakeNode) -> None:
     for policy in (
         WhiteListRoundRobinPolicy(["10.9.9.9"]),
         HostFilterPolicy(RoundRobinPolicy(), lambda host: False),
@@ -97,11 +97,11 @@ def test_policies_that_ignore_all_hosts(node: FakeNode) -> None:
         assert f"{type(policy).__name__} must include one of {node.endpoint}" in message
 
 
-SERVER = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+SERVER_CONTEXT = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "text"),
+    ("call", "error", "message"),
     [
         (
             lambda: make_cluster(ssl_context="ca.pem"),
@@ -110,7 +110,7 @@ SERVER = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         ),
         (lambda: make_cluster(ssl_context=5), TypeError, "write ssl.create_default_context()"),
         (
-            lambda: make_cluster(ssl_context=SERVER),
+            lambda: make_cluster(ssl_context=SERVER_CONTEXT),
             ValueError,
             "write ssl.create_default_context()",
         ),
@@ -145,32 +145,33 @@ SERVER = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     ],
 )
 def test_the_error_says_what_to_write(
-    call: Callable[[], object], error: type[Exception], text: str
+    call: Callable[[], object], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error) as caught:
         call()
-    assert text in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_metrics_of_a_session(node: FakeNode) -> None:
+def test_metrics_are_for_a_cluster_not_for_a_session(node: FakeNode) -> None:
     with Cluster([node.address], port=node.port) as cluster:
-        session = cluster.connect()
-        for reporter in (ClusterCollector, StatsReporter):
-            arguments: tuple[Any, ...] = (session, object())[: 1 + (reporter is StatsReporter)]
-            with pytest.raises(TypeError, match=rf"write {reporter.__name__}\(session\.cluster\)"):
-                reporter(*arguments)
+        session: Any = cluster.connect()
+        with pytest.raises(TypeError, match=r"write ClusterCollector\(session\.cluster\)"):
+            ClusterCollector(session)
+        statsd_client: Any = object()
+        with pytest.raises(TypeError, match=r"write StatsReporter\(session\.cluster\)"):
+            StatsReporter(session, statsd_client)
     ClusterCollector(aio.Cluster())
 
 
 def test_an_interval_of_reports_in_milliseconds_warns() -> None:
-    class Client:
+    class StatsdClient:
         def incr(self, stat: str, count: int = 1) -> None: ...
 
         def gauge(self, stat: str, value: float) -> None: ...
 
         def timing(self, stat: str, delta: float) -> None: ...
 
-    reporter = StatsReporter(Cluster(), Client())
+    reporter = StatsReporter(Cluster(), StatsdClient())
     with pytest.warns(RuntimeWarning, match="interval=10000 is in seconds.*write interval=10 "):
         reporter.start(interval=10_000)
     reporter.stop()

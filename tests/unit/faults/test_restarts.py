@@ -39,7 +39,7 @@ from tests.unit.engine.faults import AddressOrderPolicy
 from tests.waiting import until
 
 WRITE = "UPDATE t SET n = n + 1 WHERE k = 1"
-# Cassandra answers so, before it executes anything, to requests on connections that it will close.
+# A stopping Cassandra node answers so to each request that it has not begun to execute.
 SHUTTING_DOWN = error(ErrorCode.OVERLOADED, "Server is shutting down")
 WRITE_TIMEOUT = error(
     ErrorCode.WRITE_TIMEOUT,
@@ -80,7 +80,8 @@ def connect(nodes: FakeCluster) -> Iterator[Callable[..., Session]]:
         cluster.shutdown()
 
 
-def execute(session: Session, is_idempotent: bool) -> None:
+def execute(session: Session, *, is_idempotent: bool) -> None:
+    """Execute WRITE, which may be executed twice only if it is idempotent."""
     session.execute(SimpleStatement(WRITE, is_idempotent=is_idempotent))
 
 
@@ -100,9 +101,9 @@ def test_statements_that_a_stopping_node_refuses_go_to_the_next_one(
     policy: RetryPolicy,
     is_idempotent: bool,
 ) -> None:
-    """The node has not begun to execute them, so they need not be idempotent."""
+    """The node has not begun to execute the statements, so they need not be idempotent."""
     nodes[0].prime(WRITE, SHUTTING_DOWN)
-    execute(connect(policy), is_idempotent)
+    execute(connect(policy), is_idempotent=is_idempotent)
     assert len(nodes[1].queries(WRITE)) == 1
 
 
@@ -113,7 +114,7 @@ def test_all_nodes_shutting_down_are_an_error(
         node.clear_primes()
         node.prime(WRITE, SHUTTING_DOWN)
     with pytest.raises(NoHostAvailable, match="Server is shutting down"):
-        execute(connect(), False)
+        execute(connect(), is_idempotent=False)
     assert [len(node.queries(WRITE)) for node in nodes.nodes] == [1, 1]
 
 
@@ -131,59 +132,70 @@ def test_all_nodes_shutting_down_are_an_error(
 def test_statements_that_may_have_been_executed_are_repeated_only_if_idempotent(
     nodes: FakeCluster, connect: Callable[..., Session], answer: Any, error_class: Any
 ) -> None:
+    """After these answers, the statement may have been executed. An idempotent one is sent to the
+    next node; for another one the error is raised.
+    """
     nodes[0].prime(WRITE, answer)
     session = connect()
     with pytest.raises(error_class):
-        execute(session, False)
+        execute(session, is_idempotent=False)
     assert not nodes[1].queries(WRITE)
     # The driver connects again if the connection was closed.
     until(lambda: len(nodes[0].connections) > 1)
-    execute(session, True)
+    execute(session, is_idempotent=True)
     assert len(nodes[1].queries(WRITE)) == 1
 
 
 def test_statements_go_to_another_node_while_the_connection_is_closed(
     nodes: FakeCluster, connect: Callable[..., Session]
 ) -> None:
-    """What was not sent yet goes to the next node, whether idempotent or not."""
+    """A statement that was not sent yet goes to the next node, even if it is not idempotent."""
     session = connect()
     nodes[0].refuse_connections()
     nodes[0].drop_connections()
     host = session.cluster.metadata.get_host(nodes[0].address)
     assert host is not None
     until(lambda: not host.is_up)
-    execute(session, False)
+    execute(session, is_idempotent=False)
     assert len(nodes[1].queries(WRITE)) == 1
 
 
 def test_a_replica_that_is_missing_is_tried_once_elsewhere(
     nodes: FakeCluster, connect: Callable[..., Session]
 ) -> None:
-    """Nothing was executed if the coordinator knows that too few replicas are alive."""
+    """An Unavailable error is retried once on the next node, even for a statement that is not
+    idempotent: the coordinator has not executed it. The second such error is raised.
+    """
     nodes[0].prime(WRITE, error(ErrorCode.UNAVAILABLE))
     session = connect()
-    execute(session, False)
+    execute(session, is_idempotent=False)
     assert len(nodes[1].queries(WRITE)) == 1
     nodes[1].clear_primes()
     nodes[1].prime(WRITE, error(ErrorCode.UNAVAILABLE))
     with pytest.raises(Unavailable):
-        execute(session, True)
+        execute(session, is_idempotent=True)
 
 
 @pytest.mark.parametrize("is_idempotent", [True, False])
 def test_a_write_timeout_is_raised(
     nodes: FakeCluster, connect: Callable[..., Session], is_idempotent: bool
 ) -> None:
+    """Some replicas may have executed the write, so the default policy does not repeat it, even if
+    it is idempotent.
+    """
     nodes[0].prime(WRITE, WRITE_TIMEOUT)
     with pytest.raises(WriteTimeout):
-        execute(connect(), is_idempotent)
+        execute(connect(), is_idempotent=is_idempotent)
     assert not nodes[1].queries(WRITE)
 
 
 def test_a_restarted_node_gets_prepared_statements_again(
     nodes: FakeCluster, connect: Callable[..., Session]
 ) -> None:
-    """A node may have forgotten a statement: it is prepared again, whether idempotent or not."""
+    """If a node has forgotten a statement, the driver prepares and executes it there again.
+
+    The statement need not be idempotent, since the node has not executed it.
+    """
     session = connect()
     prepared = session.prepare(WRITE)
     assert not prepared.is_idempotent
@@ -200,5 +212,5 @@ def test_the_error_of_a_broken_connection_is_followed_by_success(
     nodes[0].prime(WRITE, sequence(close(), void()))
     session = connect()
     with pytest.raises(ConnectionException):
-        execute(session, False)
-    execute(session, False)
+        execute(session, is_idempotent=False)
+    execute(session, is_idempotent=False)

@@ -36,16 +36,21 @@ ERRORS = (OperationTimedOut, NoHostAvailable, TraceUnavailable)
 Call = Callable[[Any, Any], Any]
 
 
-async def pages(cluster: Any, session: Any) -> None:
-    await (await session.execute(PAGED)).fetch_all()
+async def fetch_pages(cluster: Any, session: Any) -> None:
+    """Read all pages of PAGED, in the API of asyncio."""
+    result = await session.execute(PAGED)
+    await result.fetch_all()
 
 
-def pages_blocking(cluster: Any, session: Any) -> None:
+def fetch_pages_blocking(cluster: Any, session: Any) -> None:
+    """Read all pages of PAGED, in the blocking API."""
     session.execute(PAGED).all()
 
 
-def trace(cluster: Any, session: Any) -> None:
-    session.execute("SELECT traced", trace=True).response_future.get_query_trace(TIMEOUT)
+def fetch_trace(cluster: Any, session: Any) -> None:
+    """Read the trace of a request."""
+    result = session.execute("SELECT traced", trace=True)
+    result.response_future.get_query_trace(max_wait=TIMEOUT)
 
 
 CALLS: dict[str, Call] = {
@@ -64,16 +69,18 @@ CALLS: dict[str, Call] = {
     "agreement": lambda cluster, session: session.wait_for_schema_agreement(),
     "create": lambda cluster, session: session.execute("CREATE TABLE t"),
 }
-BLOCKING: dict[str, Call] = {**CALLS, "pages": pages_blocking, "trace": trace}
-AWAITED: dict[str, Call] = {**CALLS, "pages": pages}
+BLOCKING: dict[str, Call] = {**CALLS, "pages": fetch_pages_blocking, "trace": fetch_trace}
+AWAITED: dict[str, Call] = {**CALLS, "pages": fetch_pages}
 
 
 MOST_REQUESTS = 40  # no call sends more requests than this
 
 
 class Silence:
-    """Makes the nodes leave request number `number` without an answer. Requests are counted over
-    all nodes, from 0; with the number -1, every request gets an answer.
+    """Makes the nodes leave one request without an answer.
+
+    :param number: the number of the request, counted from 0 over all nodes. With -1, every request
+        gets an answer.
     """
 
     def __init__(self, nodes: FakeCluster, number: int) -> None:
@@ -92,6 +99,7 @@ class Silence:
         return False
 
     def end(self) -> None:
+        """Let the nodes answer every request again."""
         for prime in self._primes:
             prime.remove()
 
@@ -105,6 +113,7 @@ def nodes(simulated: Simulated) -> Iterator[FakeCluster]:
 
 
 def prime(nodes: FakeCluster) -> None:
+    """Let the nodes answer the statements of all calls, and the queries that read a trace."""
     session_row = rows(
         [("duration", "int"), ("request", "text"), ("started_at", "timestamp"), ("coordinator", "inet"),  # noqa: E501
          ("parameters", "map<text, text>"), ("client", "inet")],
@@ -134,12 +143,13 @@ def prime(nodes: FakeCluster) -> None:
 
 
 def settings(nodes: FakeCluster) -> dict[str, Any]:
+    """Return the settings of a cluster whose timeouts are all `TIMEOUT`."""
     profile = ExecutionProfile(load_balancing_policy=AddressOrderPolicy(), request_timeout=TIMEOUT)
     return {
         "contact_points": nodes.contact_points, "port": nodes.port, "connect_timeout": TIMEOUT, "idle_heartbeat_interval": 0,  # noqa: E501
         "control_connection_timeout": TIMEOUT, "max_schema_agreement_wait": TIMEOUT,
         "execution_profiles": {EXEC_PROFILE_DEFAULT: profile},
-        "reconnection_policy": ConstantReconnectionPolicy(0.01, None),
+        "reconnection_policy": ConstantReconnectionPolicy(delay=0.01, max_attempts=None),
     }  # fmt: skip
 
 
@@ -173,12 +183,13 @@ def raised_error(simulated: Simulated, call: Callable[[], Any]) -> BaseException
 
 
 def wait_until_disconnected(nodes: FakeCluster) -> None:
+    """Wait until no node has a connection any more."""
     for node in nodes.nodes:
         node.wait_for(lambda node: not node.connections)
 
 
 @pytest.mark.parametrize("name", ["connect", *BLOCKING])
-def test_blocking(simulated: Simulated, nodes: FakeCluster, name: str) -> None:
+def test_blocking_calls_end_in_time(simulated: Simulated, nodes: FakeCluster, name: str) -> None:
     def call_once(number: int) -> tuple[bool, bool]:
         """Return whether the call failed, and whether it sent the request that was to stay without
         an answer.
@@ -197,24 +208,24 @@ def test_blocking(simulated: Simulated, nodes: FakeCluster, name: str) -> None:
         assert raised_error(simulated, cluster.shutdown) is None
         wait_until_disconnected(nodes)
         assert simulated.threads is not None
-        # Of all threads, only the one that runs this program is left.
+        # Only the thread that runs this function is left.
         assert simulated.threads.alive == ["program 0"]
         return failure is not None, silent_request.has_matched
 
-    def program() -> None:
-        failures = 0
+    def call_for_each_request() -> None:
+        failure_count = 0
         for number in range(-1, MOST_REQUESTS):  # with -1, every request gets an answer
             has_failed, has_matched = call_once(number)
-            failures += has_failed
+            failure_count += has_failed
             if number >= 0 and not has_matched:
                 break
         else:
             raise AssertionError(f"{name} has more than {MOST_REQUESTS} requests")
         # These calls may succeed although one of their requests gets no answer.
         may_succeed = ("connect to all", "connect again", "agreement", "create", "connect")
-        assert failures or name in may_succeed
+        assert failure_count or name in may_succeed
 
-    simulated.run_threads(program)
+    simulated.run_threads(call_for_each_request)
 
 
 @pytest.mark.parametrize("table", ["sessions", "events"])
@@ -243,8 +254,9 @@ def test_reading_a_trace_has_its_own_timeout(
 
 
 @pytest.mark.parametrize("name", ["connect", *AWAITED])
-def test_awaiting(simulated: Simulated, nodes: FakeCluster, name: str) -> None:
+def test_awaited_calls_end_in_time(simulated: Simulated, nodes: FakeCluster, name: str) -> None:
     async def call_once(number: int) -> bool:
+        """Make the call once. Return False if it sent no request with this number."""
         cluster = aio.Cluster(**settings(nodes))
         if name == "connect":
             silent_request = Silence(nodes, number)

@@ -32,6 +32,7 @@ ADD = "INSERT INTO service.notes (owner, id, body) VALUES (?, ?, ?)"
 
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The example `examples/service_fastapi.py` as a module."""
     monkeypatch.syspath_prepend(str(EXAMPLES))
     return importlib.import_module("service_fastapi")
 
@@ -51,9 +52,10 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_status_of_maps_errors_to_http_statuses(
     service: Any, failure: Exception, status: int
 ) -> None:
-    code, text = service.status_of(failure)
-    assert code == status
-    assert str(failure) not in text
+    """The text for the client must not have the driver's message, which may show addresses."""
+    response_status, response_text = service.status_of(failure)
+    assert response_status == status
+    assert str(failure) not in response_text
 
 
 def test_the_service_returns_notes_and_statuses(service: Any) -> None:
@@ -73,7 +75,8 @@ def test_the_service_returns_notes_and_statuses(service: Any) -> None:
             assert browser.get("/notes/ada", params={"token": "!"}).status_code == 400
             node.prime(PAGE, error(ErrorCode.UNAVAILABLE))
             response = browser.get("/notes/ada")
-            assert (response.status_code, response.headers["Retry-After"]) == (503, "1")
+            assert response.status_code == 503
+            assert response.headers["Retry-After"] == "1"
             assert response.json() == {"detail": "the database is not available"}
             node.prime(PAGE, error(ErrorCode.PROTOCOL_ERROR, "Invalid value for the paging state"))
             token = base64.urlsafe_b64encode(b"forged").decode()
@@ -83,12 +86,13 @@ def test_the_service_returns_notes_and_statuses(service: Any) -> None:
 
 
 def test_the_example_of_a_tested_application_passes(tmp_path: Path) -> None:
+    """The tests in `examples/fastapi_tested.py` pass against a fake node."""
     for package in ("fastapi", "httpx", "pytest_asyncio"):
         pytest.importorskip(package)
     query = "SELECT name FROM users WHERE key = 1"
     with FakeNode() as node:
         node.prime(query, rows([("name", "text")], [("Ada",)]))
-        done = subprocess.run(
+        process = subprocess.run(
             [
                 sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull,
                 "-p", "turbocql_pytest", "-p", "pytest_asyncio.plugin", "-o", "asyncio_mode=auto",
@@ -100,21 +104,21 @@ def test_the_example_of_a_tested_application_passes(tmp_path: Path) -> None:
                 **os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT),
             },
         )  # fmt: skip
-        assert "1 passed" in done.stdout, done.stdout + done.stderr
+        assert "1 passed" in process.stdout, process.stdout + process.stderr
 
 
 def recipe() -> str:
     """Return the code of the cookbook's recipe for readiness, up to the first call of it."""
-    text = (ROOT / "docs" / "cookbook.rst").read_text()
-    block = text[text.index("Health and readiness") :]
-    block = block[block.index(".. code-block:: python") :].partition("\n\n")[2]
-    return textwrap.dedent(block[: block.index("   assert is_ready()")])
+    cookbook = (ROOT / "docs" / "cookbook.rst").read_text()
+    section = cookbook[cookbook.index("Health and readiness") :]
+    _, _, code = section[section.index(".. code-block:: python") :].partition("\n\n")
+    return textwrap.dedent(code[: code.index("   assert is_ready()")])
 
 
 @pytest.mark.parametrize("fault", ["pause", "stop"])
 def test_the_readiness_recipe_does_not_flap(fault: str) -> None:
-    """The readiness recipe does not flap: it says "ready" while one of three nodes is down, until
-    no request can be served.
+    """The recipe says "ready" as long as requests can be served, even if one of three nodes is
+    down or does not answer.
     """
     probe = "SELECT id FROM notes WHERE owner = 'nobody' LIMIT 1"
     with FakeCluster(3) as nodes:

@@ -55,6 +55,7 @@ WRONG_ANSWERS = {
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
+    """Yield a fake node that prepares one INSERT."""
     with FakeNode() as running:
         running.prime_prepare("INSERT INTO t (k) VALUES (?)", [("k", "int")])
         yield running
@@ -63,12 +64,13 @@ def node() -> Iterator[FakeNode]:
 
 @pytest.fixture(params=list(WRONG_ANSWERS))
 def wrong_answer(request: pytest.FixtureRequest) -> Answer:
+    """An answer of `WRONG_ANSWERS`: the test runs once for each."""
     return WRONG_ANSWERS[request.param]
 
 
-@pytest.mark.parametrize("kind", ["text", "prepared", "batch", "traced"])
+@pytest.mark.parametrize("write", ["query string", "prepared", "batch", "traced"])
 async def test_a_wrong_answer_to_a_write_is_a_protocol_error(
-    node: FakeNode, wrong_answer: Answer, kind: str
+    node: FakeNode, wrong_answer: Answer, write: str
 ) -> None:
     async with connected(node) as (_, session):
         prepared = await session.prepare("INSERT INTO t (k) VALUES (?)")
@@ -76,21 +78,21 @@ async def test_a_wrong_answer_to_a_write_is_a_protocol_error(
         batch = BatchStatement()
         batch.add(INSERT)
         statement: Any = {
-            "text": INSERT,
+            "query string": INSERT,
             "prepared": prepared.bind((1,)),
             "batch": batch,
             "traced": INSERT,
-        }[kind]
+        }[write]
         node.prime(
             lambda request: request.opcode in (Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH),
             wrong_answer,
             times=1,
         )
-        failure = await exception_of(session.execute(statement, trace=kind == "traced"))
+        failure = await exception_of(session.execute(statement, trace=write == "traced"))
         assert isinstance(failure, ProtocolError)
         assert "does not allow" in str(failure)
         assert connection.closed
-        # A SetKeyspace result must not have changed it.
+        # A SetKeyspace result must not have changed the keyspace.
         assert session.keyspace is None
         # A new connection was opened.
         await session.execute(INSERT)
@@ -104,12 +106,13 @@ def test_a_wrong_answer_to_a_blocking_write_is_a_protocol_error(
         node.prime(INSERT, wrong_answer, times=1)
         with pytest.raises(ProtocolError, match="does not allow"):
             session.execute(INSERT)
-        # A SetKeyspace result must not have changed it.
+        # A SetKeyspace result must not have changed the keyspace.
         assert session.keyspace is None
         session.execute(INSERT)
 
 
 async def test_set_keyspace_as_the_answer_to_a_select_is_a_protocol_error() -> None:
+    """Such an answer must not change the keyspace of the session."""
     with FakeCluster(2) as nodes:
         async with connected(nodes) as (_, session):
             await session.set_keyspace("mine")
@@ -119,7 +122,10 @@ async def test_set_keyspace_as_the_answer_to_a_select_is_a_protocol_error() -> N
 
 
 async def test_other_idempotent_requests_are_sent_to_another_host() -> None:
-    """Other requests may have been executed, so only those that are idempotent are sent again."""
+    """When a wrong answer closes the connection, the other requests on it may have been executed.
+
+    So only those that are idempotent are sent again.
+    """
     with FakeCluster(2) as nodes:
         held = hold()
         nodes[0].prime(READ, held)
@@ -135,7 +141,7 @@ async def test_other_idempotent_requests_are_sent_to_another_host() -> None:
 @pytest.mark.parametrize("answer", [void(), *WRONG_ANSWERS.values()], ids=["void", *WRONG_ANSWERS])
 async def test_a_wrong_answer_to_use_is_a_protocol_error(node: FakeNode, answer: Answer) -> None:
     if answer is WRONG_ANSWERS["keyspace"]:
-        pytest.skip("that is what answers it")
+        pytest.skip("this is the right answer")
     async with connected(node) as (_, session):
         node.prime("USE ks", answer, times=1)
         assert isinstance(await exception_of(session.execute("USE ks")), ProtocolError)
@@ -154,7 +160,7 @@ async def test_a_wrong_answer_to_prepare_is_a_protocol_error(
     node: FakeNode, answer: Answer
 ) -> None:
     if answer is WRONG_ANSWERS["prepared"]:
-        pytest.skip("that is what answers it")
+        pytest.skip("this is the right answer")
     async with connected(node) as (_, session):
         connection = only_connection(session)
         node.prime(Opcode.PREPARE, answer, times=1)
@@ -167,8 +173,11 @@ async def test_a_wrong_answer_to_prepare_is_a_protocol_error(
 async def test_a_wrong_answer_to_preparing_again_is_a_protocol_error(
     node: FakeNode, answer: Answer
 ) -> None:
+    """The execution whose statement is prepared again fails; the next one succeeds on a new
+    connection.
+    """
     if answer is WRONG_ANSWERS["prepared"]:
-        pytest.skip("that is what answers it")
+        pytest.skip("this is the right answer")
     async with connected(node) as (_, session):
         prepared = await session.prepare("INSERT INTO t (k) VALUES (?)")
         connection = only_connection(session)
@@ -180,19 +189,19 @@ async def test_a_wrong_answer_to_preparing_again_is_a_protocol_error(
 
 
 @pytest.mark.parametrize(
-    "match", [Opcode.OPTIONS, Opcode.STARTUP, Opcode.REGISTER, "system.local"], ids=str
+    "answered", [Opcode.OPTIONS, Opcode.STARTUP, Opcode.REGISTER, "system.local"], ids=str
 )
 async def test_a_wrong_answer_during_connect_is_a_protocol_error(
-    node: FakeNode, wrong_answer: Answer, match: Any
+    node: FakeNode, wrong_answer: Answer, answered: Any
 ) -> None:
     right_answers = {
         Opcode.OPTIONS: ["supported"],
         Opcode.STARTUP: ["ready", "authenticate"],
         Opcode.REGISTER: ["ready"],
     }
-    if any(wrong_answer is WRONG_ANSWERS[name] for name in right_answers.get(match, [])):
-        pytest.skip("that is what answers it")
-    node.prime(re.compile("system.local") if isinstance(match, str) else match, wrong_answer)
+    if any(wrong_answer is WRONG_ANSWERS[name] for name in right_answers.get(answered, [])):
+        pytest.skip("this is the right answer")
+    node.prime(re.compile(answered) if isinstance(answered, str) else answered, wrong_answer)
     cluster = aio.Cluster([node.address], port=node.port, connect_timeout=2.0)
     failure = await exception_of(cluster.connect())
     assert isinstance(failure, NoHostAvailable)
@@ -234,14 +243,19 @@ async def test_a_ready_on_the_event_stream_closes_the_connection(node: FakeNode)
     async with connected(node) as (cluster, _):
         assert cluster._core is not None
         control: Any = cluster._core.control.connection
-        server_side = next(candidate for candidate in node.connections if candidate.event_types)
+        # Only the control connection is registered for events.
+        (node_connection,) = (item for item in node.connections if item.event_types)
         closed = event_of_close(control)
-        node.post(server_side.send, -1, Opcode.READY, 0, b"")
+        event_stream, flags = -1, 0
+        node.post(node_connection.send, event_stream, Opcode.READY, flags, b"")
         await asyncio.wait_for(closed.wait(), 5)
         assert isinstance(control.close_error, ProtocolError)
 
 
 async def test_a_wrong_answer_to_prepare_on_another_node_closes_its_connection() -> None:
+    """`prepare` succeeds on one node, and then prepares the statement on the others without waiting
+    for their answers to be right.
+    """
     with FakeCluster(2) as nodes:
         async with connected(nodes) as (_, session):
             other = next(
@@ -258,7 +272,7 @@ async def test_a_wrong_answer_to_prepare_on_another_node_closes_its_connection()
 async def test_a_wrong_answer_to_a_query_after_ddl_does_not_fail_the_statement(
     node: FakeNode,
 ) -> None:
-    """A DDL statement succeeds, whatever happens to the queries that follow it."""
+    """A DDL statement succeeds even if a query of the schema versions after it fails."""
     node.prime("CREATE TABLE t", schema_change("CREATED", "TABLE", "ks", "t"))
     async with connected(node, max_schema_agreement_wait=0.5) as (_, session):
         connection = only_connection(session)
