@@ -14,7 +14,7 @@ import pytest
 from cassandra.cqlengine import connection
 
 
-class Recorded:
+class Execution:
     """One execution as it was recorded: the statement's text, its values and its settings."""
 
     def __init__(self, statement: Any, values: Any, timeout: Any) -> None:
@@ -28,10 +28,13 @@ class Recorded:
 
 
 class FakePrepared:
+    """A fake prepared statement."""
+
     def __init__(self, text: str) -> None:
         self.text = text
 
     def bind(self, values: Sequence[Any]) -> Any:
+        """Return a fake bound statement."""
         return SimpleNamespace(
             text=self.text, values=list(values), consistency_level=None, fetch_size=None
         )
@@ -72,7 +75,7 @@ class FakeResult:
 class FakeSession:
     """A fake session. Each execution returns `rows`, whose columns are named by `names`.
 
-    Executions are recorded in `done`. If `error` is set, each execution raises it.
+    Executions are recorded in `executions`. If `error` is set, each execution raises it.
     """
 
     keyspace = "ks"
@@ -81,11 +84,11 @@ class FakeSession:
         self.names: Sequence[str] = ()
         self.rows: Sequence[Sequence[Any]] = ()
         self.error: BaseException | None = None
-        self.done: list[Recorded] = []
+        self.executions: list[Execution] = []
         self.prepared: list[str] = []
         self.cluster = SimpleNamespace(register_user_type=lambda *args: None)
 
-    def give(self, **row: Any) -> None:
+    def return_row(self, **row: Any) -> None:
         """From now on, make every execution return one row; the keywords are its values by
         column.
         """
@@ -96,15 +99,16 @@ class FakeSession:
         return FakePrepared(text)
 
     def execute(self, statement: Any, parameters: Any = None, timeout: Any = None) -> Any:
-        self.done.append(Recorded(statement, parameters, timeout))
+        """Record the execution, and return the rows or raise the error of the session."""
+        self.executions.append(Execution(statement, parameters, timeout))
         if self.error is not None:
             raise self.error
         return FakeResult(self)
 
     @property
-    def last(self) -> tuple[str | None, Any]:
+    def last_statement(self) -> tuple[str | None, Any]:
         """Return the statement and the values of the last execution."""
-        return self.done[-1].text, self.done[-1].values
+        return self.executions[-1].text, self.executions[-1].values
 
 
 @pytest.fixture(autouse=True)
@@ -115,6 +119,7 @@ def _no_default_keyspace() -> None:
 
 @pytest.fixture
 def session() -> Iterator[FakeSession]:
+    """A fake session that is the mapper's default connection."""
     fake = FakeSession()
     connection.set_session(fake)  # type: ignore[arg-type]
     yield fake

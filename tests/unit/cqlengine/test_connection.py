@@ -50,7 +50,8 @@ def test_an_instance_is_written_on_its_own_connection(session: FakeSession) -> N
     row.__connection__ = "other"
     row.save()
     row.delete()
-    assert (len(other_session.done), len(session.done)) == (2, 0)
+    assert len(other_session.executions) == 2
+    assert session.executions == []
     connection.unregister_connection("other")
 
 
@@ -93,15 +94,18 @@ def test_a_context_does_not_connect_before_its_first_statement(
 def test_the_connection_s_consistency_level_is_not_set_on_the_statement(
     session: FakeSession, statement: Any
 ) -> None:
+    """`connection.execute` sends a copy with the level, because the application may use its
+    statement elsewhere.
+    """
     connection.get_connection().consistency = ConsistencyLevel.QUORUM
     connection.execute(statement)
     connection.execute(statement, consistency_level=ConsistencyLevel.ALL)
-    assert [request.consistency for request in session.done] == [
+    assert [request.consistency for request in session.executions] == [
         ConsistencyLevel.QUORUM,
         ConsistencyLevel.ALL,
     ]
     assert statement.consistency_level is None
-    assert type(session.done[0].statement) is type(statement)
+    assert type(session.executions[0].statement) is type(statement)
 
 
 # -- connecting ------------------------------------------------------------------------------------
@@ -155,21 +159,23 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FakeCluster]]:
     connection.set_default_keyspace(None)
 
 
-def shown() -> tuple[Any, Any]:
-    """Return the cluster and the session of the default connection, read as attributes of the
-    module.
+def module_attributes() -> tuple[Any, Any]:
+    """Return the attributes `cluster` and `session` of the module, which are those of the default
+    connection.
     """
     return connection.cluster, connection.session
 
 
 def unreachable() -> NoHostAvailable:
+    """Return the error of a connect that finds no host."""
     return NoHostAvailable("no host", errors={})
 
 
 def test_setup_connects_the_default_connection(clusters: list[FakeCluster]) -> None:
     connection.setup(["10.0.0.1"], "ks", consistency=ConsistencyLevel.ONE, port=9999)
     (cluster,) = clusters
-    assert (cluster.hosts, cluster.options) == (["10.0.0.1"], {"port": 9999})
+    assert cluster.hosts == ["10.0.0.1"]
+    assert cluster.options == {"port": 9999}
     assert connection.get_session() is cluster.session is connection.session
     assert connection.get_cluster() is cluster is connection.cluster
     assert connection.default_keyspace() == "ks"
@@ -179,6 +185,7 @@ def test_setup_connects_the_default_connection(clusters: list[FakeCluster]) -> N
 
 
 def test_without_hosts_the_cluster_has_its_default(clusters: list[FakeCluster]) -> None:
+    """NOT_SET stands for the cluster's default contact points."""
     connection.default()
     connection.setup(hosts=None, default_keyspace="ks")
     assert [cluster.hosts for cluster in clusters] == [connection.NOT_SET] * 2
@@ -192,6 +199,10 @@ def test_without_a_level_the_sessions_level_is_not_changed(clusters: list[FakeCl
 def test_a_session_with_profiles_keeps_its_settings(
     clusters: list[FakeCluster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Such a session refuses a row factory. The mapper ignores that, because it sets the row
+    factory of each result.
+    """
+
     def refuse(session: Any, value: Any) -> None:
         raise ValueError("the session has execution profiles")
 
@@ -207,10 +218,10 @@ def test_setting_up_again_shuts_the_old_cluster_down(clusters: list[FakeCluster]
     assert connection.get_cluster("default") is clusters[1]
     connection.unregister_connection("default")
     assert [cluster.shutdowns for cluster in clusters] == [1, 1]
-    assert (connection.cluster, connection.session) == (None, None)
+    assert module_attributes() == (None, None)
 
 
-def test_a_connection_with_a_name_survives_as_no_longer_default(
+def test_setup_keeps_a_named_connection_that_was_the_default(
     clusters: list[FakeCluster],
 ) -> None:
     connection.register_connection("named", ["10.0.0.1"], default=True)
@@ -220,11 +231,13 @@ def test_a_connection_with_a_name_survives_as_no_longer_default(
     assert connection.get_cluster() is clusters[1]
 
 
-@pytest.mark.parametrize("default", [True, False])
-def test_only_the_default_connection_is_shown(clusters: list[FakeCluster], default: bool) -> None:
-    connection.register_connection("named", ["10.0.0.1"], default=default)
-    assert connection.cluster is (clusters[0] if default else None)
-    assert connection.session is (clusters[0].session if default else None)
+@pytest.mark.parametrize("is_default", [True, False])
+def test_the_module_has_only_the_default_connection(
+    clusters: list[FakeCluster], is_default: bool
+) -> None:
+    connection.register_connection("named", ["10.0.0.1"], default=is_default)
+    assert connection.cluster is (clusters[0] if is_default else None)
+    assert connection.session is (clusters[0].session if is_default else None)
 
 
 def test_a_failed_connect_shuts_the_cluster_down_and_registers_nothing(
@@ -242,15 +255,18 @@ def test_a_failed_connect_shuts_the_cluster_down_and_registers_nothing(
     assert [cluster.shutdowns for cluster in clusters] == [1, 1]
 
 
-@pytest.mark.parametrize("how", ["setup", "register"])
+@pytest.mark.parametrize("name", [None, "named"])
 def test_with_retry_the_first_use_connects_after_a_failure(
     clusters: list[FakeCluster],
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
-    how: str,
+    name: str | None,
 ) -> None:
+    """With `retry_connect`, a failed connect is logged, and each use of the connection tries again.
+
+    :param name: None for the default connection.
+    """
     monkeypatch.setattr(FakeCluster, "error", unreachable())
-    name = None if how == "setup" else "named"
     if name is None:
         connection.setup(["10.0.0.1"], "ks", retry_connect=True)
     else:
@@ -269,19 +285,19 @@ def test_with_retry_the_first_use_connects_after_a_failure(
 def test_a_lazy_connection_connects_once_when_it_is_used(clusters: list[FakeCluster]) -> None:
     connection.setup(["10.0.0.1"], "ks", lazy_connect=True)
     assert clusters == []
-    assert shown()[1] is None
+    assert module_attributes()[1] is None
     for _ in range(2):
         assert connection.get_session() is clusters[0].session
-    assert shown()[1] is clusters[0].session
+    assert module_attributes()[1] is clusters[0].session
     assert len(clusters) == 1
 
 
 def test_a_closed_connection_is_not_connected_again(clusters: list[FakeCluster]) -> None:
     connection.register_connection("named", ["10.0.0.1"])
-    closed = connection.get_connection("named")
-    closed.close()
+    named_connection = connection.get_connection("named")
+    named_connection.close()
     with pytest.raises(CQLEngineException, match="the connection 'named' is not connected"):
-        closed.handle_lazy_connect()
+        named_connection.handle_lazy_connect()
 
 
 def test_a_session_of_the_application_is_not_shut_down(clusters: list[FakeCluster]) -> None:
@@ -334,10 +350,10 @@ def test_another_connection_can_become_the_default(clusters: list[FakeCluster]) 
     for host in ("10.0.0.1", "10.0.0.2"):
         connection.register_connection(host, [host])
     connection.set_default_connection("10.0.0.2")
-    assert connection.get_cluster() is shown()[0] is clusters[1]
+    assert connection.get_cluster() is module_attributes()[0] is clusters[1]
     # Removing the default connection leaves no default, but does not remove the other connection.
     connection.unregister_connection("10.0.0.2")
-    assert shown()[0] is None
+    assert module_attributes()[0] is None
     with pytest.raises(CQLEngineException, match="there is no default connection"):
         connection.get_connection()
     assert connection.get_cluster("10.0.0.1") is clusters[0]
@@ -350,6 +366,7 @@ def test_labels_of_connections() -> None:
 
 
 def test_names_of_cassandra_drivers_module(clusters: list[FakeCluster]) -> None:
+    """cassandra-driver has these names for the module's attributes `cluster` and `session`."""
     module: Any = connection
     assert (module.cql_cluster, module.cql_session) == (None, None)
     connection.setup(["10.0.0.1"], "ks")
@@ -363,28 +380,29 @@ def test_names_of_cassandra_drivers_module(clusters: list[FakeCluster]) -> None:
 
 
 def test_prepared_statements_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A statement beyond the limit (here 2) clears the cache before it is added."""
     monkeypatch.setattr(connection, "MOST_PREPARED", 2)
-    here = connection.Connection("here", hosts=None)
-    statements: dict[str, Any] = {text: SimpleNamespace() for text in "abc"}
-    for text in "ab":
-        assert here.keep(text, statements[text]) is statements[text]
-    assert here.prepared == {"a": statements["a"], "b": statements["b"]}
-    here.keep("c", statements["c"])
-    assert here.prepared == {"c": statements["c"]}
+    mapper_connection = connection.Connection("here", hosts=None)
+    statements: dict[str, Any] = {query: SimpleNamespace() for query in "abc"}
+    for query in "ab":
+        assert mapper_connection.keep(query, statements[query]) is statements[query]
+    assert mapper_connection.prepared == {"a": statements["a"], "b": statements["b"]}
+    mapper_connection.keep("c", statements["c"])
+    assert mapper_connection.prepared == {"c": statements["c"]}
     # When the columns of the statement have changed, it is removed, so that it will be prepared
     # again.
     statements["c"].when_changed()
-    assert here.prepared == {}
+    assert mapper_connection.prepared == {}
 
 
 def test_another_session_has_no_prepared_statements() -> None:
     sessions: list[Any] = [FakeSession(), FakeSession()]
-    here = connection.Connection.from_session("here", sessions[0])
+    mapper_connection = connection.Connection.from_session("here", sessions[0])
     statement: Any = SimpleNamespace()
-    here.keep("a", statement)
-    here.adopt(sessions[1], owned=False)
-    assert here.prepared == {}
-    assert here.session is sessions[1]
+    mapper_connection.keep("a", statement)
+    mapper_connection.adopt(sessions[1], owned=False)
+    assert mapper_connection.prepared == {}
+    assert mapper_connection.session is sessions[1]
 
 
 # -- user-defined types ----------------------------------------------------------------------------
@@ -395,6 +413,9 @@ class Address:
 
 
 def test_declared_types_are_registered_on_each_new_connection(clusters: list[FakeCluster]) -> None:
+    """Types of the keyspace None are in the default keyspace, which exists only after `setup`. A
+    type that the server does not have is left out.
+    """
     connection.udt_by_keyspace.update(
         {"other": {"address": Address, "missing": Address}, None: {"place": Address}}
     )
@@ -420,21 +441,24 @@ def test_a_type_that_is_declared_later_is_registered_at_once(
     for cluster in clusters:
         cluster.types.clear()
     connection.register_udt("other", "place", Address, connection=name)
-    types = [cluster.types for cluster in clusters]
-    expected = [("other", "place", Address)]
-    assert types == ([expected, []] if name is None else [[], expected])
+    default_cluster, named_cluster = clusters
+    registered, other = default_cluster, named_cluster
+    if name == "named":
+        registered, other = other, registered
+    assert registered.types == [("other", "place", Address)]
+    assert other.types == []
 
 
 # -- executing -------------------------------------------------------------------------------------
 
 
 def test_execute_sends_the_query_with_its_values_and_timeout(session: FakeSession) -> None:
-    session.give(k=1)
+    session.return_row(k=1)
     result = connection.execute("SELECT k FROM t WHERE k = %s", (1,), timeout=7)
     assert result.one() == {"k": 1}
-    assert session.last == ("SELECT k FROM t WHERE k = %s", [1])
-    assert session.done[-1].timeout == 7
-    assert session.done[-1].consistency is None
+    assert session.last_statement == ("SELECT k FROM t WHERE k = %s", [1])
+    assert session.executions[-1].timeout == 7
+    assert session.executions[-1].consistency is None
 
 
 def test_the_level_of_the_call_comes_before_the_statements_and_the_connections(
@@ -446,7 +470,7 @@ def test_the_level_of_the_call_comes_before_the_statements_and_the_connections(
     connection.execute("SELECT 1")
     connection.execute(statement_at_two)
     connection.execute(statement_at_two, consistency_level=ConsistencyLevel.ALL)
-    assert [request.consistency for request in session.done] == [
+    assert [request.consistency for request in session.executions] == [
         ConsistencyLevel.TWO,
         ConsistencyLevel.QUORUM,
         ConsistencyLevel.TWO,
@@ -469,7 +493,7 @@ def test_a_prepared_statement_is_bound(session: FakeSession) -> None:
     )
     connection.execute(prepared)
     connection.execute(prepared, params=())
-    for request in session.done:
+    for request in session.executions:
         assert request.statement.prepared_statement is prepared
 
 
@@ -477,7 +501,7 @@ def test_other_queries_are_refused(session: FakeSession) -> None:
     query: Any = 5
     with pytest.raises(CQLEngineException, match="a query is a str or a statement, not 5"):
         connection.execute(query)
-    assert session.done == []
+    assert session.executions == []
 
 
 def test_a_connection_of_asyncio_cannot_be_used_by_a_blocking_call(session: FakeSession) -> None:

@@ -15,6 +15,8 @@ from cassandra.util import Date
 
 
 class Color(enum.Enum):
+    """An enum is immutable, even if the value of a member is a list."""
+
     RED = [1]
 
 
@@ -51,9 +53,11 @@ def test_other_values_are_copied(value: Any) -> None:
 
 
 def test_a_view_is_copied_as_bytes() -> None:
+    """A memoryview refers to memory that may change."""
     assert snapshot(memoryview(bytearray(b"a"))) == b"a"
 
 
 def test_a_value_that_cannot_be_copied_is_kept() -> None:
+    """`copy.deepcopy` raises for a lock."""
     lock = threading.Lock()
     assert snapshot(lock) is lock

@@ -45,15 +45,15 @@ def values() -> dict[str, Any]:
 def test_an_instance_is_created_and_not_written_again(session: FakeSession) -> None:
     """`create` binds the array, and the instance does not count it as changed afterwards."""
     document = Document.create(id=1, **{**values(), "vector": array(1, 2, 4)})
-    text, bound_values = session.last
-    assert text is not None
-    assert text.startswith("INSERT INTO ks.document")
+    query, bound_values = session.last_statement
+    assert query is not None
+    assert query.startswith("INSERT INTO ks.document")
     _, vector, *_ = bound_values
     assert vector.tolist() == [1, 2, 4]
     assert document.get_changed_columns() == []
     document.save()
     # No further statement was sent after the INSERT.
-    assert len(session.done) == 1
+    assert len(session.executions) == 1
 
 
 CHANGES: dict[str, tuple[str, Callable[[Document], object]]] = {
@@ -78,10 +78,10 @@ def test_a_change_is_written_once(session: FakeSession, change_name: str) -> Non
     document.save()
     document.save()
     # Only the INSERT and one UPDATE were sent, since the second `save` had nothing to write.
-    assert len(session.done) == 2
-    text, _ = session.last
-    assert text is not None
-    assert text.startswith(f'UPDATE ks.document SET "{column}"')
+    assert len(session.executions) == 2
+    query, _ = session.last_statement
+    assert query is not None
+    assert query.startswith(f'UPDATE ks.document SET "{column}"')
 
 
 def test_instances_are_compared_element_by_element(session: FakeSession) -> None:

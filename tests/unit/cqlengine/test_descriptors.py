@@ -60,7 +60,7 @@ class Cat(Pet):
     __discriminator_value__ = "cat"
 
 
-def read(model: Any, *row: Any) -> Any:
+def instance_of_row(model: Any, *row: Any) -> Any:
     """Return an instance as a query creates it, which refers to the tuple of the row."""
     instance = model.__new__(model)
     instance._row = row
@@ -68,8 +68,9 @@ def read(model: Any, *row: Any) -> Any:
 
 
 def test_an_instance_holds_the_row_s_tuple_until_a_value_is_assigned() -> None:
-    row: Any = read(Row, 1, "x", None)
+    row: Any = instance_of_row(Row, 1, "x", None)
     assert (row.id, row.name) == (1, "x")
+    # A name of its own, since type checkers would take the type for that of the later row.
     row_as_read: object = row._row
     assert type(row_as_read) is tuple
     row.name = None
@@ -80,7 +81,7 @@ def test_an_instance_holds_the_row_s_tuple_until_a_value_is_assigned() -> None:
 
 
 def test_collections_may_change_in_place() -> None:
-    row: Any = read(Row, 1, "x", None)
+    row: Any = instance_of_row(Row, 1, "x", None)
     row.tags.add("a")
     assert row.tags == {"a"}
     assert row.get_changed_columns() == ["tags"]
@@ -90,8 +91,8 @@ def test_collections_may_change_in_place() -> None:
 
 
 def test_a_counter_that_is_null_is_0() -> None:
-    assert read(Visits, 1, None).count == 0
-    assert read(Visits, 1, 5).count == 5
+    assert instance_of_row(Visits, 1, None).count == 0
+    assert instance_of_row(Visits, 1, 5).count == 5
 
 
 def test_columns_of_a_class_build_filters() -> None:
@@ -100,12 +101,13 @@ def test_columns_of_a_class_build_filters() -> None:
 
 
 def test_deleting_a_column_makes_it_null() -> None:
-    row = read(Row, 1, "x", None)
+    row = instance_of_row(Row, 1, "x", None)
     del row.tags
-    # The column is already null, so this is no change.
+    # The column is already null, so nothing has changed.
     assert type(row._row) is tuple
     del row.name
-    assert (row.name, row.get_changed_columns()) == (None, ["name"])
+    assert row.name is None
+    assert row.get_changed_columns() == ["name"]
     with pytest.raises(AttributeError, match=r"cannot delete .*id: it is part of the key"):
         del row.id
 
@@ -114,19 +116,19 @@ def test_pk_is_the_value_or_tuple_of_the_partition_key() -> None:
     """`pk` is the value of the partition key, or a tuple of its values; assigning to it works only
     for a key of one column.
     """
-    row, wide = read(Row, 1, "x", None), read(Wide, 1, 2)
-    assert (row.pk, wide.pk) == (1, (1, 2))
+    row, wide = instance_of_row(Row, 1, "x", None), instance_of_row(Wide, 1, 2)
+    assert row.pk == 1
+    assert wide.pk == (1, 2)
     row.pk = 5
     assert row.id == 5
     assert Row.pk is Row.id
-    # The key has two columns, so `pk` is not a column that could be compared in order to make a
-    # filter.
+    # The key of `Wide` has two columns, so `Wide.pk` cannot be compared to build a filter.
     assert isinstance(Wide.pk, PartitionKeyDescriptor)
     with pytest.raises(AttributeError, match=r"of Wide has 2 columns \(a, b\): set each of them"):
         wide.pk = 5
 
 
-def test_objects_returns_a_new_queryset_and_is_not_of_abstract_models() -> None:
+def test_objects_returns_a_new_queryset_but_not_for_abstract_models() -> None:
     assert Row.objects is not Row.objects
     # A model with a discriminator value reads only the rows that have this value.
     assert str(Cat.objects).count('WHERE "kind"') == 1
@@ -140,7 +142,7 @@ def test_objects_returns_a_new_queryset_and_is_not_of_abstract_models() -> None:
 
 
 def test_setting_options_returns_the_instance() -> None:
-    row = read(Row, 1, "x", None)
+    row = instance_of_row(Row, 1, "x", None)
     timestamp = datetime.datetime(2020, 1, 1)
     result = (
         row.ttl(5)
@@ -151,16 +153,15 @@ def test_setting_options_returns_the_instance() -> None:
     )
     assert result is row
     options = row._row.options
-    assert (options.ttl, options.timestamp, options.consistency, options.if_exists) == (
-        5,
-        timestamp,
-        ConsistencyLevel.QUORUM,
-        True,
-    )
+    assert options.ttl == 5
+    assert options.timestamp == timestamp
+    assert options.consistency == ConsistencyLevel.QUORUM
+    assert options.if_exists
     assert len(options.conditionals) == 1
     assert row.if_not_exists(False)._row.options.if_not_exists is False
     assert row.using(keyspace="k").using(connection="c") is row
-    assert (row._row.options.keyspace, row._row.options.connection) == ("k", "c")
+    assert row._row.options.keyspace == "k"
+    assert row._row.options.connection == "c"
     assert row.ttl.__name__ == "ttl"
     assert "how long" in str(row.ttl.__doc__)
 
@@ -171,7 +172,7 @@ def test_options_of_classes_are_those_of_querysets() -> None:
 
 
 def test_counters_have_no_conditions() -> None:
-    visits = read(Visits, 1, 5)
+    visits = instance_of_row(Visits, 1, 5)
     with pytest.raises(IfNotExistsWithCounterColumn, match="if_not_exists cannot be used"):
         visits.if_not_exists()
     with pytest.raises(IfExistsWithCounterColumn, match="if_exists cannot be used"):
@@ -179,7 +180,7 @@ def test_counters_have_no_conditions() -> None:
 
 
 def test_an_instance_in_a_batch_cannot_change_its_connection() -> None:
-    row = read(Row, 1, "x", None).batch(BatchQuery())
+    row = instance_of_row(Row, 1, "x", None).batch(BatchQuery())
     row.using(keyspace="k")
     with pytest.raises(CQLEngineException, match="Cannot specify a connection on model in batch"):
         row.using(connection="c")
@@ -194,7 +195,8 @@ def test_methods_of_classes_and_instances() -> None:
         method = hybrid_classmethod(lambda cls: cls, lambda self: self)
 
     instance: Any = Example()
-    assert (Example.method(), instance.method()) == (Example, instance)
+    assert Example.method() is Example
+    assert instance.method() is instance
     # The descriptor itself cannot be called.
     with pytest.raises(NotImplementedError):
         vars(Example)["method"]()

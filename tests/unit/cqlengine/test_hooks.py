@@ -27,6 +27,8 @@ from .conftest import FakeSession
 
 
 class RecordingQuerySet(ModelQuerySet[Any]):
+    """An application's queryset class that records the calls of `create`."""
+
     creations: list[dict[str, Any]] = []
 
     def create(self, **kwargs: Any) -> Any:
@@ -46,11 +48,11 @@ def test_statements_are_logged(session: FakeSession, caplog: pytest.LogCaptureFi
     Seen.create(p=1, a=2)
     Seen.objects(p=3).delete()
     connection.execute("SELECT %s", ("five",))
-    messages = [record.getMessage() for record in caplog.records]
-    assert "INSERT INTO ks.seen" in messages[-3]
-    assert "[1, 2]" in messages[-3]
-    assert "DELETE FROM ks.seen" in messages[-2]
-    assert "SELECT %s with ('five',)" in messages[-1]
+    insert, delete, select = [record.getMessage() for record in caplog.records][-3:]
+    assert "INSERT INTO ks.seen" in insert
+    assert "[1, 2]" in insert
+    assert "DELETE FROM ks.seen" in delete
+    assert "SELECT %s with ('five',)" in select
 
 
 def test_values_of_clusters_that_encrypt_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -63,6 +65,7 @@ def test_values_of_clusters_that_encrypt_are_not_logged(caplog: pytest.LogCaptur
 
 
 def test_set_row_factory_ignores_results_of_other_classes() -> None:
+    """An application's session may return lists, which have no row factory."""
     result: list[Any] = []
     set_row_factory(result, tuple)
     assert result == []
@@ -121,7 +124,7 @@ def test_a_batch_lists_its_statements(session: FakeSession) -> None:
     assert queued.get_context() == {"0": 5, "1": 6}
 
 
-def test_a_question_mark_in_a_name_is_no_marker() -> None:
+def test_a_question_mark_in_a_name_is_not_a_marker() -> None:
     assert str(QueuedStatement('SELECT "a?""?" = ?', [1])) == 'SELECT "a?""?" = %(0)s'
 
 
@@ -130,10 +133,8 @@ def test_statements_convert_values_with_their_columns() -> None:
     column.set_column_name("a")
     select = SelectStatement("ks.t")
     select.add_where(column, GreaterThanOperator(), "1")
-    assert (str(select), select.get_context()) == (
-        'SELECT * FROM ks.t WHERE "a" > %(0)s',
-        {"0": 1},
-    )
+    assert str(select) == 'SELECT * FROM ks.t WHERE "a" > %(0)s'
+    assert select.get_context() == {"0": 1}
     update = UpdateStatement("ks.t")
     update.add_assignment(column, 5)
     update.add_where(column, EqualsOperator(), 6)
@@ -148,6 +149,7 @@ def test_statements_convert_values_with_their_columns() -> None:
 
 
 def test_the_connection_of_a_queryset_may_be_set() -> None:
+    """Applications of cassandra-driver set the private attribute `_connection`."""
     rows: Any = Seen.objects
     assert rows._connection is None
     rows._connection = "other"
@@ -156,7 +158,7 @@ def test_the_connection_of_a_queryset_may_be_set() -> None:
 
 def test_a_percent_sign_in_a_name_is_not_a_marker() -> None:
     select = SelectStatement("ks.t", ["a%sb"], where=[WhereClause('%(0)s"', EqualsOperator(), 5)])
-    text = text_of(select, select.get_context())
-    assert text % {"0": 5} == 'SELECT "a%sb" FROM ks.t WHERE "%(0)s""" = 5'
+    query = text_of(select, select.get_context())
+    assert query % {"0": 5} == 'SELECT "a%sb" FROM ks.t WHERE "%(0)s""" = 5'
     # Without values, the text is not formatted, so a % in it stays.
     assert text_of(SelectStatement("ks.t", ["a%sb"]), {}) == 'SELECT "a%sb" FROM ks.t'

@@ -49,8 +49,8 @@ class Server:
             " WHERE "
         )
         column_names = [part.removesuffix(" = ?") for part in condition.split(" AND ")]
-        wanted_values = dict(zip(column_names, request.values, strict=True))
-        return [row for row in self.schema.get(table, []) if wanted_values.items() <= row.items()]
+        requested = dict(zip(column_names, request.values, strict=True))
+        return [row for row in self.schema.get(table, []) if requested.items() <= row.items()]
 
     def change(self, request: SimpleRequest) -> None:
         """Record a statement that changes the schema, and call or raise its entry in `effects`."""
@@ -99,6 +99,7 @@ class Server:
             return end.value
 
     async def arun(self, operation: Any) -> Any:
+        """Like `run`, for the asyncio API."""
         return self.run(operation)
 
     def add_server_columns(self, table: str, *rows: tuple[Any, ...]) -> None:
@@ -110,6 +111,7 @@ class Server:
         )
 
     def add_server_type(self, type_name: str, /, **fields: str) -> None:
+        """Add a user-defined type to the server's schema."""
         self.schema.setdefault("types", []).append(
             {
                 "keyspace_name": "ks",
@@ -122,6 +124,7 @@ class Server:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """The server that the management functions use, with the default keyspace "ks"."""
     fake_server = Server()
     monkeypatch.setattr(management, "run", fake_server.run)
     monkeypatch.setattr(management, "arun", fake_server.arun)
@@ -175,7 +178,6 @@ async def test_keyspaces_are_created_and_dropped(server: Server) -> None:
     """Keyspaces are created and dropped with the same statements in both APIs."""
     assert management.create_keyspace_simple("Ks", 3) == [SIMPLE]
     assert await management.acreate_keyspace_simple("Ks", 3) == [SIMPLE]
-    # The argument False is DURABLE_WRITES.
     assert management.create_keyspace_network_topology("k", {"dc1": 2}, durable_writes=False) == [
         NETWORK
     ]
@@ -193,8 +195,8 @@ async def test_keyspaces_are_created_and_dropped(server: Server) -> None:
 
 def test_keyspaces_on_several_connections(server: Server) -> None:
     """Each statement is executed on each connection."""
-    texts = management.create_keyspace_simple("Ks", 3, connections=["a", "b"])
-    assert texts == server.sent == [SIMPLE, SIMPLE]
+    statements = management.create_keyspace_simple("Ks", 3, connections=["a", "b"])
+    assert statements == server.sent == [SIMPLE, SIMPLE]
     assert server.connections == ["a", "b"]
 
 
@@ -237,6 +239,7 @@ def test_without_the_environment_variable_a_warning_is_given(
 async def test_a_table_is_created_with_its_indexes(server: Server) -> None:
     server.effects["CREATE TABLE"] = lambda: server.add_server_columns("person", KEY, NAME)
     assert management.sync_table(Person) == server.sent == [CREATE, INDEX]
+    # The effect above has added the table to the schema, but not its index.
     server.schema["indexes"] = [
         {"keyspace_name": "ks", "table_name": "person", "options": {"target": "name"}},
         {"keyspace_name": "ks", "table_name": "person", "options": None},
@@ -249,8 +252,8 @@ async def test_a_table_is_created_with_its_indexes(server: Server) -> None:
 
 def test_columns_are_added(server: Server) -> None:
     server.add_server_columns("person", KEY)
-    added = 'ALTER TABLE ks.person ADD "name" text'
-    assert management.sync_table(Person) == server.sent == [added, INDEX]
+    add_column = 'ALTER TABLE ks.person ADD "name" text'
+    assert management.sync_table(Person) == server.sent == [add_column, INDEX]
 
 
 def test_a_dry_run_of_a_table_prints(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
@@ -260,6 +263,8 @@ def test_a_dry_run_of_a_table_prints(server: Server, capsys: pytest.CaptureFixtu
 
 
 def test_options_that_differ_are_set(server: Server) -> None:
+    """Only options of `__options__` that differ on the server are altered."""
+
     class ModelWithComment(Model):
         __options__ = {"comment": "new"}
         id = columns.Integer(primary_key=True)
@@ -283,13 +288,13 @@ def test_options_that_differ_are_set(server: Server) -> None:
 def test_a_table_is_created_in_all_keyspaces_on_all_connections(server: Server) -> None:
     """The table is created in each keyspace on each connection."""
     server.schema["keyspaces"] = [{"keyspace_name": name} for name in ("k1", "k2")]
-    texts = management.sync_table(Person, keyspaces=["k1", "k2"], connections=["a", "b"])
+    statements = management.sync_table(Person, keyspaces=["k1", "k2"], connections=["a", "b"])
     # Every second statement creates an index, so leave it out.
-    assert [text.split(" (")[0] for text in texts[::2]] == [
+    assert [statement.split(" (")[0] for statement in statements[::2]] == [
         "CREATE TABLE IF NOT EXISTS k1.person",
         "CREATE TABLE IF NOT EXISTS k2.person",
     ] * 2
-    assert server.sent == texts
+    assert server.sent == statements
     # Sorting changes nothing, since all requests of a connection come before those of the next one.
     assert server.connections == sorted(server.connections, key=str)
     assert set(server.connections) == {"a", "b"}
@@ -306,8 +311,8 @@ def test_a_table_is_created_in_its_model_s_keyspace_and_connection(server: Serve
     with pytest.raises(CQLEngineException, match="Keyspace 'Other' for model Elsewhere does not"):
         management.sync_table(Elsewhere)
     server.schema["keyspaces"] = [{"keyspace_name": "Other"}]
-    (create_table_text,) = management.sync_table(Elsewhere)
-    assert create_table_text.startswith('CREATE TABLE IF NOT EXISTS "Other".elsewhere (')
+    (create_table,) = management.sync_table(Elsewhere)
+    assert create_table.startswith('CREATE TABLE IF NOT EXISTS "Other".elsewhere (')
     assert set(server.connections) == {"far"}
 
 
@@ -372,6 +377,10 @@ async def test_tables_are_dropped(server: Server) -> None:
 
 
 def test_another_process_has_created_the_table_with_fewer_columns(server: Server) -> None:
+    """If CREATE TABLE fails because another process was faster, the missing columns are added to
+    its table.
+    """
+
     def let_other_process_create_table() -> None:
         server.add_server_columns("person", KEY)
         raise AlreadyExists("ks", "person")
@@ -388,6 +397,8 @@ def test_another_process_has_created_the_table_with_fewer_columns(server: Server
     ["Column already EXISTS", "Invalid column name: it conflicts with an existing column"],
 )
 def test_another_process_has_added_the_column(server: Server, message: str) -> None:
+    """If ADD fails, but the column is then there, another process was faster."""
+
     def let_other_process_add_column() -> None:
         server.add_server_columns("person", NAME)
         raise InvalidRequest(message)
@@ -436,17 +447,20 @@ def test_missing_fields_are_added_and_different_ones_warned_of(server: Server) -
     server.add_server_type("street", name="int")
     server.add_server_type("address", street="frozen<street>")
     with pytest.warns(UserWarning, match="field 'name' of type int"):
-        texts = management.sync_type("ks", Address)
-    assert texts == ["ALTER TYPE ks.address ADD number int"]
+        statements = management.sync_type("ks", Address)
+    assert statements == ["ALTER TYPE ks.address ADD number int"]
 
 
 def test_a_dry_run_registers_nothing(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     assert management.sync_type("ks", Street, dry_run=True) == [STREET]
     assert capsys.readouterr().out == f"{STREET};\n"
-    assert (server.sent, server.registered_user_types) == ([], [])
+    assert server.sent == []
+    assert server.registered_user_types == []
 
 
 def test_another_process_has_created_the_type_with_fewer_fields(server: Server) -> None:
+    """If CREATE TYPE fails because another process was faster, the missing fields are added."""
+
     def let_other_process_create_type() -> None:
         server.add_server_type("address", street="frozen<street>")
         raise AlreadyExists("ks", "address")
@@ -463,9 +477,9 @@ def test_types_of_a_table_are_created_first_and_once(server: Server) -> None:
         ADDRESS: lambda: server.add_server_type("address", street="frozen<street>", number="int"),
     }
     # When a type has been created, it is in the schema, so it is not created a second time.
-    texts = management.sync_table(Home)
-    assert texts[:2] == [STREET, ADDRESS]
-    assert [text.split(" (")[0] for text in texts[2:]] == ["CREATE TABLE IF NOT EXISTS ks.home"]
+    street, address, table = management.sync_table(Home)
+    assert (street, address) == (STREET, ADDRESS)
+    assert table.startswith("CREATE TABLE IF NOT EXISTS ks.home (")
 
 
 def test_objects_that_are_not_types_are_refused(server: Server) -> None:

@@ -79,14 +79,14 @@ def test_a_mapping_describes_its_columns() -> None:
     assert TRIP.names == tuple(NAMES)
     assert TRIP.index == {name: index for index, name in enumerate(NAMES)}
     # In the database, the column `note` has the name "nt".
-    assert TRIP.db_index == {
-        ("nt" if name == "note" else name): index for index, name in enumerate(NAMES)
-    }
+    db_names = ["nt" if name == "note" else name for name in NAMES]
+    assert TRIP.db_index == {name: index for index, name in enumerate(db_names)}
     assert [column.column_name for column in TRIP.order] == NAMES
     assert list(TRIP.primary_keys) == ["town", "year", "day"]
     assert list(TRIP.partition_keys) == ["town", "year"]
     assert list(TRIP.clustering_keys) == ["day"]
-    assert (TRIP.key_positions, TRIP.partition_positions) == ((0, 1, 2), (0, 1))
+    assert TRIP.key_positions == (0, 1, 2)
+    assert TRIP.partition_positions == (0, 1)
     assert [index for index, _ in TRIP.key_checks] == [0, 1, 2]
     # These are the positions of `tags` and `stops`, whose values are collections.
     assert TRIP.mutable == (4, 5)
@@ -95,16 +95,21 @@ def test_a_mapping_describes_its_columns() -> None:
     # `blank` is the row for an instance that has no values.
     assert len(TRIP.blank) == len(NAMES)
     assert not any(TRIP.blank)
-    assert (TRIP.has_counter, Visits.__mapping__.has_counter) == (False, True)
-    assert (TRIP.discriminator, Pet.__mapping__.discriminator) == (None, "kind")
+    assert not TRIP.has_counter
+    assert Visits.__mapping__.has_counter
+    assert TRIP.discriminator is None
+    assert Pet.__mapping__.discriminator == "kind"
 
 
 def test_none_is_not_checked_if_the_column_accepts_it() -> None:
-    accepts_none = {NAMES[index]: takes for index, _, takes, _ in TRIP.checks}
-    refusing = {"sign", "must", "long"}
+    """`validate` of a column is not called for None unless the column may refuse None: if it is
+    required, has a minimum length, or is of an application's class.
+    """
+    accepts_none = {NAMES[index]: accepts for index, _, accepts, _ in TRIP.checks}
     assert all(accepts_none[name] for name in ("note", "tags", "stops", "who"))
-    assert not any(accepts_none[name] for name in refusing)
-    assert {NAMES[index] for index, _, _, mutable in TRIP.checks if mutable} == {"tags", "stops"}
+    assert not any(accepts_none[name] for name in ("sign", "must", "long"))
+    mutable_names = {NAMES[index] for index, _, _, is_mutable in TRIP.checks if is_mutable}
+    assert mutable_names == {"tags", "stops"}
 
 
 def test_pk_is_an_alias_of_a_single_key_column() -> None:
@@ -140,7 +145,7 @@ def test_a_new_row_has_converted_values_and_defaults() -> None:
     row = TRIP.new_row({"day": 3, "sign": "x", "tags": ["a"], "year": None, "nothing": 1})
     assert list(row) == [None, None, 3, "none", {"a"}, None, IDENTITY, "X", None, None]
     bits = {name: 1 << index for index, name in enumerate(NAMES)}
-    # `explicit` has a bit for each column whose value was given; "nothing" is no column of the
+    # `explicit` has a bit for each column whose value was given. "nothing" is not a column of the
     # model.
     assert row.explicit == bits["day"] | bits["sign"] | bits["tags"] | bits["year"]
     # The values of `tags` and `sign` may be mutable: `tags` is a set, and `sign` has an
@@ -151,10 +156,12 @@ def test_a_new_row_has_converted_values_and_defaults() -> None:
 
 
 def test_an_explicit_none_overrides_the_default() -> None:
+    note, who = NAMES.index("note"), NAMES.index("who")
     for row in (TRIP.new_row({"note": None}), TRIP.row_to_insert({"note": None})):
-        # `note` has the position 3, and `who` the position 6.
-        assert (row[3], row[6]) == (None, IDENTITY)
-        assert row.explicit == 1 << 3
+        assert row[note] is None
+        # No value was given for `who`, so it has its default.
+        assert row[who] == IDENTITY
+        assert row.explicit == 1 << note
 
 
 def test_values_to_insert_stay_unconverted_until_validation() -> None:
@@ -162,7 +169,9 @@ def test_values_to_insert_stay_unconverted_until_validation() -> None:
     day, tags, stops, sign = (NAMES.index(name) for name in ("day", "tags", "stops", "sign"))
     # An iterable becomes a collection at once, and the application's column class converts its
     # value; the other values stay.
-    assert (row[day], row[sign], row[tags]) == ("3", "X", {"a", "b"})
+    assert row[day] == "3"
+    assert row[sign] == "X"
+    assert row[tags] == {"a", "b"}
     assert row.explicit == (1 << day) | (1 << sign) | (1 << tags)
     assert row.exposed == (1 << sign) | (1 << tags)
     # Values that are not plain iterables, or are already sets, are kept as they are.
@@ -186,6 +195,7 @@ def test_statement_plans_are_cached_up_to_a_limit(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(mapping, "MOST_SHAPES", 2)
     mapping_of_two = mapping.Mapping({})
     plan_a = mapping_of_two.statement_plan("a", lambda: StatementPlan("A"))
+    # The plan of the shape "a" is cached, so the second function is not called.
     assert mapping_of_two.statement_plan("a", lambda: StatementPlan("B")) is plan_a
     mapping_of_two.statement_plan("b", lambda: StatementPlan("B"))
     assert set(mapping_of_two.statement_plans) == {"a", "b"}
@@ -231,7 +241,7 @@ def test_column_classes_with_conversions_convert_values_of_rows() -> None:
 
 
 def test_rows_of_a_model_of_one_column() -> None:
-    """For a model of one column, rows become tuples, or instances."""
+    """Rows of a model with one column are tuples, too, not the plain values."""
 
     class SingleColumn(Model):
         id = columns.Integer(primary_key=True)
@@ -254,9 +264,11 @@ def test_layouts_of_rows_are_cached_up_to_a_limit(monkeypatch: pytest.MonkeyPatc
 
 
 def test_instances_read_from_rows_have_no_defaults() -> None:
-    (trip,) = InstanceRows(Trip, ("town",), ["x"])(["day", "nt"], [(3, None)])
+    rows_to_trips = InstanceRows(Trip, fixed_names=("town",), values=["x"])
+    (trip,) = rows_to_trips(["day", "nt"], [(3, None)])
     assert isinstance(trip, Trip)
-    assert dict(trip) == {**dict.fromkeys(NAMES), "town": "x", "day": 3, "tags": set(), "stops": []}
+    nulls = dict.fromkeys(NAMES, None)
+    assert dict(trip) == {**nulls, "town": "x", "day": 3, "tags": set(), "stops": []}
 
 
 # -- one table for several classes -----------------------------------------------------------------
@@ -268,10 +280,12 @@ def test_a_row_becomes_an_instance_of_its_discriminator_s_class() -> None:
     pets: list[Any] = InstanceRows(Pet)(names, rows)
     assert [type(pet) for pet in pets] == [Cat, Dog, Kitten]
     assert [pet.id for pet in pets] == [1, 2, 3]
-    assert (pets[0].cute, pets[2].cute) == (0.5, 1.0)
+    assert [pets[0].cute, pets[2].cute] == [0.5, 1.0]
     # A query of the subclass `Cat` has the discriminator in its filter, not in the answer.
-    cats: list[Any] = InstanceRows(Cat, ("kd",), ["cat"])(["id", "cute"], [(1, 0.5)])
-    assert [(type(cat), cat.id, cat.kind) for cat in cats] == [(Cat, 1, "cat")]
+    cat: Any
+    (cat,) = InstanceRows(Cat, ("kd",), ["cat"])(["id", "cute"], [(1, 0.5)])
+    assert type(cat) is Cat
+    assert (cat.id, cat.kind) == (1, "cat")
     # SELECT DISTINCT reads only key columns, so without the discriminator the base class is used.
     assert [type(pet) for pet in InstanceRows(Pet)(["id"], [(1,)])] == [Pet]
 
@@ -281,7 +295,8 @@ def test_instances_of_subclasses_keep_the_keyspace_of_the_context() -> None:
     cat: Any
     (cat,) = InstanceRows(elsewhere)(["id", "kd", "cute"], [(1, "cat", 0.5)])
     assert isinstance(cat, Cat)
-    assert (type(cat).__keyspace__, cat.id, cat.cute) == ("other", 1, 0.5)
+    assert type(cat).__keyspace__ == "other"
+    assert (cat.id, cat.cute) == (1, 0.5)
 
 
 def test_discriminators_select_subclasses() -> None:
@@ -326,22 +341,22 @@ def test_a_model_in_another_keyspace_is_created_once() -> None:
     context_model = context_class(Trip, "k1", connection=None)
     assert context_model is context_class(Trip, "k1", connection=None)
     assert issubclass(context_model, Trip)
-    assert (context_model.__name__, context_model.__qualname__) == (
-        Trip.__name__,
-        Trip.__qualname__,
-    )
-    assert (context_model.__keyspace__, context_model.__connection__) == ("k1", Trip.__connection__)
+    assert context_model.__name__ == Trip.__name__
+    assert context_model.__qualname__ == Trip.__qualname__
+    assert context_model.__keyspace__ == "k1"
+    assert context_model.__connection__ == Trip.__connection__
     assert context_model.__mapping__.table_name(None) == "k1.trip"
     assert context_class(Trip, keyspace=None, connection=None) is Trip
     assert context_class(context_model, keyspace=None, connection=None) is context_model
     # `context_class` keeps the keyspace and the connection of its model unless they are replaced.
     far_model = context_class(context_model, keyspace=None, connection="far")
-    assert (far_model.__keyspace__, far_model.__connection__) == ("k1", "far")
+    assert far_model.__keyspace__ == "k1"
+    assert far_model.__connection__ == "far"
     assert far_model is context_class(Trip, "k1", "far")
     assert context_class(far_model, "k2", connection=None).__connection__ == "far"
-    # With `is_private`, a new class is made that is neither taken from the cache nor put there.
-    private = context_class(Trip, "k1", connection=None, is_private=True)
-    assert private is not context_model
+    # With `is_private`, a new class is created, which is not cached.
+    private_model = context_class(Trip, "k1", connection=None, is_private=True)
+    assert private_model is not context_model
     assert context_class(Trip, "k1", connection=None) is context_model
 
 

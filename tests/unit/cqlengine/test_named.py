@@ -23,27 +23,15 @@ def add_tables(session: FakeSession, **keyspaces: Any) -> None:
     def table_metadata(column_names: list[str]) -> Any:
         return SimpleNamespace(partition_key=[SimpleNamespace(name=name) for name in column_names])
 
-    session.cluster.metadata = SimpleNamespace(
-        keyspaces={
-            keyspace: SimpleNamespace(
-                tables={
-                    name: table_metadata(key_columns)
-                    for name, key_columns in tables.items()
-                    if name != "v"
-                },
-                views={
-                    name: table_metadata(key_columns)
-                    for name, key_columns in tables.items()
-                    if name == "v"
-                },
-            )
-            for keyspace, tables in keyspaces.items()
-        }
-    )
+    session.cluster.metadata = SimpleNamespace(keyspaces={})
+    for keyspace, key_columns_by_table in keyspaces.items():
+        tables = {name: table_metadata(names) for name, names in key_columns_by_table.items()}
+        views = {"v": tables.pop("v")} if "v" in tables else {}
+        session.cluster.metadata.keyspaces[keyspace] = SimpleNamespace(tables=tables, views=views)
 
 
 @pytest.mark.parametrize(
-    ("keyspace", "name", "text"),
+    ("keyspace", "name", "expected"),
     [
         ("ks", "t", "ks.t"),
         ("Ks", "T", "Ks.T"),
@@ -55,17 +43,18 @@ def add_tables(session: FakeSession, **keyspaces: Any) -> None:
     ],
 )
 def test_names_are_quoted_if_necessary(
-    session: FakeSession, keyspace: str, name: str, text: str
+    session: FakeSession, keyspace: str, name: str, expected: str
 ) -> None:
     """A name is quoted if it is reserved, has unusual characters, or has capitals in the schema."""
     add_tables(session, ks={"Known": ["k"], "t": ["k"]})
     table = NamedTable(keyspace, name)
-    assert table.column_family_name() == table.__name__ == text
+    assert table.column_family_name() == table.__name__ == expected
     assert table.column_family_name(include_keyspace=False) == name
-    assert NamedKeyspace(keyspace).table(name).column_family_name() == text
+    assert NamedKeyspace(keyspace).table(name).column_family_name() == expected
 
 
 def test_names_before_there_is_a_connection() -> None:
+    """Without a schema, names with capitals are not quoted."""
     assert NamedTable("ks", "T").column_family_name() == "ks.T"
     assert NamedTable("ks", "t").name_in("Other") == "Other.t"
 
@@ -81,7 +70,8 @@ def test_the_partition_key_comes_from_the_cluster_s_metadata(session: FakeSessio
 
 def test_columns_are_quoted_and_take_any_value() -> None:
     column = NamedColumn('A"b')
-    assert (column.label, column.db_field_name, column.sub_types) == ('A"b', 'A"b', [])
+    assert column.label == column.db_field_name == 'A"b'
+    assert column.sub_types == []
     assert column.cql == column.get_cql() == str(column) == '"A""b"'
     value = object()
     assert column.to_database(value) is column.to_filter(value) is value
@@ -92,9 +82,9 @@ def test_named_tables_return_rows_with_attributes(session: FakeSession) -> None:
     row.
     """
     table = NamedTable("ks", "t")
-    session.give(a=1, b="x")
+    session.return_row(a=1, b="x")
     assert table.get(a=1).b == "x"
-    assert session.last == ('SELECT * FROM ks.t WHERE "a" = ? LIMIT ?', [1, 2])
+    assert session.last_statement == ('SELECT * FROM ks.t WHERE "a" = ? LIMIT ?', [1, 2])
     assert len(table.all()) == 1
     assert str(table.filter(table.column("b") > 5)).endswith('WHERE "b" > %(0)s LIMIT 10000')
     session.rows = []
@@ -103,16 +93,17 @@ def test_named_tables_return_rows_with_attributes(session: FakeSession) -> None:
     session.rows = [[1, "x"], [2, "y"]]
     with pytest.raises(NamedTable.MultipleObjectsReturned):
         table.get(a=1)
-    # The class itself has no table, only its subclasses do.
+    # The class itself has no table.
     with pytest.raises(CQLEngineException, match="objects is of named tables, not of their class"):
         _ = NamedTable.objects
 
 
 def test_using_returns_a_table_with_another_connection() -> None:
     table = NamedTable("ks", "t")
-    far = table.using("far")
-    assert (table.__connection__, far.__connection__) == (None, "far")
-    assert far.column_family_name() == "ks.t"
+    far_table = table.using("far")
+    assert far_table.__connection__ == "far"
+    assert far_table.column_family_name() == "ks.t"
+    assert table.__connection__ is None
 
 
 async def test_aget_passes_its_arguments_to_the_queryset(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +121,7 @@ def test_a_delete_is_added_to_the_batch(session: FakeSession) -> None:
     add_tables(session, ks={"t": ["k"]})
     batch = BatchQuery(timestamp=5)
     NamedTable("ks", "t").objects.batch(batch).filter(k=1).delete()
-    assert session.done == []
+    assert session.executions == []
     assert [" ".join(str(query).split()) for query in batch.queries] == [
         'DELETE FROM ks.t USING TIMESTAMP %(0)s WHERE "k" = %(1)s'
     ]

@@ -31,8 +31,9 @@ SYMBOLS = {
 @pytest.mark.parametrize("symbol", SYMBOLS)
 def test_each_symbol_has_its_operator(symbol: str) -> None:
     for name in (symbol, symbol.lower()):
-        cls = BaseWhereOperator.get_operator(name)
-        assert (cls.symbol, str(cls())) == (symbol, SYMBOLS[symbol])
+        operator_class = BaseWhereOperator.get_operator(name)
+        assert operator_class.symbol == symbol
+        assert str(operator_class()) == SYMBOLS[symbol]
 
 
 def test_unknown_symbols_are_refused() -> None:

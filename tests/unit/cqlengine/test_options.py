@@ -10,6 +10,7 @@ from cassandra.cqlengine.options import DEFAULTS, NOT_SET, Options
 
 
 def values(options: Options) -> dict[str, Any]:
+    """Return all options by name."""
     return {name: getattr(options, name) for name in Options.__slots__}
 
 
@@ -17,16 +18,28 @@ def test_a_copy_keeps_all_options_that_are_not_changed() -> None:
     first = DEFAULTS.with_changes(ttl=5, keyspace="ks")
     second = first.with_changes(ttl=6)
     assert values(second) == {**values(DEFAULTS), "ttl": 6, "keyspace": "ks"}
-    assert (first.ttl, DEFAULTS.ttl, DEFAULTS.timeout) == (5, None, NOT_SET)
+    # The originals are unchanged.
+    assert first.ttl == 5
+    assert DEFAULTS.ttl is None
+    assert DEFAULTS.timeout is NOT_SET
 
 
 def test_for_later_drops_the_options_of_a_single_write() -> None:
+    """Conditions and the timestamp are for one write; the other options stay on the instance.
+
+    The batch stays, too. A later write outside of the batch would be executed before the earlier
+    writes that are in it.
+    """
     batch: Any = object()
-    once = {"batch": batch, "if_exists": True, "if_not_exists": True, "timestamp": 5}
-    later = DEFAULTS.with_changes(**once, conditionals=(1,), ttl=7, consistency=4).for_later()
-    # The batch is kept, because later writes must join it, or else they would be executed before
-    # those that are in it.
-    assert values(later) == {**values(DEFAULTS), "ttl": 7, "consistency": 4, "batch": batch}
+    for_one_write = {
+        "if_exists": True,
+        "if_not_exists": True,
+        "timestamp": 5,
+        "conditionals": (1,),
+    }
+    for_all_writes = {"ttl": 7, "consistency": 4, "batch": batch}
+    options = DEFAULTS.with_changes(**for_one_write, **for_all_writes)
+    assert values(options.for_later()) == {**values(DEFAULTS), **for_all_writes}
 
 
 @pytest.mark.parametrize(

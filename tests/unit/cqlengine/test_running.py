@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
@@ -33,10 +32,11 @@ class AwaitedResult:
     async def _rows(self) -> Any:
         session = self._session
         rows = self.row_factory(list(session.names), [tuple(row) for row in session.rows])
-        return SimpleNamespace(rows=rows, fetch_all=lambda: _soon(rows))
+        return SimpleNamespace(rows=rows, fetch_all=lambda: _awaitable(rows))
 
 
-async def _soon(value: Any) -> Any:
+async def _awaitable(value: Any) -> Any:
+    """Return the value when it is awaited."""
     return value
 
 
@@ -62,7 +62,7 @@ class AioSession(FakeSession):
             yield (True, values)
 
 
-class Face:
+class Api:
     """One of the mapper's two APIs: a connection with a fake session, and methods that run requests
     on it.
     """
@@ -76,18 +76,21 @@ class Face:
         self.is_async = is_async
 
     async def perform(self, request: Request) -> Any:
+        """Execute the request, and return its result."""
         if self.is_async:
             return await running.awaited(request)
         return running.blocking(request)
 
     async def rows(self, request: Request) -> Any:
+        """Execute the request, and return the rows of its result."""
         result = await self.perform(request)
         return result.rows if self.is_async else result.current_rows
 
 
 @pytest.fixture(params=["blocking", "aio"])
-def face(request: pytest.FixtureRequest) -> Iterator[Face]:
-    yield Face(request.param == "aio")
+def api(request: pytest.FixtureRequest) -> Iterator[Api]:
+    """Yield one of the two APIs; forget the connection `here` at the end."""
+    yield Api(request.param == "aio")
     connection._connections.pop("here", None)
 
 
@@ -98,114 +101,118 @@ WRITE = "INSERT INTO t (k) VALUES (?)"
 # -- one statement ---------------------------------------------------------------------------------
 
 
-async def test_a_request_is_prepared_once_and_executed_with_its_values(face: Face) -> None:
-    face.session.give(a=5)
+async def test_a_request_is_prepared_once_and_executed_with_its_values(api: Api) -> None:
+    api.session.return_row(a=5)
     for number in range(3):
-        rows = await face.rows(Request(READ, [number], "here"))
+        rows = await api.rows(Request(READ, [number], "here"))
         assert rows == [{"a": 5}]
-    assert face.session.prepared == [READ]
-    assert [execution.values for execution in face.session.done] == [[0], [1], [2]]
-    statement = face.session.done[0].statement
+    assert api.session.prepared == [READ]
+    assert [execution.values for execution in api.session.executions] == [[0], [1], [2]]
+    statement = api.session.executions[0].statement
     assert isinstance(statement, FakePrepared)
     # The request has no timeout of its own, so the session's default timeout applies.
-    assert face.session.done[0].timeout is NOT_SET
+    assert api.session.executions[0].timeout is NOT_SET
 
 
-async def test_rows_are_created_by_the_request_s_row_factory(face: Face) -> None:
-    face.session.give(a=5)
-    assert (await face.rows(Request(READ, [1], "here", tuple_factory)))[0] == (5,)
+async def test_rows_are_created_by_the_request_s_row_factory(api: Api) -> None:
+    api.session.return_row(a=5)
+    rows = await api.rows(Request(READ, [1], "here", tuple_factory))
+    assert rows[0] == (5,)
 
 
-async def test_all_pages_returns_the_rows_of_all_pages(face: Face) -> None:
-    face.session.names, face.session.rows = ["a"], [[1], [2]]
+async def test_all_pages_returns_the_rows_of_all_pages(api: Api) -> None:
+    api.session.names, api.session.rows = ["a"], [[1], [2]]
     request = Request(READ, [1], "here")
     request.all_pages = True
-    assert await face.perform(request) == [{"a": 1}, {"a": 2}]
+    assert await api.perform(request) == [{"a": 1}, {"a": 2}]
 
 
-async def test_a_request_s_settings_are_those_of_the_sent_statement(face: Face) -> None:
+async def test_a_request_s_settings_are_those_of_the_sent_statement(api: Api) -> None:
     """A request's settings (such as its consistency level) are passed on with the statement that is
     sent.
     """
-    await face.perform(
+    await api.perform(
         Request(READ, [1], "here", consistency=ConsistencyLevel.QUORUM, timeout=2.5, fetch_size=10)
     )
-    execution = face.session.done[-1]
-    assert (execution.consistency, execution.timeout, execution.fetch_size) == (
-        ConsistencyLevel.QUORUM,
-        2.5,
-        10,
-    )
+    execution = api.session.executions[-1]
+    assert execution.consistency == ConsistencyLevel.QUORUM
+    assert execution.timeout == 2.5
+    assert execution.fetch_size == 10
     assert execution.values == [1]
-    await face.perform(Request(READ, [2], "here", fetch_size=None))
-    execution = face.session.done[-1]
-    assert (execution.consistency, execution.fetch_size, execution.values) == (None, None, [2])
+    await api.perform(Request(READ, [2], "here", fetch_size=None))
+    execution = api.session.executions[-1]
+    assert execution.consistency is execution.fetch_size is None
+    assert execution.values == [2]
 
 
-async def test_the_connection_s_consistency_level_is_the_default_of_requests(face: Face) -> None:
-    face.connection.consistency = ConsistencyLevel.LOCAL_QUORUM
-    await face.perform(Request(READ, [1], "here"))
-    assert face.session.done[-1].consistency == ConsistencyLevel.LOCAL_QUORUM
-    assert face.session.done[-1].values == [1]
-    await face.perform(Request(READ, [1], "here", consistency=ConsistencyLevel.QUORUM))
-    assert face.session.done[-1].consistency == ConsistencyLevel.QUORUM
-    await face.perform(simple_request("TRUNCATE t", "here"))
-    assert face.session.done[-1].consistency == ConsistencyLevel.LOCAL_QUORUM
+async def test_the_connection_s_consistency_level_is_the_default_of_requests(api: Api) -> None:
+    api.connection.consistency = ConsistencyLevel.LOCAL_QUORUM
+    await api.perform(Request(READ, [1], "here"))
+    assert api.session.executions[-1].consistency == ConsistencyLevel.LOCAL_QUORUM
+    assert api.session.executions[-1].values == [1]
+    await api.perform(Request(READ, [1], "here", consistency=ConsistencyLevel.QUORUM))
+    assert api.session.executions[-1].consistency == ConsistencyLevel.QUORUM
+    await api.perform(simple_request("TRUNCATE t", "here"))
+    assert api.session.executions[-1].consistency == ConsistencyLevel.LOCAL_QUORUM
 
 
 async def test_statements_are_logged_with_their_values(
-    face: Face, caplog: pytest.LogCaptureFixture
+    api: Api, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG, "cassandra.cqlengine.connection"):
-        await face.perform(Request(READ, [7], "here"))
+        await api.perform(Request(READ, [7], "here"))
     assert [record.getMessage() for record in caplog.records] == [
         f"[Connection: 'here'] {READ} with [7]"
     ]
 
 
-async def test_a_statement_is_used_although_the_cache_was_cleared(face: Face) -> None:
+async def test_a_statement_is_used_although_the_cache_was_cleared(api: Api) -> None:
     """If another thread clears the cache while a statement is being prepared, the statement is
     still executed.
     """
-    prepare = face.session.prepare
+    prepare = api.session.prepare
 
     def prepare_and_clear_cache(text: str) -> Any:
         statement = prepare(text)
-        face.connection.prepared = {}
+        api.connection.prepared = {}
         return statement
 
-    face.session.prepare = prepare_and_clear_cache
-    await face.perform(Request(READ, [1], "here"))
-    assert face.session.done[-1].text == READ
+    api.session.prepare = prepare_and_clear_cache
+    await api.perform(Request(READ, [1], "here"))
+    assert api.session.executions[-1].text == READ
 
 
 # -- schema changes and calls ----------------------------------------------------------------------
 
 
-async def test_a_schema_change_clears_the_statement_caches_of_all_connections(face: Face) -> None:
-    other_connection = connection.Connection.from_session("other", face.session)
+async def test_a_schema_change_clears_the_statement_caches_of_all_connections(api: Api) -> None:
+    other_connection = connection.Connection.from_session("other", api.session)
     connection._connections["other"] = other_connection
     try:
         other_connection.prepared["x"] = FakePrepared("x")
-        await face.perform(Request(READ, [1], "here"))
-        assert READ in face.connection.prepared
+        await api.perform(Request(READ, [1], "here"))
+        assert READ in api.connection.prepared
         assert "x" in other_connection.prepared
-        await face.perform(simple_request("DROP TABLE t", "here", timeout=60.0))
-        assert (face.connection.prepared, other_connection.prepared) == ({}, {})
+        await api.perform(simple_request("DROP TABLE t", "here", timeout=60.0))
+        assert api.connection.prepared == other_connection.prepared == {}
     finally:
         connection._connections.pop("other")
-    execution = face.session.done[-1]
-    assert (execution.text, execution.timeout) == ("DROP TABLE t", 60.0)
+    execution = api.session.executions[-1]
+    assert execution.text == "DROP TABLE t"
+    assert execution.timeout == 60.0
     # Only the READ is prepared; the statement that changes the schema is not.
-    assert face.session.prepared == [READ]
+    assert api.session.prepared == [READ]
 
 
-async def test_a_call_gets_the_connection(face: Face) -> None:
-    def label(of: Any) -> Any:
-        return _soon(of.label) if face.is_async else of.label
+async def test_a_call_gets_the_connection(api: Api) -> None:
+    """The function of a `Call` is called with the connection; in asyncio, its result is awaited."""
 
-    assert await face.perform(Call(label, "here")) == "'here'"
-    assert face.session.done == []
+    def label_of(mapper_connection: Any) -> Any:
+        label = mapper_connection.label
+        return _awaitable(label) if api.is_async else label
+
+    assert await api.perform(Call(label_of, "here")) == "'here'"
+    assert api.session.executions == []
 
 
 # -- many writes -----------------------------------------------------------------------------------
@@ -225,54 +232,52 @@ def many_requests(
 
 
 @pytest.fixture
-def last_concurrency(face: Face, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int | None]:
-    """Record the concurrency of writes, and return a function that returns that of the latest
-    writes, on either API.
-    """
+def last_concurrency(api: Api, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int | None]:
+    """Return a function that returns the concurrency of the latest writes, in either API."""
     concurrencies: list[int] = []
 
     def execute_concurrent(session: Any, pairs: Any, concurrency: int, raises: bool) -> Any:
-        # With False, failed writes are returned as outcomes, so the outcomes of the others are
-        # known, too.
+        # A failed write must not hide the outcomes of the others, so it is returned, not raised.
         assert raises is False
         concurrencies.append(concurrency)
         return [(True, session.execute(*pair)) for pair in pairs]
 
     monkeypatch.setattr(running, "execute_concurrent", execute_concurrent)
-    return lambda: face.session.concurrency if face.is_async else concurrencies[-1]
+    return lambda: api.session.concurrency if api.is_async else concurrencies[-1]
 
 
 async def test_many_writes_are_prepared_once_per_text(
-    face: Face, last_concurrency: Callable[[], int | None]
+    api: Api, last_concurrency: Callable[[], int | None]
 ) -> None:
     """Many writes are prepared once for each text, and are executed with the given concurrency."""
-    outcomes = await face.perform(many_requests(WRITES))
+    outcomes = await api.perform(many_requests(WRITES))
     assert len(outcomes) == 3
     assert all(outcome[0] for outcome in outcomes)
     assert last_concurrency() == CONCURRENCY
-    assert sorted(face.session.prepared) == sorted([WRITE, READ])
-    assert [(execution.text, execution.values) for execution in face.session.done] == WRITES
-    assert [execution.consistency for execution in face.session.done] == [None] * 3
+    assert sorted(api.session.prepared) == sorted([WRITE, READ])
+    assert [(execution.text, execution.values) for execution in api.session.executions] == WRITES
+    assert [execution.consistency for execution in api.session.executions] == [None] * 3
 
 
 async def test_the_level_of_many_writes_is_that_of_the_request_or_connection(
-    face: Face, last_concurrency: Callable[[], int | None]
+    api: Api, last_concurrency: Callable[[], int | None]
 ) -> None:
+    """The level of the request is used, or else that of the connection."""
     of_request, of_connection = ConsistencyLevel.QUORUM, ConsistencyLevel.LOCAL_QUORUM
-    await face.perform(many_requests(WRITES, of_request))
-    face.connection.consistency = of_connection
-    await face.perform(many_requests(WRITES))
-    await face.perform(many_requests(WRITES, of_request))
-    levels = [execution.consistency for execution in face.session.done]
+    await api.perform(many_requests(WRITES, of_request))
+    api.connection.consistency = of_connection
+    await api.perform(many_requests(WRITES))
+    await api.perform(many_requests(WRITES, of_request))
+    levels = [execution.consistency for execution in api.session.executions]
     assert levels == [of_request] * 3 + [of_connection] * 3 + [of_request] * 3
-    assert [execution.values for execution in face.session.done] == [[1], [2], [3]] * 3
+    assert [execution.values for execution in api.session.executions] == [[1], [2], [3]] * 3
 
 
 async def test_many_writes_are_logged_in_one_line(
-    face: Face, last_concurrency: Callable[[], int | None], caplog: pytest.LogCaptureFixture
+    api: Api, last_concurrency: Callable[[], int | None], caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG, "cassandra.cqlengine.connection"):
-        await face.perform(many_requests(WRITES))
+        await api.perform(many_requests(WRITES))
     assert [record.getMessage() for record in caplog.records] == [
         f"[Connection: 'here'] 3 times {WRITE}; {READ} with [[1], [2], [3]]"
     ]
@@ -282,10 +287,10 @@ def test_rows_of_blocking_writes_are_dicts(monkeypatch: pytest.MonkeyPatch) -> N
     """Writes of the blocking API return rows as dicts, because the conflicting row of a conditional
     write is read by column name.
     """
-    face = Face(is_async=False)
+    api = Api(is_async=False)
     try:
-        face.session.give(**{"[applied]": False})
-        results = [face.session.execute(WRITE), SimpleNamespace()]
+        api.session.return_row(**{"[applied]": False})
+        results = [api.session.execute(WRITE), SimpleNamespace()]
         monkeypatch.setattr(
             running, "execute_concurrent", lambda *_: [(True, result) for result in results]
         )
@@ -300,42 +305,47 @@ def test_rows_of_blocking_writes_are_dicts(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def operation() -> Operation[Any]:
-    first = yield Request(READ, [1], "here")
+    """Send a read and a write. Return the result of the read and the error of the write."""
+    result = yield Request(READ, [1], "here")
     try:
         yield Request(WRITE, [2], "here")
     except ValueError as error:
-        return first, error
-    return first, None
+        return result, error
+    return result, None
 
 
-async def test_an_operation_gets_results_and_errors(face: Face) -> None:
-    face.session.give(a=5)
+async def test_an_operation_gets_results_and_errors(api: Api) -> None:
+    """An operation is a generator of requests. It gets the result of each request, or the error is
+    raised in it.
+    """
+    api.session.return_row(a=5)
 
     async def run_operation() -> Any:
-        outcomes: Any = running.arun(operation()) if face.is_async else running.run(operation())
-        return await outcomes if inspect.isawaitable(outcomes) else outcomes
+        if api.is_async:
+            return await running.arun(operation())
+        return running.run(operation())
 
     result, error = await run_operation()
     assert result is not None
     assert error is None
-    execute = face.session.execute
+    execute = api.session.execute
 
-    def execute_or_refuse_write(statement: Any, *rest: Any, **named: Any) -> Any:
+    def execute_or_refuse_write(statement: Any, *args: Any, **kwargs: Any) -> Any:
         if statement.text == WRITE:
             raise ValueError("refused")
-        return execute(statement, *rest, **named)
+        return execute(statement, *args, **kwargs)
 
-    face.session.execute = execute_or_refuse_write
+    api.session.execute = execute_or_refuse_write
     _, error = await run_operation()
     assert str(error) == "refused"
 
 
-async def test_the_wrong_kind_of_session_is_named(face: Face) -> None:
+async def test_the_wrong_kind_of_session_is_named(api: Api) -> None:
     request = Request(READ, [1], "here")
-    if face.is_async:
+    if api.is_async:
         with pytest.raises(CQLEngineException, match=r"'here' has a session of cassandra\.aio"):
             running.blocking(request)
     else:
         with pytest.raises(CQLEngineException, match="'here' has a blocking session, which cannot"):
             await running.awaited(request)
-    assert face.session.done == []
+    assert api.session.executions == []

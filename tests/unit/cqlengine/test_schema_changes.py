@@ -58,13 +58,12 @@ def server_columns(**changes: Any) -> dict[str, ServerColumn]:
         "note": ServerColumn("note", "text", "regular", -1, "none"),
         "shared": ServerColumn("shared", "text", "static", -1, "none"),
     }
-    return {
-        name: column for name, column in (columns_by_name | changes).items() if column is not None
-    }
+    columns_by_name.update(changes)
+    return {name: column for name, column in columns_by_name.items() if column is not None}
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "same"),
+    ("model_type", "server_type", "expected"),
     [
         ("text", "varchar", True),
         ("int", "bigint", False),
@@ -76,13 +75,14 @@ def server_columns(**changes: Any) -> dict[str, ServerColumn]:
         ('frozen<"Address">', "frozen<address>", True),
     ],
 )
-def test_types_are_compared_by_meaning(ours: str, theirs: str, same: bool) -> None:
-    assert same_type(ours, theirs) is same
+def test_types_are_compared_by_meaning(model_type: str, server_type: str, expected: bool) -> None:
+    """Servers write "varchar" for text, and leave out "frozen" where a type is always frozen."""
+    assert same_type(model_type, server_type) is expected
 
 
 def test_a_type_is_created_or_gets_its_missing_fields() -> None:
     assert create_type(Place, "ks") == "CREATE TYPE ks.place (street text, no int)"
-    changes, warnings = add_fields(Place, "Ks", {"no": "text"})
+    changes, warnings = add_fields(Place, "Ks", {"no": "text"})  # the fields on the server
     assert changes == ['ALTER TYPE "Ks".place ADD street text']
     (warning,) = warnings
     assert "field 'no' of type text, but Place says int" in warning
@@ -104,6 +104,9 @@ def test_a_complete_table_needs_no_changes() -> None:
 
 
 def test_columns_are_added_and_never_changed() -> None:
+    """A missing column is added. A column that differs on the server is left as it is, with a
+    warning.
+    """
     existing = server_columns(
         note=None,
         shared=ServerColumn("shared", "int", "regular", -1, "none"),
@@ -135,6 +138,7 @@ def test_columns_are_added_and_never_changed() -> None:
     ],
 )
 def test_another_primary_key_is_an_error(changed: dict[str, Any], message: str) -> None:
+    """The primary key of a table cannot be changed."""
     with pytest.raises(CQLEngineException, match=message):
         add_columns(Visit, "ks.visit", server_columns(**changed))
 
@@ -171,6 +175,7 @@ def test_existing_indexes_are_found_by_their_target_column(target: str) -> None:
 
 @pytest.mark.parametrize("field", ['"', '"x"', 'a"b', "new\nline", "(paren)", "plain", "A"])
 def test_an_index_on_a_column_with_quotes_in_its_name(field: str) -> None:
+    """The index is found again, though the server reports its target as quoted CQL."""
     column = columns.Text(db_field=field, index=True)
     model: Any = type(
         "Odd",

@@ -21,9 +21,11 @@ IF = s.ConditionalClause("z", 1)
 
 
 def where() -> s.WhereClause:
+    """Return a new clause each time, since a statement numbers the placeholders of its clauses."""
     return s.WhereClause("a", operators.EqualsOperator(), 5)
 
 
+# A statement, its text with names, its text with bind markers, and the values that it binds.
 TEXTS: list[tuple[s.BaseCQLStatement, str, str, list[Any]]] = [
     (
         s.SelectStatement("t", ["f", "g"], where=[where()], order_by=['"x" ASC'], limit=5, allow_filtering=True),  # noqa: E501
@@ -140,6 +142,7 @@ def test_timestamps_in_seconds_or_milliseconds_warn(
     timestamp: int, year: int, unit: str, factor: str
 ) -> None:
     message = f"{timestamp} microseconds are of {year}: if these are {unit}, multiply by {factor}"
+    # Each of these takes a timestamp.
     functions: list[Any] = [
         Person.timestamp,
         Person.objects.timestamp,

@@ -37,10 +37,18 @@ class Visits(Model):
 
 
 ROW, VISITS = Row.__mapping__, Visits.__mapping__
-ID, NAME, TAGS = (1 << at for at in range(3))
+# The bits of the columns of `Row` in `explicit`, `exposed` and `unknown`.
+ID, NAME, TAGS = 0b001, 0b010, 0b100
 
 
 def values(*now: Any, stored: Any = None, explicit: int = 0, exposed: int = 0) -> Values:
+    """Return the state of an instance.
+
+    :param now: the current values of the columns.
+    :param stored: the values that the database has; None for a new instance.
+    :param explicit: the columns that were assigned.
+    :param exposed: the columns whose value the application has got and may change in place.
+    """
     state = Values(now, stored)
     state.explicit, state.exposed = explicit, exposed
     return state
@@ -51,17 +59,19 @@ def test_values_of_replaces_the_tuple_of_a_row_once() -> None:
     row = (1, "x", None)
     instance._row = row
     state = values_of(instance)
-    assert (state, state.stored) == ([1, "x", None], row)
+    assert state == [1, "x", None]
+    assert state.stored == row
     assert values_of(instance) is state is instance._row
 
 
 def test_reading_a_collection_copies_it_once() -> None:
     state = values(1, "x", None, stored=(1, "x", None))
-    # 2 is the position of `tags`. A null collection is read as an empty set.
-    tags = values_read(state, 2, ROW.isolators[2])
+    position = 2  # of `tags`
+    tags = values_read(state, position, ROW.isolators[position])
+    # A null collection is read as an empty set.
     assert tags == set()
     tags.add("a")
-    assert values_read(state, 2, ROW.isolators[2]) is tags
+    assert values_read(state, position, ROW.isolators[position]) is tags
     # The application has got the set and may change it, so it must be compared when the instance is
     # saved.
     assert state.exposed == TAGS
@@ -80,6 +90,9 @@ def test_reading_a_collection_copies_it_once() -> None:
     ],
 )
 def test_changes_of_a_new_row(explicit: int, exposed: int, now: Any, changed: list[int]) -> None:
+    """Of a new row, the assigned columns have changed, even to null, and collections that were
+    exposed and are not empty. `changed` has their positions.
+    """
     state = values(*now, explicit=explicit, exposed=exposed)
     assert changed_positions(state, ROW) == changed
 
@@ -97,6 +110,9 @@ def test_changes_of_a_new_row(explicit: int, exposed: int, now: Any, changed: li
     ],
 )
 def test_changes_of_a_row_that_was_read(now: Any, explicit: int, changed: list[int]) -> None:
+    """Of a row that was read, columns have changed whose value differs from the stored one.
+    `changed` has their positions.
+    """
     state = values(*now, stored=(1, "x", {"a"}), explicit=explicit)
     assert changed_positions(state, ROW) == changed
 
@@ -106,14 +122,18 @@ def test_null_and_an_empty_collection_are_the_same() -> None:
 
 
 def test_a_counter_that_is_null_counts_as_0() -> None:
-    assert changed_positions(values(1, 0, explicit=2), VISITS) == []
-    assert changed_positions(values(1, 5, explicit=2), VISITS) == [1]
-    assert changed_positions(values(1, 0, stored=(1, None), explicit=2), VISITS) == []
-    assert changed_positions(values(1, 5, stored=(1, 5), explicit=2), VISITS) == []
-    assert changed_positions(values(1, 6, stored=(1, 5), explicit=2), VISITS) == [1]
+    count = 0b10  # the bit of the column `count`, whose position is 1
+    assert changed_positions(values(1, 0, explicit=count), VISITS) == []
+    assert changed_positions(values(1, 5, explicit=count), VISITS) == [1]
+    assert changed_positions(values(1, 0, stored=(1, None), explicit=count), VISITS) == []
+    assert changed_positions(values(1, 5, stored=(1, 5), explicit=count), VISITS) == []
+    assert changed_positions(values(1, 6, stored=(1, 5), explicit=count), VISITS) == [1]
 
 
 def test_a_value_equal_to_an_unwritten_default_is_written() -> None:
+    """If the database may have another value than the instance (`unknown`), an assignment of the
+    same value is a change.
+    """
     state = values(1, "x", None, stored=(1, "x", None), explicit=NAME)
     state.unknown = NAME
     assert changed_positions(state, ROW) == [1]
@@ -125,7 +145,8 @@ def test_after_an_insert_all_values_are_known() -> None:
     tags = {"a"}
     state = values(1, None, tags, explicit=ID | TAGS, exposed=TAGS)
     commit(state, ROW, is_insert=True)
-    assert (state.stored, state.explicit, state.unknown) == ([1, None, {"a"}], 0, 0)
+    assert state.stored == [1, None, {"a"}]
+    assert state.explicit == state.unknown == 0
     # `stored` has a copy of the set, so a later change of the set is noticed.
     tags.add("b")
     assert state.stored is not None
@@ -151,6 +172,9 @@ def test_after_an_update_of_a_new_instance_the_rest_is_unknown() -> None:
 
 
 def test_a_saved_state_can_be_swapped_back() -> None:
+    """`swap` exchanges the current and the saved state: a failed batch swaps them back, and a
+    later success swaps them again.
+    """
     state = values(1, "x", None, stored=(1, "x", None), explicit=NAME)
     saved = SavedState(state)
     before_commit = (state.stored, state.explicit, state.unknown)
@@ -235,12 +259,14 @@ CHANGES_IN_PLACE: dict[str, tuple[str, Callable[[Any], object]]] = {
 
 
 def created_place(session: FakeSession) -> Place:
+    """Return an instance that was inserted."""
     return Place.create(id=1, **place_values())
 
 
 def read_place(session: FakeSession) -> Place:
+    """Return an instance that was read from a row."""
     rows = place_values() | {"data": '{"a": [1]}', "listed": ['{"a": 1}'], "near": [1.0, 2.0]}
-    session.give(id=1, **rows)
+    session.return_row(id=1, **rows)
     return Place.get(id=1)
 
 
@@ -253,7 +279,7 @@ def test_changes_in_place_are_written(
     if make_place is read_place and column == "raw":
         pytest.skip("rows have bytes, which cannot change")
     place = make_place(session)
-    request_count = len(session.done)
+    request_count = len(session.executions)
     for _ in range(2):
         change_value(place)
         assert place.get_changed_columns() == [column]
@@ -261,33 +287,37 @@ def test_changes_in_place_are_written(
         # The second `save` has nothing to write, so it sends nothing.
         place.save()
         request_count += 1
-        assert len(session.done) == request_count
-        text, _ = session.last
-        assert text is not None
-        assert text.startswith(f'UPDATE ks.place SET "{column}"')
+        assert len(session.executions) == request_count
+        query, _ = session.last_statement
+        assert query is not None
+        assert query.startswith(f'UPDATE ks.place SET "{column}"')
     # If a changed value is replaced by an equal copy, it is still written.
     if column in ("home", "data"):
         change_value(place)
         setattr(place, column, copy.deepcopy(getattr(place, column)))
         place.save()
-        assert len(session.done) == request_count + 1
+        assert len(session.executions) == request_count + 1
 
 
 def test_reading_values_changes_nothing(session: FakeSession) -> None:
     for place in (created_place(session), read_place(session)):
-        request_count = len(session.done)
+        request_count = len(session.executions)
         assert place.items()
         assert place.data is place.data
         assert place.numbers is place.numbers
         assert place.get_changed_columns() == []
         place.save()
-        assert len(session.done) == request_count
+        assert len(session.executions) == request_count
 
 
 def test_immutable_values_keep_the_tuple_of_the_row(session: FakeSession) -> None:
-    session.give(id=1, home=None, pair=None, data='"text"', raw=b"a")
+    session.return_row(id=1, home=None, pair=None, data='"text"', raw=b"a")
     place: Any = Place.get(id=1)
-    assert (place.id, place.pair, place.data, place.raw) == (1, None, "text", b"a")
+    assert place.id == 1
+    assert place.pair is None
+    assert place.data == "text"
+    assert place.raw == b"a"
+    # Reading has not replaced the tuple of the row by a state that notices changes.
     assert type(place._row) is tuple
 
 
@@ -303,7 +333,8 @@ def test_instances_do_not_share_a_mutable_default(session: FakeSession) -> None:
     note.raw.extend(b"a")
     assert note.get_changed_columns() == ["data", "raw"]
     other_note: Any = Note(id=2)
-    assert (other_note.data, other_note.raw) == ({}, b"")
+    assert other_note.data == {}
+    assert other_note.raw == b""
 
 
 def test_has_changed_fields_of_a_user_defined_type(session: FakeSession) -> None:

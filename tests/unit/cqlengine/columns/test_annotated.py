@@ -73,14 +73,17 @@ def test_annotations_select_the_cql_types_of_columns() -> None:
 def test_annotated_columns_have_defaults_and_validate_values() -> None:
     """Annotated columns are set and validated, and have defaults, like other columns."""
     user = User(name="x", tags=["a"], home=Place(street="s", number=1))
-    assert (user.tags, user.nick, user.home and user.home.number) == ({"a"}, None, 1)
+    assert user.tags == {"a"}
+    assert user.nick is None
+    assert user.home is not None
+    assert user.home.number == 1
     assert isinstance(user.id, uuid.UUID)
     user.validate()
     # In the database, the column of `age` has the name "years".
     assert str(User.objects.filter(User.age > 5).allow_filtering()).startswith(
         'SELECT * FROM ks.user WHERE "years" > %(0)s'
     )
-    # An attribute whose annotation is not `Mapped` is no column.
+    # An attribute whose annotation is not `Mapped` is not a column.
     assert User.plain == 5
 
 
@@ -91,6 +94,7 @@ def test_columns_that_are_not_optional_are_required(values: dict[str, Any]) -> N
 
 
 def model_with(annotation: Any) -> Any:
+    """Return the model `Odd`, whose attribute `odd` has this annotation."""
     attrs = {
         "__module__": __name__,
         "id": columns.Integer(primary_key=True),

@@ -18,6 +18,7 @@ ID = uuid.UUID(int=5)
 
 
 def named(column: c.Column[Any]) -> Any:
+    """Give the column the name "column" and the model "Model", as a declaration does."""
     column.owner = "Model"
     column.set_column_name("column")
     return column
@@ -122,11 +123,11 @@ def test_refused_values(column: c.Column[Any], argument: Any) -> None:
     "column", [c.List(c.Text), c.Set(c.Text), c.Map(c.Text, c.Integer), c.Text()]
 )
 def test_attributes_that_applications_set_do_not_change_a_column_s_type(column: Any) -> None:
-    before = column.db_type
+    type_before = column.db_type
     # django-cassandra-engine adds the attributes of Django's fields to columns.
     for name in ("name", "attname", "verbose_name", "model", "field", "validators", "serialize"):
         setattr(column, name, "something")
-    assert column.db_type == before
+    assert column.db_type == type_before
 
 
 def test_defaults() -> None:
@@ -139,21 +140,25 @@ def test_defaults() -> None:
 
 
 def test_values_are_converted_for_the_database() -> None:
+    """A timestamp is sent as milliseconds since 1970, a date as days since 1970 plus 2**31, and a
+    user-defined type as a dict by the names in the database.
+    """
     assert c.DateTime().to_database(datetime.datetime(1970, 1, 1, 0, 0, 1)) == 1000
     assert c.Date().to_database(Date(5)) == 5 + 2**31
     assert c.UserDefinedType(Address).to_database(Address(number=3)) == {"street": None, "no": 3}
 
 
 def test_value_managers_notice_changes_and_deletion() -> None:
-    """A value manager notices changes and deletion of its column's value. That of a counter starts
-    at 0.
+    """A value manager notices changes and deletion of its column's value. The value manager of a
+    counter starts at 0.
     """
-    manager = c.BaseValueManager(instance=None, column=c.Text(), value="a")
-    changed_before_reset = manager.changed
+    manager: Any = c.BaseValueManager(instance=None, column=c.Text(), value="a")
+    assert manager.changed
     manager.reset_previous_value()
-    assert (changed_before_reset, manager.changed) == (True, False)
+    assert not manager.changed
     manager.delval()
-    assert (manager.deleted, manager.getval()) == (True, None)
+    assert manager.deleted
+    assert manager.getval() is None
     assert c.CounterValueManager(instance=None, column=c.Counter(), value=None).value == 0
 
 

@@ -28,13 +28,13 @@ TYPES = [
 ]
 
 
-@pytest.mark.parametrize(("column", "text"), TYPES, ids=lambda value: repr(value)[:40])
-def test_types(column: c.Column[Any], text: str) -> None:
+@pytest.mark.parametrize(("column", "cql_type"), TYPES, ids=lambda value: repr(value)[:40])
+def test_types(column: c.Column[Any], cql_type: str) -> None:
     """Each column has the expected CQL type, as an attribute and in the definition of the
     column.
     """
-    assert named(column).db_type == column.cql_type == text
-    assert column.get_column_def() == f'"column" {text}'
+    assert named(column).db_type == column.cql_type == cql_type
+    assert column.get_column_def() == f'"column" {cql_type}'
 
 
 def test_inner_user_defined_types_are_listed_first() -> None:
@@ -126,7 +126,7 @@ def test_the_similarity_of_a_vector_is_in_its_index() -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "clause"),
+    ("column", "clause_for_parts"),
     [
         (c.Set(c.Text), SetUpdateClause),
         (c.List(c.Text), ListUpdateClause),
@@ -136,9 +136,14 @@ def test_the_similarity_of_a_vector_is_in_its_index() -> None:
         (c.Map(c.Text, c.Text, frozen=True), None),
     ],
 )
-def test_only_collections_that_are_not_frozen_change_in_part(column: Any, clause: Any) -> None:
-    usual = c.Text().update_clause
-    assert column.update_clause is (clause or usual)
+def test_only_collections_that_are_not_frozen_change_in_part(
+    column: Any, clause_for_parts: Any
+) -> None:
+    """A column that is not frozen has a clause that updates single elements. Another column has the
+    clause that assigns the whole value, as scalars have.
+    """
+    clause_for_whole_values = c.Text().update_clause
+    assert column.update_clause is (clause_for_parts or clause_for_whole_values)
 
 
 def test_errors_of_elements_name_the_column_that_contains_them() -> None:
@@ -181,7 +186,8 @@ def test_errors_of_elements_name_the_column_that_contains_them() -> None:
 )
 def test_validation_converts_elements(column: Any, value: Any, expected: Any) -> None:
     validated = named(column).validate(value)
-    assert (validated, type(validated)) == (expected, type(expected))
+    assert validated == expected
+    assert type(validated) is type(expected)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +221,7 @@ def test_values_that_do_not_fit_are_refused(column: Any, value: Any, message: st
 
 
 @pytest.mark.parametrize(
-    ("column", "make"),
+    ("column", "collection_of"),
     [
         (c.Set(c.Integer), set),
         (c.List(c.Integer), list),
@@ -223,16 +229,16 @@ def test_values_that_do_not_fit_are_refused(column: Any, value: Any, message: st
     ],
 )
 def test_the_number_of_elements_is_limited(
-    monkeypatch: pytest.MonkeyPatch, column: Any, make: Any
+    monkeypatch: pytest.MonkeyPatch, column: Any, collection_of: Any
 ) -> None:
     monkeypatch.setattr(containers, "MOST_ELEMENTS", 3)
-    assert len(named(column).validate(make(range(3)))) == 3
+    assert len(named(column).validate(collection_of(range(3)))) == 3
     with pytest.raises(ValidationError, match="has 4 elements; a collection can have 3"):
-        named(column).validate(make(range(4)))
+        named(column).validate(collection_of(range(4)))
 
 
 @pytest.mark.parametrize(
-    ("column", "row", "value"),
+    ("column", "value_of_row", "value"),
     [
         (c.Set(c.Integer), None, set()),
         (c.List(c.Integer), None, []),
@@ -248,9 +254,12 @@ def test_the_number_of_elements_is_limited(
         (c.UserDefinedType(Address), ("a", 1), Address(street="a", number=1)),
     ],
 )
-def test_values_of_rows_become_those_of_instances(column: Any, row: Any, value: Any) -> None:
-    read = named(column).to_python(row)
-    assert (read, type(read)) == (value, type(value))
+def test_values_of_rows_become_those_of_instances(
+    column: Any, value_of_row: Any, value: Any
+) -> None:
+    value_read = named(column).to_python(value_of_row)
+    assert value_read == value
+    assert type(value_read) is type(value)
 
 
 def test_values_of_rows_that_are_no_collections_are_refused() -> None:
@@ -284,6 +293,9 @@ class Shouting(c.Text):
 def test_elements_are_converted_for_the_database_only_if_needed(
     make: Any, value: Any, expected: Any
 ) -> None:
+    """If the column class of the elements has a conversion, the container converts each element
+    (`wire` is that conversion). Otherwise the value is sent as it is.
+    """
     column = named(make(Shouting))
     assert column.to_database(value) == expected
     assert column.to_database(None) is None
@@ -307,6 +319,7 @@ def test_elements_are_converted_for_the_database_only_if_needed(
     ],
 )
 def test_an_empty_collection_is_null(column: Any, value: Any, is_null: bool) -> None:
+    """Servers store an empty collection as null, so the mapper does not distinguish them."""
     assert column.is_null(value) is is_null
 
 
@@ -332,15 +345,18 @@ def test_an_empty_collection_is_null(column: Any, value: Any, is_null: bool) -> 
 )
 def test_a_copy_of_a_value_changes_by_itself(column: Any, value: Any, change: Any) -> None:
     copier = named(column)._copier()
-    duplicate, untouched = copier(value), copier(value)
+    duplicate, expected_original = copier(value), copier(value)
     assert duplicate == value
     assert type(duplicate) is type(value)
     change(duplicate)
     assert duplicate != value
-    assert value == untouched
+    assert value == expected_original
 
 
 def test_values_that_never_change_need_no_copy() -> None:
+    """`_copier` is None if values of the column cannot change in place. If they can, its function
+    returns None for None.
+    """
     assert named(c.Tuple(c.Text, c.Integer))._copier() is None
     assert named(c.Tuple(c.List(c.Text)))._copier()(None) is None
     assert named(c.Vector(c.Float, 1))._copier()(None) is None

@@ -15,6 +15,7 @@ TIME_IDENTITY = uuid.uuid1()
 
 
 def column(cls: Any, **settings: Any) -> Any:
+    """Return a column of this class with the name "c"."""
     instance = cls(**settings)
     instance.set_column_name("c")
     return instance
@@ -54,6 +55,7 @@ def test_types_and_null(column_class: Any) -> None:
             column(column_class, required=True).validate(None)
 
 
+# Column class, its settings, argument of `validate`, expected result.
 GOOD: list[tuple[Any, dict[str, Any], Any, Any]] = [
     (columns.Text, {}, "é", "é"),
     (columns.Text, {}, bytearray(b"x"), "x"),
@@ -127,6 +129,7 @@ def test_wrong_lengths_are_refused(settings: Any, message: str) -> None:
 
 
 def test_values_of_filters_may_have_any_length() -> None:
+    """A LIKE pattern may be shorter or longer than the values of the column."""
     assert column(columns.Text, min_length=5).to_filter("%x%") == "%x%"
     with pytest.raises(ValidationError, match="is not a string"):
         column(columns.Text).to_filter(5)
@@ -142,7 +145,8 @@ def test_values_of_filters_may_have_any_length() -> None:
 
 def test_blobs_are_converted_for_the_database() -> None:
     value = column(columns.Blob).to_database(b"x")
-    assert (type(value), value) == (bytearray, b"x")
+    assert value == b"x"
+    assert type(value) is bytearray
     with pytest.raises(ValidationError, match="is not bytes"):
         column(columns.Blob).to_database("x")
     assert columns.Bytes is columns.Blob

@@ -65,9 +65,11 @@ def test_a_batch_collects_statements_of_one_connection(monkeypatch: pytest.Monke
 
 
 def test_a_batch_that_is_not_executed_leaves_instances_changed() -> None:
+    """If the `with` block raises, the values of the instance still count as not written."""
     car = Car(maker="a", line=1, year=2)
-    with pytest.raises(ZeroDivisionError), BatchQuery() as batch:
-        car.price = 1 // (car.batch(batch).save() is None)
+    batch = BatchQuery()
+    with pytest.raises(ZeroDivisionError):
+        run_block(batch, car.batch(batch).save, divide_by_zero)
     assert car.get_changed_columns() == ["maker", "line", "year"]
 
 
@@ -76,7 +78,7 @@ INSERT = 'INSERT INTO ks.car ("maker", "line", "year") VALUES (?, ?, ?)'
 
 def statement_of(session: FakeSession) -> RecordedBatch:
     """Return the last batch statement that the session executed."""
-    statement: Any = session.done[-1].statement
+    statement: Any = session.executions[-1].statement
     assert isinstance(statement, RecordedBatch)
     return statement
 
@@ -87,6 +89,7 @@ def entries_of(session: FakeSession) -> list[tuple[str, list[Any]]]:
 
 
 def saved_car() -> Car:
+    """Return an instance that was written."""
     return Car.create(maker="a", line=1, year=2)
 
 
@@ -104,6 +107,7 @@ class RecordedBatch:
 
 @pytest.fixture(autouse=True)
 def _record_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the mapper use `RecordedBatch` for its batches."""
     monkeypatch.setattr(batch_module, "BatchStatement", RecordedBatch)
 
 
@@ -154,7 +158,7 @@ def test_the_request_has_the_batchs_consistency_and_timeout(session: FakeSession
     assert batch.consistency(ConsistencyLevel.QUORUM) is batch
     batch.execute()
     assert statement_of(session).consistency_level == ConsistencyLevel.QUORUM
-    assert session.done[-1].timeout == 7
+    assert session.executions[-1].timeout == 7
 
 
 def test_the_batch_goes_to_the_named_connection() -> None:
@@ -163,7 +167,7 @@ def test_the_batch_goes_to_the_named_connection() -> None:
     try:
         with BatchQuery(connection="other") as batch:
             Car.batch(batch).create(maker="a", line=1, year=2)
-        assert len(other.done) == 1
+        assert len(other.executions) == 1
     finally:
         connection.unregister_connection("other")
 
@@ -220,7 +224,7 @@ def test_a_batch_is_one_request_and_prepares_each_text_once(session: FakeSession
     batch.execute()
     assert session.prepared == [INSERT]
     assert entries_of(session) == [(INSERT, ["a", line, 2]) for line in range(3)]
-    assert len(session.done) == 1
+    assert len(session.executions) == 1
     assert batch.queries == []
 
 
@@ -228,21 +232,23 @@ def test_an_empty_batch_sends_nothing_and_calls_its_callbacks(session: FakeSessi
     calls: list[Any] = []
     with BatchQuery() as batch:
         batch.add_callback(calls.append, 1)
-    assert (session.done, calls) == ([], [1])
+    assert session.executions == []
+    assert calls == [1]
 
 
 def test_callbacks_are_called_in_order_after_the_batch(session: FakeSession) -> None:
     calls: list[Any] = []
 
-    def note(*args: Any, **kwargs: Any) -> None:
-        calls.append((args, kwargs, len(session.done)))
+    def callback(*args: Any, **kwargs: Any) -> None:
+        assert len(session.executions) == 1
+        calls.append((args, kwargs))
 
     batch = BatchQuery()
-    batch.add_callback(note, 1, by="a")
-    batch.add_callback(note)
+    batch.add_callback(callback, 1, by="a")
+    batch.add_callback(callback)
     Car.batch(batch).create(maker="a", line=1, year=2)
     batch.execute()
-    assert calls == [((1,), {"by": "a"}, 1), ((), {}, 1)]
+    assert calls == [((1,), {"by": "a"}), ((), {})]
     not_callable: Any = 5
     with pytest.raises(ValueError, match="is not a callable object"):
         batch.add_callback(not_callable)
@@ -251,6 +257,9 @@ def test_callbacks_are_called_in_order_after_the_batch(session: FakeSession) -> 
 def test_after_a_failure_callbacks_are_not_called_and_the_batch_may_be_executed_again(
     session: FakeSession,
 ) -> None:
+    """After each failed execution the instances count as changed again. The successful one calls
+    the callbacks.
+    """
     calls: list[Any] = []
     batch = BatchQuery()
     batch.warn_multiple_exec = False
@@ -287,11 +296,12 @@ def test_a_second_execution_warns_and_sends_only_what_was_added_since(
 
 
 def test_the_warning_names_the_line_of_the_application(session: FakeSession) -> None:
+    """The second execution is that at the end of the `with` block, whose line the warning names."""
     with (
         pytest.warns(UserWarning, match="Batch executed multiple times") as caught,
-        BatchQuery() as b,
+        BatchQuery() as batch,
     ):
-        b.execute()
+        batch.execute()
     assert caught[0].filename == __file__
 
 
@@ -306,7 +316,7 @@ def test_the_warning_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("applied", [True, False])
 def test_a_condition_that_does_not_hold_is_an_error(session: FakeSession, applied: bool) -> None:
-    session.give(**{"[applied]": applied})
+    session.return_row(**{"[applied]": applied})
     batch = BatchQuery()
     Car.batch(batch).if_not_exists().create(maker="a", line=1, year=2)
     Car.batch(batch).create(maker="a", line=2, year=2)
@@ -318,7 +328,8 @@ def test_a_condition_that_does_not_hold_is_an_error(session: FakeSession, applie
 
 
 def test_without_a_condition_the_result_is_not_read(session: FakeSession) -> None:
-    session.give(**{"[applied]": False})
+    """`[applied]` matters only if a statement of the batch has a condition."""
+    session.return_row(**{"[applied]": False})
     with BatchQuery() as batch:
         Car.batch(batch).create(maker="a", line=1, year=2)
 
@@ -331,24 +342,26 @@ def divide_by_zero() -> None:
 
 
 def run_block(batch: BatchQuery, *actions: Callable[[], Any]) -> None:
+    """Call the functions in a `with` block of the batch."""
     with batch:
         for action in actions:
             action()
 
 
-@pytest.mark.parametrize("execute", [False, True])
+@pytest.mark.parametrize("execute_on_exception", [False, True])
 def test_a_block_that_fails_executes_the_batch_only_if_asked_to(
-    session: FakeSession, execute: bool
+    session: FakeSession, execute_on_exception: bool
 ) -> None:
-    batch = BatchQuery(execute_on_exception=execute)
+    batch = BatchQuery(execute_on_exception=execute_on_exception)
     Car.batch(batch).create(maker="a", line=1, year=2)
     with pytest.raises(ZeroDivisionError):
         run_block(batch, divide_by_zero)
-    assert len(session.done) == execute
+    assert len(session.executions) == (1 if execute_on_exception else 0)
 
 
 @pytest.mark.parametrize("end", ["success", "failure", "exception"])
 def test_after_the_batch_its_instances_write_directly_again(session: FakeSession, end: str) -> None:
+    """However the batch ends, its instances no longer refer to it."""
     car = saved_car()
     car.price = 5
     batch = BatchQuery()
@@ -364,10 +377,10 @@ def test_after_the_batch_its_instances_write_directly_again(session: FakeSession
         with pytest.raises(ZeroDivisionError):
             run_block(batch, divide_by_zero)
     assert car.get_changed_columns() == ([] if end == "success" else ["price"])
-    session.done.clear()
+    session.executions.clear()
     car.price = 6
     car.save()
-    assert session.last == (
+    assert session.last_statement == (
         'UPDATE ks.car SET "price" = ? WHERE "maker" = ? AND "line" = ? AND "year" = ?',
         [6, "a", 1, 2],
     )
@@ -376,6 +389,7 @@ def test_after_the_batch_its_instances_write_directly_again(session: FakeSession
 def test_a_failed_execution_inside_the_block_restores_instances_once(
     session: FakeSession,
 ) -> None:
+    """The end of the `with` block must not restore the state of the instance a second time."""
     car = saved_car()
     session.error = TimeoutError("gone")
     batch = BatchQuery()
@@ -400,15 +414,16 @@ def test_an_instance_that_is_saved_twice_gets_its_first_state_back(session: Fake
 
 
 def test_an_instance_that_moved_to_another_batch_stays_there() -> None:
+    """When the first batch is executed, it does not detach the instance from the second one."""
     car = saved_car()
-    first, second = BatchQuery(), BatchQuery()
+    first_batch, second_batch = BatchQuery(), BatchQuery()
     car.price = 5
-    car.batch(first).save()
+    car.batch(first_batch).save()
     car.price = 6
-    car.batch(second)
-    first.execute()
+    car.batch(second_batch)
+    first_batch.execute()
     car.save()
-    assert len(second.queries) == 1
+    assert len(second_batch.queries) == 1
 
 
 def test_a_timestamp_in_seconds_warns() -> None:

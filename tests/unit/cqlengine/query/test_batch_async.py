@@ -54,6 +54,7 @@ def new_reading(batch: BatchQuery) -> Any:
 
 
 async def run_block(batch: BatchQuery, error: Exception | None = None) -> None:
+    """Enter the batch with `async with`, and raise `error` inside the block if it is given."""
     async with batch as entered:
         assert entered is batch
         if error is not None:
@@ -75,7 +76,7 @@ async def test_a_block_executes_the_batch_at_its_end(node: FakeNode) -> None:
 async def test_a_block_that_fails_executes_the_batch_only_if_asked_to(
     node: FakeNode, executes: bool
 ) -> None:
-    """If nothing was written, instances count as changed again."""
+    """If the batch is not executed, instances count as changed again."""
     batch = BatchQuery(execute_on_exception=executes)
     reading = new_reading(batch)
     with pytest.raises(ZeroDivisionError):
@@ -110,6 +111,9 @@ async def test_instances_are_restored_once_by_each_failure(node: FakeNode) -> No
 
 
 async def test_a_batch_after_a_failed_one_is_executed_at_its_end(node: FakeNode) -> None:
+    """The same batch object may be entered again after its execution failed; its statements are
+    kept.
+    """
     node.prime(Opcode.BATCH, sequence(error(ErrorCode.INVALID), void()))
     batch = BatchQuery()
     batch.warn_multiple_exec = False

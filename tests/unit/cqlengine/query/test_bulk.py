@@ -44,7 +44,7 @@ def test_all_rows_are_validated_before_any_is_sent(
     with pytest.raises(error, match=message) as raised:
         Item.objects.create_many([{"id": 1, "name": "a"}, row])
     assert raised.value.row_number == 1  # type: ignore[attr-defined]
-    assert session.done == []
+    assert session.executions == []
 
 
 @pytest.mark.usefixtures("session")
@@ -60,12 +60,10 @@ def test_create_many_refuses_wrong_options() -> None:
 
 @pytest.mark.usefixtures("session")
 def test_rows_are_added_to_a_batch() -> None:
+    """With a batch, `create_many` sends nothing itself. Rows may be mappings or instances."""
     batch = BatchQuery()
-    items = (
-        Item.objects.using(keyspace="other")
-        .batch(batch)
-        .create_many([{"id": 1, "name": "a"}, Item(id=2, name="b")])
-    )
+    queryset = Item.objects.using(keyspace="other").batch(batch)
+    items = queryset.create_many([{"id": 1, "name": "a"}, Item(id=2, name="b")])
     assert [str(query) for query in batch.queries] == [
         'INSERT INTO other.item ("id", "name") VALUES (%(0)s, %(1)s)'
     ] * 2
@@ -95,9 +93,7 @@ class Refused:
 
 
 def sent_requests(model: Any, rows: list[Any], outcome: Any = None) -> list[ManyRequests]:
-    """Return the requests that `create_many` yields. Each of their writes gets `outcome` as its
-    result.
-    """
+    """Return the requests that `create_many` sends. The result of each write is `outcome`."""
     operation = creations(model, DEFAULTS, rows, concurrency=10)
     requests = []
     try:
@@ -110,6 +106,9 @@ def sent_requests(model: Any, rows: list[Any], outcome: Any = None) -> list[Many
 
 
 def test_the_condition_of_an_instance_applies_to_its_row() -> None:
+    """If a conditional row is not applied, the error has its row number. The condition is for one
+    write.
+    """
     item = Item(id=1, name="a").if_not_exists()
     with pytest.raises(LWTException) as raised:
         sent_requests(Item, [{"id": 2, "name": "b"}, item], Refused())
@@ -124,25 +123,29 @@ def test_rows_are_grouped_by_connection_and_consistency_level() -> None:
         Item(id=3, name="c"),
         Item(id=4, name="d").consistency(1),
     ]
-    sent = [
-        (request.connection, request.consistency, [values[0] for _, values in request.writes])
-        for request in sent_requests(Item, rows)
-    ]
-    assert sent == [(None, None, [1, 3]), ("y", None, [2]), (None, 1, [4])]
+    groups = []
+    for request in sent_requests(Item, rows):
+        ids = [values[0] for _, values in request.writes]
+        groups.append((request.connection, request.consistency, ids))
+    assert groups == [(None, None, [1, 3]), ("y", None, [2]), (None, 1, [4])]
 
 
 def test_an_instance_is_inserted_into_its_keyspace(session: FakeSession) -> None:
-    session.give(id=1, name="a")
+    session.return_row(id=1, name="a")
     item = Item.objects.using(keyspace="other").get(id=1)
     (request,) = sent_requests(Item, [item])
-    assert request.writes[0][0].startswith("INSERT INTO other.item ")
+    ((query, _),) = request.writes
+    assert query.startswith("INSERT INTO other.item ")
 
 
 def test_the_timestamp_of_an_instance_is_for_one_write() -> None:
     item = Item(id=1, name="a").timestamp(5).ttl(9)
     (request,) = sent_requests(Item, [item])
-    assert request.writes[0][1] == [1, "a", 9, 5]
-    assert (item._row.options.timestamp, item._row.options.ttl) == (None, 9)
+    ((_, values),) = request.writes
+    assert values == [1, "a", 9, 5]
+    # The timestamp is gone, but the TTL stays for later writes of the instance.
+    assert item._row.options.timestamp is None
+    assert item._row.options.ttl == 9
 
 
 @pytest.mark.usefixtures("session")
@@ -154,6 +157,7 @@ def test_an_instance_is_added_to_its_batch() -> None:
 
 @pytest.mark.usefixtures("session")
 def test_a_batch_removes_itself_from_its_instances() -> None:
+    """When the batch is executed, its instances no longer refer to it."""
     batch = BatchQuery()
     (item,) = Item.objects.batch(batch).create_many([{"id": 1, "name": "a"}])
     assert item._row.options.batch is batch
@@ -162,6 +166,7 @@ def test_a_batch_removes_itself_from_its_instances() -> None:
 
 
 def test_an_instance_is_inserted_as_a_row_of_its_class() -> None:
+    """An instance of a subclass gets the discriminator of its own class."""
     cat = Cat(id=1, lives=9)
     (request,) = sent_requests(Animal, [cat])
     assert request.writes == [

@@ -16,7 +16,7 @@ def test_a_context_changes_the_keyspace_of_its_models(session: FakeSession) -> N
         assert person.column_family_name() == "elsewhere.person"
         assert cat.column_family_name() == "elsewhere.pet"
         person.create(id=1)
-    assert session.last[0] == 'INSERT INTO elsewhere.person ("id", "age") VALUES (?, ?)'
+    assert session.last_statement[0] == 'INSERT INTO elsewhere.person ("id", "age") VALUES (?, ?)'
     assert Person.column_family_name() == "ks.person"
     # A context manager needs at least one model, and accepts only models.
     for arguments in ((), (4,)):

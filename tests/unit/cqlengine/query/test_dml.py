@@ -25,44 +25,48 @@ from tests.unit.cqlengine.test_models import Hits, Person
 def test_statements_of_instances(session: FakeSession) -> None:
     """Creating, reading, updating and deleting send the expected statements and settings."""
     Person.create(id=1, name=None, tags={"a"})
-    assert session.last == (
+    assert session.last_statement == (
         'INSERT INTO ks.person ("id", "nm", "age", "tags") VALUES (?, ?, ?, ?)',
         [1, None, 3, {"a"}],
     )
-    session.give(nm="x", age=4, tags={"a"}, scores={"a": 1, "b": 2})
+    session.return_row(nm="x", age=4, tags={"a"}, scores={"a": 1, "b": 2})
     # The limit of 2 rows lets `get` notice that more than one row matches.
     person = Person.get(id=1)
-    assert session.last == (
+    assert session.last_statement == (
         'SELECT "nm", "age", "tags", "scores" FROM ks.person WHERE "id" = ? LIMIT ?',
         [1, 2],
     )
     assert person._row == (1, "x", 4, {"a"}, {"a": 1, "b": 2})
-    statement_count = len(session.done)
+    statement_count = len(session.executions)
     # Nothing has changed, so nothing is sent.
     assert person.save() is person
-    assert len(session.done) == statement_count
+    assert len(session.executions) == statement_count
     person.age = None
     person.scores["c"] = 3
     del person.scores["a"]
     person.save()
-    assert session.last == (
+    assert session.last_statement == (
         'UPDATE ks.person SET "age" = ?, "scores"[?] = ?, "scores"[?] = ? WHERE "id" = ?', [None, "c", 3, "a", None, 1]  # noqa: E501
     )  # fmt: skip
     person.ttl(5).timestamp(7).update(name="z")
-    assert session.last == (
+    assert session.last_statement == (
         'UPDATE ks.person USING TTL ? AND TIMESTAMP ? SET "nm" = ? WHERE "id" = ?',
         [5, 7, "z", 1],
     )
     # The TTL stays set on the instance; the timestamp was for one statement.
     person.update(name="y")
-    assert session.last == ('UPDATE ks.person USING TTL ? SET "nm" = ? WHERE "id" = ?', [5, "y", 1])
+    assert session.last_statement == (
+        'UPDATE ks.person USING TTL ? SET "nm" = ? WHERE "id" = ?',
+        [5, "y", 1],
+    )
     person.timeout(3).consistency(ConsistencyLevel.QUORUM).delete()
-    assert session.last == ('DELETE FROM ks.person WHERE "id" = ?', [1])
-    assert (session.done[-1].timeout, session.done[-1].consistency) == (3, ConsistencyLevel.QUORUM)
+    assert session.last_statement == ('DELETE FROM ks.person WHERE "id" = ?', [1])
+    assert session.executions[-1].timeout == 3
+    assert session.executions[-1].consistency == ConsistencyLevel.QUORUM
 
 
 def test_statements_with_different_values_are_prepared_once(session: FakeSession) -> None:
-    session.give(nm="x", age=4, tags=None, scores=None)
+    session.return_row(nm="x", age=4, tags=None, scores=None)
     for number in range(5):
         Person.create(id=number, name="x")
         Person.get(id=number)
@@ -75,13 +79,13 @@ def test_statements_with_different_values_are_prepared_once(session: FakeSession
 def test_a_counter_s_change_is_saved(session: FakeSession) -> None:
     """Saving a counter sends its change since it was read, and conditions are refused."""
     hits = Hits.create(page=uuid.UUID(int=1), views=4)
-    assert session.last == (
+    assert session.last_statement == (
         'UPDATE other."AllHits" SET "views" = "views" + ? WHERE "page" = ?',
         [4, uuid.UUID(int=1)],
     )
     hits.views -= 3
     hits.save()
-    assert session.last[1] == [3, uuid.UUID(int=1)]
+    assert session.last_statement[1] == [3, uuid.UUID(int=1)]
     with pytest.raises(IfNotExistsWithCounterColumn):
         Hits.if_not_exists()
     with pytest.raises(IfExistsWithCounterColumn):
@@ -89,12 +93,12 @@ def test_a_counter_s_change_is_saved(session: FakeSession) -> None:
 
 
 def test_a_failed_write_leaves_the_instance_unchanged(session: FakeSession) -> None:
-    session.give(nm="x", age=4, tags={"a"}, scores=None)
+    session.return_row(nm="x", age=4, tags={"a"}, scores=None)
     person = Person.get(id=1)
     session.error = TimeoutError("gone")
     with pytest.raises(TimeoutError):
         person.update(name="y", age=5, tags={"b"})
-    assert (person.name, person.age, person.tags) == ("x", 4, {"a"})
+    assert dict(person) == {"id": 1, "name": "x", "age": 4, "tags": {"a"}, "scores": {}}
     assert person.get_changed_columns() == []
     person.name = "y"
     with pytest.raises(TimeoutError):
@@ -103,7 +107,7 @@ def test_a_failed_write_leaves_the_instance_unchanged(session: FakeSession) -> N
     session.error = None
     # The change is still there and is sent by the next attempt.
     person.save()
-    assert session.last[1] == ["y", 1]
+    assert session.last_statement[1] == ["y", 1]
 
 
 class Room(Model):
@@ -123,15 +127,18 @@ class Rated(Model):
 def test_a_default_that_was_never_written_is_written_when_it_is_assigned(
     session: FakeSession,
 ) -> None:
+    """After `update` of a new instance, the driver does not know what the other columns have in the
+    database. So assigning the default is a change, until it has been written.
+    """
     updated = Rated(id=1).update(note="x")
-    assert session.last == ('UPDATE ks.rated SET "note" = ? WHERE "id" = ?', ["x", 1])
+    assert session.last_statement == ('UPDATE ks.rated SET "note" = ? WHERE "id" = ?', ["x", 1])
     for rating in (updated, pickle.loads(pickle.dumps(updated))):
         rating.note = "y"
         assert rating.get_changed_columns() == ["note"]
         # this equals the default, but another client may have written the column since
         rating.stars = 3
         rating.save()
-        assert session.last[1] == [3, "y", 1]
+        assert session.last_statement[1] == [3, "y", 1]
         rating.stars = 3
         assert rating.get_changed_columns() == []
     created = Rated.create(id=2)
@@ -140,11 +147,12 @@ def test_a_default_that_was_never_written_is_written_when_it_is_assigned(
 
 
 def test_assigning_to_an_empty_set_adds_the_new_items(session: FakeSession) -> None:
-    session.give(nm="x", age=4, tags=None, scores=None)
+    """If the previous value is known, only its difference is sent."""
+    session.return_row(nm="x", age=4, tags=None, scores=None)
     for person in (Person.get(id=1), Person.create(id=1, tags=set())):
         person.tags = {"a"}
         person.save()
-        assert session.last == (
+        assert session.last_statement == (
             'UPDATE ks.person SET "tags" = "tags" + ? WHERE "id" = ?',
             [{"a"}, 1],
         )
@@ -153,13 +161,16 @@ def test_assigning_to_an_empty_set_adds_the_new_items(session: FakeSession) -> N
     for _ in range(2):
         created.tags = {"b"}
         created.save()
-        assert session.last == ('UPDATE ks.person SET "tags" = ? WHERE "id" = ?', [{"b"}, 1])
+        assert session.last_statement == (
+            'UPDATE ks.person SET "tags" = ? WHERE "id" = ?',
+            [{"b"}, 1],
+        )
         created.tags = None
         created.save()
 
 
 def test_null_columns_are_not_deleted_again(session: FakeSession) -> None:
-    session.give(id=1, stars=4, note=None)
+    session.return_row(id=1, stars=4, note=None)
     for rating in (Rated.get(id=1), Rated(id=1)):
         del rating.note
         assert "note" not in rating.get_changed_columns()
@@ -170,10 +181,11 @@ def test_null_columns_are_not_deleted_again(session: FakeSession) -> None:
     rating = Rated.get(id=1)
     del rating.stars
     rating.save()
-    assert session.last == ('UPDATE ks.rated SET "stars" = ? WHERE "id" = ?', [None, 1])
+    assert session.last_statement == ('UPDATE ks.rated SET "stars" = ? WHERE "id" = ?', [None, 1])
 
 
 def test_conflicting_options_are_refused() -> None:
+    """An instance in a batch has the timeout and the connection of the batch."""
     batch = BatchQuery()
     with pytest.raises(AssertionError, match="timeout and batch"):
         Person(id=1).timeout(3).batch(batch)
@@ -186,13 +198,18 @@ def test_conflicting_options_are_refused() -> None:
 
 
 def test_columns_without_a_value_are_not_inserted(session: FakeSession) -> None:
+    """A column is left out of the INSERT unless it has a default or was passed, even as None."""
     Rated.create(id=5)
-    assert session.last == ('INSERT INTO ks.rated ("id", "stars") VALUES (?, ?)', [5, 3])
+    assert session.last_statement == ('INSERT INTO ks.rated ("id", "stars") VALUES (?, ?)', [5, 3])
     Rated.create(id=5, stars=None)
-    assert session.last == ('INSERT INTO ks.rated ("id", "stars") VALUES (?, ?)', [5, None])
+    assert session.last_statement == (
+        'INSERT INTO ks.rated ("id", "stars") VALUES (?, ?)',
+        [5, None],
+    )
 
 
 def test_a_batch_s_timestamp_is_for_all_writes_but_counters(session: FakeSession) -> None:
+    """Servers refuse a timestamp for counters, so the batch's timestamp is left out for them."""
     batch = BatchQuery(timestamp=7)
     rated = Rated(id=1)
     values_of(rated).options = values_of(rated).options.with_changes(batch=batch)
@@ -208,25 +225,25 @@ def test_a_dml_query_writes_its_instance_with_its_own_options(session: FakeSessi
     rated = Rated(id=1, note="x")
     query = DMLQuery(Rated, rated, ttl=5)
     query.save()
-    assert session.last == (
+    assert session.last_statement == (
         'INSERT INTO ks.rated ("id", "stars", "note") VALUES (?, ?, ?) USING TTL ?',
         [1, 3, "x", 5],
     )
     rated.note = "y"
     query.update()
-    assert session.last == (
+    assert session.last_statement == (
         'UPDATE ks.rated USING TTL ? SET "note" = ? WHERE "id" = ?',
         [5, "y", 1],
     )
     query.delete()
-    assert session.last == ('DELETE FROM ks.rated WHERE "id" = ?', [1])
+    assert session.last_statement == ('DELETE FROM ks.rated WHERE "id" = ?', [1])
     batch = BatchQuery()
-    statement_count = len(session.done)
+    statement_count = len(session.executions)
     rated.note = "z"
     assert query.batch(batch) is query
     query.save()
     # The statement went to the batch.
-    assert len(session.done) == statement_count
+    assert len(session.executions) == statement_count
     assert len(batch.queries) == 1
     with pytest.raises(ValidationError, match="no instance of Rated to write"):
         DMLQuery(Rated).save()
@@ -236,12 +253,12 @@ def test_a_static_column_is_updated_without_the_clustering_key(session: FakeSess
     room = Room.create(id=1, seat=2, name="blue")
     room.name = "green"
     room.save()
-    assert session.last == ('UPDATE ks.room SET "name" = ? WHERE "id" = ?', ["green", 1])
+    assert session.last_statement == ('UPDATE ks.room SET "name" = ? WHERE "id" = ?', ["green", 1])
     # `guest` is not static, so the statement needs the whole key.
     room.guest = "ada"
     room.name = "red"
     room.save()
-    assert session.last == (
+    assert session.last_statement == (
         'UPDATE ks.room SET "name" = ?, "guest" = ? WHERE "id" = ? AND "seat" = ?',
         ["red", "ada", 1, 2],
     )
@@ -251,7 +268,7 @@ def test_a_changed_key_inserts_another_row(session: FakeSession) -> None:
     room = Room.create(id=1, seat=2, name="blue")
     room.seat = 3
     room.save()
-    assert session.last == (
+    assert session.last_statement == (
         'INSERT INTO ks.room ("id", "seat", "name") VALUES (?, ?, ?)',
         [1, 3, "blue"],
     )
@@ -260,4 +277,4 @@ def test_a_changed_key_inserts_another_row(session: FakeSession) -> None:
 def test_a_write_without_its_key_is_refused(session: FakeSession) -> None:
     with pytest.raises(ValidationError, match="id"):
         Rated(note="x").save()
-    assert session.done == []
+    assert session.executions == []

@@ -14,11 +14,12 @@ from cassandra.cqlengine.query.errors import check_applied
 
 
 def result(names: list[str] | None, applied: bool, row: Any = None) -> Any:
+    """Return a fake result with these columns; `row` is its first row."""
     return SimpleNamespace(column_names=names, was_applied=applied, one=lambda: row)
 
 
 def test_only_a_write_that_was_not_applied_is_an_error() -> None:
-    # None of these results has a column "[applied]" with the value False, so they are no failures.
+    # None of these results has a column "[applied]" with the value False, so they are not failures.
     check_applied(object())
     check_applied(result(names=None, applied=False))
     check_applied(result(["a"], applied=False))
@@ -33,7 +34,8 @@ def test_only_a_write_that_was_not_applied_is_an_error() -> None:
 
 def test_an_error_can_be_pickled() -> None:
     error = pickle.loads(pickle.dumps(LWTException({"a": 5})))
-    assert (type(error), error.existing) == (LWTException, {"a": 5})
+    assert type(error) is LWTException
+    assert error.existing == {"a": 5}
 
 
 def test_modules_of_the_errors() -> None:

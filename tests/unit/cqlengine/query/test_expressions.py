@@ -39,17 +39,19 @@ CLAUSES: list[tuple[Any, str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("build", "text", "value"), CLAUSES, ids=[text for _, text, _ in CLAUSES])
-def test_comparisons_are_filters(build: Any, text: str, value: Any) -> None:
+@pytest.mark.parametrize(("build", "cql", "value"), CLAUSES, ids=[cql for _, cql, _ in CLAUSES])
+def test_comparisons_are_filters(build: Any, cql: str, value: Any) -> None:
     clause = build()
     clause.set_context_id(0)
-    assert (str(clause), clause.value) == (text, value)
+    assert str(clause) == cql
+    assert clause.value == value
 
 
 def test_orders_by_distance() -> None:
     """`ann_of` orders rows by their distance to a vector; for other columns it is refused."""
     clause = Row.near.ann_of([1, 2])
-    assert (clause.field, list(clause.value)) == ("near", [1.0, 2.0])
+    assert clause.field == "near"
+    assert list(clause.value) == [1.0, 2.0]
     with pytest.raises(CQLEngineException, match="name is not a vector: it has no neighbours"):
         Row.name.ann_of([1, 2])
 
@@ -64,6 +66,7 @@ def test_an_expression_has_the_name_of_its_column_and_no_hash() -> None:
 
 def test_values_are_converted_for_their_operator() -> None:
     def converted_value(column: str, operator: BaseWhereOperator, argument: Any) -> Any:
+        """Return the argument as a filter of this column and operator binds it."""
         return filter_value(Row.__mapping__.columns[column], operator, argument)
 
     assert converted_value("id", EqualsOperator(), "5") == 5

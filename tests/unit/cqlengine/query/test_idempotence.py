@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cassandra import ConsistencyLevel
 from cassandra.cqlengine import columns
 from cassandra.cqlengine.models import Model
 from cassandra.cqlengine.named import NamedTable
@@ -33,18 +34,22 @@ class Count(Model):
     number = columns.Counter()
 
 
+# A function that executes a statement with a queryset.
 Action = Callable[[Any], Any]
 
 
 def note() -> Any:
+    """Return a queryset without a mark."""
     return Note.objects(id=1)
 
 
 def marked_note() -> Any:
+    """Return a queryset that is marked by its method `idempotent`."""
     return Note.objects(id=1).idempotent()
 
 
 def repeated() -> Any:
+    """Return a queryset that is marked by `__idempotent__` of its model."""
     return Repeated.objects(id=1)
 
 
@@ -74,12 +79,13 @@ NOT_REPEATABLE: list[Action] = [
 @pytest.fixture(autouse=True)
 def answer(session: FakeSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the session answer each statement of these tests."""
-    session.give(**{"[applied]": True, "id": 1})
+    session.return_row(**{"[applied]": True, "id": 1})
     # `create_many` executes its statements by a function of the driver.
     monkeypatch.setattr("cassandra.cqlengine.running.execute_concurrent", execute_all)
 
 
 def execute_all(session: FakeSession, pairs: Any, *_: Any) -> list[tuple[bool, Any]]:
+    """Take the place of the driver's `execute_concurrent`."""
     return [(True, session.execute(statement, values)) for statement, values in pairs]
 
 
@@ -87,7 +93,7 @@ def execute_all(session: FakeSession, pairs: Any, *_: Any) -> list[tuple[bool, A
 def test_no_statement_is_idempotent_by_default(session: FakeSession, action: Action) -> None:
     action(note())
     action(repeated().idempotent(False))
-    assert [done.idempotent for done in session.done] == [False, False]
+    assert [execution.idempotent for execution in session.executions] == [False, False]
 
 
 @pytest.mark.parametrize("notes", [marked_note, repeated])
@@ -96,7 +102,7 @@ def test_statements_that_may_be_repeated_are_marked_on_request(
     session: FakeSession, action: Action, notes: Callable[[], Any]
 ) -> None:
     action(notes())
-    assert session.done[-1].idempotent is True
+    assert session.executions[-1].idempotent is True
 
 
 @pytest.mark.parametrize("notes", [marked_note, repeated])
@@ -105,27 +111,36 @@ def test_statements_that_must_not_be_repeated_are_never_marked(
     session: FakeSession, action: Action, notes: Callable[[], Any]
 ) -> None:
     action(notes())
-    assert session.done[-1].idempotent is False
+    assert session.executions[-1].idempotent is False
 
 
 def test_the_level_and_the_idempotence_are_both_set(session: FakeSession) -> None:
-    note().consistency(4).idempotent().first()
-    note().consistency(4).idempotent().create_many([{"id": 1}])
-    assert [(done.consistency, done.idempotent) for done in session.done] == [(4, True)] * 2
+    note().consistency(ConsistencyLevel.QUORUM).idempotent().first()
+    note().consistency(ConsistencyLevel.QUORUM).idempotent().create_many([{"id": 1}])
+    for execution in session.executions:
+        assert (execution.consistency, execution.idempotent) == (ConsistencyLevel.QUORUM, True)
 
 
 def test_writes_of_an_instance_are_marked_if_they_may_be_repeated(session: FakeSession) -> None:
     note = Note.objects.idempotent().create(id=1, text="x", lines=["a"])
-    for name, value in [("text", "y"), ("lines", ["a", "b"]), ("lines", ["c"])]:
-        setattr(note, name, value)
-        note.save()
-    # The second save appends to the list, and the third one assigns the list.
+    assert session.executions[-1].idempotent
+    note.text = "y"
+    note.save()
+    assert session.executions[-1].idempotent
+    # This save appends to the list, so a repetition would append twice.
+    note.lines = ["a", "b"]
+    note.save()
+    assert not session.executions[-1].idempotent
+    # This save assigns the whole list.
+    note.lines = ["c"]
+    note.save()
+    assert session.executions[-1].idempotent
     note.update(text="z")
+    assert session.executions[-1].idempotent
     note.delete()
-    marks = [done.idempotent for done in session.done]
-    assert marks == [True, True, False, True, True, True]
+    assert session.executions[-1].idempotent
     Repeated(id=1).save()
-    assert session.done[-1].idempotent is True
+    assert session.executions[-1].idempotent is True
 
 
 def test_counters_are_never_marked(session: FakeSession) -> None:
@@ -133,7 +148,7 @@ def test_counters_are_never_marked(session: FakeSession) -> None:
     count.number += 1
     count.save()
     Count.objects(id=1).update(number=5)
-    assert [done.idempotent for done in session.done] == [False, False]
+    assert [execution.idempotent for execution in session.executions] == [False, False]
 
 
 class FakeBatch:
@@ -156,10 +171,11 @@ def test_a_batch_is_idempotent_if_all_its_statements_are(
     batch.warn_multiple_exec = False
 
     def mark_of(*querysets: Any) -> object:
+        """Return whether a batch of an update of each queryset is marked as idempotent."""
         for queryset in querysets:
             queryset.batch(batch).update(lines=["a"], text="x")
         batch.execute()
-        return session.done[-1].idempotent
+        return session.executions[-1].idempotent
 
     assert mark_of(repeated(), marked_note()) is True
     # After a batch was executed, its next statements decide alone.
@@ -178,11 +194,11 @@ def test_a_custom_dmlquery_keeps_the_idempotence(session: FakeSession) -> None:
         id = columns.Integer(primary_key=True)
 
     Customized.objects.idempotent().create(id=1)
-    assert session.done[-1].idempotent is True
+    assert session.executions[-1].idempotent is True
 
 
 def test_named_tables_take_the_option(session: FakeSession) -> None:
     table = NamedTable("ks", "t")
     list(table.objects.idempotent())
     list(table.objects.all())
-    assert [done.idempotent for done in session.done] == [True, False]
+    assert [execution.idempotent for execution in session.executions] == [True, False]

@@ -95,31 +95,33 @@ def test_wrong_calls_are_refused(call: Any, error: type[Exception], message: str
 
 
 def test_a_queryset_is_executed_once(session: FakeSession) -> None:
+    """Iteration, indexing, `len` and `first` share the rows of one execution."""
     session.names, session.rows = ["year"], [[year] for year in range(5)]
     queryset = Car.objects(maker="a", line=1)
     assert [car.year for car in queryset] == [0, 1, 2, 3, 4]
     assert queryset[1].year == 1
     assert [car.year for car in queryset[1:3]] == [1, 2]
     assert queryset[-1].year == 4
-    assert (len(queryset), bool(queryset)) == (5, True)
+    assert len(queryset) == 5
+    assert queryset
     first_car = queryset.first()
     assert first_car is not None
     assert first_car.values()[:4] == ["a", 1, 0, None]
-    assert len(session.done) == 1
+    assert len(session.executions) == 1
     with pytest.raises(IndexError, match="5 rows"):
         queryset[9]
     # `all` returns an equal queryset, which is executed anew.
     assert queryset.all() == queryset
     assert len(list(queryset.all())) == 5
-    assert len(session.done) == 2
+    assert len(session.executions) == 2
 
 
 def test_two_iterators_share_one_execution(session: FakeSession) -> None:
     session.names, session.rows = ["year"], [[year] for year in range(3)]
-    rows = Car.objects(maker="a", line=1)
-    pairs = [(car.year, other.year) for car, other in zip(rows, rows, strict=True)]
-    assert pairs == [(0, 0), (1, 1), (2, 2)]
-    assert len(session.done) == 1
+    cars = Car.objects(maker="a", line=1)
+    year_pairs = [(car.year, same_car.year) for car, same_car in zip(cars, cars, strict=True)]
+    assert year_pairs == [(0, 0), (1, 1), (2, 2)]
+    assert len(session.executions) == 1
 
 
 def test_a_queryset_reads_no_more_rows_than_needed(
@@ -141,9 +143,9 @@ def test_a_queryset_reads_no_more_rows_than_needed(
     assert years_read == [0, 1]
     assert [car.year for car in cars[0:4:2]] == [0, 2]
     assert years_read == [0, 1, 2, 3]
-    # Only the rows from the end need all others.
+    # A negative index needs all rows.
     assert [car.year for car in cars[-2:]] == [4, 5]
-    assert len(session.done) == 1
+    assert len(session.executions) == 1
 
 
 @pytest.mark.parametrize(
@@ -157,13 +159,15 @@ def test_get_returns_the_only_row(
     message = r"Car with maker = 'a', line = 1"
     with pytest.raises(error, match=message):
         cars.get()
-    assert session.last[1] == ["a", 1, 2]  # two rows are enough to know that there are several
+    # The limit of two rows is enough to know that there are several.
+    limit = 2
+    assert session.last_statement[1] == ["a", 1, limit]
     # The rows of a queryset that was read already are used.
     assert len(cars) == len(years)
-    count = len(session.done)
+    execution_count = len(session.executions)
     with pytest.raises(error, match=message):
         cars.get()
-    assert len(session.done) == count
+    assert len(session.executions) == execution_count
     session.rows = [[7]]
     assert Car.objects(maker="a").get(line=1).year == 7
 
@@ -172,11 +176,13 @@ def test_a_request_has_the_options_of_its_queryset(session: FakeSession) -> None
     session.names, session.rows = ["year"], [[1]]
     cars = Car.objects(maker="a", line=1)
     list(cars.consistency(ConsistencyLevel.QUORUM).timeout(3).fetch_size(5).idempotent())
-    request = session.done[-1]
-    assert (request.consistency, request.timeout) == (ConsistencyLevel.QUORUM, 3)
-    assert (request.fetch_size, request.idempotent) == (5, True)
+    request = session.executions[-1]
+    assert request.consistency == ConsistencyLevel.QUORUM
+    assert (request.timeout, request.fetch_size) == (3, 5)
+    assert request.idempotent
+    # The options belong to the queryset that the methods returned, not to `cars`.
     list(cars)
-    request = session.done[-1]
+    request = session.executions[-1]
     assert (request.consistency, request.fetch_size) == (None, None)
     assert not request.idempotent
 
@@ -197,11 +203,11 @@ def test_a_request_uses_the_connection_of_its_queryset_or_model() -> None:
 
 def test_conditions_are_collected(session: FakeSession) -> None:
     conditional = Car.objects(maker="a", line=1).iff(price=5).iff(Car.doors > 2)
-    session.give(**{"[applied]": True})
+    session.return_row(**{"[applied]": True})
     conditional.delete()
-    text, values = session.last
-    assert text is not None
-    assert text.endswith('WHERE "maker" = ? AND "line" = ? IF "price" = ? AND "doors" > ?')
+    query, values = session.last_statement
+    assert query is not None
+    assert query.endswith('WHERE "maker" = ? AND "line" = ? IF "price" = ? AND "doors" > ?')
     assert values == ["a", 1, 5, 2]
     with pytest.raises(QueryException, match="4 is not a valid query operator"):
         Car.objects.iff(4)
@@ -210,20 +216,20 @@ def test_conditions_are_collected(session: FakeSession) -> None:
 def test_create_inserts_a_row_and_returns_it(session: FakeSession) -> None:
     car = Car.objects.create(maker="a", line=1, year=2)
     assert (car.maker, car.line, car.year) == ("a", 1, 2)
-    text, values = session.last
-    assert text is not None
-    assert text.startswith("INSERT INTO ks.car")
+    query, values = session.last_statement
+    assert query is not None
+    assert query.startswith("INSERT INTO ks.car")
     assert values[:3] == ["a", 1, 2]
 
 
 def test_rows_are_counted_by_the_server(session: FakeSession) -> None:
     session.names, session.rows = ["count"], [[12]]
     assert Car.objects(maker="a", line=1).count() == 12
-    assert str(session.last[0]).startswith("SELECT COUNT(*) FROM ks.car")
+    assert str(session.last_statement[0]).startswith("SELECT COUNT(*) FROM ks.car")
     # Servers cannot count distinct partitions, so the driver counts the rows.
     session.names, session.rows = ["maker", "line"], [["a", 1], ["a", 2]]
     assert Car.objects.distinct().count() == 2
-    assert str(session.last[0]).startswith('SELECT DISTINCT "maker", "line" FROM ks.car')
+    assert str(session.last_statement[0]).startswith('SELECT DISTINCT "maker", "line" FROM ks.car')
 
 
 DIFFERENT = [
@@ -243,29 +249,28 @@ DIFFERENT = [
 def test_querysets_are_equal_if_they_ask_for_the_same(index: int) -> None:
     queryset = DIFFERENT[index]
     assert queryset == queryset.all()
-    assert [other == queryset for other in DIFFERENT].index(True) == index
+    assert [other for other in DIFFERENT if other == queryset] == [queryset]
     assert queryset != Car.objects
     assert queryset != NamedTable("ks", "car").objects
 
 
-def test_filters_say_if_they_choose_rows_by_a_key_and_by_one_value() -> None:
-    class MaybeIndexed(Car):
-        pass
-
-    answers = {
-        "maker": (True, True),
-        "maker__in": (True, False),
-        "options__contains": (True, False),
-        "year__gt": (False, False),
-        "model__like": (False, False),
-    }
-    for name, (is_lookup, is_fixed) in answers.items():
-        value: Any = 1 if name == "year__gt" else ["a"] if name == "maker__in" else "a"
-        (clause,) = MaybeIndexed.objects.filter(**{name: value})._where
-        assert (queryset_module.is_lookup(clause), queryset_module.is_fixed(clause)) == (
-            is_lookup,
-            is_fixed,
-        )
+@pytest.mark.parametrize(
+    ("filters", "is_lookup", "is_fixed"),
+    [
+        ({"maker": "a"}, True, True),
+        ({"maker__in": ["a"]}, True, False),
+        ({"options__contains": "a"}, True, False),
+        ({"year__gt": 1}, False, False),
+        ({"model__like": "a"}, False, False),
+    ],
+)
+def test_filters_say_if_they_choose_rows_by_a_key_and_by_one_value(
+    filters: dict[str, Any], is_lookup: bool, is_fixed: bool
+) -> None:
+    """A filter is a lookup if an index can find its rows. It is fixed if it has a single value."""
+    (clause,) = Car.objects.filter(**filters)._where
+    assert queryset_module.is_lookup(clause) is is_lookup
+    assert queryset_module.is_fixed(clause) is is_fixed
 
 
 class Document(Model):
@@ -284,12 +289,12 @@ def test_queries_are_ordered_by_distance_to_a_vector(session: FakeSession) -> No
     )
     for limited, limit in ((nearest.limit(3), 3), (nearest.limit(5), 5)):
         list(limited)
-        text, values = session.last
-        assert text is not None
-        assert text.endswith('WHERE "kind" = ? ORDER BY "v" ANN OF ? LIMIT ?')
+        query, values = session.last_statement
+        assert query is not None
+        assert query.endswith('WHERE "kind" = ? ORDER BY "v" ANN OF ? LIMIT ?')
         assert values == ["a", [1.0, 2.0], limit]
     nearest.first()
-    assert session.last[1] == ["a", [1.0, 2.0], 1]
+    assert session.last_statement[1] == ["a", [1.0, 2.0], 1]
     # `order_by` without arguments removes the order.
     assert str(nearest.order_by().limit(2)).endswith('"kind" = %(0)s LIMIT 2')
     assert nearest.limit(3) == nearest.limit(3)
@@ -352,9 +357,9 @@ def outcome_of(operation: Any, result: PagedResult) -> Any:
 @pytest.mark.parametrize("queryset", [Car.objects, NamedTable("ks", "t").objects])
 def test_get_and_first_follow_the_pages(queryset: Any) -> None:
     # There may be empty pages before or after the only row.
-    for pages, row in ([[], [], [1]], 1), ([[1], []], 1), ([[], [1], []], 1):
-        assert outcome_of(queryset._get(), PagedResult(*pages)) == row
-        assert outcome_of(queryset._first(), PagedResult(*pages)) == row
+    for pages in ([[], [], [1]], [[1], []], [[], [1], []]):
+        assert outcome_of(queryset._get(), PagedResult(*pages)) == 1
+        assert outcome_of(queryset._first(), PagedResult(*pages)) == 1
     assert outcome_of(queryset._first(), PagedResult([], [])) is None
     with pytest.raises(queryset.model.DoesNotExist):
         outcome_of(queryset._get(), PagedResult([], []))
