@@ -43,7 +43,7 @@ NAN = float("nan")
 
 
 def prepared(
-    text: str = INSERT,
+    query: str = INSERT,
     query_id: bytes = b"id",
     version: int = 4,
     keyspace: str = "ks",
@@ -54,15 +54,21 @@ def prepared(
     """
     types = types or {"k": Int32Type, "v": UTF8Type, "x": DoubleType}
     columns = [ColumnMetadata(keyspace, "t", name, cqltype) for name, cqltype in types.items()]
-    return PreparedStatement(columns, query_id, [0], text, keyspace, version, None, None)
+    return PreparedStatement(columns, query_id, [0], query, keyspace, version, None, None)
 
 
 def values(batch: BatchStatement) -> list[Any]:
+    """Return the encoded values of each entry; for a query string, the string."""
     return [entry if isinstance(entry, str) else entry.values for entry in batch.entries]
 
 
-def statements(batch: BatchStatement, prepared_by_text: Any = None) -> list[Any]:
-    return batch_statements(batch.sealed_entries(), prepared_by_text or {}, lambda query_id: None)
+def statements(batch: BatchStatement, prepared_by_query: Any = None) -> list[Any]:
+    """Return the statements of the request: for each a prepared statement and its rows, or None and
+    a query string.
+
+    :param prepared_by_query: the prepared statement for each (keyspace, query string).
+    """
+    return batch_statements(batch.sealed_entries(), prepared_by_query or {}, lambda query_id: None)
 
 
 @dataclasses.dataclass
@@ -78,10 +84,11 @@ class TestAdd:
         batch = BatchStatement().reserve(100)
         for i in range(5):
             batch.add(statement, (i, "a", None))
-        batch.add(other_statement, (5, "b", None)).add(statement, (6, "c", None)).add(
-            statement, [7, "d"]
-        )
-        batch.add(statement, {"k": 8}).add(statement, Item(9, "e", 0.5))
+        batch.add(other_statement, (5, "b", None))
+        batch.add(statement, (6, "c", None))
+        batch.add(statement, [7, "d"])
+        batch.add(statement, {"k": 8})
+        batch.add(statement, Item(9, "e", 0.5))
         # `entries` counts each row. The request has one statement object for each run of rows of
         # the same statement.
         assert len(batch) == len(batch.entries) == 10
@@ -122,12 +129,16 @@ class TestAdd:
         assert len(batch) == len(batch.entries) == 1
 
     def test_an_overridden_bind_method_is_called(self) -> None:
-        class Own(PreparedStatement):
-            def bind(self, values: Any) -> Any:
-                return super().bind((*values, "own", None))
+        class AddingBind(PreparedStatement):
+            """A subclass of an application, which adds values."""
 
-        statement = Own([*prepared().column_metadata], b"id", [0], INSERT, "ks", 4, None, None)
-        assert values(BatchStatement().add(statement, (1,))) == [[b"\0\0\0\1", b"own", None]]
+            def bind(self, values: Any) -> Any:
+                return super().bind((*values, "added", None))
+
+        columns = [*prepared().column_metadata]
+        statement = AddingBind(columns, b"id", [0], INSERT, "ks", 4, None, None)
+        batch = BatchStatement().add(statement, (1,))
+        assert values(batch) == [[b"\0\0\0\1", b"added", None]]
 
     def test_a_bound_statement_is_sent_with_the_values_at_its_addition(self) -> None:
         bound = prepared().bind((1, "a", None))
@@ -141,45 +152,45 @@ class TestAdd:
         # `entries` returns the application's own object, not a copy.
         assert batch.add(bound).entries[-1] is bound
 
-    def test_texts_are_formatted_or_kept_to_be_prepared(self) -> None:
-        """A text with placeholders is formatted with its values; a text with bind markers is kept
-        with them, to be prepared.
+    def test_query_strings_are_formatted_or_kept_to_be_prepared(self) -> None:
+        """A query string with placeholders is formatted with its values. One with bind markers is
+        kept with its values, to be prepared when the batch is executed.
         """
         batch = BatchStatement()
-        batch.add("INSERT %s", ("it's",)).add("INSERT ?").add("INSERT ?", (1,)).add(
-            "INSERT ?", (2,)
-        )
-        batch.add(SimpleStatement("INSERT ?", keyspace="other"), (3,)).add_many(
-            "INSERT ?", iter([(4,), (5,)])
-        )
+        batch.add("INSERT %s", ("it's",))
+        batch.add("INSERT ?")
+        batch.add("INSERT ?", (1,))
+        batch.add("INSERT ?", (2,))
+        batch.add(SimpleStatement("INSERT ?", keyspace="other"), (3,))
+        batch.add_many("INSERT ?", iter([(4,), (5,)]))
         assert batch.entries == ["INSERT 'it''s'", *["INSERT ?"] * 6]
         assert texts_of(batch.sealed_entries()) == [(None, "INSERT ?"), ("other", "INSERT ?")]
-        # A text may have placeholders or bind markers, but not both.
+        # A query string may have placeholders or bind markers, but not both.
         with pytest.raises(ValueError, match="one kind"):
             batch.add("INSERT ? %s", (1, 2))
         assert len(batch) == 7
 
-    def test_texts_are_bound_when_they_are_prepared(self) -> None:
+    def test_query_strings_are_bound_when_they_are_prepared(self) -> None:
         batch = BatchStatement().add("DELETE").add("INSERT ?", (1, "a")).add("INSERT ?", {"k": 2})
         batch.add_many("INSERT ?", [(3,)])
-        (_, text), (_, first_block), (bound_statement, second_block) = statements(
+        (_, query), (_, first_block), (bound_statement, second_block) = statements(
             batch, {(None, "INSERT ?"): prepared()}
         )
-        assert (text, len(first_block), len(second_block), bound_statement.query_id) == (
-            "DELETE",
-            2,
-            1,
-            b"id",
-        )
+        assert query == "DELETE"
+        assert len(first_block) == 2
+        assert len(second_block) == 1
+        assert bound_statement.query_id == b"id"
         # Preparing must not change the application's batch, which may be executed again on another
         # session.
-        assert (batch.routing_key, batch.keyspace, batch.own_keyspace) == (None, None, None)
+        assert batch.routing_key is None
+        assert batch.keyspace is None
+        assert batch.own_keyspace is None
         # The second row lacks a value for the partition key `k`.
         without_key = BatchStatement().add("?", (1,)).add("?", {"v": "a"})
         with pytest.raises(ValueError, match=r"row 1: the partition key.*INSERT INTO t"):
             statements(without_key, {(None, "?"): prepared()})
 
-    def test_a_text_with_empty_parameters_is_unchanged(self) -> None:
+    def test_a_query_string_with_empty_parameters_is_unchanged(self) -> None:
         batch = BatchStatement()
         empties: list[Any] = [(), [], {}, None]
         for empty in empties:
@@ -229,7 +240,10 @@ class TestAdd:
         batch = BatchStatement().add_many(prepared(), [(1,)])
         entries = batch.sealed_entries()
         batch.add(prepared(), (2,)).clear()
-        assert (len(batch), batch.entries, batch.routing_key, batch.keyspace) == (0, [], None, None)
+        assert len(batch) == 0
+        assert batch.entries == []
+        assert batch.routing_key is None
+        assert batch.keyspace is None
         assert len(entries[0]) == 1  # type: ignore[arg-type]
         assert len(batch.add(prepared(), (1,))) == 1
 
@@ -239,24 +253,23 @@ class TestRouting:
         """The first statement with a routing key gives the batch its key, keyspace and table,
         unless the application has set the key.
         """
-        batch = (
-            BatchStatement()
-            .add("x")
-            .add(SimpleStatement("y", routing_key=b"first"))
-            .add(prepared(), (1,))
-        )
+        batch = BatchStatement().add("x")
+        batch.add(SimpleStatement("y", routing_key=b"first")).add(prepared(), (1,))
         assert batch.routing_key == b"first"
         batch = BatchStatement().add("x").add_many(prepared(keyspace="other"), [(7,), (8,)])
         batch.add(SimpleStatement("y", routing_key=b"later"))
-        assert (batch.routing_key, batch.keyspace, batch.table) == (b"\0\0\0\7", "other", "t")
+        assert batch.routing_key == b"\0\0\0\7"
+        assert (batch.keyspace, batch.table) == ("other", "t")
         batch.routing_key = b"mine"
         assert batch.routing_key == b"mine"
         del batch.routing_key
         assert batch.routing_key is None
 
-    def test_texts_use_the_keyspace_of_a_prepared_statement_in_the_batch(self) -> None:
+    def test_query_strings_use_the_keyspace_of_a_prepared_statement_in_the_batch(self) -> None:
+        """`own_keyspace`, which the request names, is set only if the batch has a query string."""
         batch = BatchStatement().add(prepared(keyspace="other"), (1,))
-        assert (batch.keyspace, batch.own_keyspace) == ("other", None)
+        assert batch.keyspace == "other"
+        assert batch.own_keyspace is None
         assert batch.add("INSERT INTO t (k) VALUES (%s)", (2,)).own_keyspace == "other"
         assert BatchStatement().add("x").add(prepared(), (1,)).own_keyspace == "ks"
 
@@ -269,9 +282,12 @@ class TestRouting:
 class TestCounters:
     count = prepared("UPDATE c SET n = n + ? WHERE k = ?", n=CounterColumnType, k=Int32Type)
 
-    @pytest.mark.parametrize("kind", [BatchType.COUNTER, BatchType.UNLOGGED, BatchType.LOGGED])
-    def test_counters_in_any_batch_are_left_to_the_server(self, kind: BatchType) -> None:
-        batch = BatchStatement(kind).add(self.count, (1, 2)).add(prepared(), (1,))
+    @pytest.mark.parametrize(
+        "batch_type", [BatchType.COUNTER, BatchType.UNLOGGED, BatchType.LOGGED]
+    )
+    def test_counters_in_any_batch_are_left_to_the_server(self, batch_type: BatchType) -> None:
+        """The driver does not check whether counters fit the type of the batch."""
+        batch = BatchStatement(batch_type).add(self.count, (1, 2)).add(prepared(), (1,))
         assert len(statements(batch)) == 2
 
 
@@ -279,6 +295,7 @@ class TestPayload:
     connection: Any = SimpleNamespace(wire_format=4, version=4)
 
     def request_body(self, batch: BatchStatement) -> BatchBody:
+        """Return the request body of the batch, rendered for protocol version 4."""
         request_body = BatchBody(batch.batch_type.value, statements(batch))
         request_body.consistency = 1
         request_body.prerender(4)
@@ -289,15 +306,13 @@ class TestPayload:
         request_body = self.request_body(BatchStatement().add_many(statement, [(1,), (2,)]))
 
         body_before = request_body.render(self.connection)
-        # The statement was prepared again, and the server gave it another ID.
+        # The server gives the statement another id when it is prepared again.
         statement.query_id = b"an"
         body_after = request_body.render(self.connection)
-        # A short with the ID's length, 2, precedes each of the two IDs.
-        assert body_before[2].count(b"\x02id") == body_after[2].count(b"\x02an") == 2
-        assert (
-            request_body.describe()
-            == "a batch of 2 that begins with 'INSERT INTO t (k, v, x) VALUES (?, ?, ?)'"
-        )
+        # Each of the two rows has the id, after its length 2.
+        assert body_before[2].count(b"\x02id") == 2
+        assert body_after[2].count(b"\x02an") == 2
+        assert request_body.describe() == f"a batch of 2 that begins with '{INSERT}'"
 
     def test_a_request_counts_the_partitions_of_its_batch(self) -> None:
         """A request counts the partitions of its batch. If a statement has no routing key, the
@@ -313,15 +328,18 @@ class TestPayload:
         with pytest.raises(ValueError, match=r"a batch of 1 that begins with .* at most 1000"):
             self.request_body(BatchStatement().add(prepared(), (1, "x" * 1000)))
 
-    def test_a_batch_of_bound_rows_is_that_of_the_same_rows(self) -> None:
-        """Rows that are already bound make the same request as rows that the batch binds itself."""
+    def test_rows_bound_before_give_the_same_request(self) -> None:
+        """A batch of a block of bound rows has the same request as one that binds the rows."""
         statement, rows = prepared(), [(1, "a"), (2, "b")]
-        batch = batch_of_block(statement, bind_rows(statement, rows))
-        added = BatchStatement(BatchType.UNLOGGED).add_many(statement, rows)
-        assert len(batch) == len(added) == 2
-        assert batch.routing_key == added.routing_key
-        bodies = [self.request_body(each).render(self.connection) for each in (batch, added)]
-        assert bodies[0] == bodies[1]
+        batch_of_bound_rows = batch_of_block(statement, bind_rows(statement, rows))
+        batch_of_rows = BatchStatement(BatchType.UNLOGGED).add_many(statement, rows)
+        assert len(batch_of_bound_rows) == len(batch_of_rows) == 2
+        assert batch_of_bound_rows.routing_key == batch_of_rows.routing_key
+        first, second = (
+            self.request_body(batch).render(self.connection)
+            for batch in (batch_of_bound_rows, batch_of_rows)
+        )
+        assert first == second
 
 
 class TestTables:
@@ -356,8 +374,9 @@ class TestTables:
     def test_columns_of_a_plain_numpy_array_are_bound_by_position(self) -> None:
         """Columns of a plain array are bound by position, and their number must be right."""
         array = numpy.array([[1.0, NAN], [2.0, 0.5]])
-        rows = self.bound(array, k=Int32Type, x=DoubleType)
-        assert (rows[1], rows[0][0]) == ([2, 0.5], 1)
+        first_row, second_row = self.bound(array, k=Int32Type, x=DoubleType)
+        assert first_row[0] == 1
+        assert second_row == [2, 0.5]
         # NaN in a column of floats is null if the CQL column is an int.
         assert self.bound(numpy.array([[1.0, NAN]]), k=Int32Type, v=Int32Type) == [[1, None]]
         with pytest.raises(ValueError, match="3 columns for 2 bind markers"):
@@ -374,7 +393,8 @@ class TestTables:
         types = {"k": Int32Type, "at": DateType, "day": SimpleDateType, "time": TimeType}
         values, nulls = self.bound(array, **types)
         assert values[1] == datetime.datetime(2026, 11, 21, 10, 0, 0, 123000)
-        assert (str(values[2]), values[3].nanosecond_time) == ("2026-11-21", 5000)
+        assert str(values[2]) == "2026-11-21"
+        assert values[3].nanosecond_time == 5000
         assert nulls == [2, None, None, None]
 
     def test_numpy_vectors(self) -> None:
@@ -409,13 +429,13 @@ class TestTables:
             "k": Int32Type, "v": UTF8Type, "x": DoubleType, "n": Int32Type, "m": Int32Type,
             "y": DoubleType, "at": DateType, "o": Int32Type,
         }  # fmt: skip
-        rows = self.bound(frame, **types)
-        assert rows[0] == [1, "a", 0.5, 7, 7, 0.5, time.to_pydatetime(), 1]
-        # Column 2 (`x`) is a double, so its missing values are NaN.
-        assert math.isnan(rows[1][2])
-        assert math.isnan(rows[2][2])
-        assert rows[1][:2] + rows[1][3:] == [2, None, None, None, None, None, None]
-        assert rows[2][:2] + rows[2][3:] == [3, None, None, 8, 0.25, None, None]
+        first, second, third = self.bound(frame, **types)
+        assert first == [1, "a", 0.5, 7, 7, 0.5, time.to_pydatetime(), 1]
+        # The column `x` is a double, so its missing values are NaN.
+        for row in (second, third):
+            assert math.isnan(row.pop(2))
+        assert second == [2, None, None, None, None, None, None]
+        assert third == [3, None, None, 8, 0.25, None, None]
         with pytest.raises(TypeError, match=r'row 0: column "k" \(int, Int32Type\): 1.5'):
             self.bound(pandas.DataFrame({"k": [1.5]}), k=Int32Type)
 
@@ -443,8 +463,7 @@ class TestTables:
         }
         expected = [[1, "a", 0.5, time, key, 7], [2, None, None, None, None, None]]
 
-        # These stand for objects of other libraries, which have only the methods of Arrow's C
-        # interface.
+        # Objects of other libraries have only the methods of Arrow's C interface.
         class Stream:
             def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
                 return table.__arrow_c_stream__(requested_schema)
@@ -488,13 +507,13 @@ class TestTables:
             ValueError, match="the table has the column 'more', but the bind markers are k, v, x"
         ):
             self.bound(make_table(k=[1], v=[2], x=[3], more=[4]))
-        # The NumPy array has only integers, so it cannot hold None.
+        if library == "numpy":
+            # An array of integers cannot hold None.
+            table_with_int: Any = [(1, None), (2, 2)]
+        else:
+            table_with_int = make_table(k=[1, 2], v=[None, 2], x=[3, 4])
         with pytest.raises(TypeError, match=r'row 1: column "v" \(text, \w+\)'):
-            self.bound(
-                make_table(k=[1, 2], v=[None, 2], x=[3, 4])
-                if library != "numpy"
-                else [(1, None), (2, 2)]
-            )
+            self.bound(table_with_int)
 
 
 def test_times_of_arrow_keep_their_nanoseconds() -> None:
@@ -509,9 +528,9 @@ class TestBatch:
     def test_entries_keep_their_order(self) -> None:
         statement = people()
         batch = BatchStatement(BatchType.UNLOGGED)
-        batch.add(statement, (1, "a")).add(statement.bind((2, "b"))).add(
-            "INSERT INTO t (k) VALUES (%s)", ("it's",)
-        )
+        batch.add(statement, (1, "a"))
+        batch.add(statement.bind((2, "b")))
+        batch.add("INSERT INTO t (k) VALUES (%s)", ("it's",))
         batch.add(SimpleStatement("DELETE FROM t"))
         assert len(batch) == 4
         assert batch.entries[2:] == ["INSERT INTO t (k) VALUES ('it''s')", "DELETE FROM t"]
@@ -551,9 +570,10 @@ class TestBatch:
 
     def test_types_show_their_names(self) -> None:
         assert str(BatchType.LOGGED) == "LOGGED"
-        assert [
-            kind.value for kind in (BatchType.LOGGED, BatchType.UNLOGGED, BatchType.COUNTER)
-        ] == [0, 1, 2]
+        # The numbers are those of the protocol.
+        assert BatchType.LOGGED.value == 0
+        assert BatchType.UNLOGGED.value == 1
+        assert BatchType.COUNTER.value == 2
 
 
 def test_a_batch_keeps_the_keyspace_that_the_application_has_set() -> None:

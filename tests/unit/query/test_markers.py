@@ -65,19 +65,20 @@ def test_both_kinds_are_refused(query: str) -> None:
         ("$$-%s$$-%s", ("-1", "-Infinity"), "$$--1$$- -Infinity"),
     ],
 )
-def test_a_negative_literal_behind_a_minus_begins_no_comment(
+def test_a_negative_literal_after_a_minus_does_not_begin_a_comment(
     template: str, literals: object, expected: str
 ) -> None:
+    """In CQL, "--" begins a comment, so a space is put between a minus and a negative literal."""
     assert separate_minus_signs(template, literals) % literals == expected
 
 
 def test_bind_params_separates_minus_signs() -> None:
-    text = bind_params("UPDATE t SET b = -%s WHERE a = %s", (-1, -2))
+    query = bind_params("UPDATE t SET b = -%s WHERE a = %s", (-1, -2))
     # In CQL, "--" would begin a comment, so a negative number must not follow a minus sign
     # directly.
-    assert text == "UPDATE t SET b = - -1 WHERE a = -2"
-    # The text remembers its template, which logs show because it has no values.
-    assert text.template == "UPDATE t SET b = -%s WHERE a = %s"  # type: ignore[attr-defined]
+    assert query == "UPDATE t SET b = - -1 WHERE a = -2"
+    # The query remembers its template, which logs show because it has no values.
+    assert query.template == "UPDATE t SET b = -%s WHERE a = %s"  # type: ignore[attr-defined]
     with pytest.raises(TypeError, match="not enough arguments"):
         bind_params("-%s -%s", (-1,))
     with pytest.raises(ValueError, match="no parameter is named 'b'"):

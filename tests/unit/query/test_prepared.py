@@ -18,30 +18,39 @@ from cassandra.query import PreparedStatement
 from cassandra.query.settings import FETCH_SIZE_UNSET
 
 
-def prepared(*kinds: Any, routing: Any = (0,), **more: Any) -> PreparedStatement:
+def prepared(*, key_indexes: Any = (0,), **settings: Any) -> PreparedStatement:
+    """Return a prepared statement with the bind markers a (an int) and b (a text).
+
+    :param key_indexes: the positions of the partition key's columns.
+    """
     columns = [
-        ColumnMetadata("ks", "t", name, kind)
-        for name, kind in zip("abc", kinds or (Int32Type, UTF8Type), strict=False)
+        ColumnMetadata("ks", "t", "a", Int32Type),
+        ColumnMetadata("ks", "t", "b", UTF8Type),
     ]
-    return PreparedStatement(columns, b"id", routing, "SELECT 1", "own", 5, None, None, **more)
+    return PreparedStatement(
+        columns, b"id", key_indexes, "SELECT 1", "own", 5, None, None, **settings
+    )
 
 
 def test_attributes_of_a_prepared_statement() -> None:
     """A prepared statement has its attributes from the constructor's arguments and from its
     columns.
     """
-    statement = prepared(routing=[1])
-    assert (statement.table_keyspace, statement.table, statement.keyspace) == ("ks", "t", "own")
-    assert (statement.needed_values, statement.query_id) == (2, b"id")
-    assert (statement.query_string, statement.protocol_version) == ("SELECT 1", 5)
-    assert (statement.consistency_level, statement.fetch_size) == (None, FETCH_SIZE_UNSET)
-    assert (statement.is_idempotent, statement.serial_consistency_level) == (False, None)
+    statement = prepared(key_indexes=[1])
+    assert (statement.table_keyspace, statement.table) == ("ks", "t")
+    assert statement.keyspace == "own"
+    assert statement.query_id == b"id"
+    assert statement.query_string == "SELECT 1"
+    assert statement.protocol_version == 5
+    # The partition key is the second column, so both values are needed.
+    assert statement.needed_values == 2
+    assert statement.consistency_level is statement.serial_consistency_level is None
+    assert statement.fetch_size is FETCH_SIZE_UNSET
+    assert not statement.is_idempotent
     without_columns = PreparedStatement([], b"id", None, "SELECT 1", "own", 5, None, None)
-    assert (
-        without_columns.table_keyspace,
-        without_columns.table,
-        without_columns.needed_values,
-    ) == ("own", None, 0)
+    assert without_columns.table_keyspace == "own"
+    assert without_columns.table is None
+    assert without_columns.needed_values == 0
 
 
 def test_setting_strict_names_replaces_the_bind_plan() -> None:
@@ -57,17 +66,20 @@ def test_setting_strict_names_replaces_the_bind_plan() -> None:
 
 
 def test_result_metadata_and_its_id_change_together() -> None:
+    """A thread that reads `result_metadata_and_id` gets both from before or both from after."""
     statement = prepared()
     metadata: Any = object()
     pair_before = statement.result_metadata_and_id
     statement.update_result_metadata(metadata, b"second")
     assert pair_before == (None, None)
     assert statement.result_metadata_and_id == (metadata, b"second")
-    assert (statement.result_metadata, statement.result_metadata_id) == (metadata, b"second")
+    assert statement.result_metadata is metadata
+    assert statement.result_metadata_id == b"second"
 
 
 def test_is_lwt_returns_the_constructor_s_argument() -> None:
-    assert (prepared(is_lwt=True).is_lwt(), prepared().is_lwt()) == (True, False)
+    assert prepared(is_lwt=True).is_lwt()
+    assert not prepared().is_lwt()
 
 
 def test_repr_of_a_prepared_statement() -> None:
@@ -84,6 +96,7 @@ UPPER: Converter[str, str] = Converter(str.upper, str.lower)
 
 
 def with_codecs(codecs: CodecRegistry) -> PreparedStatement:
+    """Return a prepared statement that uses these converters, also for its result."""
     statement = prepared(codecs=codecs)
     statement.update_result_metadata(ResultMetadata(statement.column_metadata), b"second")
     return statement
@@ -102,7 +115,8 @@ def test_a_copy_uses_and_follows_the_converters(duplicate: Callable[[Any], Any])
     assert copied is not statement
     assert type(copied) is PreparedStatement
     assert copied.codecs is codecs
-    assert (copied.strict_names, copied.consistency_level) == (True, ConsistencyLevel.QUORUM)
+    assert copied.strict_names
+    assert copied.consistency_level == ConsistencyLevel.QUORUM
     # In a deep copy, the attribute refers to the copy.
     assert copied.__dict__["mark"] == [statement if duplicate is copy.copy else copied]
     assert copied.bind((1, "a")).values[1] == b"A"

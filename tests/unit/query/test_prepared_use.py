@@ -7,8 +7,8 @@ from tests.unit.engine.test_keyspace_gate import Servers, connected, nodes, ran_
 
 async def test_a_prepared_use_changes_the_keyspace() -> None:
     servers = Servers(seed=8)
-    with nodes(servers) as fake:
-        async with connected(fake, version=4) as cluster:
+    with nodes(servers) as fake_nodes:
+        async with connected(fake_nodes, version=4) as cluster:
             session = await cluster.connect("a")
             statement = await session.prepare("USE b")
             await session.execute(statement)
@@ -16,4 +16,5 @@ async def test_a_prepared_use_changes_the_keyspace() -> None:
             await session.set_keyspace("a")
             await session.execute(statement.bind(()))
             # Six requests are enough to use every connection of the session.
-            assert {ran_in(await session.execute("SELECT ks()")) for _ in range(6)} == {"b"}
+            keyspaces = {ran_in(await session.execute("SELECT ks()")) for _ in range(6)}
+            assert keyspaces == {"b"}

@@ -22,16 +22,19 @@ NAMES = ("only_here", "and_now")
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
+    """Yield a fake node that answers READ with ROWS, in pages."""
     with FakeNode() as fake_node:
         fake_node.prime(READ, paged([("only_here", "int"), ("and_now", "text")], ROWS))
         yield fake_node
 
 
 def in_pages() -> SimpleStatement:
+    """Return a statement that reads the rows in pages of two."""
     return SimpleStatement(READ, fetch_size=2)
 
 
-async def awaited(node: FakeNode, **settings: Any) -> list[Any]:
+async def read_with_asyncio(node: FakeNode, **settings: Any) -> list[Any]:
+    """Return all rows of a query string and of a prepared statement."""
     async with aio.Cluster([node.address], port=node.port, **settings) as cluster:
         session = await cluster.connect()
         read_rows = [row async for row in await session.execute(in_pages())]
@@ -40,6 +43,7 @@ async def awaited(node: FakeNode, **settings: Any) -> list[Any]:
 
 
 def read_with_blocking_api(node: FakeNode, **settings: Any) -> list[Any]:
+    """Return all rows of three executions on each of two sessions."""
     read_rows: list[Any] = []
     with Cluster([node.address], port=node.port, **settings) as cluster:
         # The second session uses what the first one has cached.
@@ -52,7 +56,7 @@ def read_with_blocking_api(node: FakeNode, **settings: Any) -> list[Any]:
 
 
 async def test_named_tuples_have_one_class(node: FakeNode) -> None:
-    read_rows = read_with_blocking_api(node) + await awaited(node)
+    read_rows = read_with_blocking_api(node) + await read_with_asyncio(node)
     assert read_rows == ROWS * 8
     assert {type(row) for row in read_rows} == {row_class(NAMES)}
 
@@ -61,6 +65,6 @@ async def test_dicts_in_both_apis(node: FakeNode) -> None:
     """With `dict_factory`, both APIs return plain dicts."""
     profile = ExecutionProfile(row_factory=dict_factory)
     settings = {"execution_profiles": {EXEC_PROFILE_DEFAULT: profile}}
-    read_rows = read_with_blocking_api(node, **settings) + await awaited(node, **settings)
+    read_rows = read_with_blocking_api(node, **settings) + await read_with_asyncio(node, **settings)
     assert read_rows == [dict(zip(NAMES, row, strict=True)) for row in ROWS] * 8
     assert {type(row) for row in read_rows} == {dict}

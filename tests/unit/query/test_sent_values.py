@@ -20,6 +20,7 @@ ONE, TWO = b"\0\0\0\x01", b"\0\0\0\x02"
 
 
 def bound() -> BoundStatement:
+    """Return a statement that is bound to the values 1, "ada" and null."""
     return prepared().bind((1, "ada", None))
 
 
@@ -61,6 +62,7 @@ def test_two_lists_of_the_same_statement_share_changes() -> None:
     assert statement.values == [ONE, b"eve", b""]
 
 
+# Functions that change a list in place.
 WRITES: list[Callable[[Any], Any]] = [
     lambda values: values.append(b"x"),
     lambda values: values.extend([b"x", None]),
@@ -79,6 +81,7 @@ WRITES: list[Callable[[Any], Any]] = [
 
 @pytest.mark.parametrize("write", WRITES)
 def test_each_change_of_the_list_changes_the_values(write: Callable[[Any], Any]) -> None:
+    """The list `values` of a bound statement behaves like a list, and its changes are sent."""
     statement = bound()
     expected = list(statement.values)
     values = statement.values
@@ -116,16 +119,19 @@ def test_copies_of_values_are_plain_lists() -> None:
 def test_blocks_of_serialized_values() -> None:
     block = block_of([b"ab", None, UNSET_VALUE, b""])
     assert block.values() == [b"ab", None, UNSET_VALUE, b""]
-    assert (len(block), block.has_unset, block_of([]).values()) == (4, True, [])
+    assert len(block) == 4
+    assert block.has_unset
+    assert block_of([]).values() == []
 
 
-TEXT = "INSERT INTO t (k, v) VALUES (?, ?)"
+INSERT = "INSERT INTO t (k, v) VALUES (?, ?)"
 
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
+    """Yield a fake node that prepares INSERT."""
     with FakeNode() as fake:
-        fake.prime_prepare(TEXT, [("k", "int"), ("v", "blob")], pk_indexes=[0])
+        fake.prime_prepare(INSERT, [("k", "int"), ("v", "blob")], pk_indexes=[0])
         yield fake
 
 
@@ -148,7 +154,7 @@ def bind_and_replace(statement: Any) -> Any:
 
 def send_with_blocking_api(session: Session) -> None:
     """Send statements with replaced values through each call of the blocking API."""
-    statement = session.prepare(TEXT)
+    statement = session.prepare(INSERT)
     session.execute(bind_and_replace(statement))
     session.execute_async(bind_and_replace(statement)).result()
     batch = BatchStatement()
@@ -162,7 +168,7 @@ def send_with_blocking_api(session: Session) -> None:
     session.execute(with_unset)
 
 
-def test_blocking(node: FakeNode) -> None:
+def test_the_blocking_api_sends_assigned_values(node: FakeNode) -> None:
     """Each call of the blocking API sends the values that were assigned."""
     with Cluster([node.address], port=node.port) as cluster:
         send_with_blocking_api(cluster.connect())
@@ -173,7 +179,7 @@ async def test_the_asyncio_api_sends_assigned_values(node: FakeNode) -> None:
     """The asyncio API sends the values that were assigned, in batches, too."""
     async with aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
-        statement = await session.prepare(TEXT)
+        statement = await session.prepare(INSERT)
         await session.execute(bind_and_replace(statement))
         batch = BatchStatement()
         batch.add(bind_and_replace(statement))

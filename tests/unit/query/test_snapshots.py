@@ -37,6 +37,8 @@ class Slots:
 
 
 class Plain:
+    """An object whose attributes are bound by their names."""
+
     def __init__(self, v: list[int]) -> None:
         self.k = 1
         self.v = v
@@ -47,6 +49,8 @@ class Colour(enum.Enum):
 
 
 class Uncopied:
+    """A row that refuses to be copied."""
+
     k = 1
 
     def __init__(self) -> None:
@@ -73,6 +77,7 @@ class Uncopied:
 )
 def test_changing_a_collection_inside_a_row_does_not_affect_the_copy(make_row: Any) -> None:
     def content_of(row: Any) -> str:
+        """Return the content of a row as text, by which rows of all classes can be compared."""
         return repr(vars(row)) if isinstance(row, Plain) else repr(row)
 
     items = [5]
@@ -111,12 +116,16 @@ def test_immutable_and_unknown_values_are_not_copied() -> None:
 
 
 class Order:
+    """Refers back to its user, so the objects form a cycle."""
+
     def __init__(self, user: Any, number: int) -> None:
         self.user = user
         self.number = number
 
 
 class User:
+    """A user with orders."""
+
     def __init__(self, count: int) -> None:
         self.id = 7
         self.tags = ["a"]
@@ -136,7 +145,9 @@ def test_a_row_with_back_references_is_copied_at_once() -> None:
     user.tags.append("b")
     user.orders.clear()
     assert type(copied) is User
-    assert (copied.id, copied.tags, len(copied.orders)) == (7, ["a"], 30)
+    assert copied.id == 7
+    assert copied.tags == ["a"]
+    assert len(copied.orders) == 30
     # Objects that an order refers to, such as its user, are neither copied nor searched.
     assert copied.orders[0].user is user
     (order,) = snapshot([Order(user, 1)])
@@ -176,7 +187,9 @@ def test_an_object_that_a_row_holds_is_used_as_it_is() -> None:
     owned.owner = session
     (copied,) = snapshot([owned])
     owned[0].append(2)
-    assert (type(copied), copied, copied.owner) == (Owned, [[1]], session)
+    assert type(copied) is Owned
+    assert copied == [[1]]
+    assert copied.owner is session
 
 
 def test_a_cyclic_graph_of_dataclasses_is_copied_once() -> None:
@@ -244,6 +257,8 @@ class Mapped(UserType):
 
 
 class Registered:
+    """The class of a user-defined type."""
+
     def __init__(self, v: list[int]) -> None:
         self.v = v
 
@@ -307,11 +322,9 @@ def test_other_mappings_inside_a_row_are_copied() -> None:
 def test_a_memoryview_is_copied_with_its_format(make_view: Any) -> None:
     view = make_view()
     (copied,) = snapshot([view])
-    assert (copied.format, copied.shape, copied.tolist()) == (
-        view.format,
-        view.shape,
-        view.tolist(),
-    )
+    assert copied.format == view.format
+    assert copied.shape == view.shape
+    assert copied.tolist() == view.tolist()
     content_before = copied.tolist()
     if view.nbytes:
         underlying_buffer = view.obj
@@ -322,11 +335,12 @@ def test_a_memoryview_is_copied_with_its_format(make_view: Any) -> None:
 
 
 def test_a_memoryview_of_a_foreign_format_is_copied() -> None:
+    """Formats of ctypes, such as "<i", are not accepted by `memoryview.cast`."""
     numbers = (ctypes.c_int32 * 2)(1, 2)
+    original_bytes = bytes(numbers)
     (copied,) = snapshot([memoryview(numbers)])
-    before = bytes(copied)
     numbers[0] = 5
-    assert bytes(copied) == before == bytes((ctypes.c_int32 * 2)(1, 2))
+    assert bytes(copied) == original_bytes
 
 
 def test_elements_of_object_arrays_are_copied() -> None:

@@ -25,8 +25,11 @@ EARLY = [("Parsing", uuid_from_time(MOMENT), "10.0.0.1", 30, "thread-1")]
 
 
 class Session:
-    """A fake session that answers reads of traces with the given answers in order, and repeats the
-    last one.
+    """A fake session that answers reads of traces.
+
+    :param sessions: the rows of the table of sessions for each read; the last one is repeated. An
+        exception is raised.
+    :param events: the rows of the table of events for each read, in the same way.
     """
 
     def __init__(self, *sessions: Any, events: Any = (EVENTS,)) -> None:
@@ -68,17 +71,18 @@ def test_a_complete_trace(waits: list[float]) -> None:
     trace = QueryTrace(ID, session)
     trace.populate()
     assert trace.duration == datetime.timedelta(microseconds=1500)
-    assert (trace.request_type, trace.started_at) == ("Execute CQL3 query", MOMENT)
-    assert (trace.coordinator, trace.client) == ("10.0.0.1", "10.0.0.9")
+    assert trace.request_type == "Execute CQL3 query"
+    assert trace.started_at == MOMENT
+    assert trace.coordinator == "10.0.0.1"
+    assert trace.client == "10.0.0.9"
     assert trace.parameters == {"query": "SELECT 1"}
     assert trace.events is not None
     (event,) = trace.events
-    assert (event.description, event.source, event.thread_name) == (
-        "Parsing",
-        "10.0.0.1",
-        "thread-1",
-    )
-    assert (event.datetime, event.source_elapsed) == (MOMENT, datetime.timedelta(microseconds=1400))
+    assert event.description == "Parsing"
+    assert event.source == "10.0.0.1"
+    assert event.thread_name == "thread-1"
+    assert event.datetime == MOMENT
+    assert event.source_elapsed == datetime.timedelta(microseconds=1400)
     assert str(event) == "Parsing on 10.0.0.1[thread-1] at 2026-01-02 00:00:00"
     assert "coordinator: 10.0.0.1" in str(trace)
     # The waits between the reads of the session row grow. The last wait is for a second read of the
@@ -146,7 +150,9 @@ def test_a_duration_that_arrives_before_the_rest(waits: list[float]) -> None:
     """
     trace = QueryTrace(ID, Session([DURATION_ONLY], [DURATION_ONLY], [SESSION]))
     trace.populate()
-    assert (trace.coordinator, trace.started_at, len(waits)) == ("10.0.0.1", MOMENT, 3)
+    assert trace.coordinator == "10.0.0.1"
+    assert trace.started_at == MOMENT
+    assert len(waits) == 3
 
 
 def test_an_incomplete_row_with_a_duration_is_used_after_the_limit(waits: list[float]) -> None:
@@ -158,25 +164,32 @@ def test_an_incomplete_row_with_a_duration_is_used_after_the_limit(waits: list[f
 
 
 def test_an_incomplete_trace_can_be_read(waits: list[float]) -> None:
+    """With `wait_for_complete=False`, the trace is read once, whatever it has."""
     trace = QueryTrace(ID, Session([UNFINISHED]))
     trace.populate(wait_for_complete=False)
-    assert (trace.duration, trace.coordinator, waits) == (None, "10.0.0.1", [])
+    assert trace.duration is None
+    assert trace.coordinator == "10.0.0.1"
+    assert waits == []
 
 
 def test_a_trace_that_is_not_complete_in_time_is_unavailable(waits: list[float]) -> None:
     """If the trace is not complete within the time limit, reading it raises TraceUnavailable."""
     session = Session([UNFINISHED])
     with pytest.raises(TraceUnavailable, match=r"was not complete within 0\.1 seconds"):
-        QueryTrace(ID, session).populate(0.1)
+        QueryTrace(ID, session).populate(max_wait=0.1)
     assert 0 < sum(waits) <= 0.1
     # The last read comes just before the limit, but still has a timeout of at least 0.09 s.
     assert min(options["timeout"] for _, options in session.reads) >= 0.09
 
 
-def test_reads_that_time_out(waits: list[float]) -> None:
+def test_without_a_limit_a_read_that_times_out_raises_its_error(waits: list[float]) -> None:
+    """With `max_wait`, the error is TraceUnavailable. Without it, the reads have the default
+    timeout of the session, whose error is raised.
+    """
     with pytest.raises(TraceUnavailable, match=r"could not be read within 0\.1 seconds"):
-        QueryTrace(ID, Session(OperationTimedOut("late"))).populate(0.1)
+        QueryTrace(ID, Session(OperationTimedOut("late"))).populate(max_wait=0.1)
     session = Session(OperationTimedOut("late"))
     with pytest.raises(OperationTimedOut):
-        QueryTrace(ID, session).populate(None)
-    assert "timeout" not in session.reads[0][1]
+        QueryTrace(ID, session).populate(max_wait=None)
+    _, options = session.reads[0]
+    assert "timeout" not in options

@@ -90,17 +90,19 @@ class FrozenUser:
 def rows_as(
     row_type: Any,
     columns: list[Column],
-    rows: int = 1,
+    row_count: int = 1,
     implementation: Implementation | None = None,
 ) -> list[Any]:
-    decoded: list[Any] = result(columns, rows, implementation).decode(typed_rows(row_type))
-    return decoded
+    """Decode a result of equal rows as instances of `row_type`."""
+    rows: list[Any] = result(columns, row_count, implementation).decode(typed_rows(row_type))
+    return rows
 
 
-class TestKinds:
+class TestRowTypes:
     def test_dataclasses(self, implementation: Implementation) -> None:
         """Rows become instances of dataclasses, even of frozen ones."""
-        assert rows_as(User, USER, 3, implementation) == [User(7, "ada", 1.5)] * 3
+        rows = rows_as(User, USER, row_count=3, implementation=implementation)
+        assert rows == [User(7, "ada", 1.5)] * 3
         assert rows_as(FrozenUser, USER, implementation=implementation) == [
             FrozenUser(id=7, name="ada", score=1.5)
         ]
@@ -140,9 +142,10 @@ class TestKinds:
     def test_msgspec(self) -> None:
         """Rows become msgspec structs, whatever the order of the columns."""
         msgspec = pytest.importorskip("msgspec")
-        kind = msgspec.defstruct("StructUser", [("id", int), ("name", str), ("score", float, 0.0)])
-        assert rows_as(kind, USER) == [kind(7, "ada", 1.5)]
-        assert rows_as(kind, [USER[1], USER[0]]) == [kind(7, "ada", 0.0)]
+        fields = [("id", int), ("name", str), ("score", float, 0.0)]
+        struct_class = msgspec.defstruct("StructUser", fields)
+        assert rows_as(struct_class, USER) == [struct_class(7, "ada", 1.5)]
+        assert rows_as(struct_class, [USER[1], USER[0]]) == [struct_class(7, "ada", 0.0)]
 
     def test_pydantic_models_are_validated(self) -> None:
         pydantic = pytest.importorskip("pydantic")
@@ -154,11 +157,11 @@ class TestKinds:
         with pytest.raises(pydantic.ValidationError):
             rows_as(short_names, USER[1:2])
 
-    @pytest.mark.parametrize("kind", [int, dict, "User", None, list[int], object])
-    def test_invalid_row_types(self, kind: Any) -> None:
-        """Classes that cannot be built from rows, and objects that are no classes, are refused."""
+    @pytest.mark.parametrize("row_type", [int, dict, "User", None, list[int], object])
+    def test_invalid_row_types(self, row_type: Any) -> None:
+        """Classes that cannot be built from rows, and objects that are not classes, are refused."""
         with pytest.raises(TypeError, match="row_type must be a"):
-            typed_rows(kind)
+            typed_rows(row_type)
 
 
 class TestMatching:
@@ -247,6 +250,7 @@ class Zone(str, enum.Enum):
 UserId = NewType("UserId", int)
 ANY_ADDRESS = ipaddress.IPv4Address | ipaddress.IPv6Address
 
+# The type of a column, its value, the annotation of the field, and the value of the field.
 SCALARS: list[tuple[str, Any, Any, Any]] = [
     ("Int32Type", 1, int, 1),
     ("Int32Type", 1, float, 1),
@@ -322,13 +326,15 @@ SCALARS: list[tuple[str, Any, Any, Any]] = [
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "annotation", "expected"), SCALARS, ids=lambda argument: str(argument)[:40]
+    ("type_name", "value", "annotation", "expected"),
+    SCALARS,
+    ids=lambda argument: str(argument)[:40],
 )
 def test_values_are_converted_to_the_annotated_type(
-    kind: str, value: Any, annotation: Any, expected: Any
+    type_name: str, value: Any, annotation: Any, expected: Any
 ) -> None:
-    cls = make_dataclass("Row", [("v", annotation)])
-    (row,) = rows_as(cls, [("v", kind, value)])
+    row_type = make_dataclass("Row", [("v", annotation)])
+    (row,) = rows_as(row_type, [("v", type_name, value)])
     assert row.v == expected
     assert type(row.v) is type(expected)
 
@@ -345,7 +351,7 @@ class Room:
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "annotation", "message"),
+    ("type_name", "value", "annotation", "message"),
     [
         ("UTF8Type", "blue", Colour, r"'blue' is the value of no member of Colour \('red'\)"),
         ("UTF8Type", "blue", Colour | None, "'blue' is the value of no member of Colour"),
@@ -362,11 +368,16 @@ class Room:
     ],
 )
 def test_errors_of_values_that_do_not_fit_name_row_and_column(
-    kind: str, value: Any, annotation: Any, message: str, implementation: Implementation
+    type_name: str, value: Any, annotation: Any, message: str, implementation: Implementation
 ) -> None:
-    cls = make_dataclass("Row", [("id", int), ("v", annotation)])
+    row_type = make_dataclass("Row", [("id", int), ("v", annotation)])
     with pytest.raises(ValueError, match=f'^row 0, column "v": .*{message}'):
-        rows_as(cls, [("id", "Int32Type", 1), ("v", kind, value)], 3, implementation)
+        rows_as(
+            row_type,
+            [("id", "Int32Type", 1), ("v", type_name, value)],
+            row_count=3,
+            implementation=implementation,
+        )
 
 
 def test_errors_in_user_defined_types_name_row_column_and_field() -> None:
@@ -388,7 +399,7 @@ def test_errors_in_user_defined_types_name_row_column_and_field() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "annotation"),
+    ("type_name", "annotation"),
     [
         ("Int32Type", str), ("UTF8Type", int), ("DoubleType", int),
         ("SimpleDateType", datetime.datetime), ("BytesType", str),
@@ -400,13 +411,13 @@ def test_errors_in_user_defined_types_name_row_column_and_field() -> None:
         ("UUIDType", str),
     ],
 )  # fmt: skip
-def test_annotations_that_do_not_fit(kind: str, annotation: Any) -> None:
+def test_annotations_that_do_not_fit(type_name: str, annotation: Any) -> None:
     """For each pair, a column of the type is refused if the field has the annotation."""
-    cls = make_dataclass("Row", [("v", annotation)])
+    row_type = make_dataclass("Row", [("v", annotation)])
     with pytest.raises(
         TypeError, match=r'column "v" is of type .*, but field \'v\' of Row is annotated'
     ):
-        rows_as(cls, [("v", kind, None)])
+        rows_as(row_type, [("v", type_name, None)])
 
 
 @dataclass
@@ -451,12 +462,13 @@ def test_clusters_with_other_registered_classes_share_no_row_maker() -> None:
     body = rows(1, specs=TABLE + specs, content=int32(1) + cell, count=1)
     factory = typed_rows(make_dataclass("Row", [("home", Place)]))
     registered = read_result(body, user_types={"ks": {"addr": Place}})
-    assert registered.decode(factory)[0].home.zip == 1234
+    (row,) = registered.decode(factory)
+    assert row.home.zip == 1234
     with pytest.raises(TypeError, match="Place"):
         read_result(body).decode(factory)
 
 
-def test_a_user_defined_type_whose_fields_do_not_fit() -> None:
+def test_a_class_that_lacks_a_field_of_the_user_defined_type_is_refused() -> None:
     """If a user-defined type lacks a field, the error names it."""
 
     @dataclass
@@ -470,8 +482,8 @@ def test_a_user_defined_type_whose_fields_do_not_fit() -> None:
 
 def test_null_and_dict_for_user_defined_types() -> None:
     """A null of a user-defined type is None; a value is a dict if the field is annotated as one."""
-    cls = make_dataclass("Row", [("home", Address | None), ("plain", dict[str, Any])])
-    (row,) = rows_as(cls, [("home", ADDRESS, None), ("plain", ADDRESS, ("a", 1))])
+    row_type = make_dataclass("Row", [("home", Address | None), ("plain", dict[str, Any])])
+    (row,) = rows_as(row_type, [("home", ADDRESS, None), ("plain", ADDRESS, ("a", 1))])
     assert row.home is None
     assert row.plain == {"street": "a", "zip": 1}
 
@@ -503,7 +515,9 @@ def test_constructor_parameters_that_are_not_fields() -> None:
 
 
 def test_a_struct_with_a_keyword_only_base() -> None:
-    """Rows become structs in any order of columns."""
+    """A struct whose base has keyword-only fields gets all values by name, in
+    any order of columns.
+    """
     msgspec = pytest.importorskip("msgspec")
     base = msgspec.defstruct("Base", [("a", int)], kw_only=True)
     derived = msgspec.defstruct("Derived", [("b", int)], bases=(base,))

@@ -39,7 +39,8 @@ def bound(implementation: Implementation, cqltype: Any, table: Any) -> list[byte
     plan = implementation.bind.BindPlan(
         [FakeColumn("c0", cqltype.build_codec(implementation.codecs))], None
     )
-    return [row.values()[0] for row in plan.bind_many(rows_of(table, [marker]), 4).rows()]
+    block = plan.bind_many(rows_of(table, [marker]), version=4)
+    return [row.values()[0] for row in block.rows()]
 
 
 def one_by_one(cqltype: Any, table: Any) -> list[Any]:
@@ -48,4 +49,5 @@ def one_by_one(cqltype: Any, table: Any) -> list[Any]:
 
 
 def arrow(values: list[Any], arrow_type: Any) -> Any:
+    """Return an Arrow table with one column c0 that has these values."""
     return pyarrow.table({"c0": pyarrow.array(values, arrow_type)})

@@ -41,13 +41,15 @@ CONTAINERS = {
 }
 
 
-def type_of(kind: str) -> Any:
-    return lookup_casstype(CONTAINERS[kind]) if kind in CONTAINERS else lookup_cqltype(kind)
+def type_of(name: str) -> Any:
+    """Return the type class of a CQL type."""
+    return lookup_casstype(CONTAINERS[name]) if name in CONTAINERS else lookup_cqltype(name)
 
 
 def plan_of(implementation: Implementation, *types: str) -> Any:
-    kinds = [Column(f"c{number}", type_of(kind)) for number, kind in enumerate(types)]
-    return implementation.bind.BindPlan(kinds)
+    """Return a bind plan for the columns c0, c1, ... of these CQL types."""
+    columns = [Column(f"c{number}", type_of(name)) for number, name in enumerate(types)]
+    return implementation.bind.BindPlan(columns)
 
 
 def bound(implementation: Implementation, table: Any, *types: str) -> list[bytes]:
@@ -120,7 +122,9 @@ ARRAYS: list[tuple[str, Callable[[], Any], tuple[str, ...]]] = [
     ("nothing", lambda: pa.array([None, None]), ("int", "text", "vector<float, 2>")),
     ("no rows", lambda: pa.array([], "int32"), ("int",)),
 ]  # fmt: skip
-CASES = [(name, make, kind) for name, make, kinds in ARRAYS for kind in kinds]
+CASES = [
+    (name, make_array, cqltype) for name, make_array, cqltypes in ARRAYS for cqltype in cqltypes
+]
 
 
 @pytest.mark.parametrize(
@@ -210,7 +214,7 @@ def test_frames_without_numpy_arrays_are_bound_like_python_objects(
 
 
 @pytest.mark.parametrize(
-    ("make", "kind", "message"),
+    ("make_array", "cqltype", "message"),
     [
         (lambda: pa.array([1, 300]), "tinyint", r"row 1: column .c0.*300"),
         (lambda: pa.array([1, 2**63], "uint64"), "bigint", r"row 1: column .c0"),
@@ -224,18 +228,17 @@ def test_frames_without_numpy_arrays_are_bound_like_python_objects(
     ],
 )
 def test_errors_name_row_and_column(
-    implementation: Implementation, make: Callable[[], Any], kind: str, message: str
+    implementation: Implementation, make_array: Callable[[], Any], cqltype: str, message: str
 ) -> None:
-    plan = plan_of(implementation, kind)
-    rows = rows_of(pa.table({"c0": make()}), plan.columns)
+    plan = plan_of(implementation, cqltype)
+    rows = rows_of(pa.table({"c0": make_array()}), plan.columns)
     with pytest.raises((ValueError, TypeError), match=message):
         implementation.column_binding.bind_table(plan, rows, 5)
 
 
 def test_bytes_that_are_not_utf_8_are_refused(implementation: Implementation) -> None:
-    damaged = pa.StringArray.from_buffers(
-        1, pa.py_buffer(np.array([0, 1], "i4").tobytes()), pa.py_buffer(b"\xff")
-    )
+    offsets = pa.py_buffer(np.array([0, 1], "i4").tobytes())
+    damaged = pa.StringArray.from_buffers(1, offsets, pa.py_buffer(b"\xff"))
     plan = plan_of(implementation, "text")
     with pytest.raises(UnicodeDecodeError):
         implementation.column_binding.bind_table(
@@ -269,11 +272,14 @@ def test_columns_on_the_fast_and_the_slow_path_may_be_mixed(implementation: Impl
     assert bound(implementation, table, *types) == by_objects(implementation, table, *types)
     plan = plan_of(implementation, *types)
     block = implementation.column_binding.bind_table(plan, rows_of(table, plan.columns), 5)
-    assert (len(block), block.width, block.has_unset) == (2, 4, False)
+    assert len(block) == 2
+    assert block.width == 4
+    assert not block.has_unset
     # Input that is not a table is bound row by row.
     assert len(implementation.column_binding.bind_table(plan, [(1, [1], "a", [1.0, 2.0])], 5)) == 1
 
 
+# The ids of those CASES whose columns must be read from Arrow's memory, without Python objects.
 FROM_MEMORY = {
     "int8-tinyint", "int16-smallint", "int32-int", "int64-bigint", "uint32-bigint", "least-bigint",
     "float32-float", "float32-double", "float64-double", "float64-float", "bool-boolean",
@@ -286,9 +292,10 @@ FROM_MEMORY = {
 
 @pytest.mark.parametrize("case", sorted(FROM_MEMORY))
 def test_ordinary_columns_are_read_from_memory(compiled: Implementation, case: str) -> None:
-    make_array, cqltype = next(
+    """For these columns, the compiled fast path never calls the function that converts values."""
+    ((make_array, cqltype),) = [
         (make_array, cqltype) for name, make_array, cqltype in CASES if f"{name}-{cqltype}" == case
-    )
+    ]
     array = make_array()
     if case == "large lists-vector<float, 2>":
         # Leave out the last value, which is null: lists with nulls are not read from memory.

@@ -10,8 +10,11 @@ import pytest
 
 from cassandra.query.tables.rows import snapshot_and_count
 
+# Each of these functions returns a table with the rows (1, tags) and (2, None).
+
 
 def array_of(tags: list[str]) -> Any:
+    """Return an array of two rows, whose second column is `tags` and null."""
     rows = numpy.empty((2, 2), object)
     rows[:, 0] = [1, 2]
     rows[0, 1] = tags
@@ -19,14 +22,17 @@ def array_of(tags: list[str]) -> Any:
 
 
 def structured(tags: list[str]) -> Any:
+    """Return the same rows as a structured array."""
     return numpy.array([(1, tags), (2, None)], [("k", "i4"), ("v", object)])
 
 
 def frame(tags: list[str]) -> Any:
+    """Return the same rows as a frame, whose index has a number twice."""
     return pandas.DataFrame({"k": [1, 2], "v": [tags, None]}, index=[5, 5])
 
 
 def frame_of_repeated_names(tags: list[str]) -> Any:
+    """Return the same rows as a frame whose columns have the same name."""
     table = frame(tags)
     table.columns = ["v", "v"]
     return table
@@ -38,6 +44,7 @@ def test_objects_in_a_table_are_copied(make_table: Any) -> None:
     table = make_table(tags)
     copied: Any
     copied, count = snapshot_and_count(table)
+    # The change of the list must not reach the copy.
     tags.append("b")
     assert count == 2
     assert type(copied) is type(table)

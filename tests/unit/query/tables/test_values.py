@@ -44,25 +44,22 @@ pyarrow = pytest.importorskip("pyarrow")
 def check_bound_again(
     implementation: Implementation, cqltype: Any, cells: Sequence[bytes | None]
 ) -> None:
-    """Read the table of `cells`, bind its rows, and check that the bound values give the same
-    table.
-
-    Slices of the table are checked, too.
+    """Check that the bound rows of the table of `cells`, and of slices of it,
+    have the same cells.
     """
     # The options decide which Arrow types the table has.
     for options in OPTIONS:
         table = table_of(implementation, cqltype, cells, options)
         table.validate(full=True)
-        bound_table = table_of(
-            implementation, cqltype, bound(implementation, cqltype, table), options
-        )
+        bound_cells = bound(implementation, cqltype, table)
+        bound_table = table_of(implementation, cqltype, bound_cells, options)
         assert bound_table.schema == table.schema
         assert bound_table.equals(table)
         # The arrays of a slice have an offset, and the sliced table has several chunks.
-        parts_of_table = pyarrow.concat_tables([table.slice(1, 2), table.slice(3)])
-        assert table_of(
-            implementation, cqltype, bound(implementation, cqltype, parts_of_table), options
-        ).equals(table.slice(1).combine_chunks())
+        sliced_table = pyarrow.concat_tables([table.slice(1, 2), table.slice(3)])
+        bound_cells = bound(implementation, cqltype, sliced_table)
+        bound_table = table_of(implementation, cqltype, bound_cells, options)
+        assert bound_table.equals(table.slice(1).combine_chunks())
 
 
 @pytest.mark.parametrize(
@@ -97,6 +94,7 @@ def types_and_values(depth: int) -> st.SearchStrategy[tuple[Any, st.SearchStrate
 
 
 def pairs(keys: Any, values: Any) -> st.SearchStrategy[Any]:
+    """Return a strategy for maps as lists of pairs, without repeated keys."""
     return st.lists(st.tuples(keys, values), max_size=4, unique_by=lambda pair: repr(pair[0])).map(
         Pairs
     )
@@ -204,6 +202,7 @@ OVERFLOWING = [
 def test_times_that_overflow_in_numpy_are_refused(
     implementation: Implementation, name: str, number: int, unit: str
 ) -> None:
+    """A number that is out of range after the conversion is refused with its row, here 1."""
     numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     cqltype = lookup_cqltype(name)
     # The smallest 64-bit number is NaT ("not a time"), which is bound as null.
@@ -247,16 +246,17 @@ def test_numpy_times_of_all_units_are_converted(implementation: Implementation) 
         rows["c0"] = numpy.array([number, -(1 << 63)], "int64").view(unit)
         assert array_values(rows["c0"], cqltype) == [expected, None]
         cells = bound(implementation, cqltype, rows)
-        assert cells[0] is not None
-        assert (int.from_bytes(cells[0], "big", signed=name != "date"), cells[1]) == (
-            expected,
-            None,
-        )
+        encoded, null = cells
+        assert encoded is not None
+        # Dates are unsigned.
+        assert int.from_bytes(encoded, "big", signed=name != "date") == expected
+        assert null is None
         masked = numpy.ma.array(rows["c0"], mask=[True, False])
         assert array_values(masked, cqltype) == [None, None]
 
 
 def test_days_and_times_that_datetime_cannot_hold(implementation: Implementation) -> None:
+    """Days and timestamps after the year 9999 or before the year 1 are bound, too."""
     numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     far_days = 5_000_000  # a day in the year 15659
     day_ms = 86_400_000
@@ -276,12 +276,8 @@ def test_days_and_times_that_datetime_cannot_hold(implementation: Implementation
         page = column_plan(implementation, [tuple_of(cqltype)]).read(
             page_of([[cell] for cell in cells]), 0, 2
         )
-        assert (
-            bound(
-                implementation, tuple_of(cqltype), pandas_of_arrow(pyarrow, page.layout, [page], {})
-            )
-            == cells
-        )
+        tuples = pandas_of_arrow(pyarrow, page.layout, [page], {})
+        assert bound(implementation, tuple_of(cqltype), tuples) == cells
     frame = pandas.DataFrame({"c0": array.astype("M8[s]")})
     assert one_by_one(t.SimpleDateType, frame) == [2**31 + far_days, 2**31 - far_days, None]
     assert one_by_one(t.TimestampType, frame) == [far_days * day_ms, -far_days * day_ms, None]
@@ -347,6 +343,7 @@ def test_nested_uuids_and_times_in_pandas(implementation: Implementation) -> Non
     value = (key, Time(1), None, 0, ["a"])
 
     def read_by_pandas(cqltype: Any, item: Any) -> Any:
+        """Encode the value, and return it as a pandas frame of the result has it."""
         page = column_plan(implementation, [cqltype]).read(
             page_of([[cqltype.codec().encode(item)], [None]]), 0, 2
         )
@@ -368,10 +365,8 @@ def test_nested_uuids_and_times_in_pandas(implementation: Implementation) -> Non
         array = read_by_pandas(container_of(t.UUIDType), [key])
         assert isinstance(array, numpy.ndarray)
         assert array.tolist() == [key]
-    assert read_by_pandas(list_of(list_of(t.TimeType)), [[Time(5), None]])[0].tolist() == [
-        Time(5),
-        None,
-    ]
+    (inner_list,) = read_by_pandas(list_of(list_of(t.TimeType)), [[Time(5), None]])
+    assert inner_list.tolist() == [Time(5), None]
     assert read_by_pandas(map_of(t.UUIDType, t.TimeType), {key: Time(1)}) == [(key, Time(1))]
 
 
@@ -385,17 +380,18 @@ def test_nan_in_a_column_of_objects_is_a_number_for_float_types() -> None:
         values = series_values(series, cqltype)
         assert all(math.isnan(value) for value in values[:3])
         assert values[3:] == [None] * 4
-    # For all types but floats, NaN is bound as null.
+    # For all other types, NaN is bound as null.
     assert series_values(series, t.UTF8Type) == [None] * 7
 
 
-@pytest.mark.parametrize("kind", ["int", "bigint", "varint", "counter"])
-def test_floats_that_may_have_lost_digits_are_no_integers(kind: str) -> None:
-    """Pandas makes floats of integers if some are missing: 2**53 + 1 becomes 2**53. So a float of
-    2**53 or more may stand for another integer, and is not bound as one.
+@pytest.mark.parametrize("type_name", ["int", "bigint", "varint", "counter"])
+def test_floats_that_may_have_lost_digits_are_not_bound_as_integers(type_name: str) -> None:
+    """If some integers of a column are missing, pandas converts the others to floats.
+
+    2**53 + 1 then becomes 2**53. So a float of 2**53 or more may have been another integer.
     """
     numpy = pytest.importorskip("numpy")
-    cqltype = lookup_cqltype(kind)
+    cqltype = lookup_cqltype(type_name)
     exact = float(2**53 - 1)
     array = numpy.array([exact, -exact, math.nan, 2.0**53, -(2.0**53), 1e300, math.inf, 1.5])
     values = array_values(array, cqltype)
@@ -409,14 +405,14 @@ def test_floats_that_may_have_lost_digits_are_no_integers(kind: str) -> None:
         cqltype.codec().encode(1.5)
 
 
-@pytest.mark.parametrize(("width", "bits"), [(32, 24), (16, 11)])
-def test_narrow_floats_hold_fewer_integers(width: int, bits: int) -> None:
+@pytest.mark.parametrize(("width", "precision"), [(32, 24), (16, 11)])
+def test_narrow_floats_hold_fewer_integers(width: int, precision: int) -> None:
     """A 32-bit float has 24 bits of precision: 16777217 (2**24 + 1) becomes 16777216. So the limit
     for integers is lower in columns of narrow floats.
     """
     numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     cqltype = lookup_cqltype("bigint")
-    limit = 1 << bits
+    limit = 1 << precision
     numbers = [limit - 1, 1 - limit, math.nan, limit + 1, -limit, math.inf, 1.5]
     array = numpy.array(numbers, dtype=f"f{width // 8}")
     series = pandas.Series(array)
@@ -439,12 +435,13 @@ def test_narrow_floats_hold_fewer_integers(width: int, bits: int) -> None:
             with pytest.raises(TypeError, match=r" is not an integer"):
                 cqltype.codec().encode(value)
     for value in columns[0][3:6]:
-        message = rf"floats of {width} bits from 2\*\*{bits} on may have lost digits: read"
+        message = rf"floats of {width} bits from 2\*\*{precision} on may have lost digits: read"
         with pytest.raises(TypeError, match=message):
             cqltype.codec().encode(value)
     # Only integers are affected: a column of doubles takes the float.
     assert array_values(array, lookup_cqltype("double"))[3] == float(array[3])
-    assert type(array_values(array, lookup_cqltype("decimal"))[6]) is float
+    fraction = array_values(array, lookup_cqltype("decimal"))[6]
+    assert type(fraction) is float
 
 
 def test_a_map_that_has_a_key_twice_is_refused() -> None:
