@@ -20,6 +20,7 @@ MURMUR3 = "org.apache.cassandra.dht.Murmur3Partitioner"
 
 
 def metadata_of(*hosts: Host) -> Metadata:
+    """Return metadata with these hosts."""
     metadata = Metadata()
     metadata._replace_hosts(list(hosts))
     return metadata
@@ -94,6 +95,7 @@ def test_a_host_is_added_once() -> None:
 
 def test_the_repr_counts_hosts_and_keyspaces() -> None:
     metadata = Metadata()
+    assert metadata.dbaas is False
     assert repr(metadata) == "<Metadata: cluster None, 0 hosts, 0 keyspaces>"
     metadata.add_or_return_host(owner(1))
     metadata.cluster_name = "shop"
@@ -103,8 +105,10 @@ def test_the_repr_counts_hosts_and_keyspaces() -> None:
 # -- replicas --------------------------------------------------------------------------------------
 
 
-def placed(replication_factor: int = 1) -> Metadata:
-    """Return metadata of two hosts that own tokens, and a keyspace "ks"."""
+def two_host_metadata(replication_factor: int = 1) -> Metadata:
+    """Return metadata of host 1 with the token -100, host 2 with the token 100, and a keyspace
+    "ks".
+    """
     metadata = Metadata()
     metadata.partitioner = MURMUR3
     metadata._replace_hosts([owner(1, -100), owner(2, 100)])
@@ -113,29 +117,31 @@ def placed(replication_factor: int = 1) -> Metadata:
 
 
 def simple(factor: int) -> ReplicationStrategy:
+    """Return SimpleStrategy with this replication factor."""
     strategy = ReplicationStrategy.create("SimpleStrategy", {"replication_factor": str(factor)})
     assert strategy is not None
     return strategy
 
 
 def numbers(hosts: Any) -> list[int]:
+    """Return the number of each host, which is that of its id."""
     return [host.host_id.int for host in hosts]
 
 
 def test_replicas_follow_the_ring_and_the_replication() -> None:
-    metadata = placed(2)
+    metadata = two_host_metadata(2)
     key = b"some key"
     token = Murmur3Token.from_key(key)
     replicas = numbers(metadata.get_replicas("ks", key))
     assert sorted(replicas) == [1, 2]
-    assert replicas[0] == (2 if -100 < token.value <= 100 else 1)
+    owner_of_token = 2 if -100 < token.value <= 100 else 1
+    assert replicas[0] == owner_of_token
     # A key may also be given by its token, or by the number of its token. Without tablets, the
     # shard of a replica is unknown.
     for key_or_token in (key, token, token.value):
         shards = metadata.get_replica_shards("ks", key_or_token)
-        assert [(shard.host.host_id.int, shard.shard) for shard in shards] == [  # type: ignore[union-attr]
-            (number, None) for number in replicas
-        ]
+        assert numbers(shard.host for shard in shards) == replicas
+        assert [shard.shard for shard in shards] == [None, None]
     in_buffer: Any = bytearray(key)
     assert metadata.get_replicas("ks", in_buffer) == metadata.get_replicas("ks", key)
     assert metadata.get_replicas("unknown", key) == []
@@ -144,22 +150,23 @@ def test_replicas_follow_the_ring_and_the_replication() -> None:
 
 @pytest.mark.parametrize(("token", "number"), [(-100, 1), (-99, 2), (100, 2), (101, 1)])
 def test_a_token_belongs_to_the_next_owner(token: int, number: int) -> None:
-    (replica,) = placed().get_replica_shards("ks", token)
+    (replica,) = two_host_metadata().get_replica_shards("ks", token)
     assert numbers([replica.host]) == [number]
 
 
 def test_the_shard_of_a_replica_is_that_of_the_token() -> None:
-    metadata = placed()
+    metadata = two_host_metadata()
     (replica,) = metadata.get_replica_shards("ks", 100)
     sharding: Any = SimpleNamespace(shard_id_from_token=lambda token: token.value // 50)
     replica.host.sharding_info = sharding
-    assert metadata.get_replica_shards("ks", 100)[0].shard == 2
+    (replica,) = metadata.get_replica_shards("ks", 100)
+    assert replica.shard == 2
 
 
 @pytest.mark.parametrize("key", ["text", 5, None])
-def test_a_key_is_serialized(key: Any) -> None:
+def test_a_key_that_is_not_serialized_is_refused(key: Any) -> None:
     with pytest.raises(TypeError, match=r"write prepared\.bind\(values\)\.routing_key"):
-        placed().get_replicas("ks", key)
+        two_host_metadata().get_replicas("ks", key)
 
 
 def test_without_tokens_replicas_are_unknown() -> None:
@@ -183,26 +190,26 @@ def test_an_unknown_partitioner_has_no_tokens(partitioner: str | None) -> None:
     assert not metadata.can_support_partitioner()
     assert metadata.token_map is None
     assert metadata.routing() is None
-    assert placed().can_support_partitioner()
+    assert two_host_metadata().can_support_partitioner()
 
 
 def test_tablets_have_their_own_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
-    metadata = placed()
+    metadata = two_host_metadata()
     first, second = metadata.all_hosts()
-    gone = uuid.UUID(int=9)
-    tablet = (-100, 100, [(second.host_id, 3), (gone, 0), (first.host_id, 1)])
+    id_of_removed_host = uuid.UUID(int=9)
+    tablet = (-100, 100, [(second.host_id, 3), (id_of_removed_host, 0), (first.host_id, 1)])
     calls: list[Any] = []
 
     def find(keyspace: str, table: str, token: int) -> Any:
         calls.append((keyspace, table, token))
         return tablet if table == "t" else None
 
-    fake: Any = SimpleNamespace(
+    fake_tablets: Any = SimpleNamespace(
         has_keyspace=lambda name: name == "ks",
         find=find,
         replicas=lambda keyspace, table, key: [second] if table == "t" else None,
     )
-    metadata.tablets = fake
+    metadata.tablets = fake_tablets
     assert metadata.get_replica_shards("ks", 7, "t") == [(second, 3), (first, 1)]
     assert metadata.get_replica_shards("ks", 7) == []
     assert calls == [("ks", "t", 7), ("ks", "", 7)]
@@ -214,7 +221,7 @@ def test_tablets_have_their_own_replicas(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_placement_is_computed_again_only_after_a_change() -> None:
-    metadata = placed()
+    metadata = two_host_metadata()
     routing, version = metadata.routing(), metadata.placement_version
     token_map = metadata.token_map
     # The same nodes and the same replication are found again.
@@ -232,13 +239,12 @@ def test_the_placement_is_computed_again_only_after_a_change() -> None:
 
 
 def test_another_replication_changes_the_replicas() -> None:
-    metadata = placed()
-    versions = (metadata.placement_version, metadata.replication_version)
+    metadata = two_host_metadata()
+    placement_version = metadata.placement_version
+    replication_version = metadata.replication_version
     metadata._replace_replication({"ks": simple(2)})
-    assert (metadata.placement_version, metadata.replication_version) == (
-        versions[0] + 1,
-        versions[1] + 1,
-    )
+    assert metadata.placement_version == placement_version + 1
+    assert metadata.replication_version == replication_version + 1
     assert len(metadata.get_replica_shards("ks", 0)) == 2
     assert metadata.replication_of("ks") == simple(2)
     assert dict(metadata.replication) == {"ks": simple(2)}
@@ -246,7 +252,7 @@ def test_another_replication_changes_the_replicas() -> None:
 
 
 def test_a_forgotten_placement_is_computed_for_the_same_nodes() -> None:
-    metadata = placed()
+    metadata = two_host_metadata()
     version = metadata.placement_version
     metadata._forget_placement()
     metadata._replace_hosts(metadata.all_hosts())
@@ -254,7 +260,7 @@ def test_a_forgotten_placement_is_computed_for_the_same_nodes() -> None:
 
 
 def test_a_function_for_replicas_changes_the_placement() -> None:
-    metadata = placed()
+    metadata = two_host_metadata()
     version = metadata.placement_version
     metadata.table_replicas = lambda keyspace, table, key: None
     assert metadata.placement_version == version + 1
@@ -262,7 +268,7 @@ def test_a_function_for_replicas_changes_the_placement() -> None:
 
 
 def test_keyspaces_with_tablets_change_the_placement_once() -> None:
-    metadata = placed()
+    metadata = two_host_metadata()
     version = metadata.placement_version
     for _ in range(2):
         metadata._replace_tablet_keyspaces(["ks"], [])
@@ -276,7 +282,8 @@ def test_tokens_can_be_replaced() -> None:
     metadata.rebuild_token_map(MURMUR3, {existing: ["5"], new: ["10", "20"]})
     assert metadata.partitioner == MURMUR3
     assert metadata.all_hosts() == [existing, new]
-    assert (existing.tokens, new.tokens) == (("5",), ("10", "20"))
+    assert existing.tokens == ("5",)
+    assert new.tokens == ("10", "20")
     token_map = metadata.token_map
     assert token_map is not None
     assert [token.value for token in token_map.ring] == [5, 10, 20]

@@ -44,7 +44,8 @@ def test_a_host_is_a_row_which_is_coloured_if_the_host_is_down() -> None:
     host.set_location_info("dc<1>", None)
     host.set_up()
     html = host._repr_html_()
-    assert {"10.0.0.1:9042", "up", "dc<1>", "-", str(uuid.UUID(int=1))} <= set(Page(html).texts)
+    expected = {"10.0.0.1:9042", "up", "dc<1>", "-", str(uuid.UUID(int=1))}
+    assert expected <= set(Page(html).texts)
     assert "color" not in html
     host.set_down()
     assert "color" in host._repr_html_()

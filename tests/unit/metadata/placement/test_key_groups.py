@@ -48,7 +48,8 @@ def test_keys_are_grouped_by_the_replica_that_holds_them() -> None:
     # Keys on the host in the data centre "far" have no replica that may be used, so they form their
     # own group.
     assert set(grouped) == {hosts[0], hosts[1], NO_VALID_REPLICA}
-    assert sorted(tuple(key) for group in grouped.values() for key in group) == keys
+    all_keys = [tuple(key) for group in grouped.values() for key in group]
+    assert sorted(all_keys) == keys
     # The token of the key 1 is -4069959284402364209, so the first host owns it.
     assert (1,) in grouped[hosts[0]]
     hosts[0].set_down()
@@ -62,7 +63,8 @@ def test_keys_are_grouped_by_the_replica_of_their_tablet() -> None:
         peer.host_id = host_id
     metadata._replace_hosts(hosts)
     metadata._replace_tablet_keyspaces(["ks"], [])
-    metadata.tablets.learn("ks", "t", payload(MIN, 0, (1, 0)))
+    host_index, shard = 1, 0
+    metadata.tablets.learn("ks", "t", payload(MIN, 0, (host_index, shard)))
     grouped = group_keys_by_replica(session, "ks", "t", [(1,), (6,)])
     # The token of the key 1 is -4069959284402364209. The key 6 has the token 2705480034054113608,
     # whose tablet is not known.

@@ -28,10 +28,12 @@ MURMUR3 = "org.apache.cassandra.dht.Murmur3Partitioner"
 
 
 def host(number: int, datacenter: str = "dc1", rack: str = "r1") -> Host:
+    """Return the host with the address 10.0.0.`number`."""
     return Host(DefaultEndPoint(f"10.0.0.{number}"), datacenter=datacenter, rack=rack)
 
 
 def create(name: str, **options: Any) -> ReplicationStrategy:
+    """Return a replication strategy of one of Cassandra's classes."""
     strategy = ReplicationStrategy.create(f"org.apache.cassandra.locator.{name}", options)
     assert strategy is not None
     return strategy
@@ -40,6 +42,10 @@ def create(name: str, **options: Any) -> ReplicationStrategy:
 def metadata_of(
     tokens: dict[Host, list[str]], partitioner: str = MURMUR3, **replication: ReplicationStrategy
 ) -> Metadata:
+    """Return the metadata of a cluster.
+
+    :param tokens: the tokens of each host. :param replication: the replication of each keyspace.
+    """
     metadata = Metadata()
     metadata.rebuild_token_map(partitioner, tokens)
     metadata._replace_replication(replication)
@@ -47,20 +53,22 @@ def metadata_of(
 
 
 @pytest.mark.parametrize(
-    ("text", "counts"),
-    [("3", (3, 3, None)), (3, (3, 3, None)), ("3/1", (3, 2, 1)), ("0", (0, 0, None))],
+    ("argument", "all_replicas", "full_replicas", "transient_replicas"),
+    [("3", 3, 3, None), (3, 3, 3, None), ("3/1", 3, 2, 1), ("0", 0, 0, None)],
 )
-def test_replication_factors_are_read_from_numbers_and_texts(
-    text: Any, counts: tuple[int, int, int | None]
+def test_replication_factors_are_read_from_numbers_and_strings(
+    argument: Any, all_replicas: int, full_replicas: int, transient_replicas: int | None
 ) -> None:
-    """A replication factor may be a number, a text, or a text that also has the number of transient
-    replicas.
+    """A replication factor may be a number, a string, or a string that also has the number of
+    transient replicas.
     """
-    factor = ReplicationFactor.create(text)
-    assert (factor.all_replicas, factor.full_replicas, factor.transient_replicas) == counts
-    assert str(factor) == str(text)
-    assert factor == ReplicationFactor(counts[0], counts[2])
-    assert factor != ReplicationFactor(counts[0] + 1, counts[2])
+    factor = ReplicationFactor.create(argument)
+    assert factor.all_replicas == all_replicas
+    assert factor.full_replicas == full_replicas
+    assert factor.transient_replicas == transient_replicas
+    assert str(factor) == str(argument)
+    assert factor == ReplicationFactor(all_replicas, transient_replicas)
+    assert factor != ReplicationFactor(all_replicas + 1, transient_replicas)
     assert ReplicationFactor.create(factor) is factor
 
 
@@ -75,7 +83,8 @@ def test_strategies_are_created_by_class_name() -> None:
     simple = create("SimpleStrategy", **{"class": "x", "replication_factor": "3/1"})
     assert isinstance(simple, SimpleStrategy)
     # "3/1" means three replicas, one of which is transient and does not count.
-    assert (simple.name, simple.replication_factor) == ("SimpleStrategy", 2)
+    assert simple.name == "SimpleStrategy"
+    assert simple.replication_factor == 2
     network = ReplicationStrategy.create("NetworkTopologyStrategy", {"dc1": "3", "dc2": "2/1"})
     assert isinstance(network, NetworkTopologyStrategy)
     assert network.dc_replication_factors == {"dc1": 3, "dc2": 1}
@@ -85,7 +94,8 @@ def test_strategies_are_created_by_class_name() -> None:
     assert ReplicationStrategy.create("", {}) is None
     strategy = ReplicationStrategy.create("com.example.Own", {"some": "thing"})
     assert strategy is not None
-    assert (type(strategy), strategy.name) == (ReplicationStrategy, "com.example.Own")
+    assert type(strategy) is ReplicationStrategy
+    assert strategy.name == "com.example.Own"
 
 
 def test_strategies_are_exported_as_cql() -> None:
@@ -99,18 +109,13 @@ def test_strategies_are_exported_as_cql() -> None:
 
 
 def test_strategies_with_the_same_settings_are_equal() -> None:
-    assert create("SimpleStrategy", replication_factor="3") == create(
-        "SimpleStrategy", replication_factor=3
-    )
-    assert create("SimpleStrategy", replication_factor="3") != create(
-        "SimpleStrategy", replication_factor="2"
-    )
-    assert create("NetworkTopologyStrategy", a="1", b="2") == create(
-        "NetworkTopologyStrategy", b="2", a="1"
-    )
-    assert hash(create("NetworkTopologyStrategy", a="1", b="2")) == hash(
-        create("NetworkTopologyStrategy", b="2", a="1")
-    )
+    simple = create("SimpleStrategy", replication_factor="3")
+    assert simple == create("SimpleStrategy", replication_factor=3)
+    assert simple != create("SimpleStrategy", replication_factor="2")
+    network = create("NetworkTopologyStrategy", a="1", b="2")
+    network_in_other_order = create("NetworkTopologyStrategy", b="2", a="1")
+    assert network == network_in_other_order
+    assert hash(network) == hash(network_in_other_order)
     assert create("LocalStrategy") != create("EverywhereStrategy")
     assert create("LocalStrategy") != "LocalStrategy"
 
@@ -133,23 +138,29 @@ def test_strategies_map_tokens_to_replicas() -> None:
     a, b, c = host(1), host(2), host(3, "dc2")
     tokens = [Murmur3Token(number) for number in (1, 2, 3)]
     owners = dict(zip(tokens, (a, b, c), strict=True))
-    simple = create("SimpleStrategy", replication_factor="2").make_token_replica_map(owners, tokens)
-    assert simple == {tokens[0]: (a, b), tokens[1]: (b, c), tokens[2]: (c, a)}
-    network = create("NetworkTopologyStrategy", dc1="1", dc2="1").make_token_replica_map(
-        owners, tokens
-    )
-    assert network == {tokens[0]: (a, c), tokens[1]: (b, c), tokens[2]: (c, a)}
+    simple = create("SimpleStrategy", replication_factor="2")
+    assert simple.make_token_replica_map(owners, tokens) == {
+        tokens[0]: (a, b),
+        tokens[1]: (b, c),
+        tokens[2]: (c, a),
+    }
+    network = create("NetworkTopologyStrategy", dc1="1", dc2="1")
+    assert network.make_token_replica_map(owners, tokens) == {
+        tokens[0]: (a, c),
+        tokens[1]: (b, c),
+        tokens[2]: (c, a),
+    }
     everywhere = create("EverywhereStrategy").make_token_replica_map(owners, tokens)
     assert {frozenset(hosts) for hosts in everywhere.values()} == {frozenset((a, b, c))}
     assert create("LocalStrategy").make_token_replica_map(owners, tokens) == {}
-    assert create("SimpleStrategy", replication_factor="2").make_token_replica_map({}, []) == {}
+    assert simple.make_token_replica_map({}, []) == {}
 
 
 # -- tokens ----------------------------------------------------------------------------------------
 
 
 def test_tokens_are_those_of_the_server_s_partitioners() -> None:
-    """The tokens of keys and texts are those that the server's partitioners compute."""
+    """The tokens of keys are those that the server's partitioners compute."""
     assert Murmur3Token.from_string("-12") == Murmur3Token(-12) == Murmur3Token("-12")
     assert Murmur3Token.from_key(b"\x00\x00\x00\x01").value == -4069959284402364209
     # As in org.apache.cassandra.dht.RandomPartitioner, the token is the absolute value of the MD5
@@ -160,12 +171,12 @@ def test_tokens_are_those_of_the_server_s_partitioners() -> None:
         BytesToken.from_string("0a0b") == BytesToken.from_string("0x0a0b") == BytesToken(b"\n\x0b")
     )
     assert BytesToken.from_key(b"k").value == b"k"
-    assert sorted([Murmur3Token(3), Murmur3Token(-1)])[0].value == -1
+    assert Murmur3Token(-1) < Murmur3Token(3)
     assert Murmur3Token(1) != MD5Token(1)
     assert len({Murmur3Token(1), Murmur3Token(1)}) == 1
     assert repr(Murmur3Token(5)) == "<Murmur3Token: 5>"
     with pytest.raises(TypeError):
-        sorted([Murmur3Token(1), MD5Token(0)])
+        _ = Murmur3Token(1) < MD5Token(0)
     with pytest.raises(TypeError, match="token must be bytes, but is str: 'a'"):
         BytesToken("a")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="hexadecimal, but one is 'zz'"):
@@ -214,7 +225,7 @@ def test_replicas_begin_with_the_owner_of_the_token() -> None:
     assert token_map.ring == [Murmur3Token(0), Murmur3Token(100), Murmur3Token(200)]
     assert token_map.token_class is Murmur3Token
     assert token_map.token_to_host_owner[Murmur3Token(100)] is b
-    # No replicas of a keyspace are computed before they are asked for.
+    # Replicas of a keyspace are computed at the first request for them.
     assert token_map.tokens_to_hosts_by_ks == {}
     assert token_map.get_replicas("ks", Murmur3Token(100)) == [b, c]
     assert token_map.get_replicas("ks", Murmur3Token(101)) == [c, a]
@@ -235,7 +246,8 @@ def test_replicas_in_a_keyspace_with_tablets_do_not_follow_the_ring() -> None:
     key = b"\x00\x00\x00\x01"
     # Before any tablet is known, there are no replicas.
     assert metadata.get_replicas("ks", key, table="t") == []
-    # Add a tablet for tokens up to 0, with its replicas on c and a.
+    # Add a tablet for tokens up to 0. Its replicas are host 2 (c), shard 0, and host 0 (a),
+    # shard 1.
     assert metadata.tablets.learn("ks", "t", payload(MIN, 0, (2, 0), (0, 1)))
     assert metadata.get_replicas("ks", key) == []
     assert metadata.get_replicas("ks", key, table="other") == []
@@ -262,7 +274,8 @@ def test_an_unknown_partitioner_has_no_token_map() -> None:
     metadata = metadata_of(
         {host(1): ["1"]}, "com.example.Own", ks=create("SimpleStrategy", replication_factor="1")
     )
-    assert (metadata.token_map, metadata.can_support_partitioner()) == (None, False)
+    assert metadata.token_map is None
+    assert not metadata.can_support_partitioner()
     assert metadata.get_replicas("ks", b"key") == []
 
 
@@ -277,6 +290,9 @@ def test_token_metadata_enabled_false_leaves_the_ring_empty() -> None:
 
 
 def test_the_routing_snapshot_is_rebuilt_only_if_tokens_change() -> None:
+    """`routing` returns the same snapshot until a host is added or removed,
+    or its tokens change.
+    """
     a, b = host(1), host(2)
     metadata = metadata_of(
         {a: ["0"], b: ["100"]}, ks=create("SimpleStrategy", replication_factor="1")
@@ -296,6 +312,7 @@ def test_the_routing_snapshot_is_rebuilt_only_if_tokens_change() -> None:
 
 
 def test_replicas_are_the_current_host_objects() -> None:
+    """When a host is replaced by an equal object, replicas are the new object."""
     first, second = host(1), host(1)
     metadata = metadata_of({first: ["0"]}, ks=create("SimpleStrategy", replication_factor="1"))
     assert metadata.get_replicas("ks", b"k")[0] is first
@@ -334,16 +351,16 @@ def test_equal_replications_share_a_map_and_changes_replace_it() -> None:
     assert metadata.replication_version == version
     metadata._replace_replication({"x": one_replica, "y": two_replicas})
     assert metadata.replication_version == version + 1
-    changed = metadata.routing()
-    assert changed is not None
+    routing_after_change = metadata.routing()
+    assert routing_after_change is not None
     # The replica map of a keyspace that did not change is kept.
-    assert changed.map_of("x") is routing.map_of("x")
+    assert routing_after_change.map_of("x") is routing.map_of("x")
     assert len(metadata.get_replicas("y", b"k")) == 2
     metadata._replace_replication({})
     assert metadata.get_replicas("x", b"k") == []
 
 
-def test_hosts_without_tokens_are_no_replicas() -> None:
+def test_hosts_without_tokens_are_not_replicas() -> None:
     a, joining = host(1), host(2)
     metadata = metadata_of(
         {a: ["0"], joining: []}, ks=create("SimpleStrategy", replication_factor="2")
@@ -352,29 +369,19 @@ def test_hosts_without_tokens_are_no_replicas() -> None:
     assert metadata.all_hosts() == [a, joining]
 
 
-def test_add_or_return_host() -> None:
-    metadata = Metadata()
-    a = host(1)
-    assert metadata.add_or_return_host(a) == (a, True)
-    existing, is_new = metadata.add_or_return_host(host(1))
-    assert (existing is a, is_new) == (True, False)
-    assert metadata.dbaas is False
-
-
 def test_states_of_a_host() -> None:
     """A host may be unknown, up, down or forced down."""
-    node = host(1)
-    states = [node.state]
+    node: Any = host(1)
+    assert node.state == "unknown"
     node.set_up()
-    states.append(node.state)
+    assert node.state == "up"
     node.set_down()
-    states.append(node.state)
+    assert node.state == "down"
     node.force_down()
-    states.append(node.state)
-    assert node.is_up is False
+    assert node.state == "forced down"
+    assert not node.is_up
     node.set_up()
-    states.append(node.state)
-    assert states == ["unknown", "up", "down", "forced down", "up"]
+    assert node.state == "up"
 
 
 def test_scylladb_s_lists_of_racks_are_read_and_exported() -> None:

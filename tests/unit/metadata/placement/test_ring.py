@@ -34,8 +34,8 @@ def test_a_key_belongs_to_the_first_token_that_is_not_less(implementation: Imple
     assert ring.tokens() == [-5, 10, 20]
     assert ring.owners() == [0, 1, 0]
     assert len(ring) == 3
-    assert [ring.position(token) for token in (-6, -5, -4, 10, 11, 20, 21)] == [0, 0, 1, 1, 2, 2, 0]
-    assert [ring.position(token) for token in (INT64_MIN, INT64_MAX)] == [0, 0]
+    positions = {-6: 0, -5: 0, -4: 1, 10: 1, 11: 2, 20: 2, 21: 0, INT64_MIN: 0, INT64_MAX: 0}
+    assert {token: ring.position(token) for token in positions} == positions
 
 
 @given(
@@ -56,6 +56,9 @@ def test_a_key_belongs_to_the_first_token_that_is_not_less(implementation: Imple
 def test_positions_are_found_however_tokens_are_spread(
     tokens: list[int], other_tokens: list[int]
 ) -> None:
+    """Whether the tokens lie close together or far apart, the position is the same as by a binary
+    search.
+    """
     sorted_tokens = sorted(set(tokens))
     for lane in IMPLEMENTATIONS:
         ring = _impl.twin("ring", lane).TokenRing([map(str, tokens)])
@@ -65,7 +68,9 @@ def test_positions_are_found_however_tokens_are_spread(
 
 def test_an_empty_ring_has_no_replicas(implementation: Implementation) -> None:
     ring = implementation.ring.TokenRing([])
-    assert (ring.tokens(), ring.position_of(b"key"), len(ring)) == ([], 0, 0)
+    assert ring.tokens() == []
+    assert ring.position_of(b"key") == 0
+    assert len(ring) == 0
     for replica_map in (
         implementation.ring.simple_map(ring, [], full=3, total=3),
         implementation.ring.network_map(ring, [], [], [], [(1, 1)]),
@@ -73,9 +78,12 @@ def test_an_empty_ring_has_no_replicas(implementation: Implementation) -> None:
     ):
         assert replica_map.of_key(b"key") == ()
         assert replica_map.sets() == 0
+        router = implementation.plans.Router(replica_map, tiers=[], seed=1)
         # A router returns the replicas, and how many of them are in the nearest tier (with the
         # smallest distance).
-        assert implementation.plans.Router(replica_map, [], 1).route(b"key", True) == ((), 0)
+        replicas, nearest_count = router.route(b"key", True)
+        assert replicas == ()
+        assert nearest_count == 0
 
 
 @pytest.mark.parametrize("key", [3, "key", None, [1, 2]])
@@ -92,7 +100,8 @@ def test_a_key_must_be_bytes(implementation: Implementation, key: Any) -> None:
 
 def test_the_first_of_two_hosts_with_the_same_token_owns_it(implementation: Implementation) -> None:
     ring = implementation.ring.TokenRing([["1"], ["1", "2"]])
-    assert (ring.tokens(), ring.owners()) == ([1, 2], [0, 1])
+    assert ring.tokens() == [1, 2]
+    assert ring.owners() == [0, 1]
 
 
 @pytest.mark.parametrize("bad", ["9223372036854775808", "-9223372036854775809"])
@@ -115,25 +124,14 @@ def test_tokens_of_keys(implementation: Implementation) -> None:
 
 
 def test_simple_strategy_takes_the_next_hosts(implementation: Implementation) -> None:
-    ring = ring_of(implementation, [0, 1, 0, 2], 3)
-    assert rows(implementation.ring.simple_map(ring, "abc", full=1, total=1), 4) == [
-        (0,),
-        (1,),
-        (0,),
-        (2,),
-    ]
-    assert rows(implementation.ring.simple_map(ring, "abc", full=2, total=2), 4) == [
-        (0, 1),
-        (1, 0),
-        (0, 2),
-        (2, 0),
-    ]
-    assert rows(implementation.ring.simple_map(ring, "abc", full=9, total=9), 4) == [
-        (0, 1, 2),
-        (1, 0, 2),
-        (0, 2, 1),
-        (2, 0, 1),
-    ]
+    simple_map = implementation.ring.simple_map
+    ring = ring_of(implementation, [0, 1, 0, 2], host_count=3)
+    one_replica = simple_map(ring, "abc", full=1, total=1)
+    assert rows(one_replica, 4) == [(0,), (1,), (0,), (2,)]
+    two_replicas = simple_map(ring, "abc", full=2, total=2)
+    assert rows(two_replicas, 4) == [(0, 1), (1, 0), (0, 2), (2, 0)]
+    all_replicas = simple_map(ring, "abc", full=9, total=9)
+    assert rows(all_replicas, 4) == [(0, 1, 2), (1, 0, 2), (0, 2, 1), (2, 0, 1)]
     replica_map = implementation.ring.simple_map(ring, "abc", full=2, total=2)
     assert replica_map.at(3) == ("c", "a")
     assert replica_map.of_token(11) == ("a", "c")
@@ -141,53 +139,41 @@ def test_simple_strategy_takes_the_next_hosts(implementation: Implementation) ->
 
 
 def test_transient_replicas_are_left_out(implementation: Implementation) -> None:
-    ring = ring_of(implementation, [0, 1, 2], 3)
-    assert rows(implementation.ring.simple_map(ring, "abc", full=2, total=3), 3) == [
-        (0, 1),
-        (1, 2),
-        (2, 0),
-    ]
-    assert rows(implementation.ring.network_map(ring, "abc", [0] * 3, [0] * 3, [(2, 3)]), 3) == [
-        (0, 1),
-        (1, 2),
-        (2, 0),
-    ]
+    """All hosts are in the data centre 0 and the rack 0."""
+    network_map = implementation.ring.network_map
+    ring = ring_of(implementation, [0, 1, 2], host_count=3)
+    simple = implementation.ring.simple_map(ring, "abc", full=2, total=3)
+    assert rows(simple, 3) == [(0, 1), (1, 2), (2, 0)]
+    network = network_map(ring, "abc", [0] * 3, [0] * 3, [(2, 3)])
+    assert rows(network, 3) == [(0, 1), (1, 2), (2, 0)]
     # There are only two hosts for two full replicas and a transient one, so both are full replicas.
-    pair = ring_of(implementation, [0, 1], 2)
-    assert rows(implementation.ring.network_map(pair, "ab", [0] * 2, [0] * 2, [(2, 3)]), 2) == [
-        (0, 1),
-        (1, 0),
-    ]
+    ring_of_two = ring_of(implementation, [0, 1], host_count=2)
+    network = network_map(ring_of_two, "ab", [0] * 2, [0] * 2, [(2, 3)])
+    assert rows(network, 2) == [(0, 1), (1, 0)]
 
 
 def test_network_topology_prefers_hosts_of_other_racks(implementation: Implementation) -> None:
     # Hosts a and b are in rack 0, and c is in rack 1. So c follows a, although b is nearer on the
     # ring. A third replica has to be in rack 0 again.
-    ring = ring_of(implementation, [0, 1, 2], 3)
-    racks = [0, 0, 1]
-    assert rows(implementation.ring.network_map(ring, "abc", [0] * 3, racks, [(2, 2)]), 3) == [
-        (0, 2),
-        (1, 2),
-        (2, 0),
-    ]
-    assert rows(implementation.ring.network_map(ring, "abc", [0] * 3, racks, [(3, 3)]), 3) == [
-        (0, 1, 2),
-        (1, 2, 0),
-        (2, 0, 1),
-    ]
-    assert rows(implementation.ring.network_map(ring, "abc", [0] * 3, racks, [(1, 1)]), 3) == [
-        (0,),
-        (1,),
-        (2,),
-    ]
+    ring = ring_of(implementation, [0, 1, 2], host_count=3)
+    datacenters, racks = [0, 0, 0], [0, 0, 1]
+    for replica_count, expected in (
+        (1, [(0,), (1,), (2,)]),
+        (2, [(0, 2), (1, 2), (2, 0)]),
+        (3, [(0, 1, 2), (1, 2, 0), (2, 0, 1)]),
+    ):
+        factors = [(replica_count, replica_count)]
+        replica_map = implementation.ring.network_map(ring, "abc", datacenters, racks, factors)
+        assert rows(replica_map, 3) == expected
 
 
 def test_network_topology_counts_in_each_data_centre(implementation: Implementation) -> None:
     # Data centre 0 has hosts a and b in racks 0 and 1, and data centre 1 has c and d, both in rack
     # 2. Data centre 2 has host e, but a replication factor of 0.
-    ring = ring_of(implementation, [0, 2, 4, 1, 3], 5)
+    ring = ring_of(implementation, [0, 2, 4, 1, 3], host_count=5)
+    datacenters, racks = [0, 0, 1, 1, 2], [0, 1, 2, 2, 3]
     replica_map = implementation.ring.network_map(
-        ring, "abcde", [0, 0, 1, 1, 2], [0, 1, 2, 2, 3], [(2, 2), (1, 1), (0, 0)]
+        ring, "abcde", datacenters, racks, [(2, 2), (1, 1), (0, 0)]
     )
     assert rows(replica_map, 5) == [(0, 2, 1), (2, 1, 0), (1, 3, 0), (1, 3, 0), (3, 0, 1)]
     # Two of the five tokens have the same replicas, so there are four different sets.
@@ -197,25 +183,33 @@ def test_network_topology_counts_in_each_data_centre(implementation: Implementat
 def test_a_data_centre_without_replication_factor_has_no_replicas(
     implementation: Implementation,
 ) -> None:
-    ring = ring_of(implementation, [0, 1], 2)
-    assert rows(implementation.ring.network_map(ring, "ab", [0, -1], [0, 1], [(3, 3)]), 2) == [
-        (0,),
-        (0,),
-    ]
-    assert rows(implementation.ring.network_map(ring, "ab", [-1, -1], [0, 1], []), 2) == [(), ()]
+    """The data centre -1 stands for one that the replication does not name."""
+    network_map = implementation.ring.network_map
+    ring = ring_of(implementation, [0, 1], host_count=2)
+    only_first_host = network_map(ring, "ab", [0, -1], [0, 1], [(3, 3)])
+    assert rows(only_first_host, 2) == [(0,), (0,)]
+    no_hosts = network_map(ring, "ab", [-1, -1], [0, 1], [])
+    assert rows(no_hosts, 2) == [(), ()]
 
 
 def test_everywhere_strategy_has_one_set_of_replicas(implementation: Implementation) -> None:
     replica_map = implementation.ring.whole_map(ring_of(implementation, [1, 0, 2], 3), "abc")
-    assert (rows(replica_map, 3), replica_map.sets()) == ([(0, 1, 2)] * 3, 1)
+    assert rows(replica_map, 3) == [(0, 1, 2)] * 3
+    assert replica_map.sets() == 1
 
 
-def test_equal_rows_are_kept_once(implementation: Implementation) -> None:
-    ring = ring_of(implementation, [number % 5 for number in range(2000)], 5)
+def test_equal_sets_of_replicas_are_stored_once(implementation: Implementation) -> None:
+    """The 2000 tokens have only five different sets of replicas, one for each host."""
+    ring = ring_of(implementation, [number % 5 for number in range(2000)], host_count=5)
     assert implementation.ring.simple_map(ring, range(5), full=3, total=3).sets() == 5
 
 
 # -- comparison with a naive reference -------------------------------------------------------------
+
+
+def unique(hosts: list[int]) -> list[int]:
+    """Return the hosts in their order, each only once."""
+    return list(dict.fromkeys(hosts))
 
 
 def naive_network(
@@ -227,9 +221,9 @@ def naive_network(
     replicas = []
     hosts_on_ring = set(owners)
     for position in range(len(owners)):
-        hosts_in_ring_order = list(dict.fromkeys(owners[position:] + owners[:position]))
+        hosts_in_ring_order = unique(owners[position:] + owners[:position])
         full_replicas: list[int] = []
-        for datacenter, (wanted_full, total) in enumerate(factors):
+        for datacenter, (full, total) in enumerate(factors):
             hosts_in_datacenter = [
                 host for host in hosts_in_ring_order if datacenters[host] == datacenter
             ]
@@ -247,7 +241,9 @@ def naive_network(
                         continue
                     repeats_left -= 1
                 chosen.append(host)
-            transient = max(total - wanted_full - (total - replica_count), 0)
+            # If hosts are missing, there are fewer transient replicas.
+            missing = total - replica_count
+            transient = max(total - full - missing, 0)
             full_replicas += chosen[: replica_count - transient]
         replicas.append(tuple(sorted(full_replicas, key=hosts_in_ring_order.index)))
     return replicas
@@ -288,12 +284,10 @@ def test_network_topology_equals_the_naive_result(cluster: Any) -> None:
 def test_simple_strategy_equals_the_naive_result(
     owners: list[int], full: int, transient: int
 ) -> None:
-    expected = [
-        tuple(dict.fromkeys(owners[position:] + owners[:position]))[
-            : min(full + transient, len(set(owners)))
-        ][:full]
-        for position in range(len(owners))
-    ]
+    expected = []
+    for position in range(len(owners)):
+        hosts_in_ring_order = unique(owners[position:] + owners[:position])
+        expected.append(tuple(hosts_in_ring_order[:full]))
     for lane in IMPLEMENTATIONS:
         implementation = Implementation(lane)
         replica_map = implementation.ring.simple_map(

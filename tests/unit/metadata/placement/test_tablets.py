@@ -20,6 +20,7 @@ IDS = [uuid.UUID(int=number + 1) for number in range(5)]
 
 
 def host(number: int) -> Any:
+    """Return a fake host whose id is `IDS[number]`."""
     return SimpleNamespace(host_id=IDS[number], name=f"host {number}")
 
 
@@ -34,13 +35,15 @@ def payload(first: int, last: int, *replicas: tuple[int, int], version: int = 0)
     :param replicas: for each replica, the number of its host and its shard.
     :param version: the version of the tablet, which the extension v2 has; 0 uses the extension v1.
     """
-    tablet = Tablet(first, last, tuple(Replica(IDS[h], shard) for h, shard in replicas), version)
+    replica_objects = tuple(Replica(IDS[number], shard) for number, shard in replicas)
+    tablet = Tablet(first, last, replica_objects, version)
     (value,) = routing_payload(tablet, 2 if version else 1).values()
     assert value is not None
     return value
 
 
 def tablet_map(implementation: Any, **options: Any) -> Any:
+    """Return an empty map that knows the hosts HOSTS."""
     tablets = implementation.tablets.TabletMap(**options)
     tablets.take_hosts(HOSTS)
     return tablets
@@ -122,7 +125,8 @@ def test_random_tablets_agree_with_a_plain_model(implementation: Any) -> None:
     for _ in range(3000):
         first = chooser.randrange(20_000)
         # A few of the tablets are large, so each of them replaces many others.
-        last = first + chooser.choice((1, 5, 30, 2000) if chooser.random() < 0.02 else (1, 5, 9))
+        sizes = (1, 5, 30, 2000) if chooser.random() < 0.02 else (1, 5, 9)
+        last = first + chooser.choice(sizes)
         shard = chooser.randrange(100)
         replicas = [(chooser.randrange(5), shard)] * chooser.randrange(1, 4)
         tablets.learn("ks", "t", payload(first, last, *replicas))
@@ -138,22 +142,22 @@ def test_random_tablets_agree_with_a_plain_model(implementation: Any) -> None:
         assert (tablets.find("ks", "t", token) is not None) == (token in covered)
 
 
-GOOD = payload(0, 10, (1, 3), (2, 0), version=5)
+VALID_PAYLOAD = payload(0, 10, (1, 3), (2, 0), version=5)
 
 
 @pytest.mark.parametrize(
     "bad",
     [
         b"",
-        GOOD[:-1],
-        GOOD + b"\0",
-        GOOD[:28],
+        VALID_PAYLOAD[:-1],
+        VALID_PAYLOAD + b"\0",
+        VALID_PAYLOAD[:28],
         payload(10, 10, (0, 0)),
         payload(11, 10, (0, 0)),
-        GOOD.replace(b"\0\0\0\x10", b"\0\0\0\x0f"),
-        GOOD.replace(b"\0\0\0\x02\0\0\0\x1c", b"\0\0\0\x03\0\0\0\x1c"),
-        GOOD.replace(b"\0\0\0\x02\0\0\0\x1c", b"\xff\xff\xff\xff\0\0\0\x1c"),
-        GOOD.replace(b"\0\0\0\x04\0\0\0\x03", b"\0\0\0\x04\xff\xff\xff\xff"),
+        VALID_PAYLOAD.replace(b"\0\0\0\x10", b"\0\0\0\x0f"),
+        VALID_PAYLOAD.replace(b"\0\0\0\x02\0\0\0\x1c", b"\0\0\0\x03\0\0\0\x1c"),
+        VALID_PAYLOAD.replace(b"\0\0\0\x02\0\0\0\x1c", b"\xff\xff\xff\xff\0\0\0\x1c"),
+        VALID_PAYLOAD.replace(b"\0\0\0\x04\0\0\0\x03", b"\0\0\0\x04\xff\xff\xff\xff"),
     ],
 )
 def test_malformed_payloads_change_nothing(implementation: Any, bad: bytes) -> None:
@@ -168,7 +172,7 @@ def test_both_implementations_read_damaged_payloads_alike(implementation: Any) -
 
     chooser = random.Random(3)
     for _ in range(3000):
-        data = bytearray(GOOD)
+        data = bytearray(VALID_PAYLOAD)
         # Change some bytes to values that are likely in lengths and types.
         for _ in range(chooser.randrange(1, 4)):
             data[chooser.randrange(len(data))] = chooser.choice((0, 1, 4, 8, 16, 28, 127, 255))
@@ -183,15 +187,15 @@ def test_both_implementations_read_damaged_payloads_alike(implementation: Any) -
 
 def test_a_tablet_without_keyspace_or_table_is_ignored(implementation: Any) -> None:
     tablets = tablet_map(implementation)
-    assert not tablets.learn(None, "t", GOOD)
-    assert not tablets.learn("ks", None, GOOD)
+    assert not tablets.learn(None, "t", VALID_PAYLOAD)
+    assert not tablets.learn("ks", None, VALID_PAYLOAD)
     assert not tablets.learn("ks", "t", None)
 
 
 def test_a_table_or_a_keyspace_is_dropped(implementation: Any) -> None:
     tablets = tablet_map(implementation)
     for keyspace, table in (("a", "t"), ("a", "u"), ("b", "t")):
-        tablets.learn(keyspace, table, GOOD)
+        tablets.learn(keyspace, table, VALID_PAYLOAD)
     tablets.drop("a", "t")
     assert tablets.tables() == [("a", "u", 1), ("b", "t", 1)]
     tablets.drop("a")
@@ -199,7 +203,8 @@ def test_a_table_or_a_keyspace_is_dropped(implementation: Any) -> None:
     assert tablets.tables() == [("b", "t", 1)]
     assert not tablets.has_keyspace("a")
     tablets.clear()
-    assert (tablets.count, tablets.tables()) == (0, [])
+    assert tablets.count == 0
+    assert tablets.tables() == []
 
 
 def test_tablets_refer_to_new_host_objects_and_drop_removed_hosts(implementation: Any) -> None:
@@ -249,19 +254,14 @@ def test_keyspaces_with_tablets_and_leaders(implementation: Any) -> None:
     """
     tablets = tablet_map(implementation)
     tablets.use_keyspaces(["a", "b"], ["b"])
-    assert [tablets.has_keyspace(name) for name in ("a", "b", "c", None)] == [
-        True,
-        True,
-        False,
-        False,
-    ]
-    assert [tablets.has_leaders(name) for name in ("a", "b", "c", None)] == [
-        False,
-        True,
-        False,
-        False,
-    ]
-    tablets.learn("c", "t", GOOD)
+    assert tablets.has_keyspace("a")
+    assert tablets.has_keyspace("b")
+    assert tablets.has_leaders("b")
+    assert not tablets.has_leaders("a")
+    for name in ("c", None):
+        assert not tablets.has_keyspace(name)
+        assert not tablets.has_leaders(name)
+    tablets.learn("c", "t", VALID_PAYLOAD)
     assert tablets.has_keyspace("c")
 
 
@@ -271,7 +271,7 @@ def test_tokens_in_known_tablets_are_hits(implementation: Any) -> None:
     tablets.tally("ks", "t", 5)
     # In a keyspace without tablets, nothing is counted.
     assert (tablets.hits, tablets.misses) == (0, 0)
-    tablets.learn("ks", "t", GOOD)
+    tablets.learn("ks", "t", VALID_PAYLOAD)
     for token in (5, 6, 11):
         tablets.tally("ks", "t", token)
     assert (tablets.hits, tablets.misses) == (2, 1)
@@ -283,13 +283,19 @@ def test_version_blocks_have_number_and_value(implementation: Any) -> None:
     """
     # This is the example of the specification: block 0xA has the value 3.
     assert implementation.tablets.version_block(0x3 << 40, 0xA) == 0xA3
-    assert [implementation.tablets.version_block(0xFEDC_BA98_7654_3210, i) for i in range(16)] == [
-        i << 4 | i for i in range(16)
-    ]
+    # In this version, the block of each number has the number as its value.
+    version = 0xFEDC_BA98_7654_3210
+    for number in range(16):
+        expected = number << 4 | number
+        assert implementation.tablets.version_block(version, number) == expected
     assert implementation.tablets.version_block(None, 7) == 0x70
 
 
 def test_routing_payloads_are_split_from_the_body(implementation: Any) -> None:
+    """If the custom payload of a result has only a tablet, `split_payload` returns the tablet and
+    the rest of the body. Otherwise it returns None.
+    """
+
     def body(name: bytes, value: bytes) -> bytes:
         count_and_name = b"\0\1" + len(name).to_bytes(2, "big") + name
         return count_and_name + len(value).to_bytes(4, "big") + value + b"rest"

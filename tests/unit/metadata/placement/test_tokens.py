@@ -62,17 +62,19 @@ def test_tokens_of_one_class_have_an_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("token_class", "first", "second"),
+    ("token_class", "first_node_tokens", "second_node_tokens"),
     [(MD5Token, ["10", "30"], ["20", "30"]), (BytesToken, ["10", "30"], ["20", "30"])],
 )
 def test_a_ring_sorts_tokens_and_finds_their_owners(
-    token_class: type[Token], first: list[str], second: list[str]
+    token_class: type[Token], first_node_tokens: list[str], second_node_tokens: list[str]
 ) -> None:
     """The ring sorts the tokens of all nodes and finds the owner of each."""
-    ring = SortedRing(token_class, [first, second])
+    ring = SortedRing(token_class, [first_node_tokens, second_node_tokens])
     values = [token_class.from_string(text).value for text in ("10", "20", "30")]
     # Both nodes name the token 30; the first one keeps it.
-    assert (ring.tokens(), ring.owners(), len(ring)) == (values, [0, 1, 0], 3)
+    assert ring.tokens() == values
+    assert ring.owners() == [0, 1, 0]
+    assert len(ring) == 3
     # A node owns the tokens up to and including its own. Tokens after the last one belong to the
     # first node.
     assert [ring.position(value) for value in values] == [0, 1, 2]
@@ -88,4 +90,5 @@ def test_the_position_of_a_key() -> None:
     first.
     """
     ring = SortedRing.of_owners(BytesToken, {b"m": 0, b"z": 1})
-    assert [ring.position_of(key) for key in (b"a", b"m", b"n", b"zz")] == [0, 0, 1, 0]
+    positions = {b"a": 0, b"m": 0, b"n": 1, b"zz": 0}
+    assert {key: ring.position_of(key) for key in positions} == positions

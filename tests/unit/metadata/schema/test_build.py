@@ -30,10 +30,12 @@ COMPOUND = frozenset({"compound"})
 
 @pytest.fixture(autouse=True)
 def _implementation(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let tables be built by the implementation under test."""
     monkeypatch.setattr(build, "column_rows", implementation.column_rows)
 
 
 def pages(*rows: Any) -> ColumnPages:
+    """Return pages of system_schema.columns that have these rows."""
     columns = ColumnPages()
     columns.pages = [(page(*rows), 0, len(rows))]
     return columns
@@ -52,6 +54,10 @@ def source(*rows: Any, flags: Any = COMPOUND, extensions: Any = None, **parts: A
 
 
 def view_source(*rows: Any, where: Any = "id IS NOT NULL", everything: Any = True) -> TableSource:
+    """Return a source with the row of view ks.t, whose base table is `base`.
+
+    :param everything: whether the view selects all columns.
+    """
     values = ("ks", "t", "a comment", where, everything)
     view = TableSource("ks", "t", VIEW, values, False, pages(*rows))
     view.base = "base"
@@ -59,6 +65,7 @@ def view_source(*rows: Any, where: Any = "id IS NOT NULL", everything: Any = Tru
 
 
 def names(columns: Any) -> list[str]:
+    """Return the names of columns."""
     return [column.name for column in columns]
 
 
@@ -76,12 +83,15 @@ def test_a_table_is_built_from_its_rows() -> None:
         row(b"s", kind=b"static"),
     )
     table = build.table(rows)
-    assert (table.keyspace_name, table.name, table.virtual) == ("ks", "t", False)
+    assert (table.keyspace_name, table.name) == ("ks", "t")
+    assert not table.virtual
     # Key columns come first, then the others by name.
     assert names(table.columns.values()) == ["id", "c", "a", "s"]
-    assert (names(table.partition_key), names(table.clustering_key)) == (["id"], ["c"])
+    assert names(table.partition_key) == ["id"]
+    assert names(table.clustering_key) == ["c"]
     assert table.options["comment"] == "a comment"
-    assert (table.is_compact_storage, table.is_cql_compatible) == (False, True)
+    assert not table.is_compact_storage
+    assert table.is_cql_compatible
     assert table._exc_info is None
     assert rows.columns is not None
     assert rows.columns.pages == []
@@ -95,7 +105,7 @@ INDEX = ("by_a", "COMPOSITES", {"target": "a"})
 
 @pytest.mark.parametrize("is_ordinary", [True, False])
 def test_a_table_has_its_indexes_triggers_and_dropped_columns(is_ordinary: bool) -> None:
-    """The table has its indexes, triggers and dropped columns."""
+    """An ordinary table has at most indexes; another one also has triggers and dropped columns."""
     dropped_time = datetime.datetime(2020, 1, 1)
     parts: dict[str, Any] = {"indexes": [INDEX]}
     if not is_ordinary:
@@ -116,10 +126,12 @@ def test_a_table_has_its_indexes_triggers_and_dropped_columns(is_ordinary: bool)
         "x": {"class": "y"},
         "z": {},
     }
-    assert {
-        name: (column.name, column.cql_type, column.dropped_time, column.is_static)
-        for name, column in table.dropped_columns.items()
-    } == {"d": ("d", "int", dropped_time, True), "e": ("e", "text", dropped_time, False)}
+    dropped, dropped_on_old_server = table.dropped_columns["d"], table.dropped_columns["e"]
+    assert (dropped.name, dropped.cql_type) == ("d", "int")
+    assert dropped.is_static
+    assert (dropped_on_old_server.name, dropped_on_old_server.cql_type) == ("e", "text")
+    assert not dropped_on_old_server.is_static
+    assert dropped.dropped_time == dropped_on_old_server.dropped_time == dropped_time
 
 
 def test_options_of_extensions_and_of_scylladb() -> None:
@@ -142,11 +154,14 @@ def test_options_of_extensions_and_of_scylladb() -> None:
     ],
 )
 def test_one_damaged_part_leaves_the_others(parts: dict[str, Any]) -> None:
+    """If a part of a table cannot be decoded, the table still has its columns, and its export has
+    the error.
+    """
     table = build.table(source(row(b"a"), **parts))
     assert table._exc_info is not None
     assert names(table.columns.values()) == ["id", "a"]
-    text = table.export_as_string()
-    assert ("damaged" in text) or ("flags is 'no set'" in text)
+    expected = "flags is 'no set'" if parts.get("flags") == "no set" else "damaged"
+    assert expected in table.export_as_string()
 
 
 def test_damaged_pages_are_logged_and_a_table_without_key_is_incomplete(
@@ -187,9 +202,12 @@ def test_a_table_s_mapping_of_views_is_kept_and_changed_in_place() -> None:
 def test_a_view_is_built_from_its_rows() -> None:
     """A view has its columns and options, and the table and the condition of its definition."""
     view = build.view(view_source(KEY, row(b"c", b"clustering", 0)))
-    assert (view.keyspace_name, view.name, view.base_table_name) == ("ks", "t", "base")
-    assert (view.where_clause, view.include_all_columns) == ("id IS NOT NULL", True)
-    assert (names(view.partition_key), names(view.clustering_key)) == (["id"], ["c"])
+    assert (view.keyspace_name, view.name) == ("ks", "t")
+    assert view.base_table_name == "base"
+    assert view.where_clause == "id IS NOT NULL"
+    assert view.include_all_columns
+    assert names(view.partition_key) == ["id"]
+    assert names(view.clustering_key) == ["c"]
     assert view.options["comment"] == "a comment"
     assert not build.view(view_source(KEY, everything=None)).include_all_columns
     damaged = build.view(view_source(row(b"a")))
@@ -225,7 +243,8 @@ def test_flags_decide_which_columns_a_table_shows(
     """The flags of tables with compact storage hide the columns that only the storage needs."""
     table = build.table(source(*rows, flags=None if flags is None else frozenset(flags)))
     assert names(table.columns.values()) == columns
-    assert (table.is_compact_storage, table.is_cql_compatible) == (is_compact, is_compatible)
+    assert table.is_compact_storage is is_compact
+    assert table.is_cql_compatible is is_compatible
     # A static compact table stores its columns as static, but CQL shows them as ordinary ones.
     if rows is STATIC:
         assert not any(column.is_static for column in table.columns.values())
@@ -233,12 +252,15 @@ def test_flags_decide_which_columns_a_table_shows(
 
 
 def test_virtual_tables_have_no_flags() -> None:
+    """For any other table, no flags would mean compact storage."""
     table = build.table(source(row(b"a"), flags=frozenset(), virtual=True))
-    assert (table.virtual, table.is_compact_storage) == (True, False)
+    assert table.virtual
+    assert not table.is_compact_storage
 
 
 # -- indexes ---------------------------------------------------------------------------------------
 
+# A column, its type, the target of an index on the server, and the target in CQL.
 TARGETS = [
     ("c0", "int", "c0", "c0"),
     ("Big", "int", "Big", '"Big"'),
@@ -288,7 +310,10 @@ def test_damaged_indexes(index: Any, message: str) -> None:
     table = build.table(source(indexes=[index]))
     assert message in table.export_as_string()
     (damaged,) = table.indexes.values()
-    assert (damaged.name, damaged.kind, damaged.index_options) == (str(index[0]), str(index[1]), {})
+    name, kind, _ = index
+    assert damaged.name == str(name)
+    assert damaged.kind == str(kind)
+    assert damaged.index_options == {}
 
 
 # -- masks -----------------------------------------------------------------------------------------
@@ -324,28 +349,28 @@ def mask(argument_type: str, value: Any, **changes: Any) -> dict[str, Any]:
 def test_the_argument_of_a_mask_is_a_literal(argument_type: str) -> None:
     """In the exported CQL, the argument of a mask is written as a CQL literal."""
     value, literal = MASKS[argument_type]
-    column_mask = (
-        build.table(source(row(b"a"), masks=[mask(argument_type, value)])).columns["a"].mask
-    )
+    table = build.table(source(row(b"a"), masks=[mask(argument_type, value)]))
+    column_mask = table.columns["a"].mask
     assert column_mask is not None
-    assert (column_mask.keyspace, column_mask.name, column_mask.arguments) == (
-        "system",
-        "mask_replace",
-        (literal,),
-    )
+    assert (column_mask.keyspace, column_mask.name) == ("system", "mask_replace")
+    assert column_mask.arguments == (literal,)
 
 
 def test_masks_without_arguments_and_with_null() -> None:
     """A mask has no argument or the argument null."""
-    no_arguments = dict.fromkeys(
-        ("function_argument_nulls", "function_argument_types", "function_argument_values")
+    mask_without_arguments = mask(
+        "int",
+        None,
+        function_argument_nulls=None,
+        function_argument_types=None,
+        function_argument_values=None,
     )
-    column_mask = (
-        build.table(source(row(b"a"), masks=[mask("int", None, **no_arguments)])).columns["a"].mask
-    )
+    table = build.table(source(row(b"a"), masks=[mask_without_arguments]))
+    column_mask = table.columns["a"].mask
     assert column_mask is not None
     assert column_mask.arguments == ()
-    column_mask = build.table(source(row(b"a"), masks=[mask("int", None)])).columns["a"].mask
+    table = build.table(source(row(b"a"), masks=[mask("int", None)]))
+    column_mask = table.columns["a"].mask
     assert column_mask is not None
     assert column_mask.arguments == ("null",)
 
@@ -362,6 +387,10 @@ def test_a_mask_of_an_unknown_type() -> None:
 
 
 def keyspace_source(name: str = "ks", **parts: Any) -> KeyspaceSource:
+    """Return the source of a keyspace.
+
+    :param parts: its row, and attributes of the source, such as its tables.
+    """
     keyspace = KeyspaceSource(
         name, parts.pop("row", keyspace_row(name)), parts.pop("virtual", False)
     )
@@ -371,12 +400,14 @@ def keyspace_source(name: str = "ks", **parts: Any) -> KeyspaceSource:
 
 
 def test_a_keyspace_has_its_replication_and_durability() -> None:
-    """A keyspace has its replication and durability."""
     keyspace = build.keyspace(keyspace_source())
-    assert (keyspace.name, keyspace.durable_writes, keyspace.virtual) == ("ks", True, False)
+    assert keyspace.name == "ks"
+    assert keyspace.durable_writes
+    assert not keyspace.virtual
     assert isinstance(keyspace.replication_strategy, SimpleStrategy)
     assert keyspace.replication_strategy.replication_factor == 1
-    assert (keyspace.tablets, keyspace._exc_info) == (None, None)
+    assert keyspace.tablets is None
+    assert keyspace._exc_info is None
     not_durable = build.keyspace(
         keyspace_source(row={**keyspace_row("ks"), "durable_writes": False})
     )
@@ -395,6 +426,7 @@ def test_a_keyspace_without_replication_is_incomplete() -> None:
 
 
 def a_type(name: str, **changes: Any) -> dict[str, Any]:
+    """Return a row of the schema table for user-defined types."""
     row = {"keyspace_name": "ks", "type_name": name, "field_names": ["a"], "field_types": ["int"]}
     return {**row, **changes}
 
@@ -430,37 +462,35 @@ def test_a_keyspace_has_its_types_functions_and_aggregates() -> None:
     assert fields == {"u": ["a"], "empty": []}
     assert list(keyspace.functions) == ["f(int)", "g(int)", "none()"]
     function_f, function_g = keyspace.functions["f(int)"], keyspace.functions["g(int)"]
-    assert (function_f.deterministic, function_f.monotonic, list(function_f.monotonic_on)) == (
-        True,
-        True,
-        ["x"],
-    )
-    assert (function_g.deterministic, function_g.monotonic, list(function_g.monotonic_on)) == (
-        False,
-        False,
-        [],
-    )
-    assert (function_g.return_type, function_g.language, function_g.body) == (
-        "text",
-        "java",
-        "return x;",
-    )
+    assert function_f.deterministic
+    assert function_f.monotonic
+    assert list(function_f.monotonic_on) == ["x"]
+    assert not function_g.deterministic
+    assert not function_g.monotonic
+    assert list(function_g.monotonic_on) == []
+    assert function_g.return_type == "text"
+    assert function_g.language == "java"
+    assert function_g.body == "return x;"
     assert function_g.called_on_null_input
     assert list(function_g.argument_names) == ["x"]
     assert list(keyspace.aggregates) == ["a(int)", "b(int)"]
     aggregate_a, aggregate_b = keyspace.aggregates["a(int)"], keyspace.aggregates["b(int)"]
-    assert (aggregate_a.deterministic, aggregate_b.deterministic) == (True, False)
-    assert (aggregate_a.reduce_func, aggregate_b.reduce_func) == ("r", None)
-    assert (
-        aggregate_b.state_func,
-        aggregate_b.state_type,
-        aggregate_b.final_func,
-    ) == ("s", "int", "f")
-    assert (aggregate_b.initial_condition, aggregate_b.return_type) == ("0", "text")
+    assert aggregate_a.deterministic
+    assert aggregate_a.reduce_func == "r"
+    assert not aggregate_b.deterministic
+    assert aggregate_b.reduce_func is None
+    assert aggregate_b.state_func == "s"
+    assert aggregate_b.state_type == "int"
+    assert aggregate_b.final_func == "f"
+    assert aggregate_b.initial_condition == "0"
+    assert aggregate_b.return_type == "text"
 
 
 @pytest.mark.parametrize("table", ["types", "functions", "aggregates"])
 def test_a_damaged_part_leaves_the_others(table: str, caplog: pytest.LogCaptureFixture) -> None:
+    """A type, function or aggregate that cannot be decoded is left out and logged; the export has
+    the error.
+    """
     rows: dict[str, Any] = {
         "types": [a_type("x", field_names=ValueError("damaged")), a_type("y")],
         "functions": [function("x", body=ValueError("damaged")), function("y")],
@@ -523,14 +553,19 @@ def test_a_keyspace_object_shows_tables_that_are_read_later() -> None:
 
 
 def test_an_altered_keyspace_is_a_new_object() -> None:
+    """After a change of its replication, durability or tablets, a keyspace is a new object, so that
+    applications can compare it with the old one.
+    """
     keyspace: Any = build.keyspace(keyspace_source(tables={"t": source()}))
     keyspace.own_attribute = 5
     altered: Any = build.renewed_keyspace(
         keyspace, keyspace_source(row=keyspace_row("ks", 3), tables={"u": source()})
     )
     assert altered is not keyspace
-    assert (keyspace.replication_strategy.replication_factor, altered.own_attribute) == (1, 5)
+    assert keyspace.replication_strategy.replication_factor == 1
     assert altered.replication_strategy.replication_factor == 3
+    # Attributes that the application has set are copied.
+    assert altered.own_attribute == 5
     # The old and the new keyspace object show the same tables, those of the new state.
     assert keyspace.tables is altered.tables
     assert list(keyspace.tables) == ["u"]

@@ -20,6 +20,7 @@ Cell = bytes | None
 
 
 def page(*rows: tuple[Cell, ...]) -> bytes:
+    """Return the body of a page with these rows."""
     cells = [
         b"\xff\xff\xff\xff" if cell is None else len(cell).to_bytes(4, "big") + cell
         for row in rows
@@ -33,6 +34,7 @@ def row(
     cql_type: Cell = b"int",
     table_key: tuple[Cell, Cell] = (b"ks", b"t"),
 ) -> tuple[Cell, ...]:  # fmt: skip
+    """Return the cells of a row of system_schema.columns."""
     encoded_position = (
         position.to_bytes(4, "big", signed=True) if isinstance(position, int) else position
     )
@@ -103,6 +105,7 @@ def test_the_key_comes_first_and_the_others_by_name(implementation: Implementati
     partition_key, clustering_key, described_columns = description_of(
         columns(implementation, page(*rows), len(rows))
     )
+    # The columns of a key are in the order of their positions.
     assert partition_key == ["p3", "p1", "p2"]
     assert clustering_key == ["c2", "c1"]
     assert described_columns == [
@@ -118,7 +121,7 @@ def test_the_key_comes_first_and_the_others_by_name(implementation: Implementati
 
 
 def test_attributes_of_columns_may_be_changed(implementation: Implementation) -> None:
-    columns_by_name = columns(implementation, page(row(b"a"), row(b"b")), 2)[2]
+    _, _, columns_by_name = columns(implementation, page(row(b"a"), row(b"b")), count=2)
     columns_by_name["a"].cql_type = "text"
     columns_by_name["a"].mask = "a mask"
     assert str(columns_by_name["a"]) == "a text"
@@ -163,11 +166,8 @@ def test_runs_say_where_the_rows_of_each_table_are(implementation: Implementatio
     assert runs_of["ks"]["t"][:2] == ("the page", len(prefix))
     texts = implementation.column_rows.Texts()
     rows_of_table = tuple(body if value == "the page" else value for value in runs_of["ks"]["t"])
-    assert list(implementation.column_rows.columns_of("the table", rows_of_table, texts)[2]) == [
-        "a",
-        "b",
-        "c",
-    ]
+    _, _, columns_by_name = implementation.column_rows.columns_of("the table", rows_of_table, texts)
+    assert list(columns_by_name) == ["a", "b", "c"]
     assert runs_by_table(implementation, body, len(prefix), 0) == {}
     assert implementation.column_rows.columns_of("the table", (), texts) == ([], [], {})
 
@@ -179,13 +179,10 @@ def test_the_rows_of_a_table_may_be_in_several_pages(implementation: Implementat
         implementation.column_rows.note_runs(rows_of, body, 0, count)
     assert rows_of["ks"]["t"] == (pages[0], 0, 1, pages[1], 0, 1, pages[2], 0, 1)
     texts = implementation.column_rows.Texts()
-    assert list(
-        implementation.column_rows.columns_of("the table", rows_of["ks"]["t"], texts)[2]
-    ) == [
-        "a",
-        "b",
-        "c",
-    ]
+    _, _, columns_by_name = implementation.column_rows.columns_of(
+        "the table", rows_of["ks"]["t"], texts
+    )
+    assert list(columns_by_name) == ["a", "b", "c"]
 
 
 def test_rows_before_damage_are_noted(implementation: Implementation) -> None:
@@ -197,7 +194,7 @@ def test_rows_before_damage_are_noted(implementation: Implementation) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damaged", "kind", "message"),
+    ("damaged", "error_class", "message"),
     [
         (row(None), ValueError, "a column's name is None"),
         (row(b"\xff"), DecodeError, "a column's name cannot be decoded: .*0xff"),
@@ -213,15 +210,16 @@ def test_rows_before_damage_are_noted(implementation: Implementation) -> None:
     ],
 )  # fmt: skip
 def test_damaged_rows_are_named(
-    damaged: tuple[Cell, ...], kind: Any, message: str, implementation: Implementation
+    damaged: tuple[Cell, ...], error_class: Any, message: str, implementation: Implementation
 ) -> None:
-    with pytest.raises(kind, match=message) as caught:
+    with pytest.raises(error_class, match=message) as caught:
         columns(implementation, page(row(b"z"), damaged), 2)
-    assert type(caught.value) is kind
+    assert type(caught.value) is error_class
 
 
 def test_an_order_may_be_null(implementation: Implementation) -> None:
-    columns_by_name = columns(implementation, page(row(b"a", b"clustering", 0, None)), 1)[2]
+    body = page(row(b"a", b"clustering", 0, order=None))
+    _, _, columns_by_name = columns(implementation, body, count=1)
     assert not columns_by_name["a"].is_reversed
 
 
@@ -266,22 +264,21 @@ def test_both_implementations_agree_on_random_pages(
         if offset < len(body):
             body[offset] = value
     data = bytes(body)
-    outcomes: list[Any] = []
-    for lane in IMPLEMENTATIONS:
-        implementation = Implementation(lane)
-        calls: list[Callable[[], Any]] = [
-            lambda implementation=implementation: runs_by_table(implementation, data, 0, len(rows)),  # type: ignore[misc]
-            lambda implementation=implementation: description_of(
-                columns(implementation, data, len(rows))
-            ),  # type: ignore[misc]
-        ]
-        for call in calls:
-            try:
-                outcomes.append(call())
-            except (DecodeError, ValueError) as error:
-                outcomes.append((type(error), str(error)))
-    calls_per_implementation = len(outcomes) // len(IMPLEMENTATIONS)
-    assert all(
-        outcomes[index] == outcomes[index % calls_per_implementation]
-        for index in range(len(outcomes))
-    )
+
+    def read_runs(implementation: Any) -> Any:
+        return runs_by_table(implementation, data, 0, len(rows))
+
+    def read_columns(implementation: Any) -> Any:
+        return description_of(columns(implementation, data, len(rows)))
+
+    for read in (read_runs, read_columns):
+        outcomes = [result_or_error(read, Implementation(lane)) for lane in IMPLEMENTATIONS]
+        assert all(outcome == outcomes[0] for outcome in outcomes)
+
+
+def result_or_error(read: Callable[[Any], Any], implementation: Any) -> Any:
+    """Return the result of `read`, or the class and message of its error."""
+    try:
+        return read(implementation)
+    except (DecodeError, ValueError) as error:
+        return type(error), str(error)

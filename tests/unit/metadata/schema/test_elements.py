@@ -19,7 +19,6 @@ from cassandra.metadata.schema.elements import ColumnMask
 
 
 def test_functions_and_aggregates_are_written_as_cql() -> None:
-    """Functions and aggregates are written as CQL."""
     function = Function(
         "ks",
         "f",
@@ -55,8 +54,9 @@ def test_functions_and_aggregates_are_written_as_cql() -> None:
 
 
 def test_types_and_functions_named_like_keywords_are_quoted() -> None:
-    """Elsewhere, some keywords may be names without quotes, but not here: servers refuse ``CREATE
-    TYPE ks.json``.
+    """Some keywords may be names of columns without quotes, but not names of types and functions.
+
+    For example, servers refuse ``CREATE TYPE ks.json``.
     """
     function = Function(
         "ks", "key", ["int"], ["key"], "int", "java", "return 1;", called_on_null_input=True
@@ -90,11 +90,17 @@ def test_columns_are_written_as_in_create_table() -> None:
     assert mask.as_cql() == "MASKED WITH system.mask_inner(1, null)"
     column = ColumnMetadata(TABLE, "Name", "text", is_static=True, mask=mask)
     assert column.as_cql() == '"Name" text static MASKED WITH system.mask_inner(1, null)'
-    assert (str(column), repr(column)) == ("Name text", "<ColumnMetadata: Name text>")
-    assert (column.table, column.is_static, column.is_reversed) == (TABLE, True, False)
+    assert str(column) == "Name text"
+    assert repr(column) == "<ColumnMetadata: Name text>"
+    assert column.table is TABLE
+    assert column.is_static
+    assert not column.is_reversed
     plain = ColumnMetadata(TABLE, "id", "int", is_reversed=True)
-    assert (plain.as_cql(), plain.typestring) == ("id int", "int")
-    assert (plain.is_static, plain.is_reversed, plain.mask) == (False, True, None)
+    assert plain.as_cql() == "id int"
+    assert plain.typestring == "int"
+    assert not plain.is_static
+    assert plain.is_reversed
+    assert plain.mask is None
 
 
 @pytest.mark.parametrize(
@@ -122,10 +128,10 @@ def test_columns_are_written_as_in_create_table() -> None:
 )
 def test_indexes_are_written_as_cql(kind: str, options: dict[str, str], cql: str) -> None:
     index = IndexMetadata("ks", "Orders", "i", kind, options)
-    copied = dict(options)
+    options_before = dict(options)
     assert index.as_cql_query() == cql
     assert index.export_as_string() == f"{cql};"
-    assert index.index_options == copied  # the options are not changed
+    assert index.index_options == options_before
     assert repr(index) == "<IndexMetadata: ks.i>"
 
 
@@ -134,7 +140,8 @@ def test_triggers_are_written_as_cql() -> None:
     cql = 'CREATE TRIGGER "Audit" ON ks."Orders" USING \'org.Audit\''
     assert trigger.as_cql_query() == cql
     assert trigger.export_as_string() == f"{cql};"
-    assert (trigger.table, trigger.options) == (TABLE, {"class": "org.Audit"})
+    assert trigger.table is TABLE
+    assert trigger.options == {"class": "org.Audit"}
     assert repr(trigger) == "<TriggerMetadata: Audit>"
     assert TriggerMetadata(TABLE, "t").as_cql_query().endswith("USING NULL")
 
@@ -190,5 +197,6 @@ def test_clauses_of_aggregates() -> None:
         'CREATE AGGREGATE ks.a(int)\n    SFUNC s\n    STYPE int\n    REDUCEFUNC "R"\n'
         "    DETERMINISTIC;"
     )
-    assert (aggregate.signature, repr(aggregate)) == ("a(int)", "<Aggregate: ks.a(int)>")
+    assert aggregate.signature == "a(int)"
+    assert repr(aggregate) == "<Aggregate: ks.a(int)>"
     assert aggregate.return_type == "int"

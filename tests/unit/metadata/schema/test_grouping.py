@@ -18,27 +18,28 @@ TEXT = t.UTF8Type
 
 @pytest.fixture(autouse=True)
 def _implementation(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the tests run with both implementations."""
     monkeypatch.setattr(pages, "row_plans", implementation.rows)
 
 
 def rows(columns: dict[str, Any], *values: Any) -> Any:
     """Return a page of rows. Values that are not bytes are encoded."""
-    types = list(columns.values())
+
+    def encoded(cqltype: Any, cell: Any) -> bytes | None:
+        if cell is None or isinstance(cell, bytes):
+            return cell
+        encoded_cell: bytes = cqltype.to_binary(cell, 4)
+        return encoded_cell
+
     cells = [
-        [
-            None
-            if cell is None
-            else cell
-            if isinstance(cell, bytes)
-            else cqltype.to_binary(cell, 4)
-            for cqltype, cell in zip(types, row, strict=True)
-        ]
+        [encoded(cqltype, cell) for cqltype, cell in zip(columns.values(), row, strict=True)]
         for row in values
     ]
     return message_of(columns, cells)
 
 
 def texts(*names: str) -> dict[str, Any]:
+    """Return text columns with these names."""
     return dict.fromkeys(names, TEXT)
 
 
@@ -47,6 +48,7 @@ TABLES = texts("keyspace_name", "table_name", "comment")
 
 
 def grouped(**parts: Any) -> Grouping:
+    """Return a grouping of one page of each of these schema tables."""
     grouping = Grouping()
     for part, message in parts.items():
         grouping.add(part, message, 4)
@@ -69,7 +71,8 @@ def test_keyspaces_are_sorted_by_name_and_have_their_tables() -> None:
     }
     assert [source.virtual for source in sources.values()] == [False, False, True]
     table = sources["b"].tables["t"]
-    assert (table.names.value(table.row, "comment"), table.virtual) == ("x", False)
+    assert table.names.value(table.row, "comment") == "x"
+    assert not table.virtual
     assert sources["v"].tables["w"].virtual
     assert sources["a"].row == {"keyspace_name": "a"}
     assert {table.name for table in grouping.table_sources()} == {"t", "u", "w"}
@@ -90,8 +93,11 @@ def test_views_belong_to_their_table() -> None:
     assert set(source.views) == {"v", "w", "o", "n"}
     # The base table of view `o` does not exist, and view `n` names none.
     assert set(source.tables["t"].views) == {"v", "w"}
-    assert [source.views[name].base for name in "von"] == ["t", "gone", ""]
-    assert (source.views["v"].builder, source.tables["t"].builder) == ("view", "table")
+    assert source.views["v"].base == "t"
+    assert source.views["o"].base == "gone"
+    assert source.views["n"].base == ""
+    assert source.views["v"].builder == "view"
+    assert source.tables["t"].builder == "table"
 
 
 def test_each_table_gets_its_own_rows() -> None:
@@ -144,9 +150,9 @@ def test_pages_of_columns_are_kept_for_all_tables() -> None:
 
 def test_a_damaged_value_is_the_error_of_its_table() -> None:
     grouping = grouped(tables=rows(TABLES, ("a", "t", b"\xff"), ("a", "u", "y")))
-    by_name = {table.name: table.error for table in grouping.table_sources()}
-    assert "cannot be decoded" in str(by_name["t"])
-    assert by_name["u"] is None
+    errors = {table.name: table.error for table in grouping.table_sources()}
+    assert "cannot be decoded" in str(errors["t"])
+    assert errors["u"] is None
 
 
 def test_each_keyspace_gets_its_types_functions_and_aggregates() -> None:
@@ -196,7 +202,9 @@ def test_keyspaces_with_tablets_and_consistency() -> None:
             ("x", 1, "local"),
         ),
     )
-    assert grouping.tablet_keyspaces() == ({"a", "b", "x"}, {"b", "x"})
+    with_tablets, not_eventual = grouping.tablet_keyspaces()
+    assert with_tablets == {"a", "b", "x"}
+    assert not_eventual == {"b", "x"}
     scylla_rows = {name: source.scylla for name, source in grouping.sources().items()}
     assert scylla_rows["a"] is not None
     assert scylla_rows["a"]["initial_tablets"] == 8

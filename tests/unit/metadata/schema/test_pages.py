@@ -21,10 +21,12 @@ from tests.unit.protocol.wire import int32, value
 
 @pytest.fixture(autouse=True)
 def _implementation(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the tests run with both implementations."""
     monkeypatch.setattr(pages_module, "row_plans", implementation.rows)
 
 
 def decoded(pages: Pages, cqltype: Any, *cells: Any, name: str = "a") -> list[Any]:
+    """Return the values of a column with these encoded cells."""
     (column,) = pages.decode(message_of({name: cqltype}, [[cell] for cell in cells]), 4)
     return column
 
@@ -34,18 +36,20 @@ def test_equal_values_are_the_same_object() -> None:
     data = int32(1) + value(b"key") + value(b"text value")
     first, null, second = decoded(pages, map_of(t.UTF8Type, t.UTF8Type), data, None, data)
     assert first is second
-    assert (type(first), first, null) == (dict, {"key": "text value"}, None)
-    (later,) = decoded(pages, map_of(t.UTF8Type, t.UTF8Type), data)
-    assert later is first
+    assert type(first) is dict
+    assert first == {"key": "text value"}
+    assert null is None
+    (of_next_page,) = decoded(pages, map_of(t.UTF8Type, t.UTF8Type), data)
+    assert of_next_page is first
     assert not pages.damaged
 
 
 def test_names_of_tables_views_and_indexes_are_not_cached() -> None:
+    """Such names are all different, so a cache of them would only need memory."""
     for name in ("table_name", "view_name", "index_name"):
         pages = Pages()
-        assert (
-            decoded(pages, t.UTF8Type, b"some name", b"some name", name=name) == ["some name"] * 2
-        )
+        values = decoded(pages, t.UTF8Type, b"some name", b"some name", name=name)
+        assert values == ["some name", "some name"]
         assert pages._cached == {}
 
 
@@ -53,7 +57,8 @@ def test_classes_of_decoded_values() -> None:
     """Sets are decoded to frozensets, and UUIDs stay bytes."""
     pages = Pages()
     (names,) = decoded(pages, set_of(t.UTF8Type), int32(1) + value(b"x"))
-    assert (type(names), names) == (frozenset, {"x"})
+    assert type(names) is frozenset
+    assert names == {"x"}
     assert decoded(pages, list_of(t.Int32Type), int32(1) + value(int32(5))) == [[5]]
     # UUIDs are not decoded, because few applications read them.
     assert decoded(pages, t.UUIDType, bytes(16)) == [bytes(16)]
@@ -76,8 +81,9 @@ def test_a_damaged_value_becomes_an_error_in_its_place(
     assert pages.damaged
 
 
-def test_a_replaced_deserialize_method_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(t.Int32Type, "deserialize", lambda *_: "of a user")
+def test_a_replaced_deserialize_method_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An application may replace the decoding of its own values, but not that of schema tables."""
+    monkeypatch.setattr(t.Int32Type, "deserialize", lambda *_: "replaced")
     assert decoded(Pages(), t.Int32Type, int32(5)) == [5]
 
 
@@ -87,4 +93,5 @@ def test_pages_of_columns_stay_bytes() -> None:
     column_pages.add(message)
     column_pages.add(message)
     assert column_pages.pages == [message.rows_body] * 2
-    assert (column_pages.rows_of, column_pages.texts) == ({}, None)
+    assert column_pages.rows_of == {}
+    assert column_pages.texts is None

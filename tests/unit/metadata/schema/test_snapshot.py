@@ -42,8 +42,10 @@ def create(node: FakeNode, kind: str, name: str, arguments: list[str] | None = N
 
 
 def check_live_mappings(node: FakeNode, metadata: Metadata, execute: Any) -> None:
-    """Keep all mappings of a keyspace, then create one object of each kind, and check that the kept
-    mappings contain it.
+    """Keep all mappings of the keyspace `a`, then create one object of each kind on the node, and
+    check that the kept mappings contain it.
+
+    :param execute: executes a query on a session of the cluster.
     """
     keyspaces = metadata.keyspaces
     kept_keyspace = keyspaces["a"]
@@ -143,13 +145,14 @@ def test_an_earlier_source_returns_the_live_object() -> None:
     assert not kept_keyspace.durable_writes
     metadata._replace_schema(Schema({"ks": third}))
     altered = metadata.keyspaces["ks"]
-    assert (kept_keyspace.durable_writes, altered.durable_writes) == (False, True)
+    assert not kept_keyspace.durable_writes
+    assert altered.durable_writes
     assert third.object() is altered
     assert altered.tables is kept_keyspace.tables
     # An attribute that the application has set on the object is kept.
-    vars(altered)["note"] = "the program's own"
+    vars(altered)["note"] = "a note of the application"
     metadata._replace_schema(Schema({"ks": source()}))
-    assert vars(metadata.keyspaces["ks"])["note"] == "the program's own"
+    assert vars(metadata.keyspaces["ks"])["note"] == "a note of the application"
 
 
 def test_a_failed_renewal_of_a_keyspace_is_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -166,11 +169,11 @@ def test_a_failed_renewal_of_a_keyspace_is_logged(caplog: pytest.LogCaptureFixtu
 
 
 def number_mapping(**names: int) -> LazyMapping[int]:
+    """Return a live mapping of names to ten times their numbers, computed at the first use."""
     return LazyMapping(names, lambda number: number * 10)
 
 
 def test_a_live_mapping_reads_like_a_dict() -> None:
-    # This mapping creates a value at its first access: ten times the number given here.
     mapping = number_mapping(a=1, b=2)
     plain = {"a": 10, "b": 20}
     assert isinstance(mapping, dict)
@@ -189,12 +192,10 @@ def test_a_live_mapping_reads_like_a_dict() -> None:
     assert list(mapping.keys()) == ["a", "b"]
     assert list(mapping.values()) == [10, 20]
     assert list(mapping.items()) == [("a", 10), ("b", 20)]
-    assert (mapping["a"], mapping.get("b"), mapping.get("c"), mapping.get("c", 5)) == (
-        10,
-        20,
-        None,
-        5,
-    )
+    assert mapping["a"] == 10
+    assert mapping.get("b") == 20
+    assert mapping.get("c") is None
+    assert mapping.get("c", 5) == 5
     assert not number_mapping()
     assert mapping.keys() & {"a", "z"} == {"a"}
     for copied in (pickle.loads(pickle.dumps(mapping)), copy.copy(mapping), copy.deepcopy(mapping)):
@@ -229,9 +230,14 @@ def test_a_live_mapping_cannot_be_changed(change: Any) -> None:
 def test_iteration_is_over_one_snapshot() -> None:
     mapping = number_mapping(a=1, b=2)
     names, items, values = iter(mapping), iter(mapping.items()), iter(mapping.values())
-    assert (next(names), next(items), next(values)) == ("a", ("a", 10), 10)
+    assert next(names) == "a"
+    assert next(items) == ("a", 10)
+    assert next(values) == 10
+    # Replace the content of the mapping.
     mapping.show({"c": 3})
-    assert (list(names), list(items), list(values)) == (["b"], [("b", 20)], [20])
+    assert list(names) == ["b"]
+    assert list(items) == [("b", 20)]
+    assert list(values) == [20]
     assert mapping == {"c": 30}
 
 

@@ -80,11 +80,9 @@ def test_a_plain_table_equals_a_table_built_step_by_step(
     assert described(plain_table) == described(step_by_step_table)
     assert plain_table.export_as_string() == step_by_step_table.export_as_string()
     # A table that was built in one step can be changed like any other.
-    plain_table.is_compact_storage, plain_table.options["comment"], plain_table.triggers = (
-        True,
-        "changed",
-        {},
-    )
+    plain_table.is_compact_storage = True
+    plain_table.options["comment"] = "changed"
+    plain_table.triggers = {}
     assert "COMPACT STORAGE" in plain_table.as_cql_query()
     assert plain_table.options["comment"] == "changed"
 
@@ -118,6 +116,9 @@ def test_a_plain_table_equals_a_table_built_step_by_step(
 def test_unusual_tables_are_left_to_the_step_by_step_code(
     changes: dict[str, Any], implementation: Implementation
 ) -> None:
+    """`plain_table` returns None for a table with anything unusual, and leaves its source
+    unchanged.
+    """
     table_source = source(implementation, **changes)
 
     def rows_of_source() -> Any:
@@ -145,6 +146,7 @@ def test_damaged_columns_are_named_in_the_export(
 
 
 def table(**settings: Any) -> TableMetadata:
+    """Return the metadata of table ks.t with the columns id, "C" and "select"."""
     metadata = TableMetadata("ks", "t", options={"comment": "it's"}, **settings)
     for name, cql_type in (("id", "int"), ("C", "text"), ("select", "frozen<list<int>>")):
         metadata.columns[name] = ColumnMetadata(metadata, name, cql_type)
@@ -162,9 +164,9 @@ def test_a_table_is_written_as_cql() -> None:
         "WITH CLUSTERING ORDER BY (\"C\" DESC) AND comment = 'it''s'"
     )
     # Without line breaks, the formatted text is equal to the other one.
-    assert metadata.as_cql_query(formatted=True).replace("\n    ", " ").replace("\n", " ").replace(
-        "( ", "("
-    ).replace(" )", ")") == (metadata.as_cql_query())
+    formatted = metadata.as_cql_query(formatted=True)
+    one_line = formatted.replace("\n    ", " ").replace("\n", " ")
+    assert one_line.replace("( ", "(").replace(" )", ")") == metadata.as_cql_query()
     assert metadata.primary_key == [metadata.columns["id"], metadata.columns["C"]]
     metadata.partition_key.append(metadata.columns["select"])
     assert 'PRIMARY KEY ((id, "select"), "C")' in metadata.as_cql_query()
