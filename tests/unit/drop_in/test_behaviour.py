@@ -40,16 +40,17 @@ def test_the_row_factory_for_many_columns() -> None:
     """
     (row,) = pseudo_namedtuple_factory(["a", "b"], [(1, 2)])
     assert isinstance(row, PseudoNamedTupleRow)
-    assert (row.a, row[1], list(row)) == (1, 2, [1, 2])
+    assert row.a == 1
+    assert row[1] == 2
+    assert list(row) == [1, 2]
 
 
 def test_settings_of_scylla_driver() -> None:
-    options_of_dict = Cluster(shard_aware_options={"disable": True}).shard_aware_options
-    assert options_of_dict is not None
-    assert options_of_dict.disable is True
-    options = Cluster(
-        shard_aware_options=ShardAwareOptions(disable_shardaware_port=True)
-    ).shard_aware_options
+    options = Cluster(shard_aware_options={"disable": True}).shard_aware_options
+    assert options is not None
+    assert options.disable is True
+    cluster = Cluster(shard_aware_options=ShardAwareOptions(disable_shardaware_port=True))
+    options = cluster.shard_aware_options
     assert options is not None
     assert options.disable_shardaware_port is True
     assert "disable_shardaware_port=True" in repr(options)
@@ -107,7 +108,7 @@ def test_a_future_has_all_outcomes_in_order_or_the_first_error() -> None:
 
 
 class Future:
-    """A fake future. It is done as soon as a callback is added if `session.at_once` is set;
+    """A fake future. It completes as soon as a callback is added if `session.at_once` is set, and
     otherwise when `finish` is called.
     """
 
@@ -123,6 +124,7 @@ class Future:
             self.finish()
 
     def finish(self) -> None:
+        """Complete the future: call its callback with an empty result."""
         assert self.callback is not None
         self.session.deepest = max(self.session.deepest, self.session.open)
         self.callback()
@@ -135,7 +137,11 @@ class Future:
 
 
 class Session:
-    """A fake session, whose futures are done at once or later. It refuses the statement "bad"."""
+    """A fake session, whose futures complete at once or later. It refuses the statement "bad".
+
+    `open` is the number of calls of `execute_async` that have not returned, and `deepest` is the
+    number of them when the most deeply nested callback ran.
+    """
 
     def __init__(self, at_once: bool) -> None:
         self.at_once = at_once
@@ -157,8 +163,6 @@ def test_callbacks_that_run_at_once_do_not_recurse() -> None:
     pairs[10] = ("bad", None)
     outcomes = execute_concurrent_async(session, pairs, concurrency=3).result(timeout=WAIT)
     assert len(outcomes) == 5000
-    # `deepest` is the greatest number of nested calls of `execute_async`; 0 means that none was
-    # nested.
     assert session.deepest == 0
     assert [index for index, outcome in enumerate(outcomes) if not outcome.success] == [10]
 
@@ -207,6 +211,7 @@ assert cassandra.cluster is sys.modules["cassandra.cluster"]
 
 
 def test_an_import_hook_of_a_tracer_can_patch_a_module() -> None:
+    """A tracer patches `cassandra.cluster` while the module is imported."""
     assert run_python(TRACERS_HOOK).stdout == "patched Cluster\n"
 
 

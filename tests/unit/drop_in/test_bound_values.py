@@ -54,11 +54,11 @@ def with_plan(
     return statement
 
 
-def values(implementation: Implementation, kind: Any, *arguments: Any) -> list[Any]:
-    """Bind each of `arguments` to a single column of type `kind`, and return the encoded values."""
-    column = Column("ks", "t", "a", kind)
+def values(implementation: Implementation, cqltype: Any, *arguments: Any) -> list[Any]:
+    """Bind each of `arguments` to a single column of a type, and return the encoded values."""
+    column = Column("ks", "t", "a", cqltype)
     plan = implementation.bind.BindPlan([with_codec_of(implementation, column)])
-    return [plan.bind((value,), 4).values()[0] for value in arguments]
+    return [plan.bind((value,), version=4).values()[0] for value in arguments]
 
 
 def with_codec_of(implementation: Implementation, column: Any) -> Any:
@@ -73,15 +73,20 @@ def with_codec_of(implementation: Implementation, column: Any) -> Any:
 
 
 class Filled(dict[str, Any]):
+    """A dict that computes the values of keys that it lacks."""
+
     def __missing__(self, name: str) -> Any:
-        return {"a": 7, "b": "made"}[name]
+        return {"a": 7, "b": "filled"}[name]
 
 
 class Computed(dict[str, Any]):
+    """A dict that computes all values."""
+
     def __getitem__(self, name: str) -> Any:
         return {"a": 7, "b": "computed"}[name]
 
 
+# Values for the markers a and b, and for keys that have no marker.
 MORE = {"a": 1, "b": "x", "c": 2, 5: "not a name"}
 
 
@@ -132,7 +137,7 @@ def test_values_that_a_mapping_computes_are_bound(implementation: Implementation
     statement = with_plan(prepared(INT, TEXT), implementation)
     for row, expected in [
         (Filled(b="x"), [SEVEN, b"x"]),
-        (Filled(), [SEVEN, b"made"]),
+        (Filled(), [SEVEN, b"filled"]),
         (Computed(), [SEVEN, b"computed"]),
         (defaults, [SEVEN, b"x"]),
     ]:
@@ -142,7 +147,10 @@ def test_values_that_a_mapping_computes_are_bound(implementation: Implementation
         assert bound.values == expected
     # In version 3 every column needs a value, so each name is looked up.
     statement_of_version_3 = with_plan(prepared(INT, TEXT, version=3), implementation)
-    assert implementation.binding.bind(statement_of_version_3, Filled()).values == [SEVEN, b"made"]
+    assert implementation.binding.bind(statement_of_version_3, Filled()).values == [
+        SEVEN,
+        b"filled",
+    ]
 
 
 def test_an_unset_partition_key_is_refused(implementation: Implementation) -> None:
@@ -158,43 +166,47 @@ def test_an_unset_partition_key_is_refused(implementation: Implementation) -> No
             implementation.binding.bind(statement_of_version_3, row)
 
 
-def test_a_text_of_one_character_is_bound_to_a_single_marker(
+def test_a_string_of_one_character_is_bound_to_a_single_marker(
     implementation: Implementation,
 ) -> None:
+    """cassandra-driver takes a string for a sequence of characters, so a string of one character
+    works there. Other strings are refused.
+    """
     statement = with_plan(prepared(TEXT), implementation)
     assert implementation.binding.bind(statement, "x").values == [b"x"]
     assert BatchStatement().add(statement, "x").entries[0].values == [b"x"]  # type: ignore[union-attr]
-    assert implementation.bind.BindPlan(statement.column_metadata).bind("é", 4).values() == [
-        "é".encode()
-    ]
-    for text in ("xy", "", b"x"):
+    plan = implementation.bind.BindPlan(statement.column_metadata)
+    assert plan.bind("é", 4).values() == ["é".encode()]
+    for wrong in ("xy", "", b"x"):
         with pytest.raises((TypeError, ValueError), match=r"values are|partition key"):
-            implementation.binding.bind(statement, text)
+            implementation.binding.bind(statement, wrong)
     with pytest.raises(TypeError, match="values are 'x'"):
         implementation.bind.BindPlan(prepared(TEXT, TEXT).column_metadata).bind("x", 4)
 
 
-@pytest.mark.parametrize("kind", [t.SetType, t.ListType])
+@pytest.mark.parametrize("collection_type", [t.SetType, t.ListType])
 def test_a_dict_bound_to_a_set_or_list_is_its_keys(
-    kind: Any, implementation: Implementation
+    collection_type: Any, implementation: Implementation
 ) -> None:
-    encoded = values(
+    of_dict, of_ordered_dict, of_list = values(
         implementation,
-        kind.apply_parameters([TEXT]),
+        collection_type.apply_parameters([TEXT]),
         {"x": 1, "y": 2},
         OrderedDict(x=1, y=2),
         ["x", "y"],
     )
-    assert encoded[0] == encoded[1] == encoded[2]
-    numbers = values(implementation, kind.apply_parameters([INT]), {1: "x", 7: "y"}, [1, 7])
-    assert numbers[0] == numbers[1]
+    assert of_dict == of_ordered_dict == of_list
+    of_dict, of_list = values(
+        implementation, collection_type.apply_parameters([INT]), {1: "x", 7: "y"}, [1, 7]
+    )
+    assert of_dict == of_list
 
 
 def test_a_dict_bound_to_a_vector_or_tuple_is_refused(implementation: Implementation) -> None:
     vector = t.VectorType.apply_parameters([t.FloatType, 2], None)
-    for kind in (vector, t.TupleType.apply_parameters([INT, INT])):
+    for cqltype in (vector, t.TupleType.apply_parameters([INT, INT])):
         with pytest.raises(TypeError, match="dict"):
-            values(implementation, kind, {1: 1, 2: 2})
+            values(implementation, cqltype, {1: 1, 2: 2})
 
 
 def test_decimals_may_be_bound_as_tuples(implementation: Implementation) -> None:
@@ -230,6 +242,9 @@ def test_decimals_may_be_bound_as_tuples(implementation: Implementation) -> None
 def test_an_integer_out_of_range_is_each_of_three_errors(
     cqltype: Any, value: Any, error: type[Exception], implementation: Implementation
 ) -> None:
+    """Depending on the type, cassandra-driver raises one of these three errors, so the error is an
+    instance of all of them.
+    """
     with pytest.raises(error) as caught:
         values(implementation, cqltype, value)
     name = cqltype.cql_parameterized_type()
@@ -257,6 +272,8 @@ def test_a_bound_statement_shows_its_values() -> None:
 
 
 def test_a_value_that_cannot_be_read_back_is_shown_as_bytes() -> None:
+    """`raw_values` decodes the bound values. If a type cannot do that, its bytes are shown."""
+
     class OneWay(t._CassandraType):
         @classmethod
         def serialize(cls, val: Any, protocol_version: int) -> bytes:

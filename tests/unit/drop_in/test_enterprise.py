@@ -55,11 +55,12 @@ def test_profiles_of_graphs_are_accepted_and_graph_queries_refused() -> None:
     assert repr(cluster.EXEC_PROFILE_GRAPH_DEFAULT) == "EXEC_PROFILE_GRAPH_DEFAULT"
     with (
         FakeNode() as node,
-        Cluster([node.address], port=node.port, execution_profiles=profiles) as connected,
+        Cluster([node.address], port=node.port, execution_profiles=profiles) as cluster_of_graphs,
     ):
-        session = connected.connect()
+        session = cluster_of_graphs.connect()
         profile: Any = session.get_execution_profile(cluster.EXEC_PROFILE_GRAPH_DEFAULT)
-        assert (profile.request_timeout, profile.graph_options.is_graph_source) == (9.0, True)
+        assert profile.request_timeout == 9.0
+        assert profile.graph_options.is_graph_source is True
         request_count = len(node.requests)
         with pytest.raises(NotImplementedError, match="graph"):
             session.execute_graph("g.V()")
@@ -74,6 +75,6 @@ def test_profiles_of_graphs_are_accepted_and_graph_queries_refused() -> None:
 def test_continuous_paging_options_are_refused_by_profiles() -> None:
     options = cluster.ContinuousPagingOptions(max_pages=2)
     assert options.max_pages == 2
-    for kind in (cluster.ExecutionProfile, cluster.GraphExecutionProfile):
+    for profile_class in (cluster.ExecutionProfile, cluster.GraphExecutionProfile):
         with pytest.raises(ValueError, match="continuous paging"):
-            kind(continuous_paging_options=options)
+            profile_class(continuous_paging_options=options)

@@ -14,6 +14,7 @@ LISTED = Path(__file__).with_name("mapper_signatures.txt")
 
 
 def listed_signatures() -> list[tuple[str, str, str]]:
+    """Return the module, the name and the parameters of each line of mapper_signatures.txt."""
     signatures, module = [], ""
     for line in LISTED.read_text().splitlines():
         if line.startswith("["):
@@ -41,11 +42,9 @@ def test_parameters_of_cassandra_driver_are_accepted(
     """
     member: Any = importlib.import_module(module)
     for part in name.split("."):
-        member = (
-            inspect.getattr_static(member, part)
-            if isinstance(member, type)
-            else getattr(member, part)
-        )
+        # Do not let descriptors of a class compute their value.
+        read_attribute = inspect.getattr_static if isinstance(member, type) else getattr
+        member = read_attribute(member, part)
     # A class method or static method is a descriptor; take the signature from its function.
     if isinstance(member, (classmethod, staticmethod)):
         member = member.__func__
@@ -64,24 +63,20 @@ def test_parameters_of_cassandra_driver_are_accepted(
     )
     # Our own parameters may only follow the documented ones, which come in the same order.
     position = 0
-    for text in parameters.split(", "):
-        if text.startswith("**"):
-            assert accepts_any_keyword, text
-        elif text.startswith("*"):
-            assert any(
-                parameter.kind is parameter.VAR_POSITIONAL for parameter in own_parameters
-            ), text
+    for listed in parameters.split(", "):
+        if listed.startswith("**"):
+            assert accepts_any_keyword, listed
+        elif listed.startswith("*"):
+            kinds = {parameter.kind for parameter in own_parameters}
+            assert inspect.Parameter.VAR_POSITIONAL in kinds, listed
         else:
-            parameter = text.rstrip("=")
-            assert parameter in names or accepts_any_keyword, f"{name} takes no {parameter}"
-            if parameter in names:
-                assert own_parameters[position].name == parameter, (
-                    f"{name}: {parameter} stands elsewhere"
-                )
-                assert (
-                    not text.endswith("=")
-                    or own_parameters[position].default is not own_parameters[position].empty
-                ), text
+            listed_name = listed.rstrip("=")
+            assert listed_name in names or accepts_any_keyword, f"{name} takes no {listed_name}"
+            if listed_name in names:
+                own_parameter = own_parameters[position]
+                assert own_parameter.name == listed_name, f"{name}: {listed_name} is elsewhere"
+                if listed.endswith("="):
+                    assert own_parameter.default is not own_parameter.empty, listed
                 position += 1
 
 

@@ -111,6 +111,15 @@ def signature_of(entry: Name) -> inspect.Signature | None:
     return signature
 
 
+def accepts(parameter: inspect.Parameter, name: str, *, needs_default: bool) -> bool:
+    """Return True if the parameter has this name, and can be passed by position and by name."""
+    return (
+        parameter.name == name
+        and parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+        and (parameter.default is not inspect.Parameter.empty or not needs_default)
+    )
+
+
 def missing_parameters(entry: Name) -> list[str]:
     """Return the listed parameters that callers cannot pass both by position and by name.
 
@@ -127,15 +136,12 @@ def missing_parameters(entry: Name) -> list[str]:
         elif parameter_text.startswith("*"):
             is_accepted = inspect.Parameter.VAR_POSITIONAL in parameter_kinds
         else:
-            is_accepted = (
+            is_setting = entry.name == "Cluster" and name in ClusterSettings._table
+            needs_default = parameter_text.endswith("=")
+            is_accepted = is_setting or (
                 position < len(accepted)
-                and accepted[position].name == name
-                and accepted[position].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
-                and (
-                    accepted[position].default is not inspect.Parameter.empty
-                    or parameter_text == name
-                )
-            ) or (entry.name == "Cluster" and name in ClusterSettings._table)
+                and accepts(accepted[position], name, needs_default=needs_default)
+            )
         if not is_accepted:
             missing.append(parameter_text)
     return missing

@@ -60,14 +60,17 @@ OURS: dict[Any, set[str]] = {
 }  # fmt: skip
 
 
-def documented(kind: type) -> set[str]:
+def documented(cls: type) -> set[str]:
     """Return the members of a class that cassandra-driver or scylla-driver documents."""
     parts = (entry.name.partition(".") for entry in NAMES)
-    return {member for owner, _, member in parts if owner == kind.__name__}
+    return {member for owner, _, member in parts if owner == cls.__name__}
 
 
 @pytest.mark.parametrize("cls", OURS)
 def test_no_other_name_is_public(cls: Any) -> None:
+    """Each public name of the class is documented by one of those drivers, is a setting, or is in
+    `OURS`.
+    """
     public = {
         name
         for base in cls.__mro__

@@ -83,12 +83,13 @@ def test_unknown_names_raise_attribute_error() -> None:
 
 
 def test_importing_a_module_does_not_load_the_table() -> None:
+    """The table of re-exported names is loaded when an application uses one of them."""
     code = (
         "import sys, cassandra.cluster, cassandra.query, cassandra.concurrent; "
         "print('cassandra._compat.reexports' in sys.modules)"
     )
-    done = run_python(code)
-    assert done.stdout.strip() == "False"
+    process = run_python(code)
+    assert process.stdout.strip() == "False"
 
 
 def test_modules_are_attributes_of_the_package() -> None:

@@ -66,6 +66,7 @@ EMPTY: list[Any] = [(), [], {}, None]
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
+    """Yield a fake node that prepares INSERT."""
     with FakeNode() as node:
         node.prime_prepare(INSERT, [("k", "int"), ("v", "text")], pk_indexes=[0])
         yield node
@@ -86,10 +87,10 @@ class TestParameters:
         bound = session.prepare(INSERT).bind((1, "a"))
         session.execute(bound, parameters)
         execute_concurrent(session, [(bound, parameters)])
-        sent = [
+        values_sent = [
             list(request.values) for request in node.requests if request.opcode == Opcode.EXECUTE
         ]
-        assert sent == [[b"\0\0\0\1", b"a"]] * 2
+        assert values_sent == [[b"\0\0\0\1", b"a"]] * 2
 
     @pytest.mark.parametrize("parameters", [(5,), {"k": 2}, (), None])
     @pytest.mark.filterwarnings("ignore:the parameters are ignored")
@@ -98,19 +99,19 @@ class TestParameters:
     ) -> None:
         batch = BatchStatement().add(session.prepare(INSERT), (1, "a"))
         session.execute(batch, parameters)
-        (sent,) = [request for request in node.requests if request.opcode == Opcode.BATCH]
-        assert [list(statement.values) for statement in sent.statements] == [[b"\0\0\0\1", b"a"]]
+        (request,) = [request for request in node.requests if request.opcode == Opcode.BATCH]
+        assert [list(statement.values) for statement in request.statements] == [[b"\0\0\0\1", b"a"]]
 
     @pytest.mark.parametrize("parameters", EMPTY)
-    @pytest.mark.parametrize("text", ["SELECT 'a%%b 100%'", "SELECT '?' + ?"])
-    def test_a_text_with_empty_parameters_is_sent_unchanged(
-        self, node: FakeNode, session: Session, text: str, parameters: Any
+    @pytest.mark.parametrize("query", ["SELECT 'a%%b 100%'", "SELECT '?' + ?"])
+    def test_a_query_with_empty_parameters_is_sent_unchanged(
+        self, node: FakeNode, session: Session, query: str, parameters: Any
     ) -> None:
-        node.prime(text, answer([("k", "int")], [(1,)]))
-        for query in (text, SimpleStatement(text)):
-            session.execute(query, parameters)
-            session.execute_async(query, parameters).result()
-        assert [request.query for request in node.queries(text)] == [text] * 4
+        node.prime(query, answer([("k", "int")], [(1,)]))
+        for statement in (query, SimpleStatement(query)):
+            session.execute(statement, parameters)
+            session.execute_async(statement, parameters).result()
+        assert [request.query for request in node.queries(query)] == [query] * 4
 
 
 class TestErrors:
@@ -123,7 +124,8 @@ class TestErrors:
             with pytest.raises(NoHostAvailable, match=r"missing.*no such keyspace") as caught:
                 cluster.connect("missing")
             assert isinstance(caught.value, InvalidRequest)
-            assert isinstance(next(iter(caught.value.errors.values())), InvalidRequest)
+            (host_error,) = caught.value.errors.values()
+            assert isinstance(host_error, InvalidRequest)
             # An empty name means that no keyspace is used.
             assert cluster.connect("").keyspace is None
 
@@ -149,14 +151,16 @@ class TestErrors:
             session.execute("SELECT 1")
         assert isinstance(caught.value, Unavailable)
         no_host_error: Any = caught.value
-        assert [refused.required_replicas for refused in no_host_error.errors.values()] == [3]
-        assert (no_host_error.required_replicas, no_host_error.alive_replicas) == (3, 1)
+        (host_error,) = no_host_error.errors.values()
+        assert host_error.required_replicas == 3
+        assert no_host_error.required_replicas == 3
+        assert no_host_error.alive_replicas == 1
         for copied in (pickle.loads(pickle.dumps(no_host_error)), copy.copy(no_host_error)):
             assert type(copied) is type(no_host_error)
-            assert (str(copied), copied.alive_replicas) == (str(no_host_error), 1)
-            assert [str(host_error) for host_error in copied.errors.values()] == [
-                str(host_error) for host_error in no_host_error.errors.values()
-            ]
+            assert str(copied) == str(no_host_error)
+            assert copied.alive_replicas == 1
+            (copied_host_error,) = copied.errors.values()
+            assert str(copied_host_error) == str(host_error)
 
     @pytest.mark.parametrize("timeout", [0, -0.1, -5])
     def test_a_timeout_of_zero_or_less_fails_before_sending(
@@ -172,8 +176,9 @@ class TestErrors:
             with pytest.raises(OperationTimedOut):
                 session.execute(query, parameters, timeout=timeout)
             assert [type(failure) for failure in errback_errors] == [OperationTimedOut]
-        sent = [request for request in node.requests if request.opcode == Opcode.EXECUTE]
-        assert not [*sent, *node.queries("SELECT 1"), *node.queries("SELECT ?")]
+        assert node.count(Opcode.EXECUTE) == 0
+        assert not node.queries("SELECT 1")
+        assert not node.queries("SELECT ?")
         session.default_timeout = timeout
         with pytest.raises(OperationTimedOut):
             session.execute("SELECT 1")
@@ -246,10 +251,11 @@ class TestSettings:
             session = cluster.connect("")
             session.default_timeout = 5
             session.execute("SELECT 1", paging_state=None)
-        assert [request.paging_state for request in node.queries("SELECT 1")] == [None]
+        (request,) = node.queries("SELECT 1")
+        assert request.paging_state is None
 
     @pytest.mark.parametrize(
-        ("name", "value", "kind"),
+        ("name", "value", "error_class"),
         [
             ("default_retry_policy", RetryPolicy, TypeError),
             ("load_balancing_policy", RoundRobinPolicy, TypeError),
@@ -261,13 +267,13 @@ class TestSettings:
         ],
     )
     def test_settings_of_wrong_types_are_refused_by_the_constructor(
-        self, name: str, value: Any, kind: type[Exception]
+        self, name: str, value: Any, error_class: type[Exception]
     ) -> None:
-        for face in (Cluster, aio.Cluster):
-            with pytest.raises(kind, match=name):
-                face(**{name: value})
+        for cluster_class in (Cluster, aio.Cluster):
+            with pytest.raises(error_class, match=name):
+                cluster_class(**{name: value})
 
-    def test_a_type_that_does_not_exist(self, node: FakeNode) -> None:
+    def test_connect_fails_if_a_registered_type_does_not_exist(self, node: FakeNode) -> None:
         with Cluster([node.address], port=node.port) as cluster:
             cluster.register_user_type("ks", "missing", dict)
             with pytest.raises(UserTypeDoesNotExist, match=r"ks\.missing"):
@@ -297,24 +303,22 @@ class TestListenersAndLogs:
             cluster.register_listener(listener)
             cluster.connect(wait_for_all_pools=True)
             cluster.connect(wait_for_all_pools=True)
-        # There are two sessions, but the listener is told of each host only once.
+        # There are two sessions, but the listener is called only once for each host.
         assert sorted(listener.calls) == [("add", node.address) for node in nodes.nodes]
 
     def test_server_warnings_are_logged_once(
         self, node: FakeNode, session: Session, caplog: pytest.LogCaptureFixture
     ) -> None:
-        # The driver logs each text once, so use one that no other test has logged.
-        text = f"a batch of {uuid.uuid4()}"
-        node.prime("SELECT 1", answer([("k", "int")], [(1,)]).having(warnings=[text]))
+        # The driver logs each warning once, so use one that no other test has logged.
+        warning = f"a batch of {uuid.uuid4()}"
+        node.prime("SELECT 1", answer([("k", "int")], [(1,)]).having(warnings=[warning]))
         for _ in range(3):
             future = session.execute_async("SELECT 1")
             future.result()
-            assert future.warnings == [text]
-        logged = [record for record in caplog.records if text in record.getMessage()]
-        assert [(record.name, record.levelname) for record in logged] == [
-            ("cassandra.protocol", "WARNING")
-        ]
-        assert logged[0].getMessage() == f"Server warning: {text}"
+            assert future.warnings == [warning]
+        (record,) = [record for record in caplog.records if warning in record.getMessage()]
+        assert (record.name, record.levelname) == ("cassandra.protocol", "WARNING")
+        assert record.getMessage() == f"Server warning: {warning}"
 
 
 class TestAttributes:
@@ -324,8 +328,9 @@ class TestAttributes:
         """
         node.prime_prepare("SELECT k FROM t", [], result=[("k", "int")])
         metadata = session.prepare("SELECT k FROM t").result_metadata
-        ((_, _, name, kind),) = metadata
-        assert (name, kind, tuple(metadata[0])) == ("k", Int32Type, tuple(*metadata))
+        ((_, _, name, cqltype),) = metadata
+        assert name == "k"
+        assert cqltype is Int32Type
         assert session.prepare(INSERT).result_metadata is None
 
     def test_attributes_of_futures(self, node: FakeNode, session: Session) -> None:
@@ -361,8 +366,8 @@ class TestAttributes:
         node.prime("SELECT 1", hold())
         orphans: Any = ()
         for _ in range(100):
-            # On a busy machine, the timeout may expire before the request is sent. Then it is no
-            # orphan, so try again.
+            # On a busy machine, the timeout may expire before the request is sent. Then the request
+            # is not an orphan, so try again.
             with pytest.raises(OperationTimedOut):
                 session.execute("SELECT 1", timeout=0.05)
             (state,) = session.get_pool_state().values()
@@ -374,7 +379,9 @@ class TestAttributes:
     def test_attributes_of_errors_and_dates(self) -> None:
         """Errors and dates have the attributes of cassandra-driver's classes."""
         assert AlreadyExists("ks").table == ""
-        assert (Date.MINUTE, Date.HOUR, Date.DAY) == (60, 3600, 86400)
+        assert Date.MINUTE == 60
+        assert Date.HOUR == 3600
+        assert Date.DAY == 86400
 
 
 class TestRowFactories:
@@ -383,8 +390,10 @@ class TestRowFactories:
     ) -> None:
         node.prime("SELECT k", answer([("k", "int")], [(1,)]))
         session.row_factory = lambda names, rows: None
-        results = session.execute("SELECT k")
-        assert (list(results), results.one(), bool(results), results.all()) == ([], None, False, [])
+        result = session.execute("SELECT k")
+        assert list(result) == result.all() == []
+        assert result.one() is None
+        assert not result
 
     def test_a_row_factory_that_returns_a_generator(self, node: FakeNode, session: Session) -> None:
         """If a row factory returns a generator, its rows can be iterated once, and `one` of an
@@ -438,6 +447,9 @@ class TestNames:
 
 
 def test_a_forged_paging_state_is_an_error_of_its_own(node: FakeNode, session: Session) -> None:
+    """The server's error for a paging state that it did not create is also a ValueError. Other
+    protocol errors are not.
+    """
     node.prime("SELECT k", error(ErrorCode.PROTOCOL_ERROR, "Invalid value for the paging state"))
     for error_class in (ValueError, ProtocolException, InvalidPagingState):
         with pytest.raises(error_class, match="paging state"):

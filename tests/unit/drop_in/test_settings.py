@@ -35,15 +35,16 @@ from cassandra.pool import Host
 from cassandra.query import TraceUnavailable
 from cassandra.testing.fake import FakeCluster, FakeNode, Opcode, Udt, rows, silence
 from cassandra.versions import ProtocolVersion
+from tests.waiting import result_of
 
-FACES = [Cluster, aio.Cluster]
+CLUSTER_CLASSES = [Cluster, aio.Cluster]
 
 Address = namedtuple("Address", ["street", "number"])
 ADDRESS = Udt("ks", "address", (("street", "text"), ("number", "int")))
 
 
-@pytest.fixture(params=FACES, ids=["blocking", "asyncio"])
-def face(request: pytest.FixtureRequest) -> Any:
+@pytest.fixture(params=CLUSTER_CLASSES, ids=["blocking", "asyncio"])
+def cluster_class(request: pytest.FixtureRequest) -> Any:
     return request.param
 
 
@@ -53,18 +54,15 @@ def node() -> Iterator[FakeNode]:
         yield node
 
 
-async def result_of(outcome: Any) -> Any:
-    """Return the outcome of a call of either API; an awaitable is awaited."""
-    return await outcome if inspect.isawaitable(outcome) else outcome
-
-
 # -- the protocol's version ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
-async def test_the_negotiated_protocol_version_is_an_attribute(face: Any, version: int) -> None:
+async def test_the_negotiated_protocol_version_is_an_attribute(
+    cluster_class: Any, version: int
+) -> None:
     with FakeNode(max_version=version) as node:
-        cluster = face([node.address], port=node.port, protocol_version=None)
+        cluster = cluster_class([node.address], port=node.port, protocol_version=None)
         assert cluster.protocol_version == ProtocolVersion.MAX_SUPPORTED
         try:
             await result_of(cluster.connect())
@@ -73,9 +71,9 @@ async def test_the_negotiated_protocol_version_is_an_attribute(face: Any, versio
             await result_of(cluster.shutdown())
 
 
-async def test_a_protocol_version_argument_is_not_negotiated(face: Any) -> None:
+async def test_a_protocol_version_argument_is_not_negotiated(cluster_class: Any) -> None:
     with FakeNode(max_version=3) as node:
-        cluster = face([node.address], port=node.port, protocol_version=4)
+        cluster = cluster_class([node.address], port=node.port, protocol_version=4)
         try:
             with pytest.raises(NoHostAvailable):
                 await result_of(cluster.connect())
@@ -83,8 +81,10 @@ async def test_a_protocol_version_argument_is_not_negotiated(face: Any) -> None:
             await result_of(cluster.shutdown())
 
 
-async def test_a_protocol_version_can_be_set_before_connect(face: Any, node: FakeNode) -> None:
-    cluster = face([node.address], port=node.port)
+async def test_a_protocol_version_can_be_set_before_connect(
+    cluster_class: Any, node: FakeNode
+) -> None:
+    cluster = cluster_class([node.address], port=node.port)
     cluster.protocol_version = 4
     try:
         await result_of(cluster.connect())
@@ -96,10 +96,10 @@ async def test_a_protocol_version_can_be_set_before_connect(face: Any, node: Fak
 # -- None ------------------------------------------------------------------------------------------
 
 
-def test_none_means_the_default_or_off(face: Any) -> None:
+def test_none_means_the_default_or_off(cluster_class: Any) -> None:
     # All settings except these two may be None.
     setting_names = ClusterSettings._table.keys() - {"contact_points", "request_observers"}
-    cluster = face(**dict.fromkeys(setting_names))
+    cluster = cluster_class(**dict.fromkeys(setting_names))
     settings = cluster._settings()
     assert cluster.port == 9042
     assert isinstance(cluster.reconnection_policy, ExponentialReconnectionPolicy)
@@ -114,9 +114,9 @@ def test_none_means_the_default_or_off(face: Any) -> None:
     assert not settings.compression
 
 
-async def test_a_session_works_without_heartbeats(face: Any, node: FakeNode) -> None:
+async def test_a_session_works_without_heartbeats(cluster_class: Any, node: FakeNode) -> None:
     """With `idle_heartbeat_interval=None`, no heartbeats are sent."""
-    cluster = face([node.address], port=node.port, idle_heartbeat_interval=None)
+    cluster = cluster_class([node.address], port=node.port, idle_heartbeat_interval=None)
     try:
         session = await result_of(cluster.connect())
         await result_of(session.execute("SELECT 1"))
@@ -157,8 +157,10 @@ def test_the_code_reads_every_setting() -> None:
             Cluster(**{name: argument})
 
 
-async def test_settings_changed_after_connect_take_effect(face: Any, node: FakeNode) -> None:
-    cluster = face([node.address], port=node.port)
+async def test_settings_changed_after_connect_take_effect(
+    cluster_class: Any, node: FakeNode
+) -> None:
+    cluster = cluster_class([node.address], port=node.port)
     try:
         await result_of(cluster.connect())
         cluster.max_schema_agreement_wait = 3
@@ -175,12 +177,12 @@ async def test_settings_changed_after_connect_take_effect(face: Any, node: FakeN
 
 
 async def test_refresh_nodes_rebuilds_the_token_map_only_if_forced(
-    face: Any, node: FakeNode
+    cluster_class: Any, node: FakeNode
 ) -> None:
     """If the nodes have not changed, `refresh_nodes` rebuilds the token map only with
     `force_token_rebuild`.
     """
-    cluster = face([node.address], port=node.port)
+    cluster = cluster_class([node.address], port=node.port)
     try:
         await result_of(cluster.connect())
         version_before = cluster.metadata.placement_version
@@ -195,15 +197,12 @@ async def test_refresh_nodes_rebuilds_the_token_map_only_if_forced(
 # -- profiles --------------------------------------------------------------------------------------
 
 
-async def test_adding_a_profile_waits_for_its_pools(face: Any) -> None:
+async def test_adding_a_profile_waits_for_its_pools(cluster_class: Any) -> None:
     with FakeCluster(3) as nodes:
         first_address = nodes.contact_points[:1]
-        profiles = {
-            EXEC_PROFILE_DEFAULT: ExecutionProfile(
-                load_balancing_policy=WhiteListRoundRobinPolicy(first_address)
-            )
-        }
-        cluster = face(first_address, port=nodes.port, execution_profiles=profiles)
+        only_first = WhiteListRoundRobinPolicy(first_address)
+        profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(load_balancing_policy=only_first)}
+        cluster = cluster_class(first_address, port=nodes.port, execution_profiles=profiles)
         try:
             session = await result_of(cluster.connect())
             assert len(session.get_pools()) == 1
@@ -214,13 +213,13 @@ async def test_adding_a_profile_waits_for_its_pools(face: Any) -> None:
             await result_of(cluster.shutdown())
 
 
-async def test_adding_a_profile_fails_if_its_pools_take_too_long(face: Any) -> None:
+async def test_adding_a_profile_fails_if_its_pools_take_too_long(cluster_class: Any) -> None:
     with FakeCluster(2) as nodes:
         first, second = nodes.nodes
         only_first = HostFilterPolicy(
             RoundRobinPolicy(), lambda host: host.address == first.address
         )
-        cluster = face(
+        cluster = cluster_class(
             [first.address],
             port=nodes.port,
             execution_profiles={
@@ -276,15 +275,16 @@ def test_names_are_resolved_at_construction(addresses_by_name: dict[str, list[st
     assert cluster.contact_points == ["db", "unknown", "10.0.0.2", ("db", 9043)]
 
 
-def test_names_of_which_none_can_be_resolved(addresses_by_name: dict[str, list[str]]) -> None:
-    """If no name can be resolved, creating the cluster raises an error that lists the names."""
+def test_if_no_name_can_be_resolved_the_error_lists_them(
+    addresses_by_name: dict[str, list[str]],
+) -> None:
     with pytest.raises(UnresolvableContactPoints, match="nowhere, elsewhere"):
         Cluster(["nowhere", ("elsewhere", 9042)])
 
 
-def test_no_contact_points(face: Any) -> None:
+def test_no_contact_points(cluster_class: Any) -> None:
     """A cluster without contact points cannot connect."""
-    assert face([]).endpoints_resolved == []
+    assert cluster_class([]).endpoints_resolved == []
     with pytest.raises(NoHostAvailable, match="no contact points"):
         Cluster([]).connect()
 
@@ -345,11 +345,11 @@ def add_address_type(node: FakeNode) -> None:
 
 @pytest.mark.parametrize("reads_schema", [True, False])
 async def test_types_can_be_registered_before_connect(
-    face: Any, node: FakeNode, reads_schema: bool
+    cluster_class: Any, node: FakeNode, reads_schema: bool
 ) -> None:
     add_address_type(node)
     node.prime("SELECT place", rows([("place", ADDRESS)], [(("Mall", 1),)]))
-    cluster = face([node.address], port=node.port, schema_metadata_enabled=reads_schema)
+    cluster = cluster_class([node.address], port=node.port, schema_metadata_enabled=reads_schema)
     try:
         await result_of(cluster.register_user_type("ks", "address", Address))
         session = await result_of(cluster.connect())
@@ -362,8 +362,8 @@ async def test_types_can_be_registered_before_connect(
         await result_of(cluster.shutdown())
 
 
-async def test_a_type_created_later_can_be_registered(face: Any, node: FakeNode) -> None:
-    cluster = face([node.address], port=node.port)
+async def test_a_type_created_later_can_be_registered(cluster_class: Any, node: FakeNode) -> None:
+    cluster = cluster_class([node.address], port=node.port)
     try:
         session = await result_of(cluster.connect())
         with pytest.raises(UserTypeDoesNotExist, match=r"ks\.address"):
@@ -377,8 +377,8 @@ async def test_a_type_created_later_can_be_registered(face: Any, node: FakeNode)
         await result_of(cluster.shutdown())
 
 
-async def test_a_cluster_that_is_shut_down_registers_nothing(face: Any) -> None:
-    cluster = face(["127.0.0.1"])
+async def test_a_cluster_that_is_shut_down_registers_nothing(cluster_class: Any) -> None:
+    cluster = cluster_class(["127.0.0.1"])
     await result_of(cluster.shutdown())
     with pytest.raises(ConnectionException, match="shut down"):
         await result_of(cluster.register_user_type("ks", "address", Address))
@@ -388,9 +388,9 @@ async def test_a_cluster_that_is_shut_down_registers_nothing(face: Any) -> None:
 
 
 async def test_reading_a_trace_is_limited_by_setting_and_argument(
-    face: Any, node: FakeNode
+    cluster_class: Any, node: FakeNode
 ) -> None:
-    cluster = face([node.address], port=node.port)
+    cluster = cluster_class([node.address], port=node.port)
     try:
         session = await result_of(cluster.connect())
         result = await result_of(session.execute("SELECT 1", trace=True))
@@ -408,19 +408,19 @@ async def test_reading_a_trace_is_limited_by_setting_and_argument(
 # -- every setting is explained --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("face", FACES)
-def test_both_apis_document_every_setting(face: Any) -> None:
-    fields = re.findall(r":param (\w+):", face.__doc__)
+@pytest.mark.parametrize("cluster_class", CLUSTER_CLASSES)
+def test_both_apis_document_every_setting(cluster_class: Any) -> None:
+    fields = re.findall(r":param (\w+):", cluster_class.__doc__)
     assert fields == [*ClusterSettings._table, "settings"]
     assert all(texts().get(name) for name in ClusterSettings._table)
 
 
-def test_the_text_of_a_setting_has_its_default_and_its_unit() -> None:
-    text = " ".join((inspect.getdoc(Cluster) or "").split())
-    assert ":param connect_timeout: seconds for opening a connection" in text
+def test_the_description_of_a_setting_has_its_default_and_its_unit() -> None:
+    docstring = " ".join((inspect.getdoc(Cluster) or "").split())
+    assert ":param connect_timeout: seconds for opening a connection" in docstring
     for default in ("Default: 5.", "Default: SimpleConvictionPolicy.", "Default: None."):
-        assert default in text
-    assert "Default: ExponentialReconnectionPolicy(1.0, 600.0)." in text
-    assert "Default: ProtocolVersion.MAX_SUPPORTED." in text
-    # NOT_SET is used only inside the driver, so no explanation of a setting may show it.
-    assert "NOT_SET" not in text
+        assert default in docstring
+    assert "Default: ExponentialReconnectionPolicy(1.0, 600.0)." in docstring
+    assert "Default: ProtocolVersion.MAX_SUPPORTED." in docstring
+    # NOT_SET is used only inside the driver, so no description of a setting may show it.
+    assert "NOT_SET" not in docstring

@@ -29,6 +29,7 @@ FOUR_ROWS = [(1,), (2,), (3,), (4,)]
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
+    """Yield a fake node with a result in pages and a query that fails."""
     with FakeNode() as node:
         node.prime("SELECT v", paged([("v", "int")], FOUR_ROWS))
         node.prime("SELECT bad", error(ErrorCode.INVALID))
@@ -41,10 +42,11 @@ def session(node: FakeNode) -> Iterator[Session]:
         yield cluster.connect()
 
 
-Wrapped = list[tuple[str, Any]]
+# The calls of wrappers: the name of the method, and its argument.
+Completions = list[tuple[str, Any]]
 
 
-def wrap(future: ResponseFuture, completions: Wrapped) -> None:
+def wrap(future: ResponseFuture, completions: Completions) -> None:
     """Replace each completion method of the future with a wrapper that records its argument and
     calls the method, as tracers do.
     """
@@ -72,7 +74,7 @@ def test_a_tracer_s_attributes_stay_on_the_future(session: Session) -> None:
 
 
 def test_wrapped_completion_is_called_for_each_page(session: Session) -> None:
-    completions: Wrapped = []
+    completions: Completions = []
     session.add_request_init_listener(wrap, completions)
     future = session.execute_async(SimpleStatement("SELECT v", fetch_size=2))
     assert [tuple(row) for row in future.result()] == FOUR_ROWS
@@ -82,7 +84,7 @@ def test_wrapped_completion_is_called_for_each_page(session: Session) -> None:
 
 
 def test_a_finished_future_may_be_wrapped_for_its_next_page(session: Session) -> None:
-    completions: Wrapped = []
+    completions: Completions = []
     future = session.execute_async(SimpleStatement("SELECT v", fetch_size=2))
     future.result()
     wrap(future, completions)
@@ -91,9 +93,9 @@ def test_a_finished_future_may_be_wrapped_for_its_next_page(session: Session) ->
     assert future.has_more_pages
     future.start_fetching_next_page()
     assert future.result().all() == [(3,), (4,)]
-    assert [(name, [tuple(row) for row in page]) for name, page in completions] == [
-        ("_set_final_result", [(3,), (4,)])
-    ]
+    ((method_name, page),) = completions
+    assert method_name == "_set_final_result"
+    assert [tuple(row) for row in page] == [(3,), (4,)]
     # The thread of the event loop runs the callback, perhaps only after this thread goes on, so
     # wait.
     until(lambda: len(pages) == 2)
@@ -116,11 +118,9 @@ def test_a_wrapper_sees_a_complete_result(session: Session) -> None:
     session.add_request_init_listener(wrap_completion)
     result = session.execute(SimpleStatement("SELECT v", fetch_size=2))
     ((page, has_more_pages, host),) = results
-    assert (page, has_more_pages, host) == (
-        [(1,), (2,)],
-        True,
-        result.response_future.coordinator_host,
-    )
+    assert page == [(1,), (2,)]
+    assert has_more_pages
+    assert host is result.response_future.coordinator_host
 
 
 def test_a_wrapper_may_change_the_rows(session: Session) -> None:
@@ -138,14 +138,16 @@ def test_wrapped_errors(session: Session) -> None:
     """If a tracer has replaced `_set_final_exception` of a future, the wrapper is called with the
     error.
     """
-    seen: Wrapped = []
-    session.add_request_init_listener(wrap, seen)
+    completions: Completions = []
+    session.add_request_init_listener(wrap, completions)
     with pytest.raises(InvalidRequest) as raised:
         session.execute("SELECT bad")
-    assert seen == [("_set_final_exception", raised.value)]
+    assert completions == [("_set_final_exception", raised.value)]
 
 
 def test_a_wrapper_that_fails_or_does_not_call_the_original_blocks_nobody(session: Session) -> None:
+    """`result` returns even if a wrapper raises, or never calls the completion method."""
+
     def fail(page: Any) -> None:
         raise KeyboardInterrupt
 
@@ -165,7 +167,7 @@ def test_a_wrapper_that_fails_or_does_not_call_the_original_blocks_nobody(sessio
 
 
 def test_a_wrapper_can_be_removed(session: Session) -> None:
-    completions: Wrapped = []
+    completions: Completions = []
     future: Any = session.execute_async(SimpleStatement("SELECT v", fetch_size=2))
     future.result()
     wrap(future, completions)
@@ -187,10 +189,9 @@ def test_a_result_on_a_mock_has_its_rows() -> None:
     assert ResultSet(future, [1, 2])[1] == 2
     assert ResultSet(future, [1, 2]) == [1, 2]
     assert not ResultSet(future, None)
-    assert ResultSet(mock.Mock(has_more_pages=False, row_factory=dict_factory),
-                     [{"[applied]": True}]).was_applied  # fmt: skip
-    assert ResultSet(mock.Mock(has_more_pages=False, row_factory=named_tuple_factory),
-                     [(True,)]).was_applied  # fmt: skip
+    for row_factory, row in ((dict_factory, {"[applied]": True}), (named_tuple_factory, (True,))):
+        future = mock.Mock(has_more_pages=False, row_factory=row_factory)
+        assert ResultSet(future, [row]).was_applied
 
 
 def test_a_result_on_a_mock_fetches_pages_by_its_methods() -> None:
@@ -215,11 +216,12 @@ def test_a_tracer_can_read_a_batch_s_statements(session: Session) -> None:
     batch.add("INSERT INTO t (k) VALUES (%s)", (7,))
     batch.add(prepared, (9,))
     batch.add("INSERT INTO t (k) VALUES (?)", (8,))
-    formatted, bound, text_with_marker = batch._statements_and_parameters
+    # Each entry has: whether it is prepared, its query or id, and its values.
+    formatted, bound, with_marker = batch._statements_and_parameters
     assert formatted == (False, "INSERT INTO t (k) VALUES (7)", ())
     assert bound == (True, prepared.query_id, [b"\0\0\0\t"])
-    assert text_with_marker == (False, "INSERT INTO t (k) VALUES (?)", (8,))
-    # The first statement is a text, which has no routing key, so the batch has none.
+    assert with_marker == (False, "INSERT INTO t (k) VALUES (?)", (8,))
+    # The first statement is a query string, which has no routing key, so the batch has none.
     assert batch.routing_key is None
 
 
@@ -237,14 +239,14 @@ def test_an_application_can_replace_a_batch_s_statements(node: FakeNode, session
     # A batch that was executed can be executed again.
     for _ in range(2):
         session.execute(batch)
-        sent = node.requests[-1]
-        assert sent.opcode == Opcode.BATCH
+        request = node.requests[-1]
+        assert request.opcode == Opcode.BATCH
     equal_batch = BatchStatement()
     for number in range(3):
         equal_batch.add(prepared, (number,))
     equal_batch.add("INSERT INTO ks.t (k) VALUES (9)")
     session.execute(equal_batch)
-    assert node.requests[-1].statements == sent.statements
+    assert node.requests[-1].statements == request.statements
     batch._statements_and_parameters = [(True, b"unknown", [None])]
     with pytest.raises(ValueError, match=b"unknown".hex()):
         session.execute(batch)
@@ -289,7 +291,8 @@ def test_an_application_s_connection_class_is_used(node: FakeNode) -> None:
         # The control connection and one pool.
         assert len(opened) == 2
         assert {endpoint.address for endpoint, _ in opened} == {node.address}
-    assert opened[0][1] == cluster.connect_timeout
+    _, timeout = opened[0]
+    assert timeout == cluster.connect_timeout
 
 
 def test_connection_classes_without_a_factory_are_accepted(node: FakeNode) -> None:
@@ -313,14 +316,17 @@ def test_pools_and_connections_have_the_state_that_tools_read(
     """
     (pool,) = session.get_pools()
     assert isinstance(pool, pool_module.HostConnection)
-    assert (pool.is_shutdown, pool.open_count, pool.in_flight) == (False, 1, 0)
-    assert pool.get_state() == next(iter(session.get_pool_state().values()))
+    assert not pool.is_shutdown
+    assert pool.open_count == 1
+    assert pool.in_flight == 0
+    (pool_state,) = session.get_pool_state().values()
+    assert pool.get_state() == pool_state
     (connection,) = pool.get_connections()
     assert isinstance(connection, connection_module.Connection)
     assert (connection.host, connection.port) == (node.address, node.port)
-    assert (connection.is_closed, connection.is_defunct, connection.last_error) == (
-        False, False, None,
-    )  # fmt: skip
+    assert not connection.is_closed
+    assert not connection.is_defunct
+    assert connection.last_error is None
     assert connection.protocol_version == 5
     for send in (pool.borrow_connection, connection.send_msg, connection.wait_for_response):
         with pytest.raises(NotImplementedError, match="event loop"):
@@ -411,7 +417,7 @@ def test_setting_a_keyspace_is_not_passed_to_request_listeners(node: FakeNode) -
 
 def test_a_replaced_deserializer_changes_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(cls: type, byts: bytes, version: int) -> None:
-        raise AssertionError("the program's own")
+        raise AssertionError("the application's own")
 
     time_uuid = TimeUUIDType.deserialize(b"\1" * 16, 4)
     monkeypatch.setattr(DateType, "deserialize", classmethod(fail))

@@ -26,6 +26,7 @@ _UNRESOLVED = {"age_of", "get_query_trace", "get_all_query_traces", "locating", 
 
 
 def public_methods(cls: type) -> Iterator[Callable[..., Any]]:
+    """Yield the public methods of a class whose annotations must be resolvable."""
     for name, member in inspect.getmembers(cls):
         is_method = inspect.isfunction(member) or inspect.ismethod(member)
         if is_method and not name.startswith("_") and name not in _UNRESOLVED:
