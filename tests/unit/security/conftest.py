@@ -25,6 +25,7 @@ READ = "SELECT v FROM t"
 
 @pytest.fixture(scope="session")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """Return an authority that issues the certificates of the tests."""
     return Authority(tmp_path_factory.mktemp("ca"))
 
 
@@ -36,22 +37,26 @@ def fake(context: Any = None, **settings: Any) -> Iterator[FakeNode]:
         yield node
 
 
+# A function that connects with the arguments of a cluster, reads the number 7, and returns it.
 Use = Callable[..., Any]
 
 
 def _blocking(points: Any = NOT_SET, **settings: Any) -> int:
+    """Connect with the blocking API and return the value that READ reads."""
     with Cluster(points, **settings) as cluster, cluster.connect() as session:
         value: int = session.execute(READ).one().v
         return value
 
 
 def _futures(points: Any = NOT_SET, **settings: Any) -> int:
+    """Do the same with a future."""
     with Cluster(points, **settings) as cluster, cluster.connect() as session:
         value: int = session.execute_async(READ).result().one().v
         return value
 
 
 async def _awaited(points: Any = NOT_SET, **settings: Any) -> int:
+    """Do the same with the API of asyncio."""
     async with aio.Cluster(points, **settings) as cluster:
         session = await cluster.connect()
         value: int = (await session.execute(READ)).one().v

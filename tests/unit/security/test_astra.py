@@ -32,6 +32,7 @@ from .conftest import READ, Use
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
+    """Three nodes that answer READ with the number 7."""
     with FakeCluster(3) as nodes:
         nodes.prime(READ, rows([("v", "int")], [(7,)]))
         yield nodes
@@ -39,6 +40,7 @@ def nodes() -> Iterator[FakeCluster]:
 
 @pytest.fixture
 def astra(nodes: FakeCluster, authority: Authority) -> Iterator[Astra]:
+    """A metadata service and a proxy in front of the nodes."""
     addresses = {str(node.host_id): (node.address, node.port) for node in nodes.nodes}
     with Astra(authority, addresses) as astra:
         yield astra
@@ -46,6 +48,7 @@ def astra(nodes: FakeCluster, authority: Authority) -> Iterator[Astra]:
 
 @pytest.fixture
 def bundle(astra: Astra, tmp_path: Path) -> str:
+    """The path of a secure connect bundle for the service."""
     return astra.bundle(tmp_path / "bundle.zip")
 
 
@@ -184,7 +187,7 @@ def test_an_incomplete_or_damaged_bundle_is_refused(
         aio.Cluster(cloud={"secure_connect_bundle": bundle})
 
 
-def test_a_size_that_the_directory_understates(tmp_path: Path) -> None:
+def test_a_file_larger_than_the_directory_says_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "bomb.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("config.json", b" " * (3 << 20))
@@ -203,8 +206,9 @@ def test_a_bundle_with_offsets_outside_of_the_file_is_refused(
     file is damaged or no zip file.
     """
 
-    # Its seek number `count` fails, as a seek to before the beginning of a file does.
     class FailingFile(io.BytesIO):
+        """A file whose seek number `count` fails, as a seek before the beginning does."""
+
         seeks_left = count
 
         def seek(self, *args: int) -> int:
@@ -237,13 +241,14 @@ def test_a_bundle_whose_key_needs_a_password_is_refused(
     astra: Astra, authority: Authority, tmp_path: Path
 ) -> None:
     serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
-    key = serialization.load_pem_private_key(Path(authority.issue("client")[1]).read_bytes(), None)
-    locked = key.private_bytes(
+    _, key_path = authority.issue("client")
+    key = serialization.load_pem_private_key(Path(key_path).read_bytes(), password=None)
+    encrypted_key = key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
         serialization.BestAvailableEncryption(b"secret"),
     )
-    bundle = astra.bundle(tmp_path / "locked.zip", key=locked.decode())
+    bundle = astra.bundle(tmp_path / "locked.zip", key=encrypted_key.decode())
     with pytest.raises(ValueError, match="its key wants a password"):
         aio.Cluster(cloud={"secure_connect_bundle": bundle})
 
@@ -322,10 +327,12 @@ DRIPPING = {
 def test_one_deadline_for_a_service_that_drips(
     endless_part: str, authority: Authority, tmp_path: Path
 ) -> None:
+    """`connect_timeout` limits the whole request, however slowly bytes keep arriving."""
     is_over = threading.Event()
 
     def drip(listener: socket.socket) -> None:
-        peer = listener.accept()[0]
+        """Accept a connection, and send one byte every 5 ms until the test is over."""
+        peer, _ = listener.accept()
         with peer, contextlib.suppress(OSError):
             if endless_part == "the handshake":
                 # The server sends only the first byte of a TLS handshake record, again and again.
@@ -356,8 +363,8 @@ def test_one_deadline_for_a_service_that_drips(
 def test_a_service_that_refuses_connections_is_an_error(
     connect_and_read: Use, nodes: FakeCluster, authority: Authority, tmp_path: Path
 ) -> None:
-    with Astra(authority, {}) as gone:
-        bundle = gone.bundle(tmp_path / "bundle.zip")
+    with Astra(authority, {}) as stopped_astra:
+        bundle = stopped_astra.bundle(tmp_path / "bundle.zip")
     with pytest.raises(DriverException, match=r"could not be asked: .*refused"):
         connect_and_read(cloud={"secure_connect_bundle": bundle})
 
@@ -365,8 +372,9 @@ def test_a_service_that_refuses_connections_is_an_error(
 def test_a_service_with_another_ca_is_an_error(
     connect_and_read: Use, astra: Astra, tmp_path: Path
 ) -> None:
-    other = Authority(tmp_path, "other")
-    bundle = astra.bundle(tmp_path / "bundle.zip", ca_crt=Path(other.path).read_text())
+    other_authority = Authority(tmp_path, "other")
+    other_ca = Path(other_authority.path).read_text()
+    bundle = astra.bundle(tmp_path / "bundle.zip", ca_crt=other_ca)
     with pytest.raises(DriverException, match=r"could not be asked: .*certificate verify failed"):
         connect_and_read(cloud={"secure_connect_bundle": bundle})
 

@@ -21,6 +21,7 @@ GUIDE = Path(__file__).resolve().parents[3] / "docs" / "security.rst"
 
 
 def python_blocks() -> list[str]:
+    """Return the Python examples of the guide, in their order."""
     sources = re.findall(r"\.\. code-block:: python\n\n((?:(?:   .*)?\n)+)", GUIDE.read_text())
     return [textwrap.dedent(block) for block in sources]
 

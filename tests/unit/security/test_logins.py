@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -58,7 +59,7 @@ def server(
     """
     exchanges: dict[Any, Exchange] = {}
 
-    def answer(request: Any) -> Any:
+    def answer_token(request: Any) -> Any:
         step = exchanges.setdefault(request.connection, exchange())
         challenge = step(request.token)
         if challenge is not None:
@@ -68,7 +69,7 @@ def server(
 
     with FakeNode(username="", password="", ssl_context=context) as node:
         node.authenticator = authenticator
-        node.prime(Opcode.AUTH_RESPONSE, answer)
+        node.prime(Opcode.AUTH_RESPONSE, answer_token)
         node.prime(READ, rows([("v", "int")], [(7,)]))
         yield node
 
@@ -108,13 +109,9 @@ def script(*steps: tuple[bytes | None, bytes | None]) -> Callable[[], Exchange]:
 def test_user_name_and_password_with_each_authenticator(
     connect_and_read: Use, provider_class: Any, authenticator: str, steps: Any
 ) -> None:
+    provider = provider_class("ada", "secret")
     with server(authenticator, script(*steps)) as node:
-        assert (
-            connect_and_read(
-                [node.address], port=node.port, auth_provider=provider_class("ada", "secret")
-            )
-            == 7
-        )
+        assert connect_and_read([node.address], port=node.port, auth_provider=provider) == 7
 
 
 def test_the_transitional_mode_sends_empty_credentials(connect_and_read: Use) -> None:
@@ -161,12 +158,8 @@ def test_a_provider_is_used_before_the_certificate(
     provider = PlainTextAuthProvider("ada", "secret")
     server_context = authority.server("127.0.0.1", clients=authority.path)
     with server(CERTIFICATES[1], script((b"\0ada\0secret", None)), server_context) as node:
-        assert (
-            connect_and_read(
-                [node.address], port=node.port, ssl_context=client_context, auth_provider=provider
-            )
-            == 7
-        )
+        settings: Any = {"ssl_context": client_context, "auth_provider": provider}
+        assert connect_and_read([node.address], port=node.port, **settings) == 7
 
 
 def test_an_authenticator_that_also_wants_a_password_is_an_error(
@@ -259,17 +252,21 @@ class RotatingProvider(AuthProvider):
 
 
 class AwaitedProvider(RotatingProvider):
+    """A provider whose `new_authenticator` is a coroutine function."""
+
     async def new_authenticator(self, host: str) -> Authenticator:  # type: ignore[override]
         await asyncio.sleep(0)
         return self.new_password_authenticator()
 
 
 class ReturnsAwaitable(RotatingProvider):
+    """A provider whose `new_authenticator` is an ordinary function that returns an awaitable."""
+
     def new_authenticator(self, host: str) -> Any:
-        async def later() -> Authenticator:
+        async def create_authenticator() -> Authenticator:
             return self.new_password_authenticator()
 
-        return later()
+        return create_authenticator()
 
 
 @pytest.mark.parametrize("provider_class", [RotatingProvider, AwaitedProvider, ReturnsAwaitable])
@@ -367,12 +364,12 @@ def test_an_awaited_step_ends_at_the_connect_timeout(
     provider = slow_provider(step, lambda: asyncio.sleep(600))
     with server(PASSWORD, script((b"x", b"why"))) as node:
         settings: dict[str, Any] = {"contact_points": [node.address], "port": node.port}
-        began = simulated.now
+        start_time = simulated.now
         with pytest.raises(NoHostAvailable, match=TOO_LATE):
             simulated.connect(api, auth_provider=provider, connect_timeout=30, **settings)
         # It may take up to twice the timeout, because the driver may try again with an older
         # protocol version.
-        assert 30 <= simulated.now - began < 60
+        assert 30 <= simulated.now - start_time < 60
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -398,10 +395,11 @@ def test_connect_does_not_wait_for_a_blocked_step(connect_and_read: Use, step: s
 
 
 def test_missing_packages_are_named_in_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "puresasl.client", None)
-    for make in (lambda: SaslAuthProvider(service="x"), DSEGSSAPIAuthProvider):
+    # An import of a module that is None here raises ImportError.
+    monkeypatch.setitem(sys.modules, "puresasl.client", None)
+    for create_provider in (lambda: SaslAuthProvider(service="x"), DSEGSSAPIAuthProvider):
         with pytest.raises(ImportError, match=r"pip install turbocql\[sasl\]"):
-            make()
+            create_provider()
 
 
 def test_a_changed_password_is_needed_for_later_connections() -> None:

@@ -36,16 +36,18 @@ PROGRAM = textwrap.dedent("""
 
 
 def options_of(locked: tuple[str, str], **options: Any) -> dict[str, Any]:
-    return {"cert_reqs": ssl.CERT_NONE, "certfile": locked[0], "keyfile": locked[1], **options}
+    """Return `ssl_options` with the certificate and the locked key."""
+    certificate, key = locked
+    return {"cert_reqs": ssl.CERT_NONE, "certfile": certificate, "keyfile": key, **options}
 
 
-@pytest.mark.parametrize("password", [{}, {"password": None}])
+@pytest.mark.parametrize("no_password", [{}, {"password": None}])
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
 def test_a_missing_password_names_the_file(
-    cluster_class: Any, password: dict[str, Any], locked: tuple[str, str]
+    cluster_class: Any, no_password: dict[str, Any], locked: tuple[str, str]
 ) -> None:
     with pytest.raises(ValueError, match=r"the key in .*locked\.pem has a pass phrase: .*password"):
-        cluster_class(ssl_options=options_of(locked, **password))
+        cluster_class(ssl_options=options_of(locked, **no_password))
 
 
 @pytest.mark.parametrize("password", ["another", b"another", lambda: "another"])
@@ -75,7 +77,9 @@ def test_a_missing_file_is_named(name: str, authority: Authority) -> None:
         tls_client(None, {**options, name: "/nowhere/x.pem"}, None)
 
 
-def test_no_question_on_a_terminal(locked: tuple[str, str], tmp_path: Path) -> None:
+def test_the_pass_phrase_is_never_asked_on_a_terminal(
+    locked: tuple[str, str], tmp_path: Path
+) -> None:
     controlling_end, child_end = pty.openpty()
     with open(controlling_end, "r+b", buffering=0), open(child_end, "r+b", buffering=0) as terminal:
         # The child runs in a new session. If OpenSSL asked for the pass phrase, it would use the

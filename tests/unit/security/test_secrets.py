@@ -111,6 +111,7 @@ def test_reprs_of_looks_into_slots_and_containers() -> None:
             self.inside = {"a": [SECRET]}
 
     assert SECRET in "".join(reprs_of(Careless()))
+    # `Secret` is the driver's class that hides a value.
     assert SECRET not in "".join(reprs_of(Secret({"a": [SECRET]})))
 
 
@@ -172,8 +173,8 @@ async def test_a_failed_login_shows_no_password(
             failure = await exception_of(cluster.connect())
         assert isinstance(failure, NoHostAvailable)
         assert SECRET not in report_of(failure)
-        with Cluster([node.address], **settings) as blocking:
-            failure = await exception_of(call_in_thread(blocking.connect))
+        with Cluster([node.address], **settings) as blocking_cluster:
+            failure = await exception_of(call_in_thread(blocking_cluster.connect))
         assert SECRET not in report_of(failure)
     assert SECRET not in caplog.text
 
@@ -194,17 +195,18 @@ def text_of(error: BaseException) -> str:
 
 @pytest.mark.parametrize("parameters", [(SECRET,), {"x": SECRET}])
 def test_server_errors_show_the_query_without_its_values(parameters: Any) -> None:
-    text = "SELECT k FROM t WHERE x = " + ("%(x)s" if isinstance(parameters, dict) else "%s")
+    placeholder = "%(x)s" if isinstance(parameters, dict) else "%s"
+    query = f"SELECT k FROM t WHERE x = {placeholder}"
     refusal = error(ErrorCode.SYNTAX_ERROR, "no")
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
-        node.prime(bind_params(text, parameters), refusal)
+        node.prime(bind_params(query, parameters), refusal)
         node.prime(Opcode.BATCH, error(ErrorCode.INVALID, "no"))
         batch = BatchStatement()
-        batch.add(SimpleStatement(text), parameters)
-        for query in (text, SimpleStatement(text)):
+        batch.add(SimpleStatement(query), parameters)
+        for statement in (query, SimpleStatement(query)):
             with pytest.raises(SyntaxException) as refused:
-                session.execute(query, parameters)
+                session.execute(statement, parameters)
             assert "WHERE x = %" in text_of(refused.value)
             assert SECRET not in text_of(refused.value)
         with pytest.raises(InvalidRequest) as refused_batch:

@@ -35,7 +35,7 @@ serialization = pytest.importorskip("cryptography.hazmat.primitives.serializatio
 def locked(authority: Authority, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     """Return the paths of a certificate and of its key, whose pass phrase is "another"."""
     certificate, key = authority.issue("client")
-    private_key = serialization.load_pem_private_key(Path(key).read_bytes(), None)
+    private_key = serialization.load_pem_private_key(Path(key).read_bytes(), password=None)
     path = tmp_path_factory.mktemp("keys") / "locked.pem"
     path.write_bytes(
         private_key.private_bytes(
@@ -58,8 +58,8 @@ def assert_refused_without_secret(
     assert len(report) > 100  # the report is not empty
 
 
-# TLS options that replace those of `test_options_of_tls`: the certificate, its key and the
-# password.
+# TLS options that replace those of `test_wrong_options_of_tls_show_no_password`: the certificate,
+# its key and the password.
 OPTIONS: dict[str, dict[str, Any]] = {
     "a wrong password": {},
     "a password in bytes": {"password": SECRET.encode()},
@@ -77,7 +77,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("options_name", OPTIONS)
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
-def test_options_of_tls(cluster_class: Any, options_name: str, locked: tuple[str, str]) -> None:
+def test_wrong_options_of_tls_show_no_password(
+    cluster_class: Any, options_name: str, locked: tuple[str, str]
+) -> None:
     options = {
         "cert_reqs": ssl.CERT_NONE, "certfile": locked[0], "keyfile": locked[1], "password": SECRET,
         **OPTIONS[options_name],
@@ -139,6 +141,7 @@ def test_assigned_options_show_no_password() -> None:
 
 @pytest.fixture
 def no_connections() -> Iterator[None]:
+    """Remove the connection "hidden" of the mapper after the test."""
     yield
     mapper.unregister_connection("hidden")
 
@@ -179,7 +182,7 @@ CONFIG = {"host": "127.0.0.1", "port": 1, "username": "ada", "password": SECRET}
     ],
 )
 @pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster])
-def test_bundles(cluster_class: Any, config: Any, tmp_path: Path) -> None:
+def test_wrong_bundles_show_no_password(cluster_class: Any, config: Any, tmp_path: Path) -> None:
     path = tmp_path / "bundle.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("config.json", config)
@@ -219,7 +222,7 @@ def test_errors_of_the_metadata_service_show_no_password(
 # -- SASL, and keys of columns ---------------------------------------------------------------------
 
 
-def test_sasl() -> None:
+def test_sasl_shows_no_password() -> None:
     pytest.importorskip("puresasl")
     settings = {"service": "cassandra", "mechanism": "PLAIN", "username": "a", "password": SECRET}
     assert_refused_without_secret(lambda: SaslAuthProvider(host="x", **settings))
@@ -237,8 +240,9 @@ def test_sasl() -> None:
     "policy_class", [AES256ColumnEncryptionPolicy, AESGCMColumnEncryptionPolicy]
 )
 @pytest.mark.parametrize("key", [SECRET, SECRET.encode()])
-def test_keys_of_columns(policy_class: Any, key: Any) -> None:
+def test_errors_of_encryption_policies_show_no_key(policy_class: Any, key: Any) -> None:
     policy, column = policy_class(), ColDesc("ks", "t", "c")
+    # AESGCM takes an id of the key as a further argument.
     extra = ("k",) if policy_class is AESGCMColumnEncryptionPolicy else ()
     assert_refused_without_secret(lambda: policy.add_column(column, key, "int", *extra))
     full_key = (SECRET * 3)[:32].encode()
