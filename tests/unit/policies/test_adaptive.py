@@ -23,7 +23,11 @@ from .test_token_aware import hosts_at, plan, populated, statement
 
 
 class Engine:
-    """Fake engine for a policy, with a clock that the test sets."""
+    """A fake engine for a policy.
+
+    The test sets its clock `now` (in seconds) and the number `busy` of requests in flight per
+    host, and reads which `observers` the policy has registered.
+    """
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -61,6 +65,7 @@ def attached_policy(
 
 
 def first_host(policy: Any, query: Any = None) -> Host:
+    """Return the first host of a new plan, for a usual statement if there is no `query`."""
     host: Host = next(iter(policy.make_query_plan(None, query or statement())))
     return host
 
@@ -71,8 +76,8 @@ def report_latencies(
     latencies: dict[Host, float],
     times: int = ENOUGH_ANSWERS,
 ) -> None:
-    """Report `times` latencies of each host, then move the clock on far enough for the policy to
-    judge them.
+    """Report `times` latencies (in seconds) of each host, then move the clock on far enough for the
+    policy to judge them.
     """
     for _ in range(times):
         for host, seconds in latencies.items():
@@ -129,7 +134,9 @@ def test_statements_without_a_routing_key_avoid_busy_hosts_too() -> None:
     policy, engine, hosts, _ = attached_policy()
     engine.busy[hosts[2]] = 50
     plans = [plan(policy) for _ in range(30)]
-    assert all(set(query_plan) == set(hosts) and len(query_plan) == 3 for query_plan in plans)
+    for query_plan in plans:
+        assert len(query_plan) == 3
+        assert set(query_plan) == set(hosts)
     # The busy host is in no plan the first one.
     assert hosts[2] not in {query_plan[0] for query_plan in plans}
     assert plan(attached_policy()[0], statement(key=None))
@@ -144,6 +151,9 @@ def test_statements_without_a_routing_key_avoid_busy_hosts_too() -> None:
 
 
 def test_a_slow_replica_is_demoted_and_then_preferred_normally_for_as_long() -> None:
+    """A slow host comes last for `demotion_time`, and then counts as any other for the same time,
+    before it can be demoted again.
+    """
     policy, engine, hosts, _ = attached_policy(demotion_time=10.0)
     latencies = {hosts[0]: 0.5, hosts[1]: 0.01, hosts[2]: 0.01}
     report_latencies(policy, engine, latencies)
@@ -163,6 +173,9 @@ def test_a_slow_replica_is_demoted_and_then_preferred_normally_for_as_long() -> 
 
 
 def test_earlier_plans_do_not_keep_a_slow_replica_in_front() -> None:
+    """The policy may cache the order of replicas, but a host that is demoted later must lose its
+    place.
+    """
     policy, engine, hosts, _ = attached_policy()
     assert {first_host(policy) for _ in range(50)} == set(hosts)
     report_latencies(policy, engine, {hosts[0]: 1.0, hosts[1]: 0.001, hosts[2]: 0.001})
@@ -267,6 +280,9 @@ def test_at_most_half_of_the_hosts_are_demoted_for_refusals() -> None:
 
 
 def test_only_hosts_at_the_same_distance_are_compared() -> None:
+    """Hosts of another data centre are slower because they are far away, so they are not demoted
+    for that.
+    """
     hosts = hosts_at([("dc1", "r1"), ("dc1", "r1"), ("dc2", "r1")])
     policy = AdaptivePolicy(DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=1))
     populated(policy, hosts)
@@ -303,11 +319,13 @@ def test_data_about_a_host_is_removed_with_it() -> None:
 
 
 def test_an_application_s_child_policy_is_accepted() -> None:
-    class Own(RoundRobinPolicy):
+    class LocalEverywhere(RoundRobinPolicy):
+        """The policy of an application, whose distances are plain numbers."""
+
         def distance(self, host: Any) -> int:
             return 1
 
-    policy, engine, hosts, _ = attached_policy(AdaptivePolicy(Own()))
+    policy, engine, hosts, _ = attached_policy(AdaptivePolicy(LocalEverywhere()))
     engine.busy[hosts[1]] = 9
     assert hosts[1] not in {first_host(policy) for _ in range(50)}
 

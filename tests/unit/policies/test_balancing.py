@@ -29,6 +29,7 @@ from cassandra.policies.token_aware import TokenAwarePolicy
 
 
 def host_of(name: str, dc: str = "dc1", rack: str = "r1") -> Any:
+    """Return a fake host, with the type that the policies accept."""
     return FakeHost(name, dc, rack)
 
 
@@ -61,17 +62,20 @@ class FakeMetadata:
 
 
 def cluster_of(hosts: list[Any], replicas: list[Any] | None = None) -> Any:
+    """Return a fake cluster with these hosts, of which `replicas` have every key."""
     return SimpleNamespace(metadata=FakeMetadata(replicas or [], hosts), endpoints_resolved=[])
 
 
 def populated(
     policy: LoadBalancingPolicy, hosts: list[Any], replicas: list[Any] | None = None
 ) -> LoadBalancingPolicy:
+    """Give a policy its hosts, of which `replicas` have every key, and return it."""
     policy.populate(cluster_of(hosts, replicas), hosts)
     return policy
 
 
 def plan(policy: LoadBalancingPolicy, query: Any = None) -> list[Any]:
+    """Return all hosts of a new plan in the keyspace ks."""
     return list(policy.make_query_plan("ks", query))
 
 
@@ -79,7 +83,9 @@ def test_round_robin_plans_contain_each_host_once_and_rotate() -> None:
     hosts = [host_of(str(number)) for number in range(4)]
     policy = populated(RoundRobinPolicy(), hosts)
     plans = [plan(policy) for _ in range(8)]
-    assert all(set(query_plan) == set(hosts) and len(query_plan) == 4 for query_plan in plans)
+    for query_plan in plans:
+        assert len(query_plan) == 4
+        assert set(query_plan) == set(hosts)
     assert [query_plan[0] for query_plan in plans[:4]] != [plans[0][0]] * 4
     assert {query_plan[0] for query_plan in plans[:4]} == set(hosts)
 
@@ -221,6 +227,7 @@ def test_rack_then_data_centre_then_the_rest() -> None:
 
 
 def statement(key: bytes | None = b"k", lwt: bool = False) -> Any:
+    """Return a fake statement with the attributes that policies read."""
     return SimpleNamespace(routing_key=key, keyspace=None, is_lwt=lambda: lwt)
 
 
@@ -310,17 +317,17 @@ def test_default_policy_honours_the_target_host() -> None:
 
 
 def test_user_policies_may_subclass() -> None:
-    class Reversed(RoundRobinPolicy):
+    class DescendingPolicy(RoundRobinPolicy):
         def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Any:
             return iter(sorted(super().make_query_plan(working_keyspace, query), reverse=True))
 
-    assert plan(populated(Reversed(), [1, 3, 2])) == [3, 2, 1]
+    assert plan(populated(DescendingPolicy(), [1, 3, 2])) == [3, 2, 1]
 
 
-@pytest.mark.parametrize("bad", [("", "r"), ("dc", "")])
-def test_rack_aware_needs_both_names(bad: tuple[str, str]) -> None:
+@pytest.mark.parametrize("names", [("", "r"), ("dc", "")])
+def test_rack_aware_needs_both_names(names: tuple[str, str]) -> None:
     with pytest.raises(ValueError, match="must be given"):
-        RackAwareRoundRobinPolicy(*bad)
+        RackAwareRoundRobinPolicy(*names)
 
 
 @pytest.mark.parametrize(
@@ -336,10 +343,7 @@ def test_rack_aware_needs_both_names(bad: tuple[str, str]) -> None:
     ids=lambda policy: type(policy).__name__,
 )
 def test_rotating_policies_can_be_copied(policy: Any, duplicate: Any) -> None:
-    """Rotating policies can be copied.
-
-    So they must not hold counters of itertools, which Python 3.14 cannot copy any more.
-    """
+    """Policies must not hold counters of itertools, which Python 3.14 cannot copy any more."""
     copied_policy = duplicate(policy)
     assert type(copied_policy) is type(policy)
     # The copy has a position of its own, which still counts up.
@@ -367,12 +371,12 @@ def test_white_lists_have_no_ports() -> None:
     WhiteListRoundRobinPolicy(["fe80::1", "10.0.0.1"])
 
 
-@pytest.mark.parametrize("cls", [DCAwareRoundRobinPolicy, RackAwareRoundRobinPolicy])
-def test_the_number_of_remote_hosts_is_not_negative(cls: Any) -> None:
-    names = ("dc1",) if cls is DCAwareRoundRobinPolicy else ("dc1", "r1")
+@pytest.mark.parametrize("policy_class", [DCAwareRoundRobinPolicy, RackAwareRoundRobinPolicy])
+def test_the_number_of_remote_hosts_is_not_negative(policy_class: Any) -> None:
+    names = ("dc1",) if policy_class is DCAwareRoundRobinPolicy else ("dc1", "r1")
     with pytest.raises(ValueError, match="must not be negative, but is -1"):
-        cls(*names, used_hosts_per_remote_dc=-1)
-    assert cls(*names, used_hosts_per_remote_dc=0).used_hosts_per_remote_dc == 0
+        policy_class(*names, used_hosts_per_remote_dc=-1)
+    assert policy_class(*names, used_hosts_per_remote_dc=0).used_hosts_per_remote_dc == 0
 
 
 @pytest.mark.parametrize("start", [0, 1, 2])

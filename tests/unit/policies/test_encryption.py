@@ -39,4 +39,8 @@ def test_the_public_module_of_the_policy() -> None:
     """The class names `cassandra.policies` as the module that it belongs to."""
     assert policies.ColumnEncryptionPolicy is ColumnEncryptionPolicy
     assert ColumnEncryptionPolicy.__module__ == "cassandra.policies"
-    assert COLUMN == ColDesc("ks", "t", "c") != ColDesc("ks", "t", "d")
+
+
+def test_descriptions_of_columns_are_compared_by_their_names() -> None:
+    assert ColDesc("ks", "t", "c") == COLUMN
+    assert ColDesc("ks", "t", "d") != COLUMN

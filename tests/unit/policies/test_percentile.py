@@ -14,11 +14,14 @@ from hypothesis import given, strategies as st
 from cassandra.policies import LatencyTracker, PercentileSpeculativeExecutionPolicy
 from cassandra.query.statement import SimpleStatement
 
-# The tracker reads its clock after every 64 latencies.
+# The tracker reads its clock after every 64 latencies, so these are enough for it to notice that
+# the time has changed.
 MANY = 10 * 64
 
 
 class Clock:
+    """A clock that the test sets: a call returns `now`, in seconds."""
+
     def __init__(self) -> None:
         self.now = 0.0
 

@@ -68,6 +68,8 @@ def test_a_router_needs_a_tier_for_each_host(implementation: Implementation) -> 
 
 
 class PlainHost:
+    """A fake host with the attributes that plans read."""
+
     def __init__(self, name: str, is_up: bool | None) -> None:
         self.name = name
         self.is_up = is_up
@@ -138,6 +140,7 @@ def test_the_less_busy_of_the_first_two_hosts_comes_first(implementation: Implem
     load_by_host = {a: 9, b: 1, c: 9}
 
     def first_hosts(router: Any, shuffle: bool) -> set[str]:
+        """Return the names of the hosts that come first in 60 plans."""
         return {
             next(
                 router.plan(b"key", shuffle, empty_child, None, None, load_by_host.__getitem__)
@@ -159,6 +162,7 @@ def test_the_less_busy_of_the_first_two_hosts_comes_first(implementation: Implem
 
 
 # -- planners --------------------------------------------------------------------------------------
+# A planner makes the plan of a statement from the router of the statement's keyspace.
 
 Column = namedtuple("Column", "keyspace_name table_name name type")
 COLUMNS = [
@@ -180,12 +184,14 @@ class Routed(BoundStatement):
 def prepare(
     routing_key_indexes: list[int], statement_class: Any = PreparedStatement, is_lwt: bool = False
 ) -> Any:
+    """Return a prepared INSERT of COLUMNS, whose partition key are the columns at these indexes."""
     return statement_class(
         COLUMNS, b"id", routing_key_indexes, "INSERT", "ks", 4, None, None, is_lwt
     )
 
 
 def bind(prepared: Any, values: Any, **settings: Any) -> BoundStatement:
+    """Bind `values` to a statement and set attributes of the bound statement."""
     statement: BoundStatement = prepared.bind(values)
     for name, value in settings.items():
         setattr(statement, name, value)
@@ -361,25 +367,32 @@ def test_a_policy_without_a_usable_planner_uses_its_slow_path(
     planner = implementation.plans.Planner(
         placed, {"ks": placed.router(implementation)}, EMPTY_CHILD, False
     )
-    make = implementation.plans.make_query_plan
+    make_plan = implementation.plans.make_query_plan
     statement = bind(prepare([0]), (5, "text", 1))
-    assert tuple(make(Policy(planner), None, statement)) == placed.map.of_key(statement.routing_key)
-    assert list(make(Policy(None), "ks", statement)) == [("ks", statement)]
-    assert list(make(Policy(planner))) == [(None, None)]
-    assert list(make(Policy(planner), "ks", "text")) == [("ks", "text")]
-    assert list(make(Policy(planner), working_keyspace="ks", query=None)) == [("ks", None)]
+    assert tuple(make_plan(Policy(planner), None, statement)) == placed.map.of_key(
+        statement.routing_key
+    )
+    assert list(make_plan(Policy(None), "ks", statement)) == [("ks", statement)]
+    assert list(make_plan(Policy(planner))) == [(None, None)]
+    assert list(make_plan(Policy(planner), "ks", "text")) == [("ks", "text")]
+    assert list(make_plan(Policy(planner), working_keyspace="ks", query=None)) == [("ks", None)]
 
-    class Own:
-        make_query_plan = make
+    class OwnPolicy:
+        make_query_plan = make_plan
 
         def __init__(self) -> None:
             self._planner = planner
 
-    assert tuple(Own().make_query_plan("ks", statement)) == placed.map.of_key(statement.routing_key)
-    assert tuple(Own().make_query_plan(query=statement)) == placed.map.of_key(statement.routing_key)
+    assert tuple(OwnPolicy().make_query_plan("ks", statement)) == placed.map.of_key(
+        statement.routing_key
+    )
+    assert tuple(OwnPolicy().make_query_plan(query=statement)) == placed.map.of_key(
+        statement.routing_key
+    )
 
 
 # -- rotation --------------------------------------------------------------------------------------
+# Round-robin plans begin at another host each time.
 
 
 @pytest.mark.parametrize(

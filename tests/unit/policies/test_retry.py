@@ -53,6 +53,7 @@ def test_default_on_read_timeout(
     retry_num: int,
     expected: tuple[int, int | None],
 ) -> None:
+    """If enough replicas responded but the data is missing, the default policy retries once."""
     assert (
         RetryPolicy().on_read_timeout(UNSAFE, QUORUM, required, received, data_retrieved, retry_num)
         == expected
@@ -77,10 +78,10 @@ def test_default_on_write_timeout_retries_only_the_batch_log() -> None:
 
 def test_default_does_not_retry_statements_that_are_not_idempotent() -> None:
     policy = RetryPolicy()
-    assert policy.on_request_error(UNSAFE, ONE, OSError(), 0) == (RetryPolicy.RETHROW, None)
+    assert policy.on_request_error(UNSAFE, ONE, OSError(), 0) == RETHROW
     assert policy.on_request_error(SAFE, ONE, OSError(), 0) == (RetryPolicy.RETRY_NEXT_HOST, None)
     assert policy.on_unavailable(UNSAFE, ONE, 1, 0, 0) == (RetryPolicy.RETRY_NEXT_HOST, None)
-    assert policy.on_unavailable(UNSAFE, ONE, 1, 0, 1) == (RetryPolicy.RETHROW, None)
+    assert policy.on_unavailable(UNSAFE, ONE, 1, 0, 1) == RETHROW
 
 
 def test_the_numbers_of_decisions_are_those_of_other_drivers() -> None:
@@ -103,9 +104,9 @@ def test_downgrading_retries_at_a_level_that_live_replicas_can_serve() -> None:
     policy = DowngradingConsistencyRetryPolicy()
     # Two replicas have answered, so a retry at level TWO can succeed.
     assert policy.on_read_timeout(SAFE, QUORUM, 3, 2, False, 0) == (RetryPolicy.RETRY, TWO)
-    assert policy.on_read_timeout(SAFE, QUORUM, 3, 0, False, 0) == (RetryPolicy.RETHROW, None)
-    assert policy.on_read_timeout(SAFE, SERIAL, 3, 2, False, 0) == (RetryPolicy.RETHROW, None)
-    assert policy.on_read_timeout(SAFE, QUORUM, 3, 2, False, 1) == (RetryPolicy.RETHROW, None)
+    assert policy.on_read_timeout(SAFE, QUORUM, 3, 0, False, 0) == RETHROW
+    assert policy.on_read_timeout(SAFE, SERIAL, 3, 2, False, 0) == RETHROW
+    assert policy.on_read_timeout(SAFE, QUORUM, 3, 2, False, 1) == RETHROW
     # One replica has the write and will pass it on to the others, so the error is ignored.
     assert policy.on_write_timeout(SAFE, QUORUM, WriteType.SIMPLE, 2, 1, 0)[0] == RetryPolicy.IGNORE
     assert (
@@ -188,6 +189,7 @@ def test_exponential_backoff_waits_longer_and_gives_up() -> None:
     ],
 )
 def test_backoff_by_default(policy: ExponentialBackoffRetryPolicy, retries: int) -> None:
+    # Delays are up to 15 % longer than the interval. This random source removes that difference.
     policy._random = SimpleNamespace(uniform=lambda low, high: high / 1.15)
     delays: list[float] = []
     for retry_num in range(retries):
@@ -254,7 +256,7 @@ def test_reads_at_a_serial_level_are_tried_again_on_the_same_host() -> None:
     answer = policy.on_read_timeout(UNSAFE, SERIAL, 2, 1, False, 0)
     decision, level, _ = parts_of(answer)
     assert (decision, level) == (RetryPolicy.RETRY, SERIAL)
-    assert policy.on_read_timeout(UNSAFE, QUORUM, 2, 1, False, 0) == (RetryPolicy.RETHROW, None)
+    assert policy.on_read_timeout(UNSAFE, QUORUM, 2, 1, False, 0) == RETHROW
 
 
 REFUSAL = "Request rate is large: ActivityID=7, RetryAfterMs={}, Additional details='(429)'"
@@ -265,8 +267,8 @@ REFUSAL = "Request rate is large: ActivityID=7, RetryAfterMs={}, Additional deta
 )
 def test_the_retry_waits_as_long_as_the_service_demands(milliseconds: str, seconds: float) -> None:
     error = OverloadedErrorMessage(ErrorCode.OVERLOADED, REFUSAL.format(milliseconds), {})
-    decided = RateLimitRetryPolicy().on_request_error(UNSAFE, ONE, error, 8)
-    decision, level, delay = parts_of(decided)
+    answer = RateLimitRetryPolicy().on_request_error(UNSAFE, ONE, error, 8)
+    decision, level, delay = parts_of(answer)
     assert (decision, level) == (RetryPolicy.RETRY, None)
     # The delay is at most 15 % longer, and never longer than 10 s.
     assert seconds <= delay <= min(1.15 * seconds, 10)
@@ -275,15 +277,13 @@ def test_the_retry_waits_as_long_as_the_service_demands(milliseconds: str, secon
 def test_rate_limited_requests_are_retried_up_to_the_limit() -> None:
     error = OverloadedErrorMessage(ErrorCode.OVERLOADED, REFUSAL.format(5), {})
     policy = RateLimitRetryPolicy(2)
-    assert policy.on_request_error(SAFE, ONE, error, 2) == (RetryPolicy.RETHROW, None)
+    assert policy.on_request_error(SAFE, ONE, error, 2) == RETHROW
 
 
 def test_an_overload_without_a_time_is_retried_only_if_idempotent() -> None:
-    error, policy = (
-        OverloadedErrorMessage(ErrorCode.OVERLOADED, "too many hints", {}),
-        RateLimitRetryPolicy(min_interval=1),
-    )
-    assert policy.on_request_error(UNSAFE, ONE, error, 0) == (RetryPolicy.RETHROW, None)
+    error = OverloadedErrorMessage(ErrorCode.OVERLOADED, "too many hints", {})
+    policy = RateLimitRetryPolicy(min_interval=1)
+    assert policy.on_request_error(UNSAFE, ONE, error, 0) == RETHROW
     decision, level, delay = parts_of(policy.on_request_error(SAFE, ONE, error, 1))
     assert (decision, level) == (RetryPolicy.RETRY, None)
     # The second retry is delayed by 2 s, up to 15 % shorter or longer.
@@ -292,11 +292,11 @@ def test_an_overload_without_a_time_is_retried_only_if_idempotent() -> None:
 
 def test_timeouts_without_responses_are_retried_if_that_is_safe() -> None:
     policy = RateLimitRetryPolicy(2, min_interval=1)
-    for decided in (
+    for answer in (
         policy.on_read_timeout(UNSAFE, QUORUM, 2, 0, False, 0),
         policy.on_write_timeout(SAFE, QUORUM, WriteType.SIMPLE, 2, 0, 0),
     ):
-        decision, level, delay = parts_of(decided)
+        decision, level, delay = parts_of(answer)
         assert (decision, level) == (RetryPolicy.RETRY, QUORUM)
         # The first retry is delayed by 1 s, up to 15 % shorter or longer.
         assert 0.85 <= delay <= 1.15
@@ -310,7 +310,7 @@ def test_timeouts_without_responses_are_retried_if_that_is_safe() -> None:
 def test_a_time_in_another_error_is_ignored() -> None:
     error = ServerError(0, REFUSAL.format(5), {})
     policy = RateLimitRetryPolicy()
-    assert policy.on_request_error(UNSAFE, ONE, error, 0) == (RetryPolicy.RETHROW, None)
+    assert policy.on_request_error(UNSAFE, ONE, error, 0) == RETHROW
 
 
 @pytest.mark.parametrize(

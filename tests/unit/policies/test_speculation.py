@@ -16,9 +16,11 @@ from cassandra.query.statement import SimpleStatement
 def test_a_constant_plan_has_its_delay_and_number_of_attempts() -> None:
     plan = ConstantSpeculativeExecutionPolicy(0.5, 2).new_plan("ks", SimpleStatement(""))
     assert [plan.next_execution(None) for _ in range(3)] == [0.5, 0.5, -1]
-    assert (
-        NoSpeculativeExecutionPolicy().new_plan("ks", SimpleStatement("")).next_execution(None) < 0
-    )
+
+
+def test_without_speculation_the_first_delay_is_negative() -> None:
+    plan = NoSpeculativeExecutionPolicy().new_plan("ks", SimpleStatement(""))
+    assert plan.next_execution(None) < 0
 
 
 @pytest.mark.parametrize("arguments", [("0.1", 2), (0.1, "2"), (None, 2)])

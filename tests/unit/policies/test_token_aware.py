@@ -44,6 +44,7 @@ LOCATIONS = [
 
 
 def hosts_at(locations: list[tuple[str, str]] = LOCATIONS) -> list[Host]:
+    """Return hosts that are up, one in each pair of data centre and rack."""
     hosts = [
         Host(DefaultEndPoint(f"10.0.0.{number}"), datacenter=datacenter, rack=rack)
         for number, (datacenter, rack) in enumerate(locations)
@@ -81,6 +82,7 @@ def cluster_of(hosts: list[Host], **replication: dict[str, str]) -> Any:
 
 
 def populated(policy: LoadBalancingPolicy, hosts: list[Host], **replication: dict[str, str]) -> Any:
+    """Give a policy its hosts and return the metadata of its cluster; see `cluster_of`."""
     cluster = cluster_of(hosts, **replication)
     policy.populate(cluster, hosts)
     return cluster.metadata
@@ -98,6 +100,7 @@ def statement(
 
 
 def plan(policy: LoadBalancingPolicy, query: Any = None, keyspace: str | None = None) -> list[Host]:
+    """Return all hosts of a new plan; `keyspace` is that of the session."""
     return list(policy.make_query_plan(keyspace, query))
 
 
@@ -120,6 +123,7 @@ POLICIES: dict[str, Callable[[], LoadBalancingPolicy]] = {
     ),
     "default": lambda: DefaultLoadBalancingPolicy(TokenAwarePolicy(RoundRobinPolicy())),
 }
+# The policies whose plans begin with the replicas of the statement's key.
 BY_TOKEN = [kind for kind in POLICIES if "token" in kind or kind in ("adaptive", "default")]
 EVENTS = st.lists(
     st.tuples(st.sampled_from(["up", "down", "add", "remove"]), st.integers(0, 5)), max_size=30
@@ -253,11 +257,11 @@ def test_an_application_s_child_policy_is_asked_for_each_plan() -> None:
     hosts = hosts_at()
     banned: set[Host] = set()
 
-    class Own(RoundRobinPolicy):
+    class BanningPolicy(RoundRobinPolicy):
         def distance(self, host: Any) -> int:
             return HostDistance.IGNORED if host in banned else HostDistance.LOCAL
 
-    policy = TokenAwarePolicy(Own())
+    policy = TokenAwarePolicy(BanningPolicy())
     metadata = populated(policy, hosts)
     replicas = metadata.get_replicas("ks", b"key")
     assert set(plan(policy, statement())[:3]) == set(replicas)
@@ -306,7 +310,7 @@ def test_distances_are_updated_by_events() -> None:
     assert plan(policy, statement())[0] is other_host
 
 
-@pytest.mark.parametrize("is_filtered", [False, True])
+@pytest.mark.parametrize("is_filtered", [False, True], ids=["plain", "filtered"])
 @pytest.mark.parametrize("replicas_per_dc", ["1", "2"])
 def test_replicas_of_remote_data_centres_have_the_order_of_preference(
     is_filtered: bool, replicas_per_dc: str
@@ -380,8 +384,8 @@ def test_replication_changed_while_replicas_are_computed_is_used(
     monkeypatch.setattr(TokenAwarePolicy, "make_query_plan", implementation.plans.make_query_plan)
     hosts = hosts_at()
     policy = policy_class(RoundRobinPolicy())
-    here = {"class": "NetworkTopologyStrategy", "dc1": "1"}
-    metadata = populated(policy, hosts, ks=here, other=here)
+    strategy_of_dc1 = {"class": "NetworkTopologyStrategy", "dc1": "1"}
+    metadata = populated(policy, hosts, ks=strategy_of_dc1, other=strategy_of_dc1)
     if has_other:
         plan(policy, statement(keyspace="other"))
     new_strategy = ReplicationStrategy.create("NetworkTopologyStrategy", {"dc2": "1"})
