@@ -12,7 +12,6 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import nullcontext
-from inspect import isawaitable
 from types import SimpleNamespace
 from typing import Any
 
@@ -39,7 +38,7 @@ from cassandra.testing.fake import (
     rows,
 )
 from tests.unit.engine.faults import AddressOrderPolicy
-from tests.waiting import until
+from tests.waiting import result_of, until
 
 QUERY = "SELECT k FROM t WHERE k = 1"
 INSERT = "INSERT INTO t (k, s) VALUES (?, ?)"
@@ -49,6 +48,7 @@ ONE_COLUMN = [("k", "int")]
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
+    """Yield a fake node that answers QUERY and prepares INSERT."""
     with FakeNode() as running:
         running.prime(QUERY, rows(ONE_COLUMN, [(1,)]))
         running.prime_prepare(INSERT, COLUMNS)
@@ -56,16 +56,19 @@ def node() -> Iterator[FakeNode]:
 
 
 def connected(nodes: Any, logger: RequestLogger, **settings: Any) -> Cluster:
+    """Return a cluster of the node or nodes, not connected yet, whose requests are logged."""
     contact_points = [nodes.address] if isinstance(nodes, FakeNode) else [nodes[0].address]
     return Cluster(contact_points, port=nodes.port, request_observers=[logger], **settings)
 
 
 def records_of(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
+    """Return the records of the logger's own channel."""
     return [record for record in caplog.records if record.name == "cassandra.requests"]
 
 
 @pytest.fixture(autouse=True)
 def _all_levels(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Let the channel pass records of all levels."""
     with caplog.at_level(logging.DEBUG, "cassandra.requests"):
         yield
 
@@ -115,7 +118,7 @@ def test_thresholds_can_be_changed_at_run_time(
 def test_failed_requests_are_logged_with_their_attempts(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    class OnceMore(RetryPolicy):
+    class RetryOnce(RetryPolicy):
         def on_read_timeout(self, *arguments: Any, retry_num: int = 0, **details: Any) -> Any:
             return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
 
@@ -123,7 +126,7 @@ def test_failed_requests_are_logged_with_their_attempts(
         for node in nodes.nodes:
             node.prime(QUERY, error(ErrorCode.READ_TIMEOUT))
         profile = ExecutionProfile(
-            load_balancing_policy=AddressOrderPolicy(), retry_policy=OnceMore()
+            load_balancing_policy=AddressOrderPolicy(), retry_policy=RetryOnce()
         )
         profiles = {EXEC_PROFILE_DEFAULT: profile}
         with connected(nodes, RequestLogger(), execution_profiles=profiles) as cluster:
@@ -133,13 +136,13 @@ def test_failed_requests_are_logged_with_their_attempts(
         (record,) = records_of(caplog)
         assert record.levelname == "ERROR"
         line = record.getMessage()
-        # the line contains the error, the settings and both attempts
+        # The line contains the error, the settings and both attempts.
         assert "ReadTimeout: code=0x1200, consistency=LOCAL_ONE, required_responses=1" in line
         assert "keyspace ks, LOCAL_ONE" in line
         assert f"{nodes[0].address}:{nodes.port} 0." in line
         assert "ReadTimeout (retry next host)" in line
         assert "ReadTimeout (rethrow)" in line
-        # the same values are an attribute of the record
+        # The same values are an attribute of the record.
         fields: Any = vars(record)["request"]
         assert fields["retries"] == 1
         assert [attempt["decision"] for attempt in fields["attempts"]] == [
@@ -183,6 +186,7 @@ def test_errors_are_logged_without_the_server_s_message(
 def test_a_request_that_was_not_sent_is_logged_with_the_full_hosts(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """The only connection has a single stream, which another request holds."""
     held_answer = hold(rows(ONE_COLUMN, []))
     node.prime(QUERY, held_answer)
     with connected(node, RequestLogger(slow=None)) as cluster:
@@ -262,10 +266,11 @@ def test_values_are_logged_shortened_on_request(
     assert "values: k=5, s='xxxxxx..." in first.getMessage()
     assert "VALUES (77)" in second.getMessage()
     logger.most_values = 1
-    assert logger._shown_values(session_bound(node)) == {"k": "5"}
+    assert logger._shown_values(bound_insert(node)) == {"k": "5"}
 
 
-def session_bound(node: FakeNode) -> Any:
+def bound_insert(node: FakeNode) -> Any:
+    """Return INSERT with bound values, prepared by another cluster."""
     with Cluster([node.address], port=node.port) as cluster:
         return cluster.connect().prepare(INSERT).bind((5, "a"))
 
@@ -369,9 +374,9 @@ def test_invalid_requests_are_warnings(node: FakeNode, caplog: pytest.LogCapture
     node.prime("SELECT broken", error(ErrorCode.READ_FAILURE))
     with connected(node, RequestLogger()) as cluster:
         session = cluster.connect()
-        for text in (QUERY, "SELECT broken"):
+        for query in (QUERY, "SELECT broken"):
             with pytest.raises(DriverException):
-                session.execute(text)
+                session.execute(query)
     invalid, failed = records_of(caplog)
     assert (invalid.levelname, failed.levelname) == ("WARNING", "ERROR")
     assert invalid.getMessage().startswith("invalid request, ")
@@ -393,11 +398,15 @@ class _BrokenPlan(RoundRobinPolicy):
 
 
 class _BrokenRetries(RetryPolicy):
+    """A policy that raises an error instead of deciding."""
+
     def on_request_error(self, *arguments: Any, **details: Any) -> Any:
         raise ValueError("a bug")
 
 
 class _BrokenHandler(ProtocolHandler):
+    """A handler that cannot decode any response."""
+
     @classmethod
     def decode_message(cls, *arguments: Any) -> Any:
         raise TypeError("a bug")
@@ -570,7 +579,7 @@ def test_a_flush_in_another_thread_loses_no_count(caplog: pytest.LogCaptureFixtu
         logger.flush()
         lock.second.set()
 
-    class Racing(dict[Any, Any]):
+    class FlushingDict(dict[Any, Any]):
         def get(self, key: Any, default: Any = None) -> Any:
             group = super().get(key, default)
             # Another thread flushes after the group was looked up: it ends at once, or waits for
@@ -580,7 +589,7 @@ def test_a_flush_in_another_thread_loses_no_count(caplog: pytest.LogCaptureFixtu
             lock.second.wait()
             return group
 
-    logger._repeated = Racing(logger._repeated)
+    logger._repeated = FlushingDict(logger._repeated)
     logger._lock = lock  # type: ignore[assignment]
     logger.on_end(ended_request())
     for thread in threads:
@@ -591,16 +600,16 @@ def test_a_flush_in_another_thread_loses_no_count(caplog: pytest.LogCaptureFixtu
     assert counts == [None, 2]
 
 
-@pytest.mark.parametrize("copied", [copy.copy, lambda logger: pickle.loads(pickle.dumps(logger))])
+@pytest.mark.parametrize("copy_of", [copy.copy, lambda logger: pickle.loads(pickle.dumps(logger))])
 def test_copies_have_the_parameters_and_count_for_themselves(
-    caplog: pytest.LogCaptureFixture, copied: Any
+    caplog: pytest.LogCaptureFixture, copy_of: Any
 ) -> None:
     logger = RequestLogger(slow=0.25, repeat_interval=1000)
     for _ in range(2):
         logger.on_end(ended_request())
-    clone = copied(logger)
-    assert (clone.slow, clone.logger) == (0.25, logger.logger)
-    clone.flush()
+    copied = copy_of(logger)
+    assert (copied.slow, copied.logger) == (0.25, logger.logger)
+    copied.flush()
     assert len(records_of(caplog)) == 1
     logger.flush()
     assert len(records_of(caplog)) == 2
@@ -645,11 +654,6 @@ async def test_shutdown_logs_what_was_counted(
     assert [vars(record)["request"].get("repeated") for record in records_of(caplog)] == [None, 2]
 
 
-async def result_of(result: Any) -> Any:
-    """Return the result of a call of either API."""
-    return await result if isawaitable(result) else result
-
-
 def test_without_an_event_loop_the_next_request_logs_what_is_due(
     node: FakeNode, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -658,11 +662,11 @@ def test_without_an_event_loop_the_next_request_logs_what_is_due(
     logger = RequestLogger(slow=1e-9, repeat_interval=10)
     requests: list[Any] = []
 
-    class Collecting(RequestObserver):
+    class CollectingObserver(RequestObserver):
         def on_end(self, request: Any) -> None:
             requests.append(request)
 
-    with connected(node, Collecting()) as cluster:  # type: ignore[arg-type]
+    with connected(node, CollectingObserver()) as cluster:  # type: ignore[arg-type]
         session = cluster.connect()
         session.execute(QUERY)
         session.execute("SELECT other")
@@ -684,6 +688,7 @@ def test_repeated_failures_are_counted_and_logged_once_per_interval(
         session = cluster.connect()
 
         def execute_and_fail(count: int, query: str) -> None:
+            """Execute a query `count` times, each time with its number as the key."""
             for number in range(count):
                 with pytest.raises(DriverException):
                     session.execute(query.format(number))
@@ -692,6 +697,7 @@ def test_repeated_failures_are_counted_and_logged_once_per_interval(
             return [record for record in records_of(caplog) if query in record.getMessage()]
 
         def failure_count(records: list[logging.LogRecord]) -> int:
+            """Return how many failures the lines tell about."""
             return sum(vars(record)["request"].get("repeated", 1) for record in records)
 
         execute_and_fail(30, "SELECT k FROM t WHERE k = {}")

@@ -58,10 +58,12 @@ class Telemetry:
 
     @property
     def spans(self) -> list[Any]:
+        """Return all spans that were exported."""
         return list(self._exporter.get_finished_spans())
 
     @property
     def span(self) -> Any:
+        """Return the only span that was exported."""
         (span,) = self.spans
         return span
 
@@ -87,6 +89,7 @@ def telemetry() -> Telemetry:
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
+    """Yield a fake node that answers QUERY and prepares INSERT."""
     with FakeNode() as running:
         running.prime(QUERY, rows(ONE_COLUMN, [(1,)]))
         running.prime_prepare(INSERT, ONE_COLUMN)
@@ -94,6 +97,7 @@ def node() -> Iterator[FakeNode]:
 
 
 def connected(nodes: Any, *observers: Any, **settings: Any) -> Cluster:
+    """Return a cluster of the node or nodes, not connected yet, with these observers."""
     contact_points = [nodes.address] if isinstance(nodes, FakeNode) else [nodes[0].address]
     return Cluster(contact_points, port=nodes.port, request_observers=observers, **settings)
 
@@ -275,19 +279,21 @@ def test_an_error_sets_status_and_error_type(
 def test_a_status_does_not_contain_the_server_s_message(
     node: FakeNode, telemetry: Telemetry
 ) -> None:
-    text = "CREATE ROLE bob WITH PASSWORD = 'hunter2' AND LOGIN = truee"
+    statement = "CREATE ROLE bob WITH PASSWORD = 'hunter2' AND LOGIN = truee"
     server_message = "line 1:56 no viable alternative at input 'AND' (...= 'hunter2' AND ...)"
-    node.prime(text, error(ErrorCode.SYNTAX_ERROR, server_message))
+    node.prime(statement, error(ErrorCode.SYNTAX_ERROR, server_message))
     with connected(node, telemetry.observer) as cluster:
         session = cluster.connect()
         with pytest.raises(DriverException, match="hunter2"):
-            session.execute(text)
+            session.execute(statement)
     span = telemetry.span
     assert "code=0x2000" in span.status.description
     assert "hunter2" not in span.to_json()
 
 
 class RetryOnce(RetryPolicy):
+    """Retries a read that timed out once, on the next host."""
+
     def on_read_timeout(self, *arguments: Any, retry_num: int = 0, **details: Any) -> Any:
         return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
 

@@ -40,6 +40,7 @@ from tests.waiting import until
 
 DOCS = Path(__file__).parents[3] / "docs"
 DASHBOARD = DOCS / "_static" / "grafana.json"
+# The name of a metric, and the labels in braces that may follow it.
 NAME = re.compile(r"\b(cassandra_driver_\w+)(?:\{([^}]*)\})?")
 
 
@@ -186,6 +187,7 @@ def families_on(registry: CollectorRegistry) -> dict[str, Any]:
 
 
 def clusters_on(families: dict[str, Any], name: str = "cassandra_driver_requests") -> set[str]:
+    """Return the names of the clusters, as the samples of one metric have them."""
     return {sample.labels["cluster"] for sample in families[name].samples}
 
 
@@ -342,7 +344,8 @@ def test_the_guide_lists_all_metrics() -> None:
 def test_the_rules_for_alarms_use_metrics_and_labels_that_exist() -> None:
     text = (DOCS / "_static" / "prometheus-rules.yml").read_text()
     expressions = re.findall(r"expr: (?:>-\n)?(.*?)\n        (?:for|annotations):", text, re.S)
-    assert len(expressions) == text.count("- alert:") >= 10
+    assert len(expressions) == text.count("- alert:")
+    assert len(expressions) >= 10
     families = all_families()
     for expression in expressions:
         names = re.findall(r"cassandra_driver_\w+", expression)
@@ -388,11 +391,15 @@ def test_the_alarm_for_silent_hosts_does_not_count_lost_races() -> None:
             for _ in range(4):
                 session.execute(statement)
             samples = [sample for family in registry.collect() for sample in family.samples]
-    assert any(s.name == "cassandra_driver_orphaned_streams" and s.value for s in samples)
-    assert not [s for s in samples if s.name == "cassandra_driver_errors_total"]
+    orphans = [
+        sample.value for sample in samples if sample.name == "cassandra_driver_orphaned_streams"
+    ]
+    assert any(orphans)
+    assert "cassandra_driver_errors_total" not in {sample.name for sample in samples}
 
 
 def test_the_run_book_has_the_times_of_the_rules() -> None:
+    """The run book says after how many minutes each alarm is raised."""
     table = (DOCS / "guides" / "runbook.rst").read_text()
     for metric, alert in [
         ("``control_connection_up``", "CassandraNoControlConnection"),
@@ -415,15 +422,15 @@ def test_the_alarm_for_failures_leaves_out_invalid_requests() -> None:
     classes = [*vars(errors).values(), *vars(error_messages).values(), ValueError, TypeError]
     classes += [EncodeTypeError, EncodeValueError]
     names = {
-        cls.__name__
-        for cls in classes
-        if isinstance(cls, type)
-        and issubclass(cls, Exception)
+        error_class.__name__
+        for error_class in classes
+        if isinstance(error_class, type)
+        and issubclass(error_class, Exception)
         # These classes are never raised: errors of them are converted to other classes before, or
         # the class is only a base.
-        and not issubclass(cls, (InvalidRequestException, UnauthorizedErrorMessage))
-        and cls.__name__ not in ("AlreadyExistsException", "RequestValidationException")
-        and is_invalid(cls.__new__(cls))
+        and not issubclass(error_class, (InvalidRequestException, UnauthorizedErrorMessage))
+        and error_class.__name__ not in ("AlreadyExistsException", "RequestValidationException")
+        and is_invalid(error_class.__new__(error_class))
     }
     assert set(invalid.split("|")) == names
     # Errors of policies and handlers have these classes, so they are failures.

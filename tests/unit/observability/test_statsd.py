@@ -16,7 +16,11 @@ from tests.waiting import WAIT
 
 
 class FakeClient:
-    """A fake StatsD client that records its calls."""
+    """A fake StatsD client that records its calls.
+
+    :ivar reported: set when the last metric of a report has arrived.
+    :param fault: called for each gauge; it may raise an error.
+    """
 
     def __init__(self, fault: Callable[[], None] | None = None) -> None:
         self.counters: dict[str, list[int]] = {}

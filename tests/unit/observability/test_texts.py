@@ -178,14 +178,17 @@ def test_codes() -> None:
 
 
 def test_long_errors_are_cut() -> None:
-    errors_by_host = {f"host {n} {'x' * 200}": errors.InvalidRequest("") for n in range(9)}
+    errors_by_host = {
+        f"host {number} {'x' * 200}": errors.InvalidRequest("") for number in range(9)
+    }
     assert len(error_text(errors.NoHostAvailable("none", errors_by_host))) == 500
 
 
 def test_the_cache_of_shapes_is_bounded() -> None:
     texts._shapes.clear()
-    for n in range(200):
-        shape_of(f"INSERT INTO t (k) VALUES ('{n:0100000d}')")
+    for number in range(200):
+        # The text has 100,000 digits.
+        shape_of(f"INSERT INTO t (k) VALUES ('{number:0100000d}')")
     assert 0 < texts._shapes.held <= texts._shapes.most_bytes
     texts._shapes.clear()
 
@@ -247,6 +250,7 @@ def test_other_statements_have_no_secrets(text: str) -> None:
 
 
 def test_many_comments_take_no_exponential_time() -> None:
+    """The expressions that find secrets must not try all ways to divide a gap of comments."""
     for gap in ("/**/" * 1000, "--" * 1000, "//--" * 1000):
         for text in (f"CREATE {gap}x", f"x WITH PASSWORD {gap} x", f"password {gap}"):
             assert texts.without_secrets(text) == text
