@@ -36,28 +36,34 @@ from tests.unit.loops import Loops
 PAGED = SimpleStatement("SELECT pages", fetch_size=1)
 LONG_TIMEOUT = 60.0  # seconds: no timeout ends any of these calls
 
+# Takes a cluster and its session.
 Call = Callable[[Any, Any], Any]
 
 
 def later_pages(request: Any) -> bool:
+    """Whether a request is for a page of PAGED after the first."""
     return request.query == PAGED.query_string and bool(request.paging_state)
 
 
 async def next_page(cluster: Any, session: Any) -> Any:
+    """Wait for the second page of PAGED, in the API of asyncio."""
     result = await session.execute(PAGED)
     await result.fetch_next_page()
 
 
 def next_page_blocking(cluster: Any, session: Any) -> Any:
+    """Wait for the second page of PAGED, in the blocking API."""
     session.execute(PAGED).fetch_next_page()
 
 
 def trace(cluster: Any, session: Any) -> Any:
+    """Wait for the trace of a request."""
     session.execute_async("SELECT traced", trace=True).result().response_future.get_query_trace(
         LONG_TIMEOUT
     )
 
 
+# The driver asks this when it reads the schema.
 TABLES_QUERY = re.compile(r"system_schema\.tables")
 # For each call that both APIs have: the request that the node leaves without an answer, and the
 # call itself.
@@ -81,6 +87,7 @@ CALLS: dict[str, tuple[Any, Call]] = {
         re.compile("system_schema.types"), lambda cluster, session: cluster.register_user_type("ks", "t", dict)  # noqa: E501
     ),
 }  # fmt: skip
+# The same for each API, with the calls that only this one has.
 BLOCKING: dict[str, tuple[Any, Call]] = {
     **CALLS,
     "next page": (later_pages, next_page_blocking),
@@ -91,6 +98,7 @@ BLOCKING: dict[str, tuple[Any, Call]] = {
     ),
 }
 AWAITED: dict[str, tuple[Any, Call]] = {**CALLS, "next page": (later_pages, next_page)}
+# The requests of a first connect.
 FIRST_CONNECT = [
     Opcode.OPTIONS,
     Opcode.STARTUP,
@@ -102,6 +110,7 @@ FIRST_CONNECT = [
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
+    """Yield a fake node with the answers that the calls need before they wait."""
     with FakeNode() as running:
         running.prime(PAGED.query_string, paged([("k", "int")], [(1,), (2,), (3,)]))
         running.prime("CREATE TABLE t", schema_change("CREATED", "TABLE", "ks", "t"))
@@ -111,6 +120,7 @@ def node() -> Iterator[FakeNode]:
 
 
 def settings(node: FakeNode) -> dict[str, Any]:
+    """Return the settings of a cluster whose timeouts end no call."""
     return {
         "contact_points": [node.address], "port": node.port, "connect_timeout": LONG_TIMEOUT, "control_connection_timeout": LONG_TIMEOUT,  # noqa: E501
         "max_schema_agreement_wait": LONG_TIMEOUT,
@@ -119,6 +129,7 @@ def settings(node: FakeNode) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", list(BLOCKING))
 def test_blocking(node: FakeNode, loops: Loops, name: str) -> None:
+    """Another thread shuts the cluster down while a call of the blocking API waits."""
     match, call = BLOCKING[name]
     cluster = Cluster(**settings(node))
     with ThreadPoolExecutor(1) as threads:
@@ -162,6 +173,7 @@ def test_a_ddl_statement_that_was_executed_succeeds(node: FakeNode, loops: Loops
 
 
 async def error_of(call: Awaitable[Any]) -> BaseException:
+    """Return the exception that an awaited call raises."""
     try:
         return AssertionError(f"no error, but {await call!r}")
     except BaseException as error:
@@ -169,11 +181,15 @@ async def error_of(call: Awaitable[Any]) -> BaseException:
 
 
 async def wait_until_held(held: Hold) -> None:
+    """Wait until the node holds the answer back, while the loop goes on."""
     await asyncio.to_thread(held.wait)
 
 
 @pytest.mark.parametrize("name", list(AWAITED))
 def test_awaiting(node: FakeNode, loops: Loops, name: str) -> None:
+    """The cluster is shut down while two tasks wait for the same call, one of
+    which is cancelled.
+    """
     match, call = AWAITED[name]
 
     async def run() -> None:

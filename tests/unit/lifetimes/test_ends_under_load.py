@@ -28,6 +28,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has
 )
 @pytest.mark.slow
 def test_a_short_run_of_a_stress_program_hangs_nowhere(program: str, loop: str, count: int) -> None:
+    """The programs end by themselves and count the calls that hung or failed."""
     code = f"import runpy, sys; sys.argv = ['x', '--count', '{count}', '--loop', {loop!r}]\n"
     code += f"runpy.run_module('tests.stress.{program}', run_name='__main__')\n"
     process = run_python(code, WITH_TESTS)
@@ -36,6 +37,8 @@ def test_a_short_run_of_a_stress_program_hangs_nowhere(program: str, loop: str, 
     assert "Traceback" not in process.stderr, process.stderr
 
 
+# One thread holds all locks of the package while the process forks. The child prints the locks that
+# it cannot acquire.
 LOCKS_PROGRAM = """
 import gc, importlib, os, pkgutil, sys, threading
 import cassandra
@@ -91,6 +94,8 @@ def test_every_lock_is_free_in_a_forked_child() -> None:
     assert process.stdout.splitlines() == ["True", "[]"], process.stderr
 
 
+# The process forks while another thread connects. The child shuts everything down and exits; the
+# parent goes on.
 CONNECTING_PROGRAM = """
 import os, sys, threading, warnings
 warnings.simplefilter("ignore", DeprecationWarning)

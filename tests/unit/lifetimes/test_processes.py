@@ -10,6 +10,7 @@ import pytest
 
 from tests.processes import run_python
 
+# The programs below begin with this. Each of them prints what its test expects.
 PROLOGUE = """
 import os, sys, warnings
 warnings.simplefilter("ignore", DeprecationWarning)
@@ -38,6 +39,7 @@ def connect(node):
     return Cluster([node.address], port=node.port).connect()
 """
 
+# The child calls what it got from its parent, which must fail, and uses a cluster of its own.
 FORK = (
     PROLOGUE
     + """
@@ -84,6 +86,7 @@ if __name__ == "__main__":
 )
 
 
+# The process forks with a request and two executions of many statements under way.
 FORK_WITH_REQUESTS = (
     PROLOGUE
     + """
@@ -237,6 +240,7 @@ def test_a_callback_that_blocks_delays_the_exit_only_for_seconds() -> None:
     assert process.stdout == "end\n", process.stderr
 
 
+# Five clusters are dropped without a shutdown.
 DROPPED = (
     PROLOGUE
     + """
@@ -261,12 +265,11 @@ with FakeNode() as node:
 def test_a_dropped_cluster_ends_its_thread_and_connections() -> None:
     process = run_python(DROPPED)
     assert process.stdout == "0 0\n", process.stderr
-    assert (
-        "was dropped without shutdown()"
-        in run_python(DROPPED, {"PYTHONWARNINGS": "always::ResourceWarning"}).stderr
-    )
+    with_warnings = run_python(DROPPED, {"PYTHONWARNINGS": "always::ResourceWarning"})
+    assert "was dropped without shutdown()" in with_warnings.stderr
 
 
+# Four daemon threads execute requests when the main thread ends.
 DAEMONS = (
     PROLOGUE
     + """
@@ -294,6 +297,7 @@ def test_daemon_threads_that_use_a_session_print_nothing_at_exit() -> None:
     assert (process.stdout, process.stderr) == ("main returns\n", "")
 
 
+# A thread connects after the main thread has ended.
 OUTLIVES = (
     PROLOGUE
     + """

@@ -1,6 +1,7 @@
 """`shutdown` may be called in any state and several times, and leaves nothing open.
 
-Other tests use several event loops in one process.
+Other tests use several event loops in one process, or drop clusters and sessions without a
+shutdown.
 """
 
 from __future__ import annotations
@@ -37,16 +38,19 @@ QUERY = "SELECT never"
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
+    """Yield a fake node that does not answer QUERY."""
     with FakeNode() as running:
         running.prime(QUERY, silence())
         yield running
 
 
 def descriptor_count() -> int:
+    """Return how many files and sockets this process has open."""
     return len(os.listdir("/proc/self/fd"))
 
 
 def connect(node: FakeNode) -> tuple[Cluster, Session]:
+    """Return a cluster of the node, and a session of it."""
     cluster = Cluster([node.address], port=node.port)
     return cluster, cluster.connect()
 
@@ -172,7 +176,7 @@ class ClusterOwner:
         self.session = self.cluster.connect()
         self.outcomes = outcomes
         self.itself = self
-        self.session.owner = self
+        self.session.owner = self  # The session refers back to its owner.
 
     def __del__(self) -> None:
         try:
@@ -222,7 +226,7 @@ def warnings_of_dropped() -> Iterator[list[str]]:
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         yield messages
-    messages += [str(each.message) for each in warned if each.category is ResourceWarning]
+    messages += [str(warning.message) for warning in warned if warning.category is ResourceWarning]
 
 
 def connections_after_collection(node: FakeNode) -> int:
