@@ -21,11 +21,13 @@ NO_FURTHER_WARNING = "0 warnings" if fallback_reason is None else "1 warning"
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
+    """Yield a fake node."""
     with FakeNode() as running:
         yield running
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: Any) -> tuple[int, str]:
+    """Run the command in this process; return its exit code and what it prints."""
     code = main([str(argument) for argument in arguments])
     return code, capsys.readouterr().out
 

@@ -14,21 +14,27 @@ from cassandra.policies import RoundRobinPolicy
 from cassandra.testing.fake import FakeCluster
 from tests.unit.metadata.schema.rows import keyspace as keyspace_row
 
-_NETWORK = "org.apache.cassandra.locator.NetworkTopologyStrategy"
+_NETWORK_TOPOLOGY = "org.apache.cassandra.locator.NetworkTopologyStrategy"
 
 
 def _keyspaces(nodes: FakeCluster, **factors: dict[str, int]) -> None:
-    """Create keyspaces with replicas by data centre."""
+    """Create keyspaces, each with its number of replicas by data centre."""
     for node in nodes.nodes:
         node.schema["system_schema.keyspaces"] = [
             keyspace_row(name)
-            | {"replication": {"class": _NETWORK, **{dc: str(n) for dc, n in by_dc.items()}}}
-            for name, by_dc in factors.items()
+            | {
+                "replication": {
+                    "class": _NETWORK_TOPOLOGY,
+                    **{dc: str(factor) for dc, factor in factor_by_dc.items()},
+                }
+            }
+            for name, factor_by_dc in factors.items()
         ]
 
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
+    """Yield three fake nodes in two data centres, with the keyspaces shop and orders."""
     with FakeCluster({"east": 2, "west": 1}) as running:
         _keyspaces(running, shop={"east": 2}, orders={"east": 2, "west": 1})
         yield running
@@ -36,6 +42,7 @@ def nodes() -> Iterator[FakeCluster]:
 
 @pytest.fixture
 def session(nodes: FakeCluster) -> Iterator[Session]:
+    """Yield a session that is connected to all nodes."""
     profile = ExecutionProfile(RoundRobinPolicy())
     with Cluster(
         nodes.contact_points, port=nodes.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
