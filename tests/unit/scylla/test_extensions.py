@@ -44,6 +44,9 @@ INSERT = "INSERT INTO {}.t (k, v) VALUES (?, 'x')"
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
+    """Yield three fake ScyllaDB nodes, which have the table t in a keyspace with and in one without
+    tablets.
+    """
     with FakeCluster(3, scylla=Scylla([7, 5, 8])) as running:
         scylla = running.scylla
         scylla.keyspace(VNODES, replication_factor=3)
@@ -54,11 +57,13 @@ def nodes() -> Iterator[FakeCluster]:
 
 
 def connected(nodes: FakeCluster, **settings: Any) -> Cluster:
+    """Return a cluster of the nodes, not connected yet."""
     return Cluster(nodes.contact_points, port=nodes.port, **settings)
 
 
 @pytest.fixture
 def session(nodes: FakeCluster) -> Iterator[Session]:
+    """Yield a session that is connected to all nodes."""
     with connected(nodes) as cluster:
         yield cluster.connect(wait_for_all_pools=True)
 
@@ -124,8 +129,8 @@ def test_serial_reads_go_to_one_replica(nodes: FakeCluster) -> None:
 def test_on_cassandra_is_lwt_looks_at_the_query(version: int) -> None:
     text = "UPDATE ks.t SET v = ? WHERE k = ? IF v = 'if'"
     with (
-        FakeCluster(1) as plain,
-        Cluster(plain.contact_points, port=plain.port, protocol_version=version) as cluster,
+        FakeCluster(1) as cassandra,
+        Cluster(cassandra.contact_points, port=cassandra.port, protocol_version=version) as cluster,
     ):
         session = cluster.connect()
         assert session.prepare(text).is_lwt()
@@ -222,7 +227,7 @@ def test_ranges_of_a_scan_do_not_cross_tablets(nodes: FakeCluster, session: Sess
 
 
 def learn_tablets(session: Session, keyspace: str = TABLETS, keys: int = 200) -> Any:
-    """Read so many keys that the driver learns all tablets, and return what it knows of tablets."""
+    """Read so many keys that the driver learns all tablets, and return what it knows of them."""
     prepared = session.prepare(SELECT.format(keyspace))
     for key in range(keys):
         session.execute(prepared, (key,))
@@ -276,9 +281,9 @@ def test_tablets_are_forgotten_when_their_table_changes(
 
 def test_tablets_are_forgotten_when_a_host_leaves(nodes: FakeCluster, session: Session) -> None:
     tablets = learn_tablets(session)
-    victim = nodes[2]
-    nodes.remove_node(victim)
-    # the removed node had a replica of each tablet, so all are forgotten
+    removed_node = nodes[2]
+    nodes.remove_node(removed_node)
+    # The removed node had a replica of each tablet, so all are forgotten.
     until(lambda: tablets.count == 0)
 
 
@@ -298,12 +303,12 @@ def test_requests_go_to_the_leader_of_a_tablet(nodes: FakeCluster) -> None:
         prepared = session.prepare(SELECT.format("sc"))
         for key in range(100):
             session.execute(prepared, (key,))
-        last_number = nodes.requests[-1].number
+        last_of_first_round = nodes.requests[-1].number
         for key in range(100):
             session.execute(prepared, (key,))
         # Check only requests of the second round, in which the driver knows all tablets.
         for request in nodes.queries(SELECT.format("sc")):
-            if request.number > last_number:
+            if request.number > last_of_first_round:
                 bound = request.values[0]
                 assert isinstance(bound, bytes)
                 tablet = nodes.scylla.placement.tablet_of("sc", "t", token_of(bound))
@@ -363,7 +368,7 @@ def test_a_rate_limit_error_is_raised_without_a_retry(nodes: FakeCluster, sessio
     assert isinstance(caught.value, ConfigurationException)
     assert caught.value.op_type == OperationType.Write
     assert caught.value.rejected_by_coordinator is True
-    # the retry policy is not asked, so there is only one request
+    # The retry policy is not asked, so there is only one request.
     assert len(nodes.queries(text)) == 1
 
 

@@ -20,6 +20,7 @@ from tests.waiting import until
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
+    """Yield three fake ScyllaDB nodes."""
     with FakeCluster(3, scylla=Scylla(2)) as running:
         yield running
 
@@ -39,6 +40,7 @@ class MisleadingFactory(DefaultEndPointFactory):
 
 
 def connected(nodes: FakeCluster, **settings: Any) -> Cluster:
+    """Return a cluster, not connected yet, that reconnects and reads the topology without delay."""
     return Cluster(
         nodes.contact_points[:1],
         port=nodes.port,
@@ -86,9 +88,8 @@ def test_nodes_that_swap_their_addresses_are_found(nodes: FakeCluster) -> None:
 
         def have_swapped() -> bool:
             hosts = [cluster.metadata.get_host_by_host_id(node.host_id) for node in nodes.nodes]
-            return [host and host.is_up and host.address for host in hosts] == [
-                node.address for node in nodes.nodes
-            ]
+            addresses = [host.address for host in hosts if host is not None and host.is_up]
+            return addresses == [node.address for node in nodes.nodes]
 
         until(have_swapped)
         assert nodes_that_answer(session) == {str(node.host_id) for node in nodes.nodes}
