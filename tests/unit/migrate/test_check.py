@@ -11,6 +11,7 @@ from cassandra.migrate.check import check
 
 
 def findings_in(*paths: Path) -> list[tuple[str, int, int, str]]:
+    """Return the location, line, column and code of each finding."""
     return [
         (finding.location, finding.line, finding.column, finding.code)
         for finding in check(paths).findings
@@ -40,7 +41,9 @@ def test_a_broken_file_does_not_stop_the_rest(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("import cassandra (")
     (tmp_path / "b.py").write_text("import cassandra.nothing")
     report = check([tmp_path])
-    assert (report.count, len(report.unread), len(report.findings)) == (2, 1, 1)
+    assert report.count == 2
+    assert len(report.unread) == 1
+    assert len(report.findings) == 1
 
 
 def test_an_expression_that_is_too_deep_does_not_stop_the_rest(tmp_path: Path) -> None:
@@ -48,6 +51,7 @@ def test_an_expression_that_is_too_deep_does_not_stop_the_rest(tmp_path: Path) -
     (tmp_path / "b.py").write_text("import cassandra.nothing")
     report = check([tmp_path])
     assert [finding.code for finding in report.findings] == ["cassandra.nothing"]
+    # Some versions of Python can parse the expression.
     assert [file.reason for file in report.unread] in ([], ["its expressions are too deep"])
 
 

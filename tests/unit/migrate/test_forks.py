@@ -10,8 +10,10 @@ import pytest
 
 from tests.unit.migrate.programs import checked
 
+# The function `work` uses the session of its module.
 WORK = ".import multiprocessing as mp\ndef work(number=0):\n    session.execute('a')\n"
 
+# Programs without a finding, by what they do.
 QUIET = {
     "a process that connects": (
         ".from multiprocessing import Process\ndef f():\n    global session\n"

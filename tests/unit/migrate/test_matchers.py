@@ -8,6 +8,7 @@ import pytest
 
 from tests.unit.migrate.programs import checked
 
+# Programs without a finding, by what is in them.
 QUIET = {
     "a name that the program has put there": (
         "import cassandra.cluster as cc\ncc.nothing = 1\nprint(cc.nothing)"

@@ -21,11 +21,13 @@ CLASSES = {
     "cassandra.pool": ("Host",),
     "cassandra.query": ("PreparedStatement", "BoundStatement", "BatchStatement", "SimpleStatement"),
 }  # fmt: skip
+# Attributes that exist in only one implementation, if at all.
 ATTRIBUTES = (
     "_child", "_set_x", "_query", "_lock", "_table", "_is_lwt", "bind_plan", "_values", "_router",
     "__reduce_cython__", "__setstate_cython__", "__pyx_vtable__", "_engine", "_settings_at_hand",
 )  # fmt: skip
 
+# Prints the findings for the programs in a folder.
 SHOW = """
 import json, os, sys
 from pathlib import Path
@@ -52,7 +54,7 @@ def test_both_implementations_have_the_same_findings(
     cython_source.write_text("cimport cython\n")
     for number, text in enumerate([*(text for _, text, _ in CASES), CLEAN]):
         (tmp_path / f"program_{number}.py").write_text(source_of(text))
-    # Maps each class to a function that reads all attributes of an instance.
+    # For each class, write a function that reads all attributes of an instance.
     for module, names in CLASSES.items():
         lines = [f"from {module} import {', '.join(names)}"]
         for name in names:

@@ -10,6 +10,7 @@ import pytest
 from cassandra.migrate import noticed
 from tests.unit.migrate.programs import checked
 
+# Programs without a finding, by what is in them.
 QUIET = {
     "a callback that starts a request": (
         ".def f(rows):\n    session.execute_async('b')\nsession.execute_async('a').add_callback(f)"
@@ -69,7 +70,8 @@ def test_no_finding_for(text: str, tmp_path: Path) -> None:
     assert not report.unread
 
 
-SEND = "    session.execute('a', (1,))\n"
+EXECUTE = "    session.execute('a', (1,))\n"
+# Programs and the codes of their findings, by what is in them.
 FOUND = {
     "a handler of struct.error for bound values": (
         ".import struct\ninsert = session.prepare('a')\ntry:\n    insert.bind((1,))\n"
@@ -77,16 +79,16 @@ FOUND = {
         ["except struct.error"],
     ),
     "a handler of struct.error beside one for another error": (
-        f".import struct\ntry:\n{SEND}except struct.error:\n    pass\n"
+        f".import struct\ntry:\n{EXECUTE}except struct.error:\n    pass\n"
         "except (KeyError, OSError):\n    pass",
         ["except struct.error"],
     ),
     "a handler of struct.error behind one of everything": (
-        f".import struct\ntry:\n{SEND}except struct.error:\n    pass\nexcept:\n    pass",
+        f".import struct\ntry:\n{EXECUTE}except struct.error:\n    pass\nexcept:\n    pass",
         [],
     ),
     "a handler of struct.error beside several that include ValueError": (
-        f".import struct\ntry:\n{SEND}except struct.error:\n    pass\n"
+        f".import struct\ntry:\n{EXECUTE}except struct.error:\n    pass\n"
         "except (KeyError, ValueError):\n    pass",
         [],
     ),

@@ -27,6 +27,7 @@ IMPORT = "from cassandra.cluster import Cluster\n"
 
 
 def names_in(text: str) -> list[tuple[str, bool]]:
+    """Return each name of the driver in a program, and whether it is guarded."""
     facts = [fact for fact in read(ast.parse(text)) if isinstance(fact, Name)]
     return [(fact.name, fact.is_guarded) for fact in facts]
 
@@ -43,10 +44,8 @@ def test_imports_of_the_program_itself_are_not_the_drivers() -> None:
 
 def test_imports_are_guarded_by_handlers_of_import_errors() -> None:
     try_and_except = "try:\n    import cassandra.nothing\nexcept "
-    one_guarded_name, one_unguarded_name = (
-        [("cassandra.nothing", True)],
-        [("cassandra.nothing", False)],
-    )
+    one_guarded_name = [("cassandra.nothing", True)]
+    one_unguarded_name = [("cassandra.nothing", False)]
     assert names_in(try_and_except + "ImportError:\n    x = None") == one_guarded_name
     assert names_in(try_and_except + "(KeyError, ImportError):\n    x = None") == one_guarded_name
     assert names_in(try_and_except.removesuffix(" ") + ":\n    x = None") == one_guarded_name
@@ -223,12 +222,10 @@ def test_attributes_of_the_drivers_objects_are_looked_up(
     text: str, name: str, is_there: bool, is_own: bool, is_guarded: bool
 ) -> None:
     fact = next(fact for fact in facts_in(text, Attribute) if fact.name == name)
-    assert (fact.owner, fact.is_there, fact.is_own, fact.is_guarded) == (
-        CLUSTER,
-        is_there,
-        is_own,
-        is_guarded,
-    )
+    assert fact.owner == CLUSTER
+    assert fact.is_there is is_there
+    assert fact.is_own is is_own
+    assert fact.is_guarded is is_guarded
 
 
 def test_a_classs_own_attributes_are_not_the_drivers() -> None:
@@ -350,11 +347,9 @@ def test_texts_of_versions_are_guarded_by_errors_of_distributions() -> None:
     text = "try:\n    version('cassandra-driver')\nexcept {}:\n    x = 1"
     for error, guarded in (("PackageNotFoundError", True), ("KeyError", False)):
         (fact,) = facts_in(text.format(error), Text)
-        assert (fact.value, fact.callee, fact.is_guarded) == (
-            "cassandra-driver",
-            "version",
-            guarded,
-        )
+        assert fact.value == "cassandra-driver"
+        assert fact.callee == "version"
+        assert fact.is_guarded is guarded
 
 
 def test_a_program_that_chooses_how_processes_start() -> None:
