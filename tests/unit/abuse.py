@@ -31,8 +31,8 @@ ROW = bytes.fromhex("00000004000000070000000178")
 
 
 class Liar:
-    """A container that lies: `__len__` returns a wrong length, and `__index__` the next of
-    `numbers` at each call.
+    """A container that lies: it has three elements, but `__len__` returns another length, and
+    `__index__` returns another one of `numbers` at each call.
     """
 
     def __init__(self, length: int = 1, *numbers: int) -> None:
@@ -59,6 +59,7 @@ class Liar:
     __lt__ = __ge__ = __gt__ = __le__
 
 
+# Wrong arguments. Functions are called with each of them, and attributes are set to each of them.
 BAD: list[Any] = [
     None, (), [], {}, "", b"", 0, -1, 1 << 70, 1.5, "text", b"bytes", (None,), [None], (1, 2), [1, 2], [(1,)], [None, (1, 2, 3, 4, 5)],  # noqa: E501
     object(), type(None), int, Liar(), Liar(0), Liar(1000), memoryview(bytearray(3)),
@@ -66,12 +67,14 @@ BAD: list[Any] = [
 
 
 def metadata() -> ResultMetadata:
+    """Return the metadata of rows like ROW: an int column and a text column."""
     return ResultMetadata(
         [ColumnMetadata("k", "t", "a", t.Int32Type), ColumnMetadata("k", "t", "b", t.UTF8Type)]
     )
 
 
 def prepared() -> PreparedStatement:
+    """Return a prepared statement with a marker for each column of `metadata`."""
     columns = metadata().columns
     return PreparedStatement(columns, b"id", [0], "INSERT", "k", 4, metadata(), None)
 
@@ -113,6 +116,7 @@ def encode_request(statement: Any) -> None:
 
 
 def _identity(thing: Any) -> Any:
+    """Return the argument itself."""
     return thing
 
 
@@ -154,6 +158,7 @@ def overwrite_attributes(
 
 
 def statements() -> None:
+    """Overwrite the attributes of prepared and bound statements."""
     overwrite_attributes(prepared, encode_request)
     overwrite_attributes(lambda: prepared().bind((1, "x")), encode_request)
     overwrite_attributes(lambda: BoundStatement(prepared()), encode_request)
@@ -266,7 +271,7 @@ def calls() -> None:
     `__init__` was called again with bad values.
     """
     for make_object, methods in objects_and_calls():
-        cls = type(make_object())
+        compiled_class = type(make_object())
         for name, arguments in methods.items():
             # The last position is behind the arguments: there, the call has only good ones.
             for position, value in itertools.product(range(len(arguments) + 1), BAD):
@@ -275,7 +280,7 @@ def calls() -> None:
                     if position < len(arguments)
                     else [*arguments]
                 )
-                for target in (make_object(), object_of(cls)):
+                for target in (make_object(), object_of(compiled_class)):
                     with contextlib.suppress(Exception):
                         drained(getattr(target, name)(*bad_arguments))
         # Call `__init__` again with bad values. Afterwards the usual calls may raise, but must not
@@ -318,15 +323,15 @@ def use_mutating_values() -> None:
     """
     plan = _impl.bind.BindPlan([ColumnMetadata("k", "t", "a", t.Int32Type)] * 3)
 
-    class ActingNumber:
+    class MutatingNumber:
         """A number that calls `mutate` whenever its value or its length is read."""
 
         def __init__(self, mutate: Callable[[], object]) -> None:
-            self.act = mutate
+            self.mutate = mutate
 
         def __index__(self) -> int:
             with contextlib.suppress(Exception):
-                self.act()
+                self.mutate()
             return 1
 
         def __len__(self) -> int:
@@ -334,18 +339,18 @@ def use_mutating_values() -> None:
 
     values: list[Any] = [1, 2, 3]
     for mutate in (values.clear, lambda: values.extend(range(1000)), lambda: plan.__init__([])):
-        values[:] = [ActingNumber(mutate), 2, 3]
+        values[:] = [MutatingNumber(mutate), 2, 3]
         with contextlib.suppress(Exception):
             plan.bind(values, 4)
         for collection_type in (t.ListType, t.SetType):
-            values[:] = [ActingNumber(mutate), 2, ActingNumber(mutate)] * 100
+            values[:] = [MutatingNumber(mutate), 2, MutatingNumber(mutate)] * 100
             with contextlib.suppress(Exception):
                 collection_type.apply_parameters((t.Int32Type,)).codec().encode(values)
-        values[:] = [ActingNumber(mutate), 2.5, ActingNumber(mutate)]
+        values[:] = [MutatingNumber(mutate), 2.5, MutatingNumber(mutate)]
         with contextlib.suppress(Exception):
             t.VectorType.apply_parameters((t.FloatType, 3)).codec().encode(values)
     row: dict[Any, Any] = {"a": 1}
-    row["a"] = ActingNumber(row.clear)
+    row["a"] = MutatingNumber(row.clear)
     with contextlib.suppress(Exception):
         plan.bind_row(row, 4)
     # Misuse the buffer of a frame reader: report bytes that were never received, and clear the
@@ -374,7 +379,7 @@ def use_mutating_values() -> None:
             _impl.rows.shared_columns([bytes], ROW, offset, count)
 
 
-class _Acts:
+class _ActsWhenUsed:
     """Calls `act` whenever it is used.
 
     Uses are: as a number, in a comparison, in a loop, when an attribute that it lacks is looked up,
@@ -489,7 +494,7 @@ def encode_changing_containers() -> None:
         t.UTF8Type,
         t.DecimalType,
     ]
-    item_makers = (_Acts, _masked, _masked_array)
+    item_makers = (_ActsWhenUsed, _masked, _masked_array)
     # Each pair is the position of the item that changes the container, and the number of items it
     # leaves there.
     for element_type, make_item, position, count in itertools.product(
@@ -509,7 +514,7 @@ def encode_changing_containers() -> None:
                 )
         # The key empties the mapping while it is encoded, and its value adds an item.
         mapping: dict[Any, Any] = {number: number for number in range(100)}
-        mapping[_Acts(mapping.clear)] = make_item(
+        mapping[_ActsWhenUsed(mapping.clear)] = make_item(
             lambda own_mapping=mapping: own_mapping.update({1000: 1})
         )
         for key_and_value_types in ((element_type, t.Int32Type), (t.Int32Type, element_type)):
@@ -529,9 +534,9 @@ def _use_released_buffers() -> None:
         buffer.clear()
 
     with contextlib.suppress(Exception):
-        plan.bind((_Acts(release), view, buffer), 4)
+        plan.bind((_ActsWhenUsed(release), view, buffer), 4)
     with contextlib.suppress(Exception):
-        _impl.codecs.list_of(_impl.codecs.int8()).encode([_Acts(release), *view])
+        _impl.codecs.list_of(_impl.codecs.int8()).encode([_ActsWhenUsed(release), *view])
     # Call `__init__` of an answer again, with an empty body, while the answer's rows are being
     # read.
     metadata: Any = SimpleNamespace(_row_plan=SimpleNamespace())

@@ -32,6 +32,7 @@ from cassandra import _impl, cqltypes as t
 from cassandra.protocol.columnar.layouts import layout_of
 from tests.unit.abuse import BAD, drained, object_of, objects_and_calls
 
+# Whatever the classes may raise when they are misused.
 ERRORS = (Exception, asyncio.CancelledError)
 # Python's own message for classes with slots that pickle does not support.
 NO_OLD_PICKLES = "a class that defines __slots__ without"
@@ -40,10 +41,12 @@ SAMPLES = 60  # sampled combinations for each number of arguments
 OTHERS = 1000  # most objects of other classes that are arguments
 # These methods block; they are called only with a timeout of 0.
 WAITING = {("Event", "wait")}
+# The special methods that are also called by their names, with wrong arguments.
 SPECIAL = (
     "__len__", "__iter__", "__next__", "__repr__", "__str__", "__hash__", "__bool__", "__await__",
     "__del__", "__reduce__", "__sizeof__",
 )  # fmt: skip
+# The ways to copy an object, each with its name.
 COPIES: list[tuple[str, Callable[[Any], Any]]] = [
     ("copy", copy.copy),
     ("deepcopy", copy.deepcopy),
@@ -79,6 +82,7 @@ def classes() -> list[type[Any]]:
 
 
 def name_of(kind: type[Any]) -> str:
+    """Return the name of a class with its module, but without the package."""
     return f"{kind.__module__.rpartition('.')[2]}.{kind.__name__}"
 
 
@@ -132,7 +136,7 @@ def call_special_methods(target: Any) -> None:
             drained(operation(target))
 
 
-def use_objects(cls: type[Any], make_object: Callable[[], Any], others: list[Any]) -> None:
+def use_objects(kind: type[Any], make_object: Callable[[], Any], others: list[Any]) -> None:
     """Use objects that `make_object` creates in every way.
 
     Their special methods are called, their attributes are read, set and deleted, and their methods
@@ -140,14 +144,14 @@ def use_objects(cls: type[Any], make_object: Callable[[], Any], others: list[Any
     """
     target = make_object()
     call_special_methods(target)
-    for name in dir(cls):
-        # other special methods are called by `call_special_methods`
+    for name in dir(kind):
+        # Other special methods are called by `call_special_methods`.
         if name.startswith("__") and name not in SPECIAL and name != "__init__":
             continue
         with contextlib.suppress(*ERRORS):
             drained(getattr(make_object(), name))
-        # attributes: assign each bad value, then delete them
-        if not callable(getattr(cls, name, None)):
+        # For an attribute, assign each bad value, then delete it.
+        if not callable(getattr(kind, name, None)):
             for value in BAD:
                 with contextlib.suppress(*ERRORS):
                     setattr(target, name, value)
@@ -155,12 +159,12 @@ def use_objects(cls: type[Any], make_object: Callable[[], Any], others: list[Any
                 delattr(target, name)
             call_special_methods(target)
             continue
-        # methods that wait get a timeout of 0
-        if (cls.__name__, name) in WAITING:
+        # Methods that wait get a timeout of 0.
+        if (kind.__name__, name) in WAITING:
             with contextlib.suppress(*ERRORS):
                 getattr(target, name)(0)
             continue
-        # other methods get all arguments
+        # Other methods get all arguments.
         for values in arguments(others):
             with contextlib.suppress(*ERRORS):
                 drained(getattr(target, name)(*values))
@@ -169,7 +173,7 @@ def use_objects(cls: type[Any], make_object: Callable[[], Any], others: list[Any
                 target = make_object()
 
 
-def copy_complaints(cls: type[Any], original: Any, others: list[Any]) -> Iterator[str]:
+def copy_complaints(kind: type[Any], original: Any, others: list[Any]) -> Iterator[str]:
     """Copy and pickle `original` in every way; yield a complaint if the copy has another type,
     or if the error does not name the class.
     """
@@ -179,7 +183,7 @@ def copy_complaints(cls: type[Any], original: Any, others: list[Any]) -> Iterato
         except TypeError as error:
             if NO_OLD_PICKLES in str(error):
                 continue
-            if type(original).__name__ not in str(error) and cls.__name__ not in str(error):
+            if type(original).__name__ not in str(error) and kind.__name__ not in str(error):
                 yield f"{way_of_copying}: the error does not name the class: {error}"
         except Exception as error:
             yield f"{way_of_copying}: {type(error).__name__}: {error}"
@@ -188,7 +192,7 @@ def copy_complaints(cls: type[Any], original: Any, others: list[Any]) -> Iterato
                 yield f"{way_of_copying}: gives {duplicate!r}"
             else:
                 # A few of the arguments are enough here: the original is used with all of them.
-                use_objects(cls, lambda duplicate=duplicate: duplicate, others[:4])  # type: ignore[misc]
+                use_objects(kind, lambda duplicate=duplicate: duplicate, others[:4])  # type: ignore[misc]
 
 
 class Sub:
@@ -227,8 +231,8 @@ def samples() -> list[Any]:
     ]
 
 
-def check_class(cls: type[Any]) -> list[str]:
-    """Use objects of the class `cls`, and copies of them; return complaints about the copies."""
+def check_class(kind: type[Any]) -> list[str]:
+    """Use objects of the class `kind`, and copies of them; return complaints about the copies."""
     complaints: list[str] = []
     other_objects = [
         instance
@@ -237,43 +241,43 @@ def check_class(cls: type[Any]) -> list[str]:
     ]
     random.Random(2).shuffle(other_objects)
     del other_objects[OTHERS:]
-    objects = [*uninitialised(cls), *(sample for sample in samples() if type(sample) is cls)]
-    derived_class = subclass(cls)
-    if derived_class is not None:
+    objects = [*uninitialised(kind), *(sample for sample in samples() if type(sample) is kind)]
+    subclass_of_kind = subclass(kind)
+    if subclass_of_kind is not None:
         with contextlib.suppress(*ERRORS):
-            objects.append(object_of(derived_class))
+            objects.append(object_of(subclass_of_kind))
     for instance in objects:
-        complaints += copy_complaints(cls, instance, other_objects)
+        complaints += copy_complaints(kind, instance, other_objects)
     with contextlib.suppress(*ERRORS):
-        object_of(cls)
-        use_objects(cls, lambda: object_of(cls), other_objects)
+        object_of(kind)
+        use_objects(kind, lambda: object_of(kind), other_objects)
     for instance in objects:
-        use_objects(cls, lambda instance=instance: instance, other_objects)  # type: ignore[misc]
+        use_objects(kind, lambda instance=instance: instance, other_objects)  # type: ignore[misc]
     return complaints
 
 
-def in_a_child(cls: type[Any]) -> tuple[int, str]:
-    """Check `cls` in a child process; return the exit status and the output of the child.
+def in_a_child(kind: type[Any]) -> tuple[int, str]:
+    """Check `kind` in a child process; return the exit status and the output of the child.
 
     The status is 0 without complaints and 3 with complaints. It is negative if a signal ended the
     child, for example SIGALRM after LONGEST seconds.
     """
     with tempfile.TemporaryFile() as output:
-        process = os.fork()
-        if process == 0:
+        child = os.fork()
+        if child == 0:
             os.dup2(output.fileno(), 2)
             faulthandler.enable(output.fileno())
             signal.alarm(LONGEST)
             status = 1
             try:
-                complaints = check_class(cls)
+                complaints = check_class(kind)
                 os.write(2, "\n".join(complaints).encode())
                 status = 3 if complaints else 0
             except BaseException:
                 os.write(2, traceback.format_exc().encode())
             finally:
                 os._exit(status)
-        _, state = os.waitpid(process, 0)
+        _, state = os.waitpid(child, 0)
         output.seek(0)
         return os.waitstatus_to_exitcode(state), output.read().decode(errors="replace")
 

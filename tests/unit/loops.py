@@ -17,12 +17,13 @@ LOOPS = ["asyncio", "uvloop"] if importlib.util.find_spec("uvloop") is not None 
 
 
 class Loops:
-    """One kind of loop, which both APIs use. `name` is "asyncio" or "uvloop"."""
+    """One kind of event loop, "asyncio" or "uvloop", which both APIs use."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def make(self) -> asyncio.AbstractEventLoop:
+        """Return a new loop of this kind."""
         return new_event_loop()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:

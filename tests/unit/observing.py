@@ -22,6 +22,7 @@ QUERY = "SELECT k FROM t"
 INSERT = "INSERT INTO t (k) VALUES (?)"
 K = [("k", "int")]
 ONE_ROW = rows(K, [(1,)])
+# Who makes a request. Observers must see the value of the caller, in whichever thread they run.
 
 caller: ContextVar[str] = ContextVar("caller", default="nobody")
 
@@ -70,16 +71,19 @@ class Recorder(RequestObserver):
 
     @property
     def names(self) -> list[str]:
+        """Return the name of each event."""
         return [event[0] for event in self.events]
 
 
 @pytest.fixture
 def recorder() -> Recorder:
+    """Return a recorder without events."""
     return Recorder()
 
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
+    """Yield a fake node that answers QUERY and prepares INSERT."""
     with FakeNode() as running:
         running.prime(QUERY, ONE_ROW)
         running.prime_prepare(INSERT, K)
@@ -87,7 +91,7 @@ def node() -> Iterator[FakeNode]:
 
 
 class Blocking:
-    """A connected session of the blocking API."""
+    """A connected session of the blocking API. `nodes` is a FakeNode or a FakeCluster."""
 
     def __init__(self, nodes: Any, *observers: Any, **settings: Any) -> None:
         points = [nodes.address] if isinstance(nodes, FakeNode) else [nodes[0].address]
@@ -108,8 +112,8 @@ class Blocking:
 
 
 class Asyncio:
-    """A connected session of cassandra.aio that synchronous tests can call: each call runs a loop
-    until it is done.
+    """A connected session of cassandra.aio with the methods of `Blocking`, which synchronous tests
+    can call: each call runs a loop until it is done.
     """
 
     def __init__(self, nodes: Any, *observers: Any, **settings: Any) -> None:
@@ -149,7 +153,9 @@ Connect = Callable[..., Any]
 
 @pytest.fixture(params=[Blocking, Asyncio], ids=["blocking", "asyncio"])
 def connect(request: pytest.FixtureRequest) -> Iterator[Connect]:
-    """Return a function that connects a session of the blocking or the asyncio API."""
+    """Yield a function that connects a session of the blocking or the asyncio API. It has the
+    parameters of `Blocking`.
+    """
     sessions: list[Any] = []
 
     def open_session(*arguments: Any, **settings: Any) -> Any:

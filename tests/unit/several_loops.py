@@ -21,11 +21,12 @@ T = TypeVar("T")
 INSERT = "INSERT INTO ks.t0 (k) VALUES (?)"
 SELECT = "SELECT k FROM ks.t0 WHERE k > ?"
 NUMBERS = [("k", "int")]
-SOON = ConstantReconnectionPolicy(0.01)
+RECONNECT_SOON = ConstantReconnectionPolicy(0.01)
 
 
 @contextmanager
 def running_shop() -> Iterator[FakeNode]:
+    """Yield a fake node with the table ks.t0, whose SELECT returns two rows."""
     with FakeNode() as node:
         node.schema = schema("ks", tables=1)
         node.prime_prepare(INSERT, NUMBERS)
@@ -36,12 +37,16 @@ def running_shop() -> Iterator[FakeNode]:
 
 @contextmanager
 def connected(node: Any, loops: int = 2, **settings: Any) -> Iterator[Session]:
-    settings.setdefault("reconnection_policy", SOON)
+    """Yield a session that is connected to the node. The cluster has `loops` event loops: the first
+    one and its workers.
+    """
+    settings.setdefault("reconnection_policy", RECONNECT_SOON)
     with Cluster([node.address], port=node.port, loops=loops, **settings) as cluster:
         yield cluster.connect(wait_for_all_pools=True)
 
 
 def workers_of(session: Session) -> tuple[WorkerSession, ...]:
+    """Return the sessions of the further loops."""
     return session._engine.followers
 
 

@@ -15,7 +15,7 @@ from cassandra.testing.simulation import Network, SimulatedLoop, SimulatedThread
 T = TypeVar("T")
 
 APIS = ("blocking", "aio")
-# virtual seconds; a call that takes longer is considered to hang
+# Virtual seconds. A call that takes longer is considered to hang.
 LONGEST = 100_000.0
 
 

@@ -15,6 +15,9 @@ from cassandra.testing.fake import FakeNode, Opcode
 
 
 def startups(**settings: Any) -> list[dict[str, str]]:
+    """Connect a cluster with these settings; return the options of each
+    STARTUP that the node got.
+    """
     with FakeNode() as node, Cluster([node.address], port=node.port, **settings) as cluster:
         cluster.connect(wait_for_all_pools=True)
         return [

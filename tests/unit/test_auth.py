@@ -122,8 +122,8 @@ def test_no_repr_shows_a_password() -> None:
     assert SECRET not in str(refused_token.value)
 
 
-class Client:
-    """Fake of ``puresasl.client.SASLClient``."""
+class FakeSaslClient:
+    """A fake of ``puresasl.client.SASLClient``, which answers each challenge with its repr."""
 
     def __init__(self, host: str, service: str, mechanism: str, **options: Any) -> None:
         self.init_arguments = (host, service, mechanism, options)
@@ -134,8 +134,9 @@ class Client:
 
 @pytest.fixture
 def pure_sasl(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace the package pure-sasl by a fake."""
     monkeypatch.setitem(sys.modules, "puresasl", SimpleNamespace())
-    monkeypatch.setitem(sys.modules, "puresasl.client", SimpleNamespace(SASLClient=Client))
+    monkeypatch.setitem(sys.modules, "puresasl.client", SimpleNamespace(SASLClient=FakeSaslClient))
 
 
 @pytest.mark.usefixtures("pure_sasl")

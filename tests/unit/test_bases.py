@@ -65,11 +65,13 @@ class SubclassesOfBases:
 
 @pytest.fixture
 def subclasses(implementation: Implementation) -> SubclassesOfBases:
+    """Return a maker of subclasses of the bases of one implementation."""
     return SubclassesOfBases(implementation)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_both_twins_have_the_same_attributes(compiled: Implementation, name: str) -> None:
+    """Objects of both twins also have the same size."""
     python_class, compiled_class = getattr(python_bases, name), getattr(compiled.bases, name)
     assert sorted(names_of(python_class)) == sorted(names_of(compiled_class))
     assert [base.__name__ for base in python_class.__mro__] == [
@@ -151,9 +153,8 @@ def test_the_garbage_collector_frees_a_reference_cycle(
             assert reference() is None
             # Without the GIL, each thread counts references to classes itself, and the counts are
             # added up later.
-            assert sys.getrefcount(cls) < count_before or sysconfig.get_config_var(
-                "Py_GIL_DISABLED"
-            )
+            if not sysconfig.get_config_var("Py_GIL_DISABLED"):
+                assert sys.getrefcount(cls) < count_before
     finally:
         gc.unfreeze()
 
@@ -171,7 +172,9 @@ def test_a_subclass_may_have_another_base(subclasses: SubclassesOfBases, name: s
     instance = cls(5)
     attribute = names_of(getattr(subclasses.implementation.bases, name))[0]
     setattr(instance, attribute, 6)
-    assert (instance.value, getattr(instance, attribute), vars(instance)) == (5, 6, {"value": 5})
+    assert getattr(instance, attribute) == 6
+    # The value of the base's attribute is in its slot, and not in the dictionary.
+    assert vars(instance) == {"value": 5}
     assert weakref.ref(instance)() is instance
 
 

@@ -34,11 +34,13 @@ from tests.conftest import Implementation
 
 
 def prepared(kind: type[PreparedStatement] = PreparedStatement) -> PreparedStatement:
+    """Return a prepared statement, of the class that the test gives."""
     columns = [ColumnMetadata("ks", "t", "k", Int32Type)]
     return kind(columns, b"id", [0], "SELECT v FROM t WHERE k = ?", "ks", 5, None, None)
 
 
 def statements() -> list[Any]:
+    """Return a statement of each class."""
     batch = BatchStatement()
     batch.add(SimpleStatement("INSERT"))
     return [
@@ -104,7 +106,7 @@ class OwnedStatement(WithOwner, SimpleStatement):
     pass
 
 
-class Tagged(SimpleStatement):
+class TaggedStatement(SimpleStatement):
     __slots__ = ("tag",)
 
     tag: int
@@ -115,12 +117,10 @@ def test_statements_with_two_bases_and_with_slots() -> None:
     pickling.
     """
     statement = OwnedStatement("SELECT", fetch_size=7)
-    assert (statement.owner, statement.fetch_size, statement.query_string) == (
-        "somebody",
-        7,
-        "SELECT",
-    )
-    tagged = Tagged("SELECT", keyspace="ks")
+    assert statement.owner == "somebody"
+    assert statement.fetch_size == 7
+    assert statement.query_string == "SELECT"
+    tagged = TaggedStatement("SELECT", keyspace="ks")
     tagged.tag = 5
     for duplicate in DUPLICATES:
         assert duplicate(statement).owner == "somebody"
@@ -132,7 +132,7 @@ def test_bound_statements_are_statements() -> None:
     assert issubclass(BoundStatement, Statement)
 
 
-class Counted(PreparedStatement):
+class OverridingStatement(PreparedStatement):
     """A prepared statement that overrides one setting with a property, and the default of another
     with a class attribute.
     """
@@ -150,15 +150,13 @@ class Counted(PreparedStatement):
 
 def test_settings_that_a_subclass_overrides_are_bound(implementation: Implementation) -> None:
     bound_by_default = implementation.binding.bind(prepared(), [5])
-    assert (
-        bound_by_default.consistency_level,
-        bound_by_default.keyspace,
-        bound_by_default.table,
-    ) == (None, "ks", "t")
+    assert bound_by_default.consistency_level is None
+    assert bound_by_default.keyspace == "ks"
+    assert bound_by_default.table == "t"
     assert bound_by_default.fetch_size is not None
     # The second time, the binding code has cached that the class overrides settings.
     for _ in range(2):
-        statement = prepared(Counted)
+        statement = prepared(OverridingStatement)
         del statement.fetch_size
         bound = implementation.binding.bind(statement, [5])
         assert (bound.consistency_level, bound.fetch_size) == (6, 77)
@@ -177,6 +175,8 @@ def test_binding_raises_attribute_error_for_a_deleted_setting(
 
 
 class FixedFetchSize(BoundStatement):
+    """A statement that overrides a setting with a property."""
+
     @property
     def fetch_size(self) -> Any:
         return 3
@@ -187,6 +187,8 @@ class FixedFetchSize(BoundStatement):
 
 
 class FixedTimeout(CallOptions):
+    """Options of a call that override one of them with a property."""
+
     @property
     def timeout(self) -> Any:
         return 0.5
@@ -220,7 +222,7 @@ def test_bound_statements_may_have_properties(
 # -- hosts, metadata, policies, profiles, and classes of the engine -------------------------------
 
 
-class Flapping(Host):
+class FlappingHost(Host):
     """A host whose `is_up` is a property."""
 
     answers = True
@@ -235,7 +237,7 @@ class Flapping(Host):
 
 
 def test_plans_use_an_overridden_is_up(implementation: Implementation) -> None:
-    hosts = [Flapping("10.0.0.1"), Host("10.0.0.2"), Host("10.0.0.3")]
+    hosts = [FlappingHost("10.0.0.1"), Host("10.0.0.2"), Host("10.0.0.3")]
     hosts[2].set_down()
     child = RoundRobinPolicy()
     assert list(implementation.plans.replica_plan(hosts, child, None, None))[:2] == hosts[:2]
@@ -257,7 +259,7 @@ def test_hosts_and_policies_are_copied(duplicate: Callable[[Any], Any]) -> None:
     assert (policy.shuffle_replicas, policy._planner) == (False, None)
 
 
-class Both(TokenAwarePolicy, DCAwareRoundRobinPolicy):
+class TwoPolicies(TokenAwarePolicy, DCAwareRoundRobinPolicy):
     """A policy with two built-in policies as bases, as some applications have."""
 
 
@@ -275,7 +277,7 @@ class WithoutPlanner(TokenAwarePolicy):
         pass
 
 
-@pytest.mark.parametrize("policy_class", [TokenAwarePolicy, Both, WithoutPlanner])
+@pytest.mark.parametrize("policy_class", [TokenAwarePolicy, TwoPolicies, WithoutPlanner])
 def test_subclasses_of_the_token_aware_policy_make_plans(
     implementation: Implementation, policy_class: Any
 ) -> None:
@@ -289,7 +291,7 @@ def test_subclasses_of_the_token_aware_policy_make_plans(
         assert set(implementation.plans.make_query_plan(policy, "ks", None)) == set(hosts)
 
 
-class Counting(EngineSession):
+class CountingSession(EngineSession):
     """A session that counts how often its keyspace is read."""
 
     lookups = 0
@@ -311,7 +313,7 @@ def test_the_engine_s_sessions_may_have_properties(implementation: Implementatio
         hooks_of=lambda observers: None,
         throttler=None,
     )
-    session = Counting(core, "other", lambda host: 0)
+    session = CountingSession(core, "other", lambda host: 0)
     assert (session.closed, session.core) == (False, core)
     calls: list[str] = []
 
@@ -323,16 +325,16 @@ def test_the_engine_s_sessions_may_have_properties(implementation: Implementatio
         def on_plan_exhausted(self) -> None:
             calls.append("exhausted")
 
-    count_before = Counting.lookups
+    count_before = CountingSession.lookups
     request = Request(session, SimpleNamespace(), SimpleNamespace(consistency=1), None)
     request.policy = SimpleNamespace(make_query_plan=make_plan)
     request.start()
     assert calls == ["ks", "exhausted"]
     # Starting the request read the property only once.
-    assert Counting.lookups == count_before + 1
+    assert CountingSession.lookups == count_before + 1
 
 
-class Deferred(ExecutionProfile):
+class OverridingProfile(ExecutionProfile):
     """A profile class that overrides a default, and whose instances have both a slot and a
     dictionary.
     """
@@ -347,7 +349,7 @@ class Deferred(ExecutionProfile):
 def test_copied_profiles_of_a_subclass_keep_slots_and_class_defaults(
     duplicate: Callable[[Any], Any],
 ) -> None:
-    profile = Deferred(request_timeout=3.0)
+    profile = OverridingProfile(request_timeout=3.0)
     profile.own = 5
     # Without the instance's own value, the class default (6) applies.
     del profile.consistency_level

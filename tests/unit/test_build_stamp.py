@@ -22,6 +22,7 @@ REBUILD = "python setup.py build_ext --inplace"
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
+    """Return a directory with sources and a compiled module."""
     (tmp_path / "codecs.pyx").write_text("cdef int a = 1\n")
     (tmp_path / "codecs_arrays.pxi").write_text("# nothing\n")
     (tmp_path / f"codecs{EXTENSION_SUFFIXES[0]}").write_bytes(b"ELF")
@@ -30,6 +31,7 @@ def directory(tmp_path: Path) -> Path:
 
 
 def stamped(directory: Path) -> str:
+    """Write the stamp of a build in the directory, and return the directory's name."""
     name = os.fspath(directory)
     _build_stamp.write_stamp(_build_stamp.source_lines(name), name)
     return name
@@ -106,4 +108,4 @@ def test_an_import_warns_of_changed_sources_and_names_the_build_command(tmp_path
 @pytest.mark.skipif(LANE != "c", reason="needs compiled modules")
 def test_the_compiled_modules_under_test_were_built_from_these_sources() -> None:
     changed = _build_stamp.changed_files(thorough=True)
-    assert not changed, f"{_impl.other_sources(changed)}"
+    assert not changed, _impl.other_sources(changed)

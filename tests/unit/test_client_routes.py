@@ -51,6 +51,7 @@ def test_configs_that_are_refused(proxies: Any, error: type[Exception], message:
 
 def test_configs_have_proxies_and_the_flag_for_shard_awareness() -> None:
     config = ClientRoutesConfig((PROXY,))
-    assert (config.proxies, config.advanced_shard_awareness) == ((PROXY,), False)
+    assert config.proxies == (PROXY,)
+    assert config.advanced_shard_awareness is False
     assert ClientRoutesConfig([PROXY], True).advanced_shard_awareness is True
     assert "advanced_shard_awareness=False" in repr(config)

@@ -15,7 +15,8 @@ from tests.conftest import Implementation
 def clock_and_drifts(
     implementation: Implementation, tolerance: int = 10**6
 ) -> tuple[Any, list[tuple[int, int]]]:
-    """Return a clock, and a list of the drifts that it reports: (system's time, last value).
+    """Return a clock, and the list of the drifts that it reports: (system's time, last value), both
+    in microseconds.
 
     :param tolerance: microseconds of drift that are not reported.
     """

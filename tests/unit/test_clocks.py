@@ -42,10 +42,10 @@ def test_on_a_simulated_loop_the_clocks_are_virtual() -> None:
     loop = SimulatedLoop(1)
 
     async def main() -> None:
-        wall, monotonic = _clocks.wall_time_ns(), _clocks.monotonic()
-        assert (wall, monotonic) == (loop.wall_time_ns(), loop.time())
+        wall_time_before, monotonic = _clocks.wall_time_ns(), _clocks.monotonic()
+        assert (wall_time_before, monotonic) == (loop.wall_time_ns(), loop.time())
         loop.step_wall_clock(-7200)
-        assert _clocks.wall_time_ns() == wall - 7200 * SECOND
+        assert _clocks.wall_time_ns() == wall_time_before - 7200 * SECOND
         # Changing the wall clock does not affect this clock.
         assert _clocks.monotonic() == monotonic
 

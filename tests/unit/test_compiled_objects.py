@@ -9,6 +9,7 @@ import pytest
 
 from tests.processes import WITH_TESTS, run_python
 
+# Programs for a child process: the first imports `compiled_objects`, the second lists its classes.
 IMPORTED = "from tests.unit import compiled_objects as o"
 LISTED = f"{IMPORTED}\nprint(*map(o.name_of, o.classes()))"
 ENV = {**WITH_TESTS, "CASS_DRIVER_IMPL": "c"}
@@ -36,9 +37,9 @@ def test_nothing_kills_the_process_and_copies_are_good_or_refused(
     program += f"o.SAMPLES, o.OTHERS = {samples}, {others}\no.main()"
     process = run_python(program, ENV, timeout=600)
     assert process.returncode == 0, process.stderr[-3000:]
-    endings = [json.loads(line) for line in process.stdout.split("\n")[:-1]]
-    assert {name: output for name, status, output in endings if status != 0} == {}
-    assert [name for name, _, _ in endings] == names
+    results = [json.loads(line) for line in process.stdout.split("\n")[:-1]]
+    assert {name: output for name, status, output in results if status != 0} == {}
+    assert [name for name, _, _ in results] == names
 
 
 @has_fork

@@ -54,6 +54,9 @@ class FakeFuture:
         self.callbacks.clear()
 
     def fire(self) -> None:
+        """Complete the future: call its callbacks with a page of one value, or its errbacks with
+        the error.
+        """
         self.done = True
         for callback, callback_args, errback, errback_args in list(self.callbacks):
             if self.error is not None:
@@ -83,6 +86,7 @@ class SynchronousSession:
 
 
 def frames() -> Iterator[Any]:
+    """Yield the frames on the stack, the innermost first."""
     frame: Any = sys._getframe()
     while frame is not None:
         yield frame
@@ -119,7 +123,7 @@ class ThreadedSession:
                 if self.closed:
                     return
                 ready = [future for future in self.waiting if future.callbacks]
-                # the newest future is answered first
+                # The newest future is answered first.
                 future = ready[-1]
                 self.waiting.remove(future)
             future.fire()
@@ -132,6 +136,7 @@ class ThreadedSession:
 
 
 def arguments(count: int) -> list[tuple[int]]:
+    """Return `count` tuples, each with its own number."""
     return [(i,) for i in range(count)]
 
 
@@ -248,12 +253,14 @@ class CountingSession(ThreadedSession):
         return super().execute_async(statement, parameters, **kwargs)
 
     def has_received(self, count: int) -> bool:
+        """Wait until the session has got `count` requests; return whether it has within 10 s."""
         with self.condition:
             return self.condition.wait_for(lambda: len(self.requested) >= count, 10)
 
 
 @pytest.fixture
 def counting() -> Iterator[CountingSession]:
+    """Yield a counting session; wait for all threads at the end."""
     session = CountingSession()
     yield session
     for thread in background():
@@ -498,10 +505,12 @@ def test_a_statement_is_sent_before_the_iterator_is_asked_for_the_next() -> None
 
 
 def has_executed(count: int, node: FakeNode) -> bool:
+    """Whether the node has got `count` executions."""
     return len(executed(node)) >= count
 
 
 def executed(node: FakeNode) -> list[Any]:
+    """Return the EXECUTE requests that the node has got."""
     return [request for request in node.requests if request.opcode == Opcode.EXECUTE]
 
 
@@ -514,7 +523,7 @@ def test_execute_each_passes_every_outcome_to_the_callback() -> None:
         execute_each(
             session, iter(texts), 7, lambda success, outcome: outcomes.append((success, outcome))
         )
-        # in the order of the statements
+        # The outcomes are in the order of the statements.
         assert [success for success, _ in outcomes] == [text != "bad" for text in texts]
         assert {type(outcome) for success, outcome in outcomes if not success} == {InvalidRequest}
 
@@ -550,6 +559,7 @@ def list_of_texts(column_names: list[str], page: list[Any]) -> list[str]:
 
 
 def rows_of_another_factory(result: Any) -> Any:
+    """Return the rows of a result as dicts, although another factory was set."""
     result.response_future.row_factory = dict_factory
     return result.all()
 
@@ -588,8 +598,8 @@ def test_results_are_read_as_those_of_execute(reader: str, factory: Any, answer:
     read, columns = READERS[reader], [("k", "int"), ("v", "text")]
     values = {"a row": [(1, "a")], "no row": [], "two pages": [(1, "a"), (2, "b")]}[answer]
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
-        respond = paged(columns, values) if answer == "two pages" else rows(columns, values)
-        node.prime(SELECT, respond)
+        response = paged(columns, values) if answer == "two pages" else rows(columns, values)
+        node.prime(SELECT, response)
         node.prime_prepare(SELECT, [("k", "int")], columns)
         session = cluster.connect()
         session.row_factory = factory

@@ -32,12 +32,14 @@ EXPECTED = [Item(1, "a"), Item(2, "b")]
 
 @pytest.fixture(scope="module")
 def node() -> Iterator[FakeNode]:
+    """Yield a fake node that answers READ with two rows."""
     with FakeNode() as running:
         running.prime(READ, rows([("n", "int"), ("s", "text")], [(1, "a"), (2, "b")]))
         yield running
 
 
 def check(results: Any) -> None:
+    """Check that each statement has returned EXPECTED, in rows of the class Item."""
     pages = [list(result) for success, result in results]
     assert pages == [EXPECTED] * len(STATEMENTS)
     assert {type(row) for page in pages for row in page} == {Item}
@@ -84,13 +86,15 @@ def test_an_unsuitable_row_type_is_refused_before_anything_is_sent(run: Any) -> 
         run(object(), STATEMENTS, row_type=int, raise_on_first_error=False)
 
 
-class Ignoring(RetryPolicy):
+class IgnoringPolicy(RetryPolicy):
+    """Ignores each error, so the result is empty."""
+
     def on_request_error(self, *args: Any, **details: Any) -> Any:
         return self.IGNORE, None
 
 
 def test_an_error_that_the_retry_policy_ignores_is_an_empty_result() -> None:
-    profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(retry_policy=Ignoring())}
+    profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(retry_policy=IgnoringPolicy())}
     with FakeNode() as node:
         node.prime(WRITE, error(ErrorCode.OVERLOADED, "busy"))
         with Cluster([node.address], port=node.port, execution_profiles=profiles) as cluster:

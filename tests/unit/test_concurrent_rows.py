@@ -21,7 +21,8 @@ from tests.waiting import WAIT
 
 SELECT = "SELECT v FROM t WHERE k = ?"
 ROWS: list[Any] = [(1,), (2,), ("three",), (4,), ("five",)]
-WHERE = r'^row 2: column "k" \(int, Int32Type\): \'three\''
+# The beginning of the error for the third of ROWS.
+ERROR_OF_ROW_2 = r'^row 2: column "k" \(int, Int32Type\): \'three\''
 
 
 @pytest.mark.parametrize("results_generator", [False, True])
@@ -37,11 +38,11 @@ def test_a_value_of_the_wrong_type_names_its_row_and_column(
             "results_generator": results_generator,
             "concurrency": concurrency,
         }
-        with pytest.raises(EncodeTypeError, match=WHERE):
+        with pytest.raises(EncodeTypeError, match=ERROR_OF_ROW_2):
             list(execute_concurrent_with_args(session, select, ROWS, **options))
-        with pytest.raises(EncodeTypeError, match=WHERE):
+        with pytest.raises(EncodeTypeError, match=ERROR_OF_ROW_2):
             list(execute_concurrent(session, [(select, row) for row in ROWS], **options))
-        with pytest.raises(EncodeTypeError, match=WHERE):
+        with pytest.raises(EncodeTypeError, match=ERROR_OF_ROW_2):
             execute_concurrent_async(
                 session, [(select, row) for row in ROWS], raise_on_first_error=True
             ).result(WAIT)
@@ -58,7 +59,8 @@ def test_a_servers_error_has_a_note_with_the_row() -> None:
             assert "in row 1" in caught.value.__notes__
 
 
-async def rows(session: aio.Session, statements: Any, in_order: bool) -> AsyncIterator[Any]:
+async def outcomes_of(session: aio.Session, statements: Any, in_order: bool) -> AsyncIterator[Any]:
+    """Yield the outcomes of the statements, two of which run at once."""
     async for outcome in session.execute_concurrent(statements, in_order=in_order, concurrency=2):
         yield outcome
 
@@ -70,6 +72,6 @@ async def test_a_value_of_the_wrong_type_names_its_row_with_asyncio(in_order: bo
             session = await cluster.connect()
             node.prime(SELECT, void())
             select = await session.prepare(SELECT)
-            with pytest.raises(EncodeTypeError, match=WHERE):
-                async for _ in rows(session, [(select, row) for row in ROWS[:4]], in_order):
+            with pytest.raises(EncodeTypeError, match=ERROR_OF_ROW_2):
+                async for _ in outcomes_of(session, [(select, row) for row in ROWS[:4]], in_order):
                     pass

@@ -92,6 +92,7 @@ def test_the_defaults() -> None:
 
 
 def profile(**settings: Any) -> dict[str, Any]:
+    """Return the setting that gives the default profile these options."""
     return {"execution_profiles": {EXEC_PROFILE_DEFAULT: ExecutionProfile(**settings)}}
 
 
@@ -104,6 +105,7 @@ class OwnReconnectionPolicy(ConstantReconnectionPolicy):
 
 
 def unchecked() -> ssl.SSLContext:
+    """Return a context of TLS that does not check host names."""
     context = ssl.create_default_context()
     context.check_hostname = False
     return context
@@ -112,7 +114,7 @@ def unchecked() -> ssl.SSLContext:
 BALANCING, RETRY = "query.load-balancing.", "query.retry."
 POLICY = f"{BALANCING}policy."
 RECONNECTION = "connection.reconnection.policy."
-# Differences from the defaults; None for a missing key.
+# Differences from the defaults, which several cases share. None means that the key is missing.
 CUSTOM: dict[str, Any] = {
     f"{POLICY}type": "custom",
     f"{POLICY}load-distribution": None,
@@ -128,9 +130,10 @@ RACK = {
     f"{BALANCING}node-preference.type": "rack",
     f"{BALANCING}node-preference.local-rack": "r1",
 }
-TOKEN_AWARE = TokenAwarePolicy
+# The socket option for a linger time of 5 s.
 LINGER = (socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 5))
 
+# Settings, and the differences from DEFAULTS that their report has.
 CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     (profile(load_balancing_policy=RoundRobinPolicy()),
      {**CUSTOM, **NO_PREFERENCE, f"{POLICY}name": "RoundRobinPolicy"}),
@@ -138,10 +141,10 @@ CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
      {**CUSTOM, **DC, f"{POLICY}name": "DCAwareRoundRobinPolicy"}),
     (profile(load_balancing_policy=AdaptivePolicy(DCAwareRoundRobinPolicy("dc1"))),
      {**CUSTOM, **DC, f"{POLICY}name": "AdaptivePolicy"}),
-    (profile(load_balancing_policy=TOKEN_AWARE(DCAwareRoundRobinPolicy("dc1"), False)),
+    (profile(load_balancing_policy=TokenAwarePolicy(DCAwareRoundRobinPolicy("dc1"), False)),
      {**DC, f"{POLICY}load-distribution": "replica-set"}),
-    (profile(load_balancing_policy=TOKEN_AWARE(RoundRobinPolicy())), NO_PREFERENCE),
-    (profile(load_balancing_policy=TOKEN_AWARE(RackAwareRoundRobinPolicy("dc1", "r1", 1))),
+    (profile(load_balancing_policy=TokenAwarePolicy(RoundRobinPolicy())), NO_PREFERENCE),
+    (profile(load_balancing_policy=TokenAwarePolicy(RackAwareRoundRobinPolicy("dc1", "r1", 1))),
      {**RACK, f"{POLICY}fallback-to-non-preferred-nodes": True}),
     (profile(retry_policy=FallthroughRetryPolicy()), {f"{RETRY}policy.type": "fallthrough"}),
     (profile(retry_policy=NeverRetryPolicy()), {f"{RETRY}policy.type": "never"}),
@@ -207,7 +210,9 @@ CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
 @pytest.mark.parametrize(("settings", "changed"), CASES)
 def test_settings_in_the_report(settings: dict[str, Any], changed: dict[str, Any]) -> None:
     expected = {**DEFAULTS, **changed}
-    assert report_of(**settings) == {k: v for k, v in expected.items() if v is not None}
+    assert report_of(**settings) == {
+        key: value for key, value in expected.items() if value is not None
+    }
 
 
 def test_a_data_centre_taken_from_the_contact_points_is_reported_as_dc_auto() -> None:
@@ -221,6 +226,7 @@ def test_a_data_centre_taken_from_the_contact_points_is_reported_as_dc_auto() ->
 
 
 def configs_sent(nodes: FakeCluster) -> list[str]:
+    """Return the reports that the nodes have got."""
     return [
         request.options["DRIVER_CONFIG"]
         for request in nodes.requests
@@ -236,9 +242,9 @@ def test_each_control_connection_sends_the_current_report() -> None:
         cluster.connect()
         assert json.loads(configs_sent(nodes)[0])["connection"]["connect"] == {"timeout-ms": 5000}
         cluster.max_schema_agreement_wait = 3
-        # the control connection is the one that registered for events
+        # The control connection is the one that registered for events.
         (control,) = [connection for connection in nodes[0].connections if connection.event_types]
-        # the cluster opens another control connection
+        # The cluster opens another control connection.
         nodes[0].loop.call_soon_threadsafe(control.end)
         nodes[0].wait_for(lambda node: len(configs_sent(nodes)) == 2)
         agreement = json.loads(configs_sent(nodes)[1])["control-plane"]["schema"]["agreement"]
@@ -258,6 +264,8 @@ def test_a_report_that_is_too_long_is_not_sent(size: int) -> None:
 
 
 class BrokenRoundRobinPolicy(RoundRobinPolicy):
+    """A policy that raises an error when the report asks for its child policy."""
+
     @property
     def _child_policy(self) -> object:
         raise RuntimeError("this policy is not to be looked at")

@@ -35,6 +35,7 @@ ATOM = re.compile(
     """,
     re.VERBOSE,
 )
+# The marks around and between the parts of a nested literal.
 MARK = re.compile(r"[\[\]{}():,]| ")
 
 
@@ -44,7 +45,7 @@ def is_one_literal(text: str) -> bool:
     offset = 0
     while offset < len(text):
         atom = ATOM.match(text, offset)
-        # a string, number or other literal without brackets
+        # This is a string, number or other literal without brackets.
         if atom is not None and atom[0]:
             offset = atom.end()
         elif (mark := MARK.match(text, offset)) is not None:
@@ -85,6 +86,7 @@ class Plain(enum.Enum):
     NUMBER = -1
 
 
+# Methods and properties that turn a value into a string, or into another value.
 METHODS = (
     "__str__", "__repr__", "__format__", "__bytes__", "isoformat", "strftime", "replace", "hex",
     "ctime", "encode", "as_tuple", "exploded", "to_eng_string", "capitalize", "translate", "__mod__",  # noqa: E501
@@ -100,22 +102,24 @@ PROPERTIES = (
 )
 
 
-def subclass_with_evil_texts(cls: type[Any]) -> type[Any]:
-    """Return a subclass of `cls` whose string conversions return EVIL instead of its value."""
+def subclass_with_evil_texts(original_class: type[Any]) -> type[Any]:
+    """Return a subclass whose string conversions return EVIL instead of its value."""
 
     def return_evil_text(self: Any, *_: Any, **__: Any) -> Any:
         return Text(EVIL)
 
     attributes: dict[str, Any] = {
-        name: return_evil_text for name in METHODS if hasattr(cls, name) and name != "__bytes__"
+        name: return_evil_text
+        for name in METHODS
+        if hasattr(original_class, name) and name != "__bytes__"
     }
     attributes |= {
         name: property(return_evil_text)
         for name in PROPERTIES
-        if isinstance(getattr(cls, name, None), property) and name != "scope_id"
+        if isinstance(getattr(original_class, name, None), property) and name != "scope_id"
     }
-    attributes["__hash__"] = cls.__hash__
-    return type("Evil", (cls,), attributes)
+    attributes["__hash__"] = original_class.__hash__
+    return type("Evil", (original_class,), attributes)
 
 
 ADDRESSES = (
@@ -160,19 +164,21 @@ CONSTRUCTED: list[tuple[type[Any], tuple[Any, ...]]] = [
     (ipaddress.IPv4Network, ("1.2.3.0/24",)),
     (ipaddress.IPv6Network, ("fe80::/64",)),
 ]
-# their literals are quoted strings, so a subclass may change what is inside the quotes
+# Their literals are quoted strings, so a subclass may change what is inside the quotes.
 QUOTED = (Point, LineString, Polygon)
 
 
-@pytest.mark.parametrize(("cls", "arguments"), CONSTRUCTED)
-def test_a_subclass_has_the_literal_of_its_parent(cls: Any, arguments: tuple[Any, ...]) -> None:
+@pytest.mark.parametrize(("value_class", "arguments"), CONSTRUCTED)
+def test_a_subclass_has_the_literal_of_its_parent(
+    value_class: Any, arguments: tuple[Any, ...]
+) -> None:
     encode = Encoder().cql_encode_all_types
-    literal = encode(cls(*arguments))
+    literal = encode(value_class(*arguments))
     assert is_one_literal(literal), literal
-    evil_literal = encode(subclass_with_evil_texts(cls)(*arguments))
+    evil_literal = encode(subclass_with_evil_texts(value_class)(*arguments))
     assert is_one_literal(evil_literal), evil_literal
     # Values of these classes are quoted strings, which may have another text inside.
-    if cls not in QUOTED and cls is not str:
+    if value_class not in QUOTED and value_class is not str:
         assert evil_literal == literal
 
 
@@ -196,7 +202,7 @@ def test_an_address_with_a_zone_is_refused(address_class: Any, zone: str) -> Non
 def test_fields_overwritten_with_strings_are_refused() -> None:
     encode = Encoder().cql_encode_all_types
     for value_object in (Date(1), Time(1), Duration(1, 2, 3)):
-        # the slots are those of the class that the public class is derived from
+        # The slots are those of the class that the public class is derived from.
         for name in type(value_object).__mro__[1].__dict__["__slots__"]:
             original = getattr(value_object, name)
             setattr(value_object, name, Text(EVIL))

@@ -14,12 +14,14 @@ from cassandra.versions import OperationType
 
 HERE = DefaultEndPoint("10.0.0.1")
 CAUSE = OSError("lost")
+# All classes of errors.
 CLASSES = [
     value
     for value in vars(errors).values()
     if isinstance(value, type) and issubclass(value, BaseException) and value.__name__[0] != "_"
 ]
 
+# An error, and its message.
 MESSAGES: list[tuple[BaseException, str]] = [
     (errors.UnresolvableContactPoints(["a", "b"]), "no contact point could be resolved: a, b"),
     (errors.OperationTimedOut("too late"), "too late"),

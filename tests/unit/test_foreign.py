@@ -19,8 +19,9 @@ import cassandra
 from cassandra._foreign import check_files, foreign_files
 from tests.conftest import Implementation
 
-OURS = Path(cassandra.__file__).parent
+PACKAGE = Path(cassandra.__file__).parent
 UPGRADING = Path(__file__).parents[2] / "docs" / "upgrading.rst"
+# The command that restores the files of this package.
 PUT_BACK = "pip install --force-reinstall --no-deps dist/turbocql-*.whl"
 
 # Files that are also in the wheels of cassandra-driver 3.29.3 and 3.30.1 or of scylla-driver
@@ -81,10 +82,11 @@ UNEXPLAINED = {
 }
 
 
-def install_ours(site: Path) -> None:
+def install_ours(site_packages: Path) -> None:
+    """Copy this package to a new directory for installed packages."""
     shutil.copytree(
-        OURS,
-        site / "cassandra",
+        PACKAGE,
+        site_packages / "cassandra",
         dirs_exist_ok=True,
         ignore=shutil.ignore_patterns("__pycache__", "*.c"),
     )
@@ -124,20 +126,25 @@ def run(
     )
 
 
-def check_refused(done: subprocess.CompletedProcess[str]) -> None:
-    assert done.returncode != 0
-    assert "ImportError" in done.stderr
-    assert "other-driver" in done.stderr
+def check_refused(process: subprocess.CompletedProcess[str]) -> None:
+    """Check that the import failed, with an error that names the other driver and how to restore
+    this one.
+    """
+    assert process.returncode != 0
+    assert "ImportError" in process.stderr
+    assert "other-driver" in process.stderr
     # The command uninstalls the other driver only if the wheel exists from which the package is
     # restored.
-    assert f"ls dist/turbocql-*.whl && pip uninstall -y other-driver && {PUT_BACK}" in done.stderr
+    assert (
+        f"ls dist/turbocql-*.whl && pip uninstall -y other-driver && {PUT_BACK}" in process.stderr
+    )
 
 
 @pytest.mark.slow
 def test_an_installation_of_only_this_package_is_accepted(tmp_path: Path) -> None:
     install_ours(tmp_path)
-    done = run(tmp_path, "import cassandra.cluster, cassandra.query; print('fine')")
-    assert done.stdout == "fine\n", done.stderr
+    process = run(tmp_path, "import cassandra.cluster, cassandra.query; print('fine')")
+    assert process.stdout == "fine\n", process.stderr
 
 
 @pytest.mark.slow
@@ -180,22 +187,22 @@ def test_another_package_installed_over_this_one_is_refused(tmp_path: Path, entr
 def test_a_foreign_file_without_a_record_has_an_unknown_owner(tmp_path: Path) -> None:
     install_ours(tmp_path)
     (tmp_path / "cassandra" / "cluster.py").write_text("")
-    done = run(tmp_path, "import cassandra")
-    assert "another distribution that owns the package name 'cassandra'" in done.stderr
+    process = run(tmp_path, "import cassandra")
+    assert "another distribution that owns the package name 'cassandra'" in process.stderr
 
 
 def test_the_tests_installation_has_no_foreign_files() -> None:
-    assert foreign_files(os.listdir(OURS)) == []
+    assert foreign_files(os.listdir(PACKAGE)) == []
 
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return an installation from which uninstalling another driver has removed some files."""
-    site = tmp_path_factory.mktemp("broken")
-    install_ours(site)
+    site_packages = tmp_path_factory.mktemp("broken")
+    install_ours(site_packages)
     for name in COMMON.split():
-        (site / "cassandra" / name).unlink()
-    return site
+        (site_packages / "cassandra" / name).unlink()
+    return site_packages
 
 
 @pytest.mark.slow
@@ -203,9 +210,11 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_imports_explain_missing_files(
     broken: Path, statement: str, implementation: Implementation
 ) -> None:
-    done = run(broken, statement, implementation.name)
-    last = done.stderr.splitlines()[-1]
-    assert last.startswith(f"ImportError: {broken}/cassandra/__init__.py is not there"), done.stderr
+    process = run(broken, statement, implementation.name)
+    last = process.stderr.splitlines()[-1]
+    assert last.startswith(f"ImportError: {broken}/cassandra/__init__.py is not there"), (
+        process.stderr
+    )
     assert PUT_BACK in last
 
 

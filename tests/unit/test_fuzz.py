@@ -14,12 +14,12 @@ from cassandra._impl import twin
 from tests.fuzz import __main__ as every, fuzz_bundles, fuzz_codecs, fuzz_columns, fuzz_frames
 
 pytestmark = pytest.mark.usefixtures("compiled")
-IMPLS = ["python", "c"]
+IMPLEMENTATIONS = ["python", "c"]
 
 
 @pytest.mark.slow
 def test_both_implementations_agree_on_the_corpus() -> None:
-    assert every.replay(IMPLS) > 100
+    assert every.replay(IMPLEMENTATIONS) > 100
 
 
 def test_mutations_of_values_and_pages() -> None:
@@ -32,13 +32,16 @@ def test_mutations_of_values_and_pages() -> None:
 
 def test_mutations_of_frames_messages_and_rows() -> None:
     """For mutated frames, messages and rows, both implementations agree."""
-    source = random.Random(1)
-    assert fuzz_frames.run_frames([twin("frame", impl) for impl in IMPLS], 300, source) == 300
-    assert fuzz_frames.run_messages(1000, source) == 1000
-    assert fuzz_frames.run_rows(IMPLS, 500, source) == 500
+    random_source = random.Random(1)
+    frame_modules = [twin("frame", implementation) for implementation in IMPLEMENTATIONS]
+    # Each function returns how many mutations it has checked.
+    assert fuzz_frames.run_frames(frame_modules, 300, random_source) == 300
+    assert fuzz_frames.run_messages(1000, random_source) == 1000
+    assert fuzz_frames.run_rows(IMPLEMENTATIONS, 500, random_source) == 500
 
 
 def test_mutations_of_bundles_and_answers() -> None:
-    seen = fuzz_bundles.fuzz(400, 1)
-    assert seen["read"] > 0
-    assert seen["refused"] > 0
+    """Some mutations are still read, and others are refused."""
+    outcomes = fuzz_bundles.fuzz(400, 1)
+    assert outcomes["read"] > 0
+    assert outcomes["refused"] > 0

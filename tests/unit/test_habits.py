@@ -85,19 +85,19 @@ def missing(kind: type, table: dict[str, str]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("cls", "table"), TABLES, ids=[f"{cls.__module__}.{cls.__name__}" for cls, _ in TABLES]
+    ("kind", "table"), TABLES, ids=[f"{kind.__module__}.{kind.__name__}" for kind, _ in TABLES]
 )
-def test_names_of_other_libraries(cls: type, table: dict[str, str]) -> None:
+def test_names_of_other_libraries(kind: type, table: dict[str, str]) -> None:
     """Reading an attribute that only another library has raises an AttributeError with advice."""
-    names = missing(cls, table)
+    names = missing(kind, table)
     assert names
     for name in names:
-        assert not hasattr(cls, name)
+        assert not hasattr(kind, name)
         with pytest.raises(
-            AttributeError, match=rf"'{cls.__name__}' object has no attribute '{name}': \S+"
+            AttributeError, match=rf"'{kind.__name__}' object has no attribute '{name}': \S+"
         ):
             # Create the object without calling `__init__`, which could need a connection.
-            getattr(object.__new__(cls), name)
+            getattr(object.__new__(kind), name)
 
 
 def test_a_session_for_frames_names_the_methods_for_frames() -> None:
@@ -211,6 +211,7 @@ def test_advice_for_asyncio_awaits() -> None:
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[Session]:
+    """Yield a connected session."""
     with (
         FakeNode() as node,
         Cluster([node.address], port=node.port) as cluster,
@@ -258,6 +259,7 @@ def test_a_misspelt_setting_of_a_statement_warns(statement: Any, name: str) -> N
 
 @pytest.fixture
 def prepared() -> Any:
+    """Return a prepared statement without markers."""
     return PreparedStatement([], b"id", None, "SELECT 1", None, 4, None, None)
 
 
@@ -334,12 +336,15 @@ def test_an_attribute_of_a_subclass_of_a_profile_does_not_warn() -> None:
         ProfileWithAttributes().timeout = 4
 
 
+# A delay of 50 s is longer than the default timeout of requests.
 LATE = ConstantSpeculativeExecutionPolicy(50, 2)
-NEVER = r"never start: their delay=50 is not shorter than request_timeout=10(\.0)?, .* 0\.05 for 50"
+NEVER_STARTS = (
+    r"never start: their delay=50 is not shorter than request_timeout=10(\.0)?, .* 0\.05 for 50"
+)
 
 
 @pytest.mark.parametrize(
-    "make",
+    "make_profile",
     [
         lambda: ExecutionProfile(speculative_execution_policy=LATE),
         lambda: ExecutionProfile().clone(speculative_execution_policy=LATE),
@@ -349,9 +354,9 @@ NEVER = r"never start: their delay=50 is not shorter than request_timeout=10(\.0
         lambda: setattr(ExecutionProfile(), "speculative_execution_policy", LATE),
     ],
 )  # fmt: skip
-def test_a_speculative_execution_that_never_starts_warns(make: Any) -> None:
-    with pytest.warns(RuntimeWarning, match=NEVER) as warned:
-        make()
+def test_a_speculative_execution_that_never_starts_warns(make_profile: Any) -> None:
+    with pytest.warns(RuntimeWarning, match=NEVER_STARTS) as warned:
+        make_profile()
     assert [warning.filename for warning in warned] == [__file__]
 
 
@@ -399,9 +404,9 @@ def test_typing_mistakes_in_settings_of_all_statements_warn(
     ],
 )
 def test_a_setting_of_a_cluster_warns_on_a_session(session: Any, name: str, advice: str) -> None:
-    with pytest.warns(RuntimeWarning, match=rf"Session\.{name} has no effect: {advice}") as seen:
+    with pytest.warns(RuntimeWarning, match=rf"Session\.{name} has no effect: {advice}") as warned:
         setattr(session, name, "value")
-    assert seen[0].filename == __file__
+    assert warned[0].filename == __file__
     assert getattr(session, name) == "value"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -422,9 +427,9 @@ def test_a_misspelt_parameter_of_a_request_logger_warns() -> None:
 
 
 def test_a_misspelt_setting_of_a_session_warns(session: Session) -> None:
-    with pytest.warns(RuntimeWarning, match=r"write session\.default_fetch_size") as seen:
+    with pytest.warns(RuntimeWarning, match=r"write session\.default_fetch_size") as warned:
         session.fetch_size = 3
-    assert seen[0].filename == __file__
+    assert warned[0].filename == __file__
     del session.fetch_size  # type: ignore[attr-defined]
 
 
@@ -452,10 +457,12 @@ def test_settings_after_connect_warn(session: Session) -> None:
         Cluster().port = 9043
 
 
-@pytest.mark.parametrize("cls", [Cluster, aio.Cluster], ids=["blocking", "aio"])
+@pytest.mark.parametrize("cluster_class", [Cluster, aio.Cluster], ids=["blocking", "aio"])
 @pytest.mark.parametrize("name", sorted(_habits.CLUSTER_SETTINGS))
-def test_a_setting_of_profiles_or_sessions_warns_on_a_cluster(cls: Any, name: str) -> None:
-    cluster = cls()
+def test_a_setting_of_profiles_or_sessions_warns_on_a_cluster(
+    cluster_class: Any, name: str
+) -> None:
+    cluster = cluster_class()
     assert not hasattr(cluster, name)
     with pytest.warns(RuntimeWarning, match=rf"Cluster\.{name} has no effect: write ") as warned:
         setattr(cluster, name, 3)
@@ -520,8 +527,8 @@ def test_values_for_prepare_are_refused_with_advice(session: Session) -> None:
         session.prepare("SELECT 1", (1,))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("method_index", [0, 1])
-def test_parameters_beside_a_batch_warn(session: Session, method_index: int) -> None:
+@pytest.mark.parametrize("method", ["execute", "execute_async"])
+def test_parameters_beside_a_batch_warn(session: Session, method: str) -> None:
     batch = BatchStatement()
     batch.add("INSERT INTO t (k) VALUES (1)")
     with warnings.catch_warnings():
@@ -529,7 +536,7 @@ def test_parameters_beside_a_batch_warn(session: Session, method_index: int) -> 
         session.execute(batch, ())
         session.execute(batch, None)
     with pytest.warns(RuntimeWarning, match=r"ignored: a BatchStatement has.*batch\.add") as warned:
-        (session.execute, session.execute_async)[method_index](batch, (1, 2))
+        getattr(session, method)(batch, (1, 2))
     assert warned[0].filename == __file__
 
 
@@ -538,6 +545,8 @@ class Money:
 
 
 class Priced(Money):
+    """A class with its own `__str__`."""
+
     def __str__(self) -> str:
         return "12.5"
 
@@ -546,8 +555,9 @@ def test_an_object_with_a_str_method_is_encoded_as_its_string() -> None:
     assert Encoder().cql_encode_all_types(Priced()) == "12.5"
 
 
-def bad_model(kind: type) -> type:
-    return type("Bad", (Model,), {"k": kind})
+def bad_model(attribute: type) -> type:
+    """Create a model whose column k is not a column."""
+    return type("Bad", (Model,), {"k": attribute})
 
 
 def any_settings(settings: Any) -> Any:
@@ -862,9 +872,9 @@ async def test_async_with_on_blocking_classes(session: Session) -> None:
     ],
 )
 def test_times_in_milliseconds_warn(call: Any, text: str) -> None:
-    with pytest.warns(RuntimeWarning, match=text) as caught:
+    with pytest.warns(RuntimeWarning, match=text) as warned:
         call()
-    assert caught[0].filename == __file__
+    assert warned[0].filename == __file__
 
 
 def test_usual_times_do_not_warn() -> None:
@@ -1000,6 +1010,7 @@ def test_columns_of_a_model_may_have_the_names_of_other_libraries() -> None:
 
 
 def notes_of(error: BaseException) -> list[str]:
+    """Return the notes that were added to an error."""
     return list(vars(error)["__notes__"])
 
 

@@ -26,6 +26,7 @@ import sys, types
 package = sys.modules["cassandra"] = types.ModuleType("cassandra")
 package.__path__ = [{{directory!r}}, {os.fspath(PACKAGE)!r}]
 """
+# Prints the implementation and the reason for it.
 SHOW = """
 from cassandra import _impl
 print(_impl.implementation, _impl.fallback_reason, sep=": ")
@@ -78,6 +79,7 @@ class Tree:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Tree:
+    """Return a new tree."""
     return Tree(tmp_path / "tree")
 
 

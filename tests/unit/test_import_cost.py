@@ -14,6 +14,7 @@ from cassandra.testing.fake import FakeNode, rows
 from tests.conftest import Implementation
 from tests.processes import run_python
 
+# No import of the package may load these modules.
 UNWANTED = {
     "numpy", "pandas", "polars", "pyarrow", "cassandra.protocol.columnar.pages",
     "cassandra.protocol.columnar.layouts", "cassandra.protocol.columnar.arrow_capsules",
@@ -51,6 +52,7 @@ ENGINE = {
     "cassandra.engine.schema.scope",
 }  # fmt: skip
 
+# How applications import the driver.
 IMPORTS = {
     "cluster": "import cassandra.cluster",
     "usual": """
@@ -159,11 +161,10 @@ def test_executing_imports_nothing_after_a_cluster_is_created(api_module: str) -
         for name in process.stdout.split()
         if name.startswith("cassandra") or name.partition(".")[0] in sys.stdlib_module_names
     }
+    # uvloop imports gc.
     assert not {
         name for name in imported_late if not name.startswith("cassandra.cqltypes.codecs.")
-    } - {
-        "gc"  # uvloop imports it
-    }
+    } - {"gc"}
 
 
 PROGRAMS = {
@@ -200,9 +201,11 @@ def test_compatibility_modules_are_not_imported_unless_used(api_module: str) -> 
 @pytest.mark.slow
 def test_importing_one_api_does_not_import_the_other() -> None:
     for api_module, other in (("aio", "cluster"), ("cluster", "aio")):
-        done = run_python(f"import sys; import cassandra.{api_module}; print(*sys.modules)")
-        assert done.returncode == 0, done.stderr
-        assert not [name for name in done.stdout.split() if name.startswith(f"cassandra.{other}")]
+        process = run_python(f"import sys; import cassandra.{api_module}; print(*sys.modules)")
+        assert process.returncode == 0, process.stderr
+        assert not [
+            name for name in process.stdout.split() if name.startswith(f"cassandra.{other}")
+        ]
 
 
 def test_importing_only_the_package_loads_little() -> None:

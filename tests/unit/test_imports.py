@@ -33,6 +33,7 @@ def test_classes_of_a_missing_package_can_be_named_in_annotations() -> None:
 
 @pytest.fixture
 def module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Return a module in which two names are imported when the first cluster is created."""
     example = ModuleType("first_example")
     monkeypatch.setitem(sys.modules, "first_example", example)
     monkeypatch.setattr(_imports, "_waiting", [])
@@ -89,6 +90,8 @@ def test_patched_names_stay_patched(module: ModuleType) -> None:
 
 
 class Home:
+    """Has a method that another class gets as a lazy attribute."""
+
     def hello(self) -> str:
         return "hello"
 
@@ -107,7 +110,8 @@ def test_lazy_attributes_of_classes_are_imported_by_import_all(module: ModuleTyp
         assert ClassWithLazyAttributes.patched == 5
 
 
-LEFT = """
+# Prints the names that are not imported although a cluster exists.
+PENDING_PROGRAM = """
 import sys
 from cassandra.{api_module} import Cluster
 Cluster(["127.0.0.1"])
@@ -131,12 +135,12 @@ for owner, attribute in (
 @pytest.mark.slow
 @pytest.mark.parametrize("api_module", ["cluster", "aio"])
 def test_no_import_is_pending_after_a_cluster_is_created(api_module: str) -> None:
-    done = run_python(LEFT.format(api_module=api_module))
-    assert (done.stdout, done.stderr) == ("", "")
+    process = run_python(PENDING_PROGRAM.format(api_module=api_module))
+    assert (process.stdout, process.stderr) == ("", "")
 
 
 # Programs that use the driver without a cluster, for example in an application's tests.
-WITHOUT = {
+PROGRAMS = {
     "policies": """
         from unittest.mock import Mock
         from cassandra.policies import DCAwareRoundRobinPolicy, TokenAwarePolicy
@@ -188,8 +192,8 @@ WITHOUT = {
 }
 
 
-@pytest.mark.parametrize("program", WITHOUT)
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_programs_without_a_cluster(program: str) -> None:
     """Each program runs without an error."""
-    done = run_python(textwrap.dedent(WITHOUT[program]))
-    assert (done.returncode, done.stderr) == (0, "")
+    process = run_python(textwrap.dedent(PROGRAMS[program]))
+    assert (process.returncode, process.stderr) == (0, "")

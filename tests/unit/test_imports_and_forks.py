@@ -12,6 +12,8 @@ from tests.processes import run_python
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
+# The programs below begin with this. `fork` calls a function in a child process and returns the
+# exit status of the child.
 BEGIN = """
 import os, sys, threading
 sys.path.insert(0, {folder!r})

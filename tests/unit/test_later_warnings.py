@@ -15,7 +15,7 @@ def test_collected_warnings_are_shown_once(recwarn: pytest.WarningsRecorder) -> 
     assert not recwarn.list
     later.show()
     later.show()
-    assert [str(each.message) for each in recwarn.list] == ["first", "second"]
+    assert [str(warning.message) for warning in recwarn.list] == ["first", "second"]
     warn("at once")
     assert str(recwarn.list[-1].message) == "at once"
 
@@ -27,11 +27,11 @@ def test_a_load_warns_of_a_topic_once(recwarn: pytest.WarningsRecorder) -> None:
             warn_of_topic(f"value {number}", "units")
             warn_of_topic("a day", "days")
         later.show()
-    assert [str(each.message) for each in recwarn.list] == ["value 0", "a day"]
+    assert [str(warning.message) for warning in recwarn.list] == ["value 0", "a day"]
     # Outside of loads, Python itself decides which warnings it repeats.
     warn_of_topic("value 3", "units")
     warn_of_topic("value 4", "units")
-    assert [str(each.message) for each in recwarn.list[2:]] == ["value 3", "value 4"]
+    assert [str(warning.message) for warning in recwarn.list[2:]] == ["value 3", "value 4"]
 
 
 def test_a_warning_with_its_row_replaces_that_of_the_value(
@@ -43,7 +43,7 @@ def test_a_warning_with_its_row_replaces_that_of_the_value(
         warn("row 5: column 'till'", "units")
         warn_of_topic("a value", "units")
     later.show()
-    assert [str(each.message) for each in recwarn.list] == [
+    assert [str(warning.message) for warning in recwarn.list] == [
         "row 0: column 'at'",
         "row 5: column 'till'",
     ]

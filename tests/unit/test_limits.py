@@ -38,6 +38,7 @@ NESTED = t.UserType.make_udt_class("k", "nested", ["w", "v"], [WIDE, WIDE])
 
 @pytest.fixture
 def low_cell_limit() -> Iterator[None]:
+    """Let a page have at most 10,000 nulls that stand for cells."""
     limit_before = limits.null_cells
     limits.null_cells = 10_000
     yield
@@ -65,7 +66,7 @@ def test_nulls_of_a_column_are_limited_for_each_page(
     implementation: Implementation, cqltype: Any, cell: bytes | None, null_limit: int
 ) -> None:
     page_reader = column_plan(implementation, [cqltype])
-    # the limit applies to each page separately
+    # The limit applies to each page separately.
     for count in (null_limit // 2, null_limit // 2, null_limit // 2):
         assert page_reader.read(value(cell) * count, 0, count).length == count
     with pytest.raises(
@@ -96,13 +97,11 @@ def test_missing_fields_in_rows_are_limited(implementation: Implementation, meth
         # Each value lacks 999 fields. Ten of them stay just below the limit of 10,000, and eleven
         # exceed it.
         list(getattr(plan, method)(page_of_short_values(11), 0, 1))
+    # Leave out the length of the cell.
+    cell = page_of_short_values(10)[4:]
     for _ in range(3):
-        assert (
-            # Leave out the length of the cell.
-            len(list_type.deserialize(page_of_short_values(10)[4:], 5))
-            == len(list_type.from_binary(page_of_short_values(10)[4:], 5))
-            == 10
-        )
+        assert len(list_type.deserialize(cell, 5)) == 10
+        assert len(list_type.from_binary(cell, 5)) == 10
     with pytest.raises(DecodeError, match=r"limits.null_cells \(10000\)"):
         list_type.deserialize(page_of_short_values(11)[4:], 5)
 
@@ -198,8 +197,9 @@ def test_null_vectors_cost_no_memory(implementation: Implementation) -> None:
     assert process.stderr == ""
     for line, (cqltype, _, length) in zip(process.stdout.splitlines(), HUGE, strict=True):
         printed_length, mib_grown = line.split()
+        assert printed_length == str(length), cqltype
         # The process has grown by little: no memory was used for the zeros.
-        assert (printed_length, int(mib_grown) < 50) == (str(length), True), (cqltype, line)
+        assert int(mib_grown) < 50, cqltype
 
 
 def test_columns_and_fields_of_a_result_are_limited() -> None:
@@ -218,7 +218,9 @@ def test_a_cache_is_bounded_in_bytes() -> None:
     cache: Bounded[str, int] = Bounded(4, 800)
     # An entry may take up to an eighth of 800 bytes. "a" is kept twice, and the first number stays.
     assert [cache.keep(name, number, 90) for number, name in enumerate("abca")] == [0, 1, 2, 0]
-    assert (len(cache), cache.get("c"), cache.get("x")) == (3, 2, None)
+    assert len(cache) == 3
+    assert cache.get("c") == 2
+    assert cache.get("x") is None
     # An entry of more than an eighth of the limit is returned, but not kept in the cache.
     assert cache.keep("large", 5, 101) == 5
     assert cache.get("large") is None
@@ -253,6 +255,7 @@ def test_recently_used_statements_are_bounded_in_bytes() -> None:
         recent.put(("k", f"{number:03}" + "x" * 996), number)
         # An entry that is put a second time is counted only once.
         recent.put(("k", f"{number:03}" + "x" * 996), number)
+    # Each entry has 1000 bytes.
     assert (len(recent), recent.held) == (10, 10_000)
     assert recent.get(("k", "099" + "x" * 996)) == 99
     # The newest entry always stays, however large it is.

@@ -44,7 +44,7 @@ def test_unsigned_vints_out_of_range(value: int) -> None:
 
 def test_zig_zag() -> None:
     """Zigzag encoding turns small negative numbers into small unsigned ones."""
-    assert [marshal.encode_zig_zag(n) for n in (0, -1, 1, -2, 2)] == [0, 1, 2, 3, 4]
+    assert [marshal.encode_zig_zag(number) for number in (0, -1, 1, -2, 2)] == [0, 1, 2, 3, 4]
     assert marshal.encode_zig_zag(-(1 << 63)) == (1 << 64) - 1
     assert marshal.decode_zig_zag((1 << 64) - 1) == -(1 << 63)
 

@@ -25,12 +25,16 @@ SILENCE = silence()
 ONE_ROW = rows([("k", "int")], [(1,)])
 
 
-class Ignoring(RetryPolicy):
+class IgnoringPolicy(RetryPolicy):
+    """Ignores reads that timed out."""
+
     def on_read_timeout(self, *args: Any, **kwargs: Any) -> tuple[int, None]:
         return self.IGNORE, None
 
 
-class Retrying(RetryPolicy):
+class RetryingPolicy(RetryPolicy):
+    """Retries writes that timed out."""
+
     def on_write_timeout(self, *args: Any, **kwargs: Any) -> tuple[int, None]:
         return self.RETRY, None
 
@@ -69,12 +73,12 @@ WRITE_TIMEOUT: dict[str, Any] = {
         ),
         (
             error(ErrorCode.READ_TIMEOUT, **READ_TIMEOUT),
-            Ignoring(),
+            IgnoringPolicy(),
             {"read_timeouts": 1, "ignores": 1},
         ),
         (
             error(ErrorCode.WRITE_TIMEOUT, **WRITE_TIMEOUT),
-            Retrying(),
+            RetryingPolicy(),
             {"write_timeouts": 1, "retries": 1},
         ),
         (error(ErrorCode.UNAVAILABLE), FallthroughRetryPolicy(), {"unavailables": 1}),
@@ -142,7 +146,8 @@ def test_hosts_and_times() -> None:
         for _ in range(10):
             session.execute("SELECT 1")
         stats = metrics.get_stats()
-        assert (stats["known_hosts"], stats["connected_to"], stats["open_connections"]) == (1, 1, 1)
+        for name in ("known_hosts", "connected_to", "open_connections"):
+            assert stats[name] == 1
         timer = stats["request_timer"]
         assert timer["count"] == 10
         assert 0 < timer["min"] <= timer["median"] <= timer["99percentile"] <= timer["max"]
@@ -183,7 +188,8 @@ def test_statistics_of_the_request_timer() -> None:
     whose width is at most 1/16 of the time.
     """
     timer = RequestTimer()
-    assert dict(timer)["mean"] == timer["median"] == timer["min"] == 0.0
+    for name in ("mean", "median", "min"):
+        assert timer[name] == 0.0
     for milliseconds in range(1, 1001):
         timer.record(None, milliseconds / 1000)
     assert timer["count"] == 1000
@@ -216,7 +222,7 @@ def test_methods_of_metrics_increase_their_counters() -> None:
         getattr(metrics, f"on_{name}")()
     numbers = metrics.get_stats()
     # Each of the seven methods has increased one counter.
-    assert [value for value in numbers.values() if value == 1] == [1] * 7
+    assert list(numbers.values()).count(1) == 7
     assert (metrics.stats.retries, metrics.stats.ignores) == (1, 1)
 
 

@@ -37,7 +37,9 @@ def test_an_application_s_attributes_of_a_cluster_are_kept() -> None:
     cluster._conect_timeout = 1
     # The class has an attribute of this name, so it is not a misspelt setting.
     cluster.conect_timeout = 4
-    assert (cluster.tenant, cluster._conect_timeout, cluster.conect_timeout) == ("shop", 1, 4)
+    assert cluster.tenant == "shop"
+    assert cluster._conect_timeout == 1
+    assert cluster.conect_timeout == 4
 
 
 def test_class_attribute_returns_the_descriptor_or_none() -> None:
@@ -50,6 +52,7 @@ def test_the_nearest_name() -> None:
     assert nearest("colour", ["connect", "port"], 0.85) is None
 
 
+# The settings of both session classes, and those of each class.
 BOTH_SESSIONS = {
     "batch_size_warn_threshold", "client_protocol_handler", "default_consistency_level",
     "default_fetch_size", "default_serial_consistency_level", "default_timeout",
@@ -77,6 +80,7 @@ def test_the_settings_of_a_session(session_class: Any) -> None:
 def test_misspelt_settings_of_a_session(session_class: Any, right: str) -> None:
     """Assigning a misspelt setting of a session raises an error that suggests the right name."""
     session = session_class.__new__(session_class)
+    # One letter is missing, doubled, or has changed places with the next.
     for wrong in (right[:-1], right + right[-1], right[:2] + right[3] + right[2] + right[4:]):
         with pytest.raises(AttributeError, match=f"no setting '{wrong}'; did you mean '{right}'"):
             setattr(session, wrong, 0)
@@ -158,8 +162,8 @@ def test_a_subclass_s_attribute_resembling_a_setting_warns_once(
 
 
 def test_correct_settings_cost_no_import() -> None:
-    done = run_python(
+    process = run_python(
         "import sys; from cassandra.cluster import Cluster, ExecutionProfile; "
         "Cluster(['127.0.0.1']).tenant = ExecutionProfile(); print('difflib' in sys.modules)"
     )
-    assert done.stdout.strip() == "False", done.stderr
+    assert process.stdout.strip() == "False", process.stderr

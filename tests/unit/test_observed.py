@@ -182,7 +182,7 @@ async def test_cancelling_a_request_is_passed_to_on_end(node: FakeNode, recorder
     async with aio.Cluster([node.address], port=node.port, request_observers=[recorder]) as cluster:
         session = await cluster.connect()
         task = asyncio.ensure_future(session.execute(QUERY))
-        # wait until the node has the request
+        # Wait until the node has the request.
         await asyncio.to_thread(held_answer.wait)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -192,6 +192,8 @@ async def test_cancelling_a_request_is_passed_to_on_end(node: FakeNode, recorder
 
 
 class RetryOnce(RetryPolicy):
+    """Retries a read that timed out once, on the next host."""
+
     def on_read_timeout(self, *arguments: Any, retry_num: int = 0, **details: Any) -> Any:
         return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
 
@@ -275,10 +277,8 @@ async def test_concurrent_executions_on_asyncio_have_the_caller_s_context(
         prepared = await session.prepare(INSERT)
         caller.set("bulk")
         pairs = ((prepared, (number,)) for number in range(300))
-        assert (
-            len([outcome async for outcome in session.execute_concurrent(pairs, concurrency=10)])
-            == 300
-        )
+        outcomes = [outcome async for outcome in session.execute_concurrent(pairs, concurrency=10)]
+        assert len(outcomes) == 300
     assert sorted(recorder.names) == sorted(["start", "attempt", "end"] * 300)
     assert set(recorder.callers) == {"bulk"}
 
@@ -294,7 +294,8 @@ def test_no_event_is_repeated_and_every_start_has_an_end(
             with pytest.raises(OverloadedErrorMessage):
                 session.execute(QUERY)
     # Each request has one start and one end event, however many hosts it tried.
-    assert recorder.names.count("start") == recorder.names.count("end") == 5
+    assert recorder.names.count("start") == 5
+    assert recorder.names.count("end") == 5
 
 
 def test_the_shard_of_an_attempt(connect: Connect, recorder: Recorder) -> None:
@@ -319,7 +320,8 @@ def test_the_response_size_counts_all_chunks_of_a_response(
     session = connect(node, SizeRecorder())
     session.execute(QUERY)
     session.execute(QUERY)
-    # Add 4999 rows. Each is the length of an int (4), and its four bytes.
+    # The second response has 4999 more rows. Each has the length of an int (4 bytes), and its four
+    # bytes.
     assert sizes[1] - sizes[0] == 4999 * 8
 
 
@@ -368,7 +370,7 @@ def test_an_observer_may_take_as_long_as_slow_after(caplog: pytest.LogCaptureFix
     """
     clock = Clock()
 
-    class Working(RequestObserver):
+    class SlowObserver(RequestObserver):
         def __init__(self, seconds: float) -> None:
             self.seconds = seconds
 
@@ -379,7 +381,7 @@ def test_an_observer_may_take_as_long_as_slow_after(caplog: pytest.LogCaptureFix
             return f"<works {self.seconds} s>"
 
     seconds_of_observers = (SLOW, 0.09, 0.11, 0.09)
-    hooks = Observers(clock).hooks_of([Working(seconds) for seconds in seconds_of_observers])
+    hooks = Observers(clock).hooks_of([SlowObserver(seconds) for seconds in seconds_of_observers])
     assert hooks is not None
     calls = [hook.call for hook in hooks.start]
     request: Any = object()

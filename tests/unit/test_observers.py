@@ -147,15 +147,15 @@ def test_a_profile_s_observers_are_resolved_once_for_each_session(
     connect: Connect, node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     observer_tuples = []
-    resolve = observers_module.Observers.hooks_of
+    original_hooks_of = observers_module.Observers.hooks_of
 
-    def record_and_resolve(self: Any, observers: Any) -> Any:
+    def recording_hooks_of(self: Any, observers: Any) -> Any:
         observer_tuples.append(tuple(observers))
-        return resolve(self, observer_tuples[-1])
+        return original_hooks_of(self, observer_tuples[-1])
 
     profile = ExecutionProfile(request_observers=[Recorder()])
     session = connect(node, execution_profiles={"own": profile})
-    monkeypatch.setattr(observers_module.Observers, "hooks_of", record_and_resolve)
+    monkeypatch.setattr(observers_module.Observers, "hooks_of", recording_hooks_of)
     for _ in range(3):
         session.execute(QUERY, execution_profile="own")
     assert observer_tuples == [profile.request_observers]
@@ -254,11 +254,11 @@ def test_an_asynchronous_generator_is_refused() -> None:
 def test_methods_of_other_bases_are_no_events() -> None:
     """An observer may also be a listener or a policy, and may have values named ``on_...``."""
 
-    class Hosts:
+    class HostListener:
         def on_anything(self) -> None:
             pass
 
-    class Both(RequestObserver, Hosts):
+    class ObserverAndListener(RequestObserver, HostListener):
         on_purpose = True
 
         def on_anything(self) -> None:
@@ -267,7 +267,7 @@ def test_methods_of_other_bases_are_no_events() -> None:
         def on_up(self, host: Any) -> None:
             pass
 
-    class Derived(Both):
+    class Derived(ObserverAndListener):
         def on_anything(self) -> None:
             pass
 

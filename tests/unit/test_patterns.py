@@ -29,9 +29,8 @@ def test_a_pattern_is_compiled_at_the_first_method_call(monkeypatch: pytest.Monk
         assert match[1] == text[:-2]
     assert digits.sub("", "a 1-x b") == "a  b"
     assert set(compile_calls) == {(r"(\d+)-x", re.IGNORECASE)}
-    assert (
-        len(compile_calls) == 2
-    )  # one call for each method; Python's own cache makes the second cheap
+    # There is one call for each method. Python's own cache makes the second cheap.
+    assert len(compile_calls) == 2
 
 
 def test_unknown_attributes_of_a_pattern_are_errors() -> None:

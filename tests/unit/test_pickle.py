@@ -172,11 +172,9 @@ def test_statements_and_events() -> None:
     """Unpickled statements, batches and trace events have the same content."""
     statement = SimpleStatement("SELECT 1", keyspace="ks", fetch_size=7)
     unpickled = pickle.loads(pickle.dumps(statement))
-    assert (unpickled.query_string, unpickled.keyspace, unpickled.fetch_size) == (
-        "SELECT 1",
-        "ks",
-        7,
-    )
+    assert unpickled.query_string == "SELECT 1"
+    assert unpickled.keyspace == "ks"
+    assert unpickled.fetch_size == 7
     batch = BatchStatement()
     batch.add("INSERT INTO t (k) VALUES (%s)", (1,))
     assert len(pickle.loads(pickle.dumps(batch))) == 1
@@ -201,11 +199,11 @@ def test_types(name: str) -> None:
     assert copy.deepcopy(column) == column
 
 
-class Zip:
-    pass
+class ZipCode:
+    """A class for the values of a user type."""
 
 
-@pytest.mark.parametrize("mapped", [None, Zip])
+@pytest.mark.parametrize("mapped", [None, ZipCode])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_user_types(mapped: Any, protocol: int) -> None:
     """An unpickled user-defined type is the same class."""
@@ -214,12 +212,12 @@ def test_user_types(mapped: Any, protocol: int) -> None:
     assert pickle.loads(pickle.dumps(kind, protocol)) is kind
 
 
-class Shouting(Int32Type):
+class ApplicationType(Int32Type):
     """A subclass of a type, as an application may define it."""
 
 
 def test_type_classes_are_pickled_by_name() -> None:
-    for kind in (Shouting, Int32Type, UnrecognizedType, lookup_casstype("org.acme.Odd")):
+    for kind in (ApplicationType, Int32Type, UnrecognizedType, lookup_casstype("org.acme.Odd")):
         assert pickle.loads(pickle.dumps(kind)) is kind
 
 
@@ -271,13 +269,13 @@ def test_prepared_and_bound(protocol: int) -> None:
     assert len({tuple(values) for values in received_values}) == 1
 
 
-class Thing(Model):
+class ModelOfErrors(Model):
     k = columns.Integer(primary_key=True)
 
 
 def test_errors_of_the_mapper() -> None:
     """Unpickled errors of a model are of the same class."""
-    for kind in (Thing.DoesNotExist, Thing.MultipleObjectsReturned):
+    for kind in (ModelOfErrors.DoesNotExist, ModelOfErrors.MultipleObjectsReturned):
         unpickled = pickle.loads(pickle.dumps(kind("of this model")))
         assert type(unpickled) is kind
 

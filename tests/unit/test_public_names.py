@@ -28,7 +28,8 @@ PUBLIC_NAMES = {
     "cassandra.cqlengine.columns": ["List", "Column", "Text", "DateTime", "resolve_udts"],
 }
 
-CONNECTS = """
+# Connects with both APIs, and prints the rows that it reads.
+CONNECTING_PROGRAM = """
 import asyncio
 import pickle
 
@@ -66,7 +67,7 @@ assert type(error) is cassandra.Unauthorized, error
 
 @pytest.fixture
 def package(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """A package with a class of its submodule, a class of another package and a number."""
+    """Return a package with a class of its submodule, a class of another package and a number."""
     example = ModuleType("example")
     example.Own = type("Own", (), {"__module__": "example.part"})  # type: ignore[attr-defined]
     example.Foreign = type("Foreign", (), {"__module__": "examples"})  # type: ignore[attr-defined]
@@ -104,7 +105,7 @@ def test_classes_name_their_package_with_lazy_imports(name: str) -> None:
 @has_lazy_imports
 @pytest.mark.slow
 def test_a_program_with_lazy_imports_connects_and_queries() -> None:
-    process = run_python(CONNECTS, env={**WITH_TESTS, **LAZY})
+    process = run_python(CONNECTING_PROGRAM, env={**WITH_TESTS, **LAZY})
     assert process.returncode == 0, process.stderr
     assert process.stdout == "[(1,)] [(2,)] [Row(v=1)]\n"
     assert process.stderr == ""

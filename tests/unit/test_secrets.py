@@ -23,9 +23,8 @@ def test_only_reveal_returns_the_value_of_a_secret() -> None:
     assert Secret.of(secret) is secret
     assert Secret.of(WORD).reveal() == WORD
     assert secret.kind == "str"
-    slot_values = [getattr(secret, name) for cls in Secret.__mro__ for name in vars(cls).get(
-        "__slots__", ()
-    )]  # fmt: skip
+    slot_names = [name for base in Secret.__mro__ for name in vars(base).get("__slots__", ())]
+    slot_values = [getattr(secret, name) for name in slot_names]
     for text in (repr(secret), str(secret), f"{secret}", repr([secret]), repr(slot_values)):
         assert WORD not in text
 
@@ -44,6 +43,8 @@ def test_a_secret_can_be_pickled_and_a_secret_key_cannot() -> None:
 
 
 class Holder:
+    """A class with a hidden attribute without a default, and one with the default None."""
+
     password = HiddenAttribute[str]()
     options = HiddenAttribute[Any](None)
 
@@ -61,4 +62,5 @@ def test_hidden_attributes_can_be_read_set_and_copied() -> None:
     attribute = vars(Holder)["password"]
     assert attribute.secret_of(holder).reveal() == WORD
     assert attribute.secret_of(Holder()) is None
-    assert copy.deepcopy(holder).password == pickle.loads(pickle.dumps(holder)).password == WORD
+    assert copy.deepcopy(holder).password == WORD
+    assert pickle.loads(pickle.dumps(holder)).password == WORD

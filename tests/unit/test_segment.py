@@ -23,16 +23,14 @@ def test_the_public_codec() -> None:
     assert target.getvalue() == by_hand(b"message", True)
     target.seek(0)
     header = codec.decode_header(target)
-    assert (
-        header.payload_length,
-        header.uncompressed_payload_length,
-        header.is_self_contained,
-    ) == (7, -1, True)
+    assert header.payload_length == 7
+    # The payload is not compressed.
+    assert header.uncompressed_payload_length == -1
+    assert header.is_self_contained
     assert header.segment_length == len(target.getvalue())
     decoded = codec.decode(target, header)
     assert (decoded.payload, decoded.is_self_contained) == (b"message", True)
     with pytest.raises(ProtocolError, match="has 6 bytes, and 2 are there"):
-        # a header has 6 bytes
         codec.decode_header(BytesIO(b"\x00\x00"))
     with pytest.raises(ProtocolError, match="cut short"):
         codec.decode(BytesIO(b"mess"), header)
@@ -49,6 +47,9 @@ def test_the_public_codec_with_lz4() -> None:
     header = codec.decode_header(target)
     assert header.uncompressed_payload_length == 10000
     assert codec.decode(target, header).payload == b"ab" * 5000
+
+
+def test_checksums_have_the_parameters_of_other_drivers() -> None:
     # cassandra-driver's function gets the bytes as one little-endian number.
     assert public.compute_crc24(0x20003, 3) == crc24_by_the_book(b"\x03\x00\x02")
     assert public.compute_crc32(b"x", public.CRC32_INITIAL) == crc32_by_the_book(b"x")

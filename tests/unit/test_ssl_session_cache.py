@@ -15,6 +15,7 @@ OTHER: Any = object()
 
 
 def session(age: float = 0.0, timeout: float = 100.0) -> Any:
+    """Return a TLS session of this age that can be resumed for `timeout`, both in seconds."""
     return SimpleNamespace(time=time.time() - age, timeout=timeout)
 
 

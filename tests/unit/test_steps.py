@@ -30,6 +30,7 @@ def on_asyncio(steps: Generator[Any, Any, Any], perform: Callable[[Any], Any]) -
 
 @pytest.fixture(params=[drive, on_asyncio], ids=["blocking", "asyncio"])
 def driven(request: pytest.FixtureRequest) -> Drive:
+    """Return `drive`, or a function that does the same with `adrive`."""
     param: Drive = request.param
     return param
 

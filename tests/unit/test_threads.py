@@ -53,17 +53,19 @@ class WaitPoint:
 
 @pytest.fixture
 def waiter() -> Any:
+    """Return a new waiter with the wait points of this test."""
     WaitPoint.instances = []
     return _threads._GreenWaiter(WaitPoint)
 
 
 def started(target: Callable[[], object]) -> threading.Thread:
+    """Call a function in a new thread, and return the thread."""
     thread = threading.Thread(target=target)
     thread.start()
     return thread
 
 
-def parked(count: int) -> None:
+def wait_until_parked(count: int) -> None:
     """Wait until `count` wait points exist and a thread is waiting at each of them."""
     until(lambda: len(WaitPoint.instances) == count)
     assert all(waiter.parked.wait(WAIT) for waiter in WaitPoint.instances[:count])
@@ -88,8 +90,8 @@ def test_releases_wake_waiters_in_order(waiter: Any) -> None:
 
     for number in range(2):
         threads.append(started(partial(wait, number)))
-        # wait until this many threads are waiting
-        parked(number + 1)
+        # Wait until this many threads are waiting.
+        wait_until_parked(number + 1)
     for number in range(2):
         waiter.release()
         threads[number].join(WAIT)
@@ -199,7 +201,8 @@ def test_real_threads_are_registered_while_they_run() -> None:
     thread.join(WAIT)
     thread.join()  # join may be called any number of times
     alive_states.append(thread.is_alive())
-    assert (alive_states, is_registered) == ([False, True, False], [True])
+    assert alive_states == [False, True, False]
+    assert is_registered == [True]
     assert thread.ident not in _threads._real_threads
 
 

@@ -7,6 +7,7 @@ import os
 import random
 import threading
 from collections import deque
+from collections.abc import Hashable
 from types import SimpleNamespace
 from typing import Any
 
@@ -40,7 +41,7 @@ K = [("k", "int")]
 # Wrong arguments. They are typed as Any, so that type checkers accept them.
 NUMBER_AS_TEXT: Any = "1"
 NUMBER: Any = 3
-CLASS: Any = RateLimitingThrottler
+THROTTLER_CLASS: Any = RateLimitingThrottler
 
 
 class Clock:
@@ -86,6 +87,7 @@ class CountingRequest:
         self.request_body: Any = None
 
     def ask(self) -> CountingRequest:
+        """Begin at once, or wait until the throttler lets the request begin."""
         if self.throttler.admit(self):
             self.begun += 1
         return self
@@ -94,6 +96,7 @@ class CountingRequest:
         self.begun += 1
 
     def end(self, latency: float | None = None, error: BaseException | None = None) -> None:
+        """End the request, in whichever state it is."""
         self.done = True
         self.error = error
         self.attempts = [SimpleNamespace(latency=latency)]
@@ -107,6 +110,7 @@ class CountingRequest:
 
 
 def attached(throttler: Any) -> tuple[Any, Clock]:
+    """Attach a throttler to a clock, and return both."""
     clock = Clock()
     throttler.attach(clock)
     return throttler, clock
@@ -149,7 +153,7 @@ def test_requests_that_end_before_they_begin_leave_the_queue() -> None:
     requests = [CountingRequest(throttler).ask() for _ in range(3)]
     requests[1].end()
     assert throttler.waiting == 1
-    # the second request was withdrawn, which leaves room for one more in the queue
+    # The second request was withdrawn, which leaves room for one more in the queue.
     last = CountingRequest(throttler).ask()
     requests[0].end()
     # Request 2 has begun in place of request 0, since request 1 was withdrawn.
@@ -244,7 +248,7 @@ def test_the_limit_rises_only_while_requests_use_it_up() -> None:
     throttler, _ = attached(AdaptiveThrottler(initial=10, least=5, most=50))
     for _ in range(2000):
         CountingRequest(throttler).ask().end(0.001)
-    # the requests never reached the limit, so it was not raised
+    # The requests never reached the limit, so it was not raised.
     assert throttler.max_concurrent_requests == 10
 
 
@@ -274,13 +278,14 @@ def test_slow_responses_lower_the_limit() -> None:
     assert throttler.max_concurrent_requests == 100
     for _ in range(100):
         clock.advance(0.1)
-        # fifty times as slow as before
+        # This is fifty times as slow as before.
         CountingRequest(throttler).ask().end(0.1)
     # The limit has been lowered several times, each time by a fifth.
     assert throttler.max_concurrent_requests < 60
 
 
 def request_of(throttler: RequestThrottler, text: str) -> CountingRequest:
+    """Return a request that executes this text."""
     request = CountingRequest(throttler)
     request.request_body = SimpleNamespace(statement_text=lambda: text)
     return request
@@ -354,12 +359,12 @@ def test_an_overload_lowers_the_limit_until_responses_are_quick_again() -> None:
 def test_statements_are_grouped_without_their_literals_and_few_groups_are_kept() -> None:
     group_of = throttling_module._likeness
     throttler: Any = None
-    assert group_of(request_of(throttler, "SELECT a WHERE k = 1")) == group_of(
-        request_of(throttler, "SELECT a WHERE k = 27")
-    )
-    assert group_of(request_of(throttler, "SELECT a WHERE k = 'x y'")) != group_of(
-        request_of(throttler, "SELECT b WHERE k = 'x'")
-    )
+
+    def group_of_text(text: str) -> Hashable:
+        return group_of(request_of(throttler, text))
+
+    assert group_of_text("SELECT a WHERE k = 1") == group_of_text("SELECT a WHERE k = 27")
+    assert group_of_text("SELECT a WHERE k = 'x y'") != group_of_text("SELECT b WHERE k = 'x'")
     throttler, _ = attached(AdaptiveThrottler())
     for number in range(2000):
         request_of(throttler, f"SELECT {'x' * 5000}{number}").ask().end(0.001)
@@ -395,7 +400,7 @@ def test_errors_of_the_application_keep_the_limit() -> None:
         (lambda: AdaptiveThrottler(5, 10), ValueError, "least <= initial <= most"),
         (lambda: AdaptiveThrottler(backoff=1), ValueError, "backoff must be between 0 and 1"),
         (lambda: Cluster(request_throttler=NUMBER), TypeError, "must be a cassandra.throttling"),
-        (lambda: Cluster(request_throttler=CLASS), TypeError, "write RateLimiting"),
+        (lambda: Cluster(request_throttler=THROTTLER_CLASS), TypeError, "write RateLimiting"),
     ],
 )
 def test_wrong_limits(make: Any, kind: type[Exception], message: str) -> None:
@@ -440,6 +445,7 @@ def test_detaching_cancels_the_timer() -> None:
 
 
 def blocking(node: FakeNode, throttler: RequestThrottler) -> Cluster:
+    """Return a cluster of the blocking API with a throttler, not connected yet."""
     return Cluster([node.address], port=node.port, request_throttler=throttler)
 
 
@@ -481,7 +487,7 @@ def test_the_error_of_a_full_queue_names_the_setting() -> None:
     with FakeNode() as node, blocking(node, throttler) as cluster:
         node.prime(QUERY, held_answer)
         session = cluster.connect()
-        # one request under way, and two in the queue
+        # One request is under way, and two are in the queue.
         futures = [session.execute_async(QUERY) for _ in range(3)]
         held_answer.wait()
         with pytest.raises(RequestThrottled, match="max_queue_size=2 of ConcurrencyLimiting"):
@@ -565,13 +571,13 @@ def test_shutting_down_fails_the_waiting_requests() -> None:
 
 
 def test_pages_prepared_and_concurrent_executions_are_throttled() -> None:
-    peaks: list[int] = []
+    under_way_counts: list[int] = []
 
-    class RecordingPeaks(ConcurrencyLimitingThrottler):
+    class RecordingThrottler(ConcurrencyLimitingThrottler):
         def on_begun(self) -> None:
-            peaks.append(self.under_way)
+            under_way_counts.append(self.under_way)
 
-    throttler = RecordingPeaks(3, 10_000)
+    throttler = RecordingThrottler(3, 10_000)
     with FakeNode() as node, blocking(node, throttler) as cluster:
         node.prime_prepare(INSERT, K)
         node.prime(QUERY, paged(K, [(number,) for number in range(5)]))
@@ -583,9 +589,9 @@ def test_pages_prepared_and_concurrent_executions_are_throttled() -> None:
         )
         session.default_fetch_size = 2
         assert len(list(session.execute(QUERY))) == 5
-    assert max(peaks) == 3
+    assert max(under_way_counts) == 3
     # Expected are 500 inserts and three pages; the PREPARE may be counted, too.
-    assert len(peaks) >= 503
+    assert len(under_way_counts) >= 503
     assert (throttler.under_way, throttler.waiting) == (0, 0)
 
 

@@ -31,11 +31,9 @@ def test_warn_on_drift_false_disables_the_warning(caplog: pytest.LogCaptureFixtu
 
 def test_settings_of_the_generator_may_be_changed() -> None:
     generator = MonotonicTimestampGenerator()
-    assert (generator.warn_on_drift, generator.warning_threshold, generator.warning_interval) == (
-        True,
-        1.0,
-        1.0,
-    )
+    assert generator.warn_on_drift is True
+    assert generator.warning_threshold == 1.0
+    assert generator.warning_interval == 1.0
     generator.warning_threshold = 2.5
     assert generator.warning_threshold == 2.5
     # The arguments are the clock and the last timestamp.

@@ -27,6 +27,7 @@ class CountingFactory:
 
 
 def change(path: Path, text: str) -> None:
+    """Write a text to a file, so that the file has another modification time."""
     path.write_text(text)
     # Move the modification time by a second, because the file system's clock may be too coarse to
     # show the change.

@@ -29,6 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def public_names(module: ModuleType) -> set[str]:
+    """Return the names that a module exports."""
     exported = getattr(module, "__all__", None)
     if exported is not None:
         return set(exported)
@@ -56,9 +57,9 @@ def parameters(function: Any) -> list[tuple[str, Any, bool]] | None:
 @pytest.mark.parametrize("name", NAMES)
 def test_same_public_names(name: str, compiled: Implementation) -> None:
     """Both implementations have the same public names."""
-    python = public_names(_impl.twin(name, "python"))
-    c = public_names(getattr(compiled, name))
-    assert python == c
+    python_names = public_names(_impl.twin(name, "python"))
+    compiled_names = public_names(getattr(compiled, name))
+    assert python_names == compiled_names
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -89,10 +90,11 @@ def test_same_signatures(name: str, compiled: Implementation) -> None:
             check_parameters(python_item, compiled_item, public_name)
 
 
-def check_parameters(python: Any, c: Any, where: str) -> None:
-    of_python, of_c = parameters(python), parameters(c)
-    if of_python is not None and of_c is not None:
-        assert of_python == of_c, where
+def check_parameters(python_function: Any, compiled_function: Any, where: str) -> None:
+    """Compare the parameters of two functions, if Python can tell both signatures."""
+    of_python, of_compiled = parameters(python_function), parameters(compiled_function)
+    if of_python is not None and of_compiled is not None:
+        assert of_python == of_compiled, where
 
 
 def test_every_compiled_module_is_a_twin(compiled: Implementation) -> None:
@@ -155,14 +157,13 @@ def calls_for(python_class: type[Any]) -> list[Call]:
     return calls
 
 
-def accepts_call(cls: type[Any], call: Call) -> bool:
-    """Return True if the constructor of `cls` accepts these argument names and this number of
-    arguments.
+def accepts_call(compiled_class: type[Any], call: Call) -> bool:
+    """Return True if the constructor accepts these argument names and this number of arguments.
 
     Errors because of the values of the arguments do not count.
     """
     try:
-        cls(*call.positional, **call.named)
+        compiled_class(*call.positional, **call.named)
     except TypeError as error:
         return MISMATCH.search(str(error)) is None
     except Exception:
@@ -170,10 +171,10 @@ def accepts_call(cls: type[Any], call: Call) -> bool:
     return True
 
 
-def fits(python: type[Any], call: Call) -> bool:
+def fits(python_class: type[Any], call: Call) -> bool:
     """Return True if the arguments match the signature of the class, according to `inspect`."""
     try:
-        inspect.signature(python).bind(*call.positional, **call.named)
+        inspect.signature(python_class).bind(*call.positional, **call.named)
     except TypeError:
         return False
     return True
@@ -215,6 +216,7 @@ def classes(name: str, compiled: Implementation) -> list[tuple[type[Any], type[A
 
 
 def constants(module: ModuleType) -> dict[str, object]:
+    """Return the public constants of a module, with their values."""
     return {
         name: value
         for name, value in vars(module).items()
@@ -250,6 +252,7 @@ def test_same_constants(name: str, compiled: Implementation) -> None:
 
 
 def attributes(kind: type[Any]) -> set[str]:
+    """Return the public attributes of a class."""
     return {name for name in dir(kind) if not name.startswith("_")}
 
 
@@ -292,6 +295,7 @@ def test_the_lane_is_what_it_says() -> None:
 
 
 def run(impl: str, code: str) -> subprocess.CompletedProcess[str]:
+    """Run a program with this value of CASS_DRIVER_IMPL."""
     return run_python(code, {"CASS_DRIVER_IMPL": impl})
 
 
@@ -303,16 +307,16 @@ def test_cass_driver_impl_selects_the_implementation() -> None:
 
 
 def test_an_unknown_implementation_is_refused() -> None:
-    done = run("rust", "import cassandra._impl")
-    assert "CASS_DRIVER_IMPL is 'rust'; it takes 'python' or 'c'" in done.stderr
+    process = run("rust", "import cassandra._impl")
+    assert "CASS_DRIVER_IMPL is 'rust'; it takes 'python' or 'c'" in process.stderr
 
 
 def test_requesting_c_without_a_compiled_module_names_the_module() -> None:
     code = "import sys; sys.modules['cassandra._accel.rows'] = None\nimport cassandra._impl"
-    done = run("c", code)
-    assert done.returncode != 0
-    assert "cassandra._accel.rows" in done.stderr
-    assert "CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST=1" in done.stderr
+    process = run("c", code)
+    assert process.returncode != 0
+    assert "cassandra._accel.rows" in process.stderr
+    assert "CASS_DRIVER_BUILD_EXTENSIONS_ARE_MUST=1" in process.stderr
 
 
 @pytest.mark.usefixtures("compiled")
@@ -359,8 +363,8 @@ def test_each_compiled_module_may_be_imported_first() -> None:
             for name in NAMES
         ]
     for program in programs:
-        done = run_python(program)
-        assert (done.returncode, done.stdout) == (0, "imported\n"), done.stderr
+        process = run_python(program)
+        assert (process.returncode, process.stdout) == (0, "imported\n"), process.stderr
 
 
 @pytest.mark.skipif(

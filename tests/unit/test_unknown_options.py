@@ -19,6 +19,7 @@ QUERY = "SELECT key FROM system.local"
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[Session]:
+    """Yield a connected session."""
     with (
         FakeNode() as node,
         Cluster([node.address], port=node.port) as cluster,
@@ -27,6 +28,7 @@ def session() -> Iterator[Session]:
         yield session
 
 
+# Unknown options, and the advice for each.
 OPTIONS = {
     "fetch_size": r"write SimpleStatement\(text, fetch_size=\.\.\.\), or prepared\.fetch_size",
     "page_size": r"write SimpleStatement\(text, fetch_size=",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from cassandra import ProtocolVersion, util
@@ -24,27 +26,19 @@ def test_versions() -> None:
         "10",
     ]
     versions = [util.Version(name) for name in names]
-    # the names are in ascending order: numbers are compared as numbers, prereleases precede
-    # releases
+    # The names are in ascending order: numbers are compared as numbers, and prereleases precede
+    # releases. So sorting any other order leads back to this one.
     assert sorted([versions[index] for index in (7, 3, 0, 11, 5, 1, 9, 2, 10, 4, 8, 6)]) == versions
     assert [str(version) for version in versions] == names
-    # missing parts are 0
+    # Missing parts are 0.
     assert util.Version("4") == util.Version("4.0.0")
     assert hash(util.Version("4")) == hash(util.Version("4.0.0"))
     with_build = util.Version("6.8.1.2-rc3")
-    assert (
-        with_build.major,
-        with_build.minor,
-        with_build.patch,
-        with_build.build,
-        with_build.prerelease,
-    ) == (
-        6,
-        8,
-        1,
-        2,
-        "rc3",
-    )
+    assert with_build.major == 6
+    assert with_build.minor == 8
+    assert with_build.patch == 1
+    assert with_build.build == 2
+    assert with_build.prerelease == "rc3"
     for text in ("", "x", "4.x", "1.2.3.4.5"):
         with pytest.raises(ValueError, match="is not a version"):
             util.Version(text)
@@ -52,14 +46,12 @@ def test_versions() -> None:
 
 def test_features_of_protocol_versions() -> None:
     """Each version has the features of its specification."""
-    # 0x41 and 0x42 are DSE's versions 1 and 2.
-    assert [ProtocolVersion.uses_prepare_flags(v) for v in (4, 5, 6, 0x41, 0x42)] == [
-        False, True, True, False, True,
-    ]  # fmt: skip
-    assert [ProtocolVersion.has_checksumming_support(v) for v in (4, 5, 6, 0x41)] == [
-        False, True, True, False,
-    ]  # fmt: skip
-    assert [ProtocolVersion.has_continuous_paging_support(v) for v in (5, 0x41)] == [False, True]
-    assert [ProtocolVersion.has_continuous_paging_next_pages(v) for v in (0x41, 0x42)] == [
-        False, True,
-    ]  # fmt: skip
+    dse_v1, dse_v2 = 0x41, 0x42
+
+    def with_feature(has_feature: Callable[[int], bool]) -> list[int]:
+        return [version for version in (4, 5, 6, dse_v1, dse_v2) if has_feature(version)]
+
+    assert with_feature(ProtocolVersion.uses_prepare_flags) == [5, 6, dse_v2]
+    assert with_feature(ProtocolVersion.has_checksumming_support) == [5, 6]
+    assert with_feature(ProtocolVersion.has_continuous_paging_support) == [dse_v1, dse_v2]
+    assert with_feature(ProtocolVersion.has_continuous_paging_next_pages) == [dse_v2]
