@@ -111,7 +111,7 @@ async def test_refused_credentials_are_not_tried_again(caplog: pytest.LogCapture
 
 async def test_a_login_that_was_not_checked_is_tried_again() -> None:
     failure = LoginNotChecked("the server could not check the login")
-    watch = Watch(failure, True)
+    watch = FakeWatch(failure, True)
     reconnector_for(watch, 0, 0)
     assert await calls_at_end(watch) == ["try", failure, "try", "forgotten"]
 
