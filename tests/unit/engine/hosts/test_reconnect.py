@@ -110,6 +110,7 @@ async def test_refused_credentials_are_not_tried_again(caplog: pytest.LogCapture
 
 
 async def test_a_login_that_was_not_checked_is_tried_again() -> None:
+    """LoginNotChecked says nothing about the credentials, so it does not end the attempts."""
     failure = LoginNotChecked("the server could not check the login")
     watch = FakeWatch(failure, True)
     reconnector_for(watch, 0, 0)
