@@ -13,6 +13,7 @@ import pytest
 from cassandra import aio
 from cassandra.cluster import Cluster
 from cassandra.observers import ObservedRequest, RequestObserver
+from cassandra.policies import RetryPolicy
 from cassandra.testing.fake import (
     FakeNode,
     rows,
@@ -23,7 +24,6 @@ INSERT = "INSERT INTO t (k) VALUES (?)"
 K = [("k", "int")]
 ONE_ROW = rows(K, [(1,)])
 # Who makes a request. Observers must see the value of the caller, in whichever thread they run.
-
 caller: ContextVar[str] = ContextVar("caller", default="nobody")
 
 
@@ -90,12 +90,29 @@ def node() -> Iterator[FakeNode]:
         yield running
 
 
+def observed_cluster(
+    nodes: Any, *observers: Any, cluster_class: Any = Cluster, **settings: Any
+) -> Any:
+    """Return a cluster, not connected yet, whose requests the observers see.
+
+    :param nodes: a FakeNode, or a FakeCluster, whose first node is the contact point.
+    """
+    contact_points = [nodes.address] if isinstance(nodes, FakeNode) else [nodes[0].address]
+    return cluster_class(contact_points, port=nodes.port, request_observers=observers, **settings)
+
+
+class RetryOnce(RetryPolicy):
+    """Retries a read that timed out once, on the next host."""
+
+    def on_read_timeout(self, *arguments: Any, retry_num: int = 0, **details: Any) -> Any:
+        return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
+
+
 class Blocking:
     """A connected session of the blocking API. `nodes` is a FakeNode or a FakeCluster."""
 
     def __init__(self, nodes: Any, *observers: Any, **settings: Any) -> None:
-        points = [nodes.address] if isinstance(nodes, FakeNode) else [nodes[0].address]
-        self.cluster = Cluster(points, port=nodes.port, request_observers=observers, **settings)
+        self.cluster = observed_cluster(nodes, *observers, **settings)
         self.session: Any = self.cluster.connect()
 
     def execute(self, *arguments: Any, **options: Any) -> Any:
@@ -117,9 +134,8 @@ class Asyncio:
     """
 
     def __init__(self, nodes: Any, *observers: Any, **settings: Any) -> None:
-        points = [nodes.address] if isinstance(nodes, FakeNode) else [nodes[0].address]
         self.loop = asyncio.new_event_loop()
-        self.cluster = aio.Cluster(points, port=nodes.port, request_observers=observers, **settings)
+        self.cluster = observed_cluster(nodes, *observers, cluster_class=aio.Cluster, **settings)
         self.session = self.run(self.cluster.connect())
 
     def run(self, awaitable: Any) -> Any:

@@ -16,7 +16,6 @@ from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.engine.observers import MOST_SLOW_CALLS, SLOW, Observers
 from cassandra.errors import InvalidRequest, OperationTimedOut, ReadTimeout
 from cassandra.observers import ObservedRequest, RequestObserver
-from cassandra.policies import RetryPolicy
 from cassandra.policies.speculation import ConstantSpeculativeExecutionPolicy
 from cassandra.protocol.messages.errors import OverloadedErrorMessage
 from cassandra.query import SimpleStatement
@@ -42,6 +41,7 @@ from tests.unit.observing import (
     Connect,
     K,
     Recorder,
+    RetryOnce,
     caller,
     connect as connect,
     node as node,
@@ -189,13 +189,6 @@ async def test_cancelling_a_request_is_passed_to_on_end(node: FakeNode, recorder
             await task
         held_answer.release()
     assert recorder.events[-1] == ("end", "CancelledError")
-
-
-class RetryOnce(RetryPolicy):
-    """Retries a read that timed out once, on the next host."""
-
-    def on_read_timeout(self, *arguments: Any, retry_num: int = 0, **details: Any) -> Any:
-        return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
 
 
 def test_retries_are_reported_with_error_and_decision(connect: Connect, recorder: Recorder) -> None:

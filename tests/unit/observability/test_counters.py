@@ -18,7 +18,7 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, N
 from cassandra.errors import OperationTimedOut, ReadTimeout
 from cassandra.observability.counters import BUCKETS, ClusterGauges, Histogram, RequestCounters
 from cassandra.observers import RequestObserver
-from cassandra.policies import ReconnectionPolicy, RetryPolicy
+from cassandra.policies import ReconnectionPolicy
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import (
     ErrorCode,
@@ -31,25 +31,13 @@ from cassandra.testing.fake import (
     silence,
 )
 from tests.unit.engine.faults import WAIT, AddressOrderPolicy
+from tests.unit.observing import RetryOnce, observed_cluster
 from tests.unit.security.certificates import DAY, Authority
 from tests.unit.security.conftest import authority as authority
 from tests.waiting import until
 
 QUERY = "SELECT k FROM t"
 COLUMNS = [("k", "int")]
-
-
-class RetryOnce(RetryPolicy):
-    """Retries a read that timed out once, on the next host."""
-
-    def on_read_timeout(self, *arguments: Any, retry_num: int = 0, **details: Any) -> Any:
-        return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
-
-
-def connected(nodes: Any, counters: RequestCounters, **settings: Any) -> Cluster:
-    """Return a cluster of the node or nodes, not connected yet, whose requests are counted."""
-    contact_points = [nodes.address] if isinstance(nodes, FakeNode) else [nodes[0].address]
-    return Cluster(contact_points, port=nodes.port, request_observers=[counters], **settings)
 
 
 def test_a_histogram_counts_durations_up_to_each_bound() -> None:
@@ -71,7 +59,7 @@ def test_buckets_must_rise(buckets: tuple[float, ...]) -> None:
 
 def test_requests_and_responses_are_counted() -> None:
     counters = RequestCounters()
-    with FakeNode() as node, connected(node, counters) as cluster:
+    with FakeNode() as node, observed_cluster(node, counters) as cluster:
         node.prime(QUERY, rows(COLUMNS, [(1,)]))
         session = cluster.connect()
         for _ in range(3):
@@ -132,7 +120,7 @@ def test_failures_are_counted_by_host_and_kind() -> None:
             load_balancing_policy=AddressOrderPolicy(), retry_policy=RetryOnce()
         )
         profiles = {EXEC_PROFILE_DEFAULT: profile}
-        with connected(nodes, counters, execution_profiles=profiles) as cluster:
+        with observed_cluster(nodes, counters, execution_profiles=profiles) as cluster:
             session = cluster.connect()
             with pytest.raises(ReadTimeout):
                 session.execute(QUERY)
@@ -193,7 +181,7 @@ def test_gauges_before_during_and_after_a_session() -> None:
 
 def test_forget_removes_the_counts_of_a_host() -> None:
     counters = RequestCounters()
-    with FakeNode() as node, connected(node, counters) as cluster:
+    with FakeNode() as node, observed_cluster(node, counters) as cluster:
         cluster.connect().execute("SELECT 1")
         (host,) = counters.hosts
         counters.forget(host)
@@ -214,7 +202,7 @@ def test_reconnections_and_reads_of_the_schema_are_counted() -> None:
     policy = SignallingPolicy()
     with (
         FakeNode() as node,
-        connected(node, RequestCounters(), reconnection_policy=policy) as cluster,
+        observed_cluster(node, RequestCounters(), reconnection_policy=policy) as cluster,
     ):
         cluster.connect()
         gauges = ClusterGauges.of(cluster)
@@ -236,7 +224,7 @@ def test_reconnections_and_reads_of_the_schema_are_counted() -> None:
 def connect_and_fail(node: FakeNode, **settings: Any) -> dict[str, int]:
     """Fail to connect to a node; return the counts of its connection failures by kind."""
     counters = RequestCounters()
-    with connected(node, counters, **settings) as cluster, pytest.raises(NoHostAvailable):
+    with observed_cluster(node, counters, **settings) as cluster, pytest.raises(NoHostAvailable):
         cluster.connect()
     ((endpoint, counts),) = counters.connection_failures.items()
     assert str(endpoint) == node.endpoint
@@ -289,7 +277,7 @@ async def test_refused_logins_are_counted_with_asyncio() -> None:
 def test_a_host_that_refuses_the_login_is_given_up() -> None:
     """The driver does not try again, so the host is not like one that is down."""
     counters = RequestCounters()
-    with FakeCluster(2) as nodes, connected(nodes, counters) as cluster:
+    with FakeCluster(2) as nodes, observed_cluster(nodes, counters) as cluster:
         nodes[1].require_password("ada", "right")
         cluster.connect(wait_for_all_pools=True)
         refusing_host = cluster.metadata.get_host(nodes[1].address)

@@ -38,6 +38,7 @@ from cassandra.testing.fake import (
     rows,
 )
 from tests.unit.engine.faults import AddressOrderPolicy
+from tests.unit.observing import RetryOnce, observed_cluster
 from tests.waiting import result_of, until
 
 QUERY = "SELECT k FROM t WHERE k = 1"
@@ -55,12 +56,6 @@ def node() -> Iterator[FakeNode]:
         yield running
 
 
-def connected(nodes: Any, logger: RequestLogger, **settings: Any) -> Cluster:
-    """Return a cluster of the node or nodes, not connected yet, whose requests are logged."""
-    contact_points = [nodes.address] if isinstance(nodes, FakeNode) else [nodes[0].address]
-    return Cluster(contact_points, port=nodes.port, request_observers=[logger], **settings)
-
-
 def records_of(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
     """Return the records of the logger's own channel."""
     return [record for record in caplog.records if record.name == "cassandra.requests"]
@@ -74,13 +69,13 @@ def _all_levels(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 
 
 def test_quick_requests_are_not_logged(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
-    with connected(node, RequestLogger(slow=30.0)) as cluster:
+    with observed_cluster(node, RequestLogger(slow=30.0)) as cluster:
         cluster.connect().execute(QUERY)
     assert records_of(caplog) == []
 
 
 def test_slow_requests_are_logged(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
-    with connected(node, RequestLogger(slow=0.0)) as cluster:
+    with observed_cluster(node, RequestLogger(slow=0.0)) as cluster:
         cluster.connect().execute(QUERY)
     (record,) = records_of(caplog)
     assert record.levelname == "WARNING"
@@ -102,7 +97,7 @@ def test_thresholds_can_be_changed_at_run_time(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
     logger = RequestLogger(slow=None)
-    with connected(node, logger) as cluster:
+    with observed_cluster(node, logger) as cluster:
         session = cluster.connect()
         session.execute(QUERY)
         assert records_of(caplog) == []
@@ -118,10 +113,6 @@ def test_thresholds_can_be_changed_at_run_time(
 def test_failed_requests_are_logged_with_their_attempts(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    class RetryOnce(RetryPolicy):
-        def on_read_timeout(self, *arguments: Any, retry_num: int = 0, **details: Any) -> Any:
-            return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
-
     with FakeCluster(2) as nodes:
         for node in nodes.nodes:
             node.prime(QUERY, error(ErrorCode.READ_TIMEOUT))
@@ -129,7 +120,7 @@ def test_failed_requests_are_logged_with_their_attempts(
             load_balancing_policy=AddressOrderPolicy(), retry_policy=RetryOnce()
         )
         profiles = {EXEC_PROFILE_DEFAULT: profile}
-        with connected(nodes, RequestLogger(), execution_profiles=profiles) as cluster:
+        with observed_cluster(nodes, RequestLogger(), execution_profiles=profiles) as cluster:
             session = cluster.connect("ks")
             with pytest.raises(ReadTimeout):
                 session.execute(QUERY)
@@ -173,7 +164,7 @@ def test_errors_are_logged_without_the_server_s_message(
     structured: bool,
 ) -> None:
     node.prime(QUERY, error(code, server_message))
-    with connected(node, RequestLogger(structured=structured)) as cluster:
+    with observed_cluster(node, RequestLogger(structured=structured)) as cluster:
         session = cluster.connect()
         statement: Any = session.prepare(QUERY) if form == "prepared" else QUERY
         with pytest.raises(DriverException, match="hunter2"):
@@ -189,7 +180,7 @@ def test_a_request_that_was_not_sent_is_logged_with_the_full_hosts(
     """The only connection has a single stream, which another request holds."""
     held_answer = hold(rows(ONE_COLUMN, []))
     node.prime(QUERY, held_answer)
-    with connected(node, RequestLogger(slow=None)) as cluster:
+    with observed_cluster(node, RequestLogger(slow=None)) as cluster:
         session = cluster.connect()
         (pool,) = session._engine.pools.values()
         pool.connections[0].set_stream_limit(1)
@@ -210,7 +201,7 @@ def test_failed_false_disables_the_log_of_failures(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
     node.prime(QUERY, error(ErrorCode.INVALID))
-    with connected(node, RequestLogger(failed=False)) as cluster:
+    with observed_cluster(node, RequestLogger(failed=False)) as cluster:
         session = cluster.connect()
         with pytest.raises(InvalidRequest):
             session.execute(QUERY)
@@ -236,7 +227,7 @@ async def test_cancelled_requests_are_not_logged_as_failed(
 
 
 def test_values_are_not_logged_by_default(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
-    with connected(node, RequestLogger(slow=0.0)) as cluster:
+    with observed_cluster(node, RequestLogger(slow=0.0)) as cluster:
         session = cluster.connect()
         session.execute("INSERT INTO t (k, s) VALUES (%s, %s)", (987654, "hidden"))
         session.execute("INSERT INTO t (k, s) VALUES (987654, 'hidden')")
@@ -258,7 +249,7 @@ def test_values_are_logged_shortened_on_request(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
     logger = RequestLogger(slow=0.0, values=True, longest_value=10)
-    with connected(node, logger) as cluster:
+    with observed_cluster(node, logger) as cluster:
         session = cluster.connect()
         session.execute(session.prepare(INSERT), (5, "x" * 100))
         session.execute("INSERT INTO t (k) VALUES (%s)", (77,))
@@ -280,7 +271,7 @@ def test_passwords_of_roles_are_never_shown(
 ) -> None:
     statement = "ALTER ROLE r WITH PASSWORD = 'hidden'"
     node.prime_prepare(statement, [])
-    with connected(node, RequestLogger(slow=0.0, values=True)) as cluster:
+    with observed_cluster(node, RequestLogger(slow=0.0, values=True)) as cluster:
         session = cluster.connect()
         session.execute(statement)
         session.execute(session.prepare(statement))
@@ -296,7 +287,7 @@ def test_values_of_encrypted_columns_are_never_shown(
 ) -> None:
     policy = AES256ColumnEncryptionPolicy()
     policy.add_column(ColDesc("ks", "t", "s"), bytes(32), "text")
-    with connected(
+    with observed_cluster(
         node, RequestLogger(slow=0.0, values=True), column_encryption_policy=policy
     ) as cluster:
         session = cluster.connect()
@@ -308,14 +299,14 @@ def test_values_of_encrypted_columns_are_never_shown(
 
 
 def test_texts_are_shortened(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
-    with connected(node, RequestLogger(slow=0.0, longest_text=20)) as cluster:
+    with observed_cluster(node, RequestLogger(slow=0.0, longest_text=20)) as cluster:
         cluster.connect().execute("SELECT " + "a, " * 1000 + "b FROM t")
     fields: Any = vars(records_of(caplog)[0])["request"]
     assert fields["statement"] == "SELECT a, a, a, a..."
 
 
 def test_messages_may_be_json(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
-    with connected(node, RequestLogger(slow=0.0, structured=True)) as cluster:
+    with observed_cluster(node, RequestLogger(slow=0.0, structured=True)) as cluster:
         cluster.connect().execute(QUERY)
     (record,) = records_of(caplog)
     assert json.loads(record.getMessage()) == vars(record)["request"]
@@ -323,7 +314,7 @@ def test_messages_may_be_json(node: FakeNode, caplog: pytest.LogCaptureFixture) 
 
 def test_further_pages_are_numbered(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
     node.prime(QUERY, paged(ONE_COLUMN, [(number,) for number in range(3)]))
-    with connected(node, RequestLogger(slow=0.0)) as cluster:
+    with observed_cluster(node, RequestLogger(slow=0.0)) as cluster:
         list(cluster.connect().execute(SimpleStatement(QUERY, fetch_size=2)))
     pages = [vars(record)["request"].get("page") for record in records_of(caplog)]
     assert pages == [None, 2]
@@ -336,7 +327,7 @@ def test_no_line_is_formatted_for_a_disabled_logger(node: FakeNode, slow: float)
     quiet.setLevel(logging.CRITICAL)
     logger = RequestLogger(slow=slow, logger=quiet, repeat_interval=1000)
     logger._collect_fields = None  # type: ignore[assignment,method-assign]  # would raise
-    with connected(node, logger) as cluster:
+    with observed_cluster(node, logger) as cluster:
         session = cluster.connect()
         session.execute(QUERY)
         session.execute(QUERY)
@@ -372,7 +363,7 @@ def test_wrong_limits_are_refused(
 def test_invalid_requests_are_warnings(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
     node.prime(QUERY, error(ErrorCode.INVALID))
     node.prime("SELECT broken", error(ErrorCode.READ_FAILURE))
-    with connected(node, RequestLogger()) as cluster:
+    with observed_cluster(node, RequestLogger()) as cluster:
         session = cluster.connect()
         for query in (QUERY, "SELECT broken"):
             with pytest.raises(DriverException):
@@ -422,7 +413,7 @@ def test_errors_of_policies_and_handlers_are_failures(
         plan, retry_policy=_BrokenRetries() if place == "retry policy" else RetryPolicy()
     )
     profiles = {EXEC_PROFILE_DEFAULT: profile}
-    with connected(node, RequestLogger(slow=None), execution_profiles=profiles) as cluster:
+    with observed_cluster(node, RequestLogger(slow=None), execution_profiles=profiles) as cluster:
         session = cluster.connect()
         plan.is_broken = place == "load balancing policy"
         if place == "protocol handler":
@@ -441,7 +432,7 @@ def test_slow_requests_are_counted_like_failures(
 ) -> None:
     # Each request takes longer than this.
     logger = RequestLogger(slow=1e-9, repeat_interval=1000)
-    with connected(node, logger) as cluster:
+    with observed_cluster(node, logger) as cluster:
         session = cluster.connect()
         for _ in range(5):
             session.execute(QUERY)
@@ -515,7 +506,7 @@ def test_counted_requests_are_not_kept(node: FakeNode, code: ErrorCode | None, f
     node.prime(INSERT, answer)
     node.prime(Opcode.BATCH, answer)
     logger = RequestLogger(slow=1e-9, values=True, repeat_interval=1000)
-    with connected(node, logger) as cluster:
+    with observed_cluster(node, logger) as cluster:
         session = cluster.connect()
         prepared = session.prepare(INSERT)
         for _ in range(3):
@@ -666,7 +657,7 @@ def test_without_an_event_loop_the_next_request_logs_what_is_due(
         def on_end(self, request: Any) -> None:
             requests.append(request)
 
-    with connected(node, CollectingObserver()) as cluster:  # type: ignore[arg-type]
+    with observed_cluster(node, CollectingObserver()) as cluster:
         session = cluster.connect()
         session.execute(QUERY)
         session.execute("SELECT other")
@@ -684,7 +675,7 @@ def test_repeated_failures_are_counted_and_logged_once_per_interval(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
     node.prime(re.compile("SELECT k FROM|SELECT other"), error(ErrorCode.SERVER_ERROR))
-    with connected(node, RequestLogger(repeat_interval=0.3)) as cluster:
+    with observed_cluster(node, RequestLogger(repeat_interval=0.3)) as cluster:
         session = cluster.connect()
 
         def execute_and_fail(count: int, query: str) -> None:
@@ -723,7 +714,7 @@ def test_repeat_interval_0_logs_each_failure(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
     node.prime(QUERY, error(ErrorCode.INVALID))
-    with connected(node, RequestLogger(repeat_interval=0)) as cluster:
+    with observed_cluster(node, RequestLogger(repeat_interval=0)) as cluster:
         session = cluster.connect()
         for _ in range(3):
             with pytest.raises(DriverException):

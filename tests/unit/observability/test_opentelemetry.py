@@ -17,10 +17,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from cassandra import ConsistencyLevel, aio
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.errors import DriverException, InvalidRequest, OperationTimedOut, ReadTimeout
 from cassandra.observability.opentelemetry import OpenTelemetryObserver
-from cassandra.policies import RetryPolicy
 from cassandra.policies.speculation import ConstantSpeculativeExecutionPolicy
 from cassandra.protocol.messages.errors import OverloadedErrorMessage
 from cassandra.query import BatchStatement, SimpleStatement
@@ -35,6 +34,7 @@ from cassandra.testing.fake import (
     silence,
 )
 from tests.unit.engine.faults import AddressOrderPolicy
+from tests.unit.observing import RetryOnce, observed_cluster
 from tests.waiting import WAIT
 
 SILENCE = silence()
@@ -96,14 +96,8 @@ def node() -> Iterator[FakeNode]:
         yield running
 
 
-def connected(nodes: Any, *observers: Any, **settings: Any) -> Cluster:
-    """Return a cluster of the node or nodes, not connected yet, with these observers."""
-    contact_points = [nodes.address] if isinstance(nodes, FakeNode) else [nodes[0].address]
-    return Cluster(contact_points, port=nodes.port, request_observers=observers, **settings)
-
-
 def test_a_query_is_a_span(node: FakeNode, telemetry: Telemetry) -> None:
-    with connected(node, telemetry.observer) as cluster:
+    with observed_cluster(node, telemetry.observer) as cluster:
         cluster.connect().execute(QUERY)
         host = cluster.metadata.all_hosts()[0]
     span = telemetry.span
@@ -137,7 +131,7 @@ def test_a_query_is_a_span(node: FakeNode, telemetry: Telemetry) -> None:
 
 
 def test_a_prepared_statement_names_its_table(node: FakeNode, telemetry: Telemetry) -> None:
-    with connected(node, telemetry.observer) as cluster:
+    with observed_cluster(node, telemetry.observer) as cluster:
         session = cluster.connect()
         prepared = session.prepare(INSERT)
         prepared.consistency_level = ConsistencyLevel.LOCAL_QUORUM
@@ -152,7 +146,7 @@ def test_a_prepared_statement_names_its_table(node: FakeNode, telemetry: Telemet
 
 
 def test_a_batch_has_its_size(node: FakeNode, telemetry: Telemetry) -> None:
-    with connected(node, telemetry.observer) as cluster:
+    with observed_cluster(node, telemetry.observer) as cluster:
         session = cluster.connect()
         batch = BatchStatement()
         for key in range(3):
@@ -167,7 +161,7 @@ def test_a_batch_has_its_size(node: FakeNode, telemetry: Telemetry) -> None:
 
 
 def test_values_in_texts_are_never_shown(node: FakeNode, telemetry: Telemetry) -> None:
-    with connected(node, telemetry.observer) as cluster:
+    with observed_cluster(node, telemetry.observer) as cluster:
         cluster.connect().execute("INSERT INTO t (k, s) VALUES (%s, %s)", (987654, "hidden"))
     span_json = str(telemetry.span.to_json())
     assert "hidden" not in span_json
@@ -176,7 +170,7 @@ def test_values_in_texts_are_never_shown(node: FakeNode, telemetry: Telemetry) -
 
 def test_query_text_false_omits_the_text(node: FakeNode) -> None:
     telemetry = Telemetry(query_text=False)
-    with connected(node, telemetry.observer) as cluster:
+    with observed_cluster(node, telemetry.observer) as cluster:
         cluster.connect().execute(QUERY)
     assert "db.query.text" not in telemetry.span.attributes
 
@@ -185,7 +179,7 @@ def test_the_parent_of_a_span_is_the_current_span_of_the_calling_thread(
     node: FakeNode, telemetry: Telemetry
 ) -> None:
     tracer = telemetry.tracers.get_tracer("program")
-    with connected(node, telemetry.observer) as cluster:
+    with observed_cluster(node, telemetry.observer) as cluster:
         session = cluster.connect()
 
         def execute_in_span(name: str) -> None:
@@ -233,7 +227,7 @@ async def test_the_parent_of_a_span_is_the_current_span_of_the_task(
 
 def test_each_page_is_a_span(node: FakeNode, telemetry: Telemetry) -> None:
     node.prime(QUERY, paged(ONE_COLUMN, [(number,) for number in range(3)]))
-    with connected(node, telemetry.observer) as cluster:
+    with observed_cluster(node, telemetry.observer) as cluster:
         list(cluster.connect().execute(SimpleStatement(QUERY, fetch_size=2)))
     pages = [span.attributes.get("turbocql.page.number") for span in telemetry.spans]
     assert pages == [None, 2]
@@ -261,7 +255,7 @@ def test_an_error_sets_status_and_error_type(
     status_code: str | None,
 ) -> None:
     node.prime(QUERY, answer)
-    with connected(node, telemetry.observer) as cluster:
+    with observed_cluster(node, telemetry.observer) as cluster:
         session = cluster.connect()
         with pytest.raises(error_class):
             # Wait long for an answer that comes, because the machine may be busy.
@@ -282,20 +276,13 @@ def test_a_status_does_not_contain_the_server_s_message(
     statement = "CREATE ROLE bob WITH PASSWORD = 'hunter2' AND LOGIN = truee"
     server_message = "line 1:56 no viable alternative at input 'AND' (...= 'hunter2' AND ...)"
     node.prime(statement, error(ErrorCode.SYNTAX_ERROR, server_message))
-    with connected(node, telemetry.observer) as cluster:
+    with observed_cluster(node, telemetry.observer) as cluster:
         session = cluster.connect()
         with pytest.raises(DriverException, match="hunter2"):
             session.execute(statement)
     span = telemetry.span
     assert "code=0x2000" in span.status.description
     assert "hunter2" not in span.to_json()
-
-
-class RetryOnce(RetryPolicy):
-    """Retries a read that timed out once, on the next host."""
-
-    def on_read_timeout(self, *arguments: Any, retry_num: int = 0, **details: Any) -> Any:
-        return (self.RETRY_NEXT_HOST, None) if retry_num == 0 else (self.RETHROW, None)
 
 
 def test_retries_and_speculation_are_events(telemetry: Telemetry) -> None:
@@ -306,7 +293,7 @@ def test_retries_and_speculation_are_events(telemetry: Telemetry) -> None:
             load_balancing_policy=AddressOrderPolicy(), retry_policy=RetryOnce()
         )
         profiles = {EXEC_PROFILE_DEFAULT: profile}
-        with connected(nodes, telemetry.observer, execution_profiles=profiles) as cluster:
+        with observed_cluster(nodes, telemetry.observer, execution_profiles=profiles) as cluster:
             session = cluster.connect()
             with pytest.raises(ReadTimeout):
                 session.execute(QUERY)
@@ -334,7 +321,7 @@ def test_speculative_executions_are_counted(telemetry: Telemetry) -> None:
             speculative_execution_policy=ConstantSpeculativeExecutionPolicy(0.01, 1),
         )
         profiles = {EXEC_PROFILE_DEFAULT: profile}
-        with connected(nodes, telemetry.observer, execution_profiles=profiles) as cluster:
+        with observed_cluster(nodes, telemetry.observer, execution_profiles=profiles) as cluster:
             cluster.connect().execute(SimpleStatement(QUERY, is_idempotent=True))
             held_answer.release()
     assert telemetry.span.attributes["cassandra.speculative_execution.count"] == 1
@@ -343,7 +330,7 @@ def test_speculative_executions_are_counted(telemetry: Telemetry) -> None:
 
 
 def test_durations_are_a_histogram(node: FakeNode, telemetry: Telemetry) -> None:
-    with connected(node, telemetry.observer) as cluster:
+    with observed_cluster(node, telemetry.observer) as cluster:
         session = cluster.connect()
         for _ in range(3):
             session.execute(QUERY)
@@ -363,7 +350,7 @@ def test_durations_are_a_histogram(node: FakeNode, telemetry: Telemetry) -> None
 
 def test_spans_or_metrics_may_be_disabled(node: FakeNode) -> None:
     spans, meters = Telemetry(metrics=False), Telemetry(spans=False)
-    with connected(node, spans.observer, meters.observer) as cluster:
+    with observed_cluster(node, spans.observer, meters.observer) as cluster:
         cluster.connect().execute(QUERY)
     assert (len(spans.spans), spans.points) == (1, [])
     assert (meters.spans, len(meters.points)) == ([], 1)
@@ -371,13 +358,13 @@ def test_spans_or_metrics_may_be_disabled(node: FakeNode) -> None:
 
 def test_two_observers_have_a_span_each(node: FakeNode) -> None:
     first, second = Telemetry(), Telemetry()
-    with connected(node, first.observer, second.observer) as cluster:
+    with observed_cluster(node, first.observer, second.observer) as cluster:
         cluster.connect().execute(QUERY)
     assert (len(first.spans), len(second.spans)) == (1, 1)
 
 
 def test_a_suppressed_call_has_no_span(node: FakeNode, telemetry: Telemetry) -> None:
-    with connected(node, telemetry.observer) as cluster:
+    with observed_cluster(node, telemetry.observer) as cluster:
         session = cluster.connect()
         token = context.attach(context.set_value("suppress_instrumentation", True))
         try:
@@ -388,5 +375,5 @@ def test_a_suppressed_call_has_no_span(node: FakeNode, telemetry: Telemetry) -> 
 
 
 def test_without_a_provider_nothing_is_recorded(node: FakeNode) -> None:
-    with connected(node, OpenTelemetryObserver()) as cluster:
+    with observed_cluster(node, OpenTelemetryObserver()) as cluster:
         assert cluster.connect().execute(QUERY).one().k == 1
