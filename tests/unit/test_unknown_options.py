@@ -72,7 +72,7 @@ async def test_execute_on_asyncio(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
+    ("name", "message"),
     [
         ("timeout", "request_timeout of the default profile"),
         ("consistency_level", r"prepared\.consistency_level = "),
@@ -80,15 +80,15 @@ async def test_execute_on_asyncio(name: str) -> None:
         ("colour", "it has custom_payload and keyspace"),
     ],
 )
-def test_unknown_options_of_prepare(session: Session, name: str, text: str) -> None:
+def test_unknown_options_of_prepare(session: Session, name: str, message: str) -> None:
     """For an unknown option of `prepare`, the error says where the value belongs."""
     options: Any = {name: 1}
-    with pytest.raises(TypeError, match=rf"Session\.prepare\(\) has no option '{name}'.*{text}"):
+    with pytest.raises(TypeError, match=rf"Session\.prepare\(\) has no option '{name}'.*{message}"):
         session.prepare(QUERY, **options)
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
+    ("name", "message"),
     [
         ("workers", "write concurrency="),
         ("fetch_size", "setting of the statement"),
@@ -96,31 +96,33 @@ def test_unknown_options_of_prepare(session: Session, name: str, text: str) -> N
         ("colour", "it has concurrency, "),
     ],
 )
-def test_unknown_options_of_concurrent_execution(session: Session, name: str, text: str) -> None:
+def test_unknown_options_of_concurrent_execution(session: Session, name: str, message: str) -> None:
     """For an unknown option of concurrent execution, the error says where the value belongs."""
     options: Any = {name: 1}
-    with pytest.raises(TypeError, match=rf"execute_concurrent\(\) has no option '{name}'.*{text}"):
+    with pytest.raises(
+        TypeError, match=rf"execute_concurrent\(\) has no option '{name}'.*{message}"
+    ):
         execute_concurrent(session, [(QUERY, None)], **options)
-    with pytest.raises(TypeError, match=rf"_with_args\(\) has no option '{name}'.*{text}"):
+    with pytest.raises(TypeError, match=rf"_with_args\(\) has no option '{name}'.*{message}"):
         execute_concurrent_with_args(session, QUERY, [()], **options)
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
+    ("name", "message"),
     [
-        ("timeout", r"write session\.execute\(statement, timeout="),
-        ("parameters", r"write session\.execute\(statement, parameters="),
-        ("consistencylevel", "did you mean consistency_level"),
-        ("ttl", "USING TTL"),
-        ("colour", "has no option 'colour'$"),
+        ("timeout", r".*write session\.execute\(statement, timeout="),
+        ("parameters", r".*write session\.execute\(statement, parameters="),
+        ("consistencylevel", ".*did you mean consistency_level"),
+        ("ttl", ".*USING TTL"),
+        ("colour", "$"),
     ],
 )
-def test_statements(name: str, text: str) -> None:
+def test_statements(name: str, message: str) -> None:
     """For an unknown option of a statement, the error suggests another place or name."""
     options: Any = {name: 1}
-    with pytest.raises(TypeError, match=f"SimpleStatement.*'{name}'.*{text}|{text}"):
+    with pytest.raises(TypeError, match=rf"SimpleStatement\(\) has no option '{name}'{message}"):
         SimpleStatement(QUERY, **options)
-    with pytest.raises(TypeError, match=f"BatchStatement.*'{name}'.*{text}|{text}"):
+    with pytest.raises(TypeError, match=rf"BatchStatement\(\) has no option '{name}'{message}"):
         BatchStatement(**options)
 
 
