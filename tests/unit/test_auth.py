@@ -30,10 +30,10 @@ DSE = "com.datastax.bdp.cassandra.auth.DseAuthenticator"
 CASSANDRA = "org.apache.cassandra.auth.PasswordAuthenticator"
 
 
-@pytest.mark.parametrize("kind", [PlainTextAuthProvider, DSEPlainTextAuthProvider])
-def test_plain_text(kind: Any) -> None:
+@pytest.mark.parametrize("provider_class", [PlainTextAuthProvider, DSEPlainTextAuthProvider])
+def test_plain_text(provider_class: Any) -> None:
     """The initial response contains the user's name and the password, each after a NUL."""
-    authenticator = kind("ada", SECRET).new_authenticator("10.0.0.1")
+    authenticator = provider_class("ada", SECRET).new_authenticator("10.0.0.1")
     authenticator.server_authenticator_class = CASSANDRA
     assert authenticator.initial_response() == b"\0ada\0" + SECRET.encode()
 

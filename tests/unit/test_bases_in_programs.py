@@ -33,10 +33,10 @@ from cassandra.query.settings import NOT_SET, SETTINGS
 from tests.conftest import Implementation
 
 
-def prepared(kind: type[PreparedStatement] = PreparedStatement) -> PreparedStatement:
+def prepared(statement_class: type[PreparedStatement] = PreparedStatement) -> PreparedStatement:
     """Return a prepared statement, of the class that the test gives."""
     columns = [ColumnMetadata("ks", "t", "k", Int32Type)]
-    return kind(columns, b"id", [0], "SELECT v FROM t WHERE k = ?", "ks", 5, None, None)
+    return statement_class(columns, b"id", [0], "SELECT v FROM t WHERE k = ?", "ks", 5, None, None)
 
 
 def statements() -> list[Any]:

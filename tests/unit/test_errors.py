@@ -96,11 +96,11 @@ def test_the_message_of_each_error(error: BaseException, text: str) -> None:
     assert str(error) == text
 
 
-@pytest.mark.parametrize("kind", CLASSES)
-def test_each_class_is_a_driver_exception_with_a_docstring(kind: type) -> None:
-    assert issubclass(kind, errors.DriverException)
-    assert kind.__module__.startswith("cassandra")
-    assert inspect.getdoc(kind)
+@pytest.mark.parametrize("error_class", CLASSES)
+def test_each_class_is_a_driver_exception_with_a_docstring(error_class: type) -> None:
+    assert issubclass(error_class, errors.DriverException)
+    assert error_class.__module__.startswith("cassandra")
+    assert inspect.getdoc(error_class)
 
 
 @pytest.mark.parametrize(

@@ -751,7 +751,7 @@ def test_each_mistake_raises_an_error_with_advice(mistake: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
+    ("name", "message"),
     [
         ("username", "auth_provider=PlainTextAuthProvider"),
         ("password", "auth_provider=PlainTextAuthProvider"),
@@ -771,16 +771,16 @@ def test_each_mistake_raises_an_error_with_advice(mistake: str) -> None:
         ("timeout", "request_timeout"),
     ],
 )
-def test_settings_of_other_clients(name: str, text: str) -> None:
+def test_settings_of_other_clients(name: str, message: str) -> None:
     """The error for such a setting names the right one."""
     for kind in (Cluster, aio.Cluster):
-        with pytest.raises(TypeError, match=f"no setting '{name}': .*{text}"):
+        with pytest.raises(TypeError, match=f"no setting '{name}': .*{message}"):
             kind(**any_settings({name: "x"}))
     assert instead_of(name, ())
 
 
 @pytest.mark.parametrize(
-    ("query", "parameters", "text"),
+    ("query", "parameters", "message"),
     [
         ("SELECT * FROM t WHERE k = $1", (1,), "no placeholder: write %s or ?"),
         ("SELECT * FROM t WHERE k = {}", (1,), "no placeholder: write %s or ?"),
@@ -794,10 +794,10 @@ def test_settings_of_other_clients(name: str, text: str) -> None:
     ],
 )
 def test_wrong_queries_and_parameters(
-    session: Session, query: Any, parameters: Any, text: str
+    session: Session, query: Any, parameters: Any, message: str
 ) -> None:
     """The error says what to write instead."""
-    with pytest.raises(TypeError, match=text):
+    with pytest.raises(TypeError, match=message):
         session.execute(query, parameters)
 
 
@@ -858,7 +858,7 @@ async def test_async_with_on_blocking_classes(session: Session) -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "text"),
+    ("call", "message"),
     [
         (lambda: ConstantReconnectionPolicy(2000), "more than 33 min: write delay=2 for 2000 mill"),
         (lambda: Cluster(idle_heartbeat_timeout=0), "write idle_heartbeat_interval=0 for no"),
@@ -871,8 +871,8 @@ async def test_async_with_on_blocking_classes(session: Session) -> None:
         (lambda: RequestLogger(slow=500), "hardly any request is slow: write slow=0.5 for 500 m"),
     ],
 )
-def test_times_in_milliseconds_warn(call: Any, text: str) -> None:
-    with pytest.warns(RuntimeWarning, match=text) as warned:
+def test_times_in_milliseconds_warn(call: Any, message: str) -> None:
+    with pytest.warns(RuntimeWarning, match=message) as warned:
         call()
     assert warned[0].filename == __file__
 
@@ -897,16 +897,16 @@ def test_swapped_session_and_statement(session: Session) -> None:
 
 
 @pytest.mark.parametrize(
-    ("timeout", "text"),
+    ("timeout", "message"),
     [
         (datetime.timedelta(seconds=3), r"write timeout\.total_seconds\(\)"),
         ("a", r"execute\(query, \(first, second\)\)"),
         ("3", "but is '3' of type str$"),
     ],
 )
-def test_wrong_timeouts(session: Session, timeout: Any, text: str) -> None:
+def test_wrong_timeouts(session: Session, timeout: Any, message: str) -> None:
     """The error for a timeout that is no number says what to write instead."""
-    with pytest.raises(TypeError, match=text):
+    with pytest.raises(TypeError, match=message):
         session.execute("SELECT key FROM system.local", None, timeout)
 
 

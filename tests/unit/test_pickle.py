@@ -208,8 +208,8 @@ class ZipCode:
 def test_user_types(mapped: Any, protocol: int) -> None:
     """An unpickled user-defined type is the same class."""
     inner = UserType.make_udt_class("ks", "i n", ("a b",), (Int32Type,))
-    kind = UserType.make_udt_class("ks", "out", ("x", "y"), (inner, Int32Type), mapped)
-    assert pickle.loads(pickle.dumps(kind, protocol)) is kind
+    outer = UserType.make_udt_class("ks", "out", ("x", "y"), (inner, Int32Type), mapped)
+    assert pickle.loads(pickle.dumps(outer, protocol)) is outer
 
 
 class ApplicationType(Int32Type):
@@ -217,8 +217,13 @@ class ApplicationType(Int32Type):
 
 
 def test_type_classes_are_pickled_by_name() -> None:
-    for kind in (ApplicationType, Int32Type, UnrecognizedType, lookup_casstype("org.acme.Odd")):
-        assert pickle.loads(pickle.dumps(kind)) is kind
+    for type_class in (
+        ApplicationType,
+        Int32Type,
+        UnrecognizedType,
+        lookup_casstype("org.acme.Odd"),
+    ):
+        assert pickle.loads(pickle.dumps(type_class)) is type_class
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -275,9 +280,9 @@ class ModelOfErrors(Model):
 
 def test_errors_of_the_mapper() -> None:
     """Unpickled errors of a model are of the same class."""
-    for kind in (ModelOfErrors.DoesNotExist, ModelOfErrors.MultipleObjectsReturned):
-        unpickled = pickle.loads(pickle.dumps(kind("of this model")))
-        assert type(unpickled) is kind
+    for error_class in (ModelOfErrors.DoesNotExist, ModelOfErrors.MultipleObjectsReturned):
+        unpickled = pickle.loads(pickle.dumps(error_class("of this model")))
+        assert type(unpickled) is error_class
 
 
 @pytest.mark.parametrize("copy_deeply", [pickle.dumps, copy.deepcopy])

@@ -44,8 +44,10 @@ NUMBER: Any = 3
 THROTTLER_CLASS: Any = RateLimitingThrottler
 
 
-class Clock:
-    """A fake event loop with the attributes that throttlers use. The test moves its clock."""
+class FakeLoop:
+    """A fake event loop with the attributes that throttlers use. The test moves its clock `now`, in
+    seconds.
+    """
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -65,11 +67,14 @@ class Clock:
         their times.
         """
         end_time = self.now + seconds
-        while self.calls and min(self.calls, key=lambda call: call[0])[0] <= end_time:
-            next_call = min(self.calls, key=lambda call: call[0])
-            self.calls.remove(next_call)
-            self.now = max(self.now, next_call[0])
-            next_call[1]()
+        while self.calls:
+            earliest = min(self.calls, key=lambda timed_call: timed_call[0])
+            due, call = earliest
+            if due > end_time:
+                break
+            self.calls.remove(earliest)
+            self.now = max(self.now, due)
+            call()
         self.now = end_time
 
 
@@ -109,11 +114,11 @@ class CountingRequest:
         self.end(error=error)
 
 
-def attached(throttler: Any) -> tuple[Any, Clock]:
-    """Attach a throttler to a clock, and return both."""
-    clock = Clock()
-    throttler.attach(clock)
-    return throttler, clock
+def attached(throttler: Any) -> tuple[Any, FakeLoop]:
+    """Attach a throttler to a fake loop, and return both."""
+    loop = FakeLoop()
+    throttler.attach(loop)
+    return throttler, loop
 
 
 def begun(requests: list[CountingRequest]) -> list[int]:
@@ -210,15 +215,15 @@ def test_requests_that_end_at_their_start_cause_no_recursion() -> None:
 
 
 def test_requests_above_the_rate_wait() -> None:
-    throttler, clock = attached(RateLimitingThrottler(10, max_queue_size=100, burst=0.2))
+    throttler, loop = attached(RateLimitingThrottler(10, max_queue_size=100, burst=0.2))
     requests = [CountingRequest(throttler).ask() for _ in range(10)]
     assert begun(requests) == [0, 1]  # 10 requests a second for 0.2 seconds: a burst of 2
-    clock.advance(0.1)
+    loop.advance(0.1)
     assert begun(requests) == [0, 1, 2]
-    clock.advance(0.5)
+    loop.advance(0.5)
     # 10 requests a second for 0.6 seconds, after the burst of 2
     assert len(begun(requests)) == 8
-    clock.advance(10)
+    loop.advance(10)
     assert len(begun(requests)) == 10
     later_requests = [CountingRequest(throttler).ask() for _ in range(5)]
     assert begun(later_requests) == [0, 1]  # after a pause, no more than a burst
@@ -226,12 +231,12 @@ def test_requests_above_the_rate_wait() -> None:
 
 def test_a_rate_below_one_a_second() -> None:
     """The second request begins after two seconds."""
-    throttler, clock = attached(RateLimitingThrottler(0.5))
+    throttler, loop = attached(RateLimitingThrottler(0.5))
     requests = [CountingRequest(throttler).ask() for _ in range(3)]
     assert begun(requests) == [0]
-    clock.advance(1.9)
+    loop.advance(1.9)
     assert begun(requests) == [0]
-    clock.advance(0.2)
+    loop.advance(0.2)
     assert begun(requests) == [0, 1]
 
 
@@ -258,26 +263,26 @@ def test_the_limit_rises_only_while_requests_use_it_up() -> None:
     ids=["overloaded", "late"],
 )
 def test_signs_of_overload_lower_the_limit_once_per_patience(overload_error: Exception) -> None:
-    throttler, clock = attached(AdaptiveThrottler(initial=100, least=10, most=1000, patience=0.5))
-    clock.advance(1)
+    throttler, loop = attached(AdaptiveThrottler(initial=100, least=10, most=1000, patience=0.5))
+    loop.advance(1)
     for _ in range(10):
         CountingRequest(throttler).ask().end(error=overload_error)
     # Ten signs of an overload at one time lower the limit only once, by a fifth.
     assert throttler.max_concurrent_requests == 80
     for _ in range(50):
-        clock.advance(0.6)
+        loop.advance(0.6)
         CountingRequest(throttler).ask().end(error=overload_error)
     # The limit has fallen to its minimum.
     assert throttler.max_concurrent_requests == 10
 
 
 def test_slow_responses_lower_the_limit() -> None:
-    throttler, clock = attached(AdaptiveThrottler(initial=100, least=10, most=1000))
+    throttler, loop = attached(AdaptiveThrottler(initial=100, least=10, most=1000))
     for _ in range(100):
         CountingRequest(throttler).ask().end(0.002)
     assert throttler.max_concurrent_requests == 100
     for _ in range(100):
-        clock.advance(0.1)
+        loop.advance(0.1)
         # This is fifty times as slow as before.
         CountingRequest(throttler).ask().end(0.1)
     # The limit has been lowered several times, each time by a fifth.
@@ -296,10 +301,10 @@ def request_of(throttler: RequestThrottler, text: str) -> CountingRequest:
 def test_a_mixture_of_quick_and_slow_responses_keeps_the_limit(
     is_one_statement: bool, slow_share: float
 ) -> None:
-    throttler, clock = attached(AdaptiveThrottler(initial=100, least=10, most=200))
+    throttler, loop = attached(AdaptiveThrottler(initial=100, least=10, most=200))
     generator = random.Random(slow_share)
     for number in range(5_000):
-        clock.advance(0.01)
+        loop.advance(0.01)
         is_slow = generator.random() < slow_share
         text = f"SELECT v FROM {'slow' if is_slow else 'quick'} WHERE k = {number}"
         request = request_of(throttler, "SELECT same" if is_one_statement else text).ask()
@@ -308,11 +313,11 @@ def test_a_mixture_of_quick_and_slow_responses_keeps_the_limit(
 
 
 def test_bursts_of_requests_keep_the_limit() -> None:
-    throttler, clock = attached(AdaptiveThrottler(initial=400, least=10, most=500))
+    throttler, loop = attached(AdaptiveThrottler(initial=400, least=10, most=500))
     for _ in range(30):
         requests = [CountingRequest(throttler).ask() for _ in range(400)]
         for number, request in enumerate(requests):
-            clock.advance(0.001)
+            loop.advance(0.001)
             # The server answers one request at a time, so a request's latency includes the time for
             # those before it.
             request.end(0.001 * (number + 1))
@@ -320,22 +325,22 @@ def test_bursts_of_requests_keep_the_limit() -> None:
 
 
 def test_an_overload_lowers_the_limit_until_responses_are_quick_again() -> None:
-    throttler, clock = attached(AdaptiveThrottler(initial=100, least=10, most=200, patience=0.5))
+    throttler, loop = attached(AdaptiveThrottler(initial=100, least=10, most=200, patience=0.5))
     in_flight: deque[tuple[float, CountingRequest]] = deque()
     served_until = 0.0
 
     def send_request(capacity: float) -> None:
         # The server answers one request after the other, `capacity` of them per second.
         nonlocal served_until
-        served_until = max(served_until, clock.now) + 1 / capacity
-        in_flight.append((clock.now, CountingRequest(throttler).ask()))
+        served_until = max(served_until, loop.now) + 1 / capacity
+        in_flight.append((loop.now, CountingRequest(throttler).ask()))
 
     def receive_response() -> None:
         begun, request = in_flight.popleft()
         # The server serves requests in order. At `served_until` it has served all of them, and this
         # one earlier, by the time that those behind it take.
-        clock.advance(max(served_until - clock.now - len(in_flight) / capacity, 0))
-        request.end(clock.now - begun)
+        loop.advance(max(served_until - loop.now - len(in_flight) / capacity, 0))
+        request.end(loop.now - begun)
 
     capacity = 10_000.0
     for _ in range(2000):
@@ -374,15 +379,15 @@ def test_statements_are_grouped_without_their_literals_and_few_groups_are_kept()
 
 
 def test_errors_of_the_application_keep_the_limit() -> None:
-    throttler, clock = attached(AdaptiveThrottler(initial=100, least=10, most=1000))
-    clock.advance(1)
+    throttler, loop = attached(AdaptiveThrottler(initial=100, least=10, most=1000))
+    loop.advance(1)
     for _ in range(10):
         CountingRequest(throttler).ask().end(0.001, InvalidRequest("no"))
     assert throttler.max_concurrent_requests == 100
 
 
 @pytest.mark.parametrize(
-    ("make", "kind", "message"),
+    ("make_throttler", "error_class", "message"),
     [
         (lambda: ConcurrencyLimitingThrottler(0), ValueError, "max_concurrent_requests must be at"),
         (
@@ -403,37 +408,37 @@ def test_errors_of_the_application_keep_the_limit() -> None:
         (lambda: Cluster(request_throttler=THROTTLER_CLASS), TypeError, "write RateLimiting"),
     ],
 )
-def test_wrong_limits(make: Any, kind: type[Exception], message: str) -> None:
+def test_wrong_limits(make_throttler: Any, error_class: type[Exception], message: str) -> None:
     """A wrong limit or throttler is refused with an error that says what is allowed."""
-    with pytest.raises(kind, match=message):
-        make()
+    with pytest.raises(error_class, match=message):
+        make_throttler()
 
 
 def test_a_throttler_belongs_to_one_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    throttler, clock = attached(ConcurrencyLimitingThrottler(1))
+    throttler, loop = attached(ConcurrencyLimitingThrottler(1))
     request = CountingRequest(throttler).ask()
-    for loop in (Clock(), clock):
+    for used_loop in (FakeLoop(), loop):
         with pytest.raises(ValueError, match="belongs to another cluster"):
-            throttler.attach(loop)
+            throttler.attach(used_loop)
     assert throttler.under_way == 1
     # The refused `attach` has not changed the throttler, which works as before.
     request.end()
     throttler.detach()
-    throttler.attach(clock)
+    throttler.attach(loop)
     # A forked child may attach the throttler to a cluster of its own.
     monkeypatch.setattr(os, "getpid", lambda: -1)
-    throttler.attach(Clock())
+    throttler.attach(FakeLoop())
 
 
 def test_detaching_cancels_the_timer() -> None:
     cancelled: list[Any] = []
 
-    class ClockWithTimers(Clock):
+    class FakeLoopWithTimers(FakeLoop):
         def call_later(self, delay: float, call: Any) -> Any:
             return SimpleNamespace(cancel=lambda: cancelled.append(call))
 
     throttler = RateLimitingThrottler(0.1)
-    throttler.attach(ClockWithTimers())  # type: ignore[arg-type]
+    throttler.attach(FakeLoopWithTimers())  # type: ignore[arg-type]
     # The rate allows one request now, so the second one waits for a timer.
     for _ in range(2):
         CountingRequest(throttler).ask()

@@ -124,10 +124,10 @@ def prime_pages(node: FakeNode, special_page: int = 0, answer: Any = None) -> No
     node.prime(PAGED, answer_page)
 
 
-async def read_into(seen: list[int], result: aio.ResultSet[Any]) -> None:
-    """Append the value of each row to `seen`, also of the rows before an error."""
+async def read_into(values_read: list[int], result: aio.ResultSet[Any]) -> None:
+    """Append the value of each row to `values_read`, also of the rows before an error."""
     async for row in result:
-        seen.append(row.k)  # noqa: PERF401
+        values_read.append(row.k)  # noqa: PERF401
 
 
 @pytest.mark.parametrize("page", [2, 3])
@@ -136,11 +136,11 @@ async def test_an_iteration_goes_on_with_the_page_that_failed(
 ) -> None:
     prime_pages(node, page, error(ErrorCode.INVALID, "not now"))
     result = await session.execute(SINGLE_ROWS)
-    seen: list[int] = []
+    values_read: list[int] = []
     with pytest.raises(InvalidRequest):
-        await read_into(seen, result)
-    await asyncio.wait_for(read_into(seen, result), WAIT)
-    assert seen == [0, 1, 2, 3]
+        await read_into(values_read, result)
+    await asyncio.wait_for(read_into(values_read, result), WAIT)
+    assert values_read == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("page", [2, 3])
@@ -152,12 +152,12 @@ async def test_a_page_fetched_by_hand_after_an_error_is_iterated_over(
     """
     prime_pages(node, page, error(ErrorCode.INVALID, "not now"))
     result = await session.execute(SINGLE_ROWS)
-    seen: list[int] = []
+    values_read: list[int] = []
     with pytest.raises(InvalidRequest):
-        await read_into(seen, result)
+        await read_into(values_read, result)
     await asyncio.wait_for(result.fetch_next_page(), WAIT)
-    await asyncio.wait_for(read_into(seen, result), WAIT)
-    assert seen == [0, 1, 2, 3]
+    await asyncio.wait_for(read_into(values_read, result), WAIT)
+    assert values_read == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("page", [2, 3])
@@ -167,14 +167,14 @@ async def test_an_iteration_goes_on_with_the_page_that_was_cancelled(
     held = hold()
     prime_pages(node, page, held)
     result = await session.execute(SINGLE_ROWS)
-    seen: list[int] = []
-    reading = asyncio.ensure_future(read_into(seen, result))
-    await until_on_loop(lambda: held.held and len(seen) == page - 1)
+    values_read: list[int] = []
+    reading = asyncio.ensure_future(read_into(values_read, result))
+    await until_on_loop(lambda: held.held and len(values_read) == page - 1)
     reading.cancel()
     with pytest.raises(asyncio.CancelledError):
         await reading
-    await asyncio.wait_for(read_into(seen, result), WAIT)
-    assert seen == [0, 1, 2, 3]
+    await asyncio.wait_for(read_into(values_read, result), WAIT)
+    assert values_read == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("cancelled_index", [0, 1])
@@ -217,10 +217,12 @@ async def test_tasks_that_iterate_over_one_result_miss_no_row(
     """Each task gets each row once and in order; each page is requested once."""
     prime_pages(node)
     result = await session.execute(SINGLE_ROWS)
-    seen: list[list[int]] = [[], []]
-    await asyncio.wait_for(asyncio.gather(*(read_into(values, result) for values in seen)), WAIT)
-    assert set().union(*seen) == {0, 1, 2, 3}
-    assert all(values == sorted(set(values)) for values in seen)
+    values_read: list[list[int]] = [[], []]
+    await asyncio.wait_for(
+        asyncio.gather(*(read_into(values, result) for values in values_read)), WAIT
+    )
+    assert set().union(*values_read) == {0, 1, 2, 3}
+    assert all(values == sorted(set(values)) for values in values_read)
     assert len(node.queries(PAGED)) == 4
 
 
@@ -231,14 +233,14 @@ async def test_tasks_that_iterate_over_one_result_get_each_row_once(
     held = hold(paged([("k", "int")], [(k,) for k in range(4)]))
     prime_pages(node, 2, held)
     result = await session.execute(SINGLE_ROWS)
-    seen: list[list[int]] = [[], []]
-    tasks = [asyncio.ensure_future(read_into(seen[0], result))]
-    await until_on_loop(lambda: held.held and seen[0] == [0])
-    tasks.append(asyncio.ensure_future(read_into(seen[1], result)))
-    await until_on_loop(lambda: seen[1] == [0])
+    values_read: list[list[int]] = [[], []]
+    tasks = [asyncio.ensure_future(read_into(values_read[0], result))]
+    await until_on_loop(lambda: held.held and values_read[0] == [0])
+    tasks.append(asyncio.ensure_future(read_into(values_read[1], result)))
+    await until_on_loop(lambda: values_read[1] == [0])
     held.release()
     await asyncio.wait_for(asyncio.gather(*tasks), WAIT)
-    assert seen == [[0, 1, 2, 3], [0, 1, 2, 3]]
+    assert values_read == [[0, 1, 2, 3], [0, 1, 2, 3]]
 
 
 async def test_a_task_that_begins_later_is_refused(node: FakeNode, session: aio.Session) -> None:
@@ -246,14 +248,14 @@ async def test_a_task_that_begins_later_is_refused(node: FakeNode, session: aio.
     held = hold(paged([("k", "int")], [(k,) for k in range(4)]))
     prime_pages(node, 3, held)
     result = await session.execute(SINGLE_ROWS)
-    seen: list[int] = []
-    reading = asyncio.ensure_future(read_into(seen, result))
-    await until_on_loop(lambda: held.held and seen == [0, 1])
+    values_read: list[int] = []
+    reading = asyncio.ensure_future(read_into(values_read, result))
+    await until_on_loop(lambda: held.held and values_read == [0, 1])
     with pytest.raises(RuntimeError, match="would miss their rows"):
         await result.fetch_all()
     held.release()
     await asyncio.wait_for(reading, WAIT)
-    assert seen == [0, 1, 2, 3]
+    assert values_read == [0, 1, 2, 3]
 
 
 async def test_a_slow_task_misses_no_page_silently(node: FakeNode, session: aio.Session) -> None:
@@ -291,9 +293,9 @@ async def test_pages_fetched_by_hand_within_a_loop_are_not_skipped(
 ) -> None:
     prime_pages(node)
     result = await session.execute(SINGLE_ROWS)
-    seen = []
+    values_read = []
     async for row in result:
-        seen.append(row.k)
+        values_read.append(row.k)
         if row.k == 1:
             await asyncio.wait_for(result.fetch_next_page(), WAIT)
-    assert seen == [0, 1, 2, 3]
+    assert values_read == [0, 1, 2, 3]

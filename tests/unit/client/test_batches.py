@@ -457,17 +457,17 @@ async def test_a_query_string_is_routed_by_its_first_row(nodes: FakeCluster) -> 
     """
 
     class RecordingPolicy(RoundRobinPolicy):
-        seen: list[Any] = []
+        routing_keys: list[Any] = []
 
         def make_query_plan(self, working_keyspace: str | None = None, query: Any = None) -> Any:
-            self.seen.append(getattr(query, "routing_key", None))
+            self.routing_keys.append(getattr(query, "routing_key", None))
             return super().make_query_plan(working_keyspace, query)
 
     profile = ExecutionProfile(load_balancing_policy=RecordingPolicy())
     async with connected(nodes, execution_profiles={"keys": profile}) as (_, session):
         batch = BatchStatement().add("x").add(SimpleStatement(INSERTS[0]), (7, "a"))
         await session.execute(batch, execution_profile="keys")
-        assert RecordingPolicy.seen[-1] == b"\0\0\0\7"
+        assert RecordingPolicy.routing_keys[-1] == b"\0\0\0\7"
 
 
 @pytest.mark.parametrize("own_keyspace", [None, "c"])

@@ -128,12 +128,12 @@ def test_two_iterators_of_one_result_are_independent() -> None:
 def test_pages_fetched_by_hand_within_a_loop_are_not_skipped() -> None:
     """If the application fetches the next page inside a loop, the loop goes on with that page."""
     rows: ResultSet[Any] = ResultSet(FakeFuture([3, 4]), [1, 2])
-    rows_seen = []
+    rows_read = []
     for row in rows:
         if row == 2:
             rows.fetch_next_page()
-        rows_seen.append(row)
-    assert rows_seen == [1, 2, 3, 4]
+        rows_read.append(row)
+    assert rows_read == [1, 2, 3, 4]
 
 
 def test_the_first_row_by_index_then_all() -> None:
@@ -309,14 +309,14 @@ def test_two_threads_share_the_fetch_of_a_page(way: str) -> None:
     """If two threads need the same page, it is fetched once, and no page is skipped."""
     future = BlockingFuture([3], [4])
     rows: ResultSet[Any] = ResultSet(future, [1, 2])
-    seen: list[Any] = []
+    values_read: list[Any] = []
 
     def read_rows() -> None:
         if way == "fetch_next_page":
             rows.fetch_next_page()
-            seen.append(rows.one())
+            values_read.append(rows.one())
             return
-        seen.extend(rows)
+        values_read.extend(rows)
 
     first = threading.Thread(target=read_rows, daemon=True)
     first.start()
@@ -330,7 +330,7 @@ def test_two_threads_share_the_fetch_of_a_page(way: str) -> None:
     second.join(WAIT)
     assert not first.is_alive()
     assert not second.is_alive()
-    assert seen == ([3] if way == "fetch_next_page" else [1, 2, 3, 4])
+    assert values_read == ([3] if way == "fetch_next_page" else [1, 2, 3, 4])
 
 
 @pytest.mark.parametrize("thread_count", [2, 4])

@@ -36,15 +36,15 @@ def test_exponential_reconnection_grows_to_its_limit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("delay", "text"),
+    ("delay", "message"),
     [
         ("5", r"is '5' of type str: write float\('5'\)"),
         (datetime.timedelta(seconds=5), r"write delay\.total_seconds\(\)"),
         (None, "delay must be a number of seconds, but is None"),
     ],
 )
-def test_delays_are_numbers(delay: Any, text: str) -> None:
-    with pytest.raises(TypeError, match=text):
+def test_delays_are_numbers(delay: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
         ConstantReconnectionPolicy(delay)
     with pytest.raises(TypeError, match="base_delay must be a number of seconds"):
         ExponentialReconnectionPolicy(delay, 60)

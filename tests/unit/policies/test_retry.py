@@ -314,13 +314,13 @@ def test_a_time_in_another_error_is_ignored() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "text"),
+    ("settings", "message"),
     [
         ({"max_num_retries": "3"}, r"max_num_retries must be a number of retries.*float\('3'\)"),
         ({"max_num_retries": 3, "min_interval": "1"}, "min_interval must be a number of seconds"),
         ({"max_num_retries": 3, "max_interval": None}, "max_interval must be a number of seconds"),
     ],
 )
-def test_limits_of_backoff_are_numbers(settings: dict[str, Any], text: str) -> None:
-    with pytest.raises(TypeError, match=text):
+def test_limits_of_backoff_are_numbers(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
         ExponentialBackoffRetryPolicy(**settings)

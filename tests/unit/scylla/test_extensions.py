@@ -68,9 +68,9 @@ def session(nodes: FakeCluster) -> Iterator[Session]:
         yield cluster.connect(wait_for_all_pools=True)
 
 
-def statements_by_node(nodes: FakeCluster, text: str) -> Counter[int]:
+def statements_by_node(nodes: FakeCluster, query: str) -> Counter[int]:
     """Return, by the node's index, how many times each node got this statement."""
-    return Counter(index for index, node in enumerate(nodes.nodes) for _ in node.queries(text))
+    return Counter(index for index, node in enumerate(nodes.nodes) for _ in node.queries(query))
 
 
 # -- lightweight transactions ----------------------------------------------------------------------
@@ -81,10 +81,10 @@ def statements_by_node(nodes: FakeCluster, text: str) -> Counter[int]:
 def test_lightweight_transactions_go_to_one_replica(
     nodes: FakeCluster, keyspace: str, policy: Any
 ) -> None:
-    text = INSERT.format(keyspace) + " IF NOT EXISTS"
+    conditional_insert = INSERT.format(keyspace) + " IF NOT EXISTS"
     with connected(nodes, load_balancing_policy=policy(RoundRobinPolicy())) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
-        prepared = session.prepare(text)
+        prepared = session.prepare(conditional_insert)
         plain = session.prepare(INSERT.format(keyspace))
         assert prepared.is_lwt()
         assert prepared.bind((1,)).is_lwt()
@@ -96,12 +96,12 @@ def test_lightweight_transactions_go_to_one_replica(
             session.execute(prepared, (1,))
             session.execute(plain, (1,))
         # All 60 transactions went to one node, while the plain writes were spread over all three.
-        assert list(statements_by_node(nodes, text).values()) == [60]
+        assert list(statements_by_node(nodes, conditional_insert).values()) == [60]
         assert len(statements_by_node(nodes, INSERT.format(keyspace))) == 3
 
 
 def test_serial_reads_go_to_one_replica(nodes: FakeCluster) -> None:
-    text = SELECT.format(VNODES)
+    query = SELECT.format(VNODES)
     profiles = {
         EXEC_PROFILE_DEFAULT: ExecutionProfile(TokenAwarePolicy(RoundRobinPolicy())),
         "serial": ExecutionProfile(
@@ -111,29 +111,29 @@ def test_serial_reads_go_to_one_replica(nodes: FakeCluster) -> None:
     }
     with connected(nodes, execution_profiles=profiles) as cluster:
         session = cluster.connect(wait_for_all_pools=True)
-        prepared = session.prepare(text)
+        prepared = session.prepare(query)
         for _ in range(60):
             session.execute(prepared, (1,), execution_profile="serial")
-        (only_node,) = statements_by_node(nodes, text)
+        (only_node,) = statements_by_node(nodes, query)
         statement = prepared.bind((1,))
         statement.consistency_level = ConsistencyLevel.SERIAL
         for _ in range(60):
             session.execute(statement)
-        assert statements_by_node(nodes, text) == {only_node: 120}
+        assert statements_by_node(nodes, query) == {only_node: 120}
         for _ in range(60):
             session.execute(prepared, (1,))
-        assert len(statements_by_node(nodes, text)) == 3
+        assert len(statements_by_node(nodes, query)) == 3
 
 
 @pytest.mark.parametrize("version", [3, 4])
 def test_on_cassandra_is_lwt_looks_at_the_query(version: int) -> None:
-    text = "UPDATE ks.t SET v = ? WHERE k = ? IF v = 'if'"
+    query = "UPDATE ks.t SET v = ? WHERE k = ? IF v = 'if'"
     with (
         FakeCluster(1) as cassandra,
         Cluster(cassandra.contact_points, port=cassandra.port, protocol_version=version) as cluster,
     ):
         session = cluster.connect()
-        assert session.prepare(text).is_lwt()
+        assert session.prepare(query).is_lwt()
         assert not session.prepare("SELECT v FROM ks.t WHERE k = ?").is_lwt()
 
 
@@ -323,10 +323,10 @@ def test_tablets_are_read_from_answers_with_warnings_and_payloads(
 
     Such an answer is decoded on the slow path.
     """
-    text = SELECT.format(TABLETS)
+    query = SELECT.format(TABLETS)
     answer = rows([("v", "text")], [["x"]]).having(["careful"], custom_payload={"own": b"1"})
-    nodes.prime(text, answer)
-    prepared = session.prepare(text)
+    nodes.prime(query, answer)
+    prepared = session.prepare(query)
     tablets = session.cluster.metadata.tablets
     results = [session.execute(prepared, (key,)) for key in range(100)]
     assert tablets.count == 8
@@ -360,30 +360,30 @@ def test_without_the_schema_tablets_are_used(nodes: FakeCluster) -> None:
 
 
 def test_a_rate_limit_error_is_raised_without_a_retry(nodes: FakeCluster, session: Session) -> None:
-    text = INSERT.format(VNODES)
-    nodes.prime(text, rate_limited(op_type=1, rejected_by_coordinator=True))
-    prepared = session.prepare(text)
+    query = INSERT.format(VNODES)
+    nodes.prime(query, rate_limited(op_type=1, rejected_by_coordinator=True))
+    prepared = session.prepare(query)
     with pytest.raises(RateLimitReached) as caught:
         session.execute(prepared, (1,))
     assert isinstance(caught.value, ConfigurationException)
     assert caught.value.op_type == OperationType.Write
     assert caught.value.rejected_by_coordinator is True
     # The retry policy is not asked, so there is only one request.
-    assert len(nodes.queries(text)) == 1
+    assert len(nodes.queries(query)) == 1
 
 
 def test_metadata_ids_are_used_with_version_4(nodes: FakeCluster, session: Session) -> None:
-    text = SELECT.format(VNODES)
-    prepared = session.prepare(text)
+    query = SELECT.format(VNODES)
+    prepared = session.prepare(query)
     assert prepared.result_metadata_id
     session.execute(prepared, (1,))
-    assert nodes.queries(text)[-1].skip_metadata
+    assert nodes.queries(query)[-1].skip_metadata
     old_id = prepared.result_metadata_id
-    nodes.prime(text, rows([("v", "text"), ("w", "int")], [["a", 1]]))
+    nodes.prime(query, rows([("v", "text"), ("w", "int")], [["a", 1]]))
     assert session.execute(prepared, (1,)).one() == ("a", 1)
     assert prepared.result_metadata_id != old_id
     session.execute(prepared, (1,))
-    assert nodes.queries(text)[-1].result_metadata_id == prepared.result_metadata_id
+    assert nodes.queries(query)[-1].result_metadata_id == prepared.result_metadata_id
 
 
 @pytest.mark.parametrize(
@@ -404,10 +404,10 @@ def test_schema_queries_have_using_timeout(
         queries = [
             request.query or "" for request in nodes.requests if request.opcode == Opcode.QUERY
         ]
-        schema_queries = [text for text in queries if "system_schema" in text]
+        schema_queries = [query for query in queries if "system_schema" in query]
         assert schema_queries
-        for text in schema_queries:
-            assert text.partition(" USING TIMEOUT ")[2] == (timeout_clause or "")
+        for query in schema_queries:
+            assert query.partition(" USING TIMEOUT ")[2] == (timeout_clause or "")
 
 
 def test_startup_has_the_drivers_name_and_version(nodes: FakeCluster, session: Session) -> None:

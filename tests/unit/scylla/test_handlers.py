@@ -171,9 +171,9 @@ async def _run_in_asyncio(
         await check(session, execute)
 
 
-async def prepared_by(session: Any, text: str) -> Any:
+async def prepared_by(session: Any, query: str) -> Any:
     """Prepare a statement with a session of either API."""
-    statement = session.prepare(text)
+    statement = session.prepare(query)
     return await statement if asyncio.iscoroutine(statement) else statement
 
 
@@ -198,8 +198,8 @@ def test_requests_have_all_extensions_and_reach_their_shard(
 
     async def check(session: Any, execute: Execute) -> None:
         for keyspace in (VNODES, TABLETS):
-            text = READ.format(keyspace)
-            prepared = await prepared_by(session, text)
+            query = READ.format(keyspace)
+            prepared = await prepared_by(session, query)
             for key in range(KEY_COUNT):
                 await execute(prepared, (key,))
             # By now, the driver knows all tablets.
@@ -210,7 +210,7 @@ def test_requests_have_all_extensions_and_reach_their_shard(
             assert arrivals.counted == KEY_COUNT
             assert arrivals.right == KEY_COUNT
             assert arrivals.payloads == 0
-            for request in nodes.queries(text):
+            for request in nodes.queries(query):
                 assert request.result_metadata_id == prepared.result_metadata_id
                 assert (request.tablet_version_block is not None) is (version == 2)
 
@@ -223,23 +223,23 @@ def test_requests_have_all_extensions_and_reach_their_shard(
 def test_results_are_right_after_their_columns_have_changed(
     nodes: FakeCluster, api: str, handler_name: str, protocol_version: int
 ) -> None:
-    text = READ.format(TABLETS)
+    query = READ.format(TABLETS)
     old_rows = rows([("v", "text")], [["a"], ["b"]])
     new_rows = rows([("v", "int"), ("w", "text")], [[1, "x"], [2, "y"]])
 
     async def check(session: Any, execute: Execute) -> None:
-        prepared = await prepared_by(session, text)
+        prepared = await prepared_by(session, query)
         old_id = prepared.result_metadata_id
         assert old_id
         for answer, expected in (
             (old_rows, {"v": ["a", "b"]}),
             (new_rows, {"v": [1, 2], "w": ["x", "y"]}),
         ):
-            nodes.prime(text, answer)
+            nodes.prime(query, answer)
             for key in range(3):
                 assert values_of(await rows_of(await execute(prepared, (key,)))) == expected
         assert prepared.result_metadata_id != old_id
-        assert nodes.queries(text)[-1].result_metadata_id == prepared.result_metadata_id
+        assert nodes.queries(query)[-1].result_metadata_id == prepared.result_metadata_id
 
     run_check(nodes, api, handler_name, check, protocol_version=protocol_version)
 
@@ -248,14 +248,14 @@ def test_without_the_extension_no_metadata_ids_are_sent() -> None:
     with FakeCluster(1, scylla=Scylla(2, metadata_ids=False, tablets_version=2)) as nodes:
         nodes.scylla.keyspace(VNODES)
         nodes.scylla.table(VNODES, "t")
-        text = READ.format(VNODES)
+        query = READ.format(VNODES)
 
         async def check(session: Any, execute: Execute) -> None:
-            prepared = await prepared_by(session, text)
-            nodes.prime(text, rows([("v", "text")], [["a"]]))
+            prepared = await prepared_by(session, query)
+            nodes.prime(query, rows([("v", "text")], [["a"]]))
             for key in range(20):
                 assert await rows_of(await execute(prepared, (key,))) == [("a",)]
-            assert all(request.result_metadata_id is None for request in nodes.queries(text))
+            assert all(request.result_metadata_id is None for request in nodes.queries(query))
 
         for handler_name in ("listener", "no features", "lazy"):
             run_check(nodes, "blocking", handler_name, check)

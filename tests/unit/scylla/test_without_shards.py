@@ -23,10 +23,10 @@ async def test_schema_queries_are_for_scylladb_even_without_shards(shard_aware: 
             assert (host.sharding_info is not None) is shard_aware
             assert "t" in cluster.metadata.keyspaces["ks"].tables
             queries = [request.query or "" for request in nodes.requests]
-            schema_queries = [text for text in queries if "system_schema." in text]
+            schema_queries = [query for query in queries if "system_schema." in query]
             assert schema_queries
-            assert all("USING TIMEOUT 7000ms" in text for text in schema_queries)
-            assert not any("system_schema.indexes_" in text for text in queries)
+            assert all("USING TIMEOUT 7000ms" in query for query in schema_queries)
+            assert not any("system_schema.indexes_" in query for query in queries)
             pool = session._engine.pools[host]
             await until_on_loop(lambda: len(pool.connections) == (2 if shard_aware else 1))
             (control,) = (

@@ -334,7 +334,7 @@ class PassesThePolicy(ResultMessage):
     the base class.
     """
 
-    seen: list[Any] = []
+    policies: list[Any] = []
 
     def recv_results_rows(
         self,
@@ -344,7 +344,7 @@ class PassesThePolicy(ResultMessage):
         result_metadata: Any,
         column_encryption_policy: Any,
     ) -> None:
-        self.seen.append(column_encryption_policy)
+        self.policies.append(column_encryption_policy)
         super().recv_results_rows(
             f, protocol_version, user_type_map, result_metadata, column_encryption_policy
         )
@@ -373,12 +373,12 @@ def test_protocol_handlers_get_the_policy_of_the_cluster(
 ) -> None:
     fill(session)
     session.client_protocol_handler = handler
-    PassesThePolicy.seen.clear()
+    PassesThePolicy.policies.clear()
     prepared = session.prepare(SELECT)
     for _ in range(2):  # for the second answer the driver uses the columns that it has cached
         assert list(session.execute(prepared, (1,)).current_rows) == ROWS
         assert list(session.execute(READ).current_rows) == ROWS
-    assert all(policy_seen is policy for policy_seen in PassesThePolicy.seen)
+    assert all(passed_policy is policy for passed_policy in PassesThePolicy.policies)
     # The driver must not store the policy in the handler, since other clusters may use the same
     # handler.
     assert handler.column_encryption_policy is None
