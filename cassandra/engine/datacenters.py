@@ -29,6 +29,22 @@ def local_datacenters(policy: object) -> set[str]:
     return {name for part in _parts(policy) for name in _names(part, "local_dc")}
 
 
+def unknown_local_datacenter(policies: Iterable[object], hosts: Collection[Host]) -> str:
+    """Return the message about a `local_dc` of load balancing policies in which there is no node.
+
+    :param hosts: all hosts of the cluster.
+    :returns: the message; "" if each of the data centres has nodes, or no data centre is known.
+    """
+    existing = datacenters_of(hosts)
+    unknown = set[str]().union(*map(local_datacenters, policies)) - existing
+    if not unknown or not existing:
+        return ""
+    return (
+        f"no node is in the data centre {quoted(unknown)}, the local_dc of the load balancing "
+        f"policy: the nodes are in {quoted(existing)}"
+    )
+
+
 def warn_of_unknown_datacenters(policy: object, hosts: Collection[Host]) -> None:
     """Log a warning for data centres without a node that a policy, or a policy inside it, names.
 

@@ -56,6 +56,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cassandra._habits import class_advice
+from cassandra.engine.datacenters import unknown_local_datacenter
 from cassandra.engine.failures import as_exception, fault_among
 from cassandra.engine.faulty_vectors import faulty_vectors
 from cassandra.engine.null_positions import null_positions
@@ -363,6 +364,10 @@ class Request(RequestBase):
             times = [host.down_since for host in hosts if host.down_since is not None]
             if times:
                 reason += f" since {max(times).isoformat(timespec='seconds')}"
+        elif unknown := unknown_local_datacenter([self.policy], hosts):
+            reason = f"; {unknown}"
+        elif hosts:
+            reason = f"; {type(self.policy).__name__} returned none of the hosts"
         return NoHostAvailable(f"{EMPTY_PLAN}{reason}", errors)
 
     def resend(self, attempt: Attempt) -> None:

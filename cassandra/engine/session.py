@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.connection import METADATA_IDS, Connection
-from cassandra.engine.datacenters import datacenters_of, local_datacenters, quoted
+from cassandra.engine.datacenters import unknown_local_datacenter
 from cassandra.engine.environment import InsertionOrdered
 from cassandra.engine.failures import failure_of, fault_among
 from cassandra.engine.keyspace_gate import HeldRequest, UseTurns, can_pass, hold, switch
@@ -179,14 +179,9 @@ class EngineSession(ObservedSession):
         Usually the reason is a wrong name of a data centre in a policy, so look for that first.
         """
         hosts = self.core.metadata.all_hosts()
-        datacenters = datacenters_of(hosts)
-        local_dcs = set[str]().union(*map(local_datacenters, self.core.listeners.policies))
-        unknown = local_dcs - datacenters
-        if unknown and datacenters:
-            return (
-                f"no node is in the data centre {quoted(unknown)}, the local_dc of the load "
-                f"balancing policy: the nodes are in {quoted(datacenters)}"
-            )
+        message = unknown_local_datacenter(self.core.listeners.policies, hosts)
+        if message:
+            return message
         ignored = sum(self.distance(host) == HostDistance.IGNORED for host in hosts)
         counts = f" (hosts: {len(hosts)}, ignored: {ignored})" if ignored else ""
         message = f"no host is up and not ignored by the load balancing policy{counts}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import random
 import socket
+import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -304,6 +305,20 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         self.on_down(host)
 
 
+def _nothing() -> None:
+    """Return None, as a weak reference to an object that is gone does."""
+
+
+def _reference(cluster: PolicyCluster) -> Callable[[], object]:
+    """Return a weak reference to a cluster, or a strong one if its class does not support weak ones:
+    an application may call `populate` with an object of its own.
+    """
+    try:
+        return weakref.ref(cluster)
+    except TypeError:
+        return lambda: cluster
+
+
 class DCAwareRoundRobinPolicy(_TieredRoundRobin):
     """Tries hosts of the local data centre in turn, then a few hosts of the other data centres.
 
@@ -328,9 +343,16 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
         self.finds_local_dc = not local_dc  # True if the application has not set it
         # The addresses of the contact points; empty if they are not known.
         self._contact_addresses: frozenset[str] = frozenset()
+        self._found_dc = ""  # the data centre that the policy has found itself
+        self._found_in: Callable[[], object] = _nothing  # returns the cluster in which it did
 
     def populate(self, cluster: PolicyCluster, hosts: Iterable[Host]) -> None:
+        # A policy in a constant of a module may serve one cluster after the other. Do not keep the
+        # data centre of the previous cluster: this cluster may have no node in one of that name.
+        if self.local_dc and self.local_dc == self._found_dc and self._found_in() is not cluster:
+            self.local_dc = ""
         if not self.local_dc:
+            self._found_in = _reference(cluster)
             # An application may call `populate` with a cluster object of its own, which may lack
             # these attributes.
             endpoints = getattr(cluster, "endpoints_resolved", None) or ()
@@ -340,7 +362,7 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
             get_control_host = getattr(cluster, "get_control_connection_host", None)
             control_host = get_control_host() if get_control_host is not None else None
             if control_host is not None and control_host.datacenter:
-                self.local_dc = control_host.datacenter
+                self.local_dc = self._found_dc = control_host.datacenter
         super().populate(cluster, hosts)
         for host in self._hosts:
             self._adopt_datacenter(host)
@@ -351,7 +373,7 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
             not self._contact_addresses or str(host.endpoint.address) in self._contact_addresses
         )
         if not self.local_dc and host.datacenter and is_contact_point:
-            self.local_dc = host.datacenter
+            self.local_dc = self._found_dc = host.datacenter
             self._tiers = None  # the tiers depend on the local data centre
 
     def _tier(self, host: Host) -> int | None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from cassandra import ConsistencyLevel, ReadTimeout, Unavailable, WriteTimeout
+from cassandra.cluster import ExecutionProfile
 from cassandra.engine.request import Request, _DelayedRetry
 from cassandra.errors import (
     BindColumnsChanged,
@@ -24,9 +25,15 @@ from cassandra.errors import (
     WriteFailure,
 )
 from cassandra.marshal import int32_pack, int64_pack
-from cassandra.policies.balancing import HostFilterPolicy, RoundRobinPolicy
+from cassandra.policies.balancing import (
+    DCAwareRoundRobinPolicy,
+    HostFilterPolicy,
+    LoadBalancingPolicy,
+    RoundRobinPolicy,
+)
 from cassandra.policies.retry import FallthroughRetryPolicy, LWTRetryPolicy, RetryPolicy
 from cassandra.policies.speculation import ConstantSpeculativeExecutionPolicy
+from cassandra.policies.token_aware import TokenAwarePolicy
 from cassandra.protocol.messages.errors import (
     CASWriteUnknownMessage,
     ErrorMessage,
@@ -729,6 +736,30 @@ async def test_no_host_available_says_if_the_plan_had_only_one_host(nodes: FakeC
     async with connected(nodes, {"load_balancing_policy": policy}) as (_, session):
         failure = await exception_of(session.execute(IDEMPOTENT_READ))
     assert "any hosts (one was tried, the query plan has no other): " in str(failure)
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        (
+            TokenAwarePolicy(DCAwareRoundRobinPolicy("DC1")),
+            "no node is in the data centre 'DC1', the local_dc of the load balancing policy: the "
+            "nodes are in 'datacenter1'",
+        ),
+        (
+            HostFilterPolicy(RoundRobinPolicy(), lambda host: False),
+            "HostFilterPolicy returned none of the hosts",
+        ),
+    ],
+)
+async def test_no_host_available_says_why_the_plan_is_empty(
+    nodes: FakeCluster, policy: LoadBalancingPolicy, reason: str
+) -> None:
+    async with connected(nodes) as (cluster, session):
+        cluster.add_execution_profile("other", ExecutionProfile(policy))
+        failure = await exception_of(session.execute(READ, execution_profile="other"))
+    assert isinstance(failure, NoHostAvailable)
+    assert str(failure) == f"Unable to complete the operation: the query plan is empty; {reason}"
 
 
 async def test_no_host_available_says_if_the_statement_is_not_idempotent(

@@ -206,6 +206,45 @@ def test_the_contact_points_data_centre_is_local_by_default() -> None:
     assert set(plan(policy)) == set(hosts[:2])
 
 
+def cluster_in(datacenter: str) -> tuple[Any, list[FakeHost]]:
+    """Return a cluster, and its hosts in one data centre."""
+    hosts = [host_of(f"{datacenter}-a", datacenter), host_of(f"{datacenter}-b", datacenter)]
+    cluster = cluster_of(hosts)
+    cluster.get_control_connection_host = lambda: hosts[0]
+    return cluster, hosts
+
+
+class OwnCluster(SimpleNamespace):
+    """A cluster that supports weak references; a `SimpleNamespace` does not."""
+
+
+@pytest.mark.parametrize("cluster_class", [SimpleNamespace, OwnCluster])
+def test_the_local_data_centre_is_found_again_for_another_cluster(
+    cluster_class: type[SimpleNamespace],
+) -> None:
+    """A profile in a constant of a module may serve one cluster after the other."""
+    policy = DCAwareRoundRobinPolicy()
+    policy.populate(*cluster_in("dc1"))
+    namespace, hosts = cluster_in("dc2")
+    cluster: Any = cluster_class(**vars(namespace))
+    policy.populate(cluster, hosts)
+    assert policy.local_dc == "dc2"
+    assert set(plan(policy)) == set(hosts)
+    # The control connection has moved to another data centre, which does not become local.
+    elsewhere = host_of("c", "dc3")
+    cluster.get_control_connection_host = lambda: elsewhere
+    policy.populate(cluster, [*hosts, elsewhere])
+    assert policy.local_dc == "dc2"
+
+
+def test_a_local_data_centre_that_the_application_names_is_kept() -> None:
+    policy = DCAwareRoundRobinPolicy()
+    policy.populate(*cluster_in("dc1"))
+    policy.local_dc = "dc2"
+    policy.populate(*cluster_in("dc3"))
+    assert policy.local_dc == "dc2"
+
+
 def test_rack_then_data_centre_then_the_rest() -> None:
     """A plan has the hosts of the rack first, then those of the data centre, then remote ones."""
     hosts = [
