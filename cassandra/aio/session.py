@@ -75,6 +75,16 @@ class ResultFuture(happy_path.ResultFuture):
             "the execution was not awaited; write `async for row in await session.execute(...)`"
         )
 
+    async def __aenter__(self) -> NoReturn:
+        """Raise TypeError with the statement to write: a result needs no closing."""
+        self.cancel()  # nobody can await the request that was sent
+        raise TypeError(
+            "a result is not a context manager; write `result = await session.execute(...)`"
+        )
+
+    async def __aexit__(self, *exception_info: object) -> None:
+        """Do nothing. Without this method, `async with` would not call `__aenter__`."""
+
 
 class Session(SessionBase):
     """Executes statements. `Cluster.connect` creates sessions.

@@ -44,7 +44,7 @@ def check_parameters(parameters: object, named: bool = True) -> None:
             + (
                 "write tuple(parameters)"
                 if hasattr(parameters, "__next__")
-                else "a single one is written (value,)"
+                else "a single one is written (value,), several are written (first, second)"
             )
         )
     # Refuse a set: it has no order, so its values would be stored in arbitrary columns.
@@ -118,6 +118,8 @@ def check_trace(trace: object) -> None:
 def _instead_of_timeout(value: object) -> str:
     if hasattr(value, "total_seconds"):
         return ": write timeout.total_seconds()"
+    if hasattr(value, "load_balancing_policy"):
+        return ": write execution_profile=profile"
     if isinstance(value, str) and not value.replace(".", "", 1).isdigit():
         return ": parameters are passed together, execute(query, (first, second)); timeout follows"
     return ""

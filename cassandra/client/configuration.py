@@ -363,6 +363,7 @@ class ClusterBase(
             if not isinstance(profile, ExecutionProfile):
                 raise TypeError(
                     f"execution_profiles[{name!r}] is not an ExecutionProfile, but {profile!r}"
+                    + (": write ExecutionProfile(**settings)" if isinstance(profile, dict) else "")
                 )
         if EXEC_PROFILE_DEFAULT not in all_profiles:
             for name in all_profiles:

@@ -118,6 +118,18 @@ _TEXTS = (str, SimpleStatement)
 _USUAL_PARAMETERS = frozenset({tuple, list, dict})
 
 
+def _advice_on_token(token: str) -> str:
+    """Return how to get a paging state back from a string that was made of it."""
+    try:
+        bytes.fromhex(token)
+    except ValueError:
+        return (
+            'base64.b64decode(text, b"-_", validate=True) reverses '
+            "base64.urlsafe_b64encode(result.paging_state)"
+        )
+    return "bytes.fromhex(text) reverses result.paging_state.hex()"
+
+
 def _warn_of_ignored_parameters(query: object) -> None:
     """Warn that the parameters of a call are ignored: the statement in `query` has its values
     already.
@@ -214,7 +226,7 @@ class RequestMaker:
         if isinstance(paging_state, str):
             raise TypeError(
                 f"paging_state is {paging_state[:40]!r} (str); it has to be bytes, as "
-                "result.paging_state is: bytes.fromhex(text) reverses result.paging_state.hex()"
+                f"result.paging_state is: {_advice_on_token(paging_state)}"
             )
         return CallOptions(profile, timeout, trace, custom_payload, paging_state, target)
 

@@ -105,9 +105,14 @@ def _due_callbacks(callbacks: _Callbacks | None) -> deque[_Callback] | None:
 
 
 def _not_callable_message(name: str, value: object) -> str:
+    advice = (
+        # For example, `add_callback(print(rows))`.
+        "pass the function itself, not the result of a call"
+        if value is None
+        else "its arguments follow it"
+    )
     return (
-        f"the {name} must be a function, but is {value!r} of type {type(value).__name__}; "
-        "its arguments follow it"
+        f"the {name} must be a function, but is {value!r} of type {type(value).__name__}; {advice}"
     )
 
 

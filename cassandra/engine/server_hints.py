@@ -23,7 +23,7 @@ _SYNTAX_ADVICE: tuple[tuple[str, str], ...] = (
                                             "of tables and columns into the text"),
     (r"\bIN\s+%s", "a tuple is written for IN %s: pass ((1, 2),) for one list of values"),
     (r"\b(LIMIT|TTL|TIMESTAMP)\s+(%s|%\(\w+\)s)", "LIMIT, TTL and TIMESTAMP take an int, not a "
-                                                 "str or a float"),
+                                                 "str, a float or a timedelta"),
     (r"\bJSON\s+(%s|%\(\w+\)s)", "INSERT ... JSON takes a string: pass json.dumps(value)"),
     (r"^\s*(SOURCE|COPY|CONSISTENCY|SERIAL|LOGIN|EXPAND|TRACING|PAGING|CAPTURE|HELP|EXIT|QUIT)\b",
      "this is a command of cqlsh, not CQL: session.load and session.unload replace COPY, "
@@ -116,6 +116,10 @@ _AT_WORD = r"(?:mismatched|extraneous) input '(\w+)'|at input '(\w+)'"
 
 # For other errors: pairs of a pattern to look for in the server's message, and the advice.
 _REJECTION_ADVICE: tuple[tuple[str, str], ...] = (
+    (r"Invalid STRING constant .* of type (tiny|small|big|var)?int\b",
+     "a number has no single quotes; as a parameter, pass an int instead of a str"),
+    (r"Invalid STRING constant .* of type (time)?uuid\b",
+     "a UUID has no single quotes; as a parameter, pass a uuid.UUID instead of a str"),
     (r"Invalid \w+ constant .* for ", "strings, dates and addresses have single quotes; numbers, "
                                      "booleans and UUIDs have none. Better, pass values as "
                                      "parameters"),

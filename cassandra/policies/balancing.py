@@ -310,8 +310,8 @@ def _nothing() -> None:
 
 
 def _reference(cluster: PolicyCluster) -> Callable[[], object]:
-    """Return a weak reference to a cluster, or a strong one if its class does not support weak ones:
-    an application may call `populate` with an object of its own.
+    """Return a weak reference to a cluster, or a strong one if its class does not support weak
+    ones: an application may call `populate` with an object of its own.
     """
     try:
         return weakref.ref(cluster)

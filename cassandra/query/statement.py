@@ -363,7 +363,7 @@ def bind_params(
     if isinstance(params, (str, bytes)):
         raise TypeError(
             f"parameters are a sequence or a mapping, not {type(params).__name__}: {params!r}; "
-            "a single one is written (value,)"
+            "a single one is written (value,), several are written (first, second)"
         )
     if is_table(params):
         refuse_table(params)
@@ -374,7 +374,7 @@ def bind_params(
     elif not isinstance(params, Iterable):
         raise TypeError(
             f"parameters are a sequence or a mapping, not {type(params).__name__}: {params!r}; "
-            "a single one is written (value,)"
+            "a single one is written (value,), several are written (first, second)"
         )
     else:
         # Make a tuple of any other iterable: a generator can be read only once.

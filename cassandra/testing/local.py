@@ -511,7 +511,9 @@ class LocalCluster:
     def _supervisor_and_subnet(self) -> tuple[Supervisor, Subnet]:
         """Return the supervisor and the subnet; raise an error if the cluster is not started."""
         if self._supervisor is None or self._subnet is None:
-            raise LocalClusterError("the cluster is not started")
+            raise LocalClusterError(
+                "the cluster is not started: write `with LocalCluster() as local:`, or call start()"
+            )
         return self._supervisor, self._subnet
 
     def _node(self, n: int) -> LocalNode:

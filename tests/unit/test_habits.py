@@ -54,6 +54,7 @@ from cassandra.policies import (
 from cassandra.pool import Host
 from cassandra.protocol.rowclass import row_class
 from cassandra.query import BatchStatement, PreparedStatement, SimpleStatement
+from cassandra.testing import LocalCluster, LocalClusterError
 from cassandra.testing.fake import FakeNode
 from cassandra.util import Date, Time
 
@@ -739,6 +740,16 @@ MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
         lambda: Cluster().register_listener(print),  # type: ignore[arg-type]
         "must have the methods on_up, .* but is <.*print>: write a subclass of",
     ),
+    "a node of a cluster that is not started": (
+        LocalClusterError,
+        lambda: LocalCluster(3).kill(1),
+        r"not started: write `with LocalCluster\(\) as local:`, or call start\(\)",
+    ),
+    "a dict as a profile": (
+        TypeError,
+        lambda: Cluster(execution_profiles={"x": {"request_timeout": 5}}),  # type: ignore[dict-item]
+        r"write ExecutionProfile\(\*\*settings\)",
+    ),
     "max_errors=-1": (ValueError, lambda: load_options({"max_errors": -1}), "None is for no limit"),
 }
 
@@ -789,6 +800,7 @@ def test_settings_of_other_clients(name: str, message: str) -> None:
         (["SELECT * FROM t"], None, "one statement at a time"),
         (None, None, "a query is a str or a statement"),
         ("SELECT * FROM t WHERE k = %s", 5, r"a single one is written \(value,\)"),
+        ("SELECT * FROM t WHERE k = ? AND c = ?", 5, r"several are written \(first, second\)"),
         ("SELECT * FROM t WHERE k = %s", iter([5]), r"write tuple\(parameters\)"),
         ("SELECT * FROM t WHERE k = %s AND c = %s", {1, 2}, "the set {1, 2}, which has no order"),
     ],
@@ -799,6 +811,46 @@ def test_wrong_queries_and_parameters(
     """The error says what to write instead."""
     with pytest.raises(TypeError, match=message):
         session.execute(query, parameters)
+
+
+@pytest.mark.parametrize(
+    ("token", "text"),
+    [
+        ("BAAAAAEGAAQ=", r'base64\.b64decode\(text, b"-_", validate=True\)'),
+        ("0a0b", r"bytes\.fromhex\(text\)"),
+    ],
+)
+def test_a_token_as_paging_state(session: Session, token: Any, text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        session.execute("SELECT * FROM t", paging_state=token)
+
+
+def test_a_profile_as_timeout(session: Session) -> None:
+    profile: Any = ExecutionProfile()
+    with pytest.raises(TypeError, match="write execution_profile=profile"):
+        session.execute("SELECT * FROM t", None, profile)
+
+
+def test_the_result_of_a_call_as_callback(session: Session) -> None:
+    def called(rows: object) -> None:
+        """Return None, as most callbacks do."""
+
+    future = session.execute_async("SELECT * FROM t")
+    with pytest.raises(TypeError, match="pass the function itself, not the result of a call"):
+        future.add_callback(called(future))  # type: ignore[arg-type,func-returns-value]
+    with pytest.raises(TypeError, match="is 5 of type int; its arguments follow it"):
+        future.add_callback(5)  # type: ignore[arg-type]
+
+
+async def test_async_with_an_execution() -> None:
+    """The error says what to write, and the request that was sent is not reported as lost."""
+    async with FakeNode() as node, aio.Cluster([node.address], port=node.port) as cluster:
+        session = await cluster.connect()
+        future: Any = session.execute("SELECT * FROM t")
+        with pytest.raises(TypeError, match=r"write `result = await session\.execute"):
+            async with future:
+                pass
+        assert future.cancelled()
 
 
 async def test_a_statement_that_was_not_awaited() -> None:

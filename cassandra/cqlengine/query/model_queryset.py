@@ -230,6 +230,10 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             )
         return clause
 
+    def _advice_on_filter(self, value: object) -> str:
+        key = next(iter(self.model.__mapping__.primary_keys), "column")
+        return f"name the column of each value, as in {self.model.__name__}.get({key}={value!r})"
+
     def _condition_of(self, name: str, value: object) -> ConditionalClause:
         # Unlike a filter, a condition may compare with null.
         if value is None:

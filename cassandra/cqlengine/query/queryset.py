@@ -250,12 +250,18 @@ class AbstractQuerySet(Generic[T]):
         clauses = list(self._where)
         for clause in args:
             if not isinstance(clause, WhereClause):
-                raise QueryException(f"{clause!r} is not a valid query operator")
+                raise QueryException(
+                    f"{clause!r} is not a valid query operator: {self._advice_on_filter(clause)}"
+                )
             clauses.append(self._checked_clause(clause))
         for name, value in kwargs.items():
             clauses.append(self._where_clause_for(name, value))
         queryset._where = tuple(clauses)
         return queryset
+
+    def _advice_on_filter(self, value: object) -> str:
+        """Return what to write instead of a value without the name of its column."""
+        return "name the column of each value, column=value"
 
     def _checked_clause(self, clause: WhereClause) -> WhereClause:
         """Check the column of a filter that was passed as an expression, and return the filter."""

@@ -206,7 +206,7 @@ def test_the_contact_points_data_centre_is_local_by_default() -> None:
     assert set(plan(policy)) == set(hosts[:2])
 
 
-def cluster_in(datacenter: str) -> tuple[Any, list[FakeHost]]:
+def cluster_in(datacenter: str) -> tuple[Any, list[Any]]:
     """Return a cluster, and its hosts in one data centre."""
     hosts = [host_of(f"{datacenter}-a", datacenter), host_of(f"{datacenter}-b", datacenter)]
     cluster = cluster_of(hosts)
