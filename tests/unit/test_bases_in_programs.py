@@ -254,7 +254,9 @@ def test_hosts_and_policies_are_copied(duplicate: Callable[[Any], Any]) -> None:
     host = Host("10.0.0.1", datacenter="dc1")
     host.set_up()
     other = duplicate(host)
-    assert (other, other.is_up, other.datacenter) == (host, True, "dc1")
+    assert other == host
+    assert other.is_up is True
+    assert other.datacenter == "dc1"
     policy = duplicate(TokenAwarePolicy(RoundRobinPolicy(), shuffle_replicas=False))
     assert (policy.shuffle_replicas, policy._planner) == (False, None)
 
@@ -354,7 +356,9 @@ def test_copied_profiles_of_a_subclass_keep_slots_and_class_defaults(
     # Without the instance's own value, the class default (6) applies.
     del profile.consistency_level
     duplicated = duplicate(profile)
-    assert (duplicated.consistency_level, duplicated.request_timeout, duplicated.own) == (6, 3.0, 5)
+    assert duplicated.consistency_level == 6
+    assert duplicated.request_timeout == 3.0
+    assert duplicated.own == 5
     with mock.patch.object(profile, "request_timeout", 7.0):
         assert profile.request_timeout == 7.0
     assert (profile.request_timeout, ExecutionProfile.request_timeout) == (3.0, 10.0)

@@ -105,7 +105,9 @@ def test_an_error_that_the_retry_policy_ignores_is_an_empty_result() -> None:
             results = [session.execute(prepared, (0,)), *(result for _, result in outcomes)]
     assert [success for success, _ in outcomes] == [True, True]
     for result in results:
-        assert (result.current_rows, result.all_tuples(), result.one()) == ([], [], None)
+        assert result.current_rows == []
+        assert result.all_tuples() == []
+        assert result.one() is None
         assert not result
         assert not result.has_more_pages
         assert result.column_names is None

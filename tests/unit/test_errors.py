@@ -191,7 +191,9 @@ def test_errors_have_their_fields_also_after_pickling(
 ) -> None:
     assert {name: getattr(error, name) for name in fields} == fields
     copied = pickle.loads(pickle.dumps(error))
-    assert (type(copied), str(copied), repr(copied)) == (type(error), str(error), repr(error))
+    assert type(copied) is type(error)
+    assert str(copied) == str(error)
+    assert repr(copied) == repr(error)
     for name, value in fields.items():
         # Two errors are never equal, so compare what they show.
         assert repr(getattr(copied, name)) == repr(value)

@@ -24,7 +24,8 @@ def test_a_deferred_module_is_imported_at_the_first_attribute_access() -> None:
 
 def test_classes_of_a_missing_package_can_be_named_in_annotations() -> None:
     missing: Any = _imports.OptionalPackage("cassandra.no_such_module")
-    assert missing.Table is missing.Table[int] is _imports.NotInstalled
+    assert missing.Table[int] is _imports.NotInstalled
+    assert missing.Table is _imports.NotInstalled
     # Tools ask modules for such names.
     with pytest.raises(AttributeError):
         _ = missing.__wrapped__

@@ -84,7 +84,9 @@ def test_a_request_reports_start_attempt_and_end(
     assert attempt.latency is not None
     assert request.latency is not None
     assert attempt.latency <= request.latency
-    assert (request.error, request.retries, request.speculations) == (None, 0, 0)
+    assert request.error is None
+    assert request.retries == 0
+    assert request.speculations == 0
     # The size counts the frame's header of 9 bytes, too.
     assert request.request_size > 9
     assert request.response_size > 9

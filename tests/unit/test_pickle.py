@@ -128,7 +128,8 @@ def test_rows(protocol: int) -> None:
     assert unpickled == [row, row]
     assert [type(unpickled_row) for unpickled_row in unpickled] == [type(row)] * 2
     assert (unpickled[0]._fields, unpickled[0].a_b) == (row._fields, "x")
-    assert copy.deepcopy(row) == copy.copy(row) == row
+    assert copy.deepcopy(row) == row
+    assert copy.copy(row) == row
     assert type(copy.deepcopy(row)) is type(row)
 
 
@@ -258,7 +259,8 @@ def test_prepared_and_bound(protocol: int) -> None:
                 assert bound_again is bound_once_more
                 assert bound_again.prepared_statement is unpickled
                 assert list(bound_again.values) == list(bound.values)
-                assert bound_again.routing_key == bound.routing_key == b"\0\0\0\1"
+                assert bound_again.routing_key == b"\0\0\0\1"
+                assert bound.routing_key == b"\0\0\0\1"
                 assert session.execute(bound_again).one() == (1, ["a"])
                 assert session.execute(unpickled, {"k": 1, "v": ["a"]}).one().v == ["a"]
                 assert (unpickled.fetch_size, unpickled.is_idempotent) == (7, True)

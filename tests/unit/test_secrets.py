@@ -32,9 +32,12 @@ def test_only_reveal_returns_the_value_of_a_secret() -> None:
 def test_a_secret_can_be_pickled_and_a_secret_key_cannot() -> None:
     secret = Secret(WORD)
     assert pickle.loads(pickle.dumps(secret)).reveal() == WORD
-    assert copy.copy(secret) is copy.deepcopy(secret) is secret
+    assert copy.copy(secret) is secret
+    assert copy.deepcopy(secret) is secret
     key = SecretKey(bytearray(b"k" * 32))
-    assert (key.size, key.reveal(), repr(key)) == (32, b"k" * 32, "<secret key>")
+    assert key.size == 32
+    assert key.reveal() == b"k" * 32
+    assert repr(key) == "<secret key>"
     # A key that is not bytes has no size, and is not revealed.
     assert (SecretKey("text").size, SecretKey("text").reveal()) == (-1, b"")
     for copy_or_pickle in (pickle.dumps, copy.copy, copy.deepcopy):

@@ -162,10 +162,14 @@ def test_requests_that_end_before_they_begin_leave_the_queue() -> None:
     last = CountingRequest(throttler).ask()
     requests[0].end()
     # Request 2 has begun in place of request 0, since request 1 was withdrawn.
-    assert (requests[1].begun, requests[2].begun, last.begun) == (0, 1, 0)
+    assert requests[1].begun == 0
+    assert requests[2].begun == 1
+    assert last.begun == 0
     last.end()
     requests[2].end()
-    assert (throttler.under_way, throttler.waiting, len(throttler._queues)) == (0, 0, 0)
+    assert throttler.under_way == 0
+    assert throttler.waiting == 0
+    assert len(throttler._queues) == 0
 
 
 def test_withdrawn_requests_are_not_kept_in_the_queues() -> None:
@@ -518,7 +522,9 @@ async def test_a_second_cluster_of_the_loop_is_refused() -> None:
         await first_cluster.shutdown()
         outcomes = await asyncio.gather(*futures_at_shutdown, return_exceptions=True)
         assert any(isinstance(outcome, ConnectionShutdown) for outcome in outcomes)
-        assert (throttler.under_way, throttler.waiting, throttler._timer) == (0, 0, None)
+        assert throttler.under_way == 0
+        assert throttler.waiting == 0
+        assert throttler._timer is None
         # The first cluster was shut down, so a second cluster may use the throttler.
         await (await second_cluster.connect()).execute("SELECT 1")
         assert (throttler.under_way, throttler.waiting) == (0, 0)

@@ -480,7 +480,9 @@ async def test_as_completed_returns_the_position_of_the_statement() -> None:
     await run_loop_turns()
     session.end(7)
     success, result, position = await first
-    assert (success, result, position) == (True, "result 7", 2)
+    assert success is True
+    assert result == "result 7"
+    assert position == 2
     session.end(5, 6)
     assert sorted([outcome.position async for outcome in outcomes]) == [0, 1]
 

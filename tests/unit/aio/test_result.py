@@ -43,10 +43,12 @@ async def test_plain_methods_return_the_rows_of_the_page(result: Any) -> None:
 async def test_a_void_result_has_no_rows_or_columns(node: FakeNode, session: aio.Session) -> None:
     node.prime("INSERT", void())
     result = await session.execute("INSERT")
-    assert result.current_rows == result.all() == []
+    assert result.current_rows == []
+    assert result.all() == []
     assert result.one() is None
     assert not result
-    assert result.column_names is result.column_types is None
+    assert result.column_names is None
+    assert result.column_types is None
     with pytest.raises(RuntimeError, match="was_applied is for lightweight transactions"):
         _ = result.was_applied
 
@@ -98,7 +100,9 @@ async def test_results_have_information_about_the_execution(
     assert result.coordinator_host.address == node.address
     assert result.is_schema_agreed is True
     plain: Any = await session.execute(READ)
-    assert plain.warnings is plain.custom_payload is plain.trace_id is None
+    assert plain.warnings is None
+    assert plain.custom_payload is None
+    assert plain.trace_id is None
     assert await plain.get_query_trace() is None
 
 

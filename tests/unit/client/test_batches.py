@@ -499,7 +499,9 @@ async def test_a_batch_runs_in_its_or_the_sessions_keyspace(
             await session.execute(batch)
         expected = own_keyspace or "a"
         assert requests == [(opcode, expected) for opcode in (Opcode.PREPARE, *[Opcode.BATCH] * 2)]
-        assert (batch.keyspace, batch.routing_key, batch.table) == (own_keyspace, None, None)
+        assert batch.keyspace == own_keyspace
+        assert batch.routing_key is None
+        assert batch.table is None
 
 
 class Customer:

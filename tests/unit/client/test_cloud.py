@@ -221,7 +221,8 @@ def test_a_bundle_has_credentials_and_the_service(astra: Astra, tmp_path: Path) 
     assert (name, password.reveal()) == ("u", "secret")
     assert "secret" not in repr(service) + repr(service._service)
     assert service._service.port == 29080
-    assert service._timeout == cloud.DEFAULT_TIMEOUT == 5.0
+    assert service._timeout == 5.0
+    assert cloud.DEFAULT_TIMEOUT == 5.0
     assert not service.context.check_hostname
     assert service.context.verify_mode is ssl.CERT_REQUIRED
 

@@ -103,7 +103,8 @@ def test_html_for_notebooks_is_escaped(make_result: Any) -> None:
 @BOTH_APIS
 def test_str_of_a_result_without_rows(make_result: Any) -> None:
     result = make_result(VOID_RESULT)
-    assert repr(result) == str(result) == "<ResultSet: no rows>"
+    assert repr(result) == "<ResultSet: no rows>"
+    assert str(result) == "<ResultSet: no rows>"
     assert result._repr_html_() == "<p>&lt;ResultSet: no rows&gt;</p>"
     empty = make_result(message())
     assert str(empty).splitlines()[-1] == "(0 rows)"

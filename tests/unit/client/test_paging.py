@@ -134,7 +134,9 @@ def test_a_next_page_is_requested_once_and_kept() -> None:
     responses: list[Any] = []
     request = fake_request()
     page = NextPage(request, b"state", FakeRequest.start)  # type: ignore[arg-type]
-    assert (request.state, request.started, page.request) == (b"state", 1, request)
+    assert request.state == b"state"
+    assert request.started == 1
+    assert page.request == request
     request.complete(request)
     # Both calls get the response, which was requested only once.
     page.add_callback(responses.append)

@@ -72,11 +72,9 @@ def test_the_options_of_a_call_are_sent(node: FakeNode, session: Session) -> Non
         "SELECT 1", custom_payload={"a": b"b"}, execution_profile="other", paging_state=b"page"
     )
     request = last_request(node)
-    assert (request.custom_payload, request.consistency, request.paging_state) == (
-        {"a": b"b"},
-        ConsistencyLevel.SERIAL,
-        b"page",
-    )
+    assert request.custom_payload == {"a": b"b"}
+    assert request.consistency == ConsistencyLevel.SERIAL
+    assert request.paging_state == b"page"
     with pytest.raises(ValueError, match="there is no execution profile 'nothing'"):
         session.execute("SELECT 1", execution_profile="nothing")
 

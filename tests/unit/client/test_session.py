@@ -232,7 +232,8 @@ async def test_settings_of_a_copy_hold_for_all_its_statements_and_only_for_them(
         assert await requests.levels(view) == {ConsistencyLevel.TWO}
         assert await requests.row_types(view) == [dict, dict]
         for request in await requests.both(session):
-            assert request.page_size == session.default_fetch_size == 5000
+            assert request.page_size == 5000
+            assert session.default_fetch_size == 5000
             assert request.timestamp is not None
         assert await requests.levels(session) == {ConsistencyLevel.LOCAL_ONE}
         assert dict not in await requests.row_types(session)

@@ -176,8 +176,10 @@ def test_setup_connects_the_default_connection(clusters: list[FakeCluster]) -> N
     (cluster,) = clusters
     assert cluster.hosts == ["10.0.0.1"]
     assert cluster.options == {"port": 9999}
-    assert connection.get_session() is cluster.session is connection.session
-    assert connection.get_cluster() is cluster is connection.cluster
+    assert connection.get_session() is connection.session
+    assert cluster.session is connection.session
+    assert connection.get_cluster() is connection.cluster
+    assert cluster is connection.cluster
     assert connection.default_keyspace() == "ks"
     session: Any = cluster.session
     assert session.row_factory is dict_factory
@@ -350,7 +352,8 @@ def test_another_connection_can_become_the_default(clusters: list[FakeCluster]) 
     for host in ("10.0.0.1", "10.0.0.2"):
         connection.register_connection(host, [host])
     connection.set_default_connection("10.0.0.2")
-    assert connection.get_cluster() is module_attributes()[0] is clusters[1]
+    assert connection.get_cluster() is clusters[1]
+    assert module_attributes()[0] is clusters[1]
     # Removing the default connection leaves no default, but does not remove the other connection.
     connection.unregister_connection("10.0.0.2")
     assert module_attributes()[0] is None
@@ -362,7 +365,8 @@ def test_another_connection_can_become_the_default(clusters: list[FakeCluster]) 
 def test_labels_of_connections() -> None:
     assert connection.Connection("here", hosts=None).label == "'here'"
     default = connection.Connection(connection.DEFAULT_CONNECTION, hosts=None)
-    assert default.label == repr(default.name) == "DEFAULT_CONNECTION"
+    assert default.label == "DEFAULT_CONNECTION"
+    assert repr(default.name) == "DEFAULT_CONNECTION"
 
 
 def test_names_of_cassandra_drivers_module(clusters: list[FakeCluster]) -> None:

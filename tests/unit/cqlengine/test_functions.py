@@ -63,7 +63,8 @@ def test_a_token_binds_each_of_its_values() -> None:
     token.set_context_id(2)
     assert str(token) == "token(%(2)s, %(3)s)"
     assert context(token) == {"2": 1, "3": "a"}
-    assert Token((1, "a")).value == Token([1, "a"]).value == (1, "a")
+    assert Token((1, "a")).value == (1, "a")
+    assert Token([1, "a"]).value == (1, "a")
     date_time_column = columns.DateTime()
     token = Token(MOMENT)
     token.set_columns([date_time_column])

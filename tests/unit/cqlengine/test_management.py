@@ -190,13 +190,15 @@ async def test_keyspaces_are_created_and_dropped(server: Server) -> None:
     # The connection None is the default connection.
     assert set(server.connections) == {None}
     # Changes of the schema get a longer timeout than other requests.
-    assert set(server.timeouts) == {management.DDL_TIMEOUT} == {60.0}
+    assert set(server.timeouts) == {60.0}
+    assert management.DDL_TIMEOUT == 60.0
 
 
 def test_keyspaces_on_several_connections(server: Server) -> None:
     """Each statement is executed on each connection."""
     statements = management.create_keyspace_simple("Ks", 3, connections=["a", "b"])
-    assert statements == server.sent == [SIMPLE, SIMPLE]
+    assert statements == [SIMPLE, SIMPLE]
+    assert server.sent == [SIMPLE, SIMPLE]
     assert server.connections == ["a", "b"]
 
 
@@ -238,7 +240,8 @@ def test_without_the_environment_variable_a_warning_is_given(
 
 async def test_a_table_is_created_with_its_indexes(server: Server) -> None:
     server.effects["CREATE TABLE"] = lambda: server.add_server_columns("person", KEY, NAME)
-    assert management.sync_table(Person) == server.sent == [CREATE, INDEX]
+    assert management.sync_table(Person) == [CREATE, INDEX]
+    assert server.sent == [CREATE, INDEX]
     # The effect above has added the table to the schema, but not its index.
     server.schema["indexes"] = [
         {"keyspace_name": "ks", "table_name": "person", "options": {"target": "name"}},
@@ -253,7 +256,8 @@ async def test_a_table_is_created_with_its_indexes(server: Server) -> None:
 def test_columns_are_added(server: Server) -> None:
     server.add_server_columns("person", KEY)
     add_column = 'ALTER TABLE ks.person ADD "name" text'
-    assert management.sync_table(Person) == server.sent == [add_column, INDEX]
+    assert management.sync_table(Person) == [add_column, INDEX]
+    assert server.sent == [add_column, INDEX]
 
 
 def test_a_dry_run_of_a_table_prints(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
@@ -433,7 +437,8 @@ ADDRESS = "CREATE TYPE ks.address (street frozen<street>, number int)"
 async def test_types_are_created_after_the_types_of_their_fields(server: Server) -> None:
     assert management.get_create_type(Street, "ks") == STREET
     server.effects[STREET] = lambda: server.add_server_type("street", name="text")
-    assert management.sync_type("ks", Address) == server.sent == [STREET, ADDRESS]
+    assert management.sync_type("ks", Address) == [STREET, ADDRESS]
+    assert server.sent == [STREET, ADDRESS]
     assert server.registered_user_types == [("ks", "street", Street), ("ks", "address", Address)]
     server.add_server_type("address", street="frozen<street>", number="int")
     assert await management.async_type("ks", Address, "far") == []

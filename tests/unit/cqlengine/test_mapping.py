@@ -306,7 +306,8 @@ def test_discriminators_select_subclasses() -> None:
     pet_mapping, cat_mapping = Pet.__mapping__, Cat.__mapping__
     assert pet_mapping.class_of("cat") is Cat
     assert cat_mapping.class_of("kitten") is Kitten
-    assert cat_mapping.class_of("cat") is cat_mapping.class_of(None) is Cat
+    assert cat_mapping.class_of("cat") is Cat
+    assert cat_mapping.class_of(None) is Cat
     assert context_class(Cat, "other", connection=None).__mapping__.class_of("kitten") is Kitten
     with pytest.raises(PolymorphicModelException, match="Pet has null in its discriminator column"):
         pet_mapping.class_of(None)

@@ -113,7 +113,8 @@ def test_names_of_tables() -> None:
             model: Any = type(name, (Model,), {"k": columns.Integer(primary_key=True)})
             assert model.column_family_name(include_keyspace=False) == table_name
         # Setting `models.DEFAULT_KEYSPACE` sets the default keyspace of the connections.
-        assert connection.default_keyspace() == models.DEFAULT_KEYSPACE == "ks"
+        assert connection.default_keyspace() == "ks"
+        assert models.DEFAULT_KEYSPACE == "ks"
     finally:
         models.DEFAULT_KEYSPACE = None
     with pytest.raises(CQLEngineException, match="keyspace is not set"):

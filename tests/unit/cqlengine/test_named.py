@@ -48,7 +48,8 @@ def test_names_are_quoted_if_necessary(
     """A name is quoted if it is reserved, has unusual characters, or has capitals in the schema."""
     add_tables(session, ks={"Known": ["k"], "t": ["k"]})
     table = NamedTable(keyspace, name)
-    assert table.column_family_name() == table.__name__ == expected
+    assert table.column_family_name() == expected
+    assert table.__name__ == expected
     assert table.column_family_name(include_keyspace=False) == name
     assert NamedKeyspace(keyspace).table(name).column_family_name() == expected
 
@@ -70,11 +71,15 @@ def test_the_partition_key_comes_from_the_cluster_s_metadata(session: FakeSessio
 
 def test_columns_are_quoted_and_take_any_value() -> None:
     column = NamedColumn('A"b')
-    assert column.label == column.db_field_name == 'A"b'
+    assert column.label == 'A"b'
+    assert column.db_field_name == 'A"b'
     assert column.sub_types == []
-    assert column.cql == column.get_cql() == str(column) == '"A""b"'
+    assert column.cql == '"A""b"'
+    assert column.get_cql() == '"A""b"'
+    assert str(column) == '"A""b"'
     value = object()
-    assert column.to_database(value) is column.to_filter(value) is value
+    assert column.to_database(value) is value
+    assert column.to_filter(value) is value
 
 
 def test_named_tables_return_rows_with_attributes(session: FakeSession) -> None:

@@ -141,7 +141,8 @@ async def test_a_request_s_settings_are_those_of_the_sent_statement(api: Api) ->
     assert execution.values == [1]
     await api.perform(Request(READ, [2], "here", fetch_size=None))
     execution = api.session.executions[-1]
-    assert execution.consistency is execution.fetch_size is None
+    assert execution.consistency is None
+    assert execution.fetch_size is None
     assert execution.values == [2]
 
 
@@ -194,7 +195,8 @@ async def test_a_schema_change_clears_the_statement_caches_of_all_connections(ap
         assert READ in api.connection.prepared
         assert "x" in other_connection.prepared
         await api.perform(simple_request("DROP TABLE t", "here", timeout=60.0))
-        assert api.connection.prepared == other_connection.prepared == {}
+        assert api.connection.prepared == {}
+        assert other_connection.prepared == {}
     finally:
         connection._connections.pop("other")
     execution = api.session.executions[-1]

@@ -84,7 +84,8 @@ def test_texts_and_values_of_statements(
     assert str(statement) == text
     assert statement.prepared() == prepared
     assert statement.bound() == bound
-    assert len(statement.get_context()) == statement.get_context_size() == text.count("%(")
+    assert len(statement.get_context()) == text.count("%(")
+    assert statement.get_context_size() == text.count("%(")
 
 
 def test_placeholders_can_be_renumbered() -> None:

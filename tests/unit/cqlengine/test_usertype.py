@@ -118,7 +118,8 @@ def test_fields_without_a_value_have_their_default_or_are_null() -> None:
     profile: Any = Profile(street="a")
     assert profile.street == "a"
     assert profile.level == 3
-    assert profile.number is profile.note is None
+    assert profile.number is None
+    assert profile.note is None
     assert Profile(level=None).level is None
 
 

@@ -61,7 +61,8 @@ def test_values_of_replaces_the_tuple_of_a_row_once() -> None:
     state = values_of(instance)
     assert state == [1, "x", None]
     assert state.stored == row
-    assert values_of(instance) is state is instance._row
+    assert values_of(instance) is instance._row
+    assert state is instance._row
 
 
 def test_reading_a_collection_copies_it_once() -> None:
@@ -146,7 +147,8 @@ def test_after_an_insert_all_values_are_known() -> None:
     state = values(1, None, tags, explicit=ID | TAGS, exposed=TAGS)
     commit(state, ROW, is_insert=True)
     assert state.stored == [1, None, {"a"}]
-    assert state.explicit == state.unknown == 0
+    assert state.explicit == 0
+    assert state.unknown == 0
     # `stored` has a copy of the set, so a later change of the set is noticed.
     tags.add("b")
     assert state.stored is not None

@@ -23,7 +23,8 @@ from tests.waiting import WAIT
 
 def test_constants_of_the_wire() -> None:
     """The protocol constants that tools read have the right values."""
-    assert connection.HEADER_DIRECTION_TO_CLIENT == connection.HEADER_DIRECTION_MASK == 0x80
+    assert connection.HEADER_DIRECTION_TO_CLIENT == 0x80
+    assert connection.HEADER_DIRECTION_MASK == 0x80
     assert connection.PROTOCOL_VERSION_MASK == 0x7F
     assert connection.CrcMismatchException is CrcException
     assert connection.DRIVER_NAME == "turbocql Python driver"

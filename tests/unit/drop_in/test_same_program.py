@@ -374,7 +374,8 @@ class TestAttributes:
             (orphans,) = state["orphan_requests"]
             if len(orphans) == 2:
                 break
-        assert len(orphans) == 2 == sum(state["in_flights"])
+        assert len(orphans) == 2
+        assert sum(state["in_flights"]) == 2
 
     def test_attributes_of_errors_and_dates(self) -> None:
         """Errors and dates have the attributes of cassandra-driver's classes."""
@@ -391,7 +392,8 @@ class TestRowFactories:
         node.prime("SELECT k", answer([("k", "int")], [(1,)]))
         session.row_factory = lambda names, rows: None
         result = session.execute("SELECT k")
-        assert list(result) == result.all() == []
+        assert list(result) == []
+        assert result.all() == []
         assert result.one() is None
         assert not result
 

@@ -69,7 +69,8 @@ def test_a_tracer_s_attributes_stay_on_the_future(session: Session) -> None:
     future: Any = session.execute_async("SELECT v")
     future._span = future.span = span = object()
     future.result()
-    assert future._span is future.span is span
+    assert future._span is span
+    assert future.span is span
     assert future._current_host is future.coordinator_host is not None
 
 

@@ -231,7 +231,8 @@ def test_a_failed_setup_raises_unless_it_is_lazy_or_retried(node: FakeNode) -> N
         node.accept_connections()
         Row.create(id=1, name="a")  # with lazy_connect, each use tries to connect
         assert connection.get_session() is connection.session is not None
-        assert connection.cql_cluster is connection.cluster is connection.get_cluster()
+        assert connection.cql_cluster is connection.get_cluster()
+        assert connection.cluster is connection.get_cluster()
     finally:
         connection.unregister_connection(connection.DEFAULT_CONNECTION)
         connection.set_default_keyspace(None)

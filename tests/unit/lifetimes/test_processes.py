@@ -197,7 +197,9 @@ with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
 """,
         timeout=30,
     )
-    assert (process.returncode, process.stdout, process.stderr) == (0, "True\n", "")
+    assert process.returncode == 0
+    assert process.stdout == "True\n"
+    assert process.stderr == ""
 
 
 @pytest.mark.slow

@@ -35,7 +35,8 @@ def test_is_ip_address_is_false_for_names(text: str, expected: bool) -> None:
 def test_an_end_point_is_compared_by_address_and_port() -> None:
     """An end point is compared by its address and port, and can be shown and resolved."""
     end_point = DefaultEndPoint("10.0.0.1", 9142)
-    assert (end_point.address, end_point.port) == end_point.resolve() == ("10.0.0.1", 9142)
+    assert (end_point.address, end_point.port) == ("10.0.0.1", 9142)
+    assert end_point.resolve() == ("10.0.0.1", 9142)
     assert str(end_point) == "10.0.0.1:9142"
     assert repr(end_point) == "<DefaultEndPoint: 10.0.0.1:9142>"
     assert str(DefaultEndPoint("::1")) == "[::1]:9042"

@@ -173,7 +173,9 @@ def test_the_other_branch_is_not_guarded() -> None:
 )
 def test_attributes_of_classes_and_modules_are_names(text: str, name: str, is_there: bool) -> None:
     fact = facts_in(text, Name)[-1]
-    assert (fact.name, fact.is_there, fact.is_import) == (name, is_there, False)
+    assert fact.name == name
+    assert fact.is_there == is_there
+    assert fact.is_import is False
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,9 @@ def test_requests_and_responses_are_counted() -> None:
             session.execute(QUERY)
         ((host, counts),) = counters.hosts.items()
         assert host.address == node.address
-        assert (counts.attempts, counts.retries, counts.speculations) == (3, 0, 0)
+        assert counts.attempts == 3
+        assert counts.retries == 0
+        assert counts.speculations == 0
         assert counts.errors == {}
         assert counts.latencies.count == 3
         assert counters.requests == {"success": 3}
@@ -157,7 +159,10 @@ def test_gauges_before_during_and_after_a_session() -> None:
         waiting = session.execute_async(QUERY)
         held_answer.wait()
         (host,) = ClusterGauges.of(cluster).hosts
-        assert (host.is_up, host.connections, host.in_flight, host.orphans) == (True, 1, 1, 0)
+        assert host.is_up is True
+        assert host.connections == 1
+        assert host.in_flight == 1
+        assert host.orphans == 0
         # A connection has 32768 streams. One is in use, and another one may be reserved for threads
         # that write directly to the connection.
         assert host.streams_free in (32767, 32766)
@@ -168,7 +173,9 @@ def test_gauges_before_during_and_after_a_session() -> None:
         (host,) = ClusterGauges.of(cluster).hosts
         assert (host.in_flight, host.orphans) == (1, 1)
         gauges = ClusterGauges.of(cluster)
-        assert (gauges.sessions, gauges.prepared_statements, gauges.is_connected) == (1, 1, True)
+        assert gauges.sessions == 1
+        assert gauges.prepared_statements == 1
+        assert gauges.is_connected is True
         held_answer.open()
         waiting.result()
         # The gauge counts statements that are alive, so keep a reference until here.

@@ -100,7 +100,9 @@ def test_the_operation_keyspace_and_table_of_a_text(
 ) -> None:
     """From each text, the expected operation, keyspace and table are read."""
     shape = shape_of(text)
-    assert (shape.operation, shape.keyspace, shape.table) == (operation, keyspace, table)
+    assert shape.operation == operation
+    assert shape.keyspace == keyspace
+    assert shape.table == table
 
 
 def test_summaries_name_statements() -> None:

@@ -91,7 +91,8 @@ class TestAdd:
         batch.add(statement, Item(9, "e", 0.5))
         # `entries` counts each row. The request has one statement object for each run of rows of
         # the same statement.
-        assert len(batch) == len(batch.entries) == 10
+        assert len(batch) == 10
+        assert len(batch.entries) == 10
         assert [statement.query_id for statement, _ in statements(batch)] == [
             b"id",
             b"other",
@@ -126,7 +127,8 @@ class TestAdd:
             (TypeError, ValueError), match=r"row 1: column \"k\" \(int, Int32Type\).*INSERT INTO t"
         ):
             batch.add_many(statement, [(2, "b", None), ("x", "c", None)])
-        assert len(batch) == len(batch.entries) == 1
+        assert len(batch) == 1
+        assert len(batch.entries) == 1
 
     def test_an_overridden_bind_method_is_called(self) -> None:
         class AddingBind(PreparedStatement):
@@ -333,7 +335,8 @@ class TestPayload:
         statement, rows = prepared(), [(1, "a"), (2, "b")]
         batch_of_bound_rows = batch_of_block(statement, bind_rows(statement, rows))
         batch_of_rows = BatchStatement(BatchType.UNLOGGED).add_many(statement, rows)
-        assert len(batch_of_bound_rows) == len(batch_of_rows) == 2
+        assert len(batch_of_bound_rows) == 2
+        assert len(batch_of_rows) == 2
         assert batch_of_bound_rows.routing_key == batch_of_rows.routing_key
         first, second = (
             self.request_body(batch).render(self.connection)

@@ -44,7 +44,8 @@ def test_attributes_of_a_prepared_statement() -> None:
     assert statement.protocol_version == 5
     # The partition key is the second column, so both values are needed.
     assert statement.needed_values == 2
-    assert statement.consistency_level is statement.serial_consistency_level is None
+    assert statement.consistency_level is None
+    assert statement.serial_consistency_level is None
     assert statement.fetch_size is FETCH_SIZE_UNSET
     assert not statement.is_idempotent
     without_columns = PreparedStatement([], b"id", None, "SELECT 1", "own", 5, None, None)

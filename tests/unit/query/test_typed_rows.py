@@ -536,7 +536,9 @@ def test_null_collections_are_empty_for_abstract_annotations() -> None:
         ("f", "FrozenType(SetType(Int32Type))", None),
     ]  # fmt: skip
     (row,) = rows_as(row_class, columns)
-    assert (row.m, row.s, row.f) == ({}, set(), frozenset())
+    assert row.m == {}
+    assert row.s == set()
+    assert row.f == frozenset()
 
 
 def test_the_cached_factory_does_not_keep_its_class_alive() -> None:

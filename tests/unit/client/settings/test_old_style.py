@@ -37,7 +37,8 @@ def test_policies_of_the_cluster_are_those_of_the_default_profile(cluster_class:
     assert default.retry_policy is cluster.default_retry_policy
     for policy in (RoundRobinPolicy(), RoundRobinPolicy()):
         cluster.load_balancing_policy = policy
-        assert cluster.load_balancing_policy is policy is default.load_balancing_policy
+        assert cluster.load_balancing_policy is default.load_balancing_policy
+        assert policy is default.load_balancing_policy
     # With None, the default policy is used.
     cluster.default_retry_policy = cluster.load_balancing_policy = None
     assert type(cluster.default_retry_policy) is RetryPolicy

@@ -100,7 +100,9 @@ def test_only_given_arguments_are_passed_on() -> None:
 
 def test_values_are_checked_and_stored() -> None:
     holder = Holder()
-    assert (holder.port, holder.window, holder.colour) == (9042, 2, "red")
+    assert holder.port == 9042
+    assert holder.window == 2
+    assert holder.colour == "red"
     assert Holder.port == 9042
     holder.port = "9043"
     assert holder.port == 9043
@@ -188,7 +190,9 @@ def test_an_attribute_of_the_class_may_be_patched(monkeypatch: pytest.MonkeyPatc
     existing = Holder()
     monkeypatch.setattr(Holder, "port", 9999)
     # The patched default applies to existing objects, too, but not to settings that were passed.
-    assert (existing.port, Holder().port, Holder(port=7).port) == (9999, 9999, 7)
+    assert existing.port == 9999
+    assert Holder().port == 9999
+    assert Holder(port=7).port == 7
     monkeypatch.undo()
     assert (existing.port, Holder().port) == (9042, 9042)
 

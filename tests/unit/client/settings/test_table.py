@@ -107,7 +107,8 @@ async def test_a_subclass_with_its_own_defaults_follows_changes(cluster_class: A
             engine = cluster._core.settings
             assert (engine.max_schema_agreement_wait, engine.connect_timeout) == (3, 2)
             cluster.max_schema_agreement_wait = 4
-            assert engine.max_schema_agreement_wait == cluster.max_schema_agreement_wait == 4
+            assert engine.max_schema_agreement_wait == 4
+            assert cluster.max_schema_agreement_wait == 4
         finally:
             await result_of(cluster.shutdown())
 

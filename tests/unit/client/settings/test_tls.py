@@ -61,7 +61,8 @@ def test_certificates_are_required_unless_the_options_differ() -> None:
 def test_options_become_a_context() -> None:
     """The version, the ciphers and `cert_reqs` of `ssl_options` are set on the context."""
     tls12_context = context_of({**NOT_VERIFIED, "ssl_version": ssl.PROTOCOL_TLSv1_2})
-    assert tls12_context.minimum_version == tls12_context.maximum_version == ssl.TLSVersion.TLSv1_2
+    assert tls12_context.minimum_version == ssl.TLSVersion.TLSv1_2
+    assert tls12_context.maximum_version == ssl.TLSVersion.TLSv1_2
     context_of({**NOT_VERIFIED, "ssl_version": ssl.PROTOCOL_TLS_CLIENT, "server_side": False})
     cipher_context = context_of({**NOT_VERIFIED, "ciphers": "ECDHE-RSA-AES256-GCM-SHA384"})
     cipher_names = [cipher["name"] for cipher in cipher_context.get_ciphers()]

@@ -33,7 +33,8 @@ def test_types(column: c.Column[Any], cql_type: str) -> None:
     """Each column has the expected CQL type, as an attribute and in the definition of the
     column.
     """
-    assert named(column).db_type == column.cql_type == cql_type
+    assert named(column).db_type == cql_type
+    assert column.cql_type == cql_type
     assert column.get_column_def() == f'"column" {cql_type}'
 
 

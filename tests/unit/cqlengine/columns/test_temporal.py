@@ -25,7 +25,8 @@ def test_numbers_that_are_not_a_datetime_are_refused(value: object) -> None:
 
 def test_a_counter_has_the_default_0() -> None:
     counter = c.Counter()
-    assert counter.default == counter.get_default() == 0
+    assert counter.default == 0
+    assert counter.get_default() == 0
     # The default is not written: a counter starts at 0 on the server.
     assert not counter.has_default
     assert c.Integer().value is None

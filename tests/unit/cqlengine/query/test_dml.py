@@ -73,7 +73,8 @@ def test_statements_with_different_values_are_prepared_once(session: FakeSession
         list(Person.objects(id__in=range(number)).limit(number + 1))
         Person.objects(id=number).update(name=str(number))
     # The loop has four statements.
-    assert len(session.prepared) == len(set(session.prepared)) == 4
+    assert len(session.prepared) == 4
+    assert len(set(session.prepared)) == 4
 
 
 def test_a_counter_s_change_is_saved(session: FakeSession) -> None:

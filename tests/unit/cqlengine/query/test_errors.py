@@ -42,6 +42,7 @@ def test_modules_of_the_errors() -> None:
     """The attribute `__module__` of LWTException and DoesNotExist is the public module from which
     applications import them. Both have the documented base classes.
     """
-    assert LWTException.__module__ == DoesNotExist.__module__ == "cassandra.cqlengine.query"
+    assert LWTException.__module__ == "cassandra.cqlengine.query"
+    assert DoesNotExist.__module__ == "cassandra.cqlengine.query"
     assert issubclass(DoesNotExist, QueryException)
     assert issubclass(LWTException, CQLEngineException)

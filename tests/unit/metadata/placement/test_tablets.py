@@ -82,7 +82,8 @@ def test_a_reported_tablet_is_found(implementation: Any) -> None:
     assert tablets.version_of("ks", "t", 50) is None
     assert [tablets.hosts[number] for number in tablets.numbers("ks", "t", 5)] == HOSTS[1:3]
     assert tablets.numbers("ks", "t", 50) is None
-    assert tablets.find(None, "t", 5) is tablets.find("ks", None, 5) is None
+    assert tablets.find(None, "t", 5) is None
+    assert tablets.find("ks", None, 5) is None
 
 
 def test_the_whole_ring(implementation: Any) -> None:

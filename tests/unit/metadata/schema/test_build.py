@@ -120,7 +120,9 @@ def test_a_table_has_its_indexes_triggers_and_dropped_columns(is_ordinary: bool)
     assert table.indexes["by_a"].as_cql_query() == "CREATE INDEX by_a ON ks.t (a)"
     if is_ordinary:
         # All tables without triggers, dropped columns and views share one empty mapping.
-        assert table.triggers is table.dropped_columns is table.views is NOTHING
+        assert table.triggers is NOTHING
+        assert table.dropped_columns is NOTHING
+        assert table.views is NOTHING
         return
     assert {name: trigger.options for name, trigger in table.triggers.items()} == {
         "x": {"class": "y"},
@@ -131,7 +133,8 @@ def test_a_table_has_its_indexes_triggers_and_dropped_columns(is_ordinary: bool)
     assert dropped.is_static
     assert (dropped_on_old_server.name, dropped_on_old_server.cql_type) == ("e", "text")
     assert not dropped_on_old_server.is_static
-    assert dropped.dropped_time == dropped_on_old_server.dropped_time == dropped_time
+    assert dropped.dropped_time == dropped_time
+    assert dropped_on_old_server.dropped_time == dropped_time
 
 
 def test_options_of_extensions_and_of_scylladb() -> None:
@@ -291,7 +294,9 @@ def test_targets_of_indexes_are_quoted_as_needed(
     # same dict.
     assert options["target"] == target
     assert (index.index_options is options) == (target == expected)
-    assert (index.keyspace_name, index.table_name, index.kind) == ("ks", "t", "COMPOSITES")
+    assert index.keyspace_name == "ks"
+    assert index.table_name == "t"
+    assert index.kind == "COMPOSITES"
 
 
 @pytest.mark.parametrize(

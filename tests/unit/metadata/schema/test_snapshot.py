@@ -85,7 +85,8 @@ def check_live_mappings(node: FakeNode, metadata: Metadata, execute: Any) -> Non
     assert metadata.keyspaces is keyspaces
     assert keyspaces["a"] is kept_keyspace
     assert list(parts["tables"]) == ["new", "t0", "t1"]
-    assert list(parts["views"]) == list(base_table.views) == ["v"]
+    assert list(parts["views"]) == ["v"]
+    assert list(base_table.views) == ["v"]
     assert base_table.views["v"] is parts["views"]["v"]
     assert parts["tables"]["t0"] is base_table
     assert list(parts["user_types"]) == ["u"]
@@ -182,7 +183,9 @@ def test_a_live_mapping_reads_like_a_dict() -> None:
     assert mapping == number_mapping(a=1, b=2)
     assert (mapping != plain) is False
     assert mapping != {"a": 10}
-    assert dict(mapping) == {**mapping} == mapping.copy() == plain
+    assert dict(mapping) == plain
+    assert {**mapping} == plain
+    assert mapping.copy() == plain
     assert mapping | {"c": 1} == {**plain, "c": 1}
     assert {"c": 1} | mapping == {"c": 1, **plain}
     assert list(mapping) == ["a", "b"]
@@ -290,7 +293,8 @@ def test_an_object_is_created_once_for_several_threads(
     monkeypatch.setattr("cassandra.metadata.schema.build.keyspace", build_slowly)
     objects.append(source.object())
     other_thread.join()
-    assert objects[0] is objects[1] is source.object()
+    assert objects[0] is source.object()
+    assert objects[1] is source.object()
 
 
 def test_a_missing_column_s_error_suggests_a_name() -> None:
