@@ -12,6 +12,7 @@ from typing import Any
 
 from cassandra._command_words import CommandWords
 from cassandra._connecting import add_connection_options, connection_settings, reason_of
+from cassandra.auth import Authenticator, AuthProvider
 from cassandra.cluster.cluster import Cluster
 from cassandra.cluster.session import Session
 from cassandra.doctor.checks import CHECKS, advice
@@ -133,6 +134,18 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+class _Login(AuthProvider):
+    """Passes the login of another provider on, and notes if a node has asked for it."""
+
+    def __init__(self, provider: AuthProvider) -> None:
+        self._provider = provider
+        self.is_asked_for = False
+
+    def new_authenticator(self, host: str) -> Authenticator:
+        self.is_asked_for = True
+        return self._provider.new_authenticator(host)
+
+
 # -- checks ----------------------------------------------------------------------------------------
 
 
@@ -159,6 +172,9 @@ def _run_checks(
             yield _consequence(result) if is_consequence else result
     # If no contact point is usable, this is why the cluster cannot be connected to.
     no_contact_point_is_usable = bool(examined) and all(examined.values())
+    login = _Login(settings["auth_provider"]) if settings.get("auth_provider") else None
+    if login is not None:
+        settings = {**settings, "auth_provider": login}
     try:
         cluster = Cluster(**settings)
     except (DriverException, OSError, ValueError, TypeError) as error:
@@ -174,6 +190,14 @@ def _run_checks(
             yield _consequence(result) if no_contact_point_is_usable else result
             return
         yield finding(OK, "connect", f"connected to cluster {cluster.metadata.cluster_name!r}")
+        if login is not None and not login.is_asked_for:
+            yield finding(
+                WARNING,
+                "login",
+                "no node asks for a login: --user and its password are not checked, and anyone may "
+                "connect",
+                "set authenticator in cassandra.yaml, or leave --user out",
+            )
         tls = cluster.ssl_context  # a secure connect bundle has its own
         if isinstance(tls, ssl.SSLContext):
             yield from _check_discovered(session, tls, options.timeout, examined)

@@ -114,6 +114,7 @@ class Connector:
         # The end points to which a connection was opened before. If a connection to any other end
         # point fails, the error suggests that the host may expect TLS.
         self._answered: set[EndPoint] = set()
+        self._has_warned_of_login = False
         # The protocol version of the next connection. It is lowered if a server refuses it.
         self.version = settings.protocol_version
         # Called with (end point, kind, error) for each connection that could not be opened; the
@@ -123,6 +124,19 @@ class Connector:
     def close(self) -> None:
         """Shut down the threads for blocking calls."""
         self._environment.close()
+
+    def on_login_not_asked(self, endpoint: EndPoint) -> None:
+        """Called when a server accepts a connection without a login, although the application has
+        configured one. Log a warning for the first of these connections.
+        """
+        if not self._has_warned_of_login:
+            self._has_warned_of_login = True
+            log.warning(
+                "%s does not ask for a login, so auth_provider is not used: anyone may connect, "
+                "unless the server identifies clients in another way (authenticator of "
+                "cassandra.yaml)",
+                endpoint,
+            )
 
     async def settle(self) -> None:
         """Wait briefly until closed TLS connections have shut down.
@@ -387,6 +401,8 @@ class _Handshake:
         # The event is used only if the server offers it and the setting allows it.
         features.graceful_disconnect &= self._settings.graceful_disconnect_enabled
         self._connection.use_features(features)
+        if self._authenticator is None and self._settings.auth_provider is not None:
+            self._connector.on_login_not_asked(self._endpoint)
         if self._connection.tls is not None:
             self._connection.tls.keep_session()
         if features.graceful_disconnect:

@@ -118,6 +118,21 @@ def test_a_password_is_used_and_never_shown(
         assert "wrong" not in out
 
 
+def test_a_login_that_no_node_asks_for_is_a_warning(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCTOR_SECRET", "hidden")
+    login = ("--user", "ada", "--password-env", "DOCTOR_SECRET")
+    with FakeNode() as node:
+        code, out = run(capsys, node.address, "--port", str(node.port), *login)
+        assert "WARNING  login: no node asks for a login" in out
+        assert code == 0
+        node.require_password("ada", "hidden")
+        assert (
+            "WARNING  login" not in run(capsys, node.address, "--port", str(node.port), *login)[1]
+        )
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -32,6 +32,7 @@ from cassandra.errors import (
 from cassandra.protocol import SyntaxException
 from cassandra.testing.fake import (
     ErrorCode,
+    FakeCluster,
     FakeNode,
     Opcode,
     close,
@@ -42,6 +43,7 @@ from cassandra.testing.fake import (
     on_stream,
     reset,
 )
+from tests.unit.engine.faults import connected
 
 TIMEOUT = 10.0  # seconds
 
@@ -445,3 +447,19 @@ def test_a_wrong_number_of_parameters_for_a_query_string(connect: Connect, node:
             lambda session: session.execute("INSERT INTO t (k, v) VALUES (%s, %s)", (1,)),
         )
     assert node.queries() == []
+
+
+async def test_a_server_that_asks_for_no_login_is_reported_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Applications that configure a login expect that the server checks it."""
+    provider = PlainTextAuthProvider("user", "secret")
+    with FakeCluster(2) as nodes:
+        async with connected(nodes, auth_provider=provider):
+            assert caplog.text.count("does not ask for a login, so auth_provider is not used") == 1
+        assert "secret" not in caplog.text
+        caplog.clear()
+        for node in nodes.nodes:
+            node.require_password("user", "secret")
+        async with connected(nodes, auth_provider=provider):
+            assert "does not ask for a login" not in caplog.text
