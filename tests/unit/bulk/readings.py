@@ -12,7 +12,7 @@ COLUMNS = (Column("id", Int32Type), Column("name", UTF8Type))
 
 
 def reading(**changes: Any) -> Reading:
-    """Return options for rows of COLUMNS, with `changes`."""
+    """Return the options of a reader for rows of COLUMNS; `changes` replaces fields of them."""
     return Reading(
         format=None,
         columns=COLUMNS,

@@ -20,6 +20,10 @@ __all__ = ["node", "without_pauses"]
 async def test_async_generators_are_read_as_rows_are_sent(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A load reads an async generator only a little ahead of the rows that it sends.
+
+    The load closes the generator at its end, also if the generator raises or the load fails.
+    """
     monkeypatch.setattr(chunks, "OBJECT_ROWS", 100)
     monkeypatch.setattr(async_rows, "_ROWS", 30)
     furthest = 0
@@ -55,6 +59,8 @@ async def test_async_generators_are_read_as_rows_are_sent(
 
 
 async def test_async_generators_may_use_a_dict_again(node: FakeNode) -> None:
+    """A generator may yield the same dict with new values: the load copies the values in time."""
+
     async def generate() -> Any:
         row: dict[str, Any] = {}
         for number in range(3):
@@ -69,13 +75,15 @@ async def test_async_generators_may_use_a_dict_again(node: FakeNode) -> None:
 
 
 async def test_a_cancelled_load_of_an_async_generator_closes_it(node: FakeNode) -> None:
-    is_waiting, is_closed = asyncio.Event(), False
+    is_waiting = asyncio.Event()
+    is_closed = False
 
     async def generate() -> Any:
         nonlocal is_closed
         try:
             yield 1, "a"
             is_waiting.set()
+            # The source has no further row until the task is cancelled.
             await asyncio.sleep(3600)
         finally:
             is_closed = True
@@ -99,7 +107,10 @@ def test_blocking_loads_refuse_async_generators(node: FakeNode) -> None:
 
 
 async def test_rows_are_not_read_in_the_thread_of_the_event_loop() -> None:
-    """A simulated event loop makes the calls of the reader thread itself."""
+    """Reading in the event loop's own thread raises an error, because it would wait for itself.
+
+    A simulated event loop has no threads: it makes the calls of the reader thread itself.
+    """
 
     async def generate() -> Any:
         yield 1, "a"

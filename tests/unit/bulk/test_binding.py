@@ -33,14 +33,16 @@ COLUMNS = [
 
 @pytest.fixture(autouse=True)
 def use_implementation(implementation: Implementation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bind and group rows with the compiled modules, and then with the Python modules."""
     monkeypatch.setattr(binding, "bind", implementation.bind)
     monkeypatch.setattr(binding, "grouping", implementation.grouping)
 
 
 @pytest.fixture
 def binder(implementation: Implementation) -> Binder:
+    """Return a binder of rows of COLUMNS that refuses rows with unknown fields."""
     prepared = prepared_insert(implementation, COLUMNS, [0])
-    new_binder = binder_of(prepared, COLUMNS, Keys((0,), (1,)))
+    new_binder = binder_of(prepared, COLUMNS, Keys(partition=(0,), clustering=(1,)))
     new_binder.is_closed = True
     return new_binder
 
@@ -97,14 +99,22 @@ def rows_to_send(result: Bound) -> list[tuple[int, bytes]]:
 
 
 def test_named_tuples_and_mappings_are_bound_by_name(binder: Binder) -> None:
-    row = collections.namedtuple("row", "r s c p")
-    result = bound(binder, ("a", 1, "b", 2), row(2, "b", 1, "a"), {"r": 2, "s": "b", "c": 1, "p": "a"})  # noqa: E501  # fmt: skip
+    """A row with names may have its fields in any order; a plain tuple has the columns' order."""
+    NamedRow = collections.namedtuple("NamedRow", "r s c p")
+    result = bound(
+        binder,
+        ("a", 1, "b", 2),
+        NamedRow(r=2, s="b", c=1, p="a"),
+        {"r": 2, "s": "b", "c": 1, "p": "a"},
+    )
     assert not result.failures
+    # All three rows are bound to the same bytes.
     assert len({values for _, values in rows_to_send(result)}) == 1
     assert [number for number, _ in rows_to_send(result)] == [0, 1, 2]
 
 
 def test_rows_with_missing_or_unknown_columns_fail(binder: Binder) -> None:
+    """A row fails if it lacks a key column, or has a field that is neither written nor ignored."""
     WideRow = collections.namedtuple("WideRow", "p c s r x")
     PartialRow = collections.namedtuple("PartialRow", "p s r")
     result = bound(
@@ -147,6 +157,7 @@ def test_a_value_that_raises_fails_only_its_row(binder: Binder) -> None:
 
 
 def test_a_dry_run_refuses_keys_without_a_value(binder: Binder) -> None:
+    """Servers refuse a key column that is null, and a partition key that is empty."""
     binder.is_dry = True
     result = bound(
         binder, ("a", 1, "s", 2), (None, 1, "s", 2), ("a", None, "s", 2), ("", 1, "s", 2)
@@ -163,15 +174,16 @@ def test_a_dry_run_refuses_keys_without_a_value(binder: Binder) -> None:
 def test_rows_with_only_static_columns_use_a_statement_of_their_own(
     binder: Binder, implementation: Implementation
 ) -> None:
-    prepared = prepared_insert(implementation, [COLUMNS[0], COLUMNS[2]], [0])
+    """A row without clustering key and regular columns is written by a statement without them."""
+    static_insert = prepared_insert(implementation, [COLUMNS[0], COLUMNS[2]], [0])
     binder.static_rows = StaticRows(
-        prepared, positions=[0, 2], static=[2], clustering=[1], regular=[3]
+        static_insert, positions=[0, 2], static=[2], clustering=[1], regular=[3]
     )
     result = bound(
         binder, ("a", 1, "s", 2), ("b", None, "t", None), ("c", None, "t", 5), ("d", 7, None, None)
     )
     assert not result.failures
-    (static_wave,) = [wave for wave in result.waves if wave.prepared is prepared]
+    (static_wave,) = [wave for wave in result.waves if wave.prepared is static_insert]
     # Only row 1 has no value for c and r, and one for the static column s. Row 2 has no
     # clustering key either, but a value for r, so the server has to refuse it.
     assert rows_to_send(result._replace(waves=[static_wave])) == [(1, b"\0\0\0\1b\0\0\0\1t")]
@@ -180,8 +192,11 @@ def test_rows_with_only_static_columns_use_a_statement_of_their_own(
 
 
 def test_rows_with_only_static_columns_are_recognized(implementation: Implementation) -> None:
-    prepared: Any = None
-    static_rows = StaticRows(prepared, positions=[0, 2], static=[2], clustering=[1], regular=[3])
+    """A row has only static values if its clustering and regular columns are null or unset."""
+    no_statement: Any = None
+    static_rows = StaticRows(
+        no_statement, positions=[0, 2], static=[2], clustering=[1], regular=[3]
+    )
     # The numbers are the lengths of the values of p, c, s and r: -1 is null, -2 unset, 0 empty.
     assert static_rows.has_only_static_values([1, -1, 1, -1], is_empty_null=False)
     assert static_rows.has_only_static_values([1, -1, -1, -2], is_empty_null=False)
@@ -213,6 +228,7 @@ class Record:
 
 
 def test_rows_with_keys_are_bound_by_name(binder: Binder) -> None:
+    """Rows of sqlite3, pandas, numpy and other drivers are bound by their names, like mappings."""
     numpy = pytest.importorskip("numpy")
     pandas = pytest.importorskip("pandas")
     connection = sqlite3.connect(":memory:")
@@ -227,9 +243,8 @@ def test_rows_with_keys_are_bound_by_name(binder: Binder) -> None:
     result = bound(binder, ("a", 1, "b", 2), *rows, pandas.Series(values))
     assert not result.failures
     # All rows are bound to the same bytes as the mapping.
-    assert {values for _, values in rows_to_send(result)} == {
-        rows_to_send(bound(binder, values))[0][1]
-    }
+    ((_, bytes_of_mapping),) = rows_to_send(bound(binder, values))
+    assert {row_bytes for _, row_bytes in rows_to_send(result)} == {bytes_of_mapping}
     # The values of a Series without names, and of any other iterable, are bound by position.
     result = bound(binder, pandas.Series(["a", 1, "b", 2]), collections.deque(["a", 1, "b", 2]))
     assert not result.failures
@@ -240,6 +255,10 @@ def test_rows_with_keys_are_bound_by_name(binder: Binder) -> None:
 def test_iterables_are_bound_in_the_order_of_rows_without_names(
     implementation: Implementation,
 ) -> None:
+    """Any iterable is bound like a tuple: here the id is first, though its bind marker is second.
+
+    The types of the columns differ, so a wrong order would give other bytes.
+    """
     columns = [Column("n", lookup_cqltype("bigint")), Column("id", lookup_cqltype("int"))]
     prepared = prepared_insert(implementation, columns, [1])
     binder = binder_of(prepared, columns, Keys(partition=(1,), clustering=()), order=[1, 0])
@@ -248,21 +267,23 @@ def test_iterables_are_bound_in_the_order_of_rows_without_names(
 
 
 def test_names_that_are_not_strings_and_duplicate_names(implementation: Implementation) -> None:
-    """A key that is no string is used as its text; a row with two fields of the same name is
-    refused.
-    """
+    """A key that is not a string is converted to one. A row with two equal names is refused."""
     columns = [Column("id", lookup_cqltype("int"), is_key=True), Column("1", lookup_cqltype("int"))]
     prepared = prepared_insert(implementation, columns, [0])
     binder = binder_of(prepared, columns, Keys(partition=(0,), clustering=()))
     rows = bound(binder, {"id": 5, "1": 6}, {"id": 5, 1: 6})
     assert len({values for _, values in rows_to_send(rows)}) == 1
     result = bound(binder, {"id": 5, "1": 6, 1: 7}, row_class(["id", "1", "1"])(5, 6, 7))
-    assert [str(error)[:36] for _, error in result.failures] == [
-        "it has two fields with the name '1'."
-    ] * 2
+    assert len(result.failures) == 2
+    for _, error in result.failures:
+        assert str(error).startswith("it has two fields with the name '1'.")
 
 
 def test_rows_of_the_driver_have_the_names_of_their_columns(implementation: Implementation) -> None:
+    """The driver's named tuples are bound by column, also if a field had to be renamed.
+
+    "_x" and "class" cannot be names of the fields of a named tuple.
+    """
     names = ["id", "_x", "class"]
     columns = [Column(name, lookup_cqltype("int"), is_key=name == "id") for name in names]
     prepared = prepared_insert(implementation, columns, [0])
@@ -270,7 +291,6 @@ def test_rows_of_the_driver_have_the_names_of_their_columns(implementation: Impl
     row = row_class(names)(5, 6, 7)
     result = bound(binder, (5, 6, 7), row)
     assert not result.failures
-    # The driver's rows know the columns of fields that had to be renamed ("_x" and "class").
     assert len({values for _, values in rows_to_send(result)}) == 1
     # A named tuple of the standard library does not tell the column of a field that it renamed.
     make_class: Any = collections.namedtuple
@@ -286,11 +306,13 @@ def test_rows_of_the_driver_have_the_names_of_their_columns(implementation: Impl
 
 
 def test_rows_that_are_sets_are_refused(binder: Binder) -> None:
+    """A set has no order, so nothing says which value belongs to which column."""
     values = ["a", "b", "c", "d"]
     result = bound(binder, set(values), frozenset(values), dict.fromkeys(values).keys())
     assert [number for number, _ in result.failures] == [0, 1, 2]
-    for (_, error), kind in zip(result.failures, ("set", "frozenset", "dict_keys"), strict=True):
-        assert str(error).startswith(f"a row is the {kind} ")
+    type_names = ("set", "frozenset", "dict_keys")
+    for (_, error), type_name in zip(result.failures, type_names, strict=True):
+        assert str(error).startswith(f"a row is the {type_name} ")
 
 
 def test_a_dry_run_refuses_times_to_live_that_servers_refuse(
@@ -309,25 +331,32 @@ def test_a_dry_run_refuses_times_to_live_that_servers_refuse(
 
 
 def test_the_first_write_time_is_checked(implementation: Implementation) -> None:
+    """A load warns if its first write time seems to be in seconds. It does not check later ones."""
     columns = [COLUMNS[0], Column("[timestamp]", lookup_cqltype("bigint"))]
     prepared = prepared_insert(implementation, columns, [0])
+    seconds_of_2023 = 1_700_000_000
+    microseconds_of_2023 = 1_700_000_000_000_000
 
-    def messages(*times: int) -> list[str]:
+    def warnings_of_load(*write_times: int) -> list[str]:
+        """Bind a row with each write time, and return the texts of all warnings."""
         binder = binder_of(prepared, columns, Keys(partition=[0], clustering=[]))
         with warnings.catch_warnings(record=True) as records:
             warnings.simplefilter("always")
-            for time in times:
-                assert bound(binder, ("a", time)).row_count == 1
+            for write_time in write_times:
+                assert bound(binder, ("a", write_time)).row_count == 1
         return [str(record.message) for record in records]
 
-    (text,) = messages(1_700_000_000, 1_700_000_001)
-    assert text.startswith("row 0: its write time 1700000000 is in microseconds, so it is of 1970")
-    assert "if these are seconds, multiply by 1_000_000" in text
-    assert messages(1_700_000_000_000_000, 1_700_000_000) == []
+    (warning,) = warnings_of_load(seconds_of_2023, seconds_of_2023 + 1)
+    assert warning.startswith("row 0: its write time 1700000000 is in microseconds, so it is of 19")
+    assert "if these are seconds, multiply by 1_000_000" in warning
+    assert warnings_of_load(microseconds_of_2023, seconds_of_2023) == []
 
 
 def test_rows_of_strings_get_advice(binder: Binder) -> None:
-    """Such rows come from `csv.DictReader`. A load converts only the strings of files."""
+    """If all values of a failed row are strings, the error says that a load does not convert them.
+
+    Applications get such rows from `csv.DictReader`. A load converts only the strings of files.
+    """
     advice = "all values of this row are strings. A load converts the strings of files alone"
     for row, has_advice in (
         (("a", "1", None, "2"), True),
@@ -341,6 +370,7 @@ def test_rows_of_strings_get_advice(binder: Binder) -> None:
 
 
 def test_rows_without_strings_get_no_advice_for_strings() -> None:
+    """A row without any value is not a row of strings, so its error stays as it was."""
     no_strings: list[Any] = [(), (None, None), {}]
     for row in no_strings:
         error = TypeError("refused")
@@ -351,10 +381,12 @@ def test_rows_without_strings_get_no_advice_for_strings() -> None:
 def test_a_time_of_day_that_a_date_column_loses_is_warned_of_once(
     implementation: Implementation,
 ) -> None:
+    """A binder warns once of a datetime that is not midnight, whatever the form of the row is."""
     columns = [COLUMNS[0], Column("d", lookup_cqltype("date"))]
     prepared = prepared_insert(implementation, columns, [0])
     NamedRow = collections.namedtuple("NamedRow", "d p")
-    noon, midnight = datetime.datetime(2026, 11, 23, 12), datetime.datetime(2026, 11, 23)
+    noon = datetime.datetime(2026, 11, 23, hour=12)
+    midnight = datetime.datetime(2026, 11, 23)
 
     class Row:
         def __init__(self, day: object) -> None:
@@ -383,6 +415,7 @@ def test_a_time_of_day_that_a_date_column_loses_is_warned_of_once(
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert bound(new_binder(), *map(make_row, (midnight, None, midnight.date())))
+    # The rows of a numpy array are checked in another way.
     numpy = pytest.importorskip("numpy")
     array = numpy.array([["a", midnight], ["b", noon]], dtype=object)
     chunk = Chunk(

@@ -14,6 +14,7 @@ from cassandra.cluster import Cluster
 from cassandra.testing.fake import FakeNode, Opcode
 from tests.unit.metadata.schema.rows import column, schema
 
+# the partition key, the clustering column, a regular and a static column
 NAMES = ["id", "n", "c0", "s"]
 # The second row lacks its partition key, the third one its clustering column, and the fourth one,
 # which only has a static column, its partition key.
@@ -24,6 +25,7 @@ ROWS: list[tuple[Any, ...]] = [
     (None, None, None, 4),
     (1, None, None, 4),
 ]
+# the position of each row that is refused, and the reason
 FAILURES = [
     (1, "column 'id' of the primary key has no value"),
     (2, "column 'n' of the primary key has no value"),
@@ -33,6 +35,7 @@ FAILURES = [
 
 @pytest.fixture
 def session() -> Iterator[Any]:
+    """Yield a session of a fake node with the table `a.t0`; fail if the test wrote a row."""
     with FakeNode() as node:
         node.schema = schema("a", tables=1)
         node.schema["system_schema.columns"] += [
@@ -40,9 +43,10 @@ def session() -> Iterator[Any]:
             column("a", "t0", "s", "static"),
         ]
         for names in (["id", "n", "c0", "s"], ["id", "s"]):
-            text = f"INSERT INTO a.t0 ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+            markers = ", ".join("?" * len(names))
+            query = f"INSERT INTO a.t0 ({', '.join(names)}) VALUES ({markers})"
             columns = [(name, "int") for name in names]
-            prepared = node.prime_prepare(text, columns, pk_indexes=[0])
+            prepared = node.prime_prepare(query, columns, pk_indexes=[0])
             prepared.keyspace, prepared.table = "a", "t0"
         with Cluster([node.address], port=node.port) as cluster:
             yield cluster.connect("a")
@@ -51,9 +55,13 @@ def session() -> Iterator[Any]:
 
 
 def csv_text(rows: list[tuple[Any, ...]]) -> str:
-    return "".join(
-        ",".join("" if value is None else str(value) for value in row) + "\n" for row in rows
-    )
+    """Return the rows as lines of CSV; a null is an empty field."""
+    lines = [",".join("" if value is None else str(value) for value in row) for row in rows]
+    return "".join(line + "\n" for line in lines)
+
+
+# Each of the following functions returns ROWS as another kind of source for a load. Files are
+# written to the folder.
 
 
 def a_frame(folder: Path) -> Any:
@@ -122,6 +130,7 @@ def test_null_keys_of_each_source_are_reported(
     options: dict[str, Any] = {"columns": NAMES}
     if source_of is a_csv_file_without_names:
         options["header"] = False
+    # max_errors=None: report all failures, and do not stop at one.
     report: LoadReport = session.load(
         "t0", source_of(tmp_path), dry_run=True, max_errors=None, **options
     )

@@ -11,8 +11,10 @@ import pytest
 
 from cassandra.bulk.checkpoint import Checkpoint, describe_files
 
+# what a checkpoint belongs to: the work, the table and the options
 SUBJECT = {"work": "load", "table": "ks.t", "options": {"header": True, "columns": ("a", "b")}}
-WAY_OUT = "; restart=True begins anew, and another file leaves this one as it is"
+# the end of each error, which says what the user can do
+ADVICE = "; restart=True begins anew, and another file leaves this one as it is"
 
 
 def test_a_saved_checkpoint_can_be_read_restarted_and_removed(tmp_path: Path) -> None:
@@ -62,16 +64,18 @@ def test_a_read_only_checkpoint_does_not_change_its_file(tmp_path: Path) -> None
 def test_a_checkpoint_of_another_load_is_refused(
     tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
+    """A load may go on only with the same table and options; the error names what differs."""
     path = tmp_path / "point"
     Checkpoint(path, SUBJECT).save(row=10)
     content_before = path.read_bytes()
-    with pytest.raises(ValueError, match=message + WAY_OUT):
+    with pytest.raises(ValueError, match=message + ADVICE):
         Checkpoint(path, {**SUBJECT, **changes})
     assert path.read_bytes() == content_before
 
 
 @pytest.mark.parametrize("name", ["cluster", "source_cluster"])
 def test_a_checkpoint_of_another_cluster_is_refused(tmp_path: Path, name: str) -> None:
+    """The checkpoint records the name of the cluster, and of the source's cluster for a copy."""
     path = tmp_path / "point"
     Checkpoint(path, {**SUBJECT, name: "staging"}).save(row=10)
     role = name.replace("_", " ")
@@ -99,9 +103,12 @@ def test_a_checkpoint_of_another_cluster_is_refused(tmp_path: Path, name: str) -
 def test_clusters_with_the_same_name_are_distinguished_by_host_ids(
     tmp_path: Path, recorded: Any, is_same: bool
 ) -> None:
+    """A cluster is the same one if it has one of the recorded hosts; others may be replaced.
+
+    If no host ids were recorded, the name decides.
+    """
     path = tmp_path / "point"
     Checkpoint(path, {**SUBJECT, "cluster": recorded}).save(row=10)
-    # One host in common is enough, since the others may have been replaced.
     subject = {**SUBJECT, "cluster": {"name": "Test Cluster", "host_ids": ["a", "b"]}}
     if is_same:
         assert Checkpoint(path, subject).state == {"row": 10}
@@ -111,6 +118,7 @@ def test_clusters_with_the_same_name_are_distinguished_by_host_ids(
 
 
 def test_files_with_other_content_are_refused(tmp_path: Path) -> None:
+    """A load of files may go on only if the files have the same names, contents and times."""
     first, second, path = tmp_path / "1.csv", tmp_path / "2.csv", tmp_path / "point"
     first.write_text("id\n1\n")
     second.write_text("id\n2\n")
@@ -149,20 +157,20 @@ def test_a_pipe_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_a_checkpoint_is_refused(tmp_path: Path) -> None:
+    """A file that the user named by mistake is never overwritten, not even with restart=True."""
     path = tmp_path / "point"
     # The current version is 2.
     for version in (1, 99):
         path.write_text(json.dumps({"version": version, "subject": SUBJECT, "state": {}}))
-        with pytest.raises(ValueError, match=f"of another version, {version}.*{WAY_OUT}"):
+        with pytest.raises(ValueError, match=f"of another version, {version}.*{ADVICE}"):
             Checkpoint(path, SUBJECT)
     for text in ("", "[]", "{}", "id,name", '{"version": 2, "subject": {}, "state": 5}'):
         path.write_text(text)
         with pytest.raises(ValueError, match="is not a checkpoint"):
             Checkpoint(path, SUBJECT)
-        # An empty file may be overwritten.
+        # Only an empty file may be overwritten: it has nothing to lose.
         if not text:
             assert Checkpoint(path, SUBJECT, restart=True).state == {}
             continue
-        # Even with restart=True, a file that is not a checkpoint is not overwritten.
         with pytest.raises(ValueError, match="is not a checkpoint"):
             Checkpoint(path, SUBJECT, restart=True)

@@ -53,14 +53,19 @@ def test_the_rows_of_a_chunk_are_limited_in_number_and_bytes(
 ) -> None:
     monkeypatch.setattr(chunks, "CHUNK_BYTES", 1000)
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 50)
-    # the arguments: the bytes and the number of rows that are known so far
+    # The arguments are the size of a table in bytes, and its number of rows.
+    # Rows of 100 bytes: ten of them are 1000 bytes.
     assert rows_of_a_chunk(10_000, 100) == 10
+    # Rows of one byte: the limit of 50 rows decides.
     assert rows_of_a_chunk(100, 100) == 50
+    # An empty table.
     assert rows_of_a_chunk(0, 0) == 50
+    # A row of 100,000 bytes has a chunk of its own.
     assert rows_of_a_chunk(1_000_000, 10) == 1
 
 
 def test_slices_of_lists_and_tables() -> None:
+    """`slice_of` takes the first row and the number of rows, for each kind of source."""
     assert slice_of([1, 2, 3, 4], 1, 2) == [2, 3]
     pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
     values: dict[str, Any] = {"a": [1, 2, 3, 4]}

@@ -35,15 +35,21 @@ class Row(NamedTuple):
 def reading(
     implementation: Implementation, *types: str, header: Any = True, **formats: Any
 ) -> Reading:
-    """Return a `Reading` of CSV into columns c0, c1 and so on of these types; `formats` are options
-    of CSV.
+    """Return a `Reading` of CSV into columns c0, c1 and so on.
+
+    :param types: the CQL types of the columns; "list" is a list of integers.
+    :param header: True if the file has a header, or the names of the fields.
+    :param formats: the options `delimiter` and `quote`, `is_key` (whether the columns belong to the
+        primary key), and fields of `Formats`.
     """
-    columns = [
-        Column(f"c{number}", lookup_casstype("ListType(Int32Type)") if type_name == "list" else lookup_cqltype(type_name))  # noqa: E501
-        for number, type_name in enumerate(types)
-    ]  # fmt: skip
     is_key = formats.pop("is_key", False)
-    columns = [column._replace(is_key=is_key) for column in columns]
+    columns = []
+    for number, type_name in enumerate(types):
+        if type_name == "list":
+            cql_type = lookup_casstype("ListType(Int32Type)")
+        else:
+            cql_type = lookup_cqltype(type_name)
+        columns.append(Column(f"c{number}", cql_type, is_key=is_key))
     plan = implementation.bind.BindPlan(columns)
     dialect = {name: formats.pop(name) for name in ("delimiter", "quote") if name in formats}
     return Reading(
@@ -58,18 +64,19 @@ def reading(
     )
 
 
-def rows(path: Path, how: Reading, is_fast: list[bool] | None = None) -> list[Row]:
-    """Return all rows of a file. If an error ends the reading, it is the last row.
+def rows(path: Path, options: Reading, is_fast: list[bool] | None = None) -> list[Row]:
+    """Return all rows of a file. If an error ends the reading, the error is the last row.
 
-    :param how: how to read the file, as `reading` returns it.
-    :param is_fast: gets one item for each chunk: True if compiled code read it.
+    :param options: how to read the file, as `reading` returns it.
+    :param is_fast: a list to which one item is appended for each chunk: True if compiled code
+        read the chunk.
     """
-    assert how.binding is not None
-    plan, version = how.binding
+    assert options.binding is not None
+    plan, version = options.binding
     result: list[Row] = []
     first_row = 1
     try:
-        for part in csv_parts(str(path), how):
+        for part in csv_parts(str(path), options):
             chunk = part.make_chunk(0, first_row)
             first_row += part.size
             assert chunk.size == part.size == len(chunk.lines or ())
@@ -81,15 +88,16 @@ def rows(path: Path, how: Reading, is_fast: list[bool] | None = None) -> list[Ro
             if is_fast is not None:
                 is_fast.append(is_bound)
             if is_bound:
-                assert chunk.rows.width == len(how.columns)
+                assert chunk.rows.width == len(options.columns)
                 values = [row.data for row in chunk.rows.rows()]
                 # If a chunk begins at the second row of its part, as after a resumed load, its rows
                 # must be the same.
-                chunk_from_row_1 = part.make_chunk(1, first_row) if part.size > 1 else chunk
-                assert [row.data for row in chunk_from_row_1.rows.rows()] == values[
-                    chunk.size - chunk_from_row_1.size :
-                ]
-                assert chunk_from_row_1.lines == list(chunk.lines or ())[chunk.size - chunk_from_row_1.size :] or isinstance(chunk_from_row_1.lines, range)  # fmt: skip  # noqa: E501
+                if part.size > 1:
+                    later_rows = part.make_chunk(1, first_row)
+                    assert [row.data for row in later_rows.rows.rows()] == values[1:]
+                    # A range has no list of lines: each row takes one line.
+                    if not isinstance(later_rows.lines, range):
+                        assert later_rows.lines == list(chunk.lines or ())[1:]
             else:
                 values = [_bound(plan, row, version) for row in chunk.rows]
             for index, value in enumerate(values):
@@ -100,8 +108,9 @@ def rows(path: Path, how: Reading, is_fast: list[bool] | None = None) -> list[Ro
 
 
 def _bound(plan: Any, row: Any, version: int) -> bytes | str:
-    """Bind a row of values and return its bytes; if the row is an error or cannot be bound, return
-    the text of the error.
+    """Bind a row of values, and return its bytes.
+
+    If the row is an error, or cannot be bound, return the text of the error.
     """
     if isinstance(row, Exception):
         return str(row)
@@ -116,12 +125,15 @@ def _bound(plan: Any, row: Any, version: int) -> bytes | str:
 def read_both_ways(
     implementation: Implementation, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., tuple[list[Row], list[Row]]]:
-    """Return a function that reads a file twice: it returns the rows that Python's csv module
-    reads, and those that the implementation under test reads.
+    """Return a function that reads a file twice, once with each reader.
+
+    The function returns the rows that Python's csv module reads, and those that the implementation
+    under test reads.
     """
 
-    def read(path: Path, *types: str, **how: Any) -> tuple[list[Row], list[Row]]:
-        settings = reading(implementation, *types, **how)
+    def read(path: Path, *types: str, **options: Any) -> tuple[list[Row], list[Row]]:
+        """Read columns of these types; `options` are those of `reading`."""
+        settings = reading(implementation, *types, **options)
         monkeypatch.setattr(csv_files, "csv_rows", implementation.csv_rows)
         fast_rows = rows(path, settings)
         monkeypatch.setattr(csv_files, "csv_rows", Implementation("python").csv_rows)
@@ -165,33 +177,38 @@ VALUES: dict[str, list[str]] = {
 }  # fmt: skip
 
 
-def field(text: str, force: bool = False) -> str:
-    if force or any(character in text for character in ',"\n\r'):
-        return '"' + text.replace('"', '""') + '"'
-    return text
+def csv_field(value: str, always_quote: bool = False) -> str:
+    """Return `value` as a field of CSV: in quotes if it needs them, or with `always_quote`."""
+    if always_quote or any(character in value for character in ',"\n\r'):
+        return '"' + value.replace('"', '""') + '"'
+    return value
 
 
 @pytest.mark.parametrize("type_name", sorted(VALUES))
 def test_each_text_is_read_as_the_same_value_by_both_readers(
     type_name: str, read_both_ways: Callable[..., tuple[list[Row], list[Row]]], tmp_path: Path
 ) -> None:
+    """Each string, valid or not, gives the same value or error, with and without quotes."""
     path = tmp_path / "a.csv"
-    other_text = "1" if type_name != "text" else "x"
-    for text in VALUES[type_name]:
+    value_of_second_row = "1" if type_name != "text" else "x"
+    for value in VALUES[type_name]:
         for is_quoted in (False, True):
-            path.write_text(f"c0,c1\n1,{field(text, is_quoted)}\n2,{other_text}\n", newline="")
+            lines = ["c0,c1", f"1,{csv_field(value, is_quoted)}", f"2,{value_of_second_row}"]
+            path.write_text("\n".join([*lines, ""]), newline="")
             expected, fast_rows = read_both_ways(path, "int", type_name)
-            assert fast_rows == expected, text
-            path.write_text(f"1;'{text}'\n".replace('"', ""), newline="")
+            assert fast_rows == expected, value
+            # The same value in a file with other delimiters and quotes.
+            path.write_text(f"1;'{value}'\n".replace('"', ""), newline="")
             expected, fast_rows = read_both_ways(
                 path, "int", type_name, header=False, delimiter=";", quote="'", null="NULL"
             )
-            assert fast_rows == expected, text
+            assert fast_rows == expected, value
 
 
 def test_date_and_timestamp_formats_are_used_by_both_readers(
     read_both_ways: Callable[..., tuple[list[Row], list[Row]]], tmp_path: Path
 ) -> None:
+    """If a format is set, only values in this format are read; ISO dates are then errors."""
     path = tmp_path / "a.csv"
     path.write_text("c0,c1\n23.11.2026,23.11.2026 12h\n2026-11-23,2026-11-23 12:00:00\n")
     expected, fast_rows = read_both_ways(
@@ -205,6 +222,7 @@ def test_date_and_timestamp_formats_are_used_by_both_readers(
 def test_the_first_format_that_fits_a_date_is_used_by_both_readers(
     read_both_ways: Callable[..., tuple[list[Row], list[Row]]], tmp_path: Path
 ) -> None:
+    """A value may have any of the formats; if it has none, the error names all of them."""
     path = tmp_path / "a.csv"
     path.write_text("c0,c1\n02.03.2026,02.03.2026\n2026-11-23,2026-11-23\n11/23/2026,\n")
     formats = ["%d.%m.%Y", "%Y-%m-%d"]
@@ -214,8 +232,8 @@ def test_the_first_format_that_fits_a_date_is_used_by_both_readers(
     assert fast_rows == expected
     assert isinstance(fast_rows[0].content, bytes)
     assert isinstance(fast_rows[1].content, bytes)
-    text = "'11/23/2026' has none of the formats of date_format, '%d.%m.%Y', '%Y-%m-%d'"
-    assert text in str(fast_rows[2].content)
+    message = "'11/23/2026' has none of the formats of date_format, '%d.%m.%Y', '%Y-%m-%d'"
+    assert message in str(fast_rows[2].content)
 
 
 FILES = {
@@ -278,24 +296,22 @@ def test_random_files(
     """
     generator = random.Random(11)
     path = tmp_path / "a.csv"
-    for _ in range(150):
+    for _file in range(150):
         types = generator.sample(sorted(VALUES), 3)
         line_end = generator.choice(("\n", "\r\n", "\r"))
         is_bad = generator.random() < 0.3
         lines = []
         # A bad file has some wrong values, and some rows with too many fields.
-        for _ in range(generator.randrange(40)):
-            texts = []
+        for _row in range(generator.randrange(40)):
+            values = []
             for type_name in types:
-                first_text = VALUES[type_name][0]
-                texts.append(
-                    generator.choice(VALUES[type_name])
-                    if is_bad and generator.random() < 0.2
-                    else first_text
-                )
+                if is_bad and generator.random() < 0.2:
+                    values.append(generator.choice(VALUES[type_name]))
+                else:
+                    values.append(VALUES[type_name][0])
             if is_bad and generator.random() < 0.05:
-                texts.append("1")
-            lines.append(",".join(field(text, generator.random() < 0.2) for text in texts))
+                values.append("1")
+            lines.append(",".join(csv_field(value, generator.random() < 0.2) for value in values))
         path.write_text(line_end.join(["c0,c1,c2", *lines, ""]), newline="")
         # Parts and chunks are so small that they begin and end anywhere in a row.
         monkeypatch.setattr(csv_files, "MORE_BYTES", generator.choice((5, 64, 1 << 20)))
@@ -308,6 +324,7 @@ def test_random_files(
 def test_ordinary_files_are_read_by_compiled_code(
     compiled: Implementation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    """Compiled code reads each chunk whose values are all valid; Python reads the others."""
     monkeypatch.setattr(csv_files, "csv_rows", compiled.csv_rows)
     path = tmp_path / "a.csv"
     path.write_text(
@@ -335,13 +352,14 @@ def test_ordinary_files_are_read_by_compiled_code(
 def test_an_application_s_text_for_null(
     read_both_ways: Callable[..., tuple[list[Row], list[Row]]], tmp_path: Path
 ) -> None:
-    """With the option `null`, only its text is null; an empty field is an empty text."""
+    """With the option `null`, only the given string means null; an empty field is ''."""
     path = tmp_path / "a.csv"
     path.write_text('c0,c1\nNULL,NULL\n1,\n2,"NULL"\n')
     expected, fast_rows = read_both_ways(path, "int", "text", null="NULL")
     null = struct.pack(">i", -1)
     assert fast_rows == expected
     assert fast_rows[0].content == null + null
+    # the row (1, ''): an integer of 4 bytes, and a text of 0 bytes
     assert fast_rows[1].content == struct.pack(">iii", 4, 1, 0)
 
 
@@ -361,8 +379,9 @@ def test_several_texts_for_null_and_empty_keys(
     nulls: tuple[str, ...],
     is_key: bool,
 ) -> None:
-    """If there are several texts for null, each of them is null. An empty field of a key column is
-    an empty text.
+    """The option `null` may have several strings, each of which means null.
+
+    An empty field of a key column is an empty text, even if the empty string is one of them.
     """
     path = tmp_path / "a.csv"
     path.write_text('c0,c1\nNULL,NULL\n1,\n2,"NULL"\n3,\\N\n\\N,x\n,""\n4,NULLS\n')
@@ -370,17 +389,21 @@ def test_several_texts_for_null_and_empty_keys(
         expected, fast_rows = read_both_ways(path, "int", type_name, null=nulls, is_key=is_key)
         assert fast_rows == expected
         assert len(fast_rows) == 7
-        # These are the bytes of the row (1, null).
-        null_text = struct.pack(">iii", 4, 1, -1)
         if type_name == "text":
-            is_empty = is_key or "" not in nulls
-            assert fast_rows[1].content == (struct.pack(">iii", 4, 1, 0) if is_empty else null_text)
+            # The last number is the length of the second column's value: -1 is null, 0 is ''.
+            is_empty_text = is_key or "" not in nulls
+            length = 0 if is_empty_text else -1
+            assert fast_rows[1].content == struct.pack(">iii", 4, 1, length)
 
 
 def test_compiled_code_refuses_options_that_only_python_supports(compiled: Implementation) -> None:
+    """`csv_reader` returns None if Python must read the file: for delimiters and quotes that are
+    not one ASCII character, for equal ones, and for files without fields.
+    """
     plan = compiled.bind.BindPlan([Column("c0", lookup_cqltype("int"))])
     int_field = Field(0, "int", int)
     make_reader = compiled.csv_rows.csv_reader
+    # The number after the fields says how many fields a line has.
     for delimiter, quote in (
         ("", '"'),
         (",,", '"'),
@@ -390,7 +413,6 @@ def test_compiled_code_refuses_options_that_only_python_supports(compiled: Imple
         ("\n", '"'),
     ):
         assert make_reader(plan, PROTOCOL_VERSION, [int_field], 1, delimiter, quote) is None
-    # For a reader without fields, there is no compiled reader.
     assert make_reader(plan, PROTOCOL_VERSION, [], 1, ",", '"') is None
     # The lines have one field each, so none has the index 3.
     with pytest.raises(ValueError, match="field 3 of 1"):

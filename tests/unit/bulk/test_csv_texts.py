@@ -15,14 +15,16 @@ from cassandra.cqltypes.parse import lookup_casstype, lookup_cqltype
 from cassandra.errors import DecodeError
 from tests.conftest import Implementation
 
+# the code of each integer type for `struct`
 INTS = {"tinyint": "b", "smallint": "h", "int": "i", "bigint": "q", "counter": "q"}
+# encoded values of each type: ordinary ones, limits, and values that CSV has to quote
 CELLS: dict[str, list[bytes]] = {
     **{
-        kind: [
+        type_name: [
             struct.pack(f">{code}", value)
             for value in (0, 1, -1, 9, 10, 127, -128, 2 ** (8 * struct.calcsize(code) - 1) - 1, -(2 ** (8 * struct.calcsize(code) - 1)))  # noqa: E501
         ]
-        for kind, code in INTS.items()
+        for type_name, code in INTS.items()
     },
     "float": [struct.pack(">f", number) for number in (0.0, -0.0, 0.1, 1e10, 3.4e38, float("nan"), float("inf"))],  # noqa: E501
     "double": [struct.pack(">d", number) for number in (0.0, -0.0, 0.1, 1e16, 1e-5, 123456789.125, 1e300, 5e-324, float("nan"), float("-inf"))],  # noqa: E501
@@ -49,12 +51,14 @@ CELLS: dict[str, list[bytes]] = {
 }  # fmt: skip
 
 
-def codec_of(kind: str) -> Any:
-    cqltype = lookup_casstype(kind) if "(" in kind else lookup_cqltype(kind)
+def codec_of(type_name: str) -> Any:
+    """Return the codec of a CQL type, or of a server's class with parameters (`MapType(...)`)."""
+    cqltype = lookup_casstype(type_name) if "(" in type_name else lookup_cqltype(type_name)
     return cqltype.codec()
 
 
 def page(rows: list[list[bytes | None]]) -> bytes:
+    """Return the rows as in a page of results: each cell after its length, a null as length -1."""
     return b"".join(
         struct.pack(">i", -1) if cell is None else struct.pack(">i", len(cell)) + cell
         for row in rows
@@ -86,13 +90,15 @@ def csv_lines_of(
 
 @pytest.mark.parametrize("type_name", CELLS)
 def test_each_value_is_written_as_its_text(implementation: Implementation, type_name: str) -> None:
+    """A value is written as `text_of` formats it, and quoted as the csv module would quote it."""
     cells: list[bytes | None] = [*CELLS[type_name], None]
     if type_name not in ("text", "ascii", "blob"):
         # For historical reasons, values of other types may be empty, too. They are written as empty
         # texts.
         cells.append(b"")
+    seven = struct.pack(">i", 7)
     text = csv_lines_of(
-        implementation, ["int", type_name], [[b"\0\0\0\7", cell] for cell in cells]
+        implementation, ["int", type_name], [[seven, cell] for cell in cells]
     ).decode()
     codec = codec_of(type_name)
     records = list(csv.reader(io.StringIO(text, newline=""), strict=True))
@@ -117,9 +123,8 @@ def test_both_implementations_write_the_same_lines_for_random_pages(
             [generator.choice([*CELLS[type_name], None]) for type_name in type_names]
             for _ in range(generator.randrange(30))
         ]
-        assert csv_lines_of(compiled, type_names, rows, b"xyz") == csv_lines_of(
-            python, type_names, rows, b"xyz"
-        )
+        compiled_lines = csv_lines_of(compiled, type_names, rows, bytes_before=b"xyz")
+        assert compiled_lines == csv_lines_of(python, type_names, rows, bytes_before=b"xyz")
 
 
 def test_the_only_field_of_a_row_is_quoted_if_empty(implementation: Implementation) -> None:
@@ -131,6 +136,8 @@ def test_the_only_field_of_a_row_is_quoted_if_empty(implementation: Implementati
 
 
 def test_both_implementations_write_the_same_dates(compiled: Implementation) -> None:
+    """The dates are each day around 1970, and days from the year 1 to the year 9999."""
+    # These are days since 1970-01-01. The protocol adds 2**31 to them.
     days = [*range(-800, 800), *range(-719_162, 2_932_897, 9_973)]
     rows: list[list[bytes | None]] = [[struct.pack(">I", 2**31 + day)] for day in days]
     assert csv_lines_of(compiled, ["date"], rows) == csv_lines_of(
@@ -139,7 +146,7 @@ def test_both_implementations_write_the_same_dates(compiled: Implementation) -> 
 
 
 @pytest.mark.parametrize(
-    ("kinds", "body", "count", "message"),
+    ("type_names", "page_bytes", "row_count", "message"),
     [
         (["int"], struct.pack(">i", 3) + b"abc", 1, 'row 0, column "c0"'),
         (["text", "int"], struct.pack(">i", 1) + b"\xff" + struct.pack(">i", -1), 1, 'row 0, column "c0"'),  # noqa: E501
@@ -149,11 +156,15 @@ def test_both_implementations_write_the_same_dates(compiled: Implementation) -> 
     ],
 )  # fmt: skip
 def test_damaged_pages(
-    implementation: Implementation, kinds: list[str], body: bytes, count: int, message: str
+    implementation: Implementation,
+    type_names: list[str],
+    page_bytes: bytes,
+    row_count: int,
+    message: str,
 ) -> None:
-    """If a page is damaged, the error names the row and the column, or says what is wrong with the
-    page.
-    """
-    names = [f"c{number}" for number in range(len(kinds))]
+    """If a page is damaged, the error names the row and column, or says how the page is wrong."""
+    names = [f"c{number}" for number in range(len(type_names))]
+    codecs = list(map(codec_of, type_names))
+    page_start = 0
     with pytest.raises(DecodeError, match=message):
-        implementation.csv_texts.csv_lines(names, list(map(codec_of, kinds)), body, 0, count)
+        implementation.csv_texts.csv_lines(names, codecs, page_bytes, page_start, row_count)

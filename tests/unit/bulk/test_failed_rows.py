@@ -27,12 +27,13 @@ def failed_row(
     is_table: bool = False,
     **more: Any,
 ) -> Any:
-    """Write a failed row to the file; return its line as a string and as a dict.
+    """Write a failed row to the file, and return its line as a string and as a dict.
 
     :param raw: the row's text or fields in the source file.
     :param row: the row of an application, if `raw` is None.
     :param names: the names in the source's header.
-    :param is_table: `row` is a table or array with one row.
+    :param is_table: True if `row` is a table or array with one row.
+    :param more: parameters of `FailedRows` that differ from the usual ones.
     """
     settings = {"columns": COLUMNS, "fields": ["id", "name"], "mapping": {}, "nulls": ("", "NULL")}
     path.unlink(missing_ok=True)
@@ -57,6 +58,7 @@ def failed_row(
     return line, json.loads(line)
 
 
+# the fields that a load adds to a failed row, for the location and error in `failed_row`
 NOTES = {"_source": "a", "_row": 1, "_line": 7, "_error": "is wrong"}
 
 
@@ -78,10 +80,16 @@ NOTES = {"_source": "a", "_row": 1, "_line": 7, "_error": "is wrong"}
 def test_rows_of_files_keep_their_fields_or_their_text(
     tmp_path: Path, raw: Any, names: Any, fields: dict[str, Any]
 ) -> None:
-    assert failed_row(tmp_path / "f", raw, row=None, names=names)[1] == {**fields, **NOTES}
+    """A row of CSV is written by the names of the header if it has as many fields as the header.
+
+    Otherwise its fields are written as a list, or its text, if the csv module could not split it.
+    """
+    _, written_fields = failed_row(tmp_path / "f", raw, row=None, names=names)
+    assert written_fields == {**fields, **NOTES}
 
 
 def test_lines_of_json_keep_each_digit(tmp_path: Path) -> None:
+    """The text of a JSON line is copied. Parsing the numbers as floats would lose digits."""
     line, fields = failed_row(tmp_path / "f", '{"d": 12345678901234567890.50, "e": 1e400}\n')
     assert line.startswith('{"d": 12345678901234567890.50, "e": 1e400, "_source": "a"')
     assert fields["_line"] == 7
@@ -91,16 +99,19 @@ def test_lines_of_json_keep_each_digit(tmp_path: Path) -> None:
 
 
 def test_notes_do_not_clash_with_fields(tmp_path: Path) -> None:
+    """If the source has a field with the name of a note, all notes get one more underscore."""
+    notes_with_two_underscores = {f"_{name}": value for name, value in NOTES.items()}
+    notes_with_three_underscores = {f"__{name}": value for name, value in NOTES.items()}
     _, fields = failed_row(tmp_path / "f", ["x", "y"], row=None, names=("_row", "__line"))
-    assert fields == {"_row": "x", "__line": "y", **{f"__{k}": v for k, v in NOTES.items()}}
+    assert fields == {"_row": "x", "__line": "y", **notes_with_three_underscores}
     _, fields = failed_row(tmp_path / "f", '{"_error": 5}')
     assert (fields["_error"], fields["__error"]) == (5, "is wrong")
     _, fields = failed_row(tmp_path / "f", ["x"], row=None, names=("id",), fields=["id", "_source"])
-    assert fields == {"id": "x", **{f"_{k}": v for k, v in NOTES.items()}}
+    assert fields == {"id": "x", **notes_with_two_underscores}
 
 
 def test_rows_of_the_application(tmp_path: Path) -> None:
-    """Rows of each class are written by name, or as a list or text if they do not fit."""
+    """Rows of any class are written by name, or as a list or text if they do not fit the table."""
 
     class ObjectWithFields:
         id, name = 5, "e"
@@ -121,8 +132,9 @@ def test_rows_of_the_application(tmp_path: Path) -> None:
 
 
 def test_fields_have_the_names_of_the_source(tmp_path: Path) -> None:
-    """A failed row has the names of the source's fields, not those of the columns. So it can be
-    loaded again with the same argument `columns`, even if that exchanges two names.
+    """A failed row has the names of the source's fields, not those of the columns.
+
+    So the file can be loaded with the same argument `columns`, even if it exchanges two names.
     """
     exchanged_names: dict[str, Any] = {
         "mapping": {"id": "name", "name": "id"},
@@ -143,6 +155,8 @@ def test_fields_have_the_names_of_the_source(tmp_path: Path) -> None:
 
 
 def test_missing_and_unset_values_are_left_out_or_null(tmp_path: Path) -> None:
+    """Unset values and missing attributes are left out; the missing values of pandas are null."""
+
     class ObjectWithoutName:
         id = 5
 
@@ -160,6 +174,7 @@ def test_missing_and_unset_values_are_left_out_or_null(tmp_path: Path) -> None:
 
 
 def test_rows_of_files_without_lines_are_in_the_order_of_the_columns(tmp_path: Path) -> None:
+    """Tuples from a Parquet file have the order of the columns, not that of `fields`."""
     file = FailedRows(tmp_path / "f", COLUMNS, ["name", "id"], mapping={}, nulls=())
     chunk = Chunk(
         [(5, UNSET_VALUE)],
@@ -177,6 +192,7 @@ def test_rows_of_files_without_lines_are_in_the_order_of_the_columns(tmp_path: P
 
 @pytest.mark.filterwarnings("ignore:.* milliseconds are a moment after the year 9999")
 def test_values_are_converted_as_for_the_column(tmp_path: Path) -> None:
+    """A value of numpy or Arrow is written as a string that a load reads as the same CQL value."""
     numpy = pytest.importorskip("numpy")
     pyarrow = pytest.importorskip("pyarrow")
     for cql_type, array, expected in (
@@ -209,8 +225,7 @@ def test_values_that_json_cannot_represent_are_not_ordinary_fields(tmp_path: Pat
     assert fields["_fields"] == {"name": "nan"}
     assert fields["id"] == 5
     assert "name" not in fields
-    # A value that does not fit its column is not an ordinary field either.
-    # The column is a text, so bytes and a class do not fit.
+    # Here the column is a text. Bytes and a class do not fit it, so they are not ordinary fields.
     for value in (b"\1", object):
         _, fields = failed_row(tmp_path / "f", row=(5, value))
         assert (fields["id"], list(fields["_fields"])) == (5, ["name"])
@@ -227,6 +242,7 @@ def test_only_the_owner_can_read_clear_values_of_encrypted_columns(tmp_path: Pat
 
 
 def test_rows_of_an_earlier_load_are_kept(tmp_path: Path) -> None:
+    """Failed rows are appended to the file, even if its last line is incomplete."""
     path = tmp_path / "f"
     path.write_text('{"id": 5, "_error": "is wr')  # a load was interrupted while it wrote this line
     for row in ((1,), (2,)):
@@ -243,10 +259,11 @@ def test_rows_of_an_earlier_load_are_kept(tmp_path: Path) -> None:
 
 
 def test_a_file_without_failed_rows_is_refused(tmp_path: Path) -> None:
+    """A load does not append failed rows to a file that the user named by mistake."""
     path = tmp_path / "f"
-    # a file that does not exist yet
+    # A file that does not exist yet is accepted.
     check_failed_rows(path)
-    # an empty file, and files whose lines have notes of a load
+    # An empty file is accepted, and so are files whose lines have notes of a load.
     for text in ("", '{"id": 5, "__error": "is wrong"}\n', '{"id": 5, "_row": 1}'):
         path.write_text(text)
         check_failed_rows(path)
@@ -257,8 +274,13 @@ def test_a_file_without_failed_rows_is_refused(tmp_path: Path) -> None:
 
 
 def test_rows_that_an_interrupted_load_has_written_are_not_written_again(tmp_path: Path) -> None:
+    """A resumed load skips failed rows that the file got after the last checkpoint.
+
+    The checkpoint has the size of the file. Rows after this size are known by source and number.
+    """
     path = tmp_path / "f"
-    assert (size_of(path), rows_after(path, 0)) == (0, set())
+    assert size_of(path) == 0
+    assert rows_after(path, 0) == set()
     chunk = Chunk(
         [("x", "a")],
         size=1,
@@ -271,6 +293,7 @@ def test_rows_that_an_interrupted_load_has_written_are_not_written_again(tmp_pat
     )
 
     def keep(source: str | None, row: int, size_at_checkpoint: int | None = None) -> None:
+        """Write a failed row to the file, unless it has the row after this size (bytes)."""
         file = FailedRows(path, COLUMNS, ["id", "name"], mapping={}, nulls=("",))
         if size_at_checkpoint is not None:
             file.skip_rows_after(size_at_checkpoint)
@@ -288,10 +311,11 @@ def test_rows_that_an_interrupted_load_has_written_are_not_written_again(tmp_pat
     assert existing == {(os.path.abspath("a.csv"), 5), (None, 6)}
     content_before = path.read_bytes()
     # The same file, named in another way.
-    keep(str(tmp_path / ".." / os.path.abspath("a.csv")), 5, size)
+    keep(str(tmp_path / ".." / os.path.abspath("a.csv")), row=5, size_at_checkpoint=size)
     keep(source=None, row=6, size_at_checkpoint=size)
     assert path.read_bytes() == content_before
-    keep("b.csv", 5, size)
+    keep("b.csv", row=5, size_at_checkpoint=size)
     assert rows_after(path, size) - existing == {(os.path.abspath("b.csv"), 5)}
-    # A file that was shortened, or has no line end there, is another one.
-    assert rows_after(path, size - 1) == rows_after(path, size_of(path) + 1) == set()
+    # If the file has no line end at the checkpoint's size, or is shorter, it is another file.
+    assert rows_after(path, size - 1) == set()
+    assert rows_after(path, size_of(path) + 1) == set()

@@ -28,17 +28,22 @@ reading = partial(readings.reading, columns=COLUMNS)
 
 
 def read(path: Any, **changes: Any) -> list[Chunk]:
-    read_chunks, first = [], 1
-    for part in READERS[Path(path).suffix[1:]](str(path), reading(**changes)):
-        read_chunks.append(part.make_chunk(0, first))
+    """Return the chunks of a file, each with all rows of a part; `changes` are for `reading`."""
+    read_chunks = []
+    first_row = 1
+    file_format = Path(path).suffix[1:]
+    for part in READERS[file_format](str(path), reading(**changes)):
+        read_chunks.append(part.make_chunk(0, first_row))
         assert part.size == read_chunks[-1].size
-        first += part.size
+        first_row += part.size
     return read_chunks
 
 
 def json_lines(folder: Path, *lines: str | bytes) -> Path:
+    """Write a file of these lines, and return its path."""
     path = folder / "a.jsonl"
-    path.write_bytes(b"".join((x if isinstance(x, bytes) else x.encode()) + b"\n" for x in lines))
+    encoded_lines = [line if isinstance(line, bytes) else line.encode() for line in lines]
+    path.write_bytes(b"".join(line + b"\n" for line in encoded_lines))
     return path
 
 
@@ -46,6 +51,7 @@ def json_lines(folder: Path, *lines: str | bytes) -> Path:
 
 
 def test_rows_of_json_lines_have_line_numbers(tmp_path: Path) -> None:
+    """A chunk has the values, the line number and the text of each row; empty lines count."""
     path = json_lines(
         tmp_path, '{"id": 1, "name": "a"}', "", '{"name": null, "id": 2}', '{"id": 3}'
     )
@@ -70,12 +76,17 @@ FAILING: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("line", "message"), FAILING, ids=[case[1] for case in FAILING])
 def test_unreadable_lines_become_errors(tmp_path: Path, line: Any, message: str) -> None:
+    """An unreadable line becomes an error in the place of its row; the other rows are read."""
     (chunk,) = read(json_lines(tmp_path, '{"id": 1}', line, '{"id": 2}'))
     assert (chunk.rows[0][0], chunk.rows[2][0]) == (1, 2)
     assert message in str(chunk.rows[1])
 
 
 def test_fields_without_a_column_are_ignored_unless_columns_are_closed(tmp_path: Path) -> None:
+    """With `is_closed`, a row fails if it has an unknown field that is not to be ignored.
+
+    "_error" is a note of an earlier load, and always allowed.
+    """
     path = json_lines(tmp_path, '{"id": 1, "title": "a"}', '{"id": 2, "_error": "before"}')
     assert [row[0] for row in read(path)[0].rows] == [1, 2]
     first, second = read(path, is_closed=True)[0].rows
@@ -111,7 +122,8 @@ def test_rows_before_the_damage_are_read(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(chunks, "LONGEST_LINE", 1000)
     # The file is longer than the reader's buffer, so the rows before the error are returned before
     # the error is found.
-    path = json_lines(tmp_path, *['{"id": 1}'] * 20_000, "x" * 100_000)
+    good_lines = ['{"id": 1}'] * 20_000
+    path = json_lines(tmp_path, *good_lines, "x" * 100_000)
     parts = READERS["jsonl"](str(path), reading())
     assert next(parts).size > 1000
     with pytest.raises(ValueError, match=r"a\.jsonl, after line \d+: .*more than 1,000 bytes"):
@@ -144,8 +156,10 @@ def test_rows_of_a_parquet_file(parquet: Any) -> None:
     assert (chunk.lines, chunk.raw, chunk.source) == (None, None, str(path))
     assert str(chunk.location(1)) == f"{path}, row 2"
     (part,) = READERS["parquet"](str(path), reading())
-    assert part.make_chunk(2, 10).rows.to_pylist() == [{"id": 2, "name": "2"}]
-    assert part.make_chunk(2, 10).first == 12
+    # Begin at the third row of the part, whose first row is row 10 of the source.
+    chunk_from_third_row = part.make_chunk(2, 10)
+    assert chunk_from_third_row.rows.to_pylist() == [{"id": 2, "name": "2"}]
+    assert chunk_from_third_row.first == 12
 
 
 def test_columns_that_a_parquet_file_lacks(parquet: Any) -> None:
@@ -174,6 +188,10 @@ def test_chunks_of_tables(parquet: Any, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_int96_timestamps_keep_their_years(tmp_path: Path) -> None:
+    """Timestamps of the old type INT96 are read exactly to the millisecond in all years.
+
+    Readers usually convert INT96 to nanoseconds, which only reach from the year 1677 to 2262.
+    """
     pyarrow = pytest.importorskip("pyarrow")
     pyarrow_parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "a.parquet"
@@ -187,7 +205,6 @@ def test_int96_timestamps_keep_their_years(tmp_path: Path) -> None:
     array = pyarrow.array(timestamps, pyarrow.timestamp("us"))
     lists = pyarrow.array([[timestamp] for timestamp in timestamps])
     for cql_type, column in ((DateType, array), (ListType.apply_parameters([DateType]), lists)):
-        # Readers usually convert INT96 to nanoseconds, which only reach from the year 1677 to 2262.
         pyarrow_parquet.write_table(
             pyarrow.table({"id": column}), path, use_deprecated_int96_timestamps=True
         )
@@ -234,7 +251,7 @@ def test_parquet_cannot_be_read_from_a_pipe(tmp_path: Path) -> None:
 
 
 def test_names_of_fields(tmp_path: Path, parquet: Any) -> None:
-    """Parquet and CSV files tell the names of their fields; JSON lines do not."""
+    """Parquet and CSV files have the names of their fields; for JSON lines the result is None."""
     assert fields_of_file(str(parquet()), "parquet", reading()) == ["id", "name"]
     assert fields_of_file(str(tmp_path / "none.jsonl"), "jsonl", reading()) is None
     path = tmp_path / "a.csv"

@@ -1,4 +1,4 @@
-"""Floats for decimal columns: which of them get digits that nobody has written."""
+"""A load warns of floats for decimal columns, whose stored digits differ from the printed ones."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ from cassandra.cluster import Cluster
 from cassandra.testing.fake import FakeNode
 
 INSERT = "INSERT INTO t (id, price) VALUES (?, ?)"
+# the exact value of the float that Python prints as 30.13
 EXACT = "30.129999999999999005240169935859739780426025390625"
 
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    with FakeNode() as running:
-        running.prime_prepare(INSERT, [("id", "int"), ("price", "decimal")], pk_indexes=[0])
-        yield running
+    """Yield a running node that can prepare INSERT."""
+    with FakeNode() as running_node:
+        running_node.prime_prepare(INSERT, [("id", "int"), ("price", "decimal")], pk_indexes=[0])
+        yield running_node
 
 
 def warnings_of_load(node: FakeNode, source: Any) -> list[str]:
+    """Load the source, and return the texts of all warnings, which must name this file."""
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         with warnings.catch_warnings(record=True) as records:
@@ -36,6 +39,7 @@ def warnings_of_load(node: FakeNode, source: Any) -> list[str]:
 
 
 def test_floats_whose_printed_digits_are_not_exact() -> None:
+    """`inexact_decimal` returns the exact value of such a float, and None for other values."""
     assert inexact_decimal(30.13) == Decimal(EXACT)
     for other in (0.5, 3.0, 1e300 * 1e10, float("nan"), Decimal("30.13"), 30, "30.13", None):
         assert inexact_decimal(other) is None
@@ -65,11 +69,13 @@ def test_rows_warn_once_for_a_column(node: FakeNode, as_mappings: bool) -> None:
 
 
 def test_frames_warn_with_what_to_write(node: FakeNode) -> None:
+    """The warning ends with a Python expression for the column, whose value has no warning."""
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"id": [1, 2, 3], "price": [None, 0.5, 30.13]})
     (message,) = warnings_of_load(node, frame)
     prefix, advice = message.split(", write ")
     assert f"30.13 is stored as {EXACT}" in prefix
+    # The advice is an expression in which `frame` is the data frame.
     frame["price"] = eval(advice, {"frame": frame, "Decimal": Decimal})
     assert warnings_of_load(node, frame) == []
 

@@ -15,7 +15,7 @@ from cassandra.bulk import groups
 from cassandra.bulk.groups import Keys
 from tests.conftest import Implementation
 
-KEYS = Keys((0,), (1,))
+KEYS = Keys(partition=(0,), clustering=(1,))
 
 
 def block_of(
@@ -49,8 +49,8 @@ class Owners:
         return () if owner is None else (owner,)
 
 
-ONE = object()
-TWO = object()
+FIRST_HOST = object()
+SECOND_HOST = object()
 
 
 def rows_of(
@@ -60,6 +60,12 @@ def rows_of(
     by: str | None = "replica",
     owners: Any = None,
 ) -> list[list[list[int]]]:
+    """Group a block of rows, and return the row numbers of each group of each wave.
+
+    :param by: what the rows of a group have in common: "replica" or "partition". With None, each
+        row is a group.
+    :param owners: the token map that knows the replicas, or None.
+    """
     waves = implementation.grouping.request_waves(rows, keys, by, owners)
     return [[group.rows for group in wave] for wave in waves]
 
@@ -84,26 +90,24 @@ def test_a_key_occurs_once_in_a_wave(implementation: Implementation) -> None:
         [[2]],
         [[4]],
     ]
-    assert rows_of(implementation, block_of(implementation, rows=[])) == []
-    assert (
-        rows_of(
-            implementation, block_of(implementation, rows=[]), Keys(partition=(), clustering=None)
-        )
-        == []
-    )
+    no_rows = block_of(implementation, rows=[])
+    assert rows_of(implementation, no_rows) == []
+    assert rows_of(implementation, no_rows, Keys(partition=(), clustering=None)) == []
 
 
 def test_rows_of_a_partition_or_replica_are_one_group(implementation: Implementation) -> None:
+    """Rows are grouped if their keys are known; by replica only if the replica is known, too."""
     rows = block_of(implementation, [(1, 1, 0), (2, 1, 0), (1, 2, 0), (3, 1, 0)])
     (groups_of_wave,) = implementation.grouping.request_waves(rows, KEYS, "partition", owners=None)
     assert [group.rows for group in groups_of_wave] == [[0, 2], [1], [3]]
     # Each row has three values of 4 bytes, each after a length of 4 bytes.
     assert [group.size for group in groups_of_wave] == [48, 24, 24]
     assert [group.tries for group in groups_of_wave] == [0, 0, 0]
-    by_last_bit = Owners(lambda key: (ONE, TWO)[key[-1] % 2])
+    by_last_bit = Owners(lambda key: SECOND_HOST if key[-1] % 2 else FIRST_HOST)
     (groups_of_wave,) = implementation.grouping.request_waves(rows, KEYS, "replica", by_last_bit)
     assert [group.rows for group in groups_of_wave] == [[0, 2, 3], [1]]
     assert [group.size for group in groups_of_wave] == [72, 24]
+    # Without a reason to group them, or without known keys, each row is a group.
     for keys, by in (
         (KEYS, None),
         (Keys(partition=(0,), clustering=None), "replica"),
@@ -116,7 +120,8 @@ def test_rows_of_a_partition_or_replica_are_one_group(implementation: Implementa
 
 
 def test_groups_stay_below_the_servers_warnings(implementation: Implementation) -> None:
-    one_owner = Owners(lambda key: ONE)
+    """A group has at most 10 partitions and MOST_BYTES bytes, or only one row."""
+    one_owner = Owners(lambda key: FIRST_HOST)
     small_rows = block_of(implementation, [(n, 0, 0) for n in range(25)])
     (wave,) = rows_of(implementation, small_rows, owners=one_owner)
     # Servers warn about batches with more than 10 partitions.
@@ -133,7 +138,7 @@ def test_groups_stay_below_the_servers_warnings(implementation: Implementation) 
 
 
 def test_a_repeated_key_has_a_wave_for_each_row(implementation: Implementation) -> None:
-    # An algorithm whose time is quadratic would take minutes here.
+    """Rows of one key are 20,000 waves. An algorithm of quadratic time would take minutes."""
     count = 20_000
     rows = block_of(implementation, [(1, 1, n) for n in range(count)])
     waves = rows_of(implementation, rows, by="partition")
@@ -143,6 +148,7 @@ def test_a_repeated_key_has_a_wave_for_each_row(implementation: Implementation) 
 def test_a_large_partition_is_split_in_the_order_of_its_rows(
     implementation: Implementation,
 ) -> None:
+    """Three rows of about 1000 bytes fit into a group of at most MOST_BYTES (4000)."""
     rows = block_of(implementation, [(0, n, 0) for n in range(10)], last_value_size=1000)
     assert rows_of(implementation, rows, by="partition") == [[[0, 1, 2], [3, 4, 5], [6, 7, 8], [9]]]
 
@@ -151,9 +157,7 @@ def test_a_large_partition_is_split_in_the_order_of_its_rows(
 def test_both_implementations_make_the_same_requests(
     compiled: Implementation, host_count: int
 ) -> None:
-    """Both implementations make the same requests, with and without a ring, and for keys of one or
-    more columns.
-    """
+    """Random rows give the same requests, with and without a token ring, for any keys."""
     python = Implementation("python")
     # There are 60 tokens, spread evenly over the ring and given to the hosts in turn.
     tokens_of_hosts = [
@@ -173,36 +177,31 @@ def test_both_implementations_make_the_same_requests(
         key_count = generator.choice((1, 3, 40, 10_000))
         value_size = generator.choice((8, 60, 900))
         rows = []
-        for _ in range(generator.choice((0, 1, 7, 400))):
-            values = [
-                generator.choice(
-                    (
-                        b"",
-                        bytes([generator.randrange(key_count) % 256]),
-                        b"k%d" % generator.randrange(key_count),
-                    )
-                )
-                for _ in range(4)
-            ]
-            # About 3 % of the values of key columns are null.
-            packed = b"".join(
-                struct.pack(">i", -1)
-                if generator.random() < 0.03
-                else struct.pack(">i", len(cell)) + cell
-                for cell in values
-            )
-            rows.append(packed + struct.pack(">i", value_size) + bytes(value_size))
+        for _row in range(generator.choice((0, 1, 7, 400))):
+            row = b""
+            for _column in range(4):
+                one_byte = bytes([generator.randrange(key_count) % 256])
+                longer_key = b"k%d" % generator.randrange(key_count)
+                value = generator.choice((b"", one_byte, longer_key))
+                # About 3 % of the values of key columns are null.
+                if generator.random() < 0.03:
+                    row += struct.pack(">i", -1)
+                else:
+                    row += struct.pack(">i", len(value)) + value
+            # The last column is not part of the key.
+            rows.append(row + struct.pack(">i", value_size) + bytes(value_size))
         # The partition key and the clustering key have different columns or none, or are unknown.
         keys = generator.choice(
             (
-                Keys((0,), (1,)),
-                Keys((2, 0), (3, 1)),
+                Keys(partition=(0,), clustering=(1,)),
+                Keys(partition=(2, 0), clustering=(3, 1)),
                 Keys(partition=(0,), clustering=()),
                 Keys(partition=(1, 2), clustering=()),
                 Keys(partition=(), clustering=None),
             )
         )
         group_by = generator.choice(("replica", "replica", "partition", None))
+        # for each implementation: for each wave, the rows and the size of each group
         requests = []
         for implementation, ring in zip((python, compiled), rings, strict=True):
             # In every third case, no ring is known.
@@ -230,12 +229,17 @@ def test_rows_can_be_taken_from_and_appended_to_a_block(implementation: Implemen
 
 def test_positions_of_keys_are_checked(implementation: Implementation) -> None:
     rows = block_of(implementation, [(1, 2, 3)])
-    for keys in (Keys(partition=(3,), clustering=()), Keys((0,), (-1,))):
+    """A position in `Keys` must be that of one of the three values of a row."""
+    for keys in (
+        Keys(partition=(3,), clustering=()),
+        Keys(partition=(0,), clustering=(-1,)),
+    ):
         with pytest.raises(ValueError, match="of 3 values"):
             implementation.grouping.request_waves(rows, keys, "replica", owners=None)
 
 
 def test_a_row_without_a_partition_key_is_not_routed(implementation: Implementation) -> None:
+    """The replica of a row is not looked up if servers will refuse the row's partition key."""
     null = struct.pack(">i", -1)
     rows = implementation.bind.RowsBlock(2, [null + null, struct.pack(">ii", 4, 1) + null])
     owners = Owners(lambda key: None)
@@ -245,14 +249,17 @@ def test_a_row_without_a_partition_key_is_not_routed(implementation: Implementat
     # Servers refuse a composite key with a value this long, so its replica is not looked up.
     long_value = struct.pack(">i", 70_000) + bytes(70_000)
     rows = implementation.bind.RowsBlock(3, [long_value + struct.pack(">ii", 4, 1) + null])
-    assert rows_of(implementation, rows, Keys((0, 1), (2,)), owners=owners) == [[[0]]]
+    composite_keys = Keys(partition=(0, 1), clustering=(2,))
+    assert rows_of(implementation, rows, composite_keys, owners=owners) == [[[0]]]
     assert len(owners.keys) == 1
 
 
 def test_null_and_empty_values_are_different_keys(implementation: Implementation) -> None:
+    """If null and the empty value were the same key, the rows would need several waves."""
     null, empty = struct.pack(">i", -1), struct.pack(">i", 0)
     rows = implementation.bind.RowsBlock(2, [null + empty, empty + null, null + null])
-    assert rows_of(implementation, rows, Keys((0,), (1,))) == [[[0], [2], [1]]]
+    assert rows_of(implementation, rows) == [[[0], [2], [1]]]
+    # The only row has a length of 9 bytes, and no value behind it.
     damaged = implementation.bind.RowsBlock(2, [struct.pack(">i", 9)])
     with pytest.raises(ValueError, match="ends in the middle of one"):
         implementation.grouping.request_waves(damaged, KEYS, "replica", owners=None)

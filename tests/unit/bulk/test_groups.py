@@ -6,7 +6,11 @@ from cassandra.bulk.groups import MOST_BYTES, MOST_PARTITIONS, Keys
 
 
 def test_keys_are_known_if_all_their_positions_are() -> None:
-    assert Keys([0], [1]).are_known
+    """A table may lack clustering columns (an empty list), but has a partition key.
+
+    None means that the positions of the clustering columns are unknown.
+    """
+    assert Keys(partition=[0], clustering=[1]).are_known
     assert Keys(partition=[0], clustering=[]).are_known
     assert not Keys(partition=[0], clustering=None).are_known
     assert not Keys(partition=[], clustering=[1]).are_known

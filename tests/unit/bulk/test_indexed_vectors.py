@@ -16,6 +16,7 @@ from cassandra.cluster import Cluster
 from cassandra.testing.fake import FakeNode, Opcode
 from tests.unit.metadata.schema.rows import schema
 
+# the column `v`, at position 1 of a row, with an index of each similarity function
 COSINE = IndexedVector(1, "v", refuses_zeros=True, refuses_large=True)
 DOT_PRODUCT = IndexedVector(1, "v", refuses_zeros=False, refuses_large=True)
 EUCLIDEAN = IndexedVector(1, "v", refuses_zeros=False, refuses_large=False)
@@ -25,6 +26,7 @@ LARGE = 3.0e38  # its first byte is the same as that of an infinity
 
 
 def packed(*numbers: float) -> bytes:
+    """Return a vector of floats as the protocol encodes it: 32 bits for each number."""
     return struct.pack(f">{len(numbers)}f", *numbers)
 
 
@@ -39,7 +41,10 @@ def test_numbers_that_are_not_finite_are_named(number: float, index: int) -> Non
 
 
 def test_large_and_small_numbers_are_no_fault() -> None:
-    # 1e-22 and 1.8e19 are the last whose squares differ from 0 and infinity in 32 bits.
+    """`fault_of` returns None for vectors whose squared length is a positive 32-bit number.
+
+    The squares of 1e-22 and 1.8e19 are just above 0 and just below infinity in 32 bits.
+    """
     for numbers in ([1.8e19, 0.0], [0.0, 0.0, 1e-3], [-1.0, 0.0, 0.0], [1e-22, 0.0], [1e-30, 1e-9]):
         for column in (COSINE, DOT_PRODUCT, EUCLIDEAN):
             assert fault_of(column, packed(*numbers)) is None
@@ -47,7 +52,7 @@ def test_large_and_small_numbers_are_no_fault() -> None:
 
 @pytest.mark.parametrize("number", [1e-23, -1e-30, 1e-44])
 def test_numbers_whose_squares_are_zero_count_as_zeros(number: float) -> None:
-    """Searches of a table with such a vector may fail."""
+    """The index for cosine similarity refuses them, because searches of the table may fail."""
     vector = packed(*[number] * 16)
     assert "only zeros, or numbers whose squares are 0" in str(fault_of(COSINE, vector))
     assert fault_of(DOT_PRODUCT, vector) is None
@@ -56,7 +61,10 @@ def test_numbers_whose_squares_are_zero_count_as_zeros(number: float) -> None:
 
 @pytest.mark.parametrize("numbers", [[3e19], [0.0, -LARGE], [1.8e19] * 2, [1e18] * 400])
 def test_a_squared_length_beyond_32_bits_is_refused(numbers: list[float]) -> None:
-    """The server fails such a write again and again, without a reason."""
+    """Without the check, the server would fail the write at each attempt, and give no reason.
+
+    Only the index for Euclidean distance accepts such vectors.
+    """
     for column in (COSINE, DOT_PRODUCT):
         assert "is too long for its index" in str(fault_of(column, packed(*numbers)))
     assert fault_of(EUCLIDEAN, packed(*numbers)) is None
@@ -86,6 +94,7 @@ def test_zeros_are_a_fault_only_if_the_similarity_is_cosine() -> None:
 def test_which_columns_are_checked(
     cql_type: str, options: dict[str, str], expected: list[IndexedVector]
 ) -> None:
+    """Only vectors with a storage-attached index are checked; the default similarity is cosine."""
     table: Any = SimpleNamespace(
         columns={"id": SimpleNamespace(cql_type="int"), "v": SimpleNamespace(cql_type=cql_type)},
         indexes={"i": SimpleNamespace(index_options=options)},
@@ -99,6 +108,7 @@ def test_which_columns_are_checked(
 def test_a_load_refuses_the_row_and_names_its_line(
     form: str, is_indexed: bool, tmp_path: Path
 ) -> None:
+    """Of three rows, a load refuses the one with NaN and the one of zeros, if there is an index."""
     with FakeNode() as node:
         node.schema = schema("a", tables=1)
         for row in node.schema["system_schema.columns"]:
@@ -128,4 +138,7 @@ def test_a_load_refuses_the_row_and_names_its_line(
             nan, zeros = map(str, report.failures)
             assert "nan at index 1" in nan
             assert "only zeros" in zeros
-            assert ("3" if form == "csv" else "row 1") in nan.partition("the vector")[0]
+            # The error begins with the row's location: the line of the file, or the number of the
+            # row, counted from 0.
+            location = nan.partition("the vector")[0]
+            assert ("3" if form == "csv" else "row 1") in location

@@ -1,6 +1,6 @@
 """Dry runs report the nulls inside collections that servers refuse.
 
-Which nulls they refuse was found out on a node of Cassandra 5.0.9.
+The expected results are those of a node of Cassandra 5.0.9.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ INSERT = f"INSERT INTO a.t0 ({', '.join(COLUMNS)}) VALUES (?, ?, ?, ?)"
 ROWS: list[tuple[Any, ...]] = [
     (1, ["x"], ["x"], {"x": 1}),
     (2, ["x", None], None, None),
-    (3, None, ["x", None], None),  # servers take this one
+    (3, None, ["x", None], None),  # servers accept a null in a frozen list
     (4, None, None, {"x": None}),
     (5, [], None, {}),
 ]
@@ -31,6 +31,7 @@ ROWS: list[tuple[Any, ...]] = [
 
 @pytest.fixture
 def session() -> Iterator[Any]:
+    """Yield a session of a node that has the table `a.t0`; fail if the test wrote to it."""
     with FakeNode() as node:
         node.schema = schema("a", tables=1)
         node.schema["system_schema.columns"] += [
@@ -43,6 +44,7 @@ def session() -> Iterator[Any]:
         prepared.keyspace, prepared.table = "a", "t0"
         with Cluster([node.address], port=node.port) as cluster:
             yield cluster.connect("a")
+        # A dry run sends no row.
         assert not node.count(Opcode.EXECUTE) + node.count(Opcode.BATCH)
 
 
@@ -77,24 +79,30 @@ def test_dry_runs_of_files_report_nulls_inside_collections(session: Any, tmp_pat
 def test_nulls_that_servers_refuse(
     cql_type: Any, value: Any, takes_null_elements: bool, position: str | None
 ) -> None:
+    """`inner_null` returns an error that names the position of the null, or None if servers take
+    it. Tuples may have nulls, and so may lists whose `takes_null_elements` is true.
+    """
     data = cql_type.codec().encode(value)
     collection = CollectionColumn(0, "c", cql_type, takes_null_elements)
-    error = inner_null([collection], b"\0\0\0\0" + data, [(0, len(data))])
-    assert (error is not None) == (position is not None)
-    assert position is None or f"at {position}: servers" in str(error)
+    # A value follows its length of 4 bytes. `inner_null` does not read the length, because it gets
+    # the offset of the length and the size of the value.
+    error = inner_null([collection], bytes(4) + data, [(0, len(data))])
+    if position is None:
+        assert error is None
+    else:
+        assert f"at {position}: servers" in str(error)
     # A null, or an unset value, has a negative size.
     assert inner_null([collection], b"", [(0, -1)]) is None
 
 
 def test_lists_count_as_frozen_if_the_table_is_unknown(session: Any) -> None:
+    """A frozen list may have null elements. Only the table's types say whether a list is frozen."""
     prepared = session.prepare(INSERT)
-    positions = {
-        column.name: column.takes_null_elements
-        for column in collection_columns(prepared, cql_types=None)
-    }
-    assert positions == {"tags": True, "kept": True, "m": False}
-    assert [
-        column.name
-        for column in collection_columns(prepared, COLUMNS)
-        if column.takes_null_elements
-    ] == ["kept"]
+
+    def takes_null_elements(cql_types: dict[str, str] | None) -> dict[str, bool]:
+        """Return for each collection whether its elements may be null."""
+        collections = collection_columns(prepared, cql_types)
+        return {collection.name: collection.takes_null_elements for collection in collections}
+
+    assert takes_null_elements(cql_types=None) == {"tags": True, "kept": True, "m": False}
+    assert takes_null_elements(COLUMNS) == {"tags": False, "kept": True, "m": False}

@@ -27,7 +27,7 @@ from cassandra.metadata import TableMetadata
 from cassandra.query import PreparedStatement
 
 SUBJECT = {"work": "load"}
-# Rows 7 to 10 of the second file.
+# Rows 7 to 10 of the second file. Rows of files are counted from 1, and files from 0.
 CHUNK = Chunk(
     [(n,) for n in range(6, 10)],
     size=4,
@@ -40,19 +40,25 @@ CHUNK = Chunk(
 
 
 def failed_rows(path: Path) -> FailedRows:
+    """Open the file of failed rows at `path`, for a table with only the column `id`."""
     return FailedRows(path, [Column("id", Int32Type)], ["id"], mapping={}, nulls=("",))
 
 
 def fail_row(file: FailedRows, row: int) -> None:
+    """Write a failed row with this row number to the file."""
     file.keep(CHUNK, 0, RowLocation("b.csv", row, line=None), "is wrong")
 
 
 def state_in(path: Path) -> Any:
+    """Return the state in the file of a checkpoint: the position and the counts of rows."""
     return json.loads(path.read_text())["state"]
 
 
 def run_of(path: Path, failed: FailedRows | None = None) -> LoadCheckpoint:
-    """Return the checkpoint of a new run."""
+    """Return the checkpoint of a new run, which begins where the file at `path` says.
+
+    :param failed: the file of failed rows of the run.
+    """
     return LoadCheckpoint(Checkpoint(path, SUBJECT), LoadReport("t"), failed)
 
 
@@ -60,9 +66,10 @@ def run_of(path: Path, failed: FailedRows | None = None) -> LoadCheckpoint:
 
 
 def test_the_next_run_begins_after_the_last_complete_chunk(tmp_path: Path) -> None:
+    """The end of a chunk saves its position, and the counts of this run and of earlier runs."""
     path = tmp_path / "point"
     checkpoint = run_of(path)
-    assert checkpoint.begin == Position(0, 0)
+    assert checkpoint.begin == Position(file=0, row=0)
     report = checkpoint.report
     checkpoint.begin_chunk(CHUNK)
     report.read, report.failed, report.not_applied = 10, 2, 1
@@ -82,7 +89,7 @@ def test_the_next_run_begins_after_the_last_complete_chunk(tmp_path: Path) -> No
     # The next run adds its counts to those of this run.
     next_run = run_of(path)
     report = next_run.report
-    assert next_run.begin == Position(1, 10)
+    assert next_run.begin == Position(file=1, row=10)
     assert (report.skipped, report.skipped_failed, report.skipped_not_applied) == (10, 2, 1)
     report.read = report.failed = 4
     next_run.end_chunk(CHUNK)
@@ -94,12 +101,16 @@ def test_the_next_run_begins_after_the_last_complete_chunk(tmp_path: Path) -> No
 def test_an_unfinished_chunk_is_saved_up_to_its_first_row_without_an_outcome(
     tmp_path: Path,
 ) -> None:
+    """A checkpoint is one position, so later rows that are already written are written again.
+
+    The rows of the chunk are counted from 0 here.
+    """
     path = tmp_path / "point"
     checkpoint = run_of(path)
     checkpoint.begin_chunk(CHUNK)
     assert checkpoint.outcomes is not None
-    # Row 1 of the chunk is done, but row 0 is not. Another run must write row 0, so there is
-    # nothing to save.
+    # Row 1 of the chunk is written, but row 0 has no outcome yet. Another run must write row 0, so
+    # there is nothing to save.
     checkpoint.outcomes.note_group(range(4), [1], is_applied=True)
     checkpoint.save_unfinished_chunk()
     assert not path.exists()
@@ -109,10 +120,12 @@ def test_an_unfinished_chunk_is_saved_up_to_its_first_row_without_an_outcome(
     # Rows 0 and 1 of the chunk have outcomes, row 2 has none. Six rows of the file are before the
     # chunk, so the next run begins after row 8.
     state = state_in(path)
-    assert (state["file"], state["row"], state["rows"], state["failed"]) == (1, 8, 2, 1)
+    assert (state["file"], state["row"]) == (1, 8)
+    assert (state["rows"], state["failed"]) == (2, 1)
 
 
 def test_a_long_chunk_is_saved_from_time_to_time(tmp_path: Path) -> None:
+    """`save_if_due` saves if SAVE_SECONDS have passed since the last save or the chunk's begin."""
     path = tmp_path / "point"
     now = 100.0
     checkpoint = LoadCheckpoint(
@@ -144,6 +157,10 @@ def test_a_long_chunk_is_saved_from_time_to_time(tmp_path: Path) -> None:
 
 
 def test_a_disk_error_does_not_hide_the_error_that_ends_the_load(tmp_path: Path) -> None:
+    """`save_unfinished_chunk`, which is called after an error, ignores that it cannot save.
+
+    At the end of a chunk there is no other error, so the disk error is raised.
+    """
     checkpoint = run_of(tmp_path / "nowhere" / "point")
     checkpoint.begin_chunk(CHUNK)
     assert checkpoint.outcomes is not None
@@ -168,6 +185,10 @@ def test_without_a_file_nothing_is_saved() -> None:
 
 
 def test_rows_that_failed_after_the_checkpoint_are_not_written_twice(tmp_path: Path) -> None:
+    """The checkpoint has the size of the file of failed rows at its time.
+
+    The next run does not write rows again that the file has after this size.
+    """
     path, failed_path = tmp_path / "point", tmp_path / "failed"
     file = failed_rows(failed_path)
     checkpoint = run_of(path, file)
@@ -188,7 +209,7 @@ def test_rows_that_failed_after_the_checkpoint_are_not_written_twice(tmp_path: P
     file.close()
     rows = [json.loads(line)["_row"] for line in failed_path.read_text().splitlines()]
     assert rows == [1, 2, 3]
-    # In another file, the row has to be written.
+    # If the next run uses another file of failed rows, the file needs the row.
     other_path = tmp_path / "other"
     file = failed_rows(other_path)
     run_of(path, file)
@@ -201,6 +222,7 @@ def test_rows_that_failed_after_the_checkpoint_are_not_written_twice(tmp_path: P
 
 
 def test_rows_that_must_not_be_written_twice_have_no_checkpoint() -> None:
+    """A resumed load may write rows again, so the statement must be idempotent or conditional."""
     check_repeatable(Traits(is_idempotent=True, is_counter=False, is_conditional=True))
     with pytest.raises(ValueError, match="counters and checkpoint exclude each other"):
         check_repeatable(Traits(is_idempotent=False, is_counter=True, is_conditional=False))
@@ -209,11 +231,15 @@ def test_rows_that_must_not_be_written_twice_have_no_checkpoint() -> None:
 
 
 def test_the_subject_names_the_target_and_the_rows(tmp_path: Path) -> None:
+    """The subject has the table or statement, and the files or the name and number of the rows.
+
+    Rows of an application need a name, which says in the next run that they are the same.
+    """
     metadata: Any = SimpleNamespace(cluster_name="c", all_hosts=list)
     table = TableMetadata("ks", "Orders")
     path = tmp_path / "a.csv"
     path.write_text("id\n1\n")
-    named = LoadOptions(checkpoint="point", checkpoint_name="mine")
+    named_options = LoadOptions(checkpoint="point", checkpoint_name="mine")
     subject = subject_of_load(metadata, table, [str(path)], LoadOptions())
     assert subject["table"] == 'ks."Orders"'
     assert [file["path"] for file in subject["files"]] == [str(path)]
@@ -227,7 +253,7 @@ def test_the_subject_names_the_target_and_the_rows(tmp_path: Path) -> None:
         result_metadata=None,
         result_metadata_id=None,
     )
-    subject = subject_of_load(metadata, prepared, [(1,)], named)
+    subject = subject_of_load(metadata, prepared, [(1,)], named_options)
     assert subject["statement"] == "INSERT"
     assert subject["rows"]["name"] == "mine"
     assert subject["rows"]["count"] == 1

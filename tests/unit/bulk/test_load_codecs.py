@@ -21,7 +21,8 @@ from tests.unit.bulk.test_scan import COLUMNS, EXPECTED, QUERY, Table, no_fault,
 
 __all__ = ["node", "nodes"]
 
-LOUD: Converter[str, str] = Converter(str.lower, str.upper)
+# writes strings in lower case, and reads them in upper case
+LOUD: Converter[str, str] = Converter(to_cql=str.lower, from_cql=str.upper)
 
 
 @pytest.fixture
@@ -38,6 +39,7 @@ def inserted_names(node: FakeNode) -> list[Any]:
 
 
 def load(node: FakeNode, source: Any) -> None:
+    """Load `source` in a session that has converters for the column `name` and for bytes."""
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         session.codecs.register_column("ks.t.name", LOUD)
@@ -48,20 +50,20 @@ def load(node: FakeNode, source: Any) -> None:
 
 
 def test_rows_of_the_application(node: FakeNode, inserted_names: list[Any]) -> None:
-    """For rows that an application passes, converters apply."""
+    """Converters change the values of rows that an application passes."""
     load(node, [(1, "ADA"), {"id": 2, "name": "BOB"}])
     assert sorted(inserted_names) == [b"ada", b"bob"]
 
 
 @pytest.mark.parametrize(
-    ("name", "text"),
+    ("name", "content"),
     [("rows.csv", "id,name\n1,ADA\n"), ("rows.jsonl", '{"id": 1, "name": "ADA"}\n')],
 )
 def test_files(
-    node: FakeNode, inserted_names: list[Any], tmp_path: Path, name: str, text: str
+    node: FakeNode, inserted_names: list[Any], tmp_path: Path, name: str, content: str
 ) -> None:
-    """Texts in files stand for CQL values, so no converter changes them."""
-    (tmp_path / name).write_text(text)
+    """Strings in files stand for CQL values, so no converter changes them."""
+    (tmp_path / name).write_text(content)
     load(node, tmp_path / name)
     assert inserted_names == [b"ADA"]
 
@@ -74,18 +76,17 @@ def test_tables(node: FakeNode, inserted_names: list[Any]) -> None:
 
 
 def prime(nodes: FakeCluster) -> None:
-    marker = ("partition key token", "bigint")
+    """Let the nodes prepare and answer the statement of a scan of `a.t0`."""
+    token_bound = ("partition key token", "bigint")
     for each in nodes.nodes:
-        prepared = each.prime_prepare(QUERY, [marker, marker], COLUMNS)
+        prepared = each.prime_prepare(QUERY, [token_bound, token_bound], COLUMNS)
         prepared.keyspace, prepared.table = "a", "t0"
     nodes.prime(QUERY, Table(no_fault))
 
 
 def register_converters(cluster: Any) -> None:
-    """Register a converter with which each int is read as a string, and one that must not be
-    called.
-    """
-    # The bounds of token ranges are bigints, too, and this converter must not be called for them.
+    """Register a converter that reads each int as a string, and one that must not be called."""
+    # A scan binds the bounds of token ranges, which are bigints. No converter may change them.
     cluster.codecs.register_type("bigint", Converter(lambda value: 1 // 0))
     cluster.codecs.register_type("int", Converter(to_cql=None, from_cql=str))
 

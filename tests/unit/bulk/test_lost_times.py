@@ -1,4 +1,4 @@
-"""Datetimes for date columns: which of them lose a time of day."""
+"""A date column loses the time of day of a datetime. `LostTimes` warns of it."""
 
 from __future__ import annotations
 
@@ -38,6 +38,8 @@ def test_only_the_type_date_loses_times() -> None:
 
 
 def test_rows_that_cannot_be_read_are_left_to_binding() -> None:
+    """`look_at_rows` skips rows whose value cannot be read. Binding reports them later."""
+
     class FailingRow:
         @property
         def d(self) -> object:
@@ -47,6 +49,6 @@ def test_rows_that_cannot_be_read_are_left_to_binding() -> None:
     lost_times = LostTimes()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        lost_times.look_at_rows("d", rows, 0)
+        lost_times.look_at_rows("d", rows, index=0)
     with pytest.warns(RuntimeWarning, match="column 'd' is a date, .* time of day"):
-        lost_times.look_at_rows("d", [*rows, (NOON,)], 0)
+        lost_times.look_at_rows("d", [*rows, (NOON,)], index=0)

@@ -32,7 +32,8 @@ from cassandra.bulk.opened import (
 from cassandra.errors import DependencyException
 
 TEXT = "id,name\n1,é\r\n2,b\r3,c"
-PACKED: dict[str, Any] = {
+# the compression for each ending of a file's name
+COMPRESSORS: dict[str, Any] = {
     "": bytes,
     ".gz": gzip.compress,
     ".bz2": bz2.compress,
@@ -48,11 +49,11 @@ def whole(file: Any) -> bytes:
     return b"".join(parts)
 
 
-@pytest.mark.parametrize("ending", PACKED)
+@pytest.mark.parametrize("ending", COMPRESSORS)
 def test_compressed_files(tmp_path: Path, ending: str) -> None:
     """The ending of a file's name selects the decompression, in upper or lower case."""
     path = tmp_path / f"a.csv{ending}"
-    path.write_bytes(PACKED[ending](TEXT.encode()))
+    path.write_bytes(COMPRESSORS[ending](TEXT.encode()))
     with opened(str(path)) as text:
         assert text.read() == TEXT  # Line endings are not translated.
     upper_case_path = tmp_path / f"B.CSV{ending.upper()}"
@@ -80,10 +81,11 @@ STREAMS = pytest.mark.parametrize("ending", [".bz2", ".xz"])
 
 @STREAMS
 def test_each_stream_is_read(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of several compressed streams is read to its end, whatever the read size in bytes."""
     path = tmp_path / f"a.csv{ending}"
-    # Random bytes cannot be compressed, so one of the streams is longer than a read step.
+    # Random bytes cannot be compressed, so their stream is longer than the read sizes 1 and 1000.
     parts = [b"x" * 300_000, random.Random(1).randbytes(5000), b"", b"end"]
-    path.write_bytes(b"".join(map(PACKED[ending], parts)))
+    path.write_bytes(b"".join(map(COMPRESSORS[ending], parts)))
     for read_size in (opened_module._STEP, 1, 1000):
         monkeypatch.setattr(opened_module, "_STEP", read_size)
         with opened_bytes(str(path)) as file:
@@ -96,8 +98,9 @@ def test_each_stream_is_read(tmp_path: Path, ending: str, monkeypatch: pytest.Mo
 
 @STREAMS
 def test_a_damaged_stream_is_an_error_wherever_it_is(tmp_path: Path, ending: str) -> None:
+    """The rows before the damage are read, and the error names the byte where the stream begins."""
     path = tmp_path / f"a.csv{ending}"
-    first_stream, second_stream = map(PACKED[ending], (b"id\n1\n", b"2\n" * 500))
+    first_stream, second_stream = map(COMPRESSORS[ending], (b"id\n1\n", b"2\n" * 500))
     second_begin = len(first_stream)
     for damaged, message in (
         (flipped(second_stream, 0), f"the stream at byte {second_begin} is not valid"),
@@ -186,7 +189,7 @@ def test_encodings() -> None:
         check_encoding("none")
     with pytest.raises(ValueError, match="must be one that Python knows, but is 5"):
         check_encoding(5)  # type: ignore[arg-type]
-    # Python has a codec named base64, but it converts bytes to bytes, not to text.
+    # Python has a codec named base64, but the codec converts bytes to bytes, not to text.
     with pytest.raises(ValueError, match="must be one of texts, but is 'base64'"):
         check_encoding("base64")
 
@@ -213,7 +216,9 @@ def test_files_of_another_encoding(tmp_path: Path) -> None:
 
 
 def test_bytes_that_are_not_utf_8_become_surrogates() -> None:
-    assert bad_byte("plain") is bad_byte("é") is None
+    """Python decodes such a byte as a surrogate. `bad_byte` names the first one in a string."""
+    assert bad_byte("plain") is None
+    assert bad_byte("é") is None
     message = bad_byte(b"a\xffb\xfe".decode("utf-8", "surrogateescape"))
     assert message is not None
     assert message.startswith("byte 0xff is not UTF-8: write encoding=")
@@ -225,9 +230,7 @@ def test_bytes_that_are_not_utf_8_become_surrogates() -> None:
 
 
 class Pieces:
-    """A fake file. Each call of `read` returns the next of the given pieces, whatever size is asked
-    for.
-    """
+    """A fake file. Each call of `read` returns the next piece, whatever the size is."""
 
     def __init__(self, *pieces: bytes) -> None:
         self.pieces = [*pieces]
@@ -237,6 +240,7 @@ class Pieces:
 
 
 def test_a_byte_order_mark_at_the_beginning_is_skipped() -> None:
+    """The mark is skipped even if it is read in pieces. Elsewhere, and in part, it is content."""
     mark = codecs.BOM_UTF8
     for pieces in ([mark + b"a"], [mark[:1], mark[1:2], mark[2:] + b"a"], [mark, b"a"]):
         assert whole(Limited(Pieces(*pieces), "a")) == b"a"
@@ -249,7 +253,9 @@ def test_bytes_that_are_given_back_are_read_first() -> None:
     file = Limited(Pieces(b"later"), "a")
     file.give_back(b"bc")
     file.give_back(b"a")
-    assert [file.read1(2), file.read(None), file.read1()] == [b"ab", b"c", b"later"]
+    assert file.read1(2) == b"ab"
+    assert file.read(None) == b"c"
+    assert file.read1() == b"later"
     assert file.readable()
 
 
@@ -266,12 +272,12 @@ def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_errors_of_decompressors_are_reported_as_damage() -> None:
-    class Broken:
+    class BrokenDecompressor:
         def read(self, size: int) -> bytes:
             raise RuntimeError("bad block")
 
     with pytest.raises(OSError, match="it is damaged: bad block"):
-        Limited(Broken(), "a").read1()
+        Limited(BrokenDecompressor(), "a").read1()
 
 
 # -- pipes -----------------------------------------------------------------------------------------
@@ -279,6 +285,7 @@ def test_errors_of_decompressors_are_reported_as_damage() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
 def test_a_pipe_is_opened_once(tmp_path: Path) -> None:
+    """`Pipes` keeps an opened pipe, so a second reader continues where the first one stopped."""
     path = str(tmp_path / "pipe")
     os.mkfifo(path)
     assert is_pipe(path)
@@ -303,6 +310,7 @@ def test_a_pipe_is_opened_once(tmp_path: Path) -> None:
 
 
 def test_files_are_not_pipes(tmp_path: Path) -> None:
+    """`is_pipe` is true for "-" (standard input). `Pipes` does not keep ordinary files open."""
     path = tmp_path / "a.csv"
     path.touch()
     assert not is_pipe(str(path))
@@ -325,9 +333,7 @@ def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_message_for_a_missing_column() -> None:
-    """If a file lacks a column, the message names the file, the column, and the columns that the
-    file has.
-    """
+    """The message names the file, the missing column, and the columns that the file has."""
     assert no_column("a.csv", "id", ["x", "y"]).startswith("a.csv has no column 'id', but x, y;")
 
 
@@ -350,9 +356,10 @@ def test_the_message_for_a_missing_column() -> None:
 def test_files_of_another_format_are_named(data: bytes, message: str) -> None:
     with pytest.raises(OSError, match=message):
         Limited(Pieces(data), "a").read1()
-    # Only the first bytes tell the format.
+    # Only the first bytes of a file are compared with the formats.
     assert whole(Limited(Pieces(b"PK", data), "a")) == b"PK" + data
 
 
 def test_a_text_may_begin_like_the_name_of_a_compression() -> None:
+    """A file compressed by bzip2 begins with "BZh9", but so may a header of CSV."""
     assert whole(Limited(Pieces(b"BZh9,id\n"), "a")) == b"BZh9,id\n"

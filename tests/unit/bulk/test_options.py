@@ -13,6 +13,7 @@ from cassandra.bulk.options import LoadOptions, LoadSettings, load_options
 
 
 def test_load_settings_have_the_fields_of_load_options() -> None:
+    """`LoadSettings` annotates the keyword arguments, and `LoadOptions` holds them."""
     assert list(LoadSettings.__annotations__) == [field.name for field in fields(LoadOptions)]
     types = {field.name: field.type for field in fields(LoadOptions)}
     for name, annotation in LoadSettings.__annotations__.items():
@@ -20,7 +21,7 @@ def test_load_settings_have_the_fields_of_load_options() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "kind", "words"),
+    ("options", "error_type", "message"),
     [
         ({"null": 5}, TypeError, "null is a text or a list of texts, but is 5"),
         ({"null": ["a", 5]}, TypeError, "null is a text or a list of texts"),
@@ -46,14 +47,14 @@ def test_load_settings_have_the_fields_of_load_options() -> None:
     ],
 )
 def test_wrong_values_of_options_are_refused(
-    options: dict[str, Any], kind: type[Exception], words: str
+    options: dict[str, Any], error_type: type[Exception], message: str
 ) -> None:
-    with pytest.raises(kind, match=words):
+    with pytest.raises(error_type, match=message):
         load_options(options)
 
 
 def test_fields_of_bind_markers_that_are_no_columns() -> None:
-    """TTL and write time of each row come from fields with the names in the options."""
+    """The options name the fields of a row that hold its TTL and write time."""
     assert LoadOptions().marker_fields() == {}
     options = LoadOptions(ttl=5, timestamp_column="at")
     assert options.marker_fields() == {"[timestamp]": "at"}
@@ -61,9 +62,11 @@ def test_fields_of_bind_markers_that_are_no_columns() -> None:
 
 
 def test_options_that_change_rows_are_json() -> None:
+    """A checkpoint stores the options that change which rows are written, in a standard form."""
     options = LoadOptions(columns={"a": "b"}, null=("", "x"), encoding="UTF8").subject_options()
     assert json.loads(json.dumps(options))["columns"] == {"a": "b"}
-    assert options["encoding"] == LoadOptions().subject_options()["encoding"] == "utf-8"
+    assert options["encoding"] == "utf-8"
+    assert LoadOptions().subject_options()["encoding"] == "utf-8"
     assert not {"concurrency", "max_errors", "checkpoint", "dry_run"} & options.keys()
 
 
@@ -82,7 +85,8 @@ def test_the_concurrency_is_at_least_1(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [-1, False, 2.0])
 def test_the_number_of_errors_is_at_least_0(value: Any) -> None:
-    assert [LoadOptions(max_errors=number).max_errors for number in (0, None)] == [0, None]
+    assert LoadOptions(max_errors=0).max_errors == 0
+    assert LoadOptions(max_errors=None).max_errors is None
     with pytest.raises(ValueError, match=r"max_errors must be .* from 0 on.*None is for no limit"):
         LoadOptions(max_errors=value)
 
@@ -116,13 +120,17 @@ def test_formats_of_dates_are_checked(formats: Any, error: type[Exception]) -> N
     ],
 )
 def test_formats_that_would_change_values_are_refused(form: str, problem: str) -> None:
-    """Python would take the year 1900, and 12:30 for half past midnight."""
+    """A format without a year or %p is refused.
+
+    Python would assume the year 1900, and read 12:30 as half past midnight.
+    """
     for options in ({"date_format": form}, {"timestamp_format": ["iso", form]}):
         with pytest.raises(ValueError, match=problem):
             load_options(options)
 
 
 def test_named_formats() -> None:
+    """Formats may be "iso" and, for timestamps, "ms"; other names are refused."""
     options = load_options(
         {"date_format": ["%d/%m/%Y", "iso"], "timestamp_format": ["iso", "ms", "%d/%m/%Y %I:%M %p"]}
     )
@@ -134,6 +142,8 @@ def test_named_formats() -> None:
 
 
 def test_a_consistency_level_may_be_given_by_its_name() -> None:
-    assert LoadOptions(consistency_level="local_quorum").consistency_level == 6
-    assert LoadOptions(consistency_level=ConsistencyLevel.ANY).consistency_level == 0
+    by_name = LoadOptions(consistency_level="local_quorum")
+    assert by_name.consistency_level == ConsistencyLevel.LOCAL_QUORUM
+    by_number = LoadOptions(consistency_level=ConsistencyLevel.ANY)
+    assert by_number.consistency_level == ConsistencyLevel.ANY
     assert LoadOptions().consistency_level is None

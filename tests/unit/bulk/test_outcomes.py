@@ -7,6 +7,7 @@ from cassandra.bulk.outcomes import Outcomes
 
 
 def outcomes(size: int) -> Outcomes:
+    """Return the outcomes of a chunk of `size` rows, none of which has one yet."""
     return Outcomes(
         Chunk(
             [()] * size,
@@ -26,8 +27,8 @@ def test_rows_are_done_up_to_the_first_gap() -> None:
     Row 0 of the chunk could not be bound, so the rows of the wave have other numbers.
     """
     rows = outcomes(8)
-    # Expected are the number of done rows before the first gap, and how many of them failed or were
-    # not applied.
+    # `count_first_rows` returns the number of rows before the first gap, and how many of them
+    # failed, and how many were not applied.
     assert rows.count_first_rows() == (0, 0, 0)
     # This maps the rows of the wave to those of the chunk: its row 0 is row 1 of the chunk, and so
     # on.

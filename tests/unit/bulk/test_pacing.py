@@ -1,7 +1,7 @@
 """The pace of a load limits how many of its requests are in flight.
 
-The first two arguments of `note` are the number of requests of a slice and the seconds that they
-took together.
+A load sends its requests in slices. After each slice, it calls `note` with the number of requests
+of the slice and the seconds that they took together.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from cassandra.bulk.pacing import Pace
 
 
 def test_the_limit_rises_while_answers_are_quick() -> None:
+    """The limit rises up to that of the application (100); a slice has eight times as many."""
     pace = Pace(100, first=10)
     for _ in range(20):
         pace.note(pace.slice, 0.008, is_overloaded=False)
@@ -18,6 +19,7 @@ def test_the_limit_rises_while_answers_are_quick() -> None:
 
 
 def test_the_limit_falls_if_servers_cannot_keep_up() -> None:
+    """The limit halves after an overload, and falls if requests take longer. It is at least 1."""
     pace = Pace(100, first=64)
     pace.note(pace.slice, 0.1, is_overloaded=True)
     assert pace.limit == 32
@@ -35,10 +37,10 @@ def test_the_limit_falls_if_servers_cannot_keep_up() -> None:
 
 def test_the_limit_rises_slowly_after_the_throttler_was_full() -> None:
     pace = Pace(1000, first=64)
-    # The throttler was full, so the limit of requests in flight is halved.
+    # A load calls `give_way` if the throttler was full. The limit is halved.
     pace.give_way()
     assert pace.limit == 32
-    # Without `give_way`, the limit would rise by a quarter after each slice.
+    # From then on, the limit rises by 1 after each slice, and not by a quarter.
     for number in range(1, 6):
         pace.note(pace.slice, 0.001, is_overloaded=False)
         assert pace.limit == 32 + number
@@ -48,6 +50,7 @@ def test_the_limit_rises_slowly_after_the_throttler_was_full() -> None:
 
 
 def test_a_few_requests_do_not_change_the_limit() -> None:
+    """Three requests of a slice that took 10 seconds say nothing about the servers."""
     pace = Pace(100, first=64)
     pace.note(3, 10.0, is_overloaded=False)
     assert pace.limit == 64

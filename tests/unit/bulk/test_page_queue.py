@@ -1,5 +1,6 @@
-"""The queue of a scan decides in which order pages are requested, and a checkpoint records which
-pages were used.
+"""The queue of a scan decides in which order pages are requested.
+
+A checkpoint records which pages were used.
 """
 
 from __future__ import annotations
@@ -17,66 +18,73 @@ RANGES = [TokenRange(number, number + 1) for number in range(4)]
 
 
 def test_a_started_range_continues_before_others_begin() -> None:
+    """Two pages may be requested at once. When one arrives, the next page of its range is next."""
     queue = PageQueue(RANGES, concurrency=2, max_bytes=1000, in_order=False)
     first, second = queue.to_send()
     assert (first.number, second.number) == (0, 1)
     assert list(queue.to_send()) == []
     assert queue.oldest() is first
-    queue.arrived(first, b"next", 10)
+    queue.arrived(first, state=b"next", size=10)
     (next_page,) = queue.to_send()
     assert (next_page.number, next_page.state) == (0, b"next")
     assert queue.oldest() is second
 
 
 def test_in_order_the_first_range_is_read_to_its_end() -> None:
+    """With `in_order`, `oldest` returns a page of the first range, even the latest request."""
     queue = PageQueue(RANGES, concurrency=2, max_bytes=1000, in_order=True)
     first, _ = queue.to_send()
-    queue.arrived(first, b"next", 10)
+    queue.arrived(first, state=b"next", size=10)
     (next_page,) = queue.to_send()
     assert queue.oldest() is next_page
 
 
 def test_in_order_the_next_page_is_requested_even_above_the_limits() -> None:
+    """The buffer is full, but the next page of the first range is needed before those of the second
+    range, so waiting for room in the buffer would never end.
+    """
     queue = PageQueue(RANGES, concurrency=2, max_bytes=100, in_order=True)
     first, second = queue.to_send()
-    queue.arrived(first, b"1", 90)
-    # The buffer is full. But rows must be in order, so the next page of the first range is needed
-    # before those of the second.
+    queue.arrived(first, state=b"1", size=90)
     (next_page,) = queue.to_send()
     assert (next_page.number, next_page.state) == (0, b"1")
     assert queue.oldest() is next_page
-    queue.arrived(next_page, b"2", 90)
-    (last,) = queue.to_send()
-    queue.arrived(last, state=None, size=90)
+    queue.arrived(next_page, state=b"2", size=90)
+    (last_page,) = queue.to_send()
+    # The state None says that the range has no further page.
+    queue.arrived(last_page, state=None, size=90)
     assert list(queue.to_send()) == []
     assert queue.oldest() is second
 
 
 def test_in_order_pages_are_returned_in_the_order_of_their_ranges() -> None:
+    """Whatever the sizes and limits are, all pages of a range come before those of the next one."""
     generator = random.Random(3)
     for _ in range(300):
-        count = generator.randrange(1, 9)
-        # Each number says how many further pages the range has.
-        pages_left = [generator.randrange(5) for _ in range(count)]
+        range_count = generator.randrange(1, 9)
+        # Each number says how many further pages the range has after its first one.
+        pages_left = [generator.randrange(5) for _ in range(range_count)]
         queue = PageQueue(
-            [TokenRange(number, number + 1) for number in range(count)],
+            [TokenRange(number, number + 1) for number in range(range_count)],
             concurrency=generator.randrange(1, 5),
             max_bytes=generator.choice((1, 100, 1000)),
             in_order=True,
         )
         range_numbers = []
-        # Each range has one page more than `pages_left` says.
-        for _ in range(sum(pages_left) + count):
+        page_count = sum(pages_left) + range_count
+        for _ in range(page_count):
+            # The pages are requested when the generator runs.
             list(queue.to_send())
             fetch = queue.oldest()
             assert fetch is not None
             pages_left[fetch.number] -= 1
             is_last = pages_left[fetch.number] < 0
-            queue.arrived(fetch, None if is_last else b"x", generator.choice((1, 50, 500)))
+            state = None if is_last else b"x"
+            queue.arrived(fetch, state, size=generator.choice((1, 50, 500)))
             range_numbers.append(fetch.number)
         assert queue.oldest() is None
         assert range_numbers == sorted(range_numbers)
-        assert set(range_numbers) == set(range(count))
+        assert set(range_numbers) == set(range(range_count))
 
 
 def test_a_large_page_reduces_the_number_of_requests_at_once() -> None:
@@ -99,6 +107,7 @@ def test_a_large_page_reduces_the_number_of_requests_at_once() -> None:
 
 
 def test_the_byte_limit_always_allows_one_page() -> None:
+    """A page that is larger than the limit of bytes is requested if no other page is in flight."""
     queue = PageQueue(RANGES, concurrency=2, max_bytes=100, in_order=False)
     first, second = queue.to_send()
     queue.arrived(first, state=None, size=90)
@@ -113,6 +122,7 @@ def test_the_byte_limit_always_allows_one_page() -> None:
 
 
 def test_a_checkpoint_records_the_pages_that_were_used(tmp_path: Path) -> None:
+    """A resumed scan requests the pages of the checkpoint's ranges that were not used yet."""
     path = tmp_path / "at.json"
 
     def checkpoint_of(table: str) -> Checkpoint:
@@ -121,8 +131,9 @@ def test_a_checkpoint_records_the_pages_that_were_used(tmp_path: Path) -> None:
     queue = PageQueue(RANGES, concurrency=4, max_bytes=1000, in_order=False)
     queue.resume(checkpoint_of("it"))  # there is no checkpoint, so the scan begins anew
     pages = list(queue.to_send())
+    # The first range is finished; the second one has a further page.
     queue.used(pages[0], state=None)
-    queue.used(pages[1], b"\x01\xff")
+    queue.used(pages[1], state=b"\x01\xff")
     queue.save(checkpoint_of("it"))
     # The resumed scan uses the ranges of the checkpoint, not those it was created with.
     resumed = PageQueue(RANGES[:1], concurrency=4, max_bytes=1000, in_order=False)

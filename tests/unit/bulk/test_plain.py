@@ -1,4 +1,4 @@
-"""Bulk code reads rows independently of the settings of the application's session."""
+"""Loads, scans and unloads read rows independently of the settings of the application's session."""
 
 from __future__ import annotations
 
@@ -66,28 +66,30 @@ class OwnHandler(ProtocolHandler):
         return message
 
 
-def frame_factory(names: Any, _: Any) -> Any:
-    """Return a dict of columns, as a data frame factory would."""
+def frame_factory(names: Any, rows: Any) -> Any:
+    """A row factory that returns a dict of columns, as one for data frames would."""
     return {name: [] for name in names}
 
 
-def answer(request: Request) -> Answer:
-    # All rows are in the first token range; the other ranges are empty.
+def answer_scan(request: Request) -> Answer:
+    """Return all rows for the first token range, and no rows for the others."""
     start = int.from_bytes(request.values[0], "big", signed=True)  # type: ignore[arg-type]
     return paged(COLUMNS, ROWS if start == -(1 << 63) else [], keyspace="a", table="t0")
 
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
-    """Two nodes with the schema, the token estimates and the rows of one table."""
+    """Yield two nodes with the schema, the size estimates and the rows of one table."""
     with FakeCluster(2) as cluster:
         for node in cluster.nodes:
             node.schema = schema("a")
             node.prime_prepare(QUERY, [("a", "bigint"), ("b", "bigint")], COLUMNS)
-            count = QUERY.replace('"id", "c0"', "count(*)")
-            node.prime_prepare(count, [("a", "bigint"), ("b", "bigint")], [("count", "bigint")])
-            node.prime(QUERY, answer)
-            node.prime(count, rows([("count", "bigint")], [(1,)]))
+            count_query = QUERY.replace('"id", "c0"', "count(*)")
+            node.prime_prepare(
+                count_query, [("a", "bigint"), ("b", "bigint")], [("count", "bigint")]
+            )
+            node.prime(QUERY, answer_scan)
+            node.prime(count_query, rows([("count", "bigint")], [(1,)]))
             # size estimates of 2.5 GiB for each of two ranges
             estimates = [("-5000", "0", 1 << 28, 10), ("0", "5000", 1 << 28, 10)]
             node.prime(re.compile("^SELECT range_start, .*'t0'$"), paged(ESTIMATES, estimates))
@@ -102,7 +104,7 @@ HANDLERS = [ProtocolHandler, LazyProtocolHandler, NumpyProtocolHandler, OwnHandl
 FACTORIES = [tuple_factory, dict_factory, named_tuple_factory, ordered_dict_factory, frame_factory]
 
 
-def hostile(nodes: FakeCluster, factory: Callable[..., Any]) -> dict[str, Any]:
+def with_factory(nodes: FakeCluster, factory: Callable[..., Any]) -> dict[str, Any]:
     """Return settings of a cluster whose default profile has this row factory."""
     profile = ExecutionProfile(row_factory=factory)
     return {**settings(nodes), "execution_profiles": {EXEC_PROFILE_DEFAULT: profile}}
@@ -123,6 +125,7 @@ def check_files(folder: Path) -> None:
     assert [json.loads(line) for line in lines] == expected
     with open(folder / "csv" / "part-00000.csv", newline="") as file:
         records = list(csv.DictReader(file))
+    # In CSV, the user type and the vector are JSON.
     assert [
         (int(row["id"]), json.loads(row["home"] or "null"), json.loads(row["way"]))
         for row in records
@@ -134,17 +137,18 @@ def check_files(folder: Path) -> None:
 def test_unloaded_files_do_not_depend_on_settings_of_the_session(
     nodes: FakeCluster, tmp_path: Path, handler: Any, row_factory: Any
 ) -> None:
-    with Cluster(**hostile(nodes, row_factory)) as cluster, cluster.connect() as session:
+    """Files, counts and token ranges are right with any handler and row factory of the session."""
+    with Cluster(**with_factory(nodes, row_factory)) as cluster, cluster.connect() as session:
         change_settings(session, handler)
         cluster.register_user_type("a", "address", Address)
         for file_format in ("csv", "jsonl"):
-            assert session.unload("a.t0", tmp_path / file_format, format=file_format).rows == len(
-                ROWS
-            )
+            report = session.unload("a.t0", tmp_path / file_format, format=file_format)
+            assert report.rows == len(ROWS)
         ranges = session.scan("a.t0").token_ranges()
-        # Each range has one row.
+        # The nodes answer each range's SELECT count(*) with 1.
         assert session.count("a.t0") == len(ranges)
-        assert sum(page._message.row_count for page in session.scan("a.t0").pages()) == len(ROWS)
+        row_counts = [page._message.row_count for page in session.scan("a.t0").pages()]
+        assert sum(row_counts) == len(ROWS)
         assert session.client_protocol_handler is handler
     # All size estimates count, whatever the session's fetch size is: one range for each 32 MiB of
     # 5 GiB.
@@ -157,7 +161,7 @@ async def test_unloaded_files_do_not_depend_on_settings_of_the_session_on_asynci
     nodes: FakeCluster, tmp_path: Path, handler: Any
 ) -> None:
     async with (
-        aio.Cluster(**hostile(nodes, dict_factory)) as cluster,
+        aio.Cluster(**with_factory(nodes, dict_factory)) as cluster,
         await cluster.connect() as session,
     ):
         change_settings(session, handler)
@@ -171,14 +175,16 @@ async def test_unloaded_files_do_not_depend_on_settings_of_the_session_on_asynci
 
 @pytest.mark.parametrize("handler", HANDLERS)
 def test_a_scan_applies_the_session_s_row_factory(nodes: FakeCluster, handler: Any) -> None:
-    with Cluster(**hostile(nodes, dict_factory)) as cluster, cluster.connect() as session:
+    with Cluster(**with_factory(nodes, dict_factory)) as cluster, cluster.connect() as session:
         session.client_protocol_handler = handler
         records = sorted(session.scan("a.t0"), key=lambda row: row["id"])
-        assert [(row["id"], list(row["way"])) for row in records] == [(n, w) for n, _, w in ROWS]
+        expected = [(number, way) for number, _, way in ROWS]
+        assert [(row["id"], list(row["way"])) for row in records] == expected
 
 
 def test_iteration_refuses_a_row_factory_that_returns_no_list(nodes: FakeCluster) -> None:
-    with Cluster(**hostile(nodes, frame_factory)) as cluster, cluster.connect() as session:
+    """The pages of such a scan can be read, but it has no single rows."""
+    with Cluster(**with_factory(nodes, frame_factory)) as cluster, cluster.connect() as session:
         with pytest.raises(TypeError, match="makes a dict of a page, and not a list of rows"):
             list(session.scan("a.t0"))
         assert [page.current_rows for page in session.scan("a.t0").pages()]
@@ -188,7 +194,7 @@ async def test_iteration_on_asyncio_refuses_a_row_factory_that_returns_no_list(
     nodes: FakeCluster,
 ) -> None:
     async with (
-        aio.Cluster(**hostile(nodes, frame_factory)) as cluster,
+        aio.Cluster(**with_factory(nodes, frame_factory)) as cluster,
         await cluster.connect() as session,
     ):
         with pytest.raises(TypeError, match="makes a dict of a page, and not a list of rows"):
@@ -198,20 +204,23 @@ async def test_iteration_on_asyncio_refuses_a_row_factory_that_returns_no_list(
 def test_plain_session_returns_a_session_with_the_default_handler(nodes: FakeCluster) -> None:
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         assert plain_session(session) is session
-        stand_in = object()
-        assert plain_session(stand_in) is stand_in
+        # An object of another class, such as a test's fake session, is returned as it is.
+        fake_session = object()
+        assert plain_session(fake_session) is fake_session
 
 
 def test_each_result_is_read_by_its_own_columns(nodes: FakeCluster) -> None:
-    plain = PlainRows()
+    """`PlainRows` caches how to read columns. A result with other columns cannot use the cache."""
+    plain_rows = PlainRows()
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         for columns, row in (([("a", "int")], (1,)), ([("a", "text"), ("b", "int")], ("x", 2))):
             for node in nodes.nodes:
                 node.prime("SELECT it", rows(columns, [row]))
-            assert plain.tuples(session.execute("SELECT it")) == [row]
+            assert plain_rows.tuples(session.execute("SELECT it")) == [row]
 
 
 def test_elements_that_are_equal_in_python_are_all_kept(nodes: FakeCluster) -> None:
+    """Sets and maps are read as lists of their elements: Python's set would drop 0.0 after -0.0."""
     plain_rows = PlainRows()
     columns: Any = [
         ("s", "set<double>"),
@@ -230,8 +239,9 @@ def test_elements_that_are_equal_in_python_are_all_kept(nodes: FakeCluster) -> N
 
 
 def test_a_json_map_may_have_keys_that_are_equal_in_python() -> None:
-    read = json_reader(lookup_casstype("MapType(DoubleType, Int32Type)"), Formats())
-    assert repr(read('{"-0.0": 1, "0.0": 2}')) == "[(-0.0, 1), (0.0, 2)]"
+    """A map with the keys -0.0 and 0.0 is read as a list of pairs, since a dict has only one."""
+    read_map = json_reader(lookup_casstype("MapType(DoubleType, Int32Type)"), Formats())
+    assert repr(read_map('{"-0.0": 1, "0.0": 2}')) == "[(-0.0, 1), (0.0, 2)]"
 
 
 class IterableObject:
@@ -251,8 +261,11 @@ def test_values_that_are_not_cql_values_are_refused(value: Any) -> None:
 
 
 def test_the_error_names_the_column(implementation: Implementation) -> None:
-    codec = from_functions("own", encode=bytes, decode=lambda data: object())
-    body = b"\0\0\0\1x\0\0\0\1y"
+    """The codec of the column b returns an object, which cannot be written as CSV."""
+    object_codec = from_functions("own", encode=bytes, decode=lambda data: object())
+    codecs = [implementation.codecs.text("text"), object_codec]
+    # one row: each value follows its length, 1
+    page = b"\0\0\0\1x" + b"\0\0\0\1y"
     for csv_lines in (python_csv_lines, implementation.csv_texts.csv_lines):
         with pytest.raises(TypeError, match=r'column "b": .*builtins\.object'):
-            csv_lines(["a", "b"], [implementation.codecs.text("text"), codec], body, 0, 1)
+            csv_lines(["a", "b"], codecs, page, 0, 1)

@@ -13,6 +13,7 @@ from cassandra.bulk.progress import Progress
 def test_without_tqdm_progress_is_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Each update returns to the beginning of the line, and writes over it."""
     monkeypatch.setitem(sys.modules, "tqdm", None)
     # With 0 seconds between updates, each change is shown at once.
     monkeypatch.setattr(progress, "_INTERVAL", 0.0)
@@ -28,6 +29,8 @@ def test_without_tqdm_progress_is_one_line(
 def test_no_progress_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     with Progress(is_shown=False) as hidden:
         hidden.add(10)
-    with Progress() as unknown:  # standard error is captured here, so it is no terminal
-        unknown.add(10)
+    # By default, progress is shown on a terminal. Here standard error is captured, so it is not
+    # one.
+    with Progress() as not_on_terminal:
+        not_on_terminal.add(10)
     assert capsys.readouterr().err == ""

@@ -37,14 +37,21 @@ class Ring:
         self.ring = [Murmur3Token(token) for token, _ in self.owners]
 
     def get_replicas(self, keyspace: str, token: Any) -> list[Host]:
-        index = next((i for i, (owned, _) in enumerate(self.owners) if owned >= token.value), 0)
-        # Two tokens that follow each other on the ring may belong to the same host, which is then
-        # the only replica.
-        next_owners = [host for _, host in (self.owners * 2)[index : index + 2]]
-        return list(dict.fromkeys(next_owners))
+        """Return the hosts of the next two tokens of the ring, from `token` on."""
+        index = 0  # after the last token of the ring, the first one follows
+        for position, (owned_token, _) in enumerate(self.owners):
+            if owned_token >= token.value:
+                index = position
+                break
+        ring_twice = self.owners * 2
+        first_host, second_host = (host for _, host in ring_twice[index : index + 2])
+        # Both tokens may belong to the same host, which is then the only replica.
+        return [first_host] if first_host is second_host else [first_host, second_host]
 
 
 class Tablets:
+    """The fake registry of the tablets of ScyllaDB: either all keyspaces use them, or none does."""
+
     def __init__(self, used: bool) -> None:
         self.used = used
 
@@ -53,6 +60,11 @@ class Tablets:
 
 
 class Metadata:
+    """Fake metadata of a cluster.
+
+    :param tablets: whether the keyspaces use tablets.
+    """
+
     def __init__(self, token_map: Ring | None, tablets: bool = False) -> None:
         self.token_map = token_map
         self.tablets = Tablets(tablets)
@@ -70,6 +82,7 @@ def check_cover(ranges: list[TokenRange]) -> None:
 
 
 def random_ring(seed: int) -> Ring:
+    """Return a ring of up to six hosts with up to 50 tokens, among them the extreme ones."""
     rng = random.Random(seed)
     hosts = [Host(i) for i in range(rng.randint(1, 6))]
     tokens = [rng.choice([FIRST, LAST, 0, rng.randint(FIRST, LAST)]) for _ in range(50)]
@@ -78,16 +91,14 @@ def random_ring(seed: int) -> Ring:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_ranges_and_their_splits_cover_any_ring_once(seed: int) -> None:
+    """The replicas of a range are those of all its tokens; splits contain each token once."""
     ring = random_ring(seed)
     rng = random.Random(seed)
     ranges = ring_ranges(Metadata(ring), "ks")  # type: ignore[arg-type]
     check_cover(ranges)
     for token_range in ranges:
-        for token in (
-            token_range.start + 1,
-            token_range.end,
-            rng.randint(token_range.start + 1, token_range.end),
-        ):
+        first_token, last_token = token_range.start + 1, token_range.end
+        for token in (first_token, last_token, rng.randint(first_token, last_token)):
             hosts = {host.endpoint for host in ring.get_replicas("ks", Murmur3Token(token))}
             assert set(token_range.replicas) == hosts
     for part_count in (1, 2, 7, 64, 1000):
@@ -112,6 +123,10 @@ def test_without_a_ring_and_with_tablets_there_is_one_range() -> None:
 @pytest.mark.parametrize("splits", [1, 3, 8, 10, 100])
 @pytest.mark.parametrize("tablets", [1, 2, 8, 64])
 def test_no_range_crosses_the_border_of_a_tablet(splits: int, tablets: int) -> None:
+    """A keyspace has 2**n tablets of equal width. Ranges that are 2**m equal parts respect them.
+
+    `rounded_to_tablets` rounds the number of splits up to such a number of parts.
+    """
     metadata: Any = Metadata(token_map=None, tablets=True)
     part_count = rounded_to_tablets(metadata, "ks", splits)
     # The number of splits is rounded up to a power of two.
@@ -130,33 +145,44 @@ def test_no_range_crosses_the_border_of_a_tablet(splits: int, tablets: int) -> N
         else:
             assert token_range.end in tablet_ends
     # Without tablets, the number of splits is not changed.
-    assert rounded_to_tablets(Metadata(token_map=None), "ks", splits) == splits  # type: ignore[arg-type]
+    without_tablets: Any = Metadata(token_map=None, tablets=False)
+    assert rounded_to_tablets(without_tablets, "ks", splits) == splits
 
 
 def test_a_ring_of_another_partitioner_is_one_range() -> None:
+    """Only the tokens of Murmur3Partitioner are integers that can be split."""
     ring = random_ring(1)
     ring.token_class = object
     assert ring_ranges(Metadata(ring), "ks") == [(FIRST, LAST, ())]  # type: ignore[arg-type]
 
 
 def test_heavy_ranges_are_split_and_light_ones_merged() -> None:
+    """`split_ranges` takes the ranges, their weights, and the number of parts of equal weight."""
     ranges = [TokenRange(FIRST, 0, ("a",)), TokenRange(0, 100, ("a", "b")), TokenRange(100, LAST)]
+    # The first range becomes ten parts, and each of the light ones stays one.
     assert len(split_ranges(ranges, [98.0, 1.0, 1.0], 10)) == 12
+    # The merged range has no replica, because no host has all of its tokens.
     assert split_ranges(ranges, [1.0, 1.0, 1.0], 1) == [(FIRST, LAST, ())]
 
 
 def test_weights_come_from_estimates_including_one_that_wraps_around() -> None:
+    """The weight of a range is its share of the bytes of the estimates that overlap it.
+
+    Without estimates, its weight is its width. An estimate is from a token to another one, and a
+    number of bytes.
+    """
     ranges = [TokenRange(FIRST, 0), TokenRange(0, LAST)]
     assert weigh(ranges, estimates=[]) == [float(token_range.width) for token_range in ranges]
-    half = 1 << 62
-    first, second = weigh(ranges, [Estimate(half, -half, 800), Estimate(-half, half, 100)])
-    assert first == pytest.approx(450)
-    assert second == pytest.approx(450)
+    # Each estimate has one half of its tokens in each range. The first one continues at the
+    # beginning of the ring.
+    quarter = 1 << 62
+    estimates = [Estimate(quarter, -quarter, 800), Estimate(-quarter, quarter, 100)]
+    assert weigh(ranges, estimates) == pytest.approx([450, 450])
 
 
 def test_equal_estimates_of_three_replicas_count_once() -> None:
-    same = [Estimate(FIRST, LAST, 90)] * 3
-    assert weigh([TokenRange(FIRST, LAST)], same) == [90]
+    estimates = [Estimate(FIRST, LAST, 90)] * 3
+    assert weigh([TokenRange(FIRST, LAST)], estimates) == [90]
 
 
 @pytest.mark.parametrize("token", [FIRST + 1, -1, 0, 1, LAST, 1 << 62, -(1 << 62)])
@@ -165,7 +191,10 @@ def test_key_of_token_returns_a_key_with_this_token(token: int) -> None:
 
 
 def test_keys_of_random_tokens() -> None:
-    """`key_of_token` returns a partition key that has the given token."""
+    """`key_of_token` returns a partition key whose hash is the token, for any token.
+
+    The routing key of a range is such a key for its last token.
+    """
     rng = random.Random(5)
     for token in (rng.randint(FIRST + 1, LAST) for _ in range(500)):
         assert Murmur3Token.hash_fn(key_of_token(token)) == token
@@ -173,6 +202,7 @@ def test_keys_of_random_tokens() -> None:
 
 
 def test_weights_equal_a_simple_sum_over_overlaps() -> None:
+    """For random ranges and estimates, `weigh` returns what a simple, slow calculation returns."""
     generator = random.Random(5)
     for _ in range(200):
         borders = sorted({FIRST, LAST, *(generator.randrange(-100, 100) for _ in range(9))})
@@ -181,26 +211,23 @@ def test_weights_equal_a_simple_sum_over_overlaps() -> None:
         for _ in range(generator.randrange(1, 12)):
             start, end = sorted(generator.sample(range(-120, 120), 2))
             estimates.append(Estimate(start, end, generator.randrange(1, 1000)))
-        sizes = {(estimate.start, estimate.end): 0 for estimate in estimates}
+        # If there are several estimates for one range, the largest one counts.
+        sizes: dict[tuple[int, int], int] = {}
         for estimate in estimates:
-            # If several estimates are given for one range, the largest one counts.
-            sizes[estimate.start, estimate.end] = max(
-                sizes[estimate.start, estimate.end], estimate.bytes
-            )
-        expected = [
-            sum(
-                size
-                * max(min(end, token_range.end) - max(start, token_range.start), 0)
-                / (end - start)
-                for (start, end), size in sizes.items()
-            )
-            for token_range in ranges
-        ]
+            bounds = (estimate.start, estimate.end)
+            sizes[bounds] = max(sizes.get(bounds, 0), estimate.bytes)
+        expected = []
+        for token_range in ranges:
+            weight = 0.0
+            for (start, end), size in sizes.items():
+                overlap = min(end, token_range.end) - max(start, token_range.start)
+                weight += size * max(overlap, 0) / (end - start)
+            expected.append(weight)
         assert weigh(ranges, estimates) == pytest.approx(expected)
 
 
 def test_many_ranges_are_weighed_and_split_in_linear_time() -> None:
-    # An algorithm that compares all pairs of ranges would take minutes here.
+    """An algorithm that compares all pairs of 20,000 ranges and estimates would take minutes."""
     count = 20_000
     step = (LAST - FIRST) // count
     borders = [FIRST + number * step for number in range(count)] + [LAST]

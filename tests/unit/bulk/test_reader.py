@@ -44,15 +44,17 @@ def source() -> Chunks:
 
 @pytest.fixture
 def reader(source: Chunks) -> Reader:
+    """Return a reader of `source`, which reads in a thread with the name "a-reader"."""
     new_reader = Reader(Worker("a-reader"))
     new_reader.open(source.read(), source)  # type: ignore[arg-type]
     return new_reader
 
 
 def test_chunks_are_read_in_the_thread(reader: Reader, source: Chunks) -> None:
+    """Calls run in the reader's thread. After the last chunk, `read_next` returns None."""
     source.may_go_on.set()
-    name = reader.submit(lambda: threading.current_thread().name)
-    assert name.future.result(WAIT) == "a-reader"
+    thread_name = reader.submit(lambda: threading.current_thread().name)
+    assert thread_name.future.result(WAIT) == "a-reader"
     assert [reader.read_next().future.result(WAIT) for _ in range(3)] == [1, 2, None]
     reader.close()
     assert source.is_closed.is_set()
@@ -67,23 +69,26 @@ def test_a_source_between_two_calls_is_closed_at_once(reader: Reader, source: Ch
 def test_a_source_that_is_being_read_is_closed_by_the_thread(
     reader: Reader, source: Chunks
 ) -> None:
-    """The source may hang, so `close` does not wait for it. The thread closes it when its call
-    returns.
+    """The source may hang, so `close` does not wait for it.
+
+    The thread closes the source after it has read the chunk.
     """
     reader.read_next().future.result(WAIT)
-    second = reader.read_next().future
+    second_chunk = reader.read_next().future
     # Wait until the thread has begun to read: before, the call could be cancelled.
-    until(second.running)
+    until(second_chunk.running)
     reader.close()
     assert not source.is_closed.is_set()
     source.may_go_on.set()
-    assert second.result(WAIT) == 2
+    assert second_chunk.result(WAIT) == 2
     assert source.is_closed.wait(WAIT)
 
 
 def test_a_reader_may_be_closed_before_it_has_read() -> None:
-    class Unused(Executor):
-        """An executor that only accepts `shutdown`."""
+    """`close` shuts the executor down, and submits nothing to it."""
+
+    class UnusedExecutor(Executor):
+        """An executor that accepts no call, but only `shutdown`."""
 
         is_shut_down = False
 
@@ -93,12 +98,13 @@ def test_a_reader_may_be_closed_before_it_has_read() -> None:
         def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
             self.is_shut_down = True
 
-    worker = Unused()
-    Reader(worker).close()
-    assert worker.is_shut_down
+    executor = UnusedExecutor()
+    Reader(executor).close()
+    assert executor.is_shut_down
 
 
 def test_the_thread_of_a_load_is_a_worker() -> None:
+    """A `Worker` is a daemon thread, so a source that hangs does not keep the process alive."""
     worker = new_worker("a-load")
     assert isinstance(worker, Worker)
     worker.shutdown()

@@ -45,10 +45,16 @@ def recorder_of(
 
 
 def test_the_outcome_of_each_row_is_in_the_report_and_in_the_checkpoint(tmp_path: Path) -> None:
+    """Of three rows, one cannot be bound, one is written, and the condition of one is false.
+
+    `count_first_rows` returns how many rows have an outcome, before the first row without one, and
+    how many of these have failed, and were not applied.
+    """
     path, report = tmp_path / "failed", LoadReport("t")
     failed_rows = FailedRows(path, [Column("id", Int32Type)], ["id"], mapping={}, nulls=("",))
     recorder, checkpoint = recorder_of(report, failed_rows)
-    # Row 1 of the chunk cannot be bound, so the wave has the rows 0 and 2.
+    # Row 1 of the chunk cannot be bound, so the rows 0 and 1 of the wave are the rows 0 and 2 of
+    # the chunk.
     recorder.note_read(
         Bound(CHUNK, waves=[], row_count=2, size=20, failures=[(1, ValueError("no"))])
     )
@@ -76,6 +82,7 @@ def test_the_outcome_of_each_row_is_in_the_report_and_in_the_checkpoint(tmp_path
 
 
 def test_a_dry_run_counts_the_bytes_of_the_rows_that_could_be_bound() -> None:
+    """A load counts the bytes of rows when they are written. A dry run writes none."""
     report = LoadReport("t", is_dry=True)
     recorder, _ = recorder_of(report)
     recorder.note_read(
@@ -89,13 +96,13 @@ def test_a_dry_run_counts_the_bytes_of_the_rows_that_could_be_bound() -> None:
     [(0, "^row 1: no 0$"), (1, "^more than max_errors=1 rows failed, the last one: row 2: no 1$")],
 )
 def test_too_many_failed_rows_end_the_load(max_errors: int, message: str) -> None:
+    """The load ends with the error of the first row after `max_errors` failed ones."""
     report = LoadReport("t")
     recorder, _ = recorder_of(report, max_errors=max_errors)
     errors = [ValueError(f"no {index}") for index in range(3)]
+    failures: list[tuple[int, BaseException]] = list(enumerate(errors))
     with pytest.raises(LoadError, match=message) as caught:
-        recorder.note_read(
-            Bound(CHUNK, waves=[], row_count=0, size=0, failures=[*enumerate(errors)])
-        )
+        recorder.note_read(Bound(CHUNK, waves=[], row_count=0, size=0, failures=failures))
     assert caught.value.report is report
     assert caught.value.__cause__ is errors[max_errors]
     assert report.failed == max_errors + 1

@@ -8,6 +8,7 @@ from cassandra.protocol.messages.errors import ServerError
 
 
 def test_a_report_without_failures_is_one_line() -> None:
+    """The line has the number of rows, the time and the rate. The rate of zero seconds is 0."""
     report = LoadReport("ks.t", read=2000, written=2000, seconds=2.0, bytes=9000, requests=200)
     assert str(report) == (
         "2,000 rows written to ks.t in 2.0 s (1,000 rows/s, 9,000 bytes, 200 requests)"
@@ -24,26 +25,32 @@ def test_a_report_has_singulars_and_retries() -> None:
 
 
 def test_a_failure_has_the_notes_of_its_error_without_the_statement() -> None:
-    refusal = ServerError(0, "NullPointerException")
-    vars(refusal)["__notes__"] = ["(from host, executing INSERT)", "(nulls: element 1)"]
-    everywhere = refused_everywhere("no host is left", {"a": refusal}, refusal)
-    for error in (refusal, everywhere, NoHostAvailable("no host is left", {"a": refusal})):
+    """The reason of a failure has the notes of a server's error, also if the error is in another.
+
+    The note with the statement is left out, since it is the same for all rows.
+    """
+    server_error = ServerError(0, "NullPointerException")
+    vars(server_error)["__notes__"] = ["(from host, executing INSERT)", "(nulls: element 1)"]
+    of_all_hosts = refused_everywhere("no host is left", {"a": server_error}, server_error)
+    no_host = NoHostAvailable("no host is left", {"a": server_error})
+    for error in (server_error, of_all_hosts, no_host):
         assert RowFailure("row 1", error).reason == f"{error} (nulls: element 1)"
 
 
 def test_failures_are_counted_and_the_first_are_kept() -> None:
+    """A report counts all failures, keeps the first MOST_FAILURES, and prints ten of them."""
     report = LoadReport("ks.t", read=300)
     for row in range(300):
         report.note_failure(RowFailure(f"row {row}", ValueError("wrong")))
     assert (report.failed, len(report.failures)) == (300, MOST_FAILURES)
     lines = str(report).splitlines()
     assert lines[1:3] == ["300 rows failed:", "  row 0: wrong"]
-    # The text shows ten failures.
     assert lines[-1] == "  ... and 290 more"
     assert report.as_dict()["failures"][0] == "row 0: wrong"
 
 
 def test_rows_of_earlier_runs_have_their_outcomes() -> None:
+    """The second line of a resumed load's report says what became of the rows of earlier runs."""
     report = LoadReport("ks.t", skipped=20_000, skipped_failed=801)
     message = "20,000 rows were done by earlier runs: 19,199 written, 801 failed"
     assert str(report).splitlines()[1:] == [message]

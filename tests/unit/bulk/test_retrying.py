@@ -1,4 +1,4 @@
-"""Whether a load or a scan retries after an error."""
+"""A load or a scan decides after an error whether to retry, and after how long."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from cassandra.protocol.messages.errors import OverloadedErrorMessage, ServerErr
 
 
 def test_the_delay_before_a_retry_is_none_for_permanent_errors() -> None:
-    # These are seconds, which grow with each retry.
+    """The delay in seconds grows with the number of attempts, up to the last retry."""
     assert delay_before_retry(OperationTimedOut(), 1) == 0.04
     assert delay_before_retry(NoHostAvailable("none", errors={}), RETRIES) == 5.0
     assert delay_before_retry(NoHostAvailable("none", errors={}), RETRIES + 1) is None
@@ -59,11 +59,12 @@ def test_the_delay_before_a_retry_is_none_for_permanent_errors() -> None:
     ids=lambda value: type(value).__name__,
 )
 def test_overload_may_pass_and_refusals_do_not(error: BaseException, is_temporary: bool) -> None:
+    """`may_pass` returns whether the same request may succeed later."""
     assert may_pass(error) is is_temporary
 
 
 @pytest.mark.parametrize(
-    "text",
+    "message",
     [
         'java.lang.NullPointerException: Cannot invoke "ByteBuffer.remaining()"',
         "org.apache.cassandra.serializers.MarshalException: Expected 4 or 0 byte int (3)",
@@ -76,18 +77,19 @@ def test_overload_may_pass_and_refusals_do_not(error: BaseException, is_temporar
         "Rejected an oversized mutation (50233/49152) for keyspace: k",
     ],
 )
-def test_texts_of_servers_that_reject_a_value(text: str) -> None:
-    """If a server rejects a value, its text decides, in the error itself or in those of all hosts
-    that were tried.
+def test_messages_of_servers_that_reject_a_value(message: str) -> None:
+    """An error with such a message is about the data, so the request is not retried.
+
+    The message may be that of the error itself, or of the error of a host that was tried.
     """
-    refusal = ServerError(0, text)
-    assert is_data_error(refusal)
-    assert is_data_error(WriteFailure(text))
-    assert is_data_error(refused_everywhere("no host is left", {"a": refusal}, refusal))
-    assert is_data_error(NoHostAvailable("no host is left", {"a": OSError(), "b": refusal}))
-    # An overloaded server may accept the value later, whatever its text says.
-    assert not is_data_error(OverloadedErrorMessage(0x1001, text, info=None))
-    assert delay_before_retry(refusal, 1) is None
+    server_error = ServerError(0, message)
+    assert is_data_error(server_error)
+    assert is_data_error(WriteFailure(message))
+    assert is_data_error(refused_everywhere("no host is left", {"a": server_error}, server_error))
+    assert is_data_error(NoHostAvailable("no host is left", {"a": OSError(), "b": server_error}))
+    # An overloaded server may accept the value later, whatever its message says.
+    assert not is_data_error(OverloadedErrorMessage(0x1001, message, info=None))
+    assert delay_before_retry(server_error, 1) is None
 
 
 # Codes of the reasons why a replica failed, as Cassandra sends them in read failures.
@@ -107,12 +109,14 @@ TOMBSTONES, READ_SIZE, TIMEOUT = 1, 4, 2
 def test_a_read_that_each_replica_rejects_is_not_repeated(
     code_by_replica: dict[str, int] | None, repeats: bool
 ) -> None:
+    """Too many tombstones stay too many, but a replica that timed out may answer later."""
     failure = ReadFailure("failed", error_code_map=code_by_replica)
     assert is_data_error(failure) is not repeats
     assert (delay_before_retry(failure, 1) is not None) is repeats
 
 
 def test_errors_without_details_may_be_about_a_value() -> None:
+    """`may_be_data_error` is also true for errors that do not say whether a value is the reason."""
     for error in (ServerError(0, "java.lang.RuntimeException"), WriteFailure("1 failure")):
         assert not is_data_error(error)
         assert may_be_data_error(error)
@@ -127,17 +131,18 @@ def test_errors_without_details_may_be_about_a_value() -> None:
 
 
 def test_an_outage_is_that_no_server_answers() -> None:
+    """`is_outage` is true if all hosts that were tried have lost their connections."""
     lost = ConnectionException("lost")
     assert is_outage(NoHostAvailable("every host is down", {"a": lost, "b": OSError()}))
     assert is_outage(NoHostAvailable("the query plan is empty", errors={}))
-    refusal = ServerError(0, "busy")
+    server_error = ServerError(0, "busy")
     for error in (
         None,
         lost,
         OperationTimedOut(),
         Unavailable("too few replicas"),
         SessionShutdown("over"),
-        refused_everywhere("no host is left", {"a": refusal}, refusal),
-        NoHostAvailable("no host is left", {"a": lost, "b": refusal}),
+        refused_everywhere("no host is left", {"a": server_error}, server_error),
+        NoHostAvailable("no host is left", {"a": lost, "b": server_error}),
     ):
         assert not is_outage(error)

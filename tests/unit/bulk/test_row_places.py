@@ -28,9 +28,10 @@ BAD_INT = PLACE + r'column "c0" \(int\): '
 
 
 class Table:
-    """A fake table, whose rows are both in the range that contains the token 5.
+    """A fake table that answers scans of the node. Its two rows have the token 5.
 
-    :param values: the last three values of the second row.
+    The attribute `values` has the last three values of the second row, and `names` the columns that
+    the scan selects.
     """
 
     def __init__(self, node: FakeNode) -> None:
@@ -39,33 +40,36 @@ class Table:
         node.prime(re.compile("SELECT .*token"), self)
 
     def __call__(self, request: Request) -> Answer:
-        values: Any = request.values
-        bounds = [int.from_bytes(value, "big", signed=True) for value in values]
+        token_bounds: Any = request.values
+        start, end = (int.from_bytes(value, "big", signed=True) for value in token_bounds)
         cql_types = dict(COLUMNS)
         columns = [(name, cql_types[name]) for name in self.names]
-        all_rows = [(7, 9, 1, None, None), (8, 9, *self.values)]
-        positions = [[name for name, _ in COLUMNS].index(name) for name in self.names]
-        page = [tuple(row[index] for index in positions) for row in all_rows]
-        page = page if bounds[0] < 5 <= bounds[1] else []
+        page = []
+        if start < 5 <= end:
+            for row in ((7, 9, 1, None, None), (8, 9, *self.values)):
+                values = dict(zip(cql_types, row, strict=True))
+                page.append(tuple(values[name] for name in self.names))
         return rows(columns, page, keyspace="a", table="t0")
 
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    with FakeNode() as running:
-        running.schema = schema("a")
+    """Yield a node with the tables `a.t0` and `a.t1`, which can prepare scans of some columns."""
+    with FakeNode() as running_node:
+        running_node.schema = schema("a")
         for table in ("t0", "t1"):
-            running.schema["system_schema.columns"] += [
+            running_node.schema["system_schema.columns"] += [
                 column("a", table, "n", "clustering", 0),
                 column("a", table, "day", type="date"),
                 column("a", table, "price", type="decimal"),
             ]
         for names in (SELECTORS, '"c0"', '"id", "c0"', SELECTORS.replace('"', "")):
-            columns = [each for each in COLUMNS if each[0] in re.findall(r"\w+", names)]
-            running.prime_prepare(
+            selected_names = re.findall(r"\w+", names)
+            columns = [(name, cql_type) for name, cql_type in COLUMNS if name in selected_names]
+            running_node.prime_prepare(
                 f"SELECT {names} {WHERE}", [("x", "bigint"), ("y", "bigint")], columns
             )
-        yield running
+        yield running_node
 
 
 @pytest.fixture
@@ -80,6 +84,7 @@ def session(node: FakeNode, table: Table) -> Iterator[Any]:
 
 
 NAMES = [name for name, _ in COLUMNS]
+# ways to read all rows of a scan
 READERS: dict[str, Callable[[Any], Any]] = {
     "rows": list,
     "to_arrow": lambda scan: scan.to_arrow(),
@@ -90,32 +95,39 @@ READERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", READERS)
-def test_scans_name_the_row_that_cannot_be_decoded(session: Any, name: str) -> None:
-    for module in ("pyarrow", "pandas", "polars", "numpy"):
-        if module in name or name in ("to_arrow", "arrow_batches"):
-            pytest.importorskip("pyarrow")
-            pytest.importorskip(module)
-    with pytest.raises(DecodeError, match=BAD_INT):
-        READERS[name](session.scan("t0", NAMES))
-
-
-@pytest.mark.parametrize(
-    "name", ["rows", "to_arrow", "to_pandas", "to_polars", "to_numpy", "arrow_batches"]
-)
-def test_scans_on_asyncio_name_the_row(node: FakeNode, table: Table, name: str) -> None:
+def skip_without_packages(reader: str) -> None:
+    """Skip the test if a package that this way to read a scan needs is not installed."""
+    if reader == "rows":
+        return
     pytest.importorskip("pyarrow")
-    pytest.importorskip("pandas")
-    pytest.importorskip("polars")
+    for package in ("pandas", "polars", "numpy"):
+        if reader == f"to_{package}":
+            pytest.importorskip(package)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_scans_name_the_row_that_cannot_be_decoded(session: Any, reader: str) -> None:
+    skip_without_packages(reader)
+    with pytest.raises(DecodeError, match=BAD_INT):
+        READERS[reader](session.scan("t0", NAMES))
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_scans_on_asyncio_name_the_row(node: FakeNode, table: Table, reader: str) -> None:
+    skip_without_packages(reader)
 
     async def main() -> None:
         async with aio.Cluster([node.address], port=node.port) as cluster:
-            scan = (await cluster.connect("a")).scan("t0", NAMES)
-            if name in ("rows", "arrow_batches"):
-                async for _ in scan if name == "rows" else scan.arrow_batches():
+            session = await cluster.connect("a")
+            scan = session.scan("t0", NAMES)
+            if reader == "rows":
+                async for _ in scan:
+                    pass
+            elif reader == "arrow_batches":
+                async for _ in scan.arrow_batches():
                     pass
             else:
-                await getattr(scan, name)()
+                await getattr(scan, reader)()
 
     with pytest.raises(DecodeError, match=BAD_INT):
         asyncio.run(main())
@@ -131,8 +143,8 @@ def test_unloads_name_the_row(
 
     async def main() -> None:
         async with aio.Cluster([node.address], port=node.port) as cluster:
-            other = await cluster.connect("a")
-            await other.unload("t0", tmp_path / "out", columns=NAMES, format=file_format)
+            aio_session = await cluster.connect("a")
+            await aio_session.unload("t0", tmp_path / "out", columns=NAMES, format=file_format)
 
     with pytest.raises(DecodeError, match=BAD_INT):
         asyncio.run(main())
@@ -146,31 +158,33 @@ def test_copies_name_the_row(session: Any, node: FakeNode) -> None:
 
     async def main() -> None:
         async with aio.Cluster([node.address], port=node.port) as cluster:
-            other = await cluster.connect("a")
-            await acopy(other, "t0", other, "t1", columns=NAMES)
+            aio_session = await cluster.connect("a")
+            await acopy(aio_session, "t0", aio_session, "t1", columns=NAMES)
 
     with pytest.raises(DecodeError, match=BAD_INT):
         asyncio.run(main())
 
 
 @pytest.mark.parametrize(
-    ("options", "problem"),
+    ("options", "message"),
     [
         ({"date_format": "%Y"}, "column \"day\": the format '%Y' does not hold all of a date"),
         ({"null": "8"}, 'column "id": a value has the text that stands for null'),
     ],
 )
 def test_values_that_an_unload_cannot_write_name_the_row(
-    session: Any, table: Table, tmp_path: Path, options: dict[str, str], problem: str
+    session: Any, table: Table, tmp_path: Path, options: dict[str, str], message: str
 ) -> None:
-    table.values = (1, Encoded(struct.pack(">I", (1 << 31) + 20_780)), None)  # 2026-11-23
-    with pytest.raises(ValueError, match=PLACE + problem):
+    date = Encoded(struct.pack(">I", (1 << 31) + 20_780))  # 2026-11-23, in days since 1970
+    table.values = (1, date, None)
+    with pytest.raises(ValueError, match=PLACE + message):
         session.unload("t0", tmp_path / "out", columns=NAMES, format="csv", **options)
 
 
 def test_a_value_that_does_not_fit_the_arrow_type_names_the_row(session: Any, table: Table) -> None:
     pytest.importorskip("pyarrow")
     table.values = (1, None, Decimal("1.234"))
+    # Ten digits, two of them after the point, cannot hold 1.234.
     match = PLACE + r'column "price" \(decimal\): the value does not fit decimal\(10, 2\)'
     with pytest.raises(DecodeError, match=match):
         session.scan("t0", NAMES).to_arrow(decimals=(10, 2))
@@ -186,17 +200,18 @@ def test_only_the_key_columns_that_were_selected_are_named(session: Any, table: 
 
 
 def test_errors_that_are_not_about_a_row_are_left_alone() -> None:
+    """`add_place` changes an error only if its first argument is a string with a row's number."""
     page: Any = None
     for error in (ValueError("no"), TypeError(), KeyError(5), ValueError(5, "row 1: x")):
-        before = str(error)
+        message_before = str(error)
         add_place(error, page, "a.t0", ["id"], token_range=None)
-        assert str(error) == before
+        assert str(error) == message_before
 
 
 def test_an_error_of_a_whole_column_names_the_first_row_that_cannot_be_decoded(
     session: Any, table: Table
 ) -> None:
-    """A decoder of columns does not always know the row."""
+    """A decoder of columns does not always know the row, so the scan looks for it in the page."""
     scan = session.scan("t0", NAMES)
     for page in scan.pages():
         if page._message.row_count:
@@ -207,8 +222,10 @@ def test_an_error_of_a_whole_column_names_the_first_row_that_cannot_be_decoded(
 
 
 def test_a_page_of_another_iteration_has_no_token_range(session: Any, table: Table) -> None:
+    """A scan knows only the token range of the page that it returned last."""
     scan = session.scan("t0", NAMES)
     page = next(page for page in scan.pages() if page._message.row_count)
+    # Begin another iteration.
     next(scan.pages())
     place = "the row with id = 8 and n = 9: row 1: x"
     with pytest.raises(DecodeError, match=f"table a.t0, {place}"), scan.locating(page):

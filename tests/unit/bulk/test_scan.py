@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from cassandra import aio
+from cassandra import ConsistencyLevel, aio
 from cassandra.bulk.ranges import FIRST, LAST, TokenRange
 from cassandra.bulk.tasks import scan_tasks
 from cassandra.cluster import Cluster
@@ -44,10 +44,10 @@ TOKENS = {n: n * ((1 << 64) // ROWS) - LAST for n in range(ROWS)}
 
 
 class Table:
-    """A fake table: it answers the request for a token range with the rows of that range, unless
-    `faults` returns another answer.
+    """A fake table that answers the request for a token range with the rows of the range.
 
-    :param faults: called with the number of the request, counted from 1; None means no fault.
+    :param faults: called with the number of the request, counted from 1. Returns another answer to
+        send instead of the rows, or None.
     """
 
     def __init__(self, faults: Callable[[int], Answer | None]) -> None:
@@ -71,15 +71,17 @@ class Table:
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
-    with FakeCluster(3) as running:
-        for node in running.nodes:
+    """Yield three nodes that have the table `a.t0`, and can prepare a scan of it."""
+    with FakeCluster(3) as running_nodes:
+        for node in running_nodes.nodes:
             node.schema = schema("a")
             prepared = node.prime_prepare(QUERY, [("a", "bigint"), ("b", "bigint")], COLUMNS)
             prepared.keyspace, prepared.table = "a", "t0"
-        yield running
+        yield running_nodes
 
 
 def settings(nodes: FakeCluster) -> dict[str, Any]:
+    """Return the settings of a cluster that connects, and soon reconnects, to the nodes."""
     return {
         "contact_points": nodes.contact_points,
         "port": nodes.port,
@@ -87,15 +89,13 @@ def settings(nodes: FakeCluster) -> dict[str, Any]:
     }
 
 
-def no_fault(_: int) -> None:
+def no_fault(request_number: int) -> None:
     """The argument of a `Table` that answers every request with rows."""
 
 
-def fail_each_fifth(request_count: int) -> Answer | None:
-    """Return an error for each fifth request, and None for the others. Each error is of another
-    kind.
-    """
-    if request_count % 5:
+def fail_each_fifth(request_number: int) -> Answer | None:
+    """Return one of four faults in turn for each fifth request, and None for the others."""
+    if request_number % 5:
         return None
     faults = [
         close(),
@@ -103,7 +103,7 @@ def fail_each_fifth(request_count: int) -> Answer | None:
         reset(),
         error(ErrorCode.READ_TIMEOUT, consistency=1, received=0, block_for=1, data_present=False),
     ]
-    return faults[request_count // 5 % len(faults)]
+    return faults[request_number // 5 % len(faults)]
 
 
 EXPECTED = [(n, n * 2) for n in range(ROWS)]
@@ -114,6 +114,7 @@ EXPECTED = [(n, n * 2) for n in range(ROWS)]
 def test_each_row_comes_once(
     nodes: FakeCluster, fault_of_request: Callable[[int], Answer | None], in_order: bool
 ) -> None:
+    """A scan returns each row once, even if requests fail, and sorted by token with `in_order`."""
     table = Table(fault_of_request)
     nodes.prime(QUERY, table)
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
@@ -128,6 +129,10 @@ def test_each_row_comes_once(
 async def test_a_scan_cancelled_at_any_step_leaves_no_task(
     nodes: FakeCluster, in_order: bool
 ) -> None:
+    """A scan is cancelled after 0, 1, 2 ... turns of the event loop, until it ends before that.
+
+    After each cancellation, no task of the scan and no request in flight may be left.
+    """
     nodes.prime(QUERY, Table(no_fault))
     tasks_before = asyncio.all_tasks()
     async with aio.Cluster(**settings(nodes)) as cluster:
@@ -138,22 +143,21 @@ async def test_a_scan_cancelled_at_any_step_leaves_no_task(
             async for _ in session.scan("a.t0", page_size=20, splits=4, in_order=in_order):
                 pass
 
+        def no_request_is_in_flight() -> bool:
+            pools = session._engine.pools.values()
+            connections = [connection for pool in pools for connection in pool.connections]
+            return all(connection.in_flight == 0 for connection in connections)
+
         turns = 0
         while turns < 1_000_000:
             is_finished = await cancelled_after(turns, scan)
             # The responses to requests of the cancelled scan may still come, so wait until they
             # have freed the streams.
             await until_on_loop(lambda: asyncio.all_tasks() <= tasks_without_scan)
-            await until_on_loop(
-                lambda: all(
-                    connection.in_flight == 0
-                    for pool in session._engine.pools.values()
-                    for connection in pool.connections
-                )
-            )
+            await until_on_loop(no_request_is_in_flight)
             if is_finished:
                 break
-            # Cancel after each of the first numbers of turns, and then at growing distances.
+            # Cancel after each of the first ten numbers of turns, and then at growing distances.
             turns += 1 + turns // 10
         else:
             raise AssertionError("the scan was never over")
@@ -195,6 +199,10 @@ def test_a_count_takes_no_checkpoint(nodes: FakeCluster, tmp_path: Path) -> None
 def test_a_scan_warns_that_its_checkpoint_is_complete(
     nodes: FakeCluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """A scan logs a warning if it reads nothing because its checkpoint already has all rows.
+
+    The warning has the time at which the checkpoint was written.
+    """
     nodes.prime(QUERY, Table(no_fault))
     path = tmp_path / "point"
 
@@ -238,6 +246,7 @@ def test_a_checkpoint_is_refused_for_another_cluster(nodes: FakeCluster, tmp_pat
 
 
 def test_a_checkpoint_is_refused_for_other_ranges(nodes: FakeCluster, tmp_path: Path) -> None:
+    """A checkpoint of a scan with `ranges=` belongs to these ranges, whatever their replicas."""
     nodes.prime(QUERY, Table(no_fault))
     path = tmp_path / "point"
     lower_range, upper_range = TokenRange(FIRST, -1), TokenRange(-1, LAST)
@@ -245,6 +254,7 @@ def test_a_checkpoint_is_refused_for_other_ranges(nodes: FakeCluster, tmp_path: 
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         options: Any = {"page_size": 100, "checkpoint": path}
         lower_rows: Any = iter(session.scan("a.t0", ranges=[lower_range], in_order=True, **options))
+        # Stop after 150 rows, in the middle of the second page.
         numbers = [next(lower_rows).id for _ in range(150)]
         lower_rows.close()
         content_before = path.read_bytes()
@@ -267,6 +277,7 @@ def test_a_checkpoint_is_refused_for_other_ranges(nodes: FakeCluster, tmp_path: 
 
 
 def test_ranges_are_refused_with_another_partitioner() -> None:
+    """RandomPartitioner has tokens of another kind, so a table can only be read as a whole."""
     columns = [("id", "int"), ("c0", "int")]
     with FakeNode() as node:
         node.partitioner = "org.apache.cassandra.dht.RandomPartitioner"
@@ -277,7 +288,6 @@ def test_ranges_are_refused_with_another_partitioner() -> None:
         node.prime(query, rows(columns, [(1, 2)], keyspace="a", table="t0"))
         with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
             whole_ring = TokenRange(FIRST, LAST)
-            # This partitioner has tokens of another kind, so the table can only be read as a whole.
             for ranges in ([TokenRange(FIRST, 0), TokenRange(0, LAST)], [whole_ring, whole_ring]):
                 with pytest.raises(ValueError, match=r"ranges= .* a\.t0 is not read by token"):
                     list(session.scan("a.t0", ranges=ranges))
@@ -286,6 +296,7 @@ def test_ranges_are_refused_with_another_partitioner() -> None:
                 assert [tuple(row) for row in task.rows(session)] == [(1, 2)]
 
 
+# the methods of a scan that return all rows in one object
 COLLECTING = ["to_arrow", "to_pandas", "to_polars", "to_numpy"]
 
 
@@ -293,8 +304,10 @@ COLLECTING = ["to_arrow", "to_pandas", "to_polars", "to_numpy"]
 async def test_methods_that_collect_rows_have_no_checkpoint(
     nodes: FakeCluster, tmp_path: Path, method: str
 ) -> None:
-    # These methods return all rows at the end. If a later page failed, the checkpoint would already
-    # count the lost pages as finished.
+    """These methods return all rows at the end.
+
+    If a later page failed, the checkpoint would already count the lost pages as finished.
+    """
     scanned_table = Table(no_fault)
     nodes.prime(QUERY, scanned_table)
     path = tmp_path / "point"
@@ -314,8 +327,10 @@ async def test_methods_that_collect_rows_have_no_checkpoint(
 
 
 def test_a_reader_of_batches_has_no_checkpoint(nodes: FakeCluster, tmp_path: Path) -> None:
-    # A consumer such as DuckDB reads batches long before it uses them. So the checkpoint would
-    # count pages as finished whose rows may be lost.
+    """A consumer such as DuckDB reads batches long before it uses them.
+
+    So the checkpoint would count pages as finished whose rows may be lost.
+    """
     nodes.prime(QUERY, Table(no_fault))
     with (
         Cluster(**settings(nodes)) as cluster,
@@ -326,14 +341,14 @@ def test_a_reader_of_batches_has_no_checkpoint(nodes: FakeCluster, tmp_path: Pat
 
 
 def test_a_resumed_iteration_repeats_its_last_page(nodes: FakeCluster, tmp_path: Path) -> None:
+    """If a scan fails, its last page may not have been used, so the next scan reads it again."""
     pytest.importorskip("pyarrow")
     path = tmp_path / "point"
     is_damaged = True
 
-    def fault(request_count: int) -> Answer | None:
-        return error(ErrorCode.INVALID) if is_damaged and request_count > 3 else None
+    def fail_after_third_request(request_number: int) -> Answer | None:
+        return error(ErrorCode.INVALID) if is_damaged and request_number > 3 else None
 
-    nodes.prime(QUERY, Table(fault))
     options: Any = {"splits": 4, "page_size": 100, "concurrency": 1, "checkpoint": path}
     for method in ("__iter__", "arrow_batches"):
         path.unlink(missing_ok=True)
@@ -341,8 +356,7 @@ def test_a_resumed_iteration_repeats_its_last_page(nodes: FakeCluster, tmp_path:
         # The first attempt fails at its fourth request. The second one resumes from the checkpoint.
         numbers: list[Any] = []
         with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
-            table = Table(fault)
-            nodes.prime(QUERY, table)
+            nodes.prime(QUERY, Table(fail_after_third_request))
             for attempt in range(2):
                 items = iter(getattr(session.scan("a.t0", **options), method)())
                 try:
@@ -371,6 +385,7 @@ def test_collecting_a_scan_of_no_ranges_is_refused(nodes: FakeCluster, method: s
 
 
 def test_each_range_is_requested_from_a_replica(nodes: FakeCluster) -> None:
+    """Each node gets exactly the requests for token ranges of which it is the replica."""
     tables = [Table(no_fault) for _ in nodes.nodes]
     for node, table in zip(nodes.nodes, tables, strict=True):
         node.prime(QUERY, table)
@@ -388,6 +403,7 @@ def test_each_range_is_requested_from_a_replica(nodes: FakeCluster) -> None:
 
 
 def test_a_virtual_table_is_one_range_without_tokens(nodes: FakeCluster) -> None:
+    """The rows of a virtual table are not spread over the ring, so one SELECT reads it."""
     query = QUERY.partition(" WHERE")[0]
     for node in nodes.nodes:
         node.prime_prepare(query, [], COLUMNS)
@@ -409,6 +425,7 @@ def test_a_permanent_error_ends_the_scan(nodes: FakeCluster) -> None:
 
 
 def test_pages_ahead_are_bounded_by_their_bytes(nodes: FakeCluster) -> None:
+    """`max_buffered_bytes` limits the pages requested before the application uses them."""
     table = Table(no_fault)
     nodes.prime(QUERY, table)
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
@@ -424,7 +441,7 @@ def test_pages_ahead_are_bounded_by_their_bytes(nodes: FakeCluster) -> None:
 
 @pytest.mark.parametrize("is_complete", [True, False])
 def test_a_scan_releases_its_last_page(nodes: FakeCluster, is_complete: bool) -> None:
-    """The scan notes the page for errors, and forgets it when the iteration ends."""
+    """A scan keeps its latest page for error messages, and releases it when the iteration ends."""
     nodes.prime(QUERY, Table(no_fault))
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         scan = session.scan("a.t0", page_size=20)
@@ -483,7 +500,7 @@ def test_each_row_is_returned_once_if_a_node_dies_during_the_scan(nodes: FakeClu
             if number == 5:
                 nodes.nodes[1].refuse_connections()
                 nodes.nodes[1].drop_connections(reset=True)
-            # The first node is back, and another one stops.
+            # The node is back, and another one stops.
             if number == 15:
                 nodes.nodes[1].accept_connections()
                 nodes.nodes[2].refuse_connections()
@@ -497,9 +514,8 @@ async def test_to_numpy_concatenates_all_pages(nodes: FakeCluster) -> None:
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         arrays = session.scan("a.t0", page_size=70, splits=4).to_numpy()
     async with aio.Cluster(**settings(nodes)) as aio_cluster:
-        aio_arrays = (
-            await (await aio_cluster.connect()).scan("a.t0", page_size=70, splits=4).to_numpy()
-        )
+        aio_session = await aio_cluster.connect()
+        aio_arrays = await aio_session.scan("a.t0", page_size=70, splits=4).to_numpy()
     for columns in (arrays, aio_arrays):
         order = numpy.argsort(columns["id"])
         assert columns["id"][order].tolist() == list(range(ROWS))
@@ -552,13 +568,16 @@ async def test_a_limit_is_exact(nodes: FakeCluster, limit: int, in_order: bool) 
         aio_session = await aio_cluster.connect()
         aio_rows = [tuple(row) async for row in aio_session.scan("a.t0", **options)]
     for scanned in (blocking_rows, aio_rows):
-        assert len(set(scanned)) == len(scanned) == min(limit, ROWS)
+        assert len(scanned) == min(limit, ROWS)
+        # No row comes twice.
+        assert len(set(scanned)) == len(scanned)
         assert set(scanned) <= set(EXPECTED)
         if in_order:
             assert scanned == EXPECTED[:limit]
 
 
 async def test_a_limit_holds_for_pages_and_tables(nodes: FakeCluster) -> None:
+    """Each way to read a scan returns 33 rows: one page of 20 rows, and a part of another page."""
     pytest.importorskip("pyarrow")
     pytest.importorskip("pandas")
     pytest.importorskip("numpy")
@@ -567,12 +586,16 @@ async def test_a_limit_holds_for_pages_and_tables(nodes: FakeCluster) -> None:
         scan = session.scan("a.t0", page_size=20, splits=4, limit=33)
         assert sum(len(page.current_rows) for page in scan.pages()) == 33
         assert sum(batch.num_rows for batch in scan.arrow_batches()) == 33
-        assert scan.reader().read_all().num_rows == scan.to_arrow().num_rows == 33
-        assert len(scan.to_pandas()) == len(scan.to_numpy()["id"]) == 33
+        assert scan.reader().read_all().num_rows == 33
+        assert scan.to_arrow().num_rows == 33
+        assert len(scan.to_pandas()) == 33
+        assert len(scan.to_numpy()["id"]) == 33
     async with aio.Cluster(**settings(nodes)) as aio_cluster:
-        aio_scan = (await aio_cluster.connect()).scan("a.t0", page_size=20, splits=4, limit=33)
+        aio_session = await aio_cluster.connect()
+        aio_scan = aio_session.scan("a.t0", page_size=20, splits=4, limit=33)
         assert sum([batch.num_rows async for batch in aio_scan.arrow_batches()]) == 33
-        assert (await aio_scan.to_arrow()).num_rows == len(await aio_scan.to_pandas()) == 33
+        assert (await aio_scan.to_arrow()).num_rows == 33
+        assert len(await aio_scan.to_pandas()) == 33
         assert len((await aio_scan.to_numpy())["id"]) == 33
 
 
@@ -594,6 +617,7 @@ def test_no_page_is_requested_after_the_limit(nodes: FakeCluster) -> None:
 
 
 def test_calls_that_refuse_a_limit(nodes: FakeCluster, tmp_path: Path) -> None:
+    """Scans with a checkpoint, counts and tasks have no limit, and a limit is at least 1."""
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         with pytest.raises(ValueError, match="with a checkpoint does not have the option 'limit'"):
             session.scan("a.t0", limit=5, checkpoint=tmp_path / "point")
@@ -615,7 +639,7 @@ def test_a_scan_shows_its_progress(nodes: FakeCluster, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(
-    ("options", "kind", "words"),
+    ("options", "error_type", "message"),
     [
         ({"where": {"id": 1}}, TypeError, "where is a condition in CQL, such as 'column > [?]'"),
         ({"where": "id = ?", "parameters": 1}, TypeError, r"but is 1: write parameters=\[1\]"),
@@ -626,33 +650,38 @@ def test_a_scan_shows_its_progress(nodes: FakeCluster, capsys: pytest.CaptureFix
     ],
 )
 def test_wrong_values_of_options_are_refused_at_the_call(
-    nodes: FakeCluster, options: dict[str, Any], kind: type[Exception], words: str
+    nodes: FakeCluster, options: dict[str, Any], error_type: type[Exception], message: str
 ) -> None:
     with (
         Cluster(**settings(nodes)) as cluster,
         cluster.connect() as session,
-        pytest.raises(kind, match=words),
+        pytest.raises(error_type, match=message),
     ):
         session.scan("a.t0", **options)
 
 
 def test_a_scan_gives_advice_for_habits(nodes: FakeCluster) -> None:
+    """Names of methods of other libraries raise an error that says what to write instead.
+
+    A consistency level may be given by its name.
+    """
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         scan: Any = session.scan("a.t0", consistency_level="quorum")
-        assert scan.level == 4
-        for name, words in (
+        assert scan.level == ConsistencyLevel.QUORUM
+        for name, message in (
             ("count", r"write session\.count\(table, where\)"),
             ("collect", r"write list\(scan\), or scan\.to_arrow\(\)"),
             ("filter", r"write session\.scan\(table, where='column > [?]'"),
             ("to_parquet", r"write session\.unload\(table, folder\)"),
         ):
-            with pytest.raises(AttributeError, match=words):
+            with pytest.raises(AttributeError, match=message):
                 getattr(scan, name)
         with pytest.raises(TypeError, match=r"has no len\(\): write session\.count"):
             len(scan)
 
 
 def test_the_values_of_a_list_for_in_are_one_parameter(nodes: FakeCluster) -> None:
+    """If the parameters are as many as the list has values, the error shows the list in a list."""
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         query = f"{QUERY} AND c0 IN ? ALLOW FILTERING"
         columns = [("a", "bigint"), ("b", "bigint"), ("in(c0)", "list<int>")]

@@ -1,4 +1,4 @@
-"""`help` explains each option of loads, scans and unloads, and each of a scan has a default."""
+"""`help` explains each option of loads, scans and unloads; each option of a scan has a default."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from cassandra.bulk.unload_form import FileForm
 
 @pytest.mark.parametrize("cls", [LoadOptions, ScanOptions, UnloadOptions])
 def test_help_explains_each_option(cls: type[Any]) -> None:
-    explained = re.findall(r":param (\w+):", pydoc.plain(pydoc.render_doc(cls)))
-    assert sorted(explained) == sorted(cls.__annotations__)
+    help_text = pydoc.plain(pydoc.render_doc(cls))
+    explained_options = re.findall(r":param (\w+):", help_text)
+    assert sorted(explained_options) == sorted(cls.__annotations__)
 
 
 def test_each_option_of_a_scan_has_a_default() -> None:
@@ -29,21 +30,23 @@ def test_each_option_of_a_scan_has_a_default() -> None:
 
 @pytest.mark.parametrize("function", [unload, aunload])
 def test_unloads_have_the_options_of_their_type(function: Any) -> None:
-    signature = inspect.signature(function).parameters
-    own = {"file_bytes", "decimals", "varints"}
-    assert own <= signature.keys()
-    names = {*own, *RangeOptions.__annotations__, *(field.name for field in fields(FileForm))}
-    assert UnloadOptions.__annotations__.keys() == names
+    """`UnloadOptions` has the options of token ranges and of file formats, and three others."""
+    parameters = inspect.signature(function).parameters
+    own_options = {"file_bytes", "decimals", "varints"}
+    assert own_options <= parameters.keys()
+    form_options = {field.name for field in fields(FileForm)}
+    range_options = set(RangeOptions.__annotations__)
+    assert UnloadOptions.__annotations__.keys() == own_options | form_options | range_options
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "advice"),
     [
         ("batch_size", "write page_size=n"),
         ("limits", "did you mean 'limit'"),
         ("zzzzz", "there are checkpoint, concurrency"),
     ],
 )
-def test_unknown_options_are_refused(name: str, words: str) -> None:
-    with pytest.raises(TypeError, match=words):
+def test_unknown_options_are_refused(name: str, advice: str) -> None:
+    with pytest.raises(TypeError, match=advice):
         scan_options({name: 1})

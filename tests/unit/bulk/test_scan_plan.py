@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -42,11 +43,12 @@ MORE_RANGES = 3
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
-    with FakeCluster(2) as running:
-        for node in running.nodes:
+    """Yield two nodes that have the table `a.t0` and no size estimates."""
+    with FakeCluster(2) as running_nodes:
+        for node in running_nodes.nodes:
             node.schema = schema("a")
             node.prime(ESTIMATES, rows(ESTIMATE_COLUMNS))
-        yield running
+        yield running_nodes
 
 
 @pytest.fixture
@@ -66,7 +68,13 @@ def plan(
     *parameters: Any,
     **options: Any,
 ) -> ScanStatement:
-    """Run the steps of a plan as a blocking scan does. By default, it aims at four ranges."""
+    """Run the steps of a plan as a blocking scan does, and return its statement and ranges.
+
+    :param columns: the selected columns, as names or in CQL. None selects all columns.
+    :param where: a further condition in CQL, whose bind markers get the `parameters`.
+    :param options: `splits`, the number of ranges (4 by default; None if the size estimates
+        decide), and `concurrency`, the number of pages in flight (1 by default).
+    """
     settings = {"splits": 4, "concurrency": 1, **options}
     steps = plan_steps(
         session, "a.t0", columns, where, parameters, settings["splits"], settings["concurrency"]
@@ -124,30 +132,36 @@ def test_the_query_selects_a_token_range(
 def test_aggregates_of_each_range_are_refused(
     nodes: FakeCluster, session: Session, columns: Any, where: str | None
 ) -> None:
-    """A scan refuses aggregates: the server would return one for each token range, and each would
-    look like the aggregate of the whole table.
+    """A scan refuses aggregates, because the server would return one for each token range.
+
+    A count, which adds them, selects an `AggregateOfRanges`.
     """
     session.cluster.metadata.keyspaces["a"].aggregates = {"own_sum(int)": object()}
     with pytest.raises(ValueError, match="would be computed for each token range"):
         plan(session, columns, where)
-    assert plan(session, AggregateOfRanges("count(*)")).prepared.query_string.startswith(
-        "SELECT count(*) FROM"
-    )
+    count_plan = plan(session, AggregateOfRanges("count(*)"))
+    assert count_plan.prepared.query_string.startswith("SELECT count(*) FROM")
 
 
 def test_selectors_in_a_list_of_names_are_refused(session: Session) -> None:
-    """The scan quotes the names of a list, so servers looked for a column "writetime(c0)"."""
+    """A scan quotes the names of a list, so servers would look for a column "writetime(c0)"."""
     with pytest.raises(ValueError, match=r"write columns='id, writetime\(c0\)' for selectors"):
         plan(session, ["id", "writetime(c0)"])
 
 
 @pytest.mark.parametrize("where", ["c0 > 1 LIMIT 10", "c0 = ? limit ?", "c0 > 1\nLimit 10"])
 def test_a_limit_of_each_range_is_refused(session: Session, where: str) -> None:
+    """A LIMIT in the condition would apply to each token range, and not to the whole table."""
+    parameters = [1] * where.count("?")
     with pytest.raises(ValueError, match=r"each token range of the scan: write limit=\.\.\."):
-        plan(session, None, where, *[1] * where.count("?"))
+        plan(session, None, where, *parameters)
 
 
 def test_what_applies_to_partitions_and_quoted_words_is_accepted(session: Session) -> None:
+    """A partition is in one token range, so its limits and aggregates are right.
+
+    The words "limit" and "count" in quotes, or as names of columns, are neither.
+    """
     cases: list[tuple[str | None, str | None]] = [
         (None, "c0 > 1 PER PARTITION LIMIT 1"),
         ("id, count(*)", "c0 > 1 GROUP BY id"),
@@ -168,7 +182,10 @@ def test_a_condition_with_the_keyword_is_refused(session: Session, where: str) -
 def test_a_range_is_bound_with_the_values_of_the_condition(
     session: Session, nodes: FakeCluster
 ) -> None:
-    """The bound statement has the page size and level of the scan, and can be retried."""
+    """The bound statement has the page size and consistency level of the scan, and is idempotent.
+
+    Its values are the bounds of the range and the value of the condition.
+    """
     markers = [("a", "bigint"), ("b", "bigint"), ("c0", "int")]
     query = f'SELECT "c0" FROM "a"."t0" WHERE {TOKENS} AND c0 = ? ALLOW FILTERING'
     nodes.prime_prepare(query, markers, [("c0", "int")])
@@ -180,10 +197,12 @@ def test_a_range_is_bound_with_the_values_of_the_condition(
         (9).to_bytes(8, "big"),
         (7).to_bytes(4, "big"),
     ]
-    assert (bound.fetch_size, bound.is_idempotent) == (500, True)
+    assert bound.fetch_size == 500
+    assert bound.is_idempotent
     assert bound.consistency_level == ConsistencyLevel.QUORUM
     assert bound.routing_key == token_range.routing_key
-    assert statement.bind(token_range, 500, None).consistency_level is None
+    without_level = statement.bind(token_range, 500, None)
+    assert without_level.consistency_level is None
 
 
 def test_a_table_that_is_not_on_the_ring_is_read_at_once(nodes: FakeCluster) -> None:
@@ -196,13 +215,14 @@ def test_a_table_that_is_not_on_the_ring_is_read_at_once(nodes: FakeCluster) -> 
     assert statement.prepared.query_string == 'SELECT "id", "c0" FROM "a"."t0"'
     assert statement.ranges == [TokenRange(FIRST, LAST)]
     bound = statement.bind(statement.ranges[0], 500, None)
-    assert (bound.values, bound.routing_key) == ([], None)
+    assert bound.values == []
+    assert bound.routing_key is None
     # No node was asked for estimates of ranges.
     assert not nodes.queries(ESTIMATES)
 
 
 def test_virtual_tables_are_read_at_once(nodes: FakeCluster) -> None:
-    """Rows of a virtual table are on the node that is asked, and on no ring."""
+    """Each node has its own rows of a virtual table, so such a table has no token ranges."""
     for node in nodes.nodes:
         node.schema = {
             "system_virtual_schema.keyspaces": [{"keyspace_name": "a"}],
@@ -219,12 +239,11 @@ def test_virtual_tables_are_read_at_once(nodes: FakeCluster) -> None:
 
 
 def widths(statement: ScanStatement) -> list[float]:
-    """Return the width of each range, as a share of the ring. There must be no gap."""
+    """Return the width of each range, as a share of the ring. Fail if the ranges have a gap."""
     ranges = statement.ranges
     assert (ranges[0].start, ranges[-1].end) == (FIRST, LAST)
-    assert [token_range.end for token_range in ranges[:-1]] == [
-        token_range.start for token_range in ranges[1:]
-    ]
+    for token_range, next_range in itertools.pairwise(ranges):
+        assert token_range.end == next_range.start
     return [(token_range.end - token_range.start) / (LAST - FIRST) for token_range in ranges]
 
 
@@ -249,13 +268,16 @@ def estimates(*partition_counts: tuple[int, int, int]) -> Any:
 
 
 def test_a_range_has_about_as_many_bytes_as_any_other(session: Session, nodes: FakeCluster) -> None:
-    """Where the nodes estimate more bytes, ranges are narrower. Estimates are summed up over all
-    nodes, and say how many ranges there are.
+    """Ranges are narrower where the nodes estimate more bytes.
+
+    The sum of the estimates of all nodes decides how many ranges there are, unless `splits` does.
     """
-    megabytes = 90 * (BYTES_OF_A_RANGE >> 20)
-    nodes[0].prime(ESTIMATES, estimates((FIRST, 0, megabytes)))
-    nodes[1].prime(ESTIMATES, estimates((0, LAST, megabytes // 9)))
+    # The partitions of the estimates have 1 MiB each.
+    partitions = 90 * (BYTES_OF_A_RANGE >> 20)
+    nodes[0].prime(ESTIMATES, estimates((FIRST, 0, partitions)))
+    nodes[1].prime(ESTIMATES, estimates((0, LAST, partitions // 9)))
     statement = plan(session, splits=None)
+    # Check that the ranges have no gap.
     widths(statement)
     # There is a range for each BYTES_OF_A_RANGE: 90 ranges below the token 0, and 10 above it.
     below_zero = [token_range for token_range in statement.ranges if token_range.end <= 0]
@@ -269,7 +291,7 @@ def test_a_range_has_about_as_many_bytes_as_any_other(session: Session, nodes: F
 
 
 def test_incomplete_estimates_are_left_out(session: Session, nodes: FakeCluster) -> None:
-    """Estimates without bounds or sizes are as good as none."""
+    """Estimates that lack a bound, or whose number or size is null or 0, are ignored."""
     huge = 1000 * BYTES_OF_A_RANGE
     incomplete = [
         (None, "0", huge, 1),
@@ -288,10 +310,11 @@ def test_incomplete_estimates_are_left_out(session: Session, nodes: FakeCluster)
 def test_a_scan_works_without_the_estimates_of_some_nodes(
     session: Session, nodes: FakeCluster
 ) -> None:
-    """A node that is down is not asked, and one that refuses is passed over."""
-    megabytes = 40 * (BYTES_OF_A_RANGE >> 20)
+    """A plan does not ask nodes that are down, and ignores a node that answers with an error."""
+    # The partitions of the estimates have 1 MiB each.
+    partitions = 40 * (BYTES_OF_A_RANGE >> 20)
     nodes[0].prime(ESTIMATES, error(ErrorCode.OVERLOADED))
-    nodes[1].prime(ESTIMATES, estimates((FIRST, LAST, megabytes)))
+    nodes[1].prime(ESTIMATES, estimates((FIRST, LAST, partitions)))
     # One range for each BYTES_OF_A_RANGE.
     assert 40 <= len(plan(session, splits=None).ranges) <= 40 + MORE_RANGES
     requested_addresses = [request.connection.node.address for request in nodes.queries(ESTIMATES)]

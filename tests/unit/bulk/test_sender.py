@@ -1,6 +1,7 @@
 """The sender of a load repeats failed requests, and finds out which rows have failed.
 
-A test plays the servers: it answers each request that the sender yields.
+The sender is a generator of steps. In a test, `Servers` carries out the steps and answers the
+requests.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ PREPARED = PreparedStatement(
 )
 IDEMPOTENT = Traits(is_idempotent=True, is_counter=False, is_conditional=False)
 
+# called with the ids of the rows of a request; returns the error that answers it, or None
 Answer = Callable[[list[int]], BaseException | None]
 
 
@@ -62,16 +64,12 @@ def bound_chunk(*waves: Sequence[Sequence[int]]) -> Bound:
     """
     ids = [row_id for wave in waves for group in wave for row_id in group]
     block = bind_rows(PREPARED, [(row_id,) for row_id in ids])
-    # The positions of the rows in the block, which has them in the order of the requests.
+    # The block has the rows in the order of the requests, so take the next position for each row.
     positions = count()
-    bound_waves = [
-        Wave(
-            PREPARED,
-            [grouping.Group(block, [next(positions) for _ in group]) for group in wave],
-            range(len(ids)),
-        )
-        for wave in waves
-    ]
+    bound_waves = []
+    for wave in waves:
+        groups = [grouping.Group(block, [next(positions) for _ in group]) for group in wave]
+        bound_waves.append(Wave(PREPARED, groups, range(len(ids))))
     chunk = Chunk(
         [(row_id,) for row_id in ids],
         size=len(ids),
@@ -91,16 +89,18 @@ def ids_of(statement: Any) -> list[int]:
     assert isinstance(statement, BatchStatement)
     (entry,) = statement.sealed_entries()
     assert isinstance(entry, BoundRows)
-    return [id_ for bound in entry.statements() for id_ in ids_of(bound)]
+    return [row_id for bound in entry.statements() for row_id in ids_of(bound)]
 
 
 class Servers:
-    """Carries out the steps of a sender.
+    """Carries out the steps of a sender, and answers its requests.
 
     The attribute `requests` has the ids in each request, `pauses` the seconds of each pause, and
-    `limits` the maximum number of requests in flight of each slice.
+    `limits` the maximum number of requests in flight of each slice. A slice is a group of requests,
+    after which the sender adjusts this maximum.
 
     :param answer: called with the ids of the rows of a request; returns its error, or None.
+    :param result: the result of each request without an error.
     """
 
     def __init__(
@@ -143,6 +143,7 @@ class Servers:
         return self.report
 
     def _execute(self, step: Requests) -> None:
+        """Answer the requests of a slice one after the other."""
         self.limits.append(step.concurrency)
         for statement in step.statements:
             self.requests.append(ids_of(statement))
@@ -151,12 +152,14 @@ class Servers:
 
     @property
     def failed_rows(self) -> list[str]:
+        """The location of each failed row in the report, such as "row 2"."""
         return [failure.place for failure in self.report.failures]
 
 
 def refuse(*ids: int, error: BaseException) -> Answer:
     """Return an answer that is `error` for each request with one of these rows."""
-    return lambda request: error if {*ids} & {*request} else None
+    refused_ids = set(ids)
+    return lambda request: None if refused_ids.isdisjoint(request) else error
 
 
 def fail_times(times: int, error: BaseException) -> Answer:
@@ -180,12 +183,14 @@ def test_waves_are_sent_one_after_the_other() -> None:
 
 
 def test_a_round_waits_for_the_longest_delay_of_its_requests() -> None:
+    """Both requests fail twice. They are repeated together, after one pause for both (seconds)."""
     servers = Servers(fail_times(4, OperationTimedOut()))
     servers.run(bound_chunk([[1], [2]]))
     assert servers.pauses == [0.04, 0.16]
 
 
 def test_overload_reduces_the_number_of_requests_in_flight() -> None:
+    """After the error OVERLOADED, the next slice has at most 32 instead of 64 in flight."""
     servers = Servers(fail_times(1, OverloadedErrorMessage(0x1001, "busy", info=None)))
     servers.run(bound_chunk([[1], [2]]))
     assert servers.limits == [64, 32]
@@ -205,11 +210,15 @@ def test_a_row_that_a_server_rejects_fails_alone() -> None:
 
 
 def test_rows_are_sent_alone_once_after_all_tries_of_their_request() -> None:
-    """A server may reject a value by an error that may pass. So the request is repeated first."""
+    """A server may reject a value with an error that does not say so.
+
+    So the request is repeated as after any error, and only then its rows are sent one by one.
+    """
     servers = Servers(refuse(2, error=ServerError(0, "bug", info=None)))
     report = servers.run(bound_chunk([[1, 2]]))
     assert servers.requests == [[1, 2]] * (RETRIES + 1) + [[1], [2]]
-    assert (report.written, servers.failed_rows) == (1, ["row 2"])
+    assert report.written == 1
+    assert servers.failed_rows == ["row 2"]
 
 
 def test_requests_that_are_not_idempotent_are_not_repeated() -> None:
@@ -230,19 +239,23 @@ def test_too_many_failed_rows_end_the_load() -> None:
 
 @pytest.mark.parametrize("is_applied", [True, False])
 def test_the_condition_of_a_row_may_not_hold(is_applied: bool) -> None:
+    """A conditional write that was not applied counts neither as written nor as failed."""
     servers = Servers(
         lambda request: None,
         traits=Traits(is_idempotent=True, is_counter=False, is_conditional=True),
         result=SimpleNamespace(was_applied=is_applied),
     )
     report = servers.run(bound_chunk([[1], [2]]))
-    assert (report.written, report.not_applied) == ((2, 0) if is_applied else (0, 2))
+    assert report.failed == 0
+    assert report.written == (2 if is_applied else 0)
+    assert report.not_applied == (0 if is_applied else 2)
 
 
 # -- errors that end the load ----------------------------------------------------------------------
 
 
 def test_an_outage_ends_the_load_without_failed_rows() -> None:
+    """If no server can be reached, the request is repeated, and then the load ends."""
     outage = NoHostAvailable("none", errors={})
     servers = Servers(refuse(2, error=outage))
     with pytest.raises(LoadError, match="no server can be reached: none") as caught:
@@ -263,6 +276,11 @@ def test_other_errors_end_the_load_at_once(error: BaseException) -> None:
 
 
 def test_an_interrupted_slice_is_counted() -> None:
+    """The report has the requests that were sent before the interruption, and the rows written.
+
+    Here two of three requests were sent, and one of them has an outcome.
+    """
+
     class Interrupted(BaseException):
         """Raised while requests are in flight, as a signal would."""
 
@@ -283,7 +301,10 @@ def test_an_interrupted_slice_is_counted() -> None:
 
 
 def test_throttled_requests_are_no_tries() -> None:
-    """The throttler refuses the request more often than a failed request is repeated."""
+    """A request that the throttler refuses was not sent, so this does not count as a retry.
+
+    The throttler refuses the request more often than a failed request would be repeated.
+    """
     refusals = RETRIES * 3
     servers = Servers(fail_times(refusals, RequestThrottled("full")))
     report = servers.run(bound_chunk([[1]]))
@@ -296,6 +317,7 @@ def test_throttled_requests_are_no_tries() -> None:
 
 
 def test_a_row_fails_if_the_throttler_never_has_room() -> None:
+    """After MOST_WAITS refusals, each further one counts as a failed attempt."""
     servers = Servers(lambda request: RequestThrottled("full"))
     report = servers.run(bound_chunk([[1]]))
     assert len(servers.requests) == MOST_WAITS + RETRIES
@@ -305,9 +327,10 @@ def test_a_row_fails_if_the_throttler_never_has_room() -> None:
 def test_rows_that_servers_reject_are_no_waits_for_the_throttler(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A slice of rejected rows shows that the throttler had room, although no row was written.
+    """MOST_WAITS limits how many slices in a row the throttler refuses completely.
 
-    So it does not bring a row that is throttled later nearer to its end.
+    A slice whose rows are rejected by a server was sent, so it does not count. Here many such
+    slices come first, and then a row that the throttler refuses almost as often as is allowed.
     """
     monkeypatch.setattr(sender, "MOST_WAITS", RETRIES * 2)
     refusals = RETRIES * 2 - 1
@@ -327,7 +350,7 @@ def test_rows_that_servers_reject_are_no_waits_for_the_throttler(
 def test_a_throttler_that_lets_some_requests_pass_is_not_full(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The throttler lets a single request of each slice pass, and servers reject all rows.
+    """The throttler lets only the first request of each slice pass, and servers reject all rows.
 
     Each row fails with the server's error, so each row was sent.
     """

@@ -6,7 +6,7 @@ import gzip
 import io
 import json
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from tests.unit.bulk.readings import reading
 
 
 def read(source: object, **changes: Any) -> list[Chunk]:
+    """Return the chunks of a source; `changes` are changes of the options in `reading`."""
     return list(chunks_of(source, reading(**changes)))
 
 
@@ -28,8 +29,9 @@ def rows_of(read_chunks: Sequence[Chunk]) -> list[Any]:
     return [row for chunk in read_chunks for row in chunk.rows]
 
 
-def write(path: Path, text: str) -> Path:
-    path.write_text(text, encoding="utf-8")
+def write(path: Path, content: str) -> Path:
+    """Write a file of UTF-8, and return its path."""
+    path.write_text(content, encoding="utf-8")
     return path
 
 
@@ -48,6 +50,7 @@ def test_csv_fields_are_matched_by_the_names_of_the_header(tmp_path: Path) -> No
 
 
 def test_unreadable_rows_become_errors_in_their_place(tmp_path: Path) -> None:
+    """An unreadable row of CSV or JSON becomes an error, and the rows around it are read."""
     path = write(tmp_path / "a.csv", "id,name\n1,a\nmany,b\n3\n4,d\n")
     (chunk,) = read(path)
     assert (chunk.rows[0], chunk.rows[3]) == ((1, "a"), (4, "d"))
@@ -87,8 +90,9 @@ def test_errors_of_damaged_files_name_the_file(
 
 
 def test_fields_without_a_column_are_refused_if_columns_are_closed(tmp_path: Path) -> None:
-    text = '{"id": 1, "title": "a"}\n{"id": 2, "_error": "of another load"}\n'
-    path = write(tmp_path / "a.jsonl", text)
+    """With `is_closed`, a row fails if it has an unknown field, except a note such as "_error"."""
+    content = '{"id": 1, "title": "a"}\n{"id": 2, "_error": "of another load"}\n'
+    path = write(tmp_path / "a.jsonl", content)
     assert rows_of(read(path)) == [(1, UNSET_VALUE), (2, UNSET_VALUE)]
     first, second = rows_of(read(path, is_closed=True))
     assert str(first) == "it has a field 'title', which is not a column that is written: id, name"
@@ -102,6 +106,7 @@ def test_empty_files_have_no_rows(tmp_path: Path) -> None:
 
 
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit of LONGEST_LINE bytes is for one line, and not for the file."""
     monkeypatch.setattr(chunks, "LONGEST_LINE", 100_000)
     # A lone carriage return ends a line, too.
     many_lines = write(tmp_path / "old.csv", "id,name\r" + "1,a\r" * 50_000)
@@ -129,11 +134,12 @@ def test_compressed_files_and_globs(tmp_path: Path) -> None:
     assert [chunk.position for chunk in read_chunks] == [(0, 1), (1, 1)]
     # Reading can continue after any file and any row.
     for number in range(3):
-        assert rows_of(read(tmp_path, skip=Position(number, 0))) == all_rows[number:]
-        assert rows_of(read(tmp_path, skip=Position(number, 1))) == all_rows[number + 1 :]
+        before_file, after_file = Position(file=number, row=0), Position(file=number, row=1)
+        assert rows_of(read(tmp_path, skip=before_file)) == all_rows[number:]
+        assert rows_of(read(tmp_path, skip=after_file)) == all_rows[number + 1 :]
     # The errors suggest what the caller may have meant.
     with pytest.raises(ValueError, match="says that 2 rows were read, and there are 1"):
-        read(tmp_path, skip=Position(2, 2))
+        read(tmp_path, skip=Position(file=2, row=2))
     with pytest.raises(FileNotFoundError, match="no file is named"):
         read(tmp_path / "part-9.csv")
     with pytest.raises(FileNotFoundError, match=r"the table comes first, load\(table, source\)"):
@@ -151,17 +157,20 @@ def test_compressed_files_and_globs(tmp_path: Path) -> None:
 
 
 def test_rows_of_the_application_are_read_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading may begin at any row. Objects that are not rows, files or tables are refused."""
     monkeypatch.setattr(chunks, "CHUNK_ROWS", 2)
     rows = [(n, str(n)) for n in range(5)]
     read_chunks = read(iter(rows))
     assert [chunk.size for chunk in read_chunks] == [2, 2, 1]
     assert rows_of(read_chunks) == rows
     assert str(read_chunks[1].location(1)) == "row 3"
-    for skip in range(6):
-        remaining_chunks = read(iter(rows), skip=Position(0, skip))
-        assert rows_of(remaining_chunks) == rows[skip:]
-        # When rows were skipped, locations still count from the first row of the source.
-        assert all(chunk.location(0).row == chunk.rows[0][0] for chunk in remaining_chunks)
+    for skipped_count in range(6):
+        remaining_chunks = read(iter(rows), skip=Position(file=0, row=skipped_count))
+        assert rows_of(remaining_chunks) == rows[skipped_count:]
+        # When rows were skipped, locations still count from the first row of the source. Each row
+        # begins with its number.
+        for chunk in remaining_chunks:
+            assert chunk.location(0).row == chunk.rows[0][0]
     for wrong_source in ({"id": 1}, b"x", 5):
         with pytest.raises(
             TypeError, match="rows come from a file, a frame, a mapping of columns or an iterable"
@@ -172,6 +181,7 @@ def test_rows_of_the_application_are_read_in_chunks(monkeypatch: pytest.MonkeyPa
 def test_data_frames_and_arrow_tables_are_read_in_chunks(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    """Each kind of table is read in chunks of at most CHUNK_ROWS rows, with renamed columns."""
     pandas = pytest.importorskip("pandas")
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
@@ -200,13 +210,14 @@ def test_data_frames_and_arrow_tables_are_read_in_chunks(
     ]
     assert read_chunks[0].rows.to_pylist() == [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
     # Reading can continue after any position.
-    (last,) = read(table, mapping={"id": "number"}, skip=Position(0, 2))
-    assert last.rows.to_pylist() == [{"id": 3, "name": "c"}]
+    (last_chunk,) = read(table, mapping={"id": "number"}, skip=Position(file=0, row=2))
+    assert last_chunk.rows.to_pylist() == [{"id": 3, "name": "c"}]
     with pytest.raises(ValueError, match="has no column 'id', but number, name"):
         read(tmp_path / "a.parquet")
 
 
 def test_wide_rows_come_in_smaller_chunks(tmp_path: Path) -> None:
+    """A chunk of a table has a limited number of bytes, in memory as in a Parquet file."""
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     # The table has 40 MB, more than three times the limit of a chunk (12 MiB).
@@ -226,17 +237,21 @@ def test_wide_rows_come_in_smaller_chunks(tmp_path: Path) -> None:
 
 
 def test_chunks_of_a_slow_generator_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise its rows would be written, and saved in a checkpoint, long after they came."""
+    """A chunk of an iterator ends after 5 seconds, even if it could have more rows.
+
+    Otherwise the rows would be written, and saved in a checkpoint, long after they came.
+    """
     now = 0.0
 
-    def generate(*seconds: float) -> Iterator[Any]:
+    def generate(*delays: float) -> Iterator[Any]:
+        """Yield a row for each delay: the seconds until the row comes."""
         nonlocal now
-        for number, wait in enumerate(seconds):
-            now += wait
+        for number, delay in enumerate(delays):
+            now += delay
             yield number, ""
 
     monkeypatch.setattr(sources, "monotonic", lambda: now)
-    # A chunk takes 5 seconds, or as long as the row takes that comes then.
+    # A row that comes after the 5 seconds is the last one of its chunk.
     assert [chunk.size for chunk in read(generate(*[2.0] * 7))] == [3, 3, 1]
     assert [chunk.size for chunk in read(generate(60.0, 60.0))] == [1, 1]
     # 1000 rows come at once, and the others slowly.
@@ -247,8 +262,9 @@ def test_chunks_of_a_slow_generator_are_small(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_an_iterator_or_a_reader_without_rows_warns() -> None:
-    """A source that can be read only once and has no rows was probably read before. The load writes
-    nothing then, so it warns.
+    """A load warns of a source that can be read only once and has no rows.
+
+    Such a source was probably read before.
     """
     pyarrow = pytest.importorskip("pyarrow")
     reader = pyarrow.table({"id": [1], "name": ["a"]}).to_reader()
@@ -259,16 +275,17 @@ def test_an_iterator_or_a_reader_without_rows_warns() -> None:
             assert read(source) == []
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        # These are empty, and have not been read before.
+        # These sources are empty, but have not been read before, or could be read again.
         sources_without_rows: list[Any] = [[], (n for n in range(0)), pyarrow.table({"id": []})]
         for source in sources_without_rows:
             assert read(source) == []
 
 
 def test_names_of_fields(tmp_path: Path) -> None:
-    """The fields have names if the source has names, for each kind of source."""
+    """`fields_of_each` returns the names of the fields of each file or table; None for no names."""
 
     def names_of(source: object, **changes: Any) -> Any:
+        """Return the field names of each file of the source, or of the source itself."""
         return [fields for _, fields in fields_of_each(source, reading(**changes))]
 
     path = write(tmp_path / "a.csv", "name,id\n")
@@ -291,9 +308,11 @@ def test_names_of_fields(tmp_path: Path) -> None:
 
 
 def test_a_dict_of_columns_is_read_as_rows() -> None:
+    """A dict of columns of equal lengths becomes a sequence of rows, which are dicts by name."""
     rows = sources.rows_of_columns({"id": (1, 2), "name": ["a", "b"]})
     assert isinstance(rows, sources.RowsOfColumns)
-    assert list(rows) == rows[:] == [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
+    assert list(rows) == [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
+    assert rows[:] == list(rows)
     # Anything else is returned unchanged, even a dict that is not a mapping of columns.
     for other in ({}, {"id": 1}, {"id": "abc"}, [1], "a.csv"):
         assert sources.rows_of_columns(other) is other
@@ -307,10 +326,9 @@ def test_a_dict_of_columns_is_read_as_rows() -> None:
 
 
 def test_a_dict_of_columns_is_read_by_position() -> None:
+    """A row has the values of one position of each column, whatever the index of a Series is."""
     pandas = pytest.importorskip("pandas")
     names = pandas.Series(["x", "y", "z"]).sort_values(ascending=False)
-    # A Series is read in the order of its values, not by its index, so the first row has the first
-    # date.
     dates = pandas.Series(pandas.to_datetime(["2020-01-02", "2020-01-01"]), index=[1, 0])
     rows = sources.RowsOfColumns({"id": {5: 0, 6: 0, 7: 0}.values(), "name": names})
     assert [row["name"] for row in rows] == ["z", "y", "x"]
@@ -329,6 +347,7 @@ def test_an_empty_file_logs_a_warning(tmp_path: Path, caplog: pytest.LogCaptureF
 
 
 def test_errors_explain_json_that_is_not_one_object_a_line(tmp_path: Path) -> None:
+    """A file that is one JSON document gets an error that says how JSON lines are written."""
     path = write(tmp_path / "a.json", '[{"id": 1},\n{"id": 2}]\n["id"]\n')
     errors = [str(row) for row in rows_of(read(path)) if isinstance(row, Exception)]
     assert errors[0].startswith("the line is not JSON")
@@ -344,6 +363,7 @@ def test_errors_explain_json_that_is_not_one_object_a_line(tmp_path: Path) -> No
 
 
 def test_open_files_are_named_instead(tmp_path: Path) -> None:
+    """A load takes the path of a file. For an open file, the error says what to pass instead."""
     path = write(tmp_path / "a.csv", "id,name\n1,a\n")
     with (
         open(path) as file,
@@ -355,6 +375,7 @@ def test_open_files_are_named_instead(tmp_path: Path) -> None:
 
 
 def test_frames_among_rows_are_refused() -> None:
+    """An iterator of data frames, or of (index, Series), is not an iterator of rows."""
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"id": [1], "name": ["a"]})
     with pytest.raises(TypeError, match=r"is a DataFrame.*for frame in frames: session\.load"):
@@ -364,14 +385,17 @@ def test_frames_among_rows_are_refused() -> None:
 
 
 def test_files_that_pandas_reads() -> None:
+    """For a spreadsheet, the error shows how to load it through pandas."""
     with pytest.raises(ValueError, match=r"load\(table, pandas\.read_excel\('a\.xlsx'\)\)"):
         format_of("a.xlsx", format=None)
 
 
 def test_sources_that_are_not_tables_say_what_to_write() -> None:
+    """The error for a wrong source shows the call that the user probably needs."""
+
     class Lazy:
         def collect(self) -> None:
-            """A LazyFrame of polars has such a method."""
+            """Stand in for the method of this name of a LazyFrame of polars."""
 
     for source, advice in (
         (Lazy(), r"not from Lazy: write load\(table, frame\.collect\(\)\), or "),
@@ -387,6 +411,7 @@ def test_sources_that_are_not_tables_say_what_to_write() -> None:
         read(pandas.Series([1, 2]))
 
 
+# options that only have an effect on files of text, with values that are not the default
 OPTIONS_OF_TEXT: Any = [
     ("null", {"formats": Formats(null="NULL")}),
     ("date_format", {"formats": Formats(date="%d/%m/%Y")}),
@@ -402,12 +427,13 @@ OPTIONS_OF_TEXT: Any = [
 def test_options_for_text_are_refused_without_a_file_of_text(
     tmp_path: Path, name: str, changes: dict[str, Any]
 ) -> None:
-    """The options would have no effect. For example, the strings of ``null=`` would be written as
-    strings.
+    """On rows and Parquet files, the options would have no effect.
+
+    For example, the strings of ``null=`` would be written as strings.
     """
     (tmp_path / "a.parquet").touch()
-    for source, what in (([(1, "NULL")], "list"), (tmp_path / "a.parquet", "Parquet")):
-        match = f"{name}= is an option for files of text, and has no effect on {what}: "
+    for source, description in (([(1, "NULL")], "list"), (tmp_path / "a.parquet", "Parquet")):
+        match = f"{name}= is an option for files of text, and has no effect on {description}: "
         with pytest.raises(ValueError, match=match):
             fields_of_each(source, reading(**changes))
     assert fields_of_each([(1, "x")], reading()) == [("the rows", None)]
@@ -421,25 +447,27 @@ def test_options_for_text_are_refused_without_a_file_of_text(
 def test_options_for_csv_are_refused_for_json_lines(
     tmp_path: Path, name: str, changes: dict[str, Any]
 ) -> None:
+    """The options for encodings, dates and timestamps also have an effect on JSON lines."""
     (tmp_path / "a.parquet").touch()
-    write(tmp_path / "a.jsonl", '{"id": 1}\n')
+    path = write(tmp_path / "a.jsonl", '{"id": 1}\n')
     if name in ("encoding", "date_format", "timestamp_format"):
-        assert fields_of_each(tmp_path / "a.jsonl", reading(**changes))[0][1] is None
+        # The options are accepted. The fields of JSON lines have no names before they are read.
+        assert fields_of_each(path, reading(**changes)) == [(str(path), None)]
         return
-    for files, what in (
+    for files, description in (
         (["a.jsonl"], "JSON lines"),
         (["a.parquet", "a.jsonl"], "JSON lines and Parquet"),
     ):
-        match = f"{name}= is an option for CSV, and has no effect on {what}: "
+        match = f"{name}= is an option for CSV, and has no effect on {description}: "
         with pytest.raises(ValueError, match=match):
             fields_of_each([tmp_path / file for file in files], reading(**changes))
 
 
 def test_all_options_without_effect_are_named(tmp_path: Path) -> None:
     write(tmp_path / "a.jsonl", '{"id": 1}\n')
-    changed = reading(delimiter=";", header=False, encoding="latin-1")
+    options = reading(delimiter=";", header=False, encoding="latin-1")
     with pytest.raises(ValueError, match="delimiter=, header= are options for CSV, and have no "):
-        fields_of_each(tmp_path / "a.jsonl", changed)
+        fields_of_each(tmp_path / "a.jsonl", options)
 
 
 def test_formats_that_a_load_does_not_read_get_advice() -> None:
@@ -450,13 +478,23 @@ def test_formats_that_a_load_does_not_read_get_advice() -> None:
 
 
 def test_a_folder_with_other_files_is_told_apart_by_a_pattern(tmp_path: Path) -> None:
-    """To write format='csv' would read the README as rows."""
+    """If a folder has a file of an unknown format, the error suggests a pattern, and not `format=`.
+
+    With format='csv', the load would read the README as rows.
+    """
     write(tmp_path / "README.md", "hello")
     write(tmp_path / "a.jsonl", '{"id": 1}\n')
     pattern = str(tmp_path / "*.jsonl")
-    # A load has listed the files of the folder before.
-    listed = lambda source: read(files_of(source))  # noqa: E731
-    for call in (read, listed, lambda source: fields_of_each(source, reading())):
+
+    def read_listed_files(source: object) -> list[Chunk]:
+        """Read the source as a load does, which lists the files of a folder first."""
+        return read(files_of(source))
+
+    def read_field_names(source: object) -> Any:
+        return fields_of_each(source, reading())
+
+    calls: list[Callable[[object], Any]] = [read, read_listed_files, read_field_names]
+    for call in calls:
         with pytest.raises(ValueError, match=r"README\.md") as caught:
             call(tmp_path)
         assert str(caught.value).endswith(f"or name the files to load alone, as {pattern!r}")
@@ -465,23 +503,28 @@ def test_a_folder_with_other_files_is_told_apart_by_a_pattern(tmp_path: Path) ->
     assert rows_of(read(pattern)) == [(1, UNSET_VALUE)]
 
 
-@pytest.mark.parametrize("text", ["NULL", "nan", "N/A", "\\N", "<NA>", "None", "-"])
-def test_texts_of_null_in_other_tools_get_advice(tmp_path: Path, text: str) -> None:
-    path = write(tmp_path / "a.csv", f"id,name\n {text},a\n")
+@pytest.mark.parametrize("field", ["NULL", "nan", "N/A", "\\N", "<NA>", "None", "-"])
+def test_nulls_of_other_tools_get_advice(tmp_path: Path, field: str) -> None:
+    """Other tools write null in these ways. The error says how to pass the string as `null=`."""
+    path = write(tmp_path / "a.csv", f"id,name\n {field},a\n")
     (chunk,) = read(path)
-    advice = f"'{text}' is not an integer; if this means null, add it to null=, as null="
-    assert advice.replace("\\", "\\\\") in str(chunk.rows[0])
-    assert str(chunk.rows[0]).endswith(repr(["", text]))
-    assert read(path, formats=Formats(["", text]))[0].rows[0][0] is None
+    advice = f"{field!r} is not an integer; if this means null, add it to null=, as null="
+    assert advice in str(chunk.rows[0])
+    assert str(chunk.rows[0]).endswith(repr(["", field]))
+    # With the advice, the field is null.
+    (chunk,) = read(path, formats=Formats(["", field]))
+    assert chunk.rows == [(None, "a")]
 
 
 def test_an_empty_field_that_is_not_null_gets_advice(tmp_path: Path) -> None:
+    """If `null=` has only "NULL", an empty field is not null, and not an integer either."""
     path = write(tmp_path / "a.csv", "id,name\n,a\n")
     (chunk,) = read(path, formats=Formats("NULL"))
     assert str(chunk.rows[0]).endswith("add it to null=, as null=['', 'NULL']")
 
 
 def test_integers_that_pandas_has_written_as_floats_get_advice(tmp_path: Path) -> None:
+    """A data frame with a missing integer has floats, so its file has 7.0; 7.5 was no integer."""
     path = write(tmp_path / "a.csv", "id,name\n7.0,a\n7.5,b\n")
     (chunk,) = read(path)
     assert "; pandas writes integers so if a value is missing: write" in str(chunk.rows[0])
@@ -489,6 +532,7 @@ def test_integers_that_pandas_has_written_as_floats_get_advice(tmp_path: Path) -
 
 
 def test_the_file_of_a_frame_with_nullable_integers_has_integers(tmp_path: Path) -> None:
+    """A file that pandas writes after `convert_dtypes()`, as the advice says, can be read."""
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"id": [7, None], "name": ["a", "b"]})
     path = tmp_path / "a.csv"
@@ -496,7 +540,8 @@ def test_the_file_of_a_frame_with_nullable_integers_has_integers(tmp_path: Path)
     assert [row[0] for row in rows_of(read(path))] == [7, None]
 
 
-def test_null_texts_of_json_get_no_advice_on_csv(tmp_path: Path) -> None:
+def test_null_strings_of_json_get_no_advice_on_csv(tmp_path: Path) -> None:
+    """JSON has a null of its own, so the option `null=` is not for JSON lines."""
     path = write(tmp_path / "a.jsonl", '{"id": "NULL"}\n')
     (chunk,) = read(path)
     assert str(chunk.rows[0]) == "column 'id': 'NULL' is not an integer"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cassandra.bulk.target import (
+    Traits,
     check_statement_using,
     columns_of,
     full_name,
@@ -23,14 +24,16 @@ from cassandra.bulk.target import (
 )
 from cassandra.metadata import ColumnMetadata, KeyspaceMetadata, TableMetadata
 
-NOTHING: dict[str, Any] = {
+# the arguments of `plan_of` for a load without options
+NO_OPTIONS: dict[str, Any] = {
     "ttl": None, "ttl_column": None, "timestamp": None, "timestamp_column": None, "counters": False,
 }  # fmt: skip
 
 
 def table_metadata(**types: str) -> TableMetadata:
-    """Return a table with the partition key `customer` and the clustering column `placed`. Columns
-    whose names begin with all_ are static.
+    """Return a table with the partition key `customer` and the clustering column `placed`.
+
+    :param types: the CQL types of the columns. Columns whose names begin with all_ are static.
     """
     metadata = TableMetadata("ks", "Orders")
     for name, type_name in types.items():
@@ -45,25 +48,27 @@ def table_metadata(**types: str) -> TableMetadata:
 ORDERS = table_metadata(customer="uuid", placed="timestamp", total="decimal", all_names="text")
 
 
-def text(metadata: TableMetadata, *columns: str, **options: Any) -> str:
-    return plan_of(metadata, columns, **{**NOTHING, **options}).text
+def query_of(metadata: TableMetadata, *columns: str, **options: Any) -> str:
+    """Return the CQL that writes a row of these columns of the table; by default, of all."""
+    return plan_of(metadata, columns, **{**NO_OPTIONS, **options}).text
 
 
 def test_rows_with_only_static_columns_have_a_statement_of_their_own() -> None:
     def statement_for(*columns: str, **using: Any) -> str | None:
-        """Return the CQL for rows with only static columns of a load of these columns (by default
-        all); None if the load needs none.
+        """Return the CQL for rows with only static columns; None if the load needs no such CQL.
+
+        :param columns: the columns of the load; by default all.
+        :param using: for TTL and TIMESTAMP, the value or the name of the field that has the value.
         """
-        plan = plan_of(ORDERS, columns, **NOTHING)
+        plan = plan_of(ORDERS, columns, **NO_OPTIONS)
         using_clauses = {"TTL": (None, None), "TIMESTAMP": (None, None), **using}
         return static_plan(ORDERS, plan, using_clauses)
 
     insert = 'INSERT INTO ks."Orders" (customer, all_names) VALUES (?, ?)'
     assert statement_for() == insert
-    assert (
-        statement_for(TTL=(5, None), TIMESTAMP=(None, "at"))
-        == f"{insert} USING TTL 5 AND TIMESTAMP ?"
-    )
+    insert_with_times = statement_for(TTL=(5, None), TIMESTAMP=(None, "at"))
+    assert insert_with_times == f"{insert} USING TTL 5 AND TIMESTAMP ?"
+    # A load without static columns needs no second statement.
     assert statement_for("customer", "placed", "total") is None
     # Without the clustering column `placed`, the INSERT of the plan writes only static columns
     # anyway, so no second statement is needed.
@@ -71,6 +76,7 @@ def test_rows_with_only_static_columns_have_a_statement_of_their_own() -> None:
 
 
 def test_tables_are_found_by_their_names() -> None:
+    """A name may have a keyspace. As in CQL, it is read in lower case, unless it is quoted."""
     keyspace = KeyspaceMetadata(
         "ks",
         durable_writes=True,
@@ -98,13 +104,14 @@ def test_tables_are_found_by_their_names() -> None:
 
 
 def test_the_statement_has_all_columns_or_the_selected_ones() -> None:
-    assert text(ORDERS) == (
+    """The selected columns must have the primary key, or only static columns the partition key."""
+    assert query_of(ORDERS) == (
         'INSERT INTO ks."Orders" (customer, placed, total, all_names) VALUES (?, ?, ?, ?)'
     )
-    assert text(ORDERS, "total", "customer", "placed") == (
+    assert query_of(ORDERS, "total", "customer", "placed") == (
         'INSERT INTO ks."Orders" (total, customer, placed) VALUES (?, ?, ?)'
     )
-    assert text(ORDERS, "customer", "all_names").endswith("(customer, all_names) VALUES (?, ?)")
+    assert query_of(ORDERS, "customer", "all_names").endswith("(customer, all_names) VALUES (?, ?)")
     for columns, message in (
         (("customer", "totall"), "has no column 'totall', but customer, placed, total"),
         (("customer", "total"), "column 'placed' of the primary key of ks.Orders is not among"),
@@ -112,45 +119,54 @@ def test_the_statement_has_all_columns_or_the_selected_ones() -> None:
         (("customer",), "column 'placed' of the primary key"),
     ):
         with pytest.raises(ValueError, match=message):
-            text(ORDERS, *columns)
+            query_of(ORDERS, *columns)
 
 
 def test_options_for_time_to_live_and_write_time() -> None:
-    assert text(ORDERS, ttl=60, timestamp_column="at").endswith(" USING TTL 60 AND TIMESTAMP ?")
-    assert text(ORDERS, ttl_column="life").endswith(" USING TTL ?")
+    assert query_of(ORDERS, ttl=60, timestamp_column="at").endswith(" USING TTL 60 AND TIMESTAMP ?")
+    assert query_of(ORDERS, ttl_column="life").endswith(" USING TTL ?")
     with pytest.raises(ValueError, match="ttl and ttl_column exclude each other"):
-        text(ORDERS, ttl=60, ttl_column="life")
+        query_of(ORDERS, ttl=60, ttl_column="life")
     with pytest.raises(TypeError, match="ttl must be an integer, but is '60', and not a num"):
-        text(ORDERS, ttl="60")
+        query_of(ORDERS, ttl="60")
 
 
 def test_counters_are_added_with_the_option_counters() -> None:
+    """A counter can only be added to, so a load that is repeated counts twice.
+
+    The user accepts this with `counters=True`.
+    """
     counter_table = table_metadata(customer="uuid", placed="timestamp", hits="counter")
     with pytest.raises(ValueError, match=r"counts twice\. counters=True"):
-        text(counter_table)
-    plan = plan_of(counter_table, columns=(), **{**NOTHING, "counters": True})
+        query_of(counter_table)
+    plan = plan_of(counter_table, columns=(), **{**NO_OPTIONS, "counters": True})
     assert plan.text == ('UPDATE ks."Orders" SET hits = hits + ? WHERE customer = ? AND placed = ?')
     assert (plan.is_idempotent, plan.is_counter) == (False, True)
     with pytest.raises(ValueError, match="counters have no time to live"):
-        text(counter_table, counters=True, ttl=5)
+        query_of(counter_table, counters=True, ttl=5)
 
 
 def test_counters_of_a_table_without_counters() -> None:
     """If the table has no counters, the option `counters` causes a warning."""
     with pytest.warns(RuntimeWarning, match=r"counters=True has no effect: .* ks\.Orders"):
-        assert text(ORDERS, "customer", "placed", "total", counters=True).startswith("INSERT")
+        assert query_of(ORDERS, "customer", "placed", "total", counters=True).startswith("INSERT")
 
 
 def test_traits_of_a_statement_that_the_application_has_prepared() -> None:
-    def traits(text: str, type_name: str = "int", counters: bool = False) -> tuple[bool, ...]:
+    """Without a plan, the traits follow from the CQL, the bind markers and `counters=`."""
+
+    def traits(query: str, type_name: str = "int", counters: bool = False) -> tuple[bool, ...]:
+        """Return (is_idempotent, is_counter, is_conditional, may_be_batched) of a statement.
+
+        :param type_name: the type of the statement's bind marker.
+        """
         column = SimpleNamespace(type=SimpleNamespace(typename=type_name))
         prepared: Any = SimpleNamespace(
-            query_string=text, is_idempotent=True, column_metadata=[column]
+            query_string=query, is_idempotent=True, column_metadata=[column]
         )
         statement_traits = traits_of(prepared, plan=None, counters=counters)
         return *statement_traits, statement_traits.may_be_batched
 
-    # Each tuple is (is_idempotent, is_counter, is_conditional, may_be_batched).
     assert traits("INSERT INTO t (k) VALUES (?)") == (True, False, False, True)
     assert traits("INSERT INTO t (k) VALUES (?) IF NOT EXISTS") == (True, False, True, False)
     update = "UPDATE t SET n = n + ?"
@@ -161,13 +177,15 @@ def test_traits_of_a_statement_that_the_application_has_prepared() -> None:
 
 
 def test_traits_of_a_plan() -> None:
-    """A plan knows the effect of its statement, whatever the prepared statement says."""
+    """The INSERT of a plan is idempotent, even if the prepared statement is not marked as such."""
     prepared: Any = SimpleNamespace(query_string="INSERT", is_idempotent=False)
-    plan = plan_of(ORDERS, columns=(), **NOTHING)
-    assert traits_of(prepared, plan, counters=False) == (True, False, False)
+    plan = plan_of(ORDERS, columns=(), **NO_OPTIONS)
+    expected = Traits(is_idempotent=True, is_counter=False, is_conditional=False)
+    assert traits_of(prepared, plan, counters=False) == expected
 
 
 def test_the_table_and_the_replicas_of_a_statement_may_be_unknown() -> None:
+    """`written_table` and `owners_in` return None if the metadata lacks the table or the ring."""
     keyspace = SimpleNamespace(tables={"Orders": ORDERS})
     owners_of_ks: Any = object()
     routing = SimpleNamespace(map_of={"ks": owners_of_ks}.get)
@@ -186,6 +204,7 @@ def test_the_table_and_the_replicas_of_a_statement_may_be_unknown() -> None:
 
 
 def test_positions_of_bind_markers_in_rows_without_names() -> None:
+    """`positions_in` takes the names in the order of the row, and those of the bind markers."""
     assert positions_in(["b", "a"], ["a", "b"]) == [1, 0]
     # For a column that the statement binds twice, a row has either two values, or one that is used
     # twice.
@@ -194,18 +213,19 @@ def test_positions_of_bind_markers_in_rows_without_names() -> None:
 
 
 def test_a_time_to_live_is_seconds() -> None:
+    """A TTL has at most 20 years, and a write time 64 bits; the errors show how to convert them."""
     for wrong_ttl in (-5, 630_720_001):
         with pytest.raises(ValueError, match="ttl is a number of seconds, from 0 to 630720000"):
-            text(ORDERS, ttl=wrong_ttl)
+            query_of(ORDERS, ttl=wrong_ttl)
     with pytest.raises(ValueError, match="timestamp is a number of 64 bits, but is"):
-        text(ORDERS, timestamp=-(1 << 63))
+        query_of(ORDERS, timestamp=-(1 << 63))
     with pytest.raises(TypeError, match=r"write int\(timestamp\.timestamp\(\) \* 1_000_000\)"):
-        text(ORDERS, timestamp=datetime.datetime(2026, 11, 23))
+        query_of(ORDERS, timestamp=datetime.datetime(2026, 11, 23))
     with pytest.raises(TypeError, match=r"write int\(ttl\.total_seconds\(\)\)"):
-        text(ORDERS, ttl=datetime.timedelta(days=1))
+        query_of(ORDERS, ttl=datetime.timedelta(days=1))
     with pytest.raises(ValueError, match=r"from 0 to 630720000 \(20 years\), but is 86400000000"):
-        text(ORDERS, ttl=86_400_000_000)
-    assert text(ORDERS, ttl=630_720_000).endswith("USING TTL 630720000")
+        query_of(ORDERS, ttl=86_400_000_000)
+    assert query_of(ORDERS, ttl=630_720_000).endswith("USING TTL 630720000")
 
 
 def test_a_table_is_named_by_a_string_that_is_no_statement() -> None:
@@ -214,9 +234,9 @@ def test_a_table_is_named_by_a_string_that_is_no_statement() -> None:
     metadata: Any = SimpleNamespace(keyspaces={"ks": keyspace})
     with pytest.raises(TypeError, match=r"named by a str, not TableMetadata: write load\(table,"):
         table_of(metadata, ORDERS, "ks")  # type: ignore[arg-type]
-    for statement in ("SELECT * FROM t", " insert into t (k) values (1)"):
+    for query in ("SELECT * FROM t", " insert into t (k) values (1)"):
         with pytest.raises(ValueError, match=r"not by a statement, '.*session\.execute runs"):
-            table_of(metadata, statement, "ks")
+            table_of(metadata, query, "ks")
     with pytest.raises(ValueError, match=r"has no table 'ordrs'; did you mean 'orders'\?"):
         table_of(metadata, "ordrs", "ks")
     with pytest.raises(ValueError, match="has no table 'by_day'"):
@@ -226,7 +246,10 @@ def test_a_table_is_named_by_a_string_that_is_no_statement() -> None:
 
 
 def statement(*names: str, **types: str) -> Any:
-    """Return a prepared statement whose bind markers have these names."""
+    """Return a prepared statement whose bind markers have these names.
+
+    :param types: the types of the bind markers that are not "int".
+    """
     columns = [
         SimpleNamespace(name=name, type=SimpleNamespace(typename=types.get(name, "int")))
         for name in names
@@ -250,7 +273,7 @@ def test_the_columns_of_a_statement_have_the_types_of_its_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "mapping", "selected", "expected"),
+    ("markers", "mapping", "selected", "expected"),
     [
         (("a", "b"), {}, (), ["a", "b"]),
         (("a", "b"), {}, ("b", "a"), ["b", "a"]),
@@ -260,9 +283,16 @@ def test_the_columns_of_a_statement_have_the_types_of_its_values() -> None:
     ],
 )
 def test_the_order_of_the_values_of_a_statement(
-    names: tuple[str, ...], mapping: dict[str, str], selected: tuple[str, ...], expected: list[str]
+    markers: tuple[str, ...],
+    mapping: dict[str, str],
+    selected: tuple[str, ...],
+    expected: list[str],
 ) -> None:
-    assert order_of_statement(statement(*names), mapping, selected, ignored=()) == expected
+    """A row without names has the order of `columns=`, or else that of the bind markers.
+
+    The marker "[ttl]" is not a column, so its value is not among them.
+    """
+    assert order_of_statement(statement(*markers), mapping, selected, ignored=()) == expected
 
 
 @pytest.mark.parametrize(
@@ -283,6 +313,10 @@ def test_columns_that_do_not_fit_a_statement_are_refused(
 
 
 def test_a_statement_has_its_own_time_to_live_and_write_time() -> None:
+    """`ttl_column=` needs a bind marker of the statement, and `ttl=` has no effect on it.
+
+    For TTL and TIMESTAMP, the argument has the value and the name of the field with the value.
+    """
     prepared = statement("a", "[ttl]")
     check_statement_using(prepared, {"TTL": (None, "life"), "TIMESTAMP": (None, None)})
     with pytest.raises(ValueError, match=r"ttl= has no effect on a prepared .*TTL 5 in"):
@@ -292,10 +326,11 @@ def test_a_statement_has_its_own_time_to_live_and_write_time() -> None:
 
 
 def test_a_write_time_has_64_bits() -> None:
-    for allowed in (0, -(2**63) + 1, 2**63 - 1):
-        assert text(ORDERS, timestamp=allowed).endswith(f"USING TIMESTAMP {allowed}")
-    for number in (-(2**63), 2**63):
+    for timestamp in (0, -(2**63) + 1, 2**63 - 1):
+        assert query_of(ORDERS, timestamp=timestamp).endswith(f"USING TIMESTAMP {timestamp}")
+    # Servers use the lowest number of 64 bits for "no write time".
+    for refused in (-(2**63), 2**63):
         with pytest.raises(ValueError, match="timestamp is a number of 64 bits"):
-            text(ORDERS, timestamp=number)
+            query_of(ORDERS, timestamp=refused)
     with pytest.raises(TypeError, match="timestamp must be an integer, but is True"):
-        text(ORDERS, timestamp=True)
+        query_of(ORDERS, timestamp=True)

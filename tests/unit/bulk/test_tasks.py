@@ -18,6 +18,7 @@ __all__ = ["nodes"]
 
 
 def test_pickled_tasks_return_each_row_once(nodes: FakeCluster) -> None:
+    """Another process, which gets the tasks as bytes, reads all rows, and may repeat a task."""
     nodes.prime(QUERY, Table(no_fault))
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         tasks = pickle.loads(pickle.dumps(scan_tasks(session, "a.t0", splits=12, page_size=30)))
@@ -45,14 +46,15 @@ def test_pickled_tasks_return_each_row_once(nodes: FakeCluster) -> None:
 def test_tasks_read_the_keyspace_of_the_session(
     keyspace: str | None, name: str, full_name: str
 ) -> None:
+    """A task keeps the full name of its table, because a worker's session has no keyspace."""
     with FakeNode() as node:
         node.schema = schema("MyKs", "myks")
         add_table(node.schema, "myks", "a.b")
         with Cluster([node.address], port=node.port) as cluster:
             session = cluster.connect(keyspace)
             for table_keyspace, table in (("MyKs", "t0"), ("myks", "t0"), ("myks", "a.b")):
-                text = QUERY.replace('"a"."t0"', f'"{table_keyspace}"."{table}"')
-                node.prime_prepare(text, [("a", "bigint"), ("b", "bigint")], COLUMNS)
+                query = QUERY.replace('"a"."t0"', f'"{table_keyspace}"."{table}"')
+                node.prime_prepare(query, [("a", "bigint"), ("b", "bigint")], COLUMNS)
             tasks = scan_tasks(session, name, splits=2)
             assert {task.table for task in tasks} == {full_name}
             with pytest.raises(ValueError, match=r"has no table|is of no keyspace"):
@@ -70,14 +72,16 @@ def test_tasks_have_no_checkpoint(nodes: FakeCluster) -> None:
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    with FakeNode() as running:
-        yield running
+    """Yield a running node; at the end, close the sessions that `worker_session` has opened."""
+    with FakeNode() as running_node:
+        yield running_node
         for session in tasks_module._sessions.values():
             session.cluster.shutdown()
         tasks_module._sessions.clear()
 
 
 def test_a_process_connects_once_for_the_same_settings(node: FakeNode) -> None:
+    """`worker_session` caches its sessions by the settings, in whatever order these are."""
     settings = {"contact_points": [node.address], "port": node.port}
     session = worker_session(settings)
     assert worker_session(dict(reversed(settings.items()))) is session

@@ -39,7 +39,7 @@ PERSON = (
 
 
 @pytest.mark.parametrize(
-    ("kind", "text", "value"),
+    ("type_name", "string", "value"),
     [
         ("UTF8Type", "some text", "some text"),
         ("InetAddressType", "10.0.0.1", "10.0.0.1"),
@@ -82,12 +82,13 @@ PERSON = (
         (PERSON, '{"ages": [1, 2]}', (None, [1, 2])),
     ],
 )  # fmt: skip
-def test_texts_are_read_as_values(kind: str, text: str, value: Any) -> None:
-    assert text_reader(lookup_casstype(kind), PLAIN)(text) == value
+def test_strings_are_read_as_values(type_name: str, string: str, value: Any) -> None:
+    read = text_reader(lookup_casstype(type_name), PLAIN)
+    assert read(string) == value
 
 
 @pytest.mark.parametrize(
-    ("kind", "text", "words"),
+    ("type_name", "string", "message"),
     [
         ("Int32Type", "many", "'many' is not an integer"),
         ("Int32Type", "1_000", "'1_000' is not an integer"),
@@ -137,10 +138,11 @@ def test_texts_are_read_as_values(kind: str, text: str, value: Any) -> None:
         (PERSON, '{"age": 1}', "the type has no field 'age': name, ages"),
     ],
 )
-def test_invalid_texts_are_refused(kind: str, text: str, words: str) -> None:
+def test_invalid_strings_are_refused(type_name: str, string: str, message: str) -> None:
+    read = text_reader(lookup_casstype(type_name), PLAIN)
     with pytest.raises((ValueError, TypeError)) as caught:
-        text_reader(lookup_casstype(kind), PLAIN)(text)
-    assert words in str(caught.value)
+        read(string)
+    assert message in str(caught.value)
 
 
 def test_formats_of_dates_and_timestamps() -> None:
@@ -171,7 +173,7 @@ def test_named_formats_may_be_mixed_with_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("formats", "text", "message"),
+    ("formats", "string", "message"),
     [
         (
             "%d/%m/%Y",
@@ -199,16 +201,20 @@ def test_named_formats_may_be_mixed_with_others() -> None:
     ],
 )
 def test_the_error_of_formats_names_all_and_the_one_that_fits(
-    formats: Any, text: str, message: str
+    formats: Any, string: str, message: str
 ) -> None:
+    """If no format fits, the error names the formats, and a standard format that would fit."""
     read = text_reader(lookup_casstype("TimestampType"), Formats(timestamp=formats))
     with pytest.raises(ValueError) as caught:  # noqa: PT011
-        read(text)
+        read(string)
     assert str(caught.value) == message
 
 
 def test_names_of_time_zones_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python accepts the name of the machine's own zone, and ignores it."""
+    """With %Z, only UTC and GMT are read, because Python ignores the name of a time zone.
+
+    Python accepts the names of the machine's own zone, here CET, and would read the time as UTC.
+    """
     monkeypatch.setenv("TZ", "Europe/Berlin")
     time.tzset()
     try:
@@ -221,20 +227,21 @@ def test_names_of_time_zones_are_refused(monkeypatch: pytest.MonkeyPatch) -> Non
         time.tzset()
 
 
-@pytest.mark.parametrize("text", ["1,5", "-1.234,56", "1 234,56", "1,234.56", ",5"])
-@pytest.mark.parametrize("kind", ["DoubleType", "FloatType", "DecimalType"])
-def test_the_error_for_a_comma_in_a_number_says_what_to_do(text: str, kind: str) -> None:
-    read = text_reader(lookup_casstype(kind), Formats())
+@pytest.mark.parametrize("number", ["1,5", "-1.234,56", "1 234,56", "1,234.56", ",5"])
+@pytest.mark.parametrize("type_name", ["DoubleType", "FloatType", "DecimalType"])
+def test_the_error_for_a_comma_in_a_number_says_what_to_do(number: str, type_name: str) -> None:
+    read = text_reader(lookup_casstype(type_name), Formats())
     with pytest.raises(ValueError, match="is not a number: a comma may separate decimals or"):
-        read(text)
+        read(number)
     with pytest.raises(ValueError, match=r"'a,b' is not a number$"):
         read("a,b")
+    read_integer = text_reader(lookup_casstype("Int32Type"), Formats())
     with pytest.raises(ValueError, match="is not an integer: a comma may separate decimals or"):
-        text_reader(lookup_casstype("Int32Type"), Formats())(text)
+        read_integer(number)
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "read"),
+    ("type_name", "json_value", "cql_value"),
     [
         ("Int32Type", 5, 5),
         ("Int32Type", "5", 5),
@@ -249,12 +256,16 @@ def test_the_error_for_a_comma_in_a_number_says_what_to_do(text: str, kind: str)
         ("BooleanType", False, False),
     ],
 )
-def test_json_values_are_read_as_cql_values(kind: str, value: Any, read: Any) -> None:
-    assert json_reader(lookup_casstype(kind), PLAIN)(value) == read
+def test_json_values_are_read_as_cql_values(
+    type_name: str, json_value: Any, cql_value: Any
+) -> None:
+    """Numbers of JSON come as int or Decimal, which has all of their digits."""
+    read = json_reader(lookup_casstype(type_name), PLAIN)
+    assert read(json_value) == cql_value
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "words"),
+    ("type_name", "value", "message"),
     [
         ("Int32Type", True, "True (bool) is not an integer"),
         ("Int32Type", Decimal("1.0"), "is not an integer"),
@@ -273,25 +284,32 @@ def test_json_values_are_read_as_cql_values(kind: str, value: Any, read: Any) ->
         ("DurationType", 5, "5 (int) is not a duration"),
     ],
 )
-def test_json_values_of_the_wrong_type_are_refused(kind: str, value: Any, words: str) -> None:
+def test_json_values_of_the_wrong_type_are_refused(
+    type_name: str, value: Any, message: str
+) -> None:
+    read = json_reader(lookup_casstype(type_name), PLAIN)
     with pytest.raises((ValueError, TypeError)) as caught:
-        json_reader(lookup_casstype(kind), PLAIN)(value)
-    assert words in str(caught.value)
+        read(value)
+    assert message in str(caught.value)
 
 
 def test_json_keeps_all_digits_and_has_each_name_once() -> None:
+    """`parsed_json` reads numbers without rounding them, and refuses objects with a name twice.
+
+    It also reads integers that are too long for `int`.
+    """
     nines = "9" * 6000
     document = parsed_json('{"a": 12345678901234567890.50, "b": [1e400], "c": ' + nines + "}")
     assert str(document["a"]) == "12345678901234567890.50"
     assert document["b"] == [Decimal("1e400")]
     assert Decimal(document["c"]) == Decimal(nines)
-    for text, message in (
+    for document_text, message in (
         ('{"a": {"b": 1, "b": 2}}', "the name 'b' stands twice in an object"),
         ("[" * 100_000, "it is nested too deep"),
         ("{", "Expecting property name"),
     ):
         with pytest.raises(ValueError, match=message):
-            parsed_json(text)
+            parsed_json(document_text)
 
 
 def test_timestamps_of_digits_are_milliseconds() -> None:
@@ -302,7 +320,9 @@ def test_timestamps_of_digits_are_milliseconds() -> None:
     read_timestamp = text_reader(lookup_casstype("TimestampType"), PLAIN)
     for millis in (1711113022222, 20261123, 17111130222, 171111302222201, -5, 0):
         expected = EPOCH + datetime.timedelta(milliseconds=millis)
-        assert read_timestamp(str(millis)) == read_timestamp(f" {millis} ") == expected
+        assert read_timestamp(str(millis)) == expected
+        assert read_timestamp(f" {millis} ") == expected
+    # Many numbers of milliseconds of the years 2001 to 2033.
     generator = random.Random(5)
     for _ in range(20_000):
         millis = generator.randrange(10**12, 2 * 10**12)
@@ -311,13 +331,15 @@ def test_timestamps_of_digits_are_milliseconds() -> None:
     # of milliseconds.
     for millis in (253_402_300_800_000, -(2**63), 2**63 - 1):
         timestamp = read_timestamp(str(millis))
-        assert (timestamp, type(timestamp)) == (millis, MillisTimestamp)
+        assert timestamp == millis
+        assert type(timestamp) is MillisTimestamp
 
 
 @pytest.mark.parametrize("days", [-(2**31), 2**31 - 1, 2_932_896, 2_932_897, -719_162, -719_163, 0])
 def test_dates_of_all_years_survive_a_round_trip(days: int) -> None:
-    text = text_of(Date(days))
-    assert text_reader(lookup_casstype("SimpleDateType"), PLAIN)(text) == Date(days)
+    """A date is any 32-bit number of days since 1970; the years are far beyond those of Python."""
+    read = text_reader(lookup_casstype("SimpleDateType"), PLAIN)
+    assert read(text_of(Date(days))) == Date(days)
 
 
 def test_dates_beyond_the_years_of_datetime() -> None:
@@ -328,6 +350,7 @@ def test_dates_beyond_the_years_of_datetime() -> None:
 
 
 def test_hidden_values_are_not_in_errors() -> None:
+    """`hiding` returns a reader whose errors have the type of the value instead of the value."""
     read = hiding(text_reader(lookup_casstype("Int32Type"), PLAIN), "int")
     assert read("5") == 5
     with pytest.raises(ValueError, match="this str is not an integer") as caught:
@@ -336,6 +359,7 @@ def test_hidden_values_are_not_in_errors() -> None:
 
 
 def test_values_in_errors_are_short() -> None:
+    """`short_repr` cuts long values, and names the type of a value whose repr fails."""
     assert short_repr("a") == "'a'"
     assert len(short_repr("x" * 10_000)) < 300
     nested_list: list[Any] = []
@@ -345,14 +369,13 @@ def test_values_in_errors_are_short() -> None:
     # Python refuses the repr of such a large number, as it does for a list that is nested too
     # deeply.
     assert short_repr(10**5000) == "this int"
-    while (
-        nested_list
-    ):  # unnest step by step: freeing the whole list at once would recurse too deeply
+    # Unnest the list step by step: freeing the whole list at once would recurse too deeply.
+    while nested_list:
         nested_list = nested_list.pop()
 
 
 @pytest.mark.parametrize(
-    "kind_and_value",
+    ("type_name", "value"),
     [
         ("UTF8Type", 'a "quoted", text'),
         ("Int32Type", -5),
@@ -372,15 +395,18 @@ def test_values_in_errors_are_short() -> None:
         ("TupleType(Int32Type,UTF8Type)", (1, None)),
         (VECTOR, [0.5, 1.0, 2.0]),
     ],
-    ids=lambda case: case[0],
 )  # fmt: skip
-def test_values_survive_a_round_trip_through_text_and_json(kind_and_value: tuple[str, Any]) -> None:
-    kind, value = lookup_casstype(kind_and_value[0]), kind_and_value[1]
-    assert text_reader(kind, PLAIN)(text_of(value)) == value
-    assert json_reader(kind, PLAIN)(json.loads(json.dumps(json_of(value)))) == value
+def test_values_survive_a_round_trip_through_text_and_json(type_name: str, value: Any) -> None:
+    cql_type = lookup_casstype(type_name)
+    assert text_reader(cql_type, PLAIN)(text_of(value)) == value
+    json_value = json.loads(json.dumps(json_of(value)))
+    assert json_reader(cql_type, PLAIN)(json_value) == value
 
 
 def test_the_text_for_null_can_be_chosen() -> None:
     assert text_of(None) == ""
     assert text_of(None, "NULL") == "NULL"
+
+
+def test_nan_is_a_string_in_json() -> None:
     assert json_of(float("nan")) == "nan"

@@ -1,5 +1,6 @@
-"""A load warns if timestamps seem to be in seconds, microseconds or nanoseconds, and not in
-milliseconds.
+"""A load warns if timestamps seem not to be in milliseconds.
+
+They may be in seconds, microseconds or nanoseconds.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ COLUMNS = [("id", "int"), ("at", "timestamp"), ("till", "timestamp")]
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    with FakeNode() as running:
-        running.prime_prepare(INSERT, COLUMNS, pk_indexes=[0])
-        yield running
+    """Yield a running node that can prepare INSERT."""
+    with FakeNode() as running_node:
+        running_node.prime_prepare(INSERT, COLUMNS, pk_indexes=[0])
+        yield running_node
 
 
 def warnings_of_load(node: FakeNode, source: Any, **options: Any) -> list[str]:
+    """Load the source, and return the texts of its RuntimeWarnings."""
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         with warnings.catch_warnings(record=True) as records:
@@ -36,14 +39,15 @@ def warnings_of_load(node: FakeNode, source: Any, **options: Any) -> list[str]:
 
 
 def test_seconds_in_a_csv_file_warn_once_with_their_line(node: FakeNode, tmp_path: Path) -> None:
+    """The warning names the first line with seconds, although hundreds of such lines follow."""
     path = tmp_path / "a.csv"
     # In row 1, "at" is not a number, so row 2 is the first one with seconds.
     path.write_text(
         "id,at,till\n1,,2026-11-26 10:00:00\n2,1700000000,1700000000\n"
         + "".join(f"{n},{1700000000 + n},\n" for n in range(3, 300))
     )
-    (text,) = warnings_of_load(node, path)
-    assert text == (
+    (warning,) = warnings_of_load(node, path)
+    assert warning == (
         f"{path}, line 3: column 'at' is a timestamp, which is counted in milliseconds, and "
         "1700000000 milliseconds are a moment of January or February 1970: if these are seconds, "
         "multiply them by 1000 (its other rows are not looked at)"
@@ -53,12 +57,14 @@ def test_seconds_in_a_csv_file_warn_once_with_their_line(node: FakeNode, tmp_pat
 def test_each_column_of_each_load_warns_once(node: FakeNode, tmp_path: Path) -> None:
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_text("id,begin,till\n1,1700000000,1700000000000000\n")
-    for _ in range(2):
-        texts = warnings_of_load(node, tmp_path / "*.csv", columns={"begin": "at", "till": "till"})
-        assert len(texts) == 2
-        assert "a.csv, line 2: column 'at' is" in texts[0]
-        assert "column 'till' is" in texts[1]
-        assert "if these are microseconds, divide them by 1000" in texts[1]
+    """Two columns of two files have wrong units: each column warns once, and again in a next load.
+    """
+    mapping = {"begin": "at", "till": "till"}
+    for _load in range(2):
+        at_warning, till_warning = warnings_of_load(node, tmp_path / "*.csv", columns=mapping)
+        assert "a.csv, line 2: column 'at' is" in at_warning
+        assert "column 'till' is" in till_warning
+        assert "if these are microseconds, divide them by 1000" in till_warning
 
 
 @pytest.mark.parametrize(
@@ -71,21 +77,19 @@ def test_plausible_timestamps_do_not_warn(node: FakeNode, tmp_path: Path, line: 
 
 
 def test_a_file_without_a_header_and_a_format(node: FakeNode, tmp_path: Path) -> None:
-    """For a file without a header, the warning names the line and the column. With a format for
-    timestamps there is no warning.
-    """
+    """The warning names line and column. With a format for timestamps, there is no warning."""
     path = tmp_path / "a.csv"
     path.write_text("1;1700000000;-\n")
-    (text,) = warnings_of_load(node, path, header=False, delimiter=";", null="-")
-    assert "a.csv, line 1: column 'at'" in text
+    (warning,) = warnings_of_load(node, path, header=False, delimiter=";", null="-")
+    assert "a.csv, line 1: column 'at'" in warning
     path.write_text("1,2026112610,2026112610\n")
     assert warnings_of_load(node, path, header=False, timestamp_format="%Y%m%d%H") == []
     # If the formats include milliseconds, digits are checked again.
     path.write_text("1, NULL,\n1,1700000000,\n")
     formats = ["%d/%m/%Y", "ms"]
     options = {"header": False, "null": ["NULL", ""], "timestamp_format": formats}
-    (text,) = warnings_of_load(node, path, **options)
-    assert "a.csv, line 2: column 'at'" in text
+    (warning,) = warnings_of_load(node, path, **options)
+    assert "a.csv, line 2: column 'at'" in warning
 
 
 def test_json_lines(node: FakeNode, tmp_path: Path) -> None:
@@ -98,7 +102,7 @@ def test_json_lines(node: FakeNode, tmp_path: Path) -> None:
     assert "a.jsonl, line 2: column 'at'" in at_warning
     assert "1700000000000000000 milliseconds are a moment after the year 9999" in till_warning
     assert "if these are nanoseconds, divide them by 1000000" in till_warning
-    # A format is for strings: numbers of JSON are milliseconds with it, too.
+    # A format is for strings. Numbers of JSON are still milliseconds.
     path.write_text('{"id": 2, "at": 1700000000, "till": "2026112610"}\n')
     (at_warning,) = warnings_of_load(node, path, timestamp_format="%Y%m%d%H")
     assert "a.jsonl, line 1: column 'at'" in at_warning
@@ -131,9 +135,10 @@ def test_integer_columns_of_tables(node: FakeNode, tmp_path: Path) -> None:
         (array, "row 0"),
         (tmp_path / "a.parquet", "a.parquet, row 1"),
     ):
-        texts = {text for text in warnings_of_load(node, source) if text.find("column 'at'") > 0}
-        assert len(texts) == 1, source
-        assert f"{location}: column 'at' is a timestamp" in texts.pop()
+        messages = warnings_of_load(node, source)
+        at_warnings = {message for message in messages if "column 'at'" in message}
+        assert len(at_warnings) == 1, source
+        assert f"{location}: column 'at' is a timestamp" in at_warnings.pop()
 
 
 def test_a_null_before_the_number_of_a_frame_counts_as_a_row(node: FakeNode) -> None:
@@ -141,13 +146,14 @@ def test_a_null_before_the_number_of_a_frame_counts_as_a_row(node: FakeNode) -> 
     frame = pandas.DataFrame(
         {"id": [1, 2], "at": pandas.array([None, 1700000000], dtype="Int64"), "till": [None, None]}
     )
-    assert any("row 1: column 'at'" in text for text in warnings_of_load(node, frame))
+    assert any("row 1: column 'at'" in message for message in warnings_of_load(node, frame))
 
 
 SECONDS = 1_700_000_000
 
 
-def warnings_with_places(node: FakeNode, source: Any) -> list[tuple[str, str]]:
+def warnings_with_files(node: FakeNode, source: Any) -> list[tuple[str, str]]:
+    """Load the source; return the text of each warning, and the file that the warning points to."""
     with Cluster([node.address], port=node.port) as cluster:
         session = cluster.connect()
         with warnings.catch_warnings(record=True) as records:
@@ -161,23 +167,23 @@ def warnings_with_places(node: FakeNode, source: Any) -> list[tuple[str, str]]:
 def test_rows_of_the_application_warn_at_its_own_line(
     node: FakeNode, number: float, as_mappings: bool
 ) -> None:
-    """The warning was shown at a line of `threading`, without column and row."""
+    """The warning names the row and column, and points to the call of `load`, not to a thread."""
     rows: list[Any] = [(0, None, None), *((n, number, None) for n in range(1, 5))]
     if as_mappings:
         rows = [dict(zip(("id", "at", "till"), row, strict=True)) for row in rows]
-    ((message, filename),) = warnings_with_places(node, rows)
+    ((message, filename),) = warnings_with_files(node, rows)
     assert message.startswith("row 1: column 'at' is a timestamp, which is counted in millisec")
     assert "1700000000 milliseconds" in message
     assert filename == __file__
 
 
 def test_floats_of_a_frame_warn_once(node: FakeNode) -> None:
-    """A column of seconds has floats if one is missing, as those of `time.time()`."""
+    """Pandas converts integers to floats if one is missing."""
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(
         {"id": [1, 2, 3], "at": [None, SECONDS, SECONDS + 1], "till": [None] * 3}
     )
-    ((message, filename),) = warnings_with_places(node, frame)
+    ((message, filename),) = warnings_with_files(node, frame)
     assert message.startswith("row 1: column 'at' is a timestamp")
     assert filename == __file__
 
@@ -188,23 +194,27 @@ def test_floats_of_arrow_and_structured_arrays_warn_once(node: FakeNode) -> None
     array = numpy.array([(1, SECONDS, 0.0)], dtype=[("id", "i4"), ("at", "f8"), ("till", "f8")])
     table = pyarrow.table({name: array[name] for name in array.dtype.names})
     for source in (array, table):
-        ((message, _),) = warnings_with_places(node, source)
+        ((message, _),) = warnings_with_files(node, source)
         assert message.startswith("row 0: column 'at' is a timestamp")
 
 
 def test_values_after_the_first_rows_warn_at_the_line_of_the_load(node: FakeNode) -> None:
-    """A load looks at the first number of a column; encoding looks at each, and warns once."""
+    """A load checks the first number of a column, which is right here.
+
+    Later numbers are checked when they are encoded, which warns once, without a row.
+    """
     rows = [(n, 1_700_000_000_000, None) for n in range(200)]
     rows += [(n, SECONDS + n * 10_000_000, None) for n in range(200, 210)]
-    ((message, filename),) = warnings_with_places(node, rows)
+    ((message, filename),) = warnings_with_files(node, rows)
     assert message.startswith("about ")
     assert filename == __file__
 
 
 def test_values_that_are_no_numbers_are_left_to_binding(node: FakeNode) -> None:
+    """The check skips booleans and strings; infinity and NaN fail when they are encoded."""
     rows = [(1, True, None), (2, "2026-11-23", None), (3, SECONDS, None)]
-    ((message, _),) = warnings_with_places(node, rows)
+    ((message, _),) = warnings_with_files(node, rows)
     assert message.startswith("row 2: column 'at'")
     for value in (float("inf"), float("nan")):
         with pytest.raises(LoadError, match='column "at"'):
-            warnings_with_places(node, [(1, value, None)])
+            warnings_with_files(node, [(1, value, None)])

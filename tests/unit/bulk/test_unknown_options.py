@@ -19,6 +19,7 @@ NAMES = ["concurrency", "limit"]
     ],
 )
 def test_the_error_has_advice(name: str, advice: str) -> None:
+    """The advice is for a known name of another library, a misspelt option, or a list of all."""
     error = unknown_option("a call has no option", name, NAMES, {"nrows": "write limit=n"})
     assert isinstance(error, TypeError)
     assert str(error) == f"a call has no option {name!r}; {advice}"

@@ -32,15 +32,14 @@ __all__ = ["nodes"]
 
 @pytest.fixture
 def session(nodes: FakeCluster) -> Iterator[Any]:
+    """Yield a blocking session of nodes that answer scans of the table `a.t0`."""
     nodes.prime(QUERY, Table(no_fault))
     with Cluster(**settings(nodes)) as cluster, cluster.connect() as session:
         yield session
 
 
 def test_csv_in_several_files(session: Any, tmp_path: Path) -> None:
-    """With `file_bytes`, the rows are spread over several files, which the report and the manifest
-    list.
-    """
+    """`file_bytes` limits the size of a file. The report and the manifest list all files."""
     report = session.unload("a.t0", tmp_path / "out", format="csv", file_bytes=2000, page_size=50)
     assert report.rows == len(EXPECTED)
     assert len(report.files) > 2
@@ -86,11 +85,11 @@ async def test_asyncio(nodes: FakeCluster, tmp_path: Path) -> None:
     assert report.rows == len(EXPECTED)
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
-def test_a_limit(session: Any, tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize("file_format", ["csv", "jsonl", "parquet"])
+def test_a_limit(session: Any, tmp_path: Path, file_format: str) -> None:
     """With `limit`, exactly that many rows are written."""
     pytest.importorskip("pyarrow")
-    report = session.unload("a.t0", tmp_path / "out", format=form, limit=33, page_size=20)
+    report = session.unload("a.t0", tmp_path / "out", format=file_format, limit=33, page_size=20)
     assert report.rows == 33
 
 
@@ -137,12 +136,12 @@ def test_wrong_arguments_are_refused(session: Any, tmp_path: Path) -> None:
         ({1: "x"}, '{"1": "x"}'),
     ],
 )
-def test_texts(value: Any, text: str) -> None:
-    """The value is written as the given text."""
+def test_values_are_written_to_csv_in_these_forms(value: Any, text: str) -> None:
     assert text_of(value) == text
 
 
 def test_maps_and_nulls_become_json() -> None:
+    """The keys of JSON objects are strings, and blobs are written in hexadecimal digits."""
     assert json_of({uuid.UUID(int=1): {"a": b"\1"}}) == {str(uuid.UUID(int=1)): {"a": "0x01"}}
     assert json_of(None) is None
 
@@ -151,9 +150,7 @@ NUMBERS = [("id", "int"), ("c0", "decimal"), ("t", "duration"), ("v", "varint")]
 
 
 def prime_numbers(nodes: FakeCluster) -> None:
-    """Prime the nodes so that the table has one row with a decimal, a duration and a large
-    varint.
-    """
+    """Let the nodes have one row with a decimal, a duration and a large varint."""
     row = (1, decimal.Decimal("1.10"), (1, 2, 3), 10**30)
 
     def answer_first_range(request: Request) -> Answer:
@@ -170,7 +167,7 @@ def prime_numbers(nodes: FakeCluster) -> None:
 def test_durations_and_decimals_in_parquet(
     session: Any, nodes: FakeCluster, tmp_path: Path, options: dict[str, Any]
 ) -> None:
-    """In Parquet, durations are structs; decimals are texts or, with the option, numbers."""
+    """In Parquet, durations are structs. Decimals are strings or, with `decimals=`, numbers."""
     parquet = pytest.importorskip("pyarrow.parquet")
     prime_numbers(nodes)
     (path,) = session.unload("a.t0", tmp_path / "out", **options).files
@@ -186,6 +183,9 @@ def test_durations_and_decimals_in_parquet(
 
 
 def test_decimals_in_a_data_frame_are_numbers(session: Any, nodes: FakeCluster) -> None:
+    """A column of decimals has objects of `Decimal`; `decimals=` is (digits, digits after the
+    point).
+    """
     pytest.importorskip("pyarrow")
     pytest.importorskip("pandas")
     prime_numbers(nodes)
@@ -229,9 +229,16 @@ def test_options_that_parquet_lacks_are_refused_before_any_request(
 def test_a_failed_unload_can_be_repeated(
     session: Any, nodes: FakeCluster, tmp_path: Path, file_format: str
 ) -> None:
+    """A failed unload removes its folder, so the same call works again.
+
+    A successful one keeps its folder, and is not repeated into it.
+    """
     pytest.importorskip("pyarrow")
-    table = Table(lambda count: error(ErrorCode.INVALID, "no") if count == 30 else None)
-    nodes.prime(QUERY, table)
+
+    def fail_request_30(request_number: int) -> Answer | None:
+        return error(ErrorCode.INVALID, "no") if request_number == 30 else None
+
+    nodes.prime(QUERY, Table(fail_request_30))
     with pytest.raises(InvalidRequest):
         session.unload("a.t0", tmp_path / "out", format=file_format, page_size=20)
     assert not (tmp_path / "out").exists()
@@ -267,14 +274,16 @@ def test_columns_that_change_between_pages_are_refused(
     file_bytes: int,
     later_names: list[str],
 ) -> None:
-    # The header is written only once, before the later pages are known, so their columns must fit
-    # it.
+    """A file's header or schema is written once, so later pages must have the same columns.
+
+    The table is altered during a scan of "*": only the first page has the columns id and c0.
+    """
     pytest.importorskip("pyarrow")
     query = QUERY.replace('"id", "c0"', "*")
     first_names = ["id", "c0"]
     request_count = 0
 
-    def answer_page(_: Request) -> Answer:
+    def answer_page(request: Request) -> Answer:
         nonlocal request_count
         request_count += 1
         names = first_names if request_count == 1 else later_names
@@ -296,6 +305,7 @@ def test_columns_that_change_between_pages_are_refused(
 def test_a_load_skips_the_unfinished_file_of_a_killed_unload(
     session: Any, tmp_path: Path, file_format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A load of the folder finds no file to read, and another unload does not write into it."""
     pytest.importorskip("pyarrow")
     out = tmp_path / "out"
     # Imitate a killed process: no file is completed, and none is removed.
@@ -315,6 +325,7 @@ def test_a_load_skips_the_unfinished_file_of_a_killed_unload(
 async def test_a_file_is_not_closed_while_it_is_written_to(
     nodes: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """If an unload is cancelled, its file is closed only after its thread has written the page."""
     nodes.prime(QUERY, Table(no_fault))
     writing_begun, may_continue = asyncio.Event(), threading.Event()
     loop = asyncio.get_running_loop()
@@ -350,6 +361,7 @@ async def test_a_file_is_not_closed_while_it_is_written_to(
 def test_a_folder_with_the_name_of_a_file_of_another_format(
     session: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """A folder "out.csv" is refused for Parquet files, and created with a warning for CSV files."""
     with pytest.raises(ValueError, match=r"out\.csv' names a file of csv.*write format='csv'"):
         session.unload("a.t0", tmp_path / "out.csv")
     assert not list(tmp_path.iterdir())
@@ -372,7 +384,7 @@ def test_pipes_and_devices_are_refused_as_folders(
 
 
 @pytest.mark.parametrize(
-    ("option", "words"),
+    ("option", "advice"),
     [
         ("sep", "write delimiter=';'"),
         ("overwrite", "an unload never replaces files"),
@@ -382,7 +394,8 @@ def test_pipes_and_devices_are_refused_as_folders(
     ],
 )
 def test_unknown_options_of_an_unload_get_its_own_names(
-    session: Any, tmp_path: Path, option: str, words: str
+    session: Any, tmp_path: Path, option: str, advice: str
 ) -> None:
-    with pytest.raises(TypeError, match=f"an unload does not have the option '{option}'; {words}"):
+    """The error names the option of an unload to write instead, or all of them."""
+    with pytest.raises(TypeError, match=f"an unload does not have the option '{option}'; {advice}"):
         session.unload("a.t0", tmp_path / "out", **{option: "x"})

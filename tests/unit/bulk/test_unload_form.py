@@ -22,6 +22,7 @@ INSERT = "INSERT INTO t (id, c0) VALUES (?, ?)"
 
 
 def line(values: list[Any], **options: Any) -> str:
+    """Return the line of CSV for a row of the columns a and b, with these options of the format."""
     form = FileForm(**options)
     return FileText(form, ["a", "b"]).row(values).decode(form.encoding)
 
@@ -34,22 +35,19 @@ def test_options_of_csv_lines() -> None:
     assert line(["é", 1], encoding="latin-1") == "é,1\n"
     timestamp = datetime.datetime(2026, 1, 2, 3, 4)
     options = {"date_format": "%d/%m/%Y", "timestamp_format": "%Y%m%d %H%M"}
-    assert (
-        line([Date("2026-01-02"), [timestamp]], **options) == '02/01/2026,"[""20260102 0304""]"\n'
-    )
+    line_of_times = line([Date("2026-01-02"), [timestamp]], **options)
+    assert line_of_times == '02/01/2026,"[""20260102 0304""]"\n'
 
 
 def test_the_format_iso_is_the_default_one() -> None:
-    """A load accepts the format "iso", so an unload accepts it, too: the same options may be passed
-    to both.
-    """
+    """A load accepts the format "iso", so an unload does, too: both may get the same options."""
     assert FileForm(date_format="iso", timestamp_format="iso") == FileForm()
     with pytest.raises(ValueError, match="timestamp_format is a format of strftime in an unload"):
         FileForm(timestamp_format="ms")
 
 
 @pytest.mark.parametrize(
-    ("value", "options", "words"),
+    ("value", "options", "message"),
     [
         ("NULL", {"null": "NULL"}, "stands for null"),
         (5, {"null": "5"}, "stands for null"),
@@ -60,9 +58,10 @@ def test_the_format_iso_is_the_default_one() -> None:
     ],
 )  # fmt: skip
 def test_values_that_a_load_would_alter_are_refused(
-    value: Any, options: dict[str, Any], words: str
+    value: Any, options: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(ValueError, match=f'column "b": .*{words}'):
+    """A load could not read these values as they were, for example a string that means null."""
+    with pytest.raises(ValueError, match=f'column "b": .*{message}'):
         line([1, value], **options)
 
 
@@ -72,15 +71,19 @@ def test_values_that_a_load_would_alter_are_refused(
 def test_a_first_value_that_begins_with_a_byte_order_mark_is_kept(
     nodes: FakeCluster, session: Any, tmp_path: Path, encoding: str, header: bool, value: str
 ) -> None:
+    """A load skips a byte order mark of the file, but not one of the first value.
+
+    The table has one row, both of whose values are `value`.
+    """
     columns = [("id", "text"), ("c0", "text")]
-    # The number of requests so far. Each page has one row less than this number.
     request_count = 0
 
-    def answer_page(_: Request) -> Answer:
+    def answer_page(request: Request) -> Answer:
+        """Return an empty first page, and a second page with the row."""
         nonlocal request_count
         request_count += 1
-        # The first page has no rows.
-        return rows(columns, [(value, value)] * (request_count - 1), keyspace="a", table="t0")
+        page = [] if request_count == 1 else [(value, value)]
+        return rows(columns, page, keyspace="a", table="t0")
 
     for node in nodes.nodes:
         node.clear_primes()
@@ -98,13 +101,13 @@ def test_a_first_value_that_begins_with_a_byte_order_mark_is_kept(
     for node in nodes.nodes:
         node.forget_requests()
     assert session.load(prepared_insert, path, batch=None, **options).written == 1
-    written = [
+    written_rows = [
         request.values
         for node in nodes.nodes
         for request in node.requests
         if request.opcode == Opcode.EXECUTE
     ]
-    assert written == [[value.encode()] * 2]
+    assert written_rows == [[value.encode(), value.encode()]]
 
 
 def test_an_unloaded_file_has_the_chosen_delimiter_and_encoding(
@@ -118,7 +121,7 @@ def test_an_unloaded_file_has_the_chosen_delimiter_and_encoding(
 
 
 @pytest.mark.parametrize(
-    ("format", "options", "words"),
+    ("format", "options", "message"),
     [
         ("parquet", {"encoding": "latin-1"}, "encoding is not an option of the format 'parquet'"),
         ("jsonl", {"null": "NULL"}, "null is not an option of the format 'jsonl'"),
@@ -127,10 +130,10 @@ def test_an_unloaded_file_has_the_chosen_delimiter_and_encoding(
     ],
 )
 def test_options_that_have_no_effect_or_conflict_are_refused(
-    session: Any, tmp_path: Path, format: str, options: dict[str, Any], words: str
+    session: Any, tmp_path: Path, format: str, options: dict[str, Any], message: str
 ) -> None:
     pytest.importorskip("pyarrow")
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=message):
         session.unload("a.t0", tmp_path / "out", format=format, **options)
     assert not (tmp_path / "out").exists()
 

@@ -15,7 +15,13 @@ TABLE: Any = SimpleNamespace(keyspace_name="ks", name="t", columns={"id": 1, "a"
 
 
 def chunk_of(rows: Any, source: str | None = None, raw: Any = None, names: Any = None) -> Chunk:
-    # The size and the position are not used by the code under test.
+    """Return a chunk of rows.
+
+    :param source: the name of the file.
+    :param raw: the lines of the file, or the fields of each line.
+    :param names: the names of the fields, if the file has a header.
+    """
+    # The code under test does not use the size and the position.
     return Chunk(
         rows,
         size=3,
@@ -39,6 +45,11 @@ def warnings_for(caplog: pytest.LogCaptureFixture, *chunks: Chunk) -> list[str]:
 
 
 def test_the_first_chunk_is_looked_at(caplog: pytest.LogCaptureFixture) -> None:
+    """The warning names the fields of the first chunk that are columns but not mapped.
+
+    Rows without names, and rows whose names cannot be read, are skipped.
+    """
+
     class FailingMapping(dict[str, int]):
         def __iter__(self) -> Any:
             raise RuntimeError
@@ -57,7 +68,8 @@ def test_the_first_chunk_is_looked_at(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_a_warning_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    watch = UnmappedWatch({"n": "id"}, ["b"], TABLE)
+    """The field "b" is ignored, so only the names with "a" log a warning, and only once."""
+    watch = UnmappedWatch({"n": "id"}, ignored=["b"], table=TABLE)
     for names in (["n", "b"], ["n", "a"], ["n", "a"]):
         watch.look_at_names(names)
     assert len(caplog.records) == 1

@@ -14,6 +14,7 @@ from tests.waiting import WAIT
 
 @pytest.fixture
 def worker() -> Iterator[Worker]:
+    """Yield a worker whose thread has the name "a-worker"; at the end, wait for the thread."""
     new_worker = Worker("a-worker")
     yield new_worker
     new_worker.shutdown()
@@ -23,6 +24,7 @@ def worker() -> Iterator[Worker]:
 
 
 def test_calls_are_made_in_order_and_their_outcomes_returned(worker: Worker) -> None:
+    """Each future gets the result or error of its call; an error does not end the thread."""
     thread_names: list[str] = []
 
     def divide(number: int) -> int:
@@ -38,17 +40,19 @@ def test_calls_are_made_in_order_and_their_outcomes_returned(worker: Worker) -> 
 
 
 def test_a_call_that_was_cancelled_is_not_made(worker: Worker) -> None:
+    """A call can be cancelled while it waits for an earlier call to end."""
     may_go_on = threading.Event()
-    running = worker.submit(may_go_on.wait, WAIT)
-    cancelled = worker.submit(pytest.fail)
-    assert cancelled.cancel()
+    first_call = worker.submit(may_go_on.wait, WAIT)
+    second_call = worker.submit(pytest.fail)
+    assert second_call.cancel()
     may_go_on.set()
-    assert running.result(WAIT)
+    assert first_call.result(WAIT)
     # The worker still runs later calls; `int()` is 0.
     assert worker.submit(int).result(WAIT) == 0
 
 
 def test_a_process_ends_although_a_call_does_not() -> None:
+    """The thread is a daemon: at exit, Python does not wait for a call that hangs."""
     program = (
         "import threading\n"
         "from cassandra.bulk.worker import Worker\n"
