@@ -33,7 +33,7 @@ REASONS = {
     "faults/test_silence.py::test_blocking": "time-outs for compiled speed",
     "lifetimes/test_calls_at_the_end.py::test_blocking": COUNTS,
     "protocol/test_compression.py::test_errors_for_unknown_and_missing": "no lz4",
-    "protocol/test_connection.py::test_back_to_back": "no lz4",
+    "protocol/test_connection.py::test_the_handshake": "no lz4",
     "engine/test_happy_path_direct_requests.py::test_interrupts": "time-outs for compiled speed",
     "faults/test_faults_of_connections.py::test_a_server_that_stops": "time-outs for compiled speed",  # noqa: E501
     "testing/test_supervisor.py::test_everything_ends": "os has no pidfd_open",

@@ -18,10 +18,12 @@ from cassandra.protocol.messages.results import ResultMessage
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 from tests.unit.protocol.wire import value
 
+# an encoded value; None is null
 Cell = bytes | None
 
 
 def page_of(rows: Sequence[Sequence[Cell]]) -> bytes:
+    """Return the rows as the content of a ROWS response: each cell after its length."""
     return b"".join(value(cell) for row in rows for cell in row)
 
 
@@ -41,8 +43,9 @@ def message_of(
 def message_with(
     metadata: ResultMetadata, body: bytes, row_count: int, paging_state: bytes | None = None
 ) -> ResultMessage:
-    """Return a result message whose rows are in `body`, in the state in which a session receives
-    it.
+    """Return a result message in the state in which a session receives it.
+
+    :param body: the rows, as `page_of` returns them.
     """
     message = ResultMessage(RESULT_KIND_ROWS)
     message.metadata = metadata
@@ -113,8 +116,8 @@ def as_column(layout: Layout, item: Any) -> Any:
 
 
 def _millis(layout: Layout, item: Any) -> Any:
-    """In a timestamp column, return a datetime as milliseconds since 1970; return anything else as
-    it is.
+    """Return a datetime of a timestamp column as milliseconds since 1970, and other items as they
+    are.
     """
     if not layout.format.startswith("ts") or isinstance(item, int):
         return item
@@ -128,10 +131,15 @@ def _millis(layout: Layout, item: Any) -> Any:
 
 
 def _pairs(layout: Layout, item: Any) -> Any:
-    key, mapped = layout.children[0].children
-    return [(as_column(key, k), as_column(mapped, v)) for k, v in item.items()]
+    """Return a map as a list of (key, value)."""
+    key_layout, value_layout = layout.children[0].children
+    return [
+        (as_column(key_layout, key), as_column(value_layout, mapped))
+        for key, mapped in item.items()
+    ]
 
 
+# for each kind of layout, the function that converts an item
 _CONVERT: dict[str, Any] = {
     "number": _millis,
     "bytes": lambda layout, item: item.bytes,

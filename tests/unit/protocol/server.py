@@ -1,6 +1,6 @@
 """The server's side of the protocol's handshake, for tests.
 
-It is a second state machine, which exchanges bytes with that of the client.
+The server is a state machine like `ProtocolConnection`, the client. They exchange bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OPTIONS = {
 PROTOCOL_ERROR = 0x000A
 BAD_CREDENTIALS = 0x0100
 
-# This name is so long that a client and a server that have agreed on a compression do compress it.
+# This name of a keyspace is so long that it is compressed, if a compression was negotiated.
 LONG_NAME = string("ks" * 500)
 
 
@@ -29,6 +29,7 @@ class Server:
     """A server that speaks the protocol versions in `versions`.
 
     :param challenges: the number of challenges during a login; None if no login is required.
+    :param options: changes of the options in SUPPORTED.
     """
 
     def __init__(
@@ -53,21 +54,21 @@ class Server:
         out = b""
         for stream, opcode, _flags, body, version in self.reader.feed(data):
             if version not in self.versions:
-                refusal = (
+                message = (
                     f"Invalid or unsupported protocol version ({version}); "
                     "supported versions are (3/v3, 4/v4, 5/v5)"
                 )
-                self.writer.add(stream, opcodes.ERROR, 0, int32(PROTOCOL_ERROR) + string(refusal))
+                self.writer.add(stream, opcodes.ERROR, 0, int32(PROTOCOL_ERROR) + string(message))
                 out += self.writer.take()
                 continue
-            # The server speaks the version of this first request, so it answers in the same
-            # version.
+            # OPTIONS is the first request. From then on, the server uses its version.
             if opcode == opcodes.OPTIONS:
                 self.writer = self._frame.FrameWriter(version, responses=True)
             out += self._answer(stream, opcode, body, version)
         return out
 
     def _answer(self, stream: int, opcode: int, body: bytes, version: int) -> bytes:
+        """Return the bytes of the response to one request."""
         if opcode == opcodes.OPTIONS:
             self.writer.add(stream, opcodes.SUPPORTED, 0, string_multimap(self.options))
             return bytes(self.writer.take())
@@ -82,9 +83,7 @@ class Server:
         return bytes(self.writer.take())
 
     def _on_startup(self, stream: int, body: bytes, version: int) -> bytes:
-        """Answer STARTUP, and from then on use the compression and segments that it has
-        negotiated.
-        """
+        """Answer STARTUP, and use the compression and the segments that it has negotiated."""
         self.startup = read_map(body)
         compression = self.startup.get("COMPRESSION")
         for codec in (self.reader, self.writer):
@@ -101,9 +100,10 @@ class Server:
 
     def _on_token(self, stream: int, body: bytes) -> bytes:
         """Answer a token with an error, with another challenge, or with success."""
-        # Skip the length before the token.
-        self.tokens.append(body[4:])
-        if body[4:] == b"wrong":
+        # The first four bytes are the length of the token.
+        token = body[4:]
+        self.tokens.append(token)
+        if token == b"wrong":
             self.writer.add(
                 stream,
                 opcodes.ERROR,

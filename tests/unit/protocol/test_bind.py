@@ -1,7 +1,4 @@
-"""Bind plans, which encode values as the bytes of an EXECUTE request.
-
-The last argument of `bind` and of similar methods is the protocol version.
-"""
+"""Bind plans, which encode values as the bytes of an EXECUTE request."""
 
 from __future__ import annotations
 
@@ -17,42 +14,52 @@ from tests.unit.protocol.wire import columns
 
 
 def test_bind_encodes_in_order(implementation: Implementation) -> None:
+    """The bytes of a block are the encoded values, each after its length of four bytes."""
     plan = implementation.bind.BindPlan(
         columns(implementation.codecs, id="int32", name="text", data="blob"), [0]
     )
-    block = plan.bind([7, "é", b""], 4)
-    assert block.count == len(block) == 3
-    assert block.data == b"\x00\x00\x00\x04\x00\x00\x00\x07\x00\x00\x00\x02\xc3\xa9\x00\x00\x00\x00"
+    block = plan.bind([7, "é", b""], version=4)
+    assert block.count == 3
+    assert len(block) == 3
+    assert (
+        block.data
+        == (
+            b"\x00\x00\x00\x04" + b"\x00\x00\x00\x07"  # the number 7
+            b"\x00\x00\x00\x02" + b"\xc3\xa9"  # é in UTF-8
+            b"\x00\x00\x00\x00"  # no bytes
+        )
+    )
     assert block.values() == [b"\x00\x00\x00\x07", b"\xc3\xa9", b""]
     assert not block.has_unset
 
 
 def test_missing_values_are_unset(implementation: Implementation) -> None:
+    """If there are fewer values than bind markers, the others are unset, as with UNSET_VALUE."""
     plan = implementation.bind.BindPlan(
         columns(implementation.codecs, a="int32", b="int32", c="int32", d="int32"),
         routing_key_indexes=None,
     )
-    block = plan.bind((1, None, UNSET_VALUE), 4)
-    assert (
-        block.data
-        == b"\x00\x00\x00\x04\x00\x00\x00\x01\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff\xfe"
-    )
+    block = plan.bind((1, None, UNSET_VALUE), version=4)
     # The length of a null is written as -1, and that of UNSET_VALUE as -2.
+    assert block.data == (
+        b"\x00\x00\x00\x04\x00\x00\x00\x01\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff\xfe"
+    )
     assert block.values() == [b"\x00\x00\x00\x01", None, UNSET_VALUE, UNSET_VALUE]
     assert block.count == 4
     assert block.has_unset
-    assert plan.bind([], 5).data == b"\xff\xff\xff\xfe" * 4
+    assert plan.bind([], version=5).data == b"\xff\xff\xff\xfe" * 4
 
 
 def test_version_3_has_no_unset(implementation: Implementation) -> None:
+    """In protocol version 3, each bind marker needs a value, which may be null."""
     plan = implementation.bind.BindPlan(
         columns(implementation.codecs, a="int32", b="int32"), routing_key_indexes=None
     )
     with pytest.raises(ValueError, match=r"Too few .* 1 given, 2 wanted \(a, b\)"):
-        plan.bind([1], 3)
+        plan.bind([1], version=3)
     with pytest.raises(UnsupportedOperation, match="version 3"):
-        plan.bind([1, UNSET_VALUE], 3)
-    assert plan.bind([1, None], 3).count == 2
+        plan.bind([1, UNSET_VALUE], version=3)
+    assert plan.bind([1, None], version=3).count == 2
 
 
 def test_too_many_values(implementation: Implementation) -> None:
@@ -61,7 +68,7 @@ def test_too_many_values(implementation: Implementation) -> None:
         columns(implementation.codecs, a="int32"), routing_key_indexes=None
     )
     with pytest.raises(ValueError, match=r"Too many .* 2 given, 1 wanted"):
-        plan.bind([1, 2], 4)
+        plan.bind([1, 2], version=4)
 
 
 def test_errors_name_column_and_type(implementation: Implementation) -> None:
@@ -71,67 +78,75 @@ def test_errors_name_column_and_type(implementation: Implementation) -> None:
     with pytest.raises(
         TypeError, match=r"column \"age\" \(int, \w+\): 'abc' \(str\) is not an integer"
     ):
-        plan.bind([1, "abc"], 4)
+        plan.bind([1, "abc"], version=4)
     with pytest.raises(ValueError, match=r"column \"age\" \(int, \w+\): 2147483648 "):
-        plan.bind([1, 1 << 31], 4)
+        plan.bind([1, 1 << 31], version=4)
     with pytest.raises(TypeError, match='column "id"'):
-        plan.bind_row({"id": "x"}, 4)
+        plan.bind_row({"id": "x"}, version=4)
 
 
 def test_names_without_a_marker_are_logged(
     implementation: Implementation, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """A key of a row that is not a bind marker is ignored, and logged once for each statement.
+
+    The row has as many keys as the statement has markers, so the key is probably misspelt.
+    """
+
     def plan_of(*names: str, key: tuple[int, ...] = ()) -> Any:
-        texts = [
-            column for name in names for column in columns(implementation.codecs, **{name: "text"})
-        ]
-        return implementation.bind.BindPlan(texts, list(key))
+        """Return a plan for text columns with these names, which may occur twice.
+
+        :param key: the indexes of the columns of the partition key.
+        """
+        text_columns = []
+        for name in names:
+            text_columns += columns(implementation.codecs, **{name: "text"})
+        return implementation.bind.BindPlan(text_columns, list(key))
 
     # The driver recognises a statement by its markers, so use markers that no other test has.
     marker = f"id_{uuid.uuid4().hex}"
     plan = plan_of(marker, "name")
     for _ in range(2):
-        plan.bind_row({marker: "1", "nmae": "x"}, 4)  # as many keys as markers
+        plan.bind_row({marker: "1", "nmae": "x"}, version=4)
     (message,) = [record.getMessage() for record in caplog.records]
     assert "Did you mean 'name' by 'nmae'?" in message
     caplog.clear()
-    # A key column's missing value is an error; its misspelt key is logged before.
+    # A missing value of a key column is an error. The misspelt name is logged before that.
     with pytest.raises(ValueError, match=marker):
-        plan_of(marker, "town", key=(0,)).bind_row({f"{marker}s": "1", "town": "x"}, 4)
+        plan_of(marker, "town", key=(0,)).bind_row({f"{marker}s": "1", "town": "x"}, version=4)
     (message,) = [record.getMessage() for record in caplog.records]
     assert f"Did you mean '{marker}' by '{marker}s'?" in message
     caplog.clear()
     # Nothing is logged if all names have markers.
-    plan_of(marker, "street").bind_row({marker: "1"}, 4)
-    plan_of(marker, "street", "street").bind_row({marker: "1", "street": "x"}, 4)
+    plan_of(marker, "street").bind_row({marker: "1"}, version=4)
+    plan_of(marker, "street", "street").bind_row({marker: "1", "street": "x"}, version=4)
     assert not caplog.records
 
 
 def test_bind_row_takes_values_from_a_mapping(implementation: Implementation) -> None:
+    """Missing names are unset, which is an error in protocol version 3; other names are ignored."""
     plan = implementation.bind.BindPlan(
         columns(implementation.codecs, a="int32", b="text"), routing_key_indexes=None
     )
-    assert plan.bind_row({"b": "x", "a": 1}, 4) == plan.bind([1, "x"], 4)
-    assert plan.bind_row({"b": "x"}, 4) == plan.bind([UNSET_VALUE, "x"], 4)
+    assert plan.bind_row({"b": "x", "a": 1}, version=4) == plan.bind([1, "x"], version=4)
+    assert plan.bind_row({"b": "x"}, version=4) == plan.bind([UNSET_VALUE, "x"], version=4)
     with pytest.raises(KeyError, match="'a'"):
-        plan.bind_row({"b": "x"}, 3)
-    assert plan.bind_row({"c": 1, "a": 1}, 4) == plan.bind([1], 4)
+        plan.bind_row({"b": "x"}, version=3)
+    assert plan.bind_row({"c": 1, "a": 1}, version=4) == plan.bind([1], version=4)
 
 
 def test_the_value_of_a_repeated_name_is_bound_twice(implementation: Implementation) -> None:
     column = columns(implementation.codecs, a="int32")[0]
     plan = implementation.bind.BindPlan([column, column], routing_key_indexes=None)
-    assert plan.bind_row({"a": 5}, 4) == plan.bind([5, 5], 4)
+    assert plan.bind_row({"a": 5}, version=4) == plan.bind([5, 5], version=4)
 
 
 def test_routing_key(implementation: Implementation) -> None:
-    """With one key column, the routing key is its value; with several, it is a composite of their
-    values.
-    """
+    """The routing key of one key column is its value; that of several is a composite."""
     plan = implementation.bind.BindPlan(
         columns(implementation.codecs, a="int32", b="text", c="text"), [2, 0]
     )
-    block = plan.bind([1, "b", "cc"], 4)
+    block = plan.bind([1, "b", "cc"], version=4)
     assert block.routing_key([0]) == b"\x00\x00\x00\x01"
     assert block.routing_key([1]) == b"b"
     # The composite has the values in the order of the indexes (native_protocol_v5.spec, section
@@ -139,27 +154,30 @@ def test_routing_key(implementation: Implementation) -> None:
     assert block.routing_key([2, 0]) == b"\x00\x02cc\x00\x00\x04\x00\x00\x00\x01\x00"
     assert plan.routing_key_indexes == (2, 0)
     # If a column of the partition key is null or missing, there is no routing key.
-    assert plan.bind([None, "b", "cc"], 4).routing_key([2, 0]) is None
-    assert plan.bind([1], 4).routing_key([1]) is None
+    assert plan.bind([None, "b", "cc"], version=4).routing_key([2, 0]) is None
+    assert plan.bind([1], version=4).routing_key([1]) is None
     assert block.routing_key([]) is None
 
 
 def test_a_part_of_a_composite_key_has_65535_bytes_at_most(implementation: Implementation) -> None:
+    """A composite has the length of each part in two bytes. A key of one column has no limit."""
     plan = implementation.bind.BindPlan(columns(implementation.codecs, a="blob", b="blob"), [0, 1])
-    block = plan.bind([b"a" * 65536, b"b"], 4)
+    block = plan.bind([b"a" * 65536, b"b"], version=4)
     assert block.routing_key([0]) == b"a" * 65536
     with pytest.raises(ValueError, match="65536"):
         block.routing_key([0, 1])
 
 
 def test_a_block_whose_count_and_data_differ_is_refused(implementation: Implementation) -> None:
+    """Reading a value past the end of the data, or past the count, raises an error."""
+    values_block = implementation.bind.ValuesBlock
     for block_data in (b"", b"\x00\x00", b"\x00\x00\x00\x05ab", b"\x7f\xff\xff\xff"):
         with pytest.raises(ValueError, match="block"):
-            implementation.bind.ValuesBlock(1, block_data).values()
+            values_block(count=1, data=block_data).values()
         with pytest.raises(ValueError, match="block"):
-            implementation.bind.ValuesBlock(1, block_data).routing_key([0])
+            values_block(count=1, data=block_data).routing_key([0])
     with pytest.raises((ValueError, IndexError)):
-        implementation.bind.ValuesBlock(1, b"\x00\x00\x00\x01a").routing_key([1])
+        values_block(count=1, data=b"\x00\x00\x00\x01a").routing_key([1])
 
 
 def test_a_routing_index_past_the_markers_is_refused(implementation: Implementation) -> None:
@@ -170,6 +188,7 @@ def test_a_routing_index_past_the_markers_is_refused(implementation: Implementat
 def test_values_are_bound_as_they_were_although_encoding_shortens_the_list(
     implementation: Implementation,
 ) -> None:
+    """`bind` copies the list first, so a value may change the list while it is encoded."""
     values: list[object] = [1, 2, 3]
 
     class ShorteningNumber:
@@ -181,11 +200,12 @@ def test_values_are_bound_as_they_were_although_encoding_shortens_the_list(
     plan = implementation.bind.BindPlan(
         columns(implementation.codecs, a="int32", b="int32", c="int32"), routing_key_indexes=None
     )
-    block = plan.bind(values, 4)
+    block = plan.bind(values, version=4)
     assert block.values() == [b"\x00\x00\x00\x05", b"\x00\x00\x00\x02", b"\x00\x00\x00\x03"]
 
 
 def test_a_value_may_use_the_plan_while_it_is_bound(implementation: Implementation) -> None:
+    """A plan may be entered again while it encodes a value: it keeps no state of a call."""
     plan = implementation.bind.BindPlan(
         columns(implementation.codecs, a="int32", b="int32"), routing_key_indexes=None
     )
@@ -193,6 +213,9 @@ def test_a_value_may_use_the_plan_while_it_is_bound(implementation: Implementati
     class BindingNumber:
         def __index__(self) -> int:
             # The inner call binds two values, so this number is 2.
-            return int(plan.bind([40, 2], 4).count)
+            return int(plan.bind([40, 2], version=4).count)
 
-    assert plan.bind([BindingNumber(), 9], 4).values() == [b"\x00\x00\x00\x02", b"\x00\x00\x00\x09"]
+    assert plan.bind([BindingNumber(), 9], version=4).values() == [
+        b"\x00\x00\x00\x02",
+        b"\x00\x00\x00\x09",
+    ]

@@ -1,7 +1,7 @@
 """Many rows are bound in one call (`bind_many`).
 
 The bytes are the same as row by row, rows may be objects of many classes, and errors name the row
-and the column. The last argument of the methods that bind is the protocol version.
+and the column.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from cassandra.consistency import ConsistencyLevel
 from cassandra.cqltypes import codecs as reference
 from cassandra.errors import UnsupportedOperation
 from cassandra.protocol.params import QueryParams
@@ -24,6 +25,9 @@ from cassandra.sentinels import UNSET_VALUE
 from tests.conftest import Implementation
 from tests.unit.cqltypes.test_parity import typed_values
 from tests.unit.protocol.wire import FakeColumn, columns
+
+# types of batches (native_protocol_v4.spec, section 4.1.7)
+LOGGED, UNLOGGED = 0, 1
 
 
 @dataclasses.dataclass
@@ -43,13 +47,14 @@ class Slotted:
 Pair = collections.namedtuple("Pair", "b a")
 
 
-def plan_of(implementation: Implementation, key: list[int] | None = None, **kinds: str) -> Any:
-    """Return a bind plan for columns of these kinds; `key` has the indexes of the partition key's
-    columns.
+def plan_of(implementation: Implementation, key: list[int] | None = None, **codecs: str) -> Any:
+    """Return a bind plan.
+
+    :param key: the indexes of the columns of the partition key.
+    :param codecs: the name of the codec of each column; by default, an int `a` and a text `b`.
     """
-    return implementation.bind.BindPlan(
-        columns(implementation.codecs, **(kinds or {"a": "int32", "b": "text"})), key
-    )
+    codecs = codecs or {"a": "int32", "b": "text"}
+    return implementation.bind.BindPlan(columns(implementation.codecs, **codecs), key)
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
@@ -58,6 +63,7 @@ def plan_of(implementation: Implementation, key: list[int] | None = None, **kind
 def test_bind_many_encodes_the_same_bytes_as_row_by_row(
     implementation: Implementation, data: st.DataObject
 ) -> None:
+    """Random rows of random types are bound to the same bytes in any form and implementation."""
     typed_columns = data.draw(st.lists(typed_values(1), min_size=1, max_size=4))
     row = st.tuples(*[st.none() | st.just(UNSET_VALUE) | values for _, values in typed_columns])
     rows = data.draw(st.lists(row, max_size=6))
@@ -67,27 +73,24 @@ def test_bind_many_encodes_the_same_bytes_as_row_by_row(
         for name, (cql_type, _) in zip(names, typed_columns, strict=True)
     ]
     plan = implementation.bind.BindPlan(columns, routing_key_indexes=None)
-    expected = [plan.bind(row, 4) for row in rows]
+    expected = [plan.bind(row, version=4) for row in rows]
     # Bind the rows as tuples, dicts, lists from a generator, and objects with attributes.
-    block = plan.bind_many(rows, 4)
+    block = plan.bind_many(rows, version=4)
     assert block.rows() == expected
-    assert (len(block), block.count, block.width) == (len(rows), len(rows), len(typed_columns))
+    assert len(block) == len(rows)
+    assert block.count == len(rows)
+    assert block.width == len(typed_columns)
     assert block.size == sum(len(bound.data) for bound in expected)
     assert block.has_unset == any(bound.has_unset for bound in expected)
-    assert (
-        plan.bind_many([dict(zip(names, row, strict=True)) for row in rows], 4).rows() == expected
-    )
-    assert plan.bind_many(map(list, rows), 4).rows() == expected
-    assert (
-        plan.bind_many(
-            [SimpleNamespace(**dict(zip(names, row, strict=True))) for row in rows], 4
-        ).rows()
-        == expected
-    )
+    dicts = [dict(zip(names, row, strict=True)) for row in rows]
+    assert plan.bind_many(dicts, version=4).rows() == expected
+    assert plan.bind_many(map(list, rows), version=4).rows() == expected
+    objects = [SimpleNamespace(**row_dict) for row_dict in dicts]
+    assert plan.bind_many(objects, version=4).rows() == expected
     # Add the rows one by one to a block.
     growing_block = implementation.bind.RowsBlock(len(typed_columns))
     for row in rows:
-        plan.bind_into(growing_block, row, 4)
+        plan.bind_into(growing_block, row, version=4)
     assert growing_block.rows() == expected
     # The Python implementation must encode the same bytes.
     python_columns = [
@@ -95,9 +98,8 @@ def test_bind_many_encodes_the_same_bytes_as_row_by_row(
         for name, (cql_type, _) in zip(names, typed_columns, strict=True)
     ]
     python_plan = Implementation("python").bind.BindPlan(python_columns, routing_key_indexes=None)
-    assert [bound.data for bound in python_plan.bind_many(rows, 4).rows()] == [
-        bound.data for bound in expected
-    ]
+    python_block = python_plan.bind_many(rows, version=4)
+    assert [bound.data for bound in python_block.rows()] == [bound.data for bound in expected]
 
 
 def test_rows_of_all_forms(implementation: Implementation) -> None:
@@ -108,14 +110,18 @@ def test_rows_of_all_forms(implementation: Implementation) -> None:
         Slotted(1, "x"), Pair(1, "x"),
         iter((1, "x")),
     ]  # fmt: skip
-    expected = plan.bind((1, "x"), 4)
-    assert plan.bind_many(forms, 4).rows() == [expected] * len(forms)
+    expected = plan.bind((1, "x"), version=4)
+    assert plan.bind_many(forms, version=4).rows() == [expected] * len(forms)
 
 
 def test_fields_of_objects_are_found_by_alias(implementation: Implementation) -> None:
+    """A field of attrs or pydantic may have the name of its bind marker as its alias.
+
+    The alias is the name by which the constructor takes the field.
+    """
     attrs, pydantic = pytest.importorskip("attrs"), pytest.importorskip("pydantic")
     plan = plan_of(implementation)
-    expected = plan.bind((1, "x"), 4)
+    expected = plan.bind((1, "x"), version=4)
     fields = {"_a": attrs.field(), "text": attrs.field(alias="b")}
     choices = pydantic.AliasChoices("other", "b", pydantic.AliasPath("c", 0))
     aliased_model = pydantic.create_model(
@@ -134,44 +140,47 @@ def test_fields_of_objects_are_found_by_alias(implementation: Implementation) ->
         aliased_model(a=1, b="x"),
         swapped_model(a=1, b="x"),
     ]
-    assert plan.bind_many(objects, 4).rows() == [expected] * len(objects)
-    assert [plan.bind_row(row, 4) for row in objects] == [expected] * len(objects)
+    assert plan.bind_many(objects, version=4).rows() == [expected] * len(objects)
+    assert [plan.bind_row(row, version=4) for row in objects] == [expected] * len(objects)
     longer_class = attrs.make_class("Longer", {**fields, "extra": attrs.field(default=0)})
     with pytest.raises(
         ValueError, match="row 0: Longer has the field 'extra', but the bind markers are a, b"
     ):
-        plan.bind_many([longer_class(1, "x")], 4)
+        plan.bind_many([longer_class(1, "x")], version=4)
     # Columns for which the row has no field are unset.
     shorter_class = attrs.make_class("Shorter", ["_b"])
-    assert plan.bind_many([shorter_class("x")], 4).rows() == [plan.bind((UNSET_VALUE, "x"), 4)]
+    assert plan.bind_many([shorter_class("x")], version=4).rows() == [
+        plan.bind((UNSET_VALUE, "x"), version=4)
+    ]
 
 
 def test_the_value_of_a_repeated_name_is_bound_twice(implementation: Implementation) -> None:
     column = columns(implementation.codecs, a="int32")[0]
     plan = implementation.bind.BindPlan([column, column], routing_key_indexes=None)
-    assert plan.bind_many([{"a": 5}], 4).rows() == [plan.bind((5, 5), 4)]
-    # The third argument, `strict`, makes names without a bind marker an error.
+    assert plan.bind_many([{"a": 5}], version=4).rows() == [plan.bind((5, 5), version=4)]
+    # With `strict`, names without a bind marker are an error.
     strict = implementation.bind.BindPlan([column, column], routing_key_indexes=None, strict=True)
-    assert strict.bind_many([{"a": 5}], 4).rows() == [plan.bind((5, 5), 4)]
+    assert strict.bind_many([{"a": 5}], version=4).rows() == [plan.bind((5, 5), version=4)]
     with pytest.raises(ValueError, match="row 0: values for 'b'"):
-        strict.bind_many([{"a": 5, "b": 6}], 4)
+        strict.bind_many([{"a": 5, "b": 6}], version=4)
 
 
 def test_missing_values_are_unset(implementation: Implementation) -> None:
-    plan = plan_of(implementation, [0])
-    expected = [plan.bind((1,), 4)]
+    """A row of any form may lack the value of a column, but not that of a partition key column."""
+    plan = plan_of(implementation, key=[0])
+    expected = [plan.bind((1,), version=4)]
     for row in [(1,), [1], {"a": 1}, SimpleNamespace(a=1), MappingProxyType({"a": 1})]:
-        block = plan.bind_many([row], 4)
+        block = plan.bind_many([row], version=4)
         assert block.rows() == expected
         assert block.has_unset
         # Protocol version 3 has no unset values, so each column needs a value.
         with pytest.raises((KeyError, ValueError), match="row 0: "):
-            plan.bind_many([row], 3)
+            plan.bind_many([row], version=3)
     for row in [(), [], {"b": "x"}, SimpleNamespace(b="x"), MappingProxyType({"b": "x"})]:
         with pytest.raises(ValueError, match="row 1: the partition key needs a value for 'a'"):
-            plan.bind_many([(1, "x"), row], 4)
+            plan.bind_many([(1, "x"), row], version=4)
     with pytest.raises(UnsupportedOperation, match="row 0: UNSET_VALUE"):
-        plan.bind_many([(1, UNSET_VALUE)], 3)
+        plan.bind_many([(1, UNSET_VALUE)], version=3)
 
 
 @pytest.mark.parametrize(
@@ -193,42 +202,49 @@ def test_missing_values_are_unset(implementation: Implementation) -> None:
 def test_errors_name_the_row(
     implementation: Implementation, row: Any, error: type[Exception], message: str
 ) -> None:
-    plan = plan_of(implementation, [0])
+    """The error names the row by its position. A row that fails adds nothing to a block."""
+    plan = plan_of(implementation, key=[0])
     with pytest.raises(error, match=message):
-        plan.bind_many([(1, "x"), (2, "y"), row], 4)
+        plan.bind_many([(1, "x"), (2, "y"), row], version=4)
     # If a row cannot be bound, the block stays as it was.
-    block = plan.bind_many([(1, "x")], 4)
+    block = plan.bind_many([(1, "x")], version=4)
     with pytest.raises(error):
-        plan.bind_into(block, row, 4)
-    assert block.rows() == [plan.bind((1, "x"), 4)]
+        plan.bind_into(block, row, version=4)
+    assert block.rows() == [plan.bind((1, "x"), version=4)]
 
 
 def test_errors_in_the_application_s_code_are_raised_unchanged(
     implementation: Implementation,
 ) -> None:
+    """An error of any other class than those for wrong values only gets a note with the row."""
+
     class FailingNumber:
         def __index__(self) -> int:
             raise ZeroDivisionError("mine")
 
     with pytest.raises(ZeroDivisionError, match="mine") as caught:
-        plan_of(implementation).bind_many([(1, "x"), (FailingNumber(), "y")], 4)
+        plan_of(implementation).bind_many([(1, "x"), (FailingNumber(), "y")], version=4)
     if sys.version_info >= (3, 11):
         assert "in row 1" in caught.value.__notes__
 
 
 def test_rows_of_a_block_can_be_read_pickled_and_appended(implementation: Implementation) -> None:
     plan = plan_of(implementation)
-    block = plan.bind_many([(i, "x" * i) for i in range(300)], 4)
-    assert block.row(299) == plan.bind((299, "x" * 299), 4)
+    block = plan.bind_many([(i, "x" * i) for i in range(300)], version=4)
+    assert block.row(299) == plan.bind((299, "x" * 299), version=4)
     for index in (-1, 300):
         with pytest.raises(IndexError, match="of 300"):
             block.row(index)
     copy = pickle.loads(pickle.dumps(block))
-    assert (copy.rows(), copy.has_unset) == (block.rows(), False)
-    copy.append(plan.bind((1,), 4))
-    assert (len(copy), copy.has_unset, len(block)) == (301, True, 300)
+    assert copy.rows() == block.rows()
+    assert not copy.has_unset
+    # A row with one value has an unset value for the second column.
+    copy.append(plan.bind((1,), version=4))
+    assert len(copy) == 301
+    assert copy.has_unset
+    assert len(block) == 300
     with pytest.raises(ValueError, match="3 values, but the others have 2"):
-        copy.append(implementation.bind.ValuesBlock(3, b""))
+        copy.append(implementation.bind.ValuesBlock(count=3, data=b""))
     assert "300 rows x 2 values" in repr(block)
     empty = plan.bind_many(rows=[], version=4)
     assert (len(empty), empty.rows(), empty.size) == (0, [], 0)
@@ -236,7 +252,7 @@ def test_rows_of_a_block_can_be_read_pickled_and_appended(implementation: Implem
     # Reserving space for rows is only a hint; fewer rows may follow.
     reserved.reserve(10_000)
     for i in range(300):
-        plan.bind_into(reserved, (i, "x" * i), 4)
+        plan.bind_into(reserved, (i, "x" * i), version=4)
     assert reserved.rows() == block.rows()
 
 
@@ -252,16 +268,17 @@ def test_a_value_may_add_a_row_to_the_block_while_it_is_bound(
 
     class RowAddingNumber:
         def __index__(self) -> int:
-            plan.bind_into(block, (7, "inner"), 4)
+            plan.bind_into(block, (7, "inner"), version=4)
             return 1
 
-    plan.bind_into(block, (RowAddingNumber(), "outer"), 4)
-    assert block.rows() == [plan.bind((7, "inner"), 4), plan.bind((1, "outer"), 4)]
+    plan.bind_into(block, (RowAddingNumber(), "outer"), version=4)
+    assert block.rows() == [plan.bind((7, "inner"), version=4), plan.bind((1, "outer"), version=4)]
 
 
 def test_rows_that_are_cleared_while_they_are_bound_are_read_safely(
     implementation: Implementation,
 ) -> None:
+    """A value that empties its row while it is encoded must not make C code read freed memory."""
     plan = plan_of(implementation, key=None, a="int32", b="int32", c="text")
 
     class ClearingNumber:
@@ -272,19 +289,20 @@ def test_rows_that_are_cleared_while_they_are_bound_are_read_safely(
     row: Any = {"a": ClearingNumber(), "b": ClearingNumber(), "c": "x" * 50}
     values = list(row.values())
     # If a dict changes while it is bound, values may get lost, but nothing may crash.
-    assert plan.bind_many([row], 4).count == 1
+    assert plan.bind_many([row], version=4).count == 1
     # A list is copied before its values are encoded, so the change has no effect.
     row = values
-    assert plan.bind_many([row], 4).rows() == [plan.bind((1, 1, "x" * 50), 4)]
+    assert plan.bind_many([row], version=4).rows() == [plan.bind((1, 1, "x" * 50), version=4)]
 
 
 def test_threads_may_add_to_the_same_block(implementation: Implementation) -> None:
+    """Four threads add 500 rows each. No row is lost or damaged."""
     plan = plan_of(implementation)
     block = implementation.bind.RowsBlock(2)
 
     def add_rows(first_number: int) -> None:
         for i in range(first_number, first_number + 500):
-            plan.bind_into(block, (i, str(i)), 4)
+            plan.bind_into(block, (i, str(i)), version=4)
 
     threads = [
         threading.Thread(target=add_rows, args=(first_number,))
@@ -295,62 +313,66 @@ def test_threads_may_add_to_the_same_block(implementation: Implementation) -> No
     for thread in threads:
         thread.join(60)
     assert sorted(bound.data for bound in block.rows()) == sorted(
-        plan.bind((i, str(i)), 4).data for i in range(2000)
+        plan.bind((i, str(i)), version=4).data for i in range(2000)
     )
 
 
 def test_binding_tuples_creates_no_object_per_row(compiled: Implementation) -> None:
+    """Compiled code binds all rows into one buffer, without an object for each row or value."""
     plan = plan_of(compiled)
     rows = [(i, "x") for i in range(1000)]
-    blocks = [plan.bind_many(rows, 4)]
+    blocks = [plan.bind_many(rows, version=4)]
     count_before = sys.getallocatedblocks()
-    blocks.append(plan.bind_many(rows, 4))
+    blocks.append(plan.bind_many(rows, version=4))
     # One object for each row would be 1000 blocks.
     assert sys.getallocatedblocks() - count_before < 50
 
 
 # -- in the body of a batch ------------------------------------------------------------------------
+#
+# A statement of a batch is (is prepared, id or query, values).
 
 
 def params() -> QueryParams:
-    return QueryParams(1)
+    return QueryParams(ConsistencyLevel.ONE)
 
 
 def test_a_batch_of_a_block_equals_one_of_single_statements(implementation: Implementation) -> None:
+    """A block of rows in a batch is encoded as one statement for each row."""
     plan = plan_of(implementation)
     for count in (0, 1, 3, 500):
         rows = [(i, "x" * (i % 70)) for i in range(count)]
-        one_by_one: list[tuple[Any, ...]] = [(True, b"id", plan.bind(row, 4)) for row in rows]
-        text_statement = (False, "INSERT", None)
-        other_statement = (True, b"other", plan.bind((1, "y"), 4))
-        block_statement = (True, b"id", plan.bind_many(rows, 4))
+        one_by_one: list[tuple[Any, ...]] = [
+            (True, b"id", plan.bind(row, version=4)) for row in rows
+        ]
+        simple_statement = (False, "INSERT", None)
+        other_statement = (True, b"other", plan.bind((1, "y"), version=4))
+        block_statement = (True, b"id", plan.bind_many(rows, version=4))
         for version in (3, 4, 5):
-            expected = implementation.bodies.batch_body(
-                1, [text_statement, *one_by_one, other_statement, *one_by_one], params(), version
-            )
-            assert (
-                implementation.bodies.batch_body(
-                    1,
-                    [text_statement, block_statement, other_statement, block_statement],
-                    params(),
-                    version,
-                )
-                == expected
-            )
+            batch_body = implementation.bodies.batch_body
+            with_rows = [simple_statement, *one_by_one, other_statement, *one_by_one]
+            with_blocks = [simple_statement, block_statement, other_statement, block_statement]
+            body = batch_body(UNLOGGED, with_blocks, params(), version=version)
+            assert body == batch_body(UNLOGGED, with_rows, params(), version=version)
 
 
 def test_limits_of_a_batch(implementation: Implementation) -> None:
+    """A batch has at most 65535 statements, and each row of a block counts as one.
+
+    A block cannot follow a query string, and cannot have unset values in protocol version 3.
+    """
     plan = plan_of(implementation)
-    block = plan.bind_many([(1, "")] * 0xFFFF, 4)
+    batch_body = implementation.bodies.batch_body
+    block = plan.bind_many([(1, "")] * 0xFFFF, version=4)
+    block_statement = (True, b"id", block)
+    body = batch_body(LOGGED, [block_statement], params(), version=4)
     # Each statement has 19 bytes (kind, id, number of values, and the values 1 and ""), and the
     # batch itself has 6.
-    assert (
-        len(implementation.bodies.batch_body(0, [(True, b"id", block)], params(), 4))
-        == 0xFFFF * 19 + 6
-    )
+    assert len(body) == 0xFFFF * 19 + 6
     with pytest.raises(ValueError, match="a batch of 65536 statements"):
-        implementation.bodies.batch_body(0, [(True, b"id", block), (False, "x", None)], params(), 4)
+        batch_body(LOGGED, [block_statement, (False, "x", None)], params(), version=4)
+    unset_block = plan.bind_many([(1,)], version=4)
     with pytest.raises(UnsupportedOperation, match="version 3"):
-        implementation.bodies.batch_body(0, [(True, b"id", plan.bind_many([(1,)], 4))], params(), 3)
+        batch_body(LOGGED, [(True, b"id", unset_block)], params(), version=3)
     with pytest.raises(TypeError, match="rows for the text"):
-        implementation.bodies.batch_body(0, [(False, "INSERT", block)], params(), 4)
+        batch_body(LOGGED, [(False, "INSERT", block)], params(), version=4)

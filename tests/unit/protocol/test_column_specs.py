@@ -32,6 +32,7 @@ from tests.unit.protocol.messages.test_results import (
 )
 from tests.unit.protocol.wire import int32, short, string, value
 
+# the user-defined type ks.pair with the fields x (int) and y (varchar), as a column's type
 UDT = (
     short(0x30)
     + string("ks")
@@ -45,6 +46,11 @@ UDT = (
 
 
 def test_responses_use_the_user_types_registered_when_they_arrive() -> None:
+    """A response is decoded with the classes that its session has registered for user types.
+
+    This holds even if the metadata comes from another response, which had other classes.
+    """
+
     class Pair:
         def __init__(self, x: Any, y: Any) -> None:
             self.x, self.y = x, y
@@ -67,33 +73,29 @@ def test_responses_use_the_user_types_registered_when_they_arrive() -> None:
         content=int32(1) + value(value(int32(1)) + value(b"one")),
         count=1,
     )
-    assert (
-        type(
-            result(
-                body_without_metadata, 5, user_types=user_types, cached=unmapped.metadata
-            ).parsed_rows[0][0]
-        )
-        is Pair
+    without_metadata = result(
+        body_without_metadata, 5, user_types=user_types, cached=unmapped.metadata
     )
+    assert type(without_metadata.parsed_rows[0][0]) is Pair
     # The class is registered for one session only, so other results do not use it.
     assert type(result(body).parsed_rows[0][0]) is type(unmapped.parsed_rows[0][0])
     assert type(result(body, cached=mapped.metadata).parsed_rows[0][0]) is not Pair
 
 
+# Custom types are names of server classes. Names of user types and their fields are hexadecimal.
 MARSHAL = "org.apache.cassandra.db.marshal."
-
-
 PAIR_CLASS = (
     f"{MARSHAL}UserType(ks,{b'pair'.hex()},{b'x'.hex()}:{MARSHAL}Int32Type,"
     f"{b'y'.hex()}:{MARSHAL}UTF8Type)"
 )
 
 
+# the encoded pair (1, "one")
 PAIR_VALUE = value(int32(1)) + value(b"one")
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "pair_of"),
+    ("type_name", "data", "pair_of"),
     [
         (PAIR_CLASS, PAIR_VALUE, lambda cell: cell),
         (
@@ -119,15 +121,20 @@ PAIR_VALUE = value(int32(1)) + value(b"one")
     ],
 )
 def test_user_types_inside_a_custom_type_get_their_classes(
-    name: str, data: bytes, pair_of: Any
+    type_name: str, data: bytes, pair_of: Any
 ) -> None:
+    """A registered class is also used for a user type within a vector, list, tuple or user type.
+
+    :param pair_of: returns the pair that a decoded value contains.
+    """
+
     class Pair:
         def __init__(self, x: Any, y: Any) -> None:
             self.x, self.y = x, y
 
     body = rows(
         ROWS_GLOBAL_TABLES_SPEC,
-        specs=TABLE + string("p") + short(0) + string(name),
+        specs=TABLE + string("p") + short(0) + string(type_name),
         content=int32(1) + value(data),
         count=1,
     )
@@ -180,6 +187,7 @@ def test_a_custom_type_without_its_parameters_is_an_error_of_the_message(name: s
 
 
 def test_an_error_shows_the_beginning_of_a_long_type_name() -> None:
+    """The type's name has 63,000 characters, which an error must not show completely."""
     body = rows(
         ROWS_GLOBAL_TABLES_SPEC,
         specs=TABLE + string("c") + short(0) + string("ListType(" * 7000),
@@ -188,7 +196,6 @@ def test_an_error_shows_the_beginning_of_a_long_type_name() -> None:
     )
     with pytest.raises(ProtocolError, match=r"ListType\(\.*") as caught:
         result(body)
-    # The error must shorten the type's name, which has 63,000 characters.
     assert len(str(caught.value)) < 1000
 
 
@@ -224,25 +231,35 @@ def test_every_type_code() -> None:
     message = result(
         rows(ROWS_GLOBAL_TABLES_SPEC, specs=specs, content=int32(0), count=len(name_by_option))
     )
-    # Compare without "frozen<>", which not all types have on both sides.
-    names = [kind.cql_parameterized_type().replace("frozen<", "") for kind in message.column_types]
-    assert [name.replace(">", "") for name in names] == [
-        name.replace(">", "") for name in name_by_option.values()
-    ]
+
+    def without_frozen(name: str) -> str:
+        """Remove "frozen<", which only one of the names may have, and all closing brackets."""
+        return name.replace("frozen<", "").replace(">", "")
+
+    names = [column_type.cql_parameterized_type() for column_type in message.column_types]
+    expected_names = name_by_option.values()
+    assert list(map(without_frozen, names)) == list(map(without_frozen, expected_names))
 
 
 # -- columns of a result, read from bytes ----------------------------------------------------------
 
 INT_CODE, TEXT_CODE = short(9), short(13)
+# the columns k (int) and v (varchar) of one table
 SPECS = TABLE + string("k") + INT_CODE + string("v") + TEXT_CODE
 
 
 def columns_of(specs: bytes, count: int, **options: Any) -> Any:
+    """Read the descriptions of `count` columns.
+
+    :param options: options of `read_columns`. By default, `specs` begins with the table of all
+        columns (`is_global`).
+    """
     options = {"is_global": True, "user_types": None, **options}
     return read_columns(Cursor(specs), count, **options)
 
 
 def rows_head(flags: int, count: int) -> bytes:
+    """Return the beginning of a ROWS response, up to the number of columns."""
     return int32(RESULT_KIND_ROWS) + int32(flags) + int32(count)
 
 
@@ -251,16 +268,18 @@ def test_columns_with_one_table_or_with_a_table_each() -> None:
     assert [column[:3] for column in columns] == [("ks", "t", "k"), ("ks", "t", "v")]
     assert columns.names == ("k", "v")
     assert [cqltype.typename for cqltype in columns.types] == ["int", "varchar"]
-    assert (len(columns), columns[1].name, columns.raw) == (2, "v", SPECS)
+    assert len(columns) == 2
+    assert columns[1].name == "v"
+    assert columns.raw == SPECS
     assert repr(columns) == "<ResultMetadata of k, v>"
-    other = string("ks") + string("u") + string("v") + TEXT_CODE
-    each = columns_of(TABLE + string("k") + INT_CODE + other, 2, is_global=False)
-    assert [column[:3] for column in each] == [("ks", "t", "k"), ("ks", "u", "v")]
+    of_other_table = string("ks") + string("u") + string("v") + TEXT_CODE
+    columns = columns_of(TABLE + string("k") + INT_CODE + of_other_table, 2, is_global=False)
+    assert [column[:3] for column in columns] == [("ks", "t", "k"), ("ks", "u", "v")]
     assert repr(NO_COLUMNS) == "<ResultMetadata of no columns>"
 
 
 @pytest.mark.parametrize(
-    ("specs", "type_name"),
+    ("type_spec", "type_name"),
     [
         (short(0x20) + INT_CODE, "list<int>"),
         (short(0x22) + INT_CODE, "set<int>"),
@@ -270,22 +289,28 @@ def test_columns_with_one_table_or_with_a_table_each() -> None:
         (UDT, "frozen<pair>"),
     ],
 )
-def test_types_with_parameters(specs: bytes, type_name: str) -> None:
-    columns = columns_of(TABLE + string("c") + specs, 1)
+def test_types_with_parameters(type_spec: bytes, type_name: str) -> None:
+    columns = columns_of(TABLE + string("c") + type_spec, 1)
     assert columns[0].type.cql_parameterized_type() == type_name
-    assert columns.has_user_types is (specs is UDT)
+    assert columns.has_user_types is (type_spec is UDT)
 
 
 @pytest.mark.parametrize("codes", [None, TYPE_CODES])
 def test_types_are_nested_to_a_limited_depth(codes: Any) -> None:
-    def nested(depth: int) -> Any:
-        specs = short(0x20) * depth + INT_CODE
-        return columns_of(TABLE + string("c") + specs + string("d") + specs, 2, codes=codes)
+    """The limit of 64 is for each column: two columns may be nested as deep as that.
 
-    # Both columns may be nested as deep as that.
-    assert len(nested(64)) == 2
+    :param codes: the application's types by code, or None.
+    """
+
+    def read_nested_lists(depth: int) -> Any:
+        """Read two columns, each of which is a list of lists of ... of int."""
+        type_spec = short(0x20) * depth + INT_CODE
+        specs = TABLE + string("c") + type_spec + string("d") + type_spec
+        return columns_of(specs, 2, codes=codes)
+
+    assert len(read_nested_lists(64)) == 2
     with pytest.raises(ProtocolError, match="nested more than 64 deep"):
-        nested(65)
+        read_nested_lists(65)
 
 
 @pytest.mark.parametrize("codes", [None, TYPE_CODES])
@@ -296,16 +321,18 @@ def test_an_unknown_type_is_an_error(codes: Any) -> None:
 
 @pytest.mark.parametrize("count", [-1, 5])
 def test_an_impossible_number_of_columns_is_an_error(count: int) -> None:
+    """A column takes at least four bytes, so 19 bytes cannot have five of them."""
     with pytest.raises(ProtocolError, match=f"{count} columns are to follow at offset 0"):
         columns_of(b"x" * 19, count)
 
 
 def test_columns_and_fields_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`limits.columns` limits the columns, and also the fields of all user types together."""
     monkeypatch.setattr("cassandra.protocol.column_specs.limits", SimpleNamespace(columns=2))
     assert len(columns_of(SPECS, 2)) == 2
     with pytest.raises(ProtocolError, match=r"3 columns, more than limits\.columns \(2\)"):
         columns_of(SPECS + string("w") + INT_CODE, 3)
-    # The limit of fields is for the types of all columns together.
+    # One column of a type with two fields is allowed, but not two such columns.
     assert len(columns_of(TABLE + string("c") + UDT, 1)) == 1
     with pytest.raises(ProtocolError, match=r"more fields than limits\.columns \(2\)"):
         columns_of(TABLE + string("c") + UDT + string("d") + UDT, 2)
@@ -317,6 +344,8 @@ def test_a_type_of_more_fields_than_bytes_is_an_error() -> None:
 
 
 def test_the_types_of_an_application_replace_those_of_the_driver() -> None:
+    """`codes` maps type codes to classes, which are used also for the elements of collections."""
+
     class Number(t.Int32Type):
         pass
 
@@ -334,13 +363,16 @@ def test_the_types_of_an_application_replace_those_of_the_driver() -> None:
 
 
 def test_rows_with_the_same_columns_are_recognised() -> None:
+    """`rows_at` returns where the rows of a response begin, if it has the same columns or none.
+
+    It returns 0 if the response has other columns, or further pages.
+    """
     columns = columns_of(SPECS, 2)
     head = rows_head(ROWS_GLOBAL_TABLES_SPEC, 2) + SPECS
     assert columns.rows_at(b"xx" + head + b"rows", pos=2, user_types=None) == 2 + len(head)
-    assert (
-        columns.rows_at(b"xx" + rows_head(ROWS_NO_METADATA, 2) + b"rows", pos=2, user_types=None)
-        == 14
-    )
+    head_without_columns = rows_head(ROWS_NO_METADATA, 2)
+    response = b"xx" + head_without_columns + b"rows"
+    assert columns.rows_at(response, pos=2, user_types=None) == 2 + len(head_without_columns)
     for other in (
         rows_head(ROWS_GLOBAL_TABLES_SPEC, 1) + SPECS,
         rows_head(ROWS_GLOBAL_TABLES_SPEC | ROWS_HAS_MORE_PAGES, 2) + SPECS,
@@ -348,11 +380,17 @@ def test_rows_with_the_same_columns_are_recognised() -> None:
         head[:-1],
     ):
         assert columns.rows_at(other, pos=0, user_types=None) == 0
-    each = columns_of(TABLE + string("k") + INT_CODE, 1, is_global=False)
-    assert each.rows_at(rows_head(0, 1) + each.raw, pos=0, user_types=None) == 12 + len(each.raw)
+    # The flags 0 say that each column has its own table.
+    with_own_table = columns_of(TABLE + string("k") + INT_CODE, 1, is_global=False)
+    response = rows_head(flags=0, count=1) + with_own_table.raw
+    assert with_own_table.rows_at(response, pos=0, user_types=None) == len(response)
 
 
 def test_the_same_specs_are_recognised() -> None:
+    """`same_specs` compares the bytes at `pos`, the flag, the number of columns and the user types.
+
+    Columns that an application has made have no bytes, so they are never the same.
+    """
     columns = columns_of(SPECS, 2)
     assert columns.same_specs(b"x" + SPECS, pos=1, is_global=True, count=2, user_types=None)
     assert not columns.same_specs(b"x" + SPECS, pos=0, is_global=True, count=2, user_types=None)
@@ -364,6 +402,10 @@ def test_the_same_specs_are_recognised() -> None:
 
 
 def test_columns_with_user_types_belong_to_the_registered_classes() -> None:
+    """Cached columns with user types are used again only with the same `user_types` object.
+
+    For others, `for_user_types` returns a copy, whose types have the other classes.
+    """
     user_types = {"ks": {"pair": dict}}
     specs = TABLE + string("p") + UDT
     columns = columns_of(specs, 1, user_types=user_types)
@@ -374,51 +416,63 @@ def test_columns_with_user_types_belong_to_the_registered_classes() -> None:
     assert columns.same_specs(specs, pos=0, is_global=True, count=1, user_types=user_types)
     assert not columns.same_specs(specs, pos=0, is_global=True, count=1, user_types={**user_types})
     assert columns.for_user_types(user_types) is columns
-    other = columns.for_user_types({})
-    assert other[0].type.mapped_class is None
-    assert (other.raw, other.metadata_id) == (columns.raw, columns.metadata_id)
+    without_class = columns.for_user_types({})
+    assert without_class[0].type.mapped_class is None
+    assert without_class.raw == columns.raw
+    assert without_class.metadata_id == columns.metadata_id
     # Columns without such types, and those that an application has made, stay as they are.
-    plain = columns_of(SPECS, 2)
-    assert plain.for_user_types(user_types) is plain
-    made = ResultMetadata(columns.columns, has_user_types=True)
-    assert made.for_user_types(user_types) is made
+    without_user_types = columns_of(SPECS, 2)
+    assert without_user_types.for_user_types(user_types) is without_user_types
+    of_application = ResultMetadata(columns.columns, has_user_types=True)
+    assert of_application.for_user_types(user_types) is of_application
 
 
 def test_equal_columns_have_equal_keys() -> None:
+    """The key is the bytes of the columns, or the names and types if there are no bytes.
+
+    If a user type has different classes, the keys differ, although the bytes are the same.
+    """
     columns = columns_of(SPECS, 2)
-    assert columns.columns_key == columns_of(SPECS, 2).columns_key == SPECS
-    made = ResultMetadata(columns.columns)
-    assert made.columns_key == tuple((column.name, column.type) for column in columns)
-    first, second = (
-        columns_of(TABLE + string("p") + UDT, 1, user_types={"ks": {"pair": cls}})
-        for cls in (dict, None)
-    )
-    assert first.raw == second.raw
-    assert first.columns_key != second.columns_key
+    assert columns.columns_key == SPECS
+    assert columns_of(SPECS, 2).columns_key == columns.columns_key
+    of_application = ResultMetadata(columns.columns)
+    assert of_application.columns_key == tuple((column.name, column.type) for column in columns)
+    specs = TABLE + string("p") + UDT
+    with_dict = columns_of(specs, 1, user_types={"ks": {"pair": dict}})
+    without_class = columns_of(specs, 1, user_types={"ks": {"pair": None}})
+    assert with_dict.raw == without_class.raw
+    assert with_dict.columns_key != without_class.columns_key
 
 
 def test_another_metadata_id_shares_the_plans() -> None:
+    """`with_id` returns a copy for another id of the metadata, which uses the same decoders."""
     columns = columns_of(SPECS, 2, metadata_id=b"1")
     assert columns.with_id(b"1") is columns
     plan = columns.row_plan
     assert columns.row_plan is plan
-    other = columns.with_id(b"2")
-    assert (other.metadata_id, other.raw, other.names) == (b"2", SPECS, ("k", "v"))
-    assert other.row_plan is plan
-    assert other.column_plans is columns.column_plans
+    copy = columns.with_id(b"2")
+    assert (copy.metadata_id, copy.raw, copy.names) == (b"2", SPECS, ("k", "v"))
+    assert copy.row_plan is plan
+    assert copy.column_plans is columns.column_plans
 
 
 def test_vectors_of_rows_have_the_requested_class() -> None:
+    """`with_vectors` returns a cached copy whose vectors are decoded to another class.
+
+    Copies of the copy, also by pickle, keep this class.
+    """
     vector = "org.apache.cassandra.db.marshal.VectorType(FloatType, 2)"
     columns = columns_of(TABLE + string("v") + short(0) + string(vector), 1, metadata_id=b"1")
+    assert columns.vectors == "list"
     assert columns.with_vectors("list") is columns
-    arrays = columns.with_vectors("array")
-    assert columns.with_vectors("array") is arrays
-    assert (columns.vectors, arrays.vectors) == ("list", "array")
-    assert (arrays.raw, arrays.metadata_id) == (columns.raw, b"1")
-    assert arrays.row_plan is not columns.row_plan
-    assert type(arrays.codecs[0].decode(bytes(8))).__name__ == "array"
-    assert arrays.with_id(b"2").vectors == "array"
-    copied = pickle.loads(pickle.dumps(arrays))
-    assert (copied.names, copied.raw, copied.metadata_id) == (arrays.names, arrays.raw, b"1")
-    assert copied.vectors == "array"
+    with_arrays = columns.with_vectors("array")
+    assert with_arrays.vectors == "array"
+    assert columns.with_vectors("array") is with_arrays
+    assert (with_arrays.raw, with_arrays.metadata_id) == (columns.raw, b"1")
+    assert with_arrays.row_plan is not columns.row_plan
+    # A vector of two floats has eight bytes.
+    assert type(with_arrays.codecs[0].decode(bytes(8))).__name__ == "array"
+    assert with_arrays.with_id(b"2").vectors == "array"
+    copy = pickle.loads(pickle.dumps(with_arrays))
+    assert (copy.names, copy.raw, copy.metadata_id) == (with_arrays.names, columns.raw, b"1")
+    assert copy.vectors == "array"

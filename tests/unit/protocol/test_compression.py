@@ -17,7 +17,7 @@ from cassandra.protocol.compression import (
 )
 
 PLAIN = b"some text, " * 200
-LIMIT = 1 << 20
+LIMIT = 1 << 20  # the maximum size of a decompressed body, in bytes
 
 
 @pytest.fixture(params=["lz4", "snappy"])
@@ -35,20 +35,27 @@ def test_compressed_bodies_survive_a_round_trip(algorithm: module.BodyCompressio
 
 
 def test_the_limit_applies_to_the_decompressed_size(algorithm: module.BodyCompression) -> None:
+    """A small body could claim to be huge, so its claim is checked before it is decompressed."""
     packed = algorithm.compress_body(PLAIN)
     with pytest.raises(ProtocolError, match=f"claims {len(PLAIN)} bytes, more than the limit"):
         algorithm.decompress_body(packed, len(PLAIN) - 1)
     assert algorithm.decompress_body(packed, len(PLAIN)) == PLAIN
 
 
-@pytest.mark.parametrize("size", range(1, 12))
-def test_damaged_bodies(algorithm: module.BodyCompression, size: int) -> None:
-    """If a compressed body was cut, decompressing it raises a ProtocolError."""
+@pytest.mark.parametrize("missing_bytes", range(1, 12))
+def test_a_truncated_body_is_an_error(
+    algorithm: module.BodyCompression, missing_bytes: int
+) -> None:
+    truncated = algorithm.compress_body(PLAIN)[:-missing_bytes]
     with pytest.raises(ProtocolError):
-        algorithm.decompress_body(algorithm.compress_body(PLAIN)[:-size], LIMIT)
+        algorithm.decompress_body(truncated, LIMIT)
 
 
 def test_a_length_that_the_bytes_cannot_hold() -> None:
+    """In a body of lz4, the compressed bytes follow their decompressed size, in four bytes.
+
+    A size that the compressed bytes do not have is refused.
+    """
     pytest.importorskip("lz4.block")
     lz4 = compression("lz4")
     # Leave out the length before the compressed bytes.
@@ -62,14 +69,17 @@ def test_a_length_that_the_bytes_cannot_hold() -> None:
 
 
 def test_a_length_without_end() -> None:
+    """In the length of snappy, the highest bit of a byte says that another byte follows."""
     pytest.importorskip("snappy")
     with pytest.raises(ProtocolError, match="no valid length"):
         compression("snappy").decompress_body(b"\x80" * 20, LIMIT)
 
 
 def test_only_lz4_compresses_segments(algorithm: module.BodyCompression) -> None:
+    """Protocol version 5 sends segments, which are either compressed by lz4 or not at all."""
     if algorithm.name == "snappy":
-        assert (algorithm.compress_segment, algorithm.decompress_segment) == (None, None)
+        assert algorithm.compress_segment is None
+        assert algorithm.decompress_segment is None
         return
     assert algorithm.compress_segment is not None
     assert algorithm.decompress_segment is not None
@@ -80,9 +90,7 @@ def test_only_lz4_compresses_segments(algorithm: module.BodyCompression) -> None
 def test_errors_for_unknown_and_missing_algorithms_give_advice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If an algorithm is unknown or not installed, the error says which there are and what to
-    install.
-    """
+    """The error for an unknown algorithm names the others, and that for a missing package pip."""
     with pytest.raises(ValueError, match="'zstd' is not known; there are lz4, snappy"):
         compression("zstd")
     no_module: Any = None

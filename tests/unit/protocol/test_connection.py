@@ -1,5 +1,6 @@
-"""The handshake: the client's state machine (`ProtocolConnection`) talks to a test server, or gets
-wrong responses.
+"""The client's side of the handshake is a state machine, `ProtocolConnection`.
+
+The tests let it talk to a test server, or give it wrong responses.
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ from tests.unit.protocol.wire import int32, string, string_multimap
 
 
 class Client:
-    """Drives a `ProtocolConnection` by reading and writing frames, and records the actions that it
-    asks for.
+    """Performs the actions that a `ProtocolConnection` asks for, and records them.
+
+    The attribute `tokens` has the tokens to send in a login.
     """
 
     def __init__(self, implementation: Any, version: int, **settings: Any) -> None:
@@ -45,7 +47,7 @@ class Client:
         self.reader = implementation.frame.FrameReader(version)
         self.writer = implementation.frame.FrameWriter(version)
         self.actions: list[Any] = []
-        self.answers = [b"first", b"second", b"third"]
+        self.tokens = [b"first", b"second", b"third"]
 
     def act(self, actions: list[Any]) -> bytes:
         """Perform the actions that the protocol asks for, and return the bytes to send."""
@@ -63,7 +65,7 @@ class Client:
                 self.writer.enable_segments()
             elif isinstance(action, (AuthenticationWanted, Challenge)):
                 # The server wants a token, so answer with the next one.
-                to_send += self.act(self.protocol.respond(self.answers.pop(0)))
+                to_send += self.act(self.protocol.respond(self.tokens.pop(0)))
         return to_send
 
     def run(self, server: Server) -> Any:
@@ -75,6 +77,7 @@ class Client:
         return self.actions[-1]
 
 
+# (protocol version, setting `compression`, the compression that is negotiated)
 SETTINGS: list[tuple[int, Any, str | None]] = [
     (3, None, None),
     (3, "snappy", "snappy"),
@@ -90,15 +93,16 @@ SETTINGS: list[tuple[int, Any, str | None]] = [
 
 @pytest.mark.parametrize("challenges", [None, 0, 2])
 @pytest.mark.parametrize(("version", "requested", "agreed"), SETTINGS)
-def test_back_to_back(
+def test_the_handshake_negotiates_version_compression_and_login(
     implementation: Implementation,
     version: int,
     requested: Any,
     agreed: str | None,
     challenges: int | None,
 ) -> None:
-    """A client and a server agree on version, compression and login, and can then exchange
-    messages.
+    """After the handshake, the client and the server can exchange messages.
+
+    :param challenges: the number of challenges of the server; None if there is no login.
     """
     client = Client(
         implementation, version, compression=requested, startup_options={"DRIVER_NAME": "test"}
@@ -106,11 +110,13 @@ def test_back_to_back(
     server = Server(implementation, challenges=challenges)
     ready = client.run(server)
     assert isinstance(ready, Ready)
-    assert (ready.compression, client.protocol.state) == (agreed, State.READY)
+    assert ready.compression == agreed
+    assert client.protocol.state == State.READY
     assert ready.supported["COMPRESSION"] == ["snappy", "lz4"]
-    assert server.startup == {
-        "CQL_VERSION": "3.4.7", "DRIVER_NAME": "test", **({"COMPRESSION": agreed} if agreed else {})
-    }  # fmt: skip
+    expected_startup = {"CQL_VERSION": "3.4.7", "DRIVER_NAME": "test"}
+    if agreed:
+        expected_startup["COMPRESSION"] = agreed
+    assert server.startup == expected_startup
     # In a login, the client sends one token more than the server sends challenges.
     token_count = 0 if challenges is None else challenges + 1
     assert server.tokens == [b"first", b"second", b"third"][:token_count]
@@ -131,9 +137,7 @@ def test_back_to_back(
 def test_a_version_that_the_server_does_not_speak(
     implementation: Implementation, version: int
 ) -> None:
-    """If the server does not speak the version, the client reports the refusal with a version that
-    the server speaks.
-    """
+    """The client reports the refusal, the server's version, and the versions that it could try."""
     refused = Client(implementation, version).run(Server(implementation, versions=(3,)))
     assert isinstance(refused, VersionRefused)
     assert (refused.server_version, refused.offered) == (3, (5, 4, 3))
@@ -141,9 +145,7 @@ def test_a_version_that_the_server_does_not_speak(
 
 
 def test_a_beta_version_that_is_not_opted_in_to() -> None:
-    """A beta version is used only with `allow_beta`, which sets the beta flag. Without it, the
-    client reports the refusal.
-    """
+    """A server refuses a beta version without the beta flag, which `allow_beta` sets."""
     protocol = ProtocolConnection(6)
     protocol.start()
     body = int32(0x0A) + string(
@@ -160,7 +162,7 @@ def test_a_beta_version_that_is_not_opted_in_to() -> None:
 def test_a_wrong_password(implementation: Implementation) -> None:
     """The handshake fails with the server's error."""
     client = Client(implementation, 5)
-    client.answers = [b"wrong"]
+    client.tokens = [b"wrong"]
     failed = client.run(Server(implementation, challenges=0))
     assert isinstance(failed.error, AuthenticationFailed)
     assert "incorrect" in str(failed.error)
@@ -215,18 +217,14 @@ def test_a_compression_that_the_server_does_not_have(
 def test_optional_compression_is_none_without_a_common_algorithm(
     implementation: Implementation,
 ) -> None:
-    assert (
-        Client(implementation, 4, compression=True)
-        .run(Server(implementation, options={"COMPRESSION": ["zip"]}))
-        .compression
-        is None
-    )
-    assert (
-        Client(implementation, 5, compression=True)
-        .run(Server(implementation, options={"COMPRESSION": ["snappy"]}))
-        .compression
-        is None
-    )
+    """With `compression=True`, no compression is an agreement, too.
+
+    Protocol version 5 does not allow snappy.
+    """
+    for version, offered in ((4, "zip"), (5, "snappy")):
+        client = Client(implementation, version, compression=True)
+        ready = client.run(Server(implementation, options={"COMPRESSION": [offered]}))
+        assert ready.compression is None
 
 
 def test_an_unknown_compression_is_a_mistake_of_the_caller(implementation: Implementation) -> None:
@@ -243,6 +241,7 @@ def test_a_cql_version_can_be_required(implementation: Implementation) -> None:
 
 
 def test_scylla_extensions_are_negotiated(implementation: Implementation) -> None:
+    """ScyllaDB offers extensions in SUPPORTED. STARTUP names those that the client uses."""
     options = {
         "SCYLLA_SHARD": ["3"], "SCYLLA_NR_SHARDS": ["12"],
         "SCYLLA_SHARDING_ALGORITHM": ["biased-token-round-robin"],
@@ -256,11 +255,13 @@ def test_scylla_extensions_are_negotiated(implementation: Implementation) -> Non
     server = Server(implementation, options=options)
     features = Client(implementation, 4).run(server).features
     assert features.shard_id == 3
+    # (number of shards, partitioner, algorithm, ignored bits, shard-aware port, its TLS port)
     assert features.sharding_info == (12, "Murmur3", "biased-token-round-robin", 12, 19042, None)
     assert features.lwt_info.meta_bit_mask == 0x80000000
     assert features.lwt_info.get_lwt_flag(0x80000001)
     assert not features.lwt_info.get_lwt_flag(1)
-    assert (features.rate_limit_error, features.tablets_routing_v1) == (61440, True)
+    assert features.rate_limit_error == 61440
+    assert features.tablets_routing_v1
     assert {key for key in server.startup if key != "CQL_VERSION"} == {
         "SCYLLA_LWT_ADD_METADATA_MARK", "SCYLLA_RATE_LIMIT_ERROR", "TABLETS_ROUTING_V1"
     }  # fmt: skip
@@ -269,18 +270,12 @@ def test_scylla_extensions_are_negotiated(implementation: Implementation) -> Non
     assert not features.tablets_routing_v2
     assert not features.use_metadata_id
     server = Server(implementation, options=options)
-    assert (
-        Client(implementation, 4, extensions=ScyllaExtensions(use_metadata_id=True))
-        .run(server)
-        .features.use_metadata_id
-    )
+    client = Client(implementation, 4, extensions=ScyllaExtensions(use_metadata_id=True))
+    assert client.run(server).features.use_metadata_id
     assert "SCYLLA_USE_METADATA_ID" in server.startup
     server = Server(implementation, options=options)
-    assert (
-        Client(implementation, 4, extensions=ScyllaExtensions(tablets_routing_v2=True))
-        .run(server)
-        .features.tablets_routing_v2
-    )
+    client = Client(implementation, 4, extensions=ScyllaExtensions(tablets_routing_v2=True))
+    assert client.run(server).features.tablets_routing_v2
     assert "TABLETS_ROUTING_V2_EXPERIMENTAL_V2" in server.startup
 
 
@@ -292,11 +287,9 @@ def test_extensions_that_cannot_be_parsed_are_ignored(implementation: Implementa
         "SCYLLA_LWT_ADD_METADATA_MARK": [],
     }
     features = Client(implementation, 4).run(Server(implementation, options=options)).features
-    assert (features.sharding_info, features.rate_limit_error, features.lwt_info) == (
-        None,
-        None,
-        None,
-    )
+    assert features.sharding_info is None
+    assert features.rate_limit_error is None
+    assert features.lwt_info is None
 
 
 # Maps the opcode of each response to a valid body of it.
@@ -336,28 +329,31 @@ def in_state(state: State) -> ProtocolConnection:
 @pytest.mark.parametrize("state", [*EXPECTED, State.AUTH_WANTED])
 @pytest.mark.parametrize("opcode", EVERY_RESPONSE)
 def test_every_message_in_every_state_is_handled_or_fails(state: State, opcode: int) -> None:
+    """A response that the client does not wait for ends the handshake with an error.
+
+    The error is a ProtocolError, or for ERROR that of the server, which in a login is
+    AuthenticationFailed.
+    """
     protocol = in_state(state)
-    actions = protocol.receive(0, opcode, 0, EVERY_RESPONSE[opcode])
+    actions = protocol.receive(stream=0, opcode=opcode, flags=0, body=EVERY_RESPONSE[opcode])
     if opcode in EXPECTED.get(state, ()):
         assert not any(isinstance(action, Failed) for action in actions)
-    else:
-        (failed,) = actions
-        assert isinstance(failed, Failed)
-        assert protocol.state is State.CLOSED
-        expected: Any = ProtocolError
-        if opcode == opcodes.ERROR:
-            expected = (
-                AuthenticationFailed
-                if state in (State.AUTH_SENT, State.AUTH_WANTED)
-                else ConnectionException
-            )
-        assert isinstance(failed.error, expected)
+        return
+    (failed,) = actions
+    assert isinstance(failed, Failed)
+    assert protocol.state is State.CLOSED
+    error_type: type[Exception] = ProtocolError
+    if opcode == opcodes.ERROR:
+        is_login = state in (State.AUTH_SENT, State.AUTH_WANTED)
+        error_type = AuthenticationFailed if is_login else ConnectionException
+    assert isinstance(failed.error, error_type)
 
 
 def test_malformed_responses_and_wrong_streams_fail_the_handshake() -> None:
+    """The handshake uses stream 0. A map that says that it has nine entries, but ends, is wrong."""
     for stream, body in ((0, b"\x00\x09"), (5, string_multimap({}))):
         protocol = in_state(State.OPTIONS_SENT)
-        (failed,) = protocol.receive(stream, 6, 0, body)
+        (failed,) = protocol.receive(stream, opcodes.SUPPORTED, 0, body)
         assert isinstance(failed, Failed)
         assert isinstance(failed.error, ProtocolError)
 
@@ -374,12 +370,7 @@ def test_calls_in_a_wrong_state_are_runtime_errors() -> None:
 
 
 def test_offered_versions() -> None:
-    """The versions that a server offers are sorted, the newest first. Beta versions are left
-    out.
-    """
-    assert offered_versions({"PROTOCOL_VERSIONS": ["3/v3", "4/v4", "5/v5", "6/v6-beta"]}) == (
-        5,
-        4,
-        3,
-    )
+    """`offered_versions` returns the server's versions without beta versions, newest first."""
+    supported = {"PROTOCOL_VERSIONS": ["3/v3", "4/v4", "5/v5", "6/v6-beta"]}
+    assert offered_versions(supported) == (5, 4, 3)
     assert offered_versions({}) == ()

@@ -1,6 +1,4 @@
-"""Bind plans and row plans of columns with converters that an application has registered, in both
-implementations.
-"""
+"""Bind plans and row plans of columns for which an application has registered converters."""
 
 from __future__ import annotations
 
@@ -35,10 +33,10 @@ class Money(NamedTuple):
     currency: str
 
 
-COLOR: Converter[Color, str] = Converter(lambda color: color.value, Color)
+COLOR: Converter[Color, str] = Converter(to_cql=lambda color: color.value, from_cql=Color)
 MONEY: Converter[Money, Any] = Converter(
-    lambda money: {"amount": money.amount, "currency": money.currency},
-    lambda value: Money(value.amount, value.currency),
+    to_cql=lambda money: {"amount": money.amount, "currency": money.currency},
+    from_cql=lambda value: Money(value.amount, value.currency),
 )
 UDT = UserType.make_udt_class("ks", "money", ("amount", "currency"), (LongType, UTF8Type))
 
@@ -47,8 +45,9 @@ UDT = UserType.make_udt_class("ks", "money", ("amount", "currency"), (LongType, 
 def registry(
     implementation: Implementation, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[CodecRegistry]:
-    """Yield an empty registry of converters, while all types use the codecs of the implementation
-    under test.
+    """Yield an empty registry of converters.
+
+    Meanwhile, all types use the codecs of the implementation under test.
     """
     # Types cache their codecs and fast methods (see `calls`). Clear these caches, because they
     # belong to the implementation in use so far.
@@ -63,11 +62,15 @@ def registry(
 
 
 def column(cql_type: Any, name: str = "c", keyspace: str = "ks") -> ColumnMetadata:
+    """Return a column of the table `t`; `cql_type` is a type class, or a server's name of one."""
     return ColumnMetadata(keyspace, "t", name, lookup_casstype(cql_type))
 
 
 class Plans:
-    """The bind plan and the row plan of some columns, with the converters of a registry."""
+    """The bind plan and the row plan of some columns, with the converters of a registry.
+
+    The attribute `plain` is a bind plan without converters.
+    """
 
     def __init__(
         self, implementation: Implementation, registry: CodecRegistry, *columns: ColumnMetadata
@@ -78,25 +81,26 @@ class Plans:
         self.metadata = converting(ResultMetadata(columns), registry.converters)
 
     def bind(self, *values: Any) -> list[Any]:
-        encoded: list[Any] = self.bind_plan.bind(values, 5).values()
+        """Return the bytes of each value, after it was converted."""
+        encoded: list[Any] = self.bind_plan.bind(values, version=5).values()
         return encoded
 
     def plain_bytes(self, *values: Any) -> list[Any]:
-        encoded: list[Any] = self.plain.bind(values, 5).values()
+        """Return the bytes of each value, without converters."""
+        encoded: list[Any] = self.plain.bind(values, version=5).values()
         return encoded
 
     def read(self, *values: Any) -> tuple[Any, ...]:
-        """Encode plain values as a row, and return the values that reading the row gives,
-        converted.
-        """
-        body = self.plain.bind(values, 5).data
-        (row,) = self.metadata.row_plan.tuples(body, 0, 1)
+        """Encode a row without converters, and return what reading the row with them returns."""
+        body = self.plain.bind(values, version=5).data
+        (row,) = self.metadata.row_plan.tuples(body, offset=0, row_count=1)
         result: tuple[Any, ...] = row
         return result
 
 
 @pytest.fixture
 def plans(implementation: Implementation, registry: CodecRegistry) -> Callable[..., Plans]:
+    """Return a function that returns the `Plans` of columns, with the registry's converters."""
     return lambda *columns: Plans(implementation, registry, *columns)
 
 
@@ -117,35 +121,37 @@ def plans(implementation: Implementation, registry: CodecRegistry) -> Callable[.
 def test_converters_of_types_apply_inside_other_types_too(
     registry: CodecRegistry, plans: Any, cql_type: Any, value: Any, plain: Any
 ) -> None:
+    """A converter of texts is used for each text in a collection, tuple, vector or user type.
+
+    :param value: the application's value.
+    :param plain: the value without converters.
+    """
     registry.register_type("text", COLOR)
     column_plans = plans(column(cql_type))
     assert column_plans.bind(value) == column_plans.plain_bytes(plain)
     (read,) = column_plans.read(plain)
     assert column_plans.bind(read) == column_plans.plain_bytes(plain)
-    # Every value in the result is a Color, except nulls, which are not converted.
-    assert "Color" in repr(read) or plain == (None, None)
+    # The result has a Color, unless all values are null: nulls are not converted.
+    if plain != (None, None):
+        assert "Color" in repr(read)
 
 
-@pytest.mark.parametrize(
-    ("registered_name", "cql_type", "value", "plain"),
-    [
-        ("money", UDT, Money(5, "EUR"), {"amount": 5, "currency": "EUR"}),
-        ("ks.money", UDT, Money(5, "EUR"), {"amount": 5, "currency": "EUR"}),
-    ],
-)
-def test_a_user_defined_type(
-    registry: CodecRegistry, plans: Any, registered_name: str, cql_type: Any, value: Any, plain: Any
+@pytest.mark.parametrize("registered_name", ["money", "ks.money"])
+def test_a_converter_may_be_registered_for_the_name_of_a_user_type(
+    registry: CodecRegistry, plans: Any, registered_name: str
 ) -> None:
-    """A converter that is registered by the name of a user-defined type converts both ways."""
     registry.register_type(registered_name, MONEY)
-    column_plans = plans(column(cql_type))
-    assert column_plans.bind(value) == column_plans.plain_bytes(plain)
-    assert column_plans.read(plain) == (value,)
+    column_plans = plans(column(UDT))
+    plain = {"amount": 5, "currency": "EUR"}
+    assert column_plans.bind(Money(5, "EUR")) == column_plans.plain_bytes(plain)
+    assert column_plans.read(plain) == (Money(5, "EUR"),)
 
 
 def test_the_converter_of_the_outermost_type_is_used(registry: CodecRegistry, plans: Any) -> None:
+    """A converter of list<text> replaces that of text for the elements of such lists."""
     registry.register_type("text", COLOR)
-    registry.register_type("list<text>", Converter(lambda text: text.split(), " ".join))
+    words = Converter(to_cql=lambda text: text.split(), from_cql=" ".join)
+    registry.register_type("list<text>", words)
     list_plans = plans(column("ListType(UTF8Type)"))
     assert list_plans.bind("a b") == list_plans.plain_bytes(["a", "b"])
     assert list_plans.read(["a", "b"]) == ("a b",)
@@ -160,22 +166,29 @@ def test_a_column_s_converter_precedes_those_of_type_and_class(
     registry.register_type("text", Converter(str.upper, str.upper))
     registry.register_class(str, lambda text: text + "!")
     registry.register_column("ks.t.c", Converter(str.title, str.title))
-    both = plans(column("UTF8Type"), column("UTF8Type", "d"))
+    # Only the column c has a converter of its own. The column d is also bound by the converter of
+    # the class, and read by that of the type.
+    both = plans(column("UTF8Type", "c"), column("UTF8Type", "d"))
     assert both.bind("a", "a") == [b"A", b"a!"]
     assert both.read("ab", "ab") == ("Ab", "AB")
 
 
 def test_converters_of_classes_apply_inside_values(registry: CodecRegistry, plans: Any) -> None:
+    """A converter of a class is used for each bound object of the class, but not for rows."""
     registry.register_class(Color, lambda color: color.value)
-    many = plans(column("UTF8Type"), column("FrozenType(ListType(UTF8Type))"), column("Int32Type"))
-    assert many.bind(Color.RED, [Color.RED, "x"], 5) == many.plain_bytes("red", ["red", "x"], 5)
-    # Converters of classes apply only to bound values, so rows are read without conversion.
-    assert type(many.metadata) is ResultMetadata
+    markers = plans(
+        column("UTF8Type"), column("FrozenType(ListType(UTF8Type))"), column("Int32Type")
+    )
+    plain = markers.plain_bytes("red", ["red", "x"], 5)
+    assert markers.bind(Color.RED, [Color.RED, "x"], 5) == plain
+    # The metadata has no converters for reading.
+    assert type(markers.metadata) is ResultMetadata
 
 
 def test_converters_of_classes_do_not_apply_inside_vectors_of_numbers(
     registry: CodecRegistry, plans: Any
 ) -> None:
+    """A vector of numbers is encoded at once, without a look at the class of each number."""
     registry.register_class(float, lambda number: 0.0)
     vector = plans(column("VectorType(FloatType, 2)"))
     assert vector.bind([1.0, 2.0]) == vector.plain_bytes([1.0, 2.0])
@@ -184,7 +197,11 @@ def test_converters_of_classes_do_not_apply_inside_vectors_of_numbers(
 def test_converters_of_types_apply_inside_vectors_of_numbers(
     registry: CodecRegistry, plans: Any
 ) -> None:
-    registry.register_type("float", Converter(lambda x: x / 2, lambda x: x * 2))
+    """A converter of floats is used for each number of a vector of floats."""
+    halving: Converter[float, float] = Converter(
+        to_cql=lambda number: number / 2, from_cql=lambda number: number * 2
+    )
+    registry.register_type("float", halving)
     vector = plans(column("VectorType(FloatType, 2)"))
     assert vector.bind([1.0, 2.0]) == vector.plain_bytes([0.5, 1.0])
     assert vector.read([0.5, 1.0]) == ([1.0, 2.0],)
@@ -192,7 +209,9 @@ def test_converters_of_types_apply_inside_vectors_of_numbers(
 
 
 def test_nulls_and_unset_values_are_not_converted(registry: CodecRegistry, plans: Any) -> None:
-    registry.register_type("text", Converter(lambda value: 1 / 0, lambda value: 1 / 0))
+    """The converter would raise an error if it was called."""
+    failing = Converter(to_cql=lambda value: 1 / 0, from_cql=lambda value: 1 / 0)
+    registry.register_type("text", failing)
     text = plans(column("UTF8Type"))
     assert text.bind(None) == [None]
     assert text.bind(UNSET_VALUE) == [UNSET_VALUE]
@@ -206,7 +225,7 @@ def test_empty_values(registry: CodecRegistry, plans: Any) -> None:
     both = plans(column("UTF8Type"), column("Int32Type", "d"))
     assert both.read("", None) == ("<>", None)
     # An int of zero bytes, which old clients could write, is read as null and not converted.
-    assert both.metadata.row_plan.tuples(bytes(8), 0, 1) == [("<>", None)]
+    assert both.metadata.row_plan.tuples(bytes(8), offset=0, row_count=1) == [("<>", None)]
 
 
 def test_a_converter_may_have_one_direction_only(registry: CodecRegistry, plans: Any) -> None:
@@ -220,10 +239,13 @@ def test_a_converter_may_have_one_direction_only(registry: CodecRegistry, plans:
 def test_markers_of_in_are_converted_and_those_without_a_column_are_not(
     registry: CodecRegistry, plans: Any
 ) -> None:
+    """Servers describe the marker of `c IN ?` as a list with the name "in(c)".
+
+    Its elements are converted like values of the column c. Markers for tokens and timestamps are
+    values of no column, so a converter of their type is not used.
+    """
     registry.register_column("ks.t.c", COLOR)
-    registry.register_type("bigint", Converter(lambda value: 1 / 0))
-    # Servers describe the marker of `c IN ?` as a list with the name "in(c)", and its elements are
-    # converted.
+    registry.register_type("bigint", Converter(to_cql=lambda value: 1 / 0))
     markers = plans(
         column("ListType(UTF8Type)", "in(c)"),
         column("ListType(UTF8Type)", "IN(d)"),
@@ -235,6 +257,7 @@ def test_markers_of_in_are_converted_and_those_without_a_column_are_not(
 
 
 def test_values_of_system_tables_are_not_converted(registry: CodecRegistry, plans: Any) -> None:
+    """The driver reads system tables itself, so converters of types are not used for them."""
     registry.register_type("text", COLOR)
     registry.register_column("system.local.key", Converter(to_cql=None, from_cql=str.upper))
     for keyspace in ("system", "system_schema", "system_traces"):
@@ -251,7 +274,8 @@ def test_values_of_system_tables_are_not_converted(registry: CodecRegistry, plan
 
 def test_errors_name_column_type_and_value(registry: CodecRegistry, plans: Any) -> None:
     registry.register_type("text", COLOR)
-    registry.register_column("ks.t.n", Converter(lambda value: "x"))
+    # This converter returns a text for an int.
+    registry.register_column("ks.t.n", Converter(to_cql=lambda value: "x"))
     markers = plans(column("ListType(UTF8Type)"), column("Int32Type", "n"))
     with pytest.raises(EncodeValueError, match=r'column "c" .*element 1 .*convert 5 \(int\) to te'):
         markers.bind([Color.RED, 5], None)
@@ -259,13 +283,17 @@ def test_errors_name_column_type_and_value(registry: CodecRegistry, plans: Any) 
         markers.bind(None, 7)
     with pytest.raises(DecodeError, match=r'row 0, column "c" .*Color cannot convert \'green\''):
         markers.read(["green"], None)
-    registry.register_type("text", Converter(lambda value: None))
+    registry.register_type("text", Converter(to_cql=lambda value: None))
     list_plans = plans(column("ListType(UTF8Type)"))
     with pytest.raises(EncodeValueError, match="a converter has to return a value of text"):
         list_plans.bind([Color.RED])
 
 
 def test_metadata_without_applicable_converters_is_unchanged(registry: CodecRegistry) -> None:
+    """`converting` returns the same object if no column has a converter, and a copy otherwise.
+
+    The copy knows the server's metadata (`native`), which is returned if there are no converters.
+    """
     metadata = ResultMetadata([column("UTF8Type")])
     registry.register_type("int", COLOR)
     assert converting(metadata, registry.converters) is metadata
@@ -279,6 +307,7 @@ def test_metadata_without_applicable_converters_is_unchanged(registry: CodecRegi
 
 
 def test_converted_metadata_shows_the_server_s_types(registry: CodecRegistry) -> None:
+    """Metadata with converters has the server's types, and its copies have the converters, too."""
     metadata = ResultMetadata([column("UTF8Type")], b"raw", is_global=True, metadata_id=b"id")
     registry.register_type("text", COLOR)
     result = converting(metadata, registry.converters)
@@ -289,64 +318,70 @@ def test_converted_metadata_shows_the_server_s_types(registry: CodecRegistry) ->
     assert result.columns_key != metadata.columns_key
     assert result.for_user_types(None) is result
     row_plan = result.row_plan
-    renamed = result.with_id(b"other")
-    assert renamed.metadata_id == b"other"
-    assert renamed.row_plan is row_plan
+    with_other_id = result.with_id(b"other")
+    assert with_other_id.metadata_id == b"other"
+    assert with_other_id.row_plan is row_plan
     assert result.with_id(b"id") is result
     as_arrays = result.with_vectors("array")
     assert isinstance(as_arrays, converted.ConvertedMetadata)
     assert as_arrays.vectors == "array"
     assert as_arrays is result.with_vectors("array")
     # Converters may not be picklable, so the copy has only the server's metadata.
-    copied = pickle.loads(pickle.dumps(result))
-    assert type(copied) is ResultMetadata
-    assert copied.columns == metadata.columns
+    copy = pickle.loads(pickle.dumps(result))
+    assert type(copy) is ResultMetadata
+    assert copy.columns == metadata.columns
 
 
-@pytest.mark.parametrize("key", ["column", "type", "inner"])
+@pytest.mark.parametrize("registered_for", ["column", "type", "element type"])
 def test_encrypted_columns_are_converted_after_decryption(
-    implementation: Implementation, registry: CodecRegistry, key: str
+    implementation: Implementation, registry: CodecRegistry, registered_for: str
 ) -> None:
+    """A value is converted, encoded and encrypted, and read in the reverse order.
+
+    For the server, the column is a blob. An error does not show the value.
+    """
+    is_list = registered_for == "element type"
     policy = AES256ColumnEncryptionPolicy()
-    policy.add_column(
-        ColDesc("ks", "t", "c"), bytes(32), "list<text>" if key == "inner" else "text"
-    )
+    key = bytes(32)
+    policy.add_column(ColDesc("ks", "t", "c"), key, "list<text>" if is_list else "text")
     registry.register_class(Money, lambda money: money.currency)
-    if key == "column":
+    if registered_for == "column":
         registry.register_column("ks.t.c", COLOR)
     else:
         registry.register_type("text", COLOR)
     converters = registry.converters
     assert converters is not None
     server_columns = [column("BytesType")]
-    value: Any = [Color.RED] if key == "inner" else Color.RED
+    value: Any = [Color.RED] if is_list else Color.RED
     columns = bound_columns(encrypted.bound_columns(server_columns, policy), converters)
-    block = implementation.bind.BindPlan(columns).bind((value,), 5)
-    clear = policy.decrypt(ColDesc("ks", "t", "c"), block.values()[0])
-    # The encoding of a list ends with that of its last element, so this holds for both cases.
-    assert clear.endswith(b"red")
+    block = implementation.bind.BindPlan(columns).bind((value,), version=5)
+    decrypted = policy.decrypt(ColDesc("ks", "t", "c"), block.values()[0])
+    # The encoding of a list ends with that of its last element, so this holds for both types.
+    assert decrypted.endswith(b"red")
     metadata = converting(encrypted.decrypting(ResultMetadata(server_columns), policy), converters)
-    assert metadata.row_plan.tuples(block.data, 0, 1) == [(value,)]
+    assert metadata.row_plan.tuples(block.data, offset=0, row_count=1) == [(value,)]
     # If metadata is decrypted again, the result is based on the server's types, not on the
     # converted ones.
     metadata_again = converting(encrypted.decrypting(metadata, policy), converters)
-    assert metadata_again.row_plan.tuples(block.data, 0, 1) == [(value,)]
+    assert metadata_again.row_plan.tuples(block.data, offset=0, row_count=1) == [(value,)]
     plan = implementation.bind.BindPlan(columns)
     with pytest.raises(ValueError, match="values of encrypted columns are not shown") as caught:
-        plan.bind(("secret",) if key != "inner" else (["secret"],), 5)
+        plan.bind((["secret"] if is_list else "secret",), version=5)
     assert "secret" not in str(caught.value)
 
 
 def test_values_of_in_are_converted_and_encrypted(
     implementation: Implementation, registry: CodecRegistry
 ) -> None:
+    """Each element of the list for `c IN ?` is converted and encrypted on its own."""
     policy = AES256ColumnEncryptionPolicy()
     column_description = ColDesc("ks", "t", "c")
-    policy.add_column(column_description, bytes(32), "text")
+    key = bytes(32)
+    policy.add_column(column_description, key, "text")
     registry.register_column("ks.t.c", COLOR)
     assert registry.converters is not None
     markers = encrypted.bound_columns([column("ListType(BytesType)", "in(c)")], policy)
     columns = bound_columns(markers, registry.converters)
-    (data,) = implementation.bind.BindPlan(columns).bind(([Color.RED],), 5).values()
+    (data,) = implementation.bind.BindPlan(columns).bind(([Color.RED],), version=5).values()
     (element,) = lookup_casstype("ListType(BytesType)").codec().decode(data)
     assert policy.decrypt(column_description, element) == b"red"

@@ -1,7 +1,4 @@
-"""Encrypted columns in bind plans, row plans and column plans, in both implementations.
-
-The last argument of `bind` and of similar methods is the protocol version.
-"""
+"""Encrypted columns in bind plans, row plans and column plans."""
 
 from __future__ import annotations
 
@@ -29,22 +26,26 @@ from tests.unit.protocol.wire import FakeColumn
 
 KEY = bytes(range(32))
 IV = bytes(range(16))
+# the types of the encrypted columns
 TYPES = {"c": "int", "d": "text", "v": "vector<float, 2>"}
 
 
 def column_of(name: str) -> ColDesc:
+    """Return the description of a column of the table `ks.t`."""
     return ColDesc("ks", "t", name)
 
 
-def policy_of(kind: Any = AES256ColumnEncryptionPolicy, **settings: Any) -> Any:
-    policy = kind(**settings)
-    for name, cql in TYPES.items():
-        policy.add_column(column_of(name), KEY, cql)
+def policy_of(policy_class: Any = AES256ColumnEncryptionPolicy, **settings: Any) -> Any:
+    """Return a policy that encrypts the columns of TYPES; `settings` are for its constructor."""
+    policy = policy_class(**settings)
+    for name, cql_type in TYPES.items():
+        policy.add_column(column_of(name), KEY, cql_type)
     return policy
 
 
 @pytest.fixture(params=[AES256ColumnEncryptionPolicy, AESGCMColumnEncryptionPolicy])
 def policy(request: pytest.FixtureRequest) -> Any:
+    """Return a policy of either class, which encrypts the columns of TYPES."""
     return policy_of(request.param)
 
 
@@ -72,16 +73,19 @@ class ReversingPolicy(ColumnEncryptionPolicy):
 
 
 def columns(names: Sequence[str] = "kcdv", **others: Any) -> list[ColumnMetadata]:
-    """Return columns as a server describes them: "k" is an int, and the encrypted ones are
-    blobs.
+    """Return columns as a server describes them: "k" is an int, and encrypted columns are blobs.
+
+    :param names: the names of the columns; each letter of a string is a name.
+    :param others: the types of further columns that are not blobs.
     """
-    kinds = {"k": Int32Type, **others}
-    return [ColumnMetadata("ks", "t", name, kinds.get(name, BytesType)) for name in names]
+    types = {"k": Int32Type, **others}
+    return [ColumnMetadata("ks", "t", name, types.get(name, BytesType)) for name in names]
 
 
 def plan_of(
     implementation: Implementation, columns: Sequence[ColumnMetadata], key: Sequence[int] = (0,)
 ) -> Any:
+    """Return a bind plan; `key` has the indexes of the columns of the partition key."""
     fake_columns = [
         FakeColumn(described.name, described.type.build_codec(implementation.codecs))
         for described in columns
@@ -90,20 +94,19 @@ def plan_of(
 
 
 def row_plan(implementation: Implementation, metadata: ResultMetadata) -> Any:
+    """Return a reader of rows. It decrypts them if the metadata was made by `decrypting`."""
     codecs = [column.type.build_codec(implementation.codecs) for column in metadata.columns]
     return implementation.rows.RowPlan(metadata.names, codecs)
 
 
 def column_plan(implementation: Implementation, metadata: ResultMetadata) -> Any:
-    """Return a reader of whole columns for `metadata`. It decrypts them if the metadata was made by
-    `decrypting`.
-    """
-    kinds = [column.type for column in metadata.page_columns]
+    """Return a reader of columns. It decrypts them if the metadata was made by `decrypting`."""
+    types = [column.type for column in metadata.page_columns]
     return metadata.page_reader(
         implementation.column_buffers.ColumnPlan(
             metadata.names,
-            [kind.build_codec(implementation.codecs) for kind in kinds],
-            [layout_of(kind) for kind in kinds],
+            [cql_type.build_codec(implementation.codecs) for cql_type in types],
+            [layout_of(cql_type) for cql_type in types],
         )
     )
 
@@ -111,15 +114,16 @@ def column_plan(implementation: Implementation, metadata: ResultMetadata) -> Any
 def test_values_are_encrypted_as_they_are_bound(
     implementation: Implementation, policy: Any
 ) -> None:
+    """The bytes of a bound value are its encoding, encrypted. Reading the row decrypts them."""
     plan = plan_of(implementation, bound_columns(columns(), policy))
-    block = plan.bind((1, 1000, "ada", [0.5, 1.5]), 4)
+    block = plan.bind((1, 1000, "ada", [0.5, 1.5]), version=4)
     k, c, d, v = block.values()
     assert k == b"\0\0\0\1"
     assert policy.decrypt(column_of("c"), c) == b"\0\0\x03\xe8"
     assert policy.decrypt(column_of("d"), d) == b"ada"
     assert policy.decrypt(column_of("v"), v) == b"\x3f\0\0\0\x3f\xc0\0\0"
     metadata = decrypting(ResultMetadata(columns()), policy)
-    assert row_plan(implementation, metadata).tuples(block.data, 0, 1) == [
+    assert row_plan(implementation, metadata).tuples(block.data, offset=0, row_count=1) == [
         (1, 1000, "ada", [0.5, 1.5])
     ]
 
@@ -127,15 +131,18 @@ def test_values_are_encrypted_as_they_are_bound(
 def test_nulls_and_unset_values_are_not_encrypted(
     implementation: Implementation, policy: Any
 ) -> None:
+    """A null stays a null for the server, and is read as a null, in rows and in columns."""
     plan = plan_of(implementation, bound_columns(columns(), policy))
-    block = plan.bind((1, None, UNSET_VALUE), 4)
+    block = plan.bind((1, None, UNSET_VALUE), version=4)
     assert block.values() == [b"\0\0\0\1", None, UNSET_VALUE, UNSET_VALUE]
-    assert plan.bind_row({"k": 1, "c": None}, 4) == plan.bind([1, None], 4)
+    assert plan.bind_row({"k": 1, "c": None}, version=4) == plan.bind([1, None], version=4)
     metadata = decrypting(ResultMetadata(columns()), policy)
-    body = plan.bind((1, None, None, None), 4).data
-    assert row_plan(implementation, metadata).tuples(body, 0, 1) == [(1, None, None, None)]
+    body = plan.bind((1, None, None, None), version=4).data
+    assert row_plan(implementation, metadata).tuples(body, offset=0, row_count=1) == [
+        (1, None, None, None)
+    ]
     # Only the first column, "k", has a value.
-    page = column_plan(implementation, metadata).read(body, 0, 1)
+    page = column_plan(implementation, metadata).read(body, offset=0, row_count=1)
     assert [column.null_count for column in page.children] == [0, 1, 1, 1]
 
 
@@ -147,64 +154,71 @@ def test_nulls_of_other_libraries(
     module, _, name = missing.rpartition(".")
     value = getattr(pytest.importorskip(module), name)
     plan = plan_of(implementation, bound_columns(columns("kc"), policy))
-    assert plan.bind((1, value), 4) == plan.bind((1, None), 4)
+    assert plan.bind((1, value), version=4) == plan.bind((1, None), version=4)
 
 
 def test_empty_texts_are_encrypted(implementation: Implementation, policy: Any) -> None:
     plan = plan_of(implementation, bound_columns(columns("kd"), policy))
-    body = plan.bind((1, ""), 4).data
+    body = plan.bind((1, ""), version=4).data
     # The length and the value of "k" have 8 bytes, and the length of "d" has 4. The rest is the
     # ciphertext of the empty text, which is not empty.
     assert len(body) > 8 + 4
     metadata = decrypting(ResultMetadata(columns("kd")), policy)
-    assert row_plan(implementation, metadata).tuples(body, 0, 1) == [(1, "")]
+    assert row_plan(implementation, metadata).tuples(body, offset=0, row_count=1) == [(1, "")]
 
 
 def test_many_rows_of_many_columns(implementation: Implementation) -> None:
-    """If every second of 40 columns is encrypted, rows, columns and iteration return the values
-    that were bound.
-    """
+    """All ways to read rows return the bound values if every second of 40 columns is encrypted."""
     policy = AES256ColumnEncryptionPolicy()
     names = [f"c{index}" for index in range(40)]
     for name in names[::2]:
         policy.add_column(column_of(name), KEY, "int")
     server_columns = columns(names, **dict.fromkeys(names[1::2], Int32Type))
     rng = random.Random(5)
-    rows = [tuple(rng.choice([None, rng.getrandbits(31)]) for _ in names[1:]) for _ in range(50)]
-    # Put the number of the row into the first column.
-    rows = [(index, *row) for index, row in enumerate(rows)]
-    block = plan_of(implementation, bound_columns(server_columns, policy)).bind_many(rows, 4)
+    rows = []
+    for row_number in range(50):
+        other_values = [rng.choice([None, rng.getrandbits(31)]) for _ in names[1:]]
+        rows.append((row_number, *other_values))
+    block = plan_of(implementation, bound_columns(server_columns, policy)).bind_many(
+        rows, version=4
+    )
     body = b"".join(bound.data for bound in block.rows())
     metadata = decrypting(ResultMetadata(server_columns), policy)
     decrypting_plan = row_plan(implementation, metadata)
-    assert decrypting_plan.tuples(body, 0, 50) == rows
-    assert list(decrypting_plan.iterate(body, 0, 50)) == rows
-    assert decrypting_plan.dicts(body, 0, 50) == [
+    assert decrypting_plan.tuples(body, offset=0, row_count=50) == rows
+    assert list(decrypting_plan.iterate(body, offset=0, row_count=50)) == rows
+    assert decrypting_plan.dicts(body, offset=0, row_count=50) == [
         dict(zip(names, row, strict=True)) for row in rows
     ]
-    assert decrypting_plan.columns(body, 0, 50) == [
+    assert decrypting_plan.columns(body, offset=0, row_count=50) == [
         list(column) for column in zip(*rows, strict=True)
     ]
     plain_metadata = ResultMetadata(columns(names, **dict.fromkeys(names, Int32Type)))
-    plain_block = plan_of(implementation, plain_metadata.columns).bind_many(rows, 4)
-    page = column_plan(implementation, plain_metadata).read(
-        b"".join(bound.data for bound in plain_block.rows()), 0, 50
-    )
-    assert dumped(column_plan(implementation, metadata).read(b"head" + body, 4, 50)) == dumped(page)
+    # Compare the columns with those of a page that was not encrypted.
+    plain_block = plan_of(implementation, plain_metadata.columns).bind_many(rows, version=4)
+    plain_body = b"".join(bound.data for bound in plain_block.rows())
+    plain_plan = column_plan(implementation, plain_metadata)
+    expected = plain_plan.read(plain_body, offset=0, row_count=50)
+    page = column_plan(implementation, metadata).read(b"head" + body, offset=4, row_count=50)
+    assert dumped(page) == dumped(expected)
 
 
 def test_both_implementations_encrypt_alike(compiled: Implementation) -> None:
-    described = bound_columns(columns(), policy_of(iv=IV))
+    """With a fixed initialization vector, encryption is deterministic."""
+    encrypting_columns = bound_columns(columns(), policy_of(iv=IV))
     values = (1, 2, "ada", [1.0, 2.0])
-    python, cython = (
-        plan_of(lane, described).bind(values, 4) for lane in (Implementation("python"), compiled)
-    )
-    assert python.data == cython.data
+    python_plan = plan_of(Implementation("python"), encrypting_columns)
+    compiled_plan = plan_of(compiled, encrypting_columns)
+    python_block = python_plan.bind(values, version=4)
+    assert python_block.data == compiled_plan.bind(values, version=4).data
 
 
 def test_a_routing_key_is_made_of_encrypted_bytes(implementation: Implementation) -> None:
+    """Servers compute a row's token from the bytes that they get."""
     policy = policy_of(iv=IV)
-    block = plan_of(implementation, bound_columns(columns("cd"), policy), [0]).bind((7, "x"), 4)
+    block = plan_of(implementation, bound_columns(columns("cd"), policy), [0]).bind(
+        (7, "x"), version=4
+    )
     assert block.routing_key([0]) == policy.encode_and_encrypt(column_of("c"), 7)
     assert block.routing_key([1, 0]) == implementation.bind.composite_key(
         [
@@ -218,13 +232,13 @@ def test_a_value_that_does_not_fit_is_not_shown(
     implementation: Implementation, policy: Any
 ) -> None:
     plan = plan_of(implementation, bound_columns(columns(), policy))
-    # no int, and an int with too many bits
+    # These values are not an int, and an int with too many bits.
     for value in ("hunter2", 1 << 77):
         with pytest.raises(
             TypeError,
             match=r'column "c" \(int, \w+\): ks\.t\.c is encrypted and takes int: this (str|int) ',
         ) as info:
-            plan.bind((1, value), 4)
+            plan.bind((1, value), version=4)
         assert str(value) not in str(info.value)
 
 
@@ -237,25 +251,28 @@ def test_elements_of_a_list_for_in_are_encrypted(implementation: Implementation)
     blobs = ListType.apply_parameters((BytesType,))
     encrypted_marker = ColumnMetadata("ks", "t", "in(c)", blobs)
     plain_marker = ColumnMetadata("ks", "t", "in(x)", blobs)
-    bound = plan_of(
-        implementation, bound_columns([encrypted_marker, plain_marker], policy), key=()
-    ).bind(([1, 2], [b"1"]), 4)
-    expected = [policy.encode_and_encrypt(column_of("c"), value) for value in (1, 2)]
-    assert bound.values() == [blobs.to_binary(expected, 4), blobs.to_binary([b"1"], 4)]
+    markers = bound_columns([encrypted_marker, plain_marker], policy)
+    block = plan_of(implementation, markers, key=()).bind(([1, 2], [b"1"]), version=4)
+    encrypted = [policy.encode_and_encrypt(column_of("c"), value) for value in (1, 2)]
+    assert block.values() == [blobs.to_binary(encrypted, 4), blobs.to_binary([b"1"], 4)]
     # A null in the list stays a null.
-    bound = plan_of(implementation, bound_columns([encrypted_marker], policy), key=()).bind(
-        ([1, None],), 4
-    )
-    assert bound.values() == [blobs.to_binary([expected[0], None], 4)]
+    markers = bound_columns([encrypted_marker], policy)
+    block = plan_of(implementation, markers, key=()).bind(([1, None],), version=4)
+    assert block.values() == [blobs.to_binary([encrypted[0], None], 4)]
 
 
 def test_nulls_inside_an_encrypted_list_come_back(implementation: Implementation) -> None:
+    """A column of an encrypted list is encrypted as a whole, with the nulls among its elements."""
     policy = AES256ColumnEncryptionPolicy()
     policy.add_column(column_of("l"), KEY, "list<int>")
     specs = [ColumnMetadata("ks", "t", "l", BytesType)]
-    block = plan_of(implementation, bound_columns(specs, policy), key=()).bind(([1, None],), 4)
+    block = plan_of(implementation, bound_columns(specs, policy), key=()).bind(
+        ([1, None],), version=4
+    )
     metadata = decrypting(ResultMetadata(specs), policy)
-    assert row_plan(implementation, metadata).tuples(block.data, 0, 1) == [([1, None],)]
+    assert row_plan(implementation, metadata).tuples(block.data, offset=0, row_count=1) == [
+        ([1, None],)
+    ]
 
 
 # -- errors ----------------------------------------------------------------------------------------
@@ -264,7 +281,7 @@ PLAIN = b"\0\0\0\1"
 
 
 @pytest.mark.parametrize(
-    ("broken", "reason"),
+    ("damaged", "reason"),
     [
         (b"", "is encrypted, but this value has no bytes"),
         (b"1234", "cannot be decrypted: 4 bytes are not"),
@@ -272,65 +289,58 @@ PLAIN = b"\0\0\0\1"
     ],
 )
 def test_bytes_that_cannot_be_decrypted(
-    implementation: Implementation, policy: Any, broken: bytes, reason: str
+    implementation: Implementation, policy: Any, damaged: bytes, reason: str
 ) -> None:
-    """If bytes cannot be decrypted, the error names the row, the column and the reason, whether a
-    page is decoded row by row or column by column.
-    """
+    """The error names the row, the column and the reason, for pages decoded by row or column."""
     metadata = decrypting(ResultMetadata(columns("kc")), policy)
     encrypted = policy.encrypt(column_of("c"), PLAIN)
-    body = page_of([(PLAIN, encrypted), (PLAIN, broken)])
+    body = page_of([(PLAIN, encrypted), (PLAIN, damaged)])
     message = rf'row 1, column "c" \(int\): ks\.t\.c {reason}'
     with pytest.raises(DecodeError, match=message):
-        row_plan(implementation, metadata).tuples(body, 0, 2)
+        row_plan(implementation, metadata).tuples(body, offset=0, row_count=2)
     with pytest.raises(DecodeError, match=message):
-        list(row_plan(implementation, metadata).iterate(body, 0, 2))
+        list(row_plan(implementation, metadata).iterate(body, offset=0, row_count=2))
     with pytest.raises(DecodeError, match=message):
-        column_plan(implementation, metadata).read(body, 0, 2)
+        column_plan(implementation, metadata).read(body, offset=0, row_count=2)
 
 
 def test_a_value_of_another_type(implementation: Implementation, policy: Any) -> None:
-    """If a value has another type than the column, the error names the column and the type, but not
-    the secret value.
-    """
+    """The error names the column and its type, but does not show the decrypted value."""
     metadata = decrypting(ResultMetadata(columns("c")), policy)
     body = page_of([(policy.encrypt(column_of("c"), b"secret text"),)])
     with pytest.raises(
         DecodeError, match=r"ks\.t\.c was decrypted to 11 bytes that are not a value of int"
     ) as info:
-        row_plan(implementation, metadata).tuples(body, 0, 1)
+        row_plan(implementation, metadata).tuples(body, offset=0, row_count=1)
     assert "secret" not in str(info.value)
 
 
-def test_a_page_that_is_cut_short(implementation: Implementation, policy: Any) -> None:
+def test_a_truncated_page_is_an_error(implementation: Implementation, policy: Any) -> None:
+    """Wherever a page of two rows ends too early, rows and columns raise a DecodeError."""
     metadata = decrypting(ResultMetadata(columns("kc")), policy)
     body = page_of([(PLAIN, policy.encrypt(column_of("c"), PLAIN))] * 2)
+    read_rows = row_plan(implementation, metadata).tuples
+    read_columns = column_plan(implementation, metadata).read
     for size in range(len(body)):
-        for plan in (
-            row_plan(implementation, metadata).tuples,
-            column_plan(implementation, metadata).read,
-        ):
+        for read in (read_rows, read_columns):
             with pytest.raises(DecodeError):
-                plan(body[:size], 0, 2)
+                read(body[:size], offset=0, row_count=2)
 
 
 def test_a_column_that_is_not_a_blob(implementation: Implementation, policy: Any) -> None:
-    """If a column in the policy is not a blob on the server, binding and reading raise an error
-    with both types. Null may be bound.
+    """If an encrypted column is not a blob on the server, binding and reading it is an error.
+
+    The error has both types. Null may be bound.
     """
     server_columns = columns("kc", c=UTF8Type)
     reason = r"ks\.t\.c is encrypted, so it has to be a blob on the server, but it is text"
     with pytest.raises(TypeError, match=rf'column "c" .*{reason}'):
-        plan_of(implementation, bound_columns(server_columns, policy)).bind((1, 2), 4)
+        plan_of(implementation, bound_columns(server_columns, policy)).bind((1, 2), version=4)
     metadata = decrypting(ResultMetadata(server_columns), policy)
     with pytest.raises(DecodeError, match=rf'row 0, column "c" .*{reason}'):
-        row_plan(implementation, metadata).tuples(page_of([(PLAIN, b"x")]), 0, 1)
-    assert (
-        plan_of(implementation, bound_columns(server_columns, policy))
-        .bind((1, None), 4)
-        .values()[1]
-        is None
-    )
+        row_plan(implementation, metadata).tuples(page_of([(PLAIN, b"x")]), offset=0, row_count=1)
+    plan = plan_of(implementation, bound_columns(server_columns, policy))
+    assert plan.bind((1, None), version=4).values()[1] is None
 
 
 # -- an application's own policy -------------------------------------------------------------------
@@ -339,28 +349,29 @@ def test_a_column_that_is_not_a_blob(implementation: Implementation, policy: Any
 def test_columns_added_to_an_application_s_policy_are_encrypted(
     implementation: Implementation,
 ) -> None:
+    """With is_complete=False, columns may be added to the policy at any time.
+
+    So a column is looked up for each value, and never sent as it is once it is encrypted.
+    """
     policy = ReversingPolicy()
-    # is_complete=False says that the policy's columns may change, so the column is looked up for
-    # each value.
     plan = plan_of(implementation, bound_columns(columns("kcd"), policy, is_complete=False))
-    assert plan.bind((1, 2, b"x"), 4).values() == [PLAIN, b"*\2\0\0\0", b"x"]
-    # A column that is added later is encrypted from then on, never sent as it is.
+    assert plan.bind((1, 2, b"x"), version=4).values() == [PLAIN, b"*\2\0\0\0", b"x"]
     policy.columns["d"] = UTF8Type
-    assert plan.bind((1, 2, "ab"), 4).values()[2] == b"*ba"
+    assert plan.bind((1, 2, "ab"), version=4).values()[2] == b"*ba"
     metadata = decrypting(ResultMetadata(columns("kcd")), policy)
-    body = plan.bind((1, 2, "ab"), 4).data
-    assert row_plan(implementation, metadata).tuples(body, 0, 1) == [(1, 2, "ab")]
+    body = plan.bind((1, 2, "ab"), version=4).data
+    assert row_plan(implementation, metadata).tuples(body, offset=0, row_count=1) == [(1, 2, "ab")]
 
 
-def test_errors_of_a_programs_policy(implementation: Implementation) -> None:
-    """An error of an application's policy is raised with the column's name."""
+def test_errors_of_an_application_s_policy_name_the_column(
+    implementation: Implementation,
+) -> None:
     metadata = decrypting(ResultMetadata(columns("c")), ReversingPolicy())
-    for plan in (
-        row_plan(implementation, metadata).tuples,
-        column_plan(implementation, metadata).read,
-    ):
+    read_rows = row_plan(implementation, metadata).tuples
+    read_columns = column_plan(implementation, metadata).read
+    for read in (read_rows, read_columns):
         with pytest.raises(DecodeError, match=r"ks\.t\.c cannot be decrypted: no star"):
-            plan(page_of([(b"x",)]), 0, 1)
+            read(page_of([(b"x",)]), offset=0, row_count=1)
 
 
 # -- metadata --------------------------------------------------------------------------------------
@@ -371,15 +382,15 @@ def test_metadata_without_encrypted_columns_is_unchanged(policy: Any) -> None:
     assert decrypting(metadata, policy) is metadata
     assert decrypting(metadata, policy=None) is metadata
     server_columns = columns("kx")
-    assert all(
-        bound is server
-        for bound, server in zip(bound_columns(server_columns, policy), server_columns, strict=True)
-    )
+    bound = bound_columns(server_columns, policy)
+    for bound_column, server_column in zip(bound, server_columns, strict=True):
+        assert bound_column is server_column
 
 
 def test_metadata_of_encrypted_columns(policy: Any) -> None:
-    """The types of `columns` are those of the decrypted values, while `types` has those of the
-    server.
+    """`columns` has the types of the decrypted values, and `types` those of the server.
+
+    Copies of the metadata still decrypt.
     """
     source = ResultMetadata(columns("kc"), raw=b"specs", metadata_id=b"1")
     metadata = decrypting(source, policy)
@@ -401,12 +412,13 @@ def test_metadata_of_encrypted_columns(policy: Any) -> None:
 
 
 def test_vectors_as_arrays() -> None:
-    """If arrays were chosen for vectors, decrypted vectors are arrays, too."""
+    """If an application has chosen arrays for vectors, encrypted vectors become arrays, too."""
     policy = policy_of()
     metadata = decrypting(ResultMetadata(columns("v")), policy).with_vectors("array")
     body = page_of([(policy.encode_and_encrypt(column_of("v"), [0.5, 1.5]),)])
-    ((value,),) = metadata.row_plan.tuples(body, 0, 1)
-    assert (value.typecode, list(value)) == ("f", [0.5, 1.5])
+    ((vector,),) = metadata.row_plan.tuples(body, offset=0, row_count=1)
+    assert vector.typecode == "f"
+    assert list(vector) == [0.5, 1.5]
 
 
 def test_typed_rows_distinguish_encrypted_columns_from_others() -> None:

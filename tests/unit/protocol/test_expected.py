@@ -23,10 +23,14 @@ ANSWERS: list[Answer] = [(opcode, None) for opcode in RESPONSES if opcode != opc
 VOID, ROWS, SET_KEYSPACE, PREPARED, SCHEMA_CHANGE = ((opcodes.RESULT, kind) for kind in range(1, 6))
 
 
-def allowed(request: int, text: str | None = None) -> set[Answer]:
-    return {answer for answer in ANSWERS if is_allowed(request, text, *answer)} - {
-        (opcodes.ERROR, None)
-    }
+def allowed(request: int, query: str | None = None) -> set[Answer]:
+    """Return the responses, other than ERROR, that are allowed for a request.
+
+    :param request: the opcode of the request.
+    :param query: the statement that it executes.
+    """
+    allowed_answers = {answer for answer in ANSWERS if is_allowed(request, query, *answer)}
+    return allowed_answers - {(opcodes.ERROR, None)}
 
 
 @pytest.mark.parametrize("request_opcode", sorted(ALLOWED))
@@ -35,7 +39,7 @@ def test_an_error_is_allowed_for_each_request(request_opcode: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("query", "expected"),
     [
         ("SELECT * FROM t", {VOID, ROWS}),
         ("insert into t", {VOID, ROWS}),
@@ -49,16 +53,15 @@ def test_an_error_is_allowed_for_each_request(request_opcode: int) -> None:
     ],
 )
 @pytest.mark.parametrize("opcode", [opcodes.QUERY, opcodes.EXECUTE])
-def test_statements(opcode: int, text: str, expected: set[tuple[int, int]]) -> None:
-    """The first keyword of a statement, after any comments, decides which kinds of result it may
-    have.
-    """
-    assert allowed(opcode, text) == expected
+def test_statements(opcode: int, query: str, expected: set[tuple[int, int]]) -> None:
+    """The first word of a statement, after any comments, decides which results it may have."""
+    assert allowed(opcode, query) == expected
 
 
 def test_responses_allowed_for_other_requests() -> None:
-    """For requests other than QUERY and EXECUTE, only the responses that the specification names
-    are allowed; for an unknown opcode, none.
+    """For other requests than QUERY and EXECUTE, the opcode alone decides.
+
+    For an unknown opcode, no response is allowed.
     """
     assert allowed(opcodes.BATCH) == {VOID, ROWS}
     assert allowed(opcodes.PREPARE) == {PREPARED}
@@ -68,18 +71,18 @@ def test_responses_allowed_for_other_requests() -> None:
 
 
 def test_the_handshake_expects_the_allowed_responses() -> None:
+    """The state machine of the handshake and the table ALLOWED name the same responses."""
     requests = {
         State.OPTIONS_SENT: opcodes.OPTIONS,
         State.STARTUP_SENT: opcodes.STARTUP,
         State.AUTH_SENT: opcodes.AUTH_RESPONSE,
     }
-    table = {(requests[state], (opcode, None)) for state, opcode in _STEPS}
-    assert table == {
-        (request, answer) for request in requests.values() for answer in ALLOWED[request]
-    }
+    of_handshake = {(requests[state], (opcode, None)) for state, opcode in _STEPS}
+    of_table = {(request, answer) for request in requests.values() for answer in ALLOWED[request]}
+    assert of_handshake == of_table
 
 
-def test_the_message_names_both_and_no_values() -> None:
+def test_the_error_names_request_and_response_and_no_values() -> None:
     with pytest.raises(ProtocolError) as caught:
         check_answer(opcodes.QUERY, "SELECT 'secret'", *SET_KEYSPACE, "here:9042")
     assert str(caught.value) == (
@@ -89,7 +92,9 @@ def test_the_message_names_both_and_no_values() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["/*" * 50_000, " " * 100_000, "--" * 50_000, "/* " + "*" * 100_000, "//\n" * 30_000]
+    "comments",
+    ["/*" * 50_000, " " * 100_000, "--" * 50_000, "/* " + "*" * 100_000, "//\n" * 30_000],
 )
-def test_long_comments_are_skipped_quickly(text: str) -> None:
-    assert first_word(text) == ""
+def test_long_comments_are_skipped_quickly(comments: str) -> None:
+    """A regular expression that backtracks would take minutes."""
+    assert first_word(comments) == ""

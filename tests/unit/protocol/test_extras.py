@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import UnsupportedOperation
 from cassandra.protocol.extras import bytes_map, check_payload, request_extras, standing_flags
 from cassandra.protocol.messages.encode import encode_request
@@ -17,6 +18,7 @@ from cassandra.protocol.opcodes import CUSTOM_PAYLOAD_FLAG, QUERY, TRACING_FLAG,
 from cassandra.protocol.primitives import Cursor
 from tests.conftest import Implementation
 
+# The number of entries has two bytes.
 LARGEST = {str(number): b"" for number in range(65_535)}
 
 
@@ -50,14 +52,20 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("payload", "kind", "text"), WRONG)
-def test_invalid_payloads_are_refused(payload: Any, kind: type[Exception], text: str) -> None:
+@pytest.mark.parametrize(("payload", "error_type", "message"), WRONG)
+def test_invalid_payloads_are_refused(
+    payload: Any, error_type: type[Exception], message: str
+) -> None:
     for function in (bytes_map, check_payload):
-        with pytest.raises(kind, match=text):
+        with pytest.raises(error_type, match=message):
             function(payload)
 
 
 def test_flags_for_tracing_payload_and_beta() -> None:
+    """`request_extras` returns the flags of a request, and the bytes before its body.
+
+    Version 6 is a beta version. Payloads exist since version 4.
+    """
     assert request_extras(version=5, tracing=False, payload=None, allow_beta=True) == (0, b"")
     assert request_extras(version=6, tracing=False, payload=None, allow_beta=True) == (
         USE_BETA_FLAG,
@@ -72,7 +80,8 @@ def test_flags_for_tracing_payload_and_beta() -> None:
 
 
 def test_messages_have_the_same_flags_and_payload() -> None:
-    message = QueryMessage("SELECT 1", 1)
+    """A message object is encoded with the flags and the payload that `request_extras` returns."""
+    message = QueryMessage("SELECT 1", ConsistencyLevel.ONE)
     message.custom_payload = {"k": None}
     opcode, flags, body = encode_request(message, version=6, features=None, allow_beta=True)
     assert (opcode, flags) == (QUERY, USE_BETA_FLAG | CUSTOM_PAYLOAD_FLAG)
@@ -88,9 +97,10 @@ def test_each_envelope_opts_in_to_a_beta_version(
     See native_protocol_v5.spec, section 2.4.1.2.
     """
     writer = implementation.frame.FrameWriter(version)
-    writer.add(1, QUERY, TRACING_FLAG, b"")
+    writer.add(stream=1, opcode=QUERY, flags=TRACING_FLAG, body=b"")
+    # The second byte of an envelope has the flags.
     assert writer.take()[1] == TRACING_FLAG | standing_flags(version)
     # The writer sets this flag only in requests, not in responses.
     writer = implementation.frame.FrameWriter(version, responses=True)
-    writer.add(1, QUERY, 0, b"")
+    writer.add(stream=1, opcode=QUERY, flags=0, body=b"")
     assert writer.take()[1] == 0

@@ -1,5 +1,6 @@
-"""ScyllaDB's protocol extensions in SUPPORTED and STARTUP messages, as its document
-protocol-extensions describes them.
+"""ScyllaDB's protocol extensions in SUPPORTED and STARTUP messages.
+
+The document "protocol-extensions" of ScyllaDB describes them.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ SUPPORTED: dict[str, list[str]] = {
 }
 
 
-def parsed(**changed: Any) -> ProtocolFeatures:
-    return ProtocolFeatures.parse_from_supported({**SUPPORTED, **changed})
+def parsed(**changed_options: Any) -> ProtocolFeatures:
+    """Parse the options of SUPPORTED, some of which may be changed."""
+    return ProtocolFeatures.parse_from_supported({**SUPPORTED, **changed_options})
 
 
 def test_all_that_a_server_offers() -> None:
@@ -44,7 +46,8 @@ def test_all_that_a_server_offers() -> None:
         shard_aware_port=19042,
         shard_aware_port_ssl=None,
     )
-    assert (features.lwt_info, features.rate_limit_error) == (LwtInfo(0x80000000), 61440)
+    assert features.lwt_info == LwtInfo(0x80000000)
+    assert features.rate_limit_error == 61440
     assert features.tablets_routing_v1
     assert features.tablets_routing_v2
     assert features.use_metadata_id
@@ -52,6 +55,7 @@ def test_all_that_a_server_offers() -> None:
 
 
 def test_negotiated_options_go_into_startup() -> None:
+    """STARTUP has the extensions that the client uses, of those that the server offers."""
     options: dict[str, str] = {}
     parsed().add_startup_options(options)
     assert options == {
@@ -67,7 +71,7 @@ def test_negotiated_options_go_into_startup() -> None:
 
 
 @pytest.mark.parametrize(
-    "lacking",
+    "changed_options",
     [
         {"SCYLLA_SHARD": []},
         {"SCYLLA_SHARD": ["x"]},
@@ -76,9 +80,11 @@ def test_negotiated_options_go_into_startup() -> None:
         {"SCYLLA_SHARDING_ALGORITHM": []},
     ],
 )
-def test_incomplete_sharding_options_are_ignored(lacking: Any) -> None:
-    features = parsed(**lacking)
-    assert (features.shard_id, features.sharding_info) == (0, None)
+def test_incomplete_sharding_options_are_ignored(changed_options: Any) -> None:
+    """If an option is missing or wrong, the node counts as one without shards."""
+    features = parsed(**changed_options)
+    assert features.shard_id == 0
+    assert features.sharding_info is None
 
 
 def test_options_that_cannot_be_read_are_absent() -> None:
@@ -92,20 +98,18 @@ def test_a_mask_is_unsigned_and_all_of_its_bits_count() -> None:
     signed_mask = "LWT_OPTIMIZATION_META_BIT_MASK=-2147483648"
     assert parsed(SCYLLA_LWT_ADD_METADATA_MARK=[signed_mask]).lwt_info == LwtInfo(0x80000000)
     two_bits = LwtInfo(0b101)
-    assert [two_bits.get_lwt_flag(flags) for flags in (0b111, 0b101, 0b001, 0)] == [
-        True,
-        True,
-        False,
-        False,
-    ]
+    assert two_bits.get_lwt_flag(0b111)
+    assert two_bits.get_lwt_flag(0b101)
+    assert not two_bits.get_lwt_flag(0b001)
+    assert not two_bits.get_lwt_flag(0)
 
 
 def test_shards_of_tokens() -> None:
-    """The shard of a token is computed as the server does it."""
+    """The shard of a token is computed as the server does it: here for four shards."""
     info = ShardingInfo(
-        4,
-        "",
-        "biased-token-round-robin",
+        shards_count=4,
+        partitioner="",
+        sharding_algorithm="biased-token-round-robin",
         sharding_ignore_msb=0,
         shard_aware_port=None,
         shard_aware_port_ssl=None,
@@ -118,13 +122,8 @@ def test_shards_of_tokens() -> None:
     # The highest bits are ignored, so the shards repeat 4096 times around the ring. One round has
     # 2**52 tokens, and `1 << 50` is a quarter of that.
     repeated = info._replace(sharding_ignore_msb=12)
-    assert [repeated.shard_id_from_token(-(1 << 63) + (n << 50)) for n in range(5)] == [
-        0,
-        1,
-        2,
-        3,
-        0,
-    ]
+    tokens = [-(1 << 63) + (number << 50) for number in range(5)]
+    assert [repeated.shard_id_from_token(token) for token in tokens] == [0, 1, 2, 3, 0]
 
 
 def test_the_repr_of_features() -> None:

@@ -1,5 +1,6 @@
-"""The functions read_* and write_*, which work on files, as in native_protocol_v5.spec, section
-3.
+"""The functions read_* and write_* read and write the notations of the protocol from files.
+
+See native_protocol_v5.spec, section 3.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from cassandra import protocol
 from cassandra.errors import ProtocolError
 from cassandra.sentinels import UNSET_VALUE
 
+# the name of a notation, a value, and its bytes
 PAIRS: list[tuple[str, Any, bytes]] = [
     ("byte", -2, b"\xfe"),
     ("int", -2, b"\xff\xff\xff\xfe"),
@@ -38,8 +40,9 @@ PAIRS: list[tuple[str, Any, bytes]] = [
 
 
 def function(name: str) -> Callable[..., Any]:
-    reader: Callable[..., Any] = getattr(protocol, name)
-    return reader
+    """Return the function of `cassandra.protocol` with this name."""
+    read_or_write: Callable[..., Any] = getattr(protocol, name)
+    return read_or_write
 
 
 @pytest.mark.parametrize(("name", "plain_value", "data"), PAIRS)
@@ -68,7 +71,7 @@ def test_functions_that_only_read_or_only_write() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "item"),
+    ("name", "number_or_string"),
     [
         ("byte", 128),
         ("int", 1 << 31),
@@ -79,13 +82,13 @@ def test_functions_that_only_read_or_only_write() -> None:
         ("uint_le", -1),
     ],
 )
-def test_values_that_do_not_fit_are_refused(name: str, item: Any) -> None:
+def test_values_that_do_not_fit_are_refused(name: str, number_or_string: Any) -> None:
+    write = function(f"write_{name}")
     with pytest.raises(ValueError, match=r"."):
-        function(f"write_{name}")(BytesIO(), item)
+        write(BytesIO(), number_or_string)
 
 
-def test_malformed() -> None:
-    """A malformed value raises a ProtocolError that says what is wrong."""
+def test_errors_of_malformed_values_say_what_is_wrong() -> None:
     with pytest.raises(ProtocolError, match="UTF-8"):
         protocol.read_string(BytesIO(b"\x00\x01\xff"))
     with pytest.raises(ProtocolError, match="address of 5 bytes"):

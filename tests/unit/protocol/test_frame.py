@@ -18,12 +18,15 @@ from cassandra.errors import CrcException, ProtocolError
 from cassandra.protocol import compression
 from cassandra.protocol.opcodes import (
     COMPRESSED_FLAG,
+    ERROR,
     EVENT,
     HEADER_DIRECTION_TO_CLIENT,
     OPTIONS,
     QUERY,
+    READY,
     RESULT,
     STARTUP,
+    SUPPORTED,
     TRACING_FLAG,
     WARNING_FLAG,
 )
@@ -35,10 +38,15 @@ from tests.unit.protocol.wire import envelope
 # Each message is (stream, opcode, flags, body, protocol version).
 Messages = list[tuple[int, int, int, bytes, int]]
 
+# (protocol version, compression)
 SETTINGS = [(3, None), (4, None), (4, "lz4"), (4, "snappy"), (5, None), (5, "lz4")]
 
 
 def some_messages(version: int, sizes: Iterable[int] = (0, 1, 5, 9, 300, 700, 3000)) -> Messages:
+    """Return messages whose bodies have about these sizes (bytes).
+
+    A third of each body is random, and the rest can be compressed.
+    """
     source = random.Random(1)
     return [
         (stream, RESULT, 0, source.randbytes(size // 3) + b"ab" * (size // 3), version)
@@ -63,9 +71,11 @@ def writer_and_reader(
     """
     writer = implementation.frame.FrameWriter(version, responses=True)
     reader = implementation.frame.FrameReader(version)
+    if use_segments is None:
+        use_segments = version >= 5
     for codec in (writer, reader):
         codec.set_compression(algorithm)
-        if use_segments if use_segments is not None else version >= 5:
+        if use_segments:
             codec.enable_segments()
     return writer, reader
 
@@ -76,26 +86,27 @@ def stream_of(
     """Return the bytes of all messages as a server sends them, and a reader that can read them."""
     writer, reader = writer_and_reader(implementation, version, algorithm)
     for stream, opcode, flags, body, _ in messages:
-        writer.add(stream, opcode, flags, body)
+        writer.add(stream=stream, opcode=opcode, flags=flags, body=body)
     return writer.take(), reader
 
 
 def through_buffers(reader: Any, data: bytes, max_size: int) -> Messages:
-    """Read `data` through the reader's own buffers, at most `max_size` bytes at a time, as
-    asyncio's BufferedProtocol does.
+    """Read `data` through the reader's own buffers, as asyncio's BufferedProtocol does.
 
-    Returns the messages.
+    :param max_size: the maximum number of bytes to read at a time.
+    :returns: the messages.
     """
-    out: Messages = []
+    messages: Messages = []
     pos = 0
     while pos < len(data):
+        # -1 says that the buffer may have any size.
         buffer = reader.get_buffer(-1)
         size = min(len(buffer), max_size, len(data) - pos)
         assert size > 0
         buffer[:size] = data[pos : pos + size]
         pos += size
-        out += reader.buffer_updated(size)
-    return out
+        messages += reader.buffer_updated(size)
+    return messages
 
 
 def feed_all(reader: Any, pieces: Iterable[bytes]) -> None:
@@ -107,23 +118,27 @@ def test_the_bytes_of_a_request(implementation: Implementation) -> None:
     """`take` returns the bytes of all requests that were added since its last call."""
     writer = implementation.frame.FrameWriter(4)
     assert writer.take() == b""
-    writer.add(258, QUERY, TRACING_FLAG, b"body")
+    writer.add(stream=258, opcode=QUERY, flags=TRACING_FLAG, body=b"body")
     # `pending` counts at least the body.
     assert writer.pending >= 4
-    writer.add(-1, OPTIONS, 0, b"")
-    assert (
-        writer.take()
-        == b"\x04\x02\x01\x02\x07\x00\x00\x00\x04body\x04\x00\xff\xff\x05\x00\x00\x00\x00"
+    writer.add(stream=-1, opcode=OPTIONS, flags=0, body=b"")
+    # An envelope is: version, flags, stream, opcode, the length of the body, and the body.
+    assert writer.take() == (
+        b"\x04" + b"\x02" + b"\x01\x02" + b"\x07" + b"\x00\x00\x00\x04" + b"body"
+        b"\x04" + b"\x00" + b"\xff\xff" + b"\x05" + b"\x00\x00\x00\x00"
     )
     assert writer.pending == 0
     assert writer.take() == b""
 
 
 def test_a_response_is_read_from_bytes(implementation: Implementation) -> None:
+    """A response becomes (stream, opcode, flags, body, protocol version)."""
     reader = implementation.frame.FrameReader(4)
-    assert reader.feed(
-        b"\x84\x08\x01\x02\x08\x00\x00\x00\x04body\x84\x00\xff\xff\x0c\x00\x00\x00\x00"
-    ) == [
+    data = (
+        b"\x84" + b"\x08" + b"\x01\x02" + b"\x08" + b"\x00\x00\x00\x04" + b"body"
+        b"\x84" + b"\x00" + b"\xff\xff" + b"\x0c" + b"\x00\x00\x00\x00"
+    )
+    assert reader.feed(data) == [
         (258, RESULT, WARNING_FLAG, b"body", 4),
         (-1, EVENT, 0, b"", 4),
     ]
@@ -135,69 +150,80 @@ def test_the_bytes_of_compressed_bodies(implementation: Implementation) -> None:
     body = b"ab" * 1000
     # A compressed body is its original length (4 bytes), then the compressed bytes.
     packed = b"\x00\x00\x07\xd0" + block.compress(body, store_size=False)
-    writer.add(1, RESULT, 0, body)
-    assert writer.take() == envelope(RESPONSE_V4, COMPRESSED_FLAG, 1, RESULT, packed)
+    writer.add(stream=1, opcode=RESULT, flags=0, body=body)
+    assert writer.take() == envelope(
+        RESPONSE_V4, flags=COMPRESSED_FLAG, stream=1, opcode=RESULT, body=packed
+    )
     # Small bodies, and bodies that compression does not shrink, stay as they are.
-    writer.add(1, RESULT, 0, b"small")
-    assert writer.take() == envelope(RESPONSE_V4, 0, 1, RESULT, b"small")
+    writer.add(stream=1, opcode=RESULT, flags=0, body=b"small")
+    assert writer.take() == envelope(RESPONSE_V4, flags=0, stream=1, opcode=RESULT, body=b"small")
     random_bytes = random.Random(2).randbytes(2000)
-    writer.add(1, RESULT, 0, random_bytes)
-    assert writer.take() == envelope(RESPONSE_V4, 0, 1, RESULT, random_bytes)
+    writer.add(stream=1, opcode=RESULT, flags=0, body=random_bytes)
+    assert writer.take() == envelope(
+        RESPONSE_V4, flags=0, stream=1, opcode=RESULT, body=random_bytes
+    )
 
 
-@pytest.mark.parametrize("opcode", [1, 5])
+@pytest.mark.parametrize("opcode", [STARTUP, OPTIONS])
 def test_startup_and_options_are_never_compressed(
     implementation: Implementation, opcode: int
 ) -> None:
+    """The server gets them before it knows the compression."""
     writer, _ = writer_and_reader(implementation, 4, "lz4")
-    writer.add(0, opcode, 0, b"ab" * 1000)
-    assert writer.take() == envelope(0x84, 0, 0, opcode, b"ab" * 1000)
+    writer.add(stream=0, opcode=opcode, flags=0, body=b"ab" * 1000)
+    assert writer.take() == envelope(
+        RESPONSE_V4, flags=0, stream=0, opcode=opcode, body=b"ab" * 1000
+    )
 
 
 def test_the_bytes_of_segments(implementation: Implementation) -> None:
     """Several small messages are put into one segment."""
-    messages = some_messages(5, (3, 0))
+    messages = some_messages(5, sizes=(3, 0))
     data, reader = stream_of(implementation, 5, None, messages)
-    assert data == by_hand(
-        b"".join(envelope(0x85, 0, m[0], m[1], m[3]) for m in messages), self_contained=True
-    )
+    envelopes = [
+        envelope(RESPONSE_V5, flags=flags, stream=stream, opcode=opcode, body=body)
+        for stream, opcode, flags, body, _version in messages
+    ]
+    assert data == by_hand(b"".join(envelopes), self_contained=True)
     assert reader.feed(data) == messages
 
 
 def test_segments_begin_after_messages_that_were_added_earlier(
     implementation: Implementation,
 ) -> None:
+    """STARTUP is sent without a segment, since the server expects segments only after it."""
     writer = implementation.frame.FrameWriter(5)
-    writer.add(0, STARTUP, 0, b"startup")
+    writer.add(stream=0, opcode=STARTUP, flags=0, body=b"startup")
     writer.enable_segments()
-    writer.add(1, QUERY, 0, b"query")
-    # STARTUP is sent without a segment, since the server expects segments only after it.
-    assert writer.take() == envelope(5, 0, 0, STARTUP, b"startup") + by_hand(
-        envelope(5, 0, 1, QUERY, b"query"), self_contained=True
-    )
+    writer.add(stream=1, opcode=QUERY, flags=0, body=b"query")
+    assert writer.take() == envelope(
+        5, flags=0, stream=0, opcode=STARTUP, body=b"startup"
+    ) + by_hand(envelope(5, flags=0, stream=1, opcode=QUERY, body=b"query"), self_contained=True)
 
 
 @pytest.mark.parametrize(("version", "algorithm"), SETTINGS)
 def test_messages_are_read_however_the_bytes_are_split(
     implementation: Implementation, version: int, algorithm: str | None
 ) -> None:
-    messages = some_messages(version, (0, 1, 9, 300, 20))
+    """Messages are read if their bytes arrive in two pieces of any size, or in many small ones.
+
+    The bytes are passed to `feed`, or written into the reader's own buffers.
+    """
+    messages = some_messages(version, sizes=(0, 1, 9, 300, 20))
     data, _ = stream_of(implementation, version, algorithm, messages)
     for cut in range(len(data) + 1):
         _, reader = writer_and_reader(implementation, version, algorithm)
         assert reader.feed(data[:cut]) + reader.feed(data[cut:]) == messages
         _, reader = writer_and_reader(implementation, version, algorithm)
-        assert (
-            through_buffers(reader, data[:cut], 1 << 20)
-            + through_buffers(reader, data[cut:], 1 << 20)
-            == messages
-        )
+        messages_read = through_buffers(reader, data[:cut], max_size=1 << 20)
+        messages_read += through_buffers(reader, data[cut:], max_size=1 << 20)
+        assert messages_read == messages
     for step in (1, 2, 3, 7, 8, 9, 10, 13):
         _, reader = writer_and_reader(implementation, version, algorithm)
-        out: Messages = []
+        messages_read = []
         for pos in range(0, len(data), step):
-            out += reader.feed(memoryview(data)[pos : pos + step])
-        assert out == messages
+            messages_read += reader.feed(memoryview(data)[pos : pos + step])
+        assert messages_read == messages
         _, reader = writer_and_reader(implementation, version, algorithm)
         assert through_buffers(reader, data, step) == messages
 
@@ -207,42 +233,49 @@ def test_messages_are_read_however_the_bytes_are_split(
 def test_large_bodies(
     implementation: Implementation, version: int, algorithm: str | None, step: int
 ) -> None:
-    """Large bodies, which arrive in pieces of any size, are read unchanged."""
+    """Large bodies, which arrive in pieces of `step` bytes, are read unchanged."""
     # 131071 bytes is the largest payload of a segment. A body of 131062 bytes fills it together
     # with its header of 9 bytes.
     messages = some_messages(version, (40_000, 10, 131_071, 131_062, 400_000, 0, 70_000, 1_000_000))
     data, reader = stream_of(implementation, version, algorithm, messages)
     assert through_buffers(reader, data, step) == messages
     _, reader = writer_and_reader(implementation, version, algorithm)
-    out: Messages = []
+    messages_read: Messages = []
     for pos in range(0, len(data), step):
-        out += reader.feed(data[pos : pos + step])
-    assert out == messages
+        messages_read += reader.feed(data[pos : pos + step])
+    assert messages_read == messages
 
 
 def test_feed_and_buffers_may_alternate(implementation: Implementation) -> None:
-    messages = some_messages(4, (200_000, 50, 200_000))
+    """Some bytes of a message may be passed to `feed`, and others written into the buffers."""
+    messages = some_messages(4, sizes=(200_000, 50, 200_000))
     data, reader = stream_of(implementation, 4, None, messages)
-    out = reader.feed(data[:1000])
-    out += through_buffers(reader, data[1000:90_000], 4096)
-    out += reader.feed(data[90_000:90_001])
-    out += through_buffers(reader, data[90_001:], 1 << 20)
-    assert out == messages
+    messages_read = reader.feed(data[:1000])
+    messages_read += through_buffers(reader, data[1000:90_000], max_size=4096)
+    messages_read += reader.feed(data[90_000:90_001])
+    messages_read += through_buffers(reader, data[90_001:], max_size=1 << 20)
+    assert messages_read == messages
+
+
+def header_of_body(size: int) -> bytes:
+    """Return the header of a response of version 4 whose body has this size in bytes."""
+    without_size = envelope(RESPONSE_V4, flags=0, stream=1, opcode=RESULT, body=b"")[:5]
+    return without_size + struct.pack(">i", size)
 
 
 def test_the_buffer_has_the_size_of_a_large_body(implementation: Implementation) -> None:
     reader = implementation.frame.FrameReader(4)
     assert len(reader.get_buffer(-1)) == 65536
-    reader.feed(envelope(RESPONSE_V4, 0, 1, RESULT, b"")[:5] + struct.pack(">i", 1_000_000))
+    reader.feed(header_of_body(1_000_000))
     # The compiled reader allocates the whole body at once. The operating system provides the memory
     # only as it is written to.
     assert len(reader.get_buffer(-1)) == (1_000_000 if implementation.name == "c" else 65536)
 
 
 def test_a_buffer_outlives_its_reader(implementation: Implementation) -> None:
+    """The buffer keeps its memory, so writing to it after the reader is gone is safe."""
     reader = implementation.frame.FrameReader(4)
-    # The data is the first five bytes of a header, then the length of a large body.
-    reader.feed(envelope(RESPONSE_V4, 0, 1, RESULT, b"")[:5] + struct.pack(">i", 1_000_000))
+    reader.feed(header_of_body(1_000_000))
     buffer = reader.get_buffer(-1)
     del reader
     gc.collect()
@@ -253,76 +286,103 @@ def test_a_buffer_outlives_its_reader(implementation: Implementation) -> None:
 def test_bodies_do_not_change_when_the_buffer_is_written_again(
     implementation: Implementation,
 ) -> None:
+    """A body is a copy of the bytes in the reader's buffer."""
     reader = implementation.frame.FrameReader(4)
-    first = through_buffers(reader, envelope(RESPONSE_V4, 0, 1, RESULT, b"first"), 100)
-    through_buffers(reader, envelope(RESPONSE_V4, 0, 1, RESULT, b"XXXXX"), 100)
-    assert first == [(1, RESULT, 0, b"first", 4)]
+    first_response, second_response = (
+        envelope(RESPONSE_V4, flags=0, stream=1, opcode=RESULT, body=body)
+        for body in (b"first", b"XXXXX")
+    )
+    messages = through_buffers(reader, first_response, max_size=100)
+    through_buffers(reader, second_response, max_size=100)
+    assert messages == [(1, RESULT, 0, b"first", 4)]
 
 
 def test_a_reader_of_version_0_accepts_any_version(implementation: Implementation) -> None:
     reader = implementation.frame.FrameReader(0)
-    data = b"".join(envelope(0x80 | version, 0, 0, 6, b"x") for version in (3, 4, 5, 6))
-    assert [message[4] for message in reader.feed(data)] == [3, 4, 5, 6]
+    versions = [3, 4, 5, 6]
+    responses = [
+        envelope(
+            HEADER_DIRECTION_TO_CLIENT | version, flags=0, stream=0, opcode=SUPPORTED, body=b"x"
+        )
+        for version in versions
+    ]
+    messages = reader.feed(b"".join(responses))
+    assert [version for *_, version in messages] == versions
 
 
 def test_an_error_may_come_in_the_servers_own_version(implementation: Implementation) -> None:
-    assert implementation.frame.FrameReader(5).feed(envelope(0x84, 0, 0, 0, b"error")) == [
-        (0, 0, 0, b"error", 4)
-    ]
+    """A server that does not know the client's version answers with an ERROR in its own version.
+
+    Any other response must be in the client's version.
+    """
+    reader = implementation.frame.FrameReader(5)
+    response = envelope(RESPONSE_V4, flags=0, stream=0, opcode=ERROR, body=b"error")
+    assert reader.feed(response) == [(0, ERROR, 0, b"error", 4)]
+    reader = implementation.frame.FrameReader(5)
     with pytest.raises(ProtocolError, match=r"version 4 .*version 5"):
-        implementation.frame.FrameReader(5).feed(envelope(0x84, 0, 0, 2, b""))
+        reader.feed(envelope(RESPONSE_V4, flags=0, stream=0, opcode=READY, body=b""))
 
 
 @pytest.mark.parametrize(
     ("data", "match"),
     [
         (b"HTTP/1.1 400 Bad Request", "does not speak the native protocol.*HTTP"),
-        (envelope(0x04, 0, 0, RESULT, b""), "does not speak"),
-        (envelope(0x82, 0, 0, RESULT, b""), "does not speak"),
-        (envelope(0xC1, 0, 0, RESULT, b""), "does not speak"),
+        (envelope(0x04, flags=0, stream=0, opcode=RESULT, body=b""), "does not speak"),
+        (envelope(0x82, flags=0, stream=0, opcode=RESULT, body=b""), "does not speak"),
+        (envelope(0xC1, flags=0, stream=0, opcode=RESULT, body=b""), "does not speak"),
         (b"\x84\x00\x00\x00\x08\x10\x00\x00\x01", "268435457 bytes; the limit is 268435456"),
         (b"\x84\x00\x00\x00\x08\xff\xff\xff\xff", "-1 bytes"),
-        (envelope(RESPONSE_V4, COMPRESSED_FLAG, 0, RESULT, b"abcdef"), "no compression"),
+        (
+            envelope(RESPONSE_V4, flags=COMPRESSED_FLAG, stream=0, opcode=RESULT, body=b"abcdef"),
+            "no compression",
+        ),
     ],
 )
 @pytest.mark.parametrize("piece_size", [1, 100])
 def test_bytes_that_are_not_a_frame(
     implementation: Implementation, data: bytes, match: str, piece_size: int
 ) -> None:
-    """If bytes are not a frame, the reader raises an error that says what is wrong with them."""
+    """The error says what is wrong with the bytes, whether they come at once or one by one."""
     reader = implementation.frame.FrameReader(4)
     with pytest.raises(ProtocolError, match=match):
         feed_all(reader, [data[pos : pos + piece_size] for pos in range(0, len(data), piece_size)])
     # After this error, the reader raises the same one for all later bytes.
     with pytest.raises(ProtocolError, match=match):
-        reader.feed(envelope(RESPONSE_V4, 0, 0, RESULT, b""))
+        reader.feed(envelope(RESPONSE_V4, flags=0, stream=0, opcode=RESULT, body=b""))
     with pytest.raises(ProtocolError, match=match):
         reader.buffer_updated(0)
 
 
 def test_the_limit_can_be_set(implementation: Implementation) -> None:
-    reader = implementation.frame.FrameReader(4, 10)
-    assert len(reader.feed(envelope(RESPONSE_V4, 0, 0, RESULT, b"0123456789"))) == 1
+    """`max_body` is the maximum size of a body in bytes."""
+    reader = implementation.frame.FrameReader(4, max_body=10)
+    ten_bytes, eleven_bytes = (
+        envelope(RESPONSE_V4, flags=0, stream=0, opcode=RESULT, body=bytes(size))
+        for size in (10, 11)
+    )
+    assert len(reader.feed(ten_bytes)) == 1
     with pytest.raises(ProtocolError, match="11 bytes; the limit is 10"):
-        reader.feed(envelope(RESPONSE_V4, 0, 0, RESULT, b"0123456789a"))
+        reader.feed(eleven_bytes)
 
 
 def test_a_request_of_300_mb_is_refused_before_anything_is_queued(
     implementation: Implementation,
 ) -> None:
+    """Requests that were added before are still sent. A stream id has 16 bits, with a sign."""
     writer = implementation.frame.FrameWriter(4)
-    writer.add(0, QUERY, 0, b"before")
+    writer.add(stream=0, opcode=QUERY, flags=0, body=b"before")
     with pytest.raises(ValueError, match=r"QUERY .*314572800 bytes; the limit is 268435456"):
-        writer.add(1, QUERY, 0, bytes(300 << 20))
-    assert writer.take() == envelope(4, 0, 0, QUERY, b"before")
+        writer.add(stream=1, opcode=QUERY, flags=0, body=bytes(300 << 20))
+    assert writer.take() == envelope(4, flags=0, stream=0, opcode=QUERY, body=b"before")
     with pytest.raises(ValueError, match="stream 32768"):
-        writer.add(32768, QUERY, 0, b"")
+        writer.add(stream=32768, opcode=QUERY, flags=0, body=b"")
     assert writer.take() == b""
 
 
 @pytest.mark.parametrize("algorithm", ["lz4", "snappy"])
-def test_decompression_bombs(implementation: Implementation, algorithm: str) -> None:
-    """Compressed bodies are refused if they are garbage, or claim a size that they cannot have."""
+def test_compressed_bodies_that_are_garbage_or_claim_a_wrong_size_are_refused(
+    implementation: Implementation, algorithm: str
+) -> None:
     bad_bodies = {
         "lz4": [b"\xff\xff\xff\xff" + bytes(20), b"\x0f\xff\xff\xff" + bytes(20), b"\x00"],
         "snappy": [
@@ -334,38 +394,53 @@ def test_decompression_bombs(implementation: Implementation, algorithm: str) -> 
     for body in [*bad_bodies[algorithm], b"", b"garbage that is no block"]:
         _, reader = writer_and_reader(implementation, 4, algorithm)
         with pytest.raises(ProtocolError):
-            reader.feed(envelope(RESPONSE_V4, COMPRESSED_FLAG, 0, RESULT, body))
+            reader.feed(
+                envelope(RESPONSE_V4, flags=COMPRESSED_FLAG, stream=0, opcode=RESULT, body=body)
+            )
 
 
 def test_a_body_that_decompresses_beyond_the_limit_is_refused(
     implementation: Implementation,
 ) -> None:
-    bomb = b"\x00\x98\x96\x80" + block.compress(bytes(10_000_000), store_size=False)
-    reader = implementation.frame.FrameReader(4, 1_000_000)
+    """Ten million zero bytes compress to a small body (a "decompression bomb")."""
+    # A compressed body is its original length, then the compressed bytes.
+    bomb = struct.pack(">i", 10_000_000) + block.compress(bytes(10_000_000), store_size=False)
+    reader = implementation.frame.FrameReader(4, max_body=1_000_000)
     reader.set_compression("lz4")
     with pytest.raises(ProtocolError, match="10000000 bytes, more than the limit"):
-        reader.feed(envelope(RESPONSE_V4, COMPRESSED_FLAG, 0, RESULT, bomb))
+        reader.feed(
+            envelope(RESPONSE_V4, flags=COMPRESSED_FLAG, stream=0, opcode=RESULT, body=bomb)
+        )
 
 
 def test_an_lz4_body_shorter_than_its_header_claims_is_refused(
     implementation: Implementation,
 ) -> None:
-    body = b"\x00\x00\x00\x64" + block.compress(b"x" * 50, store_size=False)
+    body = struct.pack(">i", 100) + block.compress(b"x" * 50, store_size=False)
     _, reader = writer_and_reader(implementation, 4, "lz4")
     with pytest.raises(
         ProtocolError, match=r"50 bytes, but its header says 100|cannot be decompressed"
     ):
-        reader.feed(envelope(RESPONSE_V4, COMPRESSED_FLAG, 0, RESULT, body))
+        reader.feed(
+            envelope(RESPONSE_V4, flags=COMPRESSED_FLAG, stream=0, opcode=RESULT, body=body)
+        )
 
 
 def test_the_compression_flag_is_ignored_in_version_5(implementation: Implementation) -> None:
+    """In version 5, segments are compressed instead of bodies."""
     _, reader = writer_and_reader(implementation, version=5, algorithm=None)
-    data = by_hand(envelope(RESPONSE_V5, COMPRESSED_FLAG, 0, RESULT, b"plain"), self_contained=True)
+    data = by_hand(
+        envelope(RESPONSE_V5, flags=COMPRESSED_FLAG, stream=0, opcode=RESULT, body=b"plain"),
+        self_contained=True,
+    )
     assert reader.feed(data) == [(0, RESULT, COMPRESSED_FLAG, b"plain", 5)]
 
 
 def test_every_flipped_bit_of_a_segment_is_detected(implementation: Implementation) -> None:
-    segment = by_hand(envelope(RESPONSE_V5, 0, 0, RESULT, b"body"), self_contained=True)
+    """A segment has checksums of its header and of its payload."""
+    segment = by_hand(
+        envelope(RESPONSE_V5, flags=0, stream=0, opcode=RESULT, body=b"body"), self_contained=True
+    )
     for bit in range(len(segment) * 8):
         damaged = bytearray(segment)
         damaged[bit // 8] ^= 1 << (bit % 8)
@@ -378,13 +453,21 @@ def test_every_flipped_bit_of_a_segment_is_detected(implementation: Implementati
     ("segments", "match"),
     [
         (
-            [by_hand(envelope(RESPONSE_V5, 0, 0, RESULT, b"body")[:-1], self_contained=True)],
+            [
+                by_hand(
+                    envelope(RESPONSE_V5, flags=0, stream=0, opcode=RESULT, body=b"body")[:-1],
+                    self_contained=True,
+                )
+            ],
             "ends in the middle",
         ),
         ([by_hand(b"\x85\x00", self_contained=True)], "ends in the middle"),
         (
             [
-                by_hand(envelope(RESPONSE_V5, 0, 0, RESULT, b"body")[:-1], self_contained=False),
+                by_hand(
+                    envelope(RESPONSE_V5, flags=0, stream=0, opcode=RESULT, body=b"body")[:-1],
+                    self_contained=False,
+                ),
                 by_hand(b"y", self_contained=True),
             ],
             "came in the middle",
@@ -393,20 +476,31 @@ def test_every_flipped_bit_of_a_segment_is_detected(implementation: Implementati
             [by_hand(b"\x85\x00", self_contained=False), by_hand(b"\x00\x00", self_contained=True)],
             "came in the middle",
         ),
-        ([by_hand(envelope(0x84, 0, 0, 0, b""), self_contained=True)], "version 4"),
+        (
+            [
+                by_hand(
+                    envelope(RESPONSE_V4, flags=0, stream=0, opcode=0, body=b""),
+                    self_contained=True,
+                )
+            ],
+            "version 4",
+        ),
     ],
 )
 def test_segments_that_contradict_their_envelopes(
     implementation: Implementation, segments: list[bytes], match: str
 ) -> None:
-    """A segment is refused if the message in it ends or begins too early."""
+    """A self-contained segment has complete messages. It cannot come before a message is complete,
+    and a message cannot end in the middle of it.
+    """
     _, reader = writer_and_reader(implementation, version=5, algorithm=None)
     with pytest.raises(ProtocolError, match=match):
         feed_all(reader, segments)
 
 
 def test_an_envelope_may_be_cut_anywhere_by_segments(implementation: Implementation) -> None:
-    frame = envelope(RESPONSE_V5, 0, 3, RESULT, b"0123456789")
+    """An envelope in two segments is read like one in a self-contained segment, which follows."""
+    frame = envelope(RESPONSE_V5, flags=0, stream=3, opcode=RESULT, body=b"0123456789")
     for cut in range(1, len(frame)):
         _, reader = writer_and_reader(implementation, version=5, algorithm=None)
         data = (
@@ -418,20 +512,20 @@ def test_an_envelope_may_be_cut_anywhere_by_segments(implementation: Implementat
 
 
 @pytest.mark.parametrize(
-    ("stored", "plain_size"),
+    ("compressed", "plain_size"),
     [(b"no block at all", 1000), (block.compress(b"x" * 50, store_size=False), 60), (b"", 5)],
 )
-def test_a_bad_lz4_segment(implementation: Implementation, stored: bytes, plain_size: int) -> None:
-    """A segment whose compressed payload is damaged is refused."""
+def test_a_segment_with_a_damaged_payload_is_refused(
+    implementation: Implementation, compressed: bytes, plain_size: int
+) -> None:
+    """The compressed bytes are no block of LZ4, or have another size than the segment claims."""
     _, reader = writer_and_reader(implementation, 5, "lz4")
     with pytest.raises(ProtocolError, match="LZ4"):
-        reader.feed(lz4_by_hand(stored, plain_size, self_contained=True))
+        reader.feed(lz4_by_hand(compressed, plain_size, self_contained=True))
 
 
 def test_snappy_is_not_for_segments(implementation: Implementation) -> None:
-    """Segments of protocol version 5 can only be compressed with LZ4. An unknown algorithm, "zip",
-    is refused in any version.
-    """
+    """Segments can only be compressed with LZ4. An unknown algorithm ("zip") is always refused."""
     for codec_class in (implementation.frame.FrameReader, implementation.frame.FrameWriter):
         codec = codec_class(5)
         codec.set_compression("snappy")
@@ -442,13 +536,15 @@ def test_snappy_is_not_for_segments(implementation: Implementation) -> None:
 
 
 @pytest.mark.parametrize("size", [-1, 1 << 20])
-@pytest.mark.parametrize("segmented", [False, True])
+@pytest.mark.parametrize("use_segments", [False, True])
 def test_reporting_more_bytes_than_the_buffer_holds_is_refused(
-    implementation: Implementation, size: int, segmented: bool
+    implementation: Implementation, size: int, use_segments: bool
 ) -> None:
+    """`buffer_updated` gets the number of bytes that the event loop has written to the buffer."""
     reader = implementation.frame.FrameReader(5)
-    if segmented:
+    if use_segments:
         reader.enable_segments()
+    # There is no buffer yet.
     with pytest.raises(ValueError, match="cannot have been written"):
         reader.buffer_updated(1)
     reader.get_buffer(-1)
@@ -457,42 +553,46 @@ def test_reporting_more_bytes_than_the_buffer_holds_is_refused(
 
 
 def test_values_that_do_not_fit_a_header_queue_no_bytes(implementation: Implementation) -> None:
+    """The opcode and the flags have one byte each."""
     writer = implementation.frame.FrameWriter(4)
     for opcode, flags in ((256, 0), (-1, 0), (7, 256), (7, -1)):
         with pytest.raises(ValueError, match="8 bits"):
-            writer.add(1, opcode, flags, b"")
+            writer.add(stream=1, opcode=opcode, flags=flags, body=b"")
     # A bytearray is refused, since the caller could change it before it is sent.
     with pytest.raises(TypeError, match="a body is"):
-        writer.add(1, QUERY, 0, bytearray(b"x"))
-    assert (writer.pending, writer.take()) == (0, b"")
+        writer.add(stream=1, opcode=QUERY, flags=0, body=bytearray(b"x"))
+    assert writer.pending == 0
+    assert writer.take() == b""
 
 
 def test_requests_can_be_read_as_well(implementation: Implementation) -> None:
+    """A reader with requests=True is for a server: it refuses responses."""
     reader = implementation.frame.FrameReader(0, requests=True)
-    assert reader.feed(envelope(4, 0, 5, 7, b"query")) == [(5, 7, 0, b"query", 4)]
+    request = envelope(4, flags=0, stream=5, opcode=QUERY, body=b"query")
+    assert reader.feed(request) == [(5, QUERY, 0, b"query", 4)]
     with pytest.raises(ProtocolError):
-        reader.feed(envelope(RESPONSE_V4, 0, 5, RESULT, b""))
+        reader.feed(envelope(RESPONSE_V4, flags=0, stream=5, opcode=RESULT, body=b""))
 
 
 @pytest.mark.parametrize(("version", "algorithm"), SETTINGS)
 def test_mutated_streams(
     implementation: Implementation, version: int, algorithm: str | None
 ) -> None:
-    """For damaged bytes the reader raises only ProtocolError, and neither crashes nor hangs.
+    """For damaged bytes, the reader raises only ProtocolError, and neither crashes nor hangs.
 
-    tests/fuzz tries millions of such streams.
+    Up to four random bytes are changed. tests/fuzz tries millions of such streams.
     """
     data, _ = stream_of(implementation, version, algorithm, some_messages(version))
     rng = random.Random(version)
-    for _ in range(300):
+    piece_size = 777
+    for _stream in range(300):
         damaged = bytearray(data)
-        for _ in range(rng.randint(1, 4)):
+        for _byte in range(rng.randint(1, 4)):
             damaged[rng.randrange(len(damaged))] = rng.randrange(256)
-        reader = writer_and_reader(implementation, version, algorithm)[1]
+        _, reader = writer_and_reader(implementation, version, algorithm)
+        starts = range(0, len(damaged), piece_size)
         try:
-            feed_all(
-                reader, [bytes(damaged[pos : pos + 777]) for pos in range(0, len(damaged), 777)]
-            )
+            feed_all(reader, [bytes(damaged[start : start + piece_size]) for start in starts])
         except ProtocolError:
             pass
 
@@ -500,10 +600,7 @@ def test_mutated_streams(
 def test_a_message_of_version_0_is_refused_however_it_is_split(
     implementation: Implementation,
 ) -> None:
-    """A message of version 0 is refused, whether it arrives in one piece or in several.
-
-    Readers once accepted it if it arrived in one piece.
-    """
+    """A reader of version 0 accepts any version of the protocol, but 0 is not a version."""
     frame = bytes((0x80, 0, 0, 0, 2, 0, 0, 0, 0))
     for cut in (0, 1, 8):
         reader = implementation.frame.FrameReader(0)
@@ -516,9 +613,7 @@ def test_a_message_of_version_0_is_refused_however_it_is_split(
 def test_a_claimed_body_takes_memory_as_it_comes(
     implementation: Implementation, by_buffers: bool
 ) -> None:
-    """A reader's memory grows with the bytes that arrive, not with the length that a header
-    claims.
-    """
+    """A reader's memory grows with the bytes that arrive, not with the length in a header."""
     # Measure this in another process, since the peak memory of a process never falls. The header
     # claims a body of 0x0f000000 bytes (240 MiB), so four readers that believed it would take
     # almost 1 GiB.
@@ -550,7 +645,10 @@ def test_a_claimed_body_takes_memory_as_it_comes(
 
 @pytest.mark.parametrize("step", [1_000, 70_000, 1 << 20])
 def test_large_bodies_are_read_in_steps(implementation: Implementation, step: int) -> None:
-    # A reader's own buffer has 65,536 bytes. Larger bodies are read into buffers that grow.
+    """A reader's own buffer has 65,536 bytes. Larger bodies are read into buffers that grow.
+
+    :param step: the number of bytes that arrive at a time.
+    """
     messages = some_messages(4, (65_536, 65_537, 131_072, 300_000, 1_000_003, 5))
     data, reader = stream_of(implementation, 4, None, messages)
     assert through_buffers(reader, data, step) == messages
@@ -563,8 +661,9 @@ def test_large_bodies_are_read_in_steps(implementation: Implementation, step: in
 def test_a_compressor_may_use_the_writer(
     implementation: Implementation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A compressor may add a message to the writer that calls it: no bytes are lost, and no freed
-    memory is read.
+    """A compressor may add a message to the writer that calls it.
+
+    No bytes are lost, and no freed memory is read.
     """
     lz4 = compression.compression("lz4")
     assert lz4.compress_segment is not None
@@ -576,14 +675,14 @@ def test_a_compressor_may_use_the_writer(
         # Add the second message while the writer compresses the first one.
         if is_first_call:
             is_first_call = False
-            writer.add(2, RESULT, 0, late_body)
+            writer.add(stream=2, opcode=RESULT, flags=0, body=late_body)
         assert lz4.compress_segment is not None
         return lz4.compress_segment(data)
 
     monkeypatch.setitem(compression._instances, "lz4", lz4._replace(compress_segment=compress))
     writer, reader = writer_and_reader(implementation, 5, "lz4")
     first_body = bytes(range(256)) * 200
-    writer.add(1, RESULT, 0, first_body)
+    writer.add(stream=1, opcode=RESULT, flags=0, body=first_body)
     messages_read = reader.feed(writer.take())
     # The first call of `take` may have left the late message in the writer.
     messages_read += reader.feed(writer.take())

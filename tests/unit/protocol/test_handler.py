@@ -1,6 +1,4 @@
-"""Protocol handlers: applications change the encoding and decoding of messages by subclassing
-them.
-"""
+"""Applications change how messages are encoded and decoded by subclasses of protocol handlers."""
 
 from __future__ import annotations
 
@@ -22,6 +20,7 @@ from cassandra.protocol import (
 )
 from cassandra.protocol.handler import encrypting_handler
 from cassandra.protocol.opcodes import (
+    COMPRESSED_FLAG,
     RESULT,
     RESULT_KIND_VOID,
     ROWS_GLOBAL_TABLES_SPEC,
@@ -35,7 +34,10 @@ from tests.unit.protocol.wire import int32, short, string, value
 def decode(
     handler: Any, body: bytes, flags: int = 0, decompressor: Any = None, metadata: Any = None
 ) -> Any:
-    """Decode a RESULT of protocol version 4, which has the stream id 9."""
+    """Decode a RESULT of protocol version 4 with the stream id 9.
+
+    :param body: its body. By default, the tests use one row (5, "five") of the columns a and b.
+    """
     features, user_types, stream_id = None, dict[str, Any](), 9
     return handler.decode_message(
         4, features, user_types, stream_id, flags, RESULT, body, decompressor, metadata
@@ -46,24 +48,28 @@ def test_decode_message() -> None:
     """`decode_message` returns a result message with its stream id and rows."""
     message = decode(ProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC))
     assert type(message) is ResultMessage
-    assert (message.stream_id, message.parsed_rows) == (9, [(5, "five")])
+    assert message.stream_id == 9
+    assert message.parsed_rows == [(5, "five")]
 
 
 def test_decode_message_decompresses() -> None:
-    assert decode(
-        ProtocolHandler, b"packed", 1, lambda data: rows(ROWS_GLOBAL_TABLES_SPEC)
-    ).parsed_rows == [(5, "five")]
+    """If the flags say that the body is compressed, the decompressor is called with the body."""
+    plain_body = rows(ROWS_GLOBAL_TABLES_SPEC)
+    message = decode(
+        ProtocolHandler, b"packed", flags=COMPRESSED_FLAG, decompressor=lambda data: plain_body
+    )
+    assert message.parsed_rows == [(5, "five")]
     with pytest.raises(ProtocolError, match="no compression"):
-        decode(ProtocolHandler, b"packed", 1)
+        decode(ProtocolHandler, b"packed", flags=COMPRESSED_FLAG, decompressor=None)
 
 
 def test_result_metadata_may_be_a_list_of_columns() -> None:
+    """A result without metadata is decoded with that of the prepared statement, also as a list."""
     with_metadata = decode(ProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC))
     without_metadata = rows(ROWS_NO_METADATA, specs=b"")
     for metadata in (with_metadata.metadata, with_metadata.column_metadata):
-        assert decode(ProtocolHandler, without_metadata, metadata=metadata).parsed_rows == [
-            (5, "five")
-        ]
+        message = decode(ProtocolHandler, without_metadata, metadata=metadata)
+        assert message.parsed_rows == [(5, "five")]
     # For equal lists of columns, the metadata is built only once.
     columns = list(with_metadata.column_metadata)
     cached = decode(ProtocolHandler, without_metadata, metadata=columns).metadata
@@ -86,9 +92,13 @@ def test_a_handler_may_have_its_own_message_classes() -> None:
 
 
 def test_decode_message_may_be_called_without_protocol_features() -> None:
+    """Handlers that were written for an older cassandra-driver call it without this argument."""
     decode_message: Any = ProtocolHandler.decode_message
-    message = decode_message(4, {}, 9, 0, 8, rows(ROWS_GLOBAL_TABLES_SPEC), None, None)
-    assert (message.stream_id, message.parsed_rows) == (9, [(5, "five")])
+    user_types, stream_id, flags, decompressor, metadata = dict[str, Any](), 9, 0, None, None
+    body = rows(ROWS_GLOBAL_TABLES_SPEC)
+    message = decode_message(4, user_types, stream_id, flags, RESULT, body, decompressor, metadata)
+    assert message.stream_id == 9
+    assert message.parsed_rows == [(5, "five")]
 
 
 def test_an_overridden_decode_message_sees_and_changes_messages() -> None:
@@ -103,7 +113,8 @@ def test_an_overridden_decode_message_sees_and_changes_messages() -> None:
             return message
 
     message = decode(Handler, rows(ROWS_GLOBAL_TABLES_SPEC))
-    assert (message.mark, list(message.parsed_rows)) == (1, [(5, "five")])
+    assert message.mark == 1
+    assert list(message.parsed_rows) == [(5, "five")]
     assert decode(Handler, int32(RESULT_KIND_VOID)).kind == RESULT_KIND_VOID
     assert names_and_streams == [("LazyResultMessage", 9), ("ResultMessage", 9)]
 
@@ -111,6 +122,8 @@ def test_an_overridden_decode_message_sees_and_changes_messages() -> None:
 def test_replacing_message_types_of_the_default_handler_has_an_effect(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Applications may replace the attribute `message_types_by_opcode` of `ProtocolHandler`."""
+
     class ReplacedResult(ResultMessage):
         pass
 
@@ -126,9 +139,7 @@ def test_replacing_message_types_of_the_default_handler_has_an_effect(
 
 
 def test_lazy_rows() -> None:
-    """Rows are decoded one at a time while they are read, so a damaged row raises only when it is
-    reached.
-    """
+    """A row is decoded when it is read, so a damaged row is an error only when it is reached."""
     content = int32(2) + value(int32(5)) + value(b"five") + value(b"bad") + value(b"x")
     message = decode(LazyProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC, content=content))
     lazy_rows = iter(message.parsed_rows)
@@ -143,12 +154,15 @@ def test_lazy_rows() -> None:
 
 
 def test_a_handler_may_be_made_of_a_parser() -> None:
+    """`cython_protocol_handler` returns a handler whose rows are what a function returns."""
     handler = cython_protocol_handler(lambda message: ("parsed", message.row_count))
     assert decode(handler, rows(ROWS_GLOBAL_TABLES_SPEC)).parsed_rows == ("parsed", 1)
-    assert decode(handler, int32(1)).kind == 1
+    assert decode(handler, int32(RESULT_KIND_VOID)).kind == RESULT_KIND_VOID
 
 
-class Typed(NumpyProtocolHandler):
+class TypedNumpyHandler(NumpyProtocolHandler):
+    """A handler that is set to return arrays of the most precise dtype."""
+
     typed = True
 
 
@@ -176,6 +190,7 @@ KINDS = {
 
 @pytest.mark.parametrize("type_name", KINDS)
 def test_numpy_arrays_have_the_dtypes_of_other_drivers(type_name: str) -> None:
+    """As in cassandra-driver, columns of numbers are masked arrays; others have objects."""
     code, data, dtype, expected = KINDS[type_name]
     specs = TABLE + string("c") + short(code)
     content = int32(2) + value(data) + value(None)
@@ -204,17 +219,17 @@ def test_numpy_arrays_have_the_dtypes_of_other_drivers(type_name: str) -> None:
 
 
 def test_a_row_factory_gets_names_and_arrays() -> None:
+    """With the numpy handler, a row factory gets a dict of arrays instead of the rows."""
     message = decode(NumpyProtocolHandler, rows(ROWS_GLOBAL_TABLES_SPEC))
     assert message.decode(lambda names, arrays: (names, [*arrays])) == (["a", "b"], ["a", "b"])
 
 
 @pytest.mark.parametrize("type_name", KINDS)
-def test_numpy_arrays(type_name: str) -> None:
-    """A column without nulls becomes an array that is writable and not masked, for each type."""
+def test_typed_arrays_are_writable_and_not_masked(type_name: str) -> None:
     code, data, dtype, expected = KINDS[type_name]
     specs = TABLE + string("c") + short(code)
     message = decode(
-        Typed,
+        TypedNumpyHandler,
         rows(ROWS_GLOBAL_TABLES_SPEC, specs=specs, content=int32(2) + value(data) * 2, count=1),
     )
     (arrays,) = message.decode(tuple_factory)
@@ -225,10 +240,11 @@ def test_numpy_arrays(type_name: str) -> None:
 
 
 def test_a_boolean_of_any_byte_but_0_is_true_and_stored_as_1() -> None:
+    """Numpy would treat a boolean that is stored as 5 as damaged."""
     specs = TABLE + string("c") + short(0x04)
     content = int32(4) + value(b"\x05") + value(b"\x00") + value(b"\xff") + value(None)
     arrays = decode(
-        Typed, rows(ROWS_GLOBAL_TABLES_SPEC, specs=specs, content=content, count=1)
+        TypedNumpyHandler, rows(ROWS_GLOBAL_TABLES_SPEC, specs=specs, content=content, count=1)
     ).parsed_rows
     assert arrays["c"].view("u1").tolist()[:3] == [1, 0, 1]
     assert arrays["c"].mask.tolist() == [False, False, False, True]
@@ -236,13 +252,14 @@ def test_a_boolean_of_any_byte_but_0_is_true_and_stored_as_1() -> None:
 
 
 def test_numpy_nulls_are_masked() -> None:
+    """A null of a column of numbers is masked in its array."""
     content = (
         int32(3)
         + (value(int32(1)) + value(b"x"))
         + (value(None) + value(None))
         + (value(int32(3)) + value(b""))
     )
-    arrays = decode(Typed, rows(ROWS_GLOBAL_TABLES_SPEC, content=content)).parsed_rows
+    arrays = decode(TypedNumpyHandler, rows(ROWS_GLOBAL_TABLES_SPEC, content=content)).parsed_rows
     assert arrays["a"].mask.tolist() == [False, True, False]
     assert arrays["a"].compressed().tolist() == [1, 3]
     # A column of texts is an array of objects, in which None needs no mask.
@@ -251,9 +268,9 @@ def test_numpy_nulls_are_masked() -> None:
 
 def test_numpy_of_an_empty_page_and_of_another_result() -> None:
     """An empty page has arrays of length 0; the result of another kind has no arrays."""
-    arrays = decode(Typed, rows(ROWS_GLOBAL_TABLES_SPEC, content=int32(0))).parsed_rows
+    arrays = decode(TypedNumpyHandler, rows(ROWS_GLOBAL_TABLES_SPEC, content=int32(0))).parsed_rows
     assert [len(array) for array in arrays.values()] == [0, 0]
-    assert decode(NumpyProtocolHandler, int32(1)).parsed_rows is None
+    assert decode(NumpyProtocolHandler, int32(RESULT_KIND_VOID)).parsed_rows is None
 
 
 def test_numpy_errors_name_row_and_column() -> None:
@@ -272,7 +289,7 @@ def test_lists_in_an_object_column() -> None:
         + value(int32(2) + value(int32(1)) + value(int32(2)))
     )
     arrays = decode(
-        Typed, rows(ROWS_GLOBAL_TABLES_SPEC, specs=specs, content=body, count=1)
+        TypedNumpyHandler, rows(ROWS_GLOBAL_TABLES_SPEC, specs=specs, content=body, count=1)
     ).parsed_rows
     assert arrays["l"].tolist() == [[4], [1, 2]]
 
@@ -286,7 +303,7 @@ def test_vectors_are_lists_in_an_object_column() -> None:
     )
     body = int32(1) + value(int32(1) + int32(2))
     arrays = decode(
-        Typed, rows(ROWS_GLOBAL_TABLES_SPEC, specs=specs, content=body, count=1)
+        TypedNumpyHandler, rows(ROWS_GLOBAL_TABLES_SPEC, specs=specs, content=body, count=1)
     ).parsed_rows
     assert arrays["v"].dtype == object
     assert arrays["v"].tolist() == [[1, 2]]
@@ -300,6 +317,7 @@ class Policy:
 
 
 def test_a_handler_gets_the_policy_of_the_cluster_by_a_subclass() -> None:
+    """The handler's class itself stays as it is, because other clusters may use it, too."""
     policy: Any = Policy()
     encrypting = encrypting_handler(ProtocolHandler, policy)
     assert encrypting is not ProtocolHandler
@@ -308,17 +326,18 @@ def test_a_handler_gets_the_policy_of_the_cluster_by_a_subclass() -> None:
     assert ProtocolHandler.column_encryption_policy is None
     # Each handler has one subclass for a policy.
     assert encrypting_handler(ProtocolHandler, policy) is encrypting
-    other: Any = Policy()
-    assert encrypting_handler(ProtocolHandler, other) is not encrypting
+    other_policy: Any = Policy()
+    assert encrypting_handler(ProtocolHandler, other_policy) is not encrypting
 
 
 def test_other_handlers_are_used_as_they_are() -> None:
+    """No subclass is made of a handler with its own policy, or that is not a class."""
     policy: Any = Policy()
 
-    class OwnPolicy(ProtocolHandler):
+    class HandlerWithPolicy(ProtocolHandler):
         column_encryption_policy = Policy()  # type: ignore[assignment]
 
     instance: Any = ProtocolHandler()
-    assert encrypting_handler(OwnPolicy, policy) is OwnPolicy
+    assert encrypting_handler(HandlerWithPolicy, policy) is HandlerWithPolicy
     assert encrypting_handler(instance, policy) is instance
     assert encrypting_handler(ProtocolHandler, policy=None) is ProtocolHandler

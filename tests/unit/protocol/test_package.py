@@ -1,6 +1,4 @@
-"""The public names of `cassandra.protocol`; importing it in any order keeps the compiled modules in
-use.
-"""
+"""The public names of `cassandra.protocol`, and the order in which its modules are imported."""
 
 from __future__ import annotations
 
@@ -10,8 +8,7 @@ import cassandra.protocol
 from tests.conftest import LANE
 from tests.processes import run_python
 
-# These are names that cassandra-driver documents, or that are used by applications and can be
-# imported there.
+# Names that cassandra-driver documents, or that applications import from it.
 DOCUMENTED = [
     "AlreadyExistsException",
     "AuthChallengeMessage",
@@ -140,7 +137,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 @pytest.mark.skipif(LANE != "c", reason="no compiled modules in the pure Python lane")
 @pytest.mark.parametrize(
-    "first",
+    "first_import",
     [
         "protocol",
         "protocol.handler",
@@ -152,8 +149,9 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         "_accel.frame",
     ],
 )
-def test_the_compiled_lane_serves_whatever_is_imported_first(first: str) -> None:
-    code = f"import cassandra.{first}, cassandra._impl as i\n"
-    code += "print(i.implementation, i.fallback_reason)"
-    done = run_python(code)
-    assert done.stdout.split() == ["c", "None"], done.stdout + done.stderr
+def test_compiled_modules_are_used_whatever_is_imported_first(first_import: str) -> None:
+    """The modules import each other, and a wrong order would fall back to the Python modules."""
+    code = f"import cassandra.{first_import}, cassandra._impl as impl\n"
+    code += "print(impl.implementation, impl.fallback_reason)"
+    process = run_python(code)
+    assert process.stdout.split() == ["c", "None"], process.stdout + process.stderr

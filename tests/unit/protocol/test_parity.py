@@ -1,5 +1,6 @@
-"""The compiled and the Python modules have the same names, signatures and results, and leak
-nothing.
+"""The compiled and the Python modules have the same names, signatures and results.
+
+Neither of them leaks memory.
 """
 
 from __future__ import annotations
@@ -18,13 +19,18 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from cassandra._impl import twin
+from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import DecodeError, ProtocolError
+from cassandra.protocol.opcodes import HEADER_DIRECTION_TO_CLIENT, QUERY, RESULT
 from cassandra.protocol.params import QueryParams
 from cassandra.sentinels import UNSET_VALUE
 from tests.conftest import Implementation
 from tests.unit.protocol.wire import columns, envelope, int32, value
 
+# modules that exist in Python and in Cython
 NAMES = ["bind", "bodies", "frame", "rows"]
+LOGGED = 0  # the type of a batch
+RESPONSE_V4 = HEADER_DIRECTION_TO_CLIENT | 4
 
 
 def public(module: ModuleType) -> dict[str, Any]:
@@ -47,27 +53,29 @@ def test_names_and_signatures(compiled: Implementation, name: str) -> None:
     assert compiled_names
     for name_in_module, compiled_item in compiled_names.items():
         python_item = getattr(python, name_in_module)
-        if isinstance(compiled_item, type):
-            for method, function in vars(compiled_item).items():
-                if callable(function) and not method.startswith("_"):
-                    assert parameters(function) == parameters(getattr(python_item, method)), (
-                        f"{name_in_module}.{method}"
-                    )
-            assert {
-                attribute for attribute in dir(python_item) if not attribute.startswith("_")
-            } <= {attribute for attribute in dir(compiled_item) if not attribute.startswith("_")}
-        else:
+        if not isinstance(compiled_item, type):
             assert parameters(compiled_item) == parameters(python_item), name_in_module
+            continue
+        for method, function in vars(compiled_item).items():
+            if callable(function) and not method.startswith("_"):
+                expected = parameters(getattr(python_item, method))
+                assert parameters(function) == expected, f"{name_in_module}.{method}"
+        assert public_attributes(python_item) <= public_attributes(compiled_item)
+
+
+def public_attributes(cls: type) -> set[str]:
+    return {attribute for attribute in dir(cls) if not attribute.startswith("_")}
 
 
 def parameters(function: Callable[..., Any]) -> list[tuple[str, Any]]:
+    """Return the name and the default of each parameter."""
     return [
         (parameter.name, parameter.default)
         for parameter in inspect.signature(function).parameters.values()
     ]
 
 
-values = st.lists(
+bound_values = st.lists(
     st.one_of(
         st.none(),
         st.just(UNSET_VALUE),
@@ -80,6 +88,7 @@ optional_int = st.one_of(st.none(), st.integers(-(1 << 31), (1 << 31) - 1))
 
 
 def outcome(call: Callable[[], Any]) -> Any:
+    """Return the result of a call, or the class and the text of the error that it raises."""
     try:
         return call()
     except Exception as error:
@@ -89,40 +98,50 @@ def outcome(call: Callable[[], Any]) -> Any:
 @settings(max_examples=200, deadline=None)
 @given(
     query=st.text(max_size=30),
-    bound=values,
+    values=bound_values,
     version=st.integers(3, 6),
     page_size=optional_int,
-    state=st.one_of(st.none(), st.binary(max_size=10)),
+    paging_state=st.one_of(st.none(), st.binary(max_size=10)),
     timestamp=st.one_of(st.none(), st.integers(-(1 << 63), (1 << 63) - 1)),
     keyspace=st.one_of(st.none(), st.text(max_size=5)),
     now_in_seconds=optional_int,
-    skip=st.booleans(),
+    skip_metadata=st.booleans(),
 )
-def test_bodies_are_equal(compiled: Implementation, query: str, bound: list[Any], version: int,
-        page_size: int | None,
-                          state: bytes | None, timestamp: int | None, keyspace: str | None,
-                          now_in_seconds: int | None, skip: bool) -> None:  # fmt: skip
+def test_bodies_are_equal(
+    compiled: Implementation,
+    query: str,
+    values: list[Any],
+    version: int,
+    page_size: int | None,
+    paging_state: bytes | None,
+    timestamp: int | None,
+    keyspace: str | None,
+    now_in_seconds: int | None,
+    skip_metadata: bool,
+) -> None:
+    """Both implementations encode random requests to the same bytes, or raise the same errors."""
     params = QueryParams(
-        1,
-        bound,
-        skip_metadata=skip,
+        ConsistencyLevel.ONE,
+        values,
+        skip_metadata=skip_metadata,
         page_size=page_size,
-        paging_state=state,
+        paging_state=paging_state,
         timestamp=timestamp,
     )
     params.keyspace, params.now_in_seconds = keyspace, now_in_seconds
-    python, compiled_bodies = twin("bodies", "python"), compiled.bodies
+    python_bodies, compiled_bodies = twin("bodies", "python"), compiled.bodies
+    metadata_id = b"meta" if skip_metadata else None
+    statements = [(True, b"id", values), (False, query, values)] * 2
     encoders: list[Callable[[Any], Any]] = [
-        lambda bodies: bodies.query_body(query, params, version),
-        lambda bodies: bodies.execute_body(b"id", b"meta" if skip else None, params, version),
-        lambda bodies: bodies.batch_body(
-            0, [(True, b"id", bound), (False, query, bound)] * 2, params, version
-        ),
-        lambda bodies: bodies.prepare_body(query, keyspace, version),
-        lambda bodies: bodies.query_params_body(params, version),
+        lambda bodies: bodies.query_body(query, params, version=version),
+        lambda bodies: bodies.execute_body(b"id", metadata_id, params=params, version=version),
+        lambda bodies: bodies.batch_body(LOGGED, statements, params, version=version),
+        lambda bodies: bodies.prepare_body(query, keyspace, version=version),
+        lambda bodies: bodies.query_params_body(params, version=version),
     ]
     for encode in encoders:
-        assert outcome(partial(encode, compiled_bodies)) == outcome(partial(encode, python))
+        expected = outcome(partial(encode, python_bodies))
+        assert outcome(partial(encode, compiled_bodies)) == expected
 
 
 @pytest.mark.parametrize(
@@ -131,45 +150,48 @@ def test_bodies_are_equal(compiled: Implementation, query: str, bound: list[Any]
     ids=lambda bad_values: str(type(bad_values)),
 )
 def test_bad_values_fail_alike(compiled: Implementation, bad_values: Any) -> None:
-    params = QueryParams(1, bad_values)
-    outcomes = [
-        outcome(partial(m.query_body, "Q", params, 4))
-        for m in (twin("bodies", "python"), compiled.bodies)
-    ]
-    # An error is compared by its class; its text may differ.
-    if isinstance(outcomes[0], tuple):
-        assert outcomes[0][0] is outcomes[1][0]
+    params = QueryParams(ConsistencyLevel.ONE, bad_values)
+    python_outcome, compiled_outcome = (
+        outcome(partial(bodies.query_body, "Q", params, version=4))
+        for bodies in (twin("bodies", "python"), compiled.bodies)
+    )
+    # Errors are compared by their classes; their texts may differ.
+    if isinstance(python_outcome, tuple):
+        assert python_outcome[0] is compiled_outcome[0]
     else:
-        assert outcomes[0] == outcomes[1]
+        assert python_outcome == compiled_outcome
 
 
 def test_blocks_of_either_implementation_go_into_bodies_of_the_other(
     compiled: Implementation,
 ) -> None:
+    """A statement may be bound by compiled code and encoded by Python code, and vice versa."""
     for blocks in (twin("bind", "python"), compiled.bind):
         block = blocks.ValuesBlock(2, value(b"a") + value(None))
         for bodies in (twin("bodies", "python"), compiled.bodies):
             assert (
-                bodies.query_params_body(QueryParams(1, block), 4)
+                bodies.query_params_body(QueryParams(ConsistencyLevel.ONE, block), version=4)
                 == b"\x00\x01\x01\x00\x02" + block.data
             )
 
 
 def test_plans_take_codecs_of_either_implementation(implementation: Implementation) -> None:
-    for impl in ("python", implementation.name):
-        codecs = twin("codecs", impl)
+    """A compiled plan can use codecs that are written in Python."""
+    for codecs_implementation in ("python", implementation.name):
+        codecs = twin("codecs", codecs_implementation)
         plan = implementation.bind.BindPlan(
             columns(codecs, a="int32", b="text"), routing_key_indexes=None
         )
-        assert plan.bind([1, "x"], 4).data == value(int32(1)) + value(b"x")
+        assert plan.bind([1, "x"], version=4).data == value(int32(1)) + value(b"x")
         rows = implementation.rows.RowPlan(("a", "b"), [codecs.int32(), codecs.text()])
         page = value(int32(1)) + value(b"") + value(None) + value(b"x")
-        assert rows.tuples(page, 0, 2) == [(1, ""), (None, "x")]
+        assert rows.tuples(page, offset=0, row_count=2) == [(1, ""), (None, "x")]
 
 
 def blocks_grown(call: Callable[[], Any], times: int = 300) -> int:
-    """Return how many more memory blocks exist after `call` was repeated, once its
-    caches are full.
+    """Return how many more memory blocks exist after `call` was repeated `times` times.
+
+    Before that, the function is called 50 times, which fill its caches.
     """
     for _ in range(50):
         call()
@@ -187,23 +209,31 @@ def test_nothing_leaks(implementation: Implementation) -> None:
     plan = implementation.bind.BindPlan(columns(codecs, a="int32", b="text"), [0])
     row_plan = implementation.rows.RowPlan(("a", "b"), [codecs.int32(), codecs.text()])
     page = (value(int32(1 << 20)) + value(b"some text")) * 3
-    frames = b"".join(envelope(0x84, 0, stream, 8, b"body" * 50) for stream in range(5))
+    frames = b"".join(
+        envelope(RESPONSE_V4, flags=0, stream=stream, opcode=RESULT, body=b"body" * 50)
+        for stream in range(5)
+    )
 
     def bind_decode_and_frame() -> None:
-        block = plan.bind([1 << 20, "text"], 4)
+        block = plan.bind([1 << 20, "text"], version=4)
         block.values()
         block.routing_key([0, 1])
         implementation.bodies.execute_body(
-            b"id", result_metadata_id=None, params=QueryParams(1, block), version=4
+            b"id",
+            result_metadata_id=None,
+            params=QueryParams(ConsistencyLevel.ONE, block),
+            version=4,
         )
-        implementation.bodies.batch_body(0, [(True, b"id", [b"v" * 3000])] * 5, QueryParams(1), 4)
+        implementation.bodies.batch_body(
+            LOGGED, [(True, b"id", [b"v" * 3000])] * 5, QueryParams(ConsistencyLevel.ONE), version=4
+        )
         for method in ("tuples", "named_tuples", "dicts", "ordered_dicts", "columns"):
             getattr(row_plan, method)(page, 0, 3)
             with pytest.raises(DecodeError):
                 getattr(row_plan, method)(page[:-1], 0, 3)
-        list(row_plan.iterate(page, 0, 3))
+        list(row_plan.iterate(page, offset=0, row_count=3))
         with pytest.raises(TypeError):
-            plan.bind(["x", "y"], 4)
+            plan.bind(["x", "y"], version=4)
         reader = implementation.frame.FrameReader(4)
         reader.feed(frames[:100])
         reader.get_buffer(-1)
@@ -213,7 +243,7 @@ def test_nothing_leaks(implementation: Implementation) -> None:
             reader.feed(b"\x00" * 9)
         writer = implementation.frame.FrameWriter(5)
         writer.enable_segments()
-        writer.add(1, 7, 0, b"x" * 200_000)
+        writer.add(stream=1, opcode=QUERY, flags=0, body=b"x" * 200_000)
         writer.take()
 
     # A leak of one block per call would show as 300.
@@ -222,7 +252,9 @@ def test_nothing_leaks(implementation: Implementation) -> None:
 
 def test_one_object_for_each_encoded_body(compiled: Implementation) -> None:
     """Each body allocates one object."""
-    params = QueryParams(1, [b"x" * 20] * 12, page_size=5000, timestamp=1_700_000_000_000_000)
+    params = QueryParams(
+        ConsistencyLevel.ONE, [b"x" * 20] * 12, page_size=5000, timestamp=1_700_000_000_000_000
+    )
     execute = compiled.bodies.execute_body
     # Fill the caches and free lists of the interpreter first.
     encoded = [
@@ -241,6 +273,7 @@ def test_one_object_for_each_encoded_body(compiled: Implementation) -> None:
 
 
 def test_plans_are_shared_by_threads(implementation: Implementation) -> None:
+    """Six threads bind and read rows with the same plans, and get their own values."""
     codecs = implementation.codecs
     plan = implementation.bind.BindPlan(columns(codecs, a="int64", b="text"), [0])
     rows = implementation.rows.RowPlan(("a", "b"), [codecs.int64(), codecs.text()])
@@ -250,8 +283,8 @@ def test_plans_are_shared_by_threads(implementation: Implementation) -> None:
         rng = random.Random(seed)
         for _ in range(300):
             number, text = rng.randrange(1 << 40), "x" * rng.randrange(3000)
-            block = plan.bind([number, text], 4)
-            if rows.tuples(block.data, 0, 1) != [(number, text)]:
+            block = plan.bind([number, text], version=4)
+            if rows.tuples(block.data, offset=0, row_count=1) != [(number, text)]:
                 wrong_rows.append((number, text))
 
     threads = [threading.Thread(target=bind_and_read, args=(seed,)) for seed in range(6)]
@@ -269,11 +302,11 @@ def test_a_page_has_to_be_bytes(compiled: Implementation, body: Any) -> None:
         with pytest.raises(TypeError):
             getattr(plan, method)(body, 0, 1)
     with pytest.raises(TypeError):
-        compiled.frame.FrameWriter(4).add(0, 7, 0, body)
+        compiled.frame.FrameWriter(4).add(stream=0, opcode=QUERY, flags=0, body=body)
 
 
 def test_objects_whose_init_never_ran(compiled: Implementation) -> None:
-    """Objects whose __init__ never ran may be useless, but must not crash."""
+    """Methods of objects that were created by __new__ alone may fail, but must not crash."""
     for module, name in (
         ("bind", "ValuesBlock"),
         ("bind", "BindPlan"),

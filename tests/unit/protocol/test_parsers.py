@@ -17,6 +17,7 @@ from cassandra.testing.fake import FakeNode, rows
 
 @pytest.fixture
 def session() -> Any:
+    """Yield a session of a node that answers "SELECT v" with the rows 5 and 6."""
     with FakeNode() as node:
         node.prime("SELECT v", rows([("v", "int")], [(5,), (6,)]))
         with Cluster([node.address], port=node.port) as cluster:

@@ -11,6 +11,7 @@ from cassandra.errors import ProtocolError
 from cassandra.protocol.primitives import Cursor, address_text
 from tests.unit.protocol.wire import byte, int32, short, string, string_list, string_multimap, value
 
+# the name of a notation, bytes, and the value that they are read as
 READ: list[tuple[str, bytes, Any]] = [
     ("byte", b"\xff", 255),
     ("short", b"\xff\xfe", 65534),
@@ -33,27 +34,31 @@ READ: list[tuple[str, bytes, Any]] = [
 
 
 @pytest.mark.parametrize(("name", "data", "expected"), READ)
-def test_read_and_cut(name: str, data: bytes, expected: Any) -> None:
+def test_values_are_read_and_truncated_values_are_errors(
+    name: str, data: bytes, expected: Any
+) -> None:
+    """A method of a cursor reads a value at its position, and moves the position behind it."""
     cursor = Cursor(b"xx" + data + b"rest", 2)
     assert getattr(cursor, name)() == expected
     assert cursor.pos == 2 + len(data)
     for size in range(len(data)):
+        truncated = Cursor(data[:size])
         with pytest.raises(ProtocolError):
-            getattr(Cursor(data[:size]), name)()
+            getattr(truncated, name)()
 
 
-def test_text_that_is_not_utf_8() -> None:
-    """The text is refused with a ProtocolError."""
+def test_a_string_that_is_not_utf_8_is_an_error() -> None:
     with pytest.raises(ProtocolError, match="not UTF-8"):
         Cursor(short(2) + b"\xff\xfe").string()
 
 
-def test_a_negative_length_is_no_length() -> None:
+def test_a_negative_length_is_an_error() -> None:
     with pytest.raises(ProtocolError, match="-1 bytes are to follow at offset 0 of a body of 4"):
         Cursor(b"abcd").take(-1)
 
 
 def test_a_forged_count_is_refused_before_it_is_read() -> None:
+    """Four bytes cannot hold a list of 65535 strings, each of which has at least two bytes."""
     with pytest.raises(ProtocolError, match="65535 items are to follow at offset 2 of 4 bytes"):
         Cursor(short(65535) + b"\0\0").string_list()
 

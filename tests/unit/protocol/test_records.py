@@ -1,6 +1,4 @@
-"""Rows whose values are found by name: mappings, dataclasses and other objects. Other objects are
-refused.
-"""
+"""The values of a row are found by name in mappings, dataclasses and other objects."""
 
 from __future__ import annotations
 
@@ -32,20 +30,22 @@ class Row:
 
 
 @attrs.define
-class Other:
+class AttrsRow:
     a: int
     b: int
 
 
 @attrs.define
-class Named:
-    """A class with aliases, by which its fields are found."""
+class AttrsRowWithAlias:
+    """A class whose field `number` is found by its alias."""
 
     a: int
     number: int = attrs.field(alias="b")
 
 
-class Plain:
+class PlainRow:
+    """An object with any attributes, of a class that does not declare them."""
+
     def __init__(self, **values: Any) -> None:
         vars(self).update(values)
 
@@ -56,43 +56,42 @@ class Plain:
         ({"a": 1, "b": 2, "c": 3}, (1, 2)),
         ({"a": 1}, (1, UNSET_VALUE)),
         (Row(1), (1, 2)),
-        (Other(1, 2), (1, 2)),
-        (Named(1, b=2), (1, 2)),
-        (Plain(a=1, b=2, c=3), (1, 2)),
-        (Plain(b=2), (UNSET_VALUE, 2)),
+        (AttrsRow(1, 2), (1, 2)),
+        (AttrsRowWithAlias(1, b=2), (1, 2)),
+        (PlainRow(a=1, b=2, c=3), (1, 2)),
+        (PlainRow(b=2), (UNSET_VALUE, 2)),
         ([1, 2], (1, 2)),
         (iter([1, 2]), (1, 2)),
         (defaultdict(int, a=1), (1, 0)),
     ],
 )
 def test_values_of_rows(row: Any, expected: Any) -> None:
-    """A row of each class gives the expected values."""
-    assert values_of(row, NAMES, 5) == expected
+    """Rows of any class give the values of a and b. A value that they lack is unset."""
+    assert values_of(row, NAMES, version=5) == expected
 
 
-@pytest.mark.parametrize("row", [5, uuid.UUID(int=1), "ab", b"ab", bytearray(b"ab"), Plain(c=1)])
-def test_objects_that_are_not_rows(row: Any) -> None:
-    """Objects that cannot be rows are refused."""
+@pytest.mark.parametrize("row", [5, uuid.UUID(int=1), "ab", b"ab", bytearray(b"ab"), PlainRow(c=1)])
+def test_objects_that_are_not_rows_are_refused(row: Any) -> None:
     with pytest.raises(TypeError, match="they have to be a sequence"):
-        values_of(row, NAMES, 5)
+        values_of(row, NAMES, version=5)
 
 
-def test_a_text_of_one_character_is_a_value_for_one_marker() -> None:
-    # A longer text is refused elsewhere, since its characters would be taken for the values.
-    assert values_of("x", ["a"], 5) == ("x",)
-    assert [
-        is_lone_text(*arguments) for arguments in (("x", 1), ("xy", 1), ("x", 2), (b"x", 1))
-    ] == [
-        True,
-        False,
-        False,
-        False,
-    ]
+def test_a_string_of_one_character_is_a_value_for_one_marker() -> None:
+    """A longer string is refused, since its characters would be taken for the values.
+
+    The second argument of `is_lone_text` is the number of bind markers.
+    """
+    assert values_of("x", ["a"], version=5) == ("x",)
+    assert is_lone_text("x", 1)
+    assert not is_lone_text("xy", 1)
+    assert not is_lone_text("x", 2)
+    assert not is_lone_text(b"x", 1)
 
 
 def test_fields_without_a_marker_are_mistakes() -> None:
+    """A declared field of a dataclass for which there is no bind marker is an error."""
     with pytest.raises(ValueError, match=r"Row has the field 'b', but the bind markers are a$"):
-        values_of(Row(1), ["a"], 5)
+        values_of(Row(1), ["a"], version=5)
     with pytest.raises(ValueError, match=r"Row has the fields 'a', 'b', but .* are none$"):
         values_of(Row(1), names=[], version=5)
 
@@ -100,32 +99,36 @@ def test_fields_without_a_marker_are_mistakes() -> None:
 def test_strict_mappings() -> None:
     """With `strict`, a key without a bind marker is refused, but a missing value is still unset."""
     with pytest.raises(ValueError, match="values for 'c', but the bind markers are a, b"):
-        values_of({"a": 1, "b": 2, "c": 3}, NAMES, 5, strict=True)
-    assert values_of({"a": 1}, NAMES, 5, strict=True) == (1, UNSET_VALUE)
+        values_of({"a": 1, "b": 2, "c": 3}, NAMES, version=5, strict=True)
+    assert values_of({"a": 1}, NAMES, version=5, strict=True) == (1, UNSET_VALUE)
 
 
 def test_values_that_must_not_be_missing() -> None:
-    """Values of the partition key must not be missing; before version 4, no value may."""
+    """Values of the partition key must not be missing. Before protocol version 4, no value may.
+
+    `key` has the indexes of the columns of the partition key.
+    """
     with pytest.raises(ValueError, match="the partition key needs a value for 'b'"):
-        values_of({"a": 1}, NAMES, 5, key=[1])
-    assert values_of({"a": 1}, NAMES, 5, key=[0]) == (1, UNSET_VALUE)
+        values_of({"a": 1}, NAMES, version=5, key=[1])
+    assert values_of({"a": 1}, NAMES, version=5, key=[0]) == (1, UNSET_VALUE)
     with pytest.raises(KeyError, match="protocol version 3 cannot leave"):
-        values_of({"a": 1}, NAMES, 3)
+        values_of({"a": 1}, NAMES, version=3)
 
 
 def test_records_and_their_fields() -> None:
-    """Objects with named fields count as records, and the fields they declare are known."""
-    assert declared_fields(Row) == declared_fields(Other) == ("a", "b")
-    assert declared_fields(Plain) is None
-    values: list[Any] = [Row(1), Plain(), [], {}, 5, uuid.UUID(int=1), Plain]
-    results = [is_record(value) for value in values]
-    assert results == [True, True, False, False, False, False, False]
+    """Objects with attributes are records. Their classes may declare fields, or not (None)."""
+    assert declared_fields(Row) == ("a", "b")
+    assert declared_fields(AttrsRow) == ("a", "b")
+    assert declared_fields(PlainRow) is None
+    for record in (Row(1), PlainRow()):
+        assert is_record(record)
+    other_objects: list[Any] = [[], {}, 5, uuid.UUID(int=1), PlainRow]
+    for other in other_objects:
+        assert not is_record(other)
 
 
 def test_the_row_of_an_error() -> None:
-    """If the driver refuses a row, the error gets the row's number. Other errors are not
-    changed.
-    """
+    """An error of the driver gets the number of the row; an error of user code is not changed."""
     driver_error, other_error = ValueError("bad value"), RuntimeError("their own")
     locate_row(driver_error, 7)
     locate_row(other_error, 7)
@@ -136,35 +139,37 @@ def test_the_row_of_an_error() -> None:
 def test_names_without_a_marker_are_logged_once_per_statement(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """A warning names the key of a mapping that has no marker, and a marker with a similar name."""
     # The driver recognises a statement by its markers, so use markers that no other test has.
-    markers = [f"id_{uuid.uuid4().hex}", "name"]
+    id_marker = f"id_{uuid.uuid4().hex}"
     for _ in range(3):
-        bound = values_of({markers[0]: 1, "nmae": "x"}, markers, 4)
-        assert bound == (1, UNSET_VALUE)
+        values = values_of({id_marker: 1, "nmae": "x"}, [id_marker, "name"], version=4)
+        assert values == (1, UNSET_VALUE)
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("cassandra.query", "WARNING")
     assert "'nmae'" in record.getMessage()
     assert "Did you mean 'name' by 'nmae'?" in record.getMessage()
-    # There is one log line for each statement, even if no value is missing, and none for mappings
-    # that fit.
     caplog.clear()
-    others = [f"id_{uuid.uuid4().hex}", "name"]
-    values_of({others[0]: 1}, others, 4)
-    values_of({others[0]: 1, "name": 2}, others, 4)
+    # Another statement: mappings that fit are not logged, but a key too many is.
+    id_marker = f"id_{uuid.uuid4().hex}"
+    markers = [id_marker, "name"]
+    values_of({id_marker: 1}, markers, version=4)
+    values_of({id_marker: 1, "name": 2}, markers, version=4)
     assert not caplog.records
-    values_of({others[0]: 1, "name": 2, "more": 3}, others, 4)
+    values_of({id_marker: 1, "name": 2, "more": 3}, markers, version=4)
     assert "'more'" in caplog.text
 
 
 def test_a_repeated_marker_gets_the_same_value_without_a_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    assert values_of({"a": 1}, ["a", "a"], 4) == (1, 1)
+    assert values_of({"a": 1}, ["a", "a"], version=4) == (1, 1)
     assert not caplog.records
 
 
 def test_sets_have_no_order() -> None:
+    """A set does not say which value is for which marker, unless there is only one."""
     for row in ({1, 2}, frozenset({1, 2}), {1: "a", 2: "b"}.keys()):
         with pytest.raises(TypeError, match=r"values are the \w+ .*, which has no order"):
-            values_of(row, NAMES, 4)
-    assert values_of({1}, ["a"], 4) == (1,)
+            values_of(row, NAMES, version=4)
+    assert values_of({1}, ["a"], version=4) == (1,)

@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 
 from cassandra.errors import DecodeError
-from cassandra.protocol.opcodes import RESULT_KIND_PREPARED, RESULT_KIND_ROWS
+from cassandra.protocol.opcodes import (
+    RESULT_KIND_PREPARED,
+    RESULT_KIND_ROWS,
+    ROWS_GLOBAL_TABLES_SPEC,
+)
 from tests.conftest import Implementation
 from tests.unit.protocol.wire import int32, short, string, value
 
@@ -22,23 +26,24 @@ NAMES = ("id", "name", "data")
 
 
 def plan(implementation: Implementation, names: tuple[str, ...] = NAMES) -> Any:
+    """Return a plan that decodes the rows of PAGE: an int, a text and a blob."""
     codecs = implementation.codecs
     return implementation.rows.RowPlan(names, [codecs.int32(), codecs.text(), codecs.blob()])
 
 
 def test_tuples(implementation: Implementation) -> None:
     """Rows can be decoded from any position in the page. Bytes after the last row are ignored."""
-    assert plan(implementation).tuples(PAGE, 0, 3) == ROWS
-    assert plan(implementation).tuples(b"head" + PAGE, 4, 3) == ROWS
-    assert plan(implementation).tuples(PAGE, 0, 0) == []
-    assert plan(implementation).tuples(PAGE + b"ignored", 0, 3) == ROWS
+    assert plan(implementation).tuples(PAGE, offset=0, row_count=3) == ROWS
+    assert plan(implementation).tuples(b"head" + PAGE, offset=4, row_count=3) == ROWS
+    assert plan(implementation).tuples(PAGE, offset=0, row_count=0) == []
+    assert plan(implementation).tuples(PAGE + b"ignored", offset=0, row_count=3) == ROWS
 
 
 def test_dicts_keep_the_order_of_columns(implementation: Implementation) -> None:
-    dicts = plan(implementation).dicts(PAGE, 0, 3)
+    dicts = plan(implementation).dicts(PAGE, offset=0, row_count=3)
     assert dicts == [dict(zip(NAMES, row, strict=True)) for row in ROWS]
     assert [*dicts[0]] == [*NAMES]
-    ordered = plan(implementation).ordered_dicts(PAGE, 0, 3)
+    ordered = plan(implementation).ordered_dicts(PAGE, offset=0, row_count=3)
     assert ordered == [OrderedDict(zip(NAMES, row, strict=True)) for row in ROWS]
     assert type(ordered[0]) is OrderedDict
 
@@ -47,57 +52,54 @@ def test_dicts_keep_the_order_of_columns(implementation: Implementation) -> None
 def test_dicts_of_any_width_have_their_own_keys_and_values(
     implementation: Implementation, width: int
 ) -> None:
+    """The compiled code copies a dict for each row: changing one must not change the others.
+
+    :param width: the number of columns.
+    """
     names = tuple(f"column_{number}" for number in range(width))
     ints = implementation.rows.RowPlan(names, [implementation.codecs.int32()] * width)
     page = b"".join(value(int32(number)) for number in range(2 * width))
-    first, second = ints.dicts(page, 0, 2)
+    first, second = ints.dicts(page, offset=0, row_count=2)
     assert list(first.items()) == list(zip(names, range(width), strict=True))
     assert list(second.items()) == list(zip(names, range(width, 2 * width), strict=True))
     first["more"] = 1
     second.clear()
-    # The changes to the earlier dicts have no effect on those that are decoded later.
-    assert ints.dicts(page, 0, 1) == [dict(zip(names, range(width), strict=True))]
+    assert ints.dicts(page, offset=0, row_count=1) == [dict(zip(names, range(width), strict=True))]
 
 
 def test_a_name_that_comes_twice_keeps_the_last_value(implementation: Implementation) -> None:
+    """A dict has one value for two columns of the same name, whatever the number of columns is."""
     ints = implementation.codecs.int32()
     for names in (("a", "b", "a"), tuple("abcdefgha")):
         page = b"".join(value(int32(number)) for number in range(len(names)))
-        records = implementation.rows.RowPlan(names, [ints] * len(names)).dicts(page, 0, 1)
+        records = implementation.rows.RowPlan(names, [ints] * len(names)).dicts(
+            page, offset=0, row_count=1
+        )
         assert records == [dict(zip(names, range(len(names)), strict=True))]
         assert implementation.rows.dicts_of(names, [tuple(range(len(names)))]) == records
 
 
-class Name(str):
-    """A column name of a subclass of str."""
+class DerivedStr(str):
+    pass
 
 
 def test_names_may_be_of_a_class_derived_from_str(implementation: Implementation) -> None:
-    names = (Name("a"), "b")
+    names = (DerivedStr("a"), "b")
     assert implementation.rows.dicts_of(names, [(1, 2)]) == [{"a": 1, "b": 2}]
 
 
-@pytest.mark.parametrize(
-    "rows", [[(1, 2), (3, 4)], [[1, 2], (3, 4)], (iter(row) for row in [(1, 2), (3, 4)]), []]
-)
-def test_rows_of_any_kind_as_dicts(implementation: Implementation, rows: Any) -> None:
-    """Rows that are tuples, lists or iterators can become dicts."""
-    row_list = list(rows)
-    expected = [{"a": 1, "b": 2}, {"a": 3, "b": 4}] if row_list else []
-    # The rows are an iterator of iterators, each of which can be read only once.
-    unread = iter([iter([*row]) for row in [(1, 2), (3, 4)]]) if row_list else row_list
-    assert implementation.rows.dicts_of(["a", "b"], unread) == expected
-    if row_list and not hasattr(row_list[0], "__next__"):
-        assert implementation.rows.dicts_of(("a", "b"), row_list) == expected
-
-
-def test_no_rows_need_no_names(implementation: Implementation) -> None:
-    """For a result without columns, the names may be None."""
-    assert implementation.rows.dicts_of(names=None, rows=[]) == []
-    assert implementation.rows.dicts_of(iter("ab"), [(1, 2), (3, 4)]) == [
-        {"a": 1, "b": 2},
-        {"a": 3, "b": 4},
-    ]
+def test_rows_of_any_kind_as_dicts(implementation: Implementation) -> None:
+    """`dicts_of` takes rows that are tuples, lists or iterators, and any iterable of names."""
+    dicts_of = implementation.rows.dicts_of
+    expected = [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
+    for names in (["a", "b"], ("a", "b"), iter("ab")):
+        assert dicts_of(names, [(1, 2), (3, 4)]) == expected
+    assert dicts_of(["a", "b"], [[1, 2], (3, 4)]) == expected
+    # an iterator of iterators, each of which can be read only once
+    assert dicts_of(["a", "b"], iter([iter([1, 2]), iter([3, 4])])) == expected
+    assert dicts_of(["a", "b"], []) == []
+    # A result without columns may have no names.
+    assert dicts_of(names=None, rows=[]) == []
 
 
 @pytest.mark.parametrize("row", [(1,), (1, 2, 3), [1], (), iter([1])])
@@ -110,9 +112,7 @@ def test_rows_of_another_length_are_refused(implementation: Implementation, row:
 def test_texts_of_any_length_and_with_any_character_anywhere(
     implementation: Implementation, size: int
 ) -> None:
-    """Texts of any length are decoded. The error for an invalid byte names its position in the
-    text.
-    """
+    """Texts of any length are decoded. The error for an invalid byte names its position."""
     codec = implementation.codecs.text()
     plain = "abcdefghijklmnopqrstuvwxyz0123456789ABCD"[:size]
     texts = [plain, plain + "\x7f"]
@@ -124,46 +124,49 @@ def test_texts_of_any_length_and_with_any_character_anywhere(
     for text in texts:
         assert codec.decode(text.encode()) == text
     page = b"".join(value(text.encode()) for text in texts)
-    assert implementation.rows.RowPlan(("a",), [codec]).columns(page, 0, len(texts)) == [texts]
-    # Invalid are: a continuation byte alone, a byte that UTF-8 never has, and a sequence of two
-    # bytes without the second.
+    assert implementation.rows.RowPlan(("a",), [codec]).columns(
+        page, offset=0, row_count=len(texts)
+    ) == [texts]
+    ascii_codec = implementation.codecs.ascii_text()
+    # Three invalid sequences: a continuation byte alone, a byte that UTF-8 never has, and the first
+    # of two bytes without the second.
     for position in range(size + 1):
-        for bad in (b"\x80", b"\xff", b"\xc3"):
+        for invalid in (b"\x80", b"\xff", b"\xc3"):
+            data = plain[:position].encode() + invalid + plain[position:].encode()
             with pytest.raises(DecodeError, match=f"byte {position} is not valid UTF-8"):
-                codec.decode(plain[:position].encode() + bad + plain[position:].encode())
+                codec.decode(data)
             with pytest.raises(DecodeError, match=f"byte {position} is not valid ASCII"):
-                implementation.codecs.ascii_text().decode(
-                    plain[:position].encode() + bad + plain[position:].encode()
-                )
+                ascii_codec.decode(data)
 
 
 def test_named_tuples_share_one_class(implementation: Implementation) -> None:
-    rows = plan(implementation).named_tuples(PAGE, 0, 3)
+    """Rows of pages with the same columns have the same class, whose fields are the columns."""
+    rows = plan(implementation).named_tuples(PAGE, offset=0, row_count=3)
     assert rows == ROWS
     assert (rows[0].id, rows[0].name, rows[0].data) == ROWS[0]
-    assert type(rows[0]) is type(plan(implementation).named_tuples(PAGE, 0, 1)[0])
+    assert type(rows[0]) is type(plan(implementation).named_tuples(PAGE, offset=0, row_count=1)[0])
     assert repr(rows[0]) == "Row(id=1, name='one', data=b'\\x01')"
     assert rows[0]._replace(id=2).id == 2
 
 
 def test_columns(implementation: Implementation) -> None:
     """A page can be decoded to one list for each column; without rows, the lists are empty."""
-    assert plan(implementation).columns(PAGE, 0, 3) == [
+    assert plan(implementation).columns(PAGE, offset=0, row_count=3) == [
         list(column) for column in zip(*ROWS, strict=True)
     ]
-    assert plan(implementation).columns(PAGE, 0, 0) == [[], [], []]
+    assert plan(implementation).columns(PAGE, offset=0, row_count=0) == [[], [], []]
 
 
 def test_iterate(implementation: Implementation) -> None:
     """`iterate` decodes one row at a time."""
-    rows = plan(implementation).iterate(PAGE, 0, 3)
+    rows = plan(implementation).iterate(PAGE, offset=0, row_count=3)
     assert next(rows) == ROWS[0]
     assert list(rows) == ROWS[1:]
 
 
 def test_an_empty_number_is_none(implementation: Implementation) -> None:
     numbers = implementation.rows.RowPlan(("a",), [implementation.codecs.int32()])
-    assert numbers.tuples(value(b""), 0, 1) == [(None,)]
+    assert numbers.tuples(value(b""), offset=0, row_count=1) == [(None,)]
 
 
 METHODS = ["tuples", "named_tuples", "dicts", "ordered_dicts", "columns"]
@@ -171,12 +174,15 @@ METHODS = ["tuples", "named_tuples", "dicts", "ordered_dicts", "columns"]
 
 @pytest.mark.parametrize("method", METHODS)
 def test_errors_name_row_and_column(implementation: Implementation, method: str) -> None:
+    """An int of three bytes, and a text that is not UTF-8, are errors."""
     decode = getattr(plan(implementation), method)
-    good = value(int32(1)) + value(b"one") + value(b"\x01")
+    good_row = value(int32(1)) + value(b"one") + value(b"\x01")
+    row_with_bad_int = value(b"123") + value(b"x") + value(b"")
     with pytest.raises(DecodeError, match=r'row 1, column "id" \(int\): .*3'):
-        decode(good + value(b"123") + value(b"x") + value(b""), 0, 2)
+        decode(good_row + row_with_bad_int, offset=0, row_count=2)
+    row_with_bad_text = value(int32(1)) + value(b"\xff\xfe") + value(b"")
     with pytest.raises(DecodeError, match=r'row 0, column "name" \(text\): '):
-        decode(value(int32(1)) + value(b"\xff\xfe") + value(b""), 0, 1)
+        decode(row_with_bad_text, offset=0, row_count=1)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -184,19 +190,23 @@ def test_every_cut_of_a_page_is_an_error(implementation: Implementation, method:
     decode = getattr(plan(implementation), method)
     for size in range(len(PAGE)):
         with pytest.raises(DecodeError):
-            decode(PAGE[:size], 0, 3)
+            decode(PAGE[:size], offset=0, row_count=3)
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
-    ("offset", "count"),
+    ("offset", "row_count"),
     [(0, 2**31 - 1), (0, 4), (0, -1), (len(PAGE) + 1, 1), (-1, 1), (len(PAGE), 1), (2**62, 1)],
 )
 def test_a_claimed_count_is_checked_first(
-    implementation: Implementation, method: str, offset: int, count: int
+    implementation: Implementation, method: str, offset: int, row_count: int
 ) -> None:
+    """An offset outside the page, or more rows than the page can have, is an error.
+
+    The page has three rows.
+    """
     with pytest.raises(DecodeError):
-        getattr(plan(implementation), method)(PAGE, offset, count)
+        getattr(plan(implementation), method)(PAGE, offset, row_count)
 
 
 @pytest.mark.parametrize("size", [2**31 - 1, 100, -(2**31)])
@@ -205,17 +215,17 @@ def test_a_length_past_the_end(implementation: Implementation, size: int) -> Non
     body = int32(size) + b"abc"
     # Any negative length means null.
     if size < 0:
-        assert numbers.tuples(body, 0, 1) == [(None,)]
+        assert numbers.tuples(body, offset=0, row_count=1) == [(None,)]
     else:
         with pytest.raises(DecodeError, match='row 0, column "a"'):
-            numbers.tuples(body, 0, 1)
+            numbers.tuples(body, offset=0, row_count=1)
 
 
 def test_rows_without_columns_are_refused(implementation: Implementation) -> None:
     nothing = implementation.rows.RowPlan(names=(), codecs=[])
-    assert nothing.tuples(b"", 0, 0) == []
+    assert nothing.tuples(b"", offset=0, row_count=0) == []
     with pytest.raises(DecodeError):
-        nothing.tuples(b"", 0, 1)
+        nothing.tuples(b"", offset=0, row_count=1)
 
 
 def test_a_plan_needs_as_many_codecs_as_names(implementation: Implementation) -> None:
@@ -229,6 +239,7 @@ def test_a_plan_needs_as_many_codecs_as_names(implementation: Implementation) ->
 def test_values_equal_to_the_previous_row_are_not_decoded_again(
     implementation: Implementation,
 ) -> None:
+    """`shared_columns` returns the same object for equal cells that follow each other."""
     decoded_cells: list[bytes] = []
 
     def decode_cell(data: bytes) -> Any:
@@ -246,7 +257,7 @@ def test_values_equal_to_the_previous_row_are_not_decoded_again(
     ]
     page = b"".join(value(cell) for row in cells for cell in row)
     first_column, second_column = implementation.rows.shared_columns(
-        [decode_cell, decode_cell], b"before" + page, 6, len(cells)
+        [decode_cell, decode_cell], b"before" + page, offset=6, row_count=len(cells)
     )
     assert first_column == [[b"a"], [b"a"], [b"a"], [b"b"], [b"b"], None, [b"a"]]
     assert second_column == [[b"x"], [b"y"], None, None, [b""], [b""], [b"xx"]]
@@ -258,44 +269,53 @@ def test_values_equal_to_the_previous_row_are_not_decoded_again(
 
 def test_shared_columns_of_no_rows(implementation: Implementation) -> None:
     """Without rows, there is an empty list for each column."""
-    assert implementation.rows.shared_columns([bytes, bytes], b"", 0, 0) == [[], []]
+    assert implementation.rows.shared_columns([bytes, bytes], b"", offset=0, row_count=0) == [
+        [],
+        [],
+    ]
     assert implementation.rows.shared_columns(readers=[], body=b"", offset=0, row_count=0) == []
 
 
 def test_a_readers_error_is_raised_as_it_is(implementation: Implementation) -> None:
     with pytest.raises(ZeroDivisionError):
-        implementation.rows.shared_columns([lambda data: 1 // 0], value(b"a"), 0, 1)
+        implementation.rows.shared_columns(
+            [lambda data: 1 // 0], value(b"a"), offset=0, row_count=1
+        )
 
 
 def test_every_cut_of_shared_columns_is_an_error(implementation: Implementation) -> None:
     page = b"".join(value(cell) for cell in (b"one", b"two", b"three", b"four"))
     for size in range(len(page)):
         with pytest.raises(DecodeError, match=r"past the end of the page|rows of 2 columns"):
-            implementation.rows.shared_columns([bytes, bytes], page[:size], 0, 2)
+            implementation.rows.shared_columns([bytes, bytes], page[:size], offset=0, row_count=2)
     with pytest.raises(
         DecodeError, match="row 0, column 1: its 9 bytes go past the end of the page"
     ):
         implementation.rows.shared_columns(
-            [bytes, bytes], value(b"abcdefgh") + int32(9) + b"12345678", 0, 1
+            [bytes, bytes], value(b"abcdefgh") + int32(9) + b"12345678", offset=0, row_count=1
         )
 
 
 def specs(*type_options: bytes, is_global: bool = True) -> bytes:
-    """Return the beginning of a RESULT of rows, up to the end of its column specs."""
+    """Return the beginning of a RESULT of rows, up to the end of its column specs.
+
+    :param type_options: the type of each column, as the protocol encodes it.
+    :param is_global: whether the table precedes all columns, or each of them.
+    """
     table = string("ks") + string("t")
-    columns = [string(f"c{index}") + type_option for index, type_option in enumerate(type_options)]
-    return b"".join(
-        [
-            int32(RESULT_KIND_ROWS),
-            int32(is_global),
-            int32(len(type_options)),
-            table if is_global else b"",
-        ]
-        + [column if is_global else table + column for column in columns]
-    )
+    flags = ROWS_GLOBAL_TABLES_SPEC if is_global else 0
+    head = int32(RESULT_KIND_ROWS) + int32(flags) + int32(len(type_options))
+    if is_global:
+        head += table
+    for index, type_option in enumerate(type_options):
+        if not is_global:
+            head += table
+        head += string(f"c{index}") + type_option
+    return head
 
 
 INT, TEXT = short(0x09), short(0x0D)
+# the types of the columns of a result
 SHAPES = {
     "none": (),
     "simple": (INT, TEXT, short(0x15)),
@@ -309,22 +329,26 @@ SHAPES = {
 @pytest.mark.parametrize("is_global", [True, False])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_end_of_columns(implementation: Implementation, shape: str, is_global: bool) -> None:
+    """`columns_end` returns the position behind the columns, or 0 if they are incomplete."""
     body = specs(*SHAPES[shape], is_global=is_global)
     end = len(body)
-    assert implementation.rows.columns_end(body, 0) == end
-    assert implementation.rows.columns_end(b"before" + body + PAGE, 6) == end + 6
+    assert implementation.rows.columns_end(body, pos=0) == end
+    assert implementation.rows.columns_end(b"before" + body + PAGE, pos=6) == end + 6
     for size in range(end):
-        assert implementation.rows.columns_end(body[:size], 0) == 0
+        assert implementation.rows.columns_end(body[:size], pos=0) == 0
 
 
 def test_columns_end_is_0_unless_the_bytes_alone_decide_the_columns(
     implementation: Implementation,
 ) -> None:
+    """`columns_end` also returns 0 for other results, and for columns that it does not know.
+
+    These are user-defined types (for which a class may be registered), unknown types, other flags,
+    and a wrong number of columns.
+    """
     columns_end = implementation.rows.columns_end
     body = specs(INT, TEXT)
     user_type = short(0x30) + string("ks") + string("u") + short(1) + string("f") + INT
-    # `columns_end` gives up for other kinds of result, user-defined types (for which a class may be
-    # registered), unknown types, other flags, and a wrong number of columns.
     for other_body in (
         int32(1),
         b"",
@@ -336,7 +360,7 @@ def test_columns_end_is_0_unless_the_bytes_alone_decide_the_columns(
         *(int32(RESULT_KIND_ROWS) + int32(flags) + body[8:] for flags in (2, 4, 5, 8, 9, -1)),
         int32(RESULT_KIND_ROWS) + int32(1) + int32(2**31 - 1) + body[12:],
     ):
-        assert columns_end(other_body, 0) == 0
+        assert columns_end(other_body, pos=0) == 0
     for pos in (-1, -len(body), 1, len(body), len(body) + 1):
-        assert columns_end(body, pos) == 0
-    assert columns_end(bytearray(body), 0) == 0
+        assert columns_end(body, pos=pos) == 0
+    assert columns_end(bytearray(body), pos=0) == 0

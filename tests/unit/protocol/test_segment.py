@@ -1,6 +1,4 @@
-"""Segments (the outer frames of protocol version 5) and their checksums, in both
-implementations.
-"""
+"""Segments (the outer frames of protocol version 5) and their checksums."""
 
 from __future__ import annotations
 
@@ -25,8 +23,9 @@ LARGEST_PAYLOAD = 131_071  # bytes of a segment's payload, whose length has 17 b
 
 
 def crc24_by_the_book(data: bytes) -> int:
-    """Compute the CRC24 bit by bit, with the parameters of native_protocol_v5.spec: initial value
-    0x875060, polynomial 0x1974F0B.
+    """Compute the CRC24 bit by bit.
+
+    native_protocol_v5.spec has the initial value 0x875060, and the polynomial 0x1974F0B.
     """
     crc = 0x875060
     for byte in data:
@@ -39,6 +38,7 @@ def crc24_by_the_book(data: bytes) -> int:
 
 
 def crc32_by_the_book(payload: bytes) -> int:
+    """Compute the CRC32 of a payload, which the specification begins with four fixed bytes."""
     return zlib.crc32(b"\xfa\x2d\x55\xca" + payload)
 
 
@@ -50,8 +50,7 @@ def by_hand(payload: bytes, self_contained: bool) -> bytes:
 
 
 def lz4_by_hand(stored: bytes, plain_size: int, self_contained: bool) -> bytes:
-    """Return the bytes of a segment on a connection that uses LZ4, built without the code under
-    test.
+    """Return the bytes of a segment with LZ4, built without the code under test.
 
     :param stored: the payload as it is stored.
     :param plain_size: the size before compression; 0 if `stored` is not compressed.
@@ -71,9 +70,7 @@ def test_crc24(value: int, length: int) -> None:
 
 
 def test_crc32() -> None:
-    """The driver's function `crc32` returns what a computation by the text of the specification
-    returns.
-    """
+    """The driver's function `crc32` returns what `zlib.crc32` returns for the specified bytes."""
     assert segment.crc32(b"payload") == crc32_by_the_book(b"payload")
     assert segment.crc32(b"") == crc32_by_the_book(b"")
 
@@ -101,6 +98,10 @@ def test_lz4_segments() -> None:
 
 
 def test_small_envelopes_share_a_segment_and_large_ones_are_split() -> None:
+    """An envelope that is larger than a segment's payload has its own segments.
+
+    None stands for no compression.
+    """
     encode = segment.encode_envelopes
     assert encode([b"one", b"two", b"three"], None) == by_hand(b"onetwothree", self_contained=True)
     large = bytes(range(256)) * 1024
@@ -123,12 +124,12 @@ def test_small_envelopes_share_a_segment_and_large_ones_are_split() -> None:
 
 @pytest.mark.parametrize("lz4", [False, True])
 def test_every_flipped_bit_of_a_header_is_found(lz4: bool) -> None:
-    encoded = (
-        lz4_by_hand(b"payload", plain_size=0, self_contained=True)
-        if lz4
-        else by_hand(b"payload", self_contained=True)
-    )
-    for bit in range((8 if lz4 else 6) * 8):
+    """The CRC24 protects the header. With it, the header has 8 bytes with LZ4, and 6 without."""
+    if lz4:
+        encoded, header_size = lz4_by_hand(b"payload", plain_size=0, self_contained=True), 8
+    else:
+        encoded, header_size = by_hand(b"payload", self_contained=True), 6
+    for bit in range(header_size * 8):
         damaged = bytearray(encoded)
         damaged[bit // 8] ^= 1 << (bit % 8)
         with pytest.raises(CrcException, match="header"):
@@ -141,10 +142,12 @@ def test_a_damaged_payload_is_found() -> None:
         segment.check_payload(b"paXload", crc32_by_the_book(b"payload"))
 
 
+# bytes that cannot be compressed
 NOISE = random.Random(7).randbytes(600)
 
 
 def writer_of(implementation: Implementation, algorithm: str | None) -> Any:
+    """Return a server's frame writer that uses segments, with this compression."""
     writer = implementation.frame.FrameWriter(5, responses=True)
     writer.set_compression(algorithm)
     writer.enable_segments()
@@ -152,6 +155,7 @@ def writer_of(implementation: Implementation, algorithm: str | None) -> Any:
 
 
 def reader_of(implementation: Implementation, algorithm: str | None) -> Any:
+    """Return a client's frame reader that expects segments, with this compression."""
     reader = implementation.frame.FrameReader(5)
     reader.set_compression(algorithm)
     reader.enable_segments()
@@ -161,20 +165,25 @@ def reader_of(implementation: Implementation, algorithm: str | None) -> Any:
 def message(size: int) -> bytes:
     """Return an envelope whose body has `size` bytes."""
     return envelope(
-        RESPONSE_V5, 0, 1, RESULT, bytes(range(256)) * (size // 256) + b"x" * (size % 256)
+        RESPONSE_V5,
+        flags=0,
+        stream=1,
+        opcode=RESULT,
+        body=bytes(range(256)) * (size // 256) + b"x" * (size % 256),
     )
 
 
 # The largest body fills a segment together with its header.
 @pytest.mark.parametrize("size", [0, 1, 5, 255, 256, 511, 512, 65535, 131061, 131062])
 def test_frames_in_one_segment(implementation: Implementation, size: int) -> None:
-    """A frame that fits into one segment is written as one, compressed or not, and can be read from
-    it.
+    """A frame that fits into one segment is written as one, compressed or not, and can be read.
+
+    :param size: the size of the frame's body in bytes.
     """
     frame = message(size)
     for algorithm in (None, "lz4"):
         writer = writer_of(implementation, algorithm)
-        writer.add(1, RESULT, 0, frame[HEADER_SIZE:])
+        writer.add(stream=1, opcode=RESULT, flags=0, body=frame[HEADER_SIZE:])
         assert writer.take() == expected_segment(frame, self_contained=True, algorithm=algorithm)
         reader = reader_of(implementation, algorithm)
         assert reader.feed(expected_segment(frame, self_contained=True, algorithm=algorithm)) == [
@@ -188,30 +197,24 @@ def test_frames_in_one_segment(implementation: Implementation, size: int) -> Non
 def test_large_frames_are_split_into_segments_of_their_own(
     implementation: Implementation, size: int, algorithm: str | None
 ) -> None:
+    """A large frame shares no segment with the small frames before and after it."""
     large, small = message(size), message(3)
     writer = writer_of(implementation, algorithm)
     for frame in (small, large, small, small):
-        writer.add(1, RESULT, 0, frame[HEADER_SIZE:])
+        writer.add(stream=1, opcode=RESULT, flags=0, body=frame[HEADER_SIZE:])
     large_segments = [
         expected_segment(
             large[start : start + LARGEST_PAYLOAD], self_contained=False, algorithm=algorithm
         )
         for start in range(0, len(large), LARGEST_PAYLOAD)
     ]
-    expected = expected_segment(small, self_contained=True, algorithm=algorithm) + b"".join(
-        large_segments
-    )
-    expected += expected_segment(small + small, self_contained=True, algorithm=algorithm)
+    first_segment = expected_segment(small, self_contained=True, algorithm=algorithm)
+    last_segment = expected_segment(small + small, self_contained=True, algorithm=algorithm)
+    expected = first_segment + b"".join(large_segments) + last_segment
     assert writer.take() == expected
-    # These are the sizes of the bodies.
-    assert [
-        len(received[3]) for received in reader_of(implementation, algorithm).feed(expected)
-    ] == [
-        3,
-        size,
-        3,
-        3,
-    ]
+    messages = reader_of(implementation, algorithm).feed(expected)
+    body_sizes = [len(body) for _stream, _opcode, _flags, body, _version in messages]
+    assert body_sizes == [3, size, 3, 3]
 
 
 def test_frames_that_exactly_fill_a_segment_share_it(implementation: Implementation) -> None:
@@ -219,7 +222,7 @@ def test_frames_that_exactly_fill_a_segment_share_it(implementation: Implementat
     rest = message(LARGEST_PAYLOAD - len(small) - HEADER_SIZE)
     writer = writer_of(implementation, algorithm=None)
     for frame in (small, rest, small):
-        writer.add(1, RESULT, 0, frame[HEADER_SIZE:])
+        writer.add(stream=1, opcode=RESULT, flags=0, body=frame[HEADER_SIZE:])
     assert writer.take() == by_hand(small + rest, self_contained=True) + by_hand(
         small, self_contained=True
     )
@@ -227,9 +230,11 @@ def test_frames_that_exactly_fill_a_segment_share_it(implementation: Implementat
 
 def test_frames_that_do_not_shrink_are_stored_uncompressed(implementation: Implementation) -> None:
     writer = writer_of(implementation, "lz4")
-    writer.add(1, RESULT, 0, NOISE)
+    writer.add(stream=1, opcode=RESULT, flags=0, body=NOISE)
     assert writer.take() == lz4_by_hand(
-        envelope(RESPONSE_V5, 0, 1, RESULT, NOISE), plain_size=0, self_contained=True
+        envelope(RESPONSE_V5, flags=0, stream=1, opcode=RESULT, body=NOISE),
+        plain_size=0,
+        self_contained=True,
     )
 
 
@@ -252,7 +257,8 @@ def test_every_flipped_bit_of_a_header_is_detected_by_the_reader(
 ) -> None:
     encoded = expected_segment(message(4), self_contained=True, algorithm=algorithm)
     # The header, including its CRC24, has 8 bytes with LZ4, and 6 without.
-    for bit in range((8 if algorithm else 6) * 8):
+    header_size = 8 if algorithm else 6
+    for bit in range(header_size * 8):
         damaged = bytearray(encoded)
         damaged[bit // 8] ^= 1 << (bit % 8)
         with pytest.raises(CrcException, match="header of a segment has the CRC24"):

@@ -17,6 +17,7 @@ def test_the_lowest_free_id_is_taken_first() -> None:
 
 
 def test_all_32768_ids_can_be_taken() -> None:
+    """`take` returns -1 if all ids are in use."""
     ids = StreamIds()
     assert {ids.take() for _ in range(MAX_STREAMS)} == set(range(32768))
     assert ids.take() == -1

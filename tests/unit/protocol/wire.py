@@ -32,6 +32,7 @@ def long_string(text: str) -> bytes:
 
 
 def value(data: bytes | None) -> bytes:
+    """Return a [value] or [bytes]: the data after its length; None is null."""
     return b"\xff\xff\xff\xff" if data is None else int32(len(data)) + data
 
 
@@ -46,6 +47,7 @@ def string_multimap(items: Mapping[str, Sequence[str]]) -> bytes:
 
 
 def envelope(version: int, flags: int, stream: int, opcode: int, body: bytes) -> bytes:
+    """Return the header of a message and its body. The version of a response has the bit 0x80."""
     return struct.pack(">BBhBi", version, flags, stream, opcode, len(body)) + body
 
 
@@ -60,13 +62,18 @@ class FakeType:
 
 
 class FakeColumn:
+    """A column with a name, and a type whose codec belongs to one implementation."""
+
     def __init__(self, name: str, codec: Any) -> None:
         self.name = name
         self.type = FakeType(codec)
 
 
-def columns(codecs: ModuleType, **kinds: str) -> list[FakeColumn]:
-    """Return columns with these names; the values name the functions of `codecs` that create their
-    codecs.
+def columns(codecs: ModuleType, **codec_names: str) -> list[FakeColumn]:
+    """Return columns with these names.
+
+    :param codec_names: for each column, the function of `codecs` that creates its codec.
     """
-    return [FakeColumn(name, getattr(codecs, kind)()) for name, kind in kinds.items()]
+    return [
+        FakeColumn(name, getattr(codecs, codec_name)()) for name, codec_name in codec_names.items()
+    ]

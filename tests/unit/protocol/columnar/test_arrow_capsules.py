@@ -53,9 +53,12 @@ def _nothing_stays(implementation: Implementation) -> Iterator[None]:
 
 
 def column(implementation: Implementation, rows: int = 2) -> ColumnArray:
-    """Return a struct column of `rows` rows (an even number). Every second row has only nulls."""
+    """Return a struct column of all KINDS, with `rows` rows (an even number).
+
+    Every second row has only nulls.
+    """
     array: ColumnArray = column_plan(implementation, KINDS).read(
-        page_of([ROW, [None] * len(ROW)] * (rows // 2)), 0, rows
+        page_of([ROW, [None] * len(ROW)] * (rows // 2)), offset=0, row_count=rows
     )
     return array
 
@@ -63,41 +66,51 @@ def column(implementation: Implementation, rows: int = 2) -> ColumnArray:
 def column_and_reference(implementation: Implementation) -> tuple[ColumnArray, weakref.ref[Any]]:
     """Return a column, and a weak reference to one of its buffers."""
     data = array("i", range(100))
-    child = column_plan(implementation, [t.Int32Type]).layout.children[0]
-    inner = ColumnArray(child, 100, 0, (None, data), children=())
-    return ColumnArray(row_layout(["a"], [child]), 100, 0, (None,), (inner,)), weakref.ref(data)
+    int_layout = column_plan(implementation, [t.Int32Type]).layout.children[0]
+    int_column = ColumnArray(
+        int_layout, length=100, null_count=0, buffers=(None, data), children=()
+    )
+    struct_column = ColumnArray(
+        row_layout(["a"], [int_layout]),
+        length=100,
+        null_count=0,
+        buffers=(None,),
+        children=(int_column,),
+    )
+    return struct_column, weakref.ref(data)
 
 
 class Exported:
-    """An object that exports `columns` as a record batch of Arrow does."""
+    """An object that exports columns as a record batch of Arrow does."""
 
     def __init__(self, implementation: Implementation, columns: ColumnArray) -> None:
         self.capsules = implementation.arrow_capsules
         self.columns = columns
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[Any, Any]:
-        return self.capsules.schema_capsule(self.columns.layout), self.capsules.array_capsule(
-            self.columns
-        )
+        schema = self.capsules.schema_capsule(self.columns.layout)
+        return schema, self.capsules.array_capsule(self.columns)
 
 
 class Streamed:
-    """An object that exports columns as a stream of Arrow does. `following` returns the next
-    ones.
+    """An object that exports columns as a stream of Arrow does.
+
+    :param next_columns: returns the next columns, or None at the end.
     """
 
     def __init__(
-        self, implementation: Implementation, layout: Any, following: Callable[[], Any]
+        self, implementation: Implementation, layout: Any, next_columns: Callable[[], Any]
     ) -> None:
         self.capsules = implementation.arrow_capsules
         self.layout = layout
-        self.following = following
+        self.next_columns = next_columns
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
-        return self.capsules.stream_capsule(self.layout, self.following)
+        return self.capsules.stream_capsule(self.layout, self.next_columns)
 
 
 def test_capsules_have_their_names_and_free_unread_exports(implementation: Implementation) -> None:
+    """Capsules that no consumer has read free what they export, as the fixture checks."""
     array = column(implementation)
     count_before = implementation.arrow_capsules.held_count()
     capsules = [
@@ -115,9 +128,7 @@ def test_capsules_have_their_names_and_free_unread_exports(implementation: Imple
 
 
 def test_release_from_another_thread_and_twice(implementation: Implementation) -> None:
-    """Any thread may release an array. The first release marks it as released, and a second one has
-    no effect.
-    """
+    """Any thread may release an array. A second release has no effect."""
     array = column(implementation)
     capsule = implementation.arrow_capsules.array_capsule(array)
     address = _capsule_pointer(id(capsule), b"arrow_array")
@@ -175,6 +186,7 @@ def test_moved_structs(implementation: Implementation) -> None:
 def test_pyarrow_reads_without_copies_and_releases_the_buffers(
     implementation: Implementation,
 ) -> None:
+    """The exported columns have the values of ROW, and live as long as one of them is used."""
     pyarrow = pytest.importorskip("pyarrow")
     array = column(implementation)
     batch = pyarrow.record_batch(Exported(implementation, array))
@@ -207,10 +219,10 @@ def test_buffers_live_as_long_as_a_consumer_holds_them(implementation: Implement
 def test_pyarrow_reads_all_pages_of_a_stream(implementation: Implementation) -> None:
     """PyArrow reads all pages of a stream, and accepts a stream without any page."""
     pyarrow = pytest.importorskip("pyarrow")
-    pages = [column(implementation), column(implementation, 4), column(implementation, 0)]
-    next_page_of = iter(pages)
+    pages = [column(implementation, rows=row_count) for row_count in (2, 4, 0)]
+    remaining_pages = iter(pages)
     reader = pyarrow.RecordBatchReader.from_stream(
-        Streamed(implementation, pages[0].layout, lambda: next(next_page_of, None))
+        Streamed(implementation, pages[0].layout, lambda: next(remaining_pages, None))
     )
     assert [batch.num_rows for batch in reader] == [2, 4, 0]
     assert pyarrow.table(Streamed(implementation, pages[0].layout, lambda: None)).num_rows == 0
@@ -232,16 +244,15 @@ def test_an_error_in_a_stream_is_the_consumers_error(implementation: Implementat
 
 
 def test_streams_are_read_by_other_threads(implementation: Implementation) -> None:
+    """PyArrow may call the functions of a stream in any thread, and of several at a time."""
     pyarrow = pytest.importorskip("pyarrow")
-    counts: list[int] = []
+    row_counts: list[int] = []
 
     def read() -> None:
-        pages = iter([column(implementation)] * 50)
-        counts.append(
-            pyarrow.table(
-                Streamed(implementation, column(implementation).layout, lambda: next(pages, None))
-            ).num_rows
-        )
+        page = column(implementation)
+        pages = iter([page] * 50)
+        stream = Streamed(implementation, page.layout, lambda: next(pages, None))
+        row_counts.append(pyarrow.table(stream).num_rows)
 
     threads = [threading.Thread(target=read) for _ in range(4)]
     for thread in threads:
@@ -249,7 +260,7 @@ def test_streams_are_read_by_other_threads(implementation: Implementation) -> No
     for thread in threads:
         thread.join(30)
     # Each of the 4 threads reads 50 pages of 2 rows.
-    assert counts == [100] * 4
+    assert row_counts == [100] * 4
 
 
 def test_the_uuid_extension(implementation: Implementation) -> None:
@@ -262,22 +273,24 @@ def test_the_uuid_extension(implementation: Implementation) -> None:
 @pytest.mark.slow
 def test_thousands_of_exports_are_released(implementation: Implementation) -> None:
     array = column(implementation)
-    before = implementation.arrow_capsules.held_count()
+    count_before = implementation.arrow_capsules.held_count()
     for _ in range(2000):
         Exported(implementation, array).__arrow_c_array__()
-    assert implementation.arrow_capsules.held_count() == before
+    assert implementation.arrow_capsules.held_count() == count_before
 
 
 def test_an_invalid_column_is_an_error_and_leaks_nothing(implementation: Implementation) -> None:
+    """The last child of the column has the number 3 in place of a buffer."""
     array = column(implementation)
+    *good_children, last_child = array.children
+    bad_child = ColumnArray(last_child.layout, length=2, null_count=0, buffers=(3,), children=())
     column_with_bad_buffer = ColumnArray(
         array.layout,
-        2,
-        0,
-        (None,),
-        (*array.children[:-1], ColumnArray(array.children[-1].layout, 2, 0, (3,), children=())),
+        length=2,
+        null_count=0,
+        buffers=(None,),
+        children=(*good_children, bad_child),
     )
-    # The last child has the number 3 where a buffer should be.
     with pytest.raises(TypeError):
         implementation.arrow_capsules.array_capsule(column_with_bad_buffer)
 
@@ -285,13 +298,15 @@ def test_an_invalid_column_is_an_error_and_leaks_nothing(implementation: Impleme
 def test_batches_may_be_released_while_an_exception_is_raised(
     implementation: Implementation,
 ) -> None:
+    """An exception drops the unfinished list and the batches in it, while it is being raised.
+
+    The release of the batches must not lose or replace the exception.
+    """
     pyarrow = pytest.importorskip("pyarrow")
     if not implementation.arrow_capsules.RELEASES_SAFELY:
         pytest.skip("ctypes cannot do this: see the module")
     array = column(implementation)
     with pytest.raises(ZeroDivisionError):
-        # The exception drops the unfinished list and the batches in it, while the exception is
-        # being raised.
         _ = [
             pyarrow.record_batch(Exported(implementation, array)) if number < 2 else 1 / 0
             for number in range(3)
@@ -317,6 +332,7 @@ print("done")
 
 
 def test_exports_may_be_held_until_the_interpreter_ends(implementation: Implementation) -> None:
+    """A process that still holds exports at its end must neither crash nor print an error."""
     pytest.importorskip("pyarrow")
-    done = run_python(AT_EXIT.format(impl=implementation.name), WITH_TESTS)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+    process = run_python(AT_EXIT.format(impl=implementation.name), WITH_TESTS)
+    assert (process.returncode, process.stdout, process.stderr) == (0, "done\n", "")

@@ -44,17 +44,19 @@ ONLY_COLUMNS = (
 
 def read(
     implementation: Any,
-    kind: Any,
+    cql_type: Any,
     cells: Sequence[bytes | None],
     options: ColumnOptions | None = None,
 ) -> Any:
     """Return the column that is decoded from these cells, which are a page with one column."""
-    plan = column_plan(implementation, [kind], options or ColumnOptions())
-    return plan.read(page_of([[cell] for cell in cells]), 0, len(cells)).children[0]
+    plan = column_plan(implementation, [cql_type], options or ColumnOptions())
+    return plan.read(page_of([[cell] for cell in cells]), offset=0, row_count=len(cells)).children[
+        0
+    ]
 
 
 def values_by_pyarrow(column: Any) -> list[Any]:
-    """Let pyarrow check the column completely, and return the values that it reads from it."""
+    """Let pyarrow check the column completely, and return its values."""
     pyarrow = pytest.importorskip("pyarrow")
     array = pyarrow.array(ArrowPage(with_plain_types(column)))
     array.validate(full=True)
@@ -62,14 +64,16 @@ def values_by_pyarrow(column: Any) -> list[Any]:
     return items
 
 
-def rows_of(implementation: Any, kind: Any, cells: list[bytes | None]) -> list[Any]:
-    plan = implementation.rows.RowPlan(["c0"], [kind.build_codec(implementation.codecs)])
-    return [row[0] for row in plan.tuples(page_of([[cell] for cell in cells]), 0, len(cells))]
+def rows_of(implementation: Any, cql_type: Any, cells: list[bytes | None]) -> list[Any]:
+    """Return the values that are decoded from these cells as rows with one column."""
+    plan = implementation.rows.RowPlan(["c0"], [cql_type.build_codec(implementation.codecs)])
+    page = page_of([[cell] for cell in cells])
+    return [value for (value,) in plan.tuples(page, offset=0, row_count=len(cells))]
 
 
-def is_bytes_only(kind: Any) -> bool:
-    layout = layout_of(kind)
-    return layout.kind == "blob" and not issubclass(kind, t.BytesType)
+def is_bytes_only(cql_type: Any) -> bool:
+    """Return whether columns have only the bytes of this type's values, which rows decode."""
+    return layout_of(cql_type).kind == "blob" and not issubclass(cql_type, t.BytesType)
 
 
 @pytest.mark.parametrize(
@@ -89,26 +93,23 @@ def test_every_type_with_nulls_and_empty_values(
     # A type that columns treat as a blob has the server's bytes in columns.
     if layout.kind == "blob":
         rows = [cell if cell or layout.empty_is_value else None for cell in cells]
+    expected = [as_column(layout, row) for row in rows]
     if issubclass(cql_type, t.SetType):
         # In columns, a set keeps the server's order; in rows it is sorted. So sort both.
         items = [item if item is None else sorted(item, key=repr) for item in items]
-        rows = [
-            row
-            if row is None
-            else sorted(row, key=lambda element: repr(as_column(layout.children[0], element)))
-            for row in rows
-        ]
-    assert items == [as_column(layout, row) for row in rows]
+        expected = [item if item is None else sorted(item, key=repr) for item in expected]
+    assert items == expected
 
 
-@pytest.mark.parametrize(
-    "cqltype",
-    list(dict.fromkeys(sample_type[0] for sample_type in [*SCALARS, *CONTAINERS])),
-    ids=str,
-)
+# the types of all samples, each once
+SAMPLE_TYPES = list(dict.fromkeys(cql_type for cql_type, _, _ in [*SCALARS, *CONTAINERS]))
+
+
+@pytest.mark.parametrize("cqltype", SAMPLE_TYPES, ids=str)
 def test_pyarrow_can_also_read_the_buffers_without_a_capsule(
     implementation: Implementation, cqltype: Any
 ) -> None:
+    """`arrow_array` builds the same array from the buffers as pyarrow reads from a capsule."""
     pyarrow = pytest.importorskip("pyarrow")
     bodies = [
         bytes.fromhex(body_hex)
@@ -131,20 +132,21 @@ def test_pyarrow_can_also_read_the_buffers_without_a_capsule(
 def test_columns_of_nested_types_equal_the_rows(
     implementation: Implementation, data: st.DataObject
 ) -> None:
-    kind, values = data.draw(typed_values(2))
-    codec = kind.build_codec(twin("codecs", "python"))
+    """Random values of random types, nested up to two levels, are the same in columns and rows."""
+    cql_type, values = data.draw(typed_values(2))
+    codec = cql_type.build_codec(twin("codecs", "python"))
     items = data.draw(st.lists(st.none() | values, max_size=6))
     cells = [None if item is None else codec.encode(item) for item in items]
-    read_items = values_by_pyarrow(read(implementation, kind, cells))
-    assert read_items == [
-        as_column(layout_of(kind), row) for row in rows_of(implementation, kind, cells)
-    ]
+    rows = rows_of(implementation, cql_type, cells)
+    expected = [as_column(layout_of(cql_type), row) for row in rows]
+    assert values_by_pyarrow(read(implementation, cql_type, cells)) == expected
 
 
-@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 64, 1000])
-def test_every_number_of_rows(implementation: Implementation, count: int) -> None:
-    """Columns of any length have the same values as rows; lengths around multiples of 8 matter for
-    the bitmap.
+@pytest.mark.parametrize("row_count", [0, 1, 7, 8, 9, 64, 1000])
+def test_every_number_of_rows(implementation: Implementation, row_count: int) -> None:
+    """Columns of any length have the same values as rows.
+
+    The bitmap of nulls has a byte for eight rows, so lengths around multiples of 8 are tested.
     """
     cql_types = [
         t.Int32Type,
@@ -154,9 +156,9 @@ def test_every_number_of_rows(implementation: Implementation, count: int) -> Non
         vector_of(t.FloatType, 3),
         ADDRESS,
     ]
-    rng = random.Random(count)
+    rng = random.Random(row_count)
     samples = [
-        struct.pack(">i", count),
+        struct.pack(">i", row_count),
         b"text",
         b"\x01",
         int32(1) + value(b"a"),
@@ -164,9 +166,9 @@ def test_every_number_of_rows(implementation: Implementation, count: int) -> Non
         value(b"street") + value(int32(7)),
     ]
     # about half of the cells are null
-    rows = [[rng.choice([sample, None]) for sample in samples] for _ in range(count)]
-    page = column_plan(implementation, cql_types).read(page_of(rows), 0, count)
-    assert page.length == count
+    rows = [[rng.choice([sample, None]) for sample in samples] for _ in range(row_count)]
+    page = column_plan(implementation, cql_types).read(page_of(rows), offset=0, row_count=row_count)
+    assert page.length == row_count
     for index, cql_type in enumerate(cql_types):
         cells = [row[index] for row in rows]
         column = page.children[index]
@@ -177,16 +179,20 @@ def test_every_number_of_rows(implementation: Implementation, count: int) -> Non
 
 
 def test_buffers_have_arrow_s_layout(implementation: Implementation) -> None:
+    """A column of numbers has a bitmap of the values that are not null, and the numbers.
+
+    A column of texts has no bitmap here, because it has no nulls; then the offsets of the texts,
+    and their characters.
+    """
     numbers = read(implementation, t.Int32Type, [int32(5), None, int32(-1)])
-    # a bitmap of the values that are not null (rows 0 and 2), then the numbers
     bitmap, data = (bytes(memoryview(buffer).cast("B")) for buffer in numbers.buffers)
-    assert bitmap == b"\x05"
+    assert bitmap == bytes([0b101])
     assert data == struct.pack("=3i", 5, 0, -1)
     texts = read(implementation, t.UTF8Type, [b"ab", b"", "é".encode()])
-    # no bitmap without nulls, then the offsets, then the characters
-    assert texts.buffers[0] is None
-    assert bytes(memoryview(texts.buffers[1]).cast("B")) == struct.pack("=4i", 0, 2, 2, 4)
-    assert bytes(memoryview(texts.buffers[2])) == b"ab\xc3\xa9"
+    bitmap, offsets, characters = texts.buffers
+    assert bitmap is None
+    assert bytes(memoryview(offsets).cast("B")) == struct.pack("=4i", 0, 2, 2, 4)
+    assert bytes(memoryview(characters)) == b"ab\xc3\xa9"
 
 
 @pytest.mark.parametrize(
@@ -198,78 +204,74 @@ def test_buffers_have_arrow_s_layout(implementation: Implementation) -> None:
 def test_decimals_are_written_as_by_python(
     implementation: Implementation, unscaled: int, scale: int
 ) -> None:
-    size = (unscaled if unscaled >= 0 else ~unscaled).bit_length() // 8 + 1
-    cell = struct.pack(">i", scale) + unscaled.to_bytes(size, "big", signed=True)
-    assert values_by_pyarrow(read(implementation, t.DecimalType, [cell])) == [
-        str(rows_of(implementation, t.DecimalType, [cell])[0])
-    ]
+    """A column of decimals has the string that `str` returns for the `Decimal` of a row."""
+    cell = struct.pack(">i", scale) + shortest_bytes(unscaled)
+    (number,) = rows_of(implementation, t.DecimalType, [cell])
+    assert values_by_pyarrow(read(implementation, t.DecimalType, [cell])) == [str(number)]
+
+
+def shortest_bytes(number: int) -> bytes:
+    """Return the number in two's complement, in as few bytes as possible."""
+    bit_count = (number if number >= 0 else ~number).bit_length()
+    return number.to_bytes(bit_count // 8 + 1, "big", signed=True)
 
 
 def test_varints_of_any_length(implementation: Implementation) -> None:
-    """Varints are texts or, with the option, 64-bit integers, which must fit."""
-    numbers = [0, -1, 127, -128, 2**63 - 1, -(2**63), 2**63, -(10**5000)]
-    # the shortest two's complement form of each number
-    cells = [
-        number.to_bytes(
-            (number if number >= 0 else ~number).bit_length() // 8 + 1, "big", signed=True
-        )
-        for number in numbers
-    ]
-    assert values_by_pyarrow(read(implementation, t.IntegerType, cells)) == [
-        str(Decimal(number)) for number in numbers
-    ]
-    # cells[:6] are the numbers that fit 64 bits. Leading zero bytes do not count.
-    column = read(
-        implementation,
-        t.IntegerType,
-        [b"\x00" * 12 + b"\x05", *cells[:6], None],
-        ColumnOptions(varints="int64"),
-    )
-    assert values_by_pyarrow(column) == [5, *numbers[:6], None]
+    """Varints are strings or, with the option, 64-bit integers, which must fit."""
+    small_numbers = [0, -1, 127, -128, 2**63 - 1, -(2**63)]
+    numbers = [*small_numbers, 2**63, -(10**5000)]
+    column = read(implementation, t.IntegerType, [shortest_bytes(number) for number in numbers])
+    assert values_by_pyarrow(column) == [str(Decimal(number)) for number in numbers]
+    # Leading zero bytes do not count.
+    five = b"\x00" * 12 + b"\x05"
+    options = ColumnOptions(varints="int64")
+    cells = [five, *[shortest_bytes(number) for number in small_numbers], None]
+    column = read(implementation, t.IntegerType, cells, options)
+    assert values_by_pyarrow(column) == [5, *small_numbers, None]
     with pytest.raises(DecodeError, match=r'row 1, column "c0" \(varint\): .*does not fit 64 bits'):
-        read(implementation, t.IntegerType, [b"\x01", cells[6]], ColumnOptions(varints="int64"))
+        read(implementation, t.IntegerType, [b"\x01", shortest_bytes(2**63)], options)
 
 
 @pytest.mark.parametrize("precision", [18, 38, 76])
 def test_decimals_of_a_chosen_scale(implementation: Implementation, precision: int) -> None:
-    """With the option, decimals have the chosen scale; those that do not fit are refused."""
+    """With the option `decimals`, decimals have the chosen precision, and two decimal places.
+
+    Decimals that do not fit are refused.
+    """
     options = ColumnOptions(decimals=(precision, 2))
     encode = t.DecimalType.build_codec(implementation.codecs).encode
-    exact_texts = ["1.25", "-1.25", "3", "1e3", "0", "0.5000", "-0.01", "9" * (precision - 2)]
-    numbers = values_by_pyarrow(
-        read(
-            implementation,
-            t.DecimalType,
-            [*[encode(Decimal(exact_text)) for exact_text in exact_texts], None, b""],
-            options,
-        )
-    )
-    assert numbers == [*[Decimal(exact_text) for exact_text in exact_texts], None, None]
+    digits = ["1.25", "-1.25", "3", "1e3", "0", "0.5000", "-0.01", "9" * (precision - 2)]
+    numbers = [Decimal(string) for string in digits]
+    cells = [*map(encode, numbers), None, b""]
+    column = read(implementation, t.DecimalType, cells, options)
+    assert values_by_pyarrow(column) == [*numbers, None, None]
     # too many decimal places, too many digits, and exponents that are far too large
-    for exact_text in ("0.001", "9" * (precision - 1), "1e400", "1e-400"):
+    for string in ("0.001", "9" * (precision - 1), "1e400", "1e-400"):
         with pytest.raises(DecodeError, match=r'row 1, column "c0" \(decimal\): .*without loss'):
-            read(implementation, t.DecimalType, [None, encode(Decimal(exact_text))], options)
+            read(implementation, t.DecimalType, [None, encode(Decimal(string))], options)
 
 
 def test_durations_as_structs(implementation: Implementation) -> None:
-    """With the option, durations are structs."""
-    cell = t.DurationType.build_codec(implementation.codecs).encode(
-        t.DurationType.build_codec(implementation.codecs).decode(b"\x02\x04\x06")
-    )
+    """With the option `durations`, durations are structs."""
+    # months, days and nanoseconds, as integers of variable length: 1, 2 and 3
+    cell = b"\x02\x04\x06"
     column = read(implementation, t.DurationType, [cell, None], ColumnOptions(durations="struct"))
     assert values_by_pyarrow(column) == [{"months": 1, "days": 2, "nanoseconds": 3}, None]
 
 
 def test_a_null_key_is_refused(implementation: Implementation) -> None:
-    good = int32(1) + value(int32(1)) + value(b"x")
-    bad = int32(1) + value(None) + value(b"x")
-    kind = map_of(t.Int32Type, t.UTF8Type)
-    assert values_by_pyarrow(read(implementation, kind, [good, None])) == [[(1, "x")], None]
+    """Arrow's maps cannot have null keys."""
+    good_map = int32(1) + value(int32(1)) + value(b"x")
+    map_with_null_key = int32(1) + value(None) + value(b"x")
+    cql_type = map_of(t.Int32Type, t.UTF8Type)
+    column = read(implementation, cql_type, [good_map, None])
+    assert values_by_pyarrow(column) == [[(1, "x")], None]
     with pytest.raises(DecodeError, match=r'row 1, column "c0" .*a key is null'):
-        read(implementation, kind, [good, bad])
+        read(implementation, cql_type, [good_map, map_with_null_key])
 
 
 def test_a_null_of_a_huge_vector_takes_no_memory(implementation: Implementation) -> None:
+    """In Arrow, a null vector has space for all its elements, so the size is checked first."""
     for element in (t.FloatType, t.UTF8Type, t.BooleanType):
         with pytest.raises(
             DecodeError, match=r'column "c0" .*takes more than 2147483647 bytes as a column'
@@ -278,6 +280,7 @@ def test_a_null_of_a_huge_vector_takes_no_memory(implementation: Implementation)
 
 
 def test_columns_raise_the_same_errors_as_rows(implementation: Implementation) -> None:
+    """The error for a cell that is not a value of its type is the same in columns and rows."""
     cases = [
         (t.Int32Type, b"123"), (t.UTF8Type, b"\xff"), (t.AsciiType, b"\x80"),
         (t.TimeType, b"\xff" * 8), (t.DurationType, b"\x01"),
@@ -298,45 +301,50 @@ def test_columns_raise_the_same_errors_as_rows(implementation: Implementation) -
 
 
 def test_every_cut_of_a_page_is_an_error(implementation: Implementation) -> None:
+    """Truncated pages, and row counts and offsets that do not fit the page, are errors."""
     column_reader = column_plan(implementation, [t.Int32Type, t.UTF8Type])
     page = page_of([[int32(1), b"one"], [None, b""]])
     for kept_bytes in range(len(page)):
         with pytest.raises(DecodeError):
-            column_reader.read(page[:kept_bytes], 0, 2)
-    # row counts and offsets that do not fit the page
-    for offset, count in [(0, 2**31 - 1), (0, 3), (0, -1), (len(page) + 1, 1), (-1, 1), (2**62, 1)]:
+            column_reader.read(page[:kept_bytes], offset=0, row_count=2)
+    for row_count in (2**31 - 1, 3, -1):
         with pytest.raises(DecodeError):
-            column_reader.read(page, offset, count)
-    assert column_reader.read(b"head" + page + b"behind", 4, 2).children[0].null_count == 1
+            column_reader.read(page, offset=0, row_count=row_count)
+    for offset in (len(page) + 1, -1, 2**62):
+        with pytest.raises(DecodeError):
+            column_reader.read(page, offset=offset, row_count=1)
+    # Bytes before and after the rows are ignored.
+    columns = column_reader.read(b"head" + page + b"behind", offset=4, row_count=2)
+    assert columns.children[0].null_count == 1
 
 
 def test_columns_of_types_with_overridden_methods_contain_bytes(
     implementation: Implementation,
 ) -> None:
+    """Columns never call Python code for a value, so they have the server's bytes of such types.
+
+    The same is true for an unknown custom type, whose values cannot be decoded.
+    """
+
     class UpperCaseText(t.UTF8Type):
         @classmethod
         def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
             return super().deserialize(byts, protocol_version).upper()
 
-    # Columns never call Python code for a value, so this type's column has the server's bytes.
-    assert values_by_pyarrow(read(implementation, UpperCaseText, [b"a", None, b""])) == [
-        b"a",
-        None,
-        b"",
-    ]
-    # The class of an unknown custom type cannot decode values, so columns have the server's bytes,
-    # too.
-    custom = t.lookup_casstype("com.example.Unknown")
-    assert values_by_pyarrow(
-        read(implementation, list_of(custom), [int32(2) + value(b"\x00") + value(None)])
-    ) == [[b"\x00", None]]
+    column = read(implementation, UpperCaseText, [b"a", None, b""])
+    assert values_by_pyarrow(column) == [b"a", None, b""]
+    unknown_type = t.lookup_casstype("com.example.Unknown")
+    list_of_two = int32(2) + value(b"\x00") + value(None)
+    column = read(implementation, list_of(unknown_type), [list_of_two])
+    assert values_by_pyarrow(column) == [[b"\x00", None]]
 
 
 def test_columns_of_wrapper_types_equal_those_of_the_wrapped_type(
     implementation: Implementation,
 ) -> None:
-    kind = t.lookup_casstype("ReversedType(FrozenType(ListType(Int32Type)))")
-    assert values_by_pyarrow(read(implementation, kind, [int32(1) + value(int32(9))])) == [[9]]
+    cql_type = t.lookup_casstype("ReversedType(FrozenType(ListType(Int32Type)))")
+    column = read(implementation, cql_type, [int32(1) + value(int32(9))])
+    assert values_by_pyarrow(column) == [[9]]
 
 
 def test_objects(implementation: Implementation) -> None:
@@ -345,40 +353,46 @@ def test_objects(implementation: Implementation) -> None:
     plan = implementation.column_buffers.ColumnPlan(
         ["a"], [codecs.uuid()], [object_layout(t.UUIDType)]
     )
-    column = plan.read(value(bytes(16)) + value(None) + value(b""), 0, 3).children[0]
+    column = plan.read(value(bytes(16)) + value(None) + value(b""), offset=0, row_count=3).children[
+        0
+    ]
     assert column.buffers[0] == rows_of(implementation, t.UUIDType, [bytes(16), None, b""])
 
 
 def test_plans_check_their_arguments(implementation: Implementation) -> None:
     with pytest.raises(ValueError, match="1 names, 0 codecs and 0 layouts"):
         implementation.column_buffers.ColumnPlan(["a"], codecs=[], layouts=[])
+    # A plan of no columns can read no rows.
+    empty_plan = implementation.column_buffers.ColumnPlan(names=[], codecs=[], layouts=[])
     with pytest.raises(DecodeError):
-        implementation.column_buffers.ColumnPlan(names=[], codecs=[], layouts=[]).read(b"", 0, 1)
-    assert (
-        implementation.column_buffers.ColumnPlan(names=[], codecs=[], layouts=[])
-        .read(b"", 0, 0)
-        .length
-        == 0
-    )
+        empty_plan.read(b"", offset=0, row_count=1)
+    assert empty_plan.read(b"", offset=0, row_count=0).length == 0
 
 
 def test_a_page_has_to_be_bytes(compiled: Implementation) -> None:
+    """Another object is an error, and must not crash; nor must a plan whose __init__ never ran."""
     for body in (None, "text", bytearray(8)):
         with pytest.raises(TypeError):
-            column_plan(compiled, [t.Int32Type]).read(body, 0, 1)
-    bare = compiled.column_buffers.ColumnPlan.__new__(compiled.column_buffers.ColumnPlan)
-    assert bare.read is not None
+            column_plan(compiled, [t.Int32Type]).read(body, offset=0, row_count=1)
+    plan_class = compiled.column_buffers.ColumnPlan
+    without_init = plan_class.__new__(plan_class)
+    assert without_init.read is not None
 
 
-def outcome(plan: Any, page: bytes, count: int) -> tuple[str, Any]:
+def outcome(plan: Any, page: bytes) -> tuple[str, Any]:
+    """Read two rows; return ("columns", their content) or ("error", the text of the error)."""
     try:
-        return "columns", dumped(plan.read(page, 0, count))
+        return "columns", dumped(plan.read(page, offset=0, row_count=2))
     except DecodeError as error:
         return "error", str(error)
 
 
 @pytest.mark.slow
 def test_both_implementations_decode_mutated_values_alike(compiled: Implementation) -> None:
+    """Bytes of any type, read as any other type, give the same columns or the same error.
+
+    Rows give the same error as columns. The second cell of a page is the first one with changes.
+    """
     rng = random.Random(20261121)
     corpus = [bytes.fromhex(expected) for _, _, expected in [*SCALARS, *CONTAINERS]]
     for cql_type in [
@@ -387,25 +401,21 @@ def test_both_implementations_decode_mutated_values_alike(compiled: Implementati
         vector_of(list_of(t.UTF8Type), 2),
         list_of(map_of(t.UTF8Type, t.Int32Type)),
     ]:
-        compiled_plan, python_plan = (
-            column_plan(compiled, [cql_type]),
-            column_plan(Implementation("python"), [cql_type]),
-        )
+        compiled_plan = column_plan(compiled, [cql_type])
+        python_plan = column_plan(Implementation("python"), [cql_type])
         rows = compiled.rows.RowPlan(["c0"], [cql_type.build_codec(compiled.codecs)])
         for body in corpus:
             page = value(body) + value(mutated(body, rng))
-            compiled_outcome = outcome(compiled_plan, page, 2)
-            assert compiled_outcome == outcome(python_plan, page, 2), (cql_type, page)
-            # Columns have only the bytes of such a type, while rows decode them, so do not compare.
+            compiled_outcome = outcome(compiled_plan, page)
+            assert compiled_outcome == outcome(python_plan, page), (cql_type, page)
             if is_bytes_only(cql_type):
                 continue
+            result, content_or_error = compiled_outcome
             # If a column could be read, or its error is one that only columns raise, rows must read
             # the page without an error.
-            if compiled_outcome[0] == "columns" or any(
-                text in compiled_outcome[1] for text in ONLY_COLUMNS
-            ):
-                rows.tuples(page, 0, 2)
+            if result == "columns" or any(words in content_or_error for words in ONLY_COLUMNS):
+                rows.tuples(page, offset=0, row_count=2)
             else:
                 with pytest.raises(DecodeError) as raised:
-                    rows.tuples(page, 0, 2)
-                assert str(raised.value) == compiled_outcome[1]
+                    rows.tuples(page, offset=0, row_count=2)
+                assert str(raised.value) == content_or_error

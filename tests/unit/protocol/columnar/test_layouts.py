@@ -50,16 +50,14 @@ SCALARS: list[tuple[Any, str, str, int, int, bool]] = [
 
 @pytest.mark.parametrize("case", SCALARS, ids=lambda case: case[0].typename)
 def test_scalars(case: tuple[Any, str, str, int, int, bool]) -> None:
-    """Each scalar type has the Arrow format and width beside it."""
-    cqltype, *expected = case
+    """Each scalar type has the Arrow format and the widths that SCALARS lists."""
+    cqltype, kind, arrow_format, width, wire_size, empty_is_value = case
     layout = layout_of(cqltype)
-    assert [
-        layout.kind,
-        layout.format,
-        layout.width,
-        layout.wire_size,
-        layout.empty_is_value,
-    ] == expected
+    assert layout.kind == kind
+    assert layout.format == arrow_format
+    assert layout.width == width
+    assert layout.wire_size == wire_size
+    assert layout.empty_is_value is empty_is_value
     assert layout.cql_name == cqltype.codec().cql_name
     assert layout.nullable
     assert layout.children == ()
@@ -67,6 +65,8 @@ def test_scalars(case: tuple[Any, str, str, int, int, bool]) -> None:
 
 
 def test_options_choose_another_form() -> None:
+    """Decimals, varints and durations may be stored as numbers, also within other types."""
+
     def layout_with(cqltype: Any, **options: Any) -> Layout:
         return layout_of(cqltype, ColumnOptions(**options))
 
@@ -75,21 +75,15 @@ def test_options_choose_another_form() -> None:
     assert decimal.decimal == (38, 2)
     # Arrow's 128-bit decimals have at most 38 digits, so these need 256 bits.
     wide_decimal = layout_with(t.DecimalType, decimals=(39, 2))
-    assert (wide_decimal.format, wide_decimal.width, wide_decimal.decimal) == (
-        "d:39,2,256",
-        32,
-        (39, 2),
-    )
+    assert (wide_decimal.format, wide_decimal.width) == ("d:39,2,256", 32)
+    assert wide_decimal.decimal == (39, 2)
     varint = layout_with(t.IntegerType, varints="int64")
     assert (varint.kind, varint.format, varint.width) == ("varint64", "l", 8)
     duration = layout_with(t.DurationType, durations="struct")
     assert (duration.kind, duration.format) == ("duration_parts", "+s")
     assert duration.names == ("months", "days", "nanoseconds")
-    assert [(part.format, part.width) for part in duration.children] == [
-        ("i", 4),
-        ("i", 4),
-        ("l", 8),
-    ]
+    fields = [(field.format, field.width) for field in duration.children]
+    assert fields == [("i", 4), ("i", 4), ("l", 8)]
     # Options apply to element types.
     options = {"varints": "int64"}
     for container in (
@@ -99,14 +93,12 @@ def test_options_choose_another_form() -> None:
         vector_of(t.IntegerType, 2),
     ):
         assert layout_with(container, **options).children == (varint,)
-    assert layout_with(map_of(t.IntegerType, t.IntegerType), **options).children[0].children == (
-        varint._replace(nullable=False),
-        varint,
-    )
+    (entries,) = layout_with(map_of(t.IntegerType, t.IntegerType), **options).children
+    assert entries.children == (varint._replace(nullable=False), varint)
 
 
 @pytest.mark.parametrize(
-    ("options", "plain"),
+    ("options", "expected"),
     [
         ({}, ColumnOptions()),
         ({"decimals": [1, -1]}, ColumnOptions((1, -1))),
@@ -115,11 +107,13 @@ def test_options_choose_another_form() -> None:
         ({"varints": "int64", "durations": "struct"}, ColumnOptions("text", "int64", "struct")),
     ],
 )
-def test_good_options(options: dict[str, Any], plain: ColumnOptions) -> None:
-    """Options are checked and brought into their plain form."""
+def test_good_options(options: dict[str, Any], expected: ColumnOptions) -> None:
+    """`checked` returns the options with `decimals` as a tuple of two integers."""
     checked = ColumnOptions(**options).checked()
-    assert checked == plain
-    assert checked.decimals == "text" or [type(number) for number in checked.decimals] == [int, int]
+    assert checked == expected
+    if checked.decimals != "text":
+        # True was converted to 1.
+        assert [type(number) for number in checked.decimals] == [int, int]
 
 
 @pytest.mark.parametrize(
@@ -192,6 +186,7 @@ def test_types_with_overridden_methods_have_the_layout_of_blobs() -> None:
 
 
 def decimal_of(unscaled: int, scale: int) -> bytes:
+    """Return the encoded decimal `unscaled` * 10 ** -`scale`."""
     size = unscaled.bit_length() // 8 + 1
     return scale.to_bytes(4, "big", signed=True) + unscaled.to_bytes(size, "big", signed=True)
 
@@ -213,7 +208,7 @@ def decimal_of(unscaled: int, scale: int) -> bytes:
     ],
 )
 def test_decimals_that_fit(unscaled: int, scale: int, number: int) -> None:
-    """Each decimal is stored as the scaled number beside it."""
+    """A decimal(5, 2) is stored as its hundredfold, an integer of 16 bytes."""
     layout = layout_of(t.DecimalType, ColumnOptions((5, 2)))
     encoded = fixed_decimal(decimal_of(unscaled, scale), layout)
     assert encoded == number.to_bytes(16, sys.byteorder, signed=True)
@@ -234,7 +229,9 @@ def test_decimals_that_fit(unscaled: int, scale: int, number: int) -> None:
     ],
 )
 def test_decimals_that_do_not_fit(unscaled: int, scale: int) -> None:
-    """Each decimal that would lose digits is refused."""
+    """A decimal that has more than five digits, or more than two of them behind the point, is
+    refused.
+    """
     layout = layout_of(t.DecimalType, ColumnOptions((5, 2)))
     with pytest.raises(DecodeError, match=r"does not fit decimal\(5, 2\) without loss"):
         fixed_decimal(decimal_of(unscaled, scale), layout)
@@ -243,9 +240,9 @@ def test_decimals_that_do_not_fit(unscaled: int, scale: int) -> None:
 def test_wide_decimals() -> None:
     """A decimal of 76 digits takes 32 bytes."""
     layout = layout_of(t.DecimalType, ColumnOptions((76, 0)))
-    assert fixed_decimal(decimal_of(10**76 - 1, 0), layout) == (10**76 - 1).to_bytes(
-        32, sys.byteorder, signed=True
-    )
+    largest = 10**76 - 1
+    encoded = fixed_decimal(decimal_of(largest, scale=0), layout)
+    assert encoded == largest.to_bytes(32, sys.byteorder, signed=True)
 
 
 def test_varints_of_64_bits() -> None:

@@ -1,5 +1,6 @@
-"""Pages become arrays and tables of NumPy, Arrow, Polars and pandas. If a library is not installed,
-the error says so.
+"""Pages become arrays and tables of NumPy, Arrow, Polars and pandas.
+
+If a library is not installed, the error says so.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ def metadata_of(**columns: Any) -> ResultMetadata:
 
 
 def read(metadata: ResultMetadata, *rows: Any, plan: Any = None) -> Any:
+    """Read a page of these rows of encoded cells as columns; by default with a plan for Arrow."""
     plan = plan or pages.column_plan(metadata)
-    return plan.read(page_of(rows), 0, len(rows))
+    return plan.read(page_of(rows), offset=0, row_count=len(rows))
 
 
 def pack_numbers(form: str, *numbers: Any) -> list[bytes]:
@@ -47,12 +49,9 @@ def pack_numbers(form: str, *numbers: Any) -> list[bytes]:
     return [struct.pack(f">{form}", number) for number in numbers]
 
 
+(DATE,) = pack_numbers("I", 2**31 + 1)  # 1970-01-02
+(TIME,) = pack_numbers("q", 5)  # 5 ns after midnight
 # For each type: the bytes of two values, the values in pandas, and the dtype of the NumPy array.
-DATE, TIME, MOMENT = (
-    pack_numbers("I", 2**31 + 1)[0],
-    pack_numbers("q", 5)[0],
-    pack_numbers("q", 7)[0],
-)
 NUMBERS: list[tuple[Any, list[bytes], list[Any], str]] = [
     (t.ByteType, pack_numbers("b", 1, -1), [1, -1], "int8"),
     (t.ShortType, pack_numbers("h", 1, -1), [1, -1], "int16"),
@@ -65,6 +64,7 @@ NUMBERS: list[tuple[Any, list[bytes], list[Any], str]] = [
     (t.SimpleDateType, pack_numbers("I", 2**31 + 1, 2**31), [1, 0], "datetime64[D]"),
     (t.TimeType, pack_numbers("q", 5, 0), [5, 0], "timedelta64[ns]"),
 ]
+# the dtypes that cassandra-driver's NumPy handler returns
 PLAIN = ("int16", "int32", "int64", "float32", "float64")
 KINDS = [str(case[0].typename) for case in NUMBERS]
 
@@ -73,6 +73,7 @@ KINDS = [str(case[0].typename) for case in NUMBERS]
 
 
 def test_a_plan_is_created_once_for_each_choice_of_options() -> None:
+    """Metadata caches its plans by their options."""
     metadata = metadata_of(a=t.DecimalType)
     plan = pages.column_plan(metadata)
     assert pages.column_plan(metadata) is plan
@@ -81,41 +82,44 @@ def test_a_plan_is_created_once_for_each_choice_of_options() -> None:
     assert pages.column_plan(metadata, ColumnOptions(decimals=(5, 2))) is decimal_plan
     array_plan = pages.array_plan(metadata)
     assert pages.array_plan(metadata) is array_plan
-    choices = (False, True)
     # Each of the four combinations of `typed` and `matrices` has its own cached plan.
-    assert (
-        len(
-            {
-                id(pages.array_plan(metadata, typed, matrices))
-                for typed in choices
-                for matrices in choices
-            }
-        )
-        == 4
-    )
-    # The two plans differ in the layouts of their columns.
-    empty_page = plan.read(b"", 0, 0)
+    array_plans = [
+        pages.array_plan(metadata, typed, matrices)
+        for typed in (False, True)
+        for matrices in (False, True)
+    ]
+    assert len({id(plan) for plan in array_plans}) == 4
+    # The plans with and without `decimals` differ in the layouts of their columns.
+    empty_page = plan.read(b"", offset=0, row_count=0)
     assert [child.layout.kind for child in empty_page.children] == ["decimal"]
-    assert decimal_plan.read(b"", 0, 0).children[0].layout.kind == "decimal_fixed"
+    assert decimal_plan.read(b"", offset=0, row_count=0).children[0].layout.kind == "decimal_fixed"
 
 
 @pytest.mark.parametrize("case", NUMBERS, ids=KINDS)
 def test_columns_of_numbers_become_buffers(case: Any) -> None:
-    metadata = metadata_of(a=case[0], b=vector_of(case[0], 2), c=t.UTF8Type, d=list_of(case[0]))
+    """Columns of numbers, and with `matrices` those of vectors of numbers, are read into buffers.
+
+    Other columns are read as Python objects.
+    """
+    cql_type, _, _, dtype = case
+    metadata = metadata_of(a=cql_type, b=vector_of(cql_type, 2), c=t.UTF8Type, d=list_of(cql_type))
 
     def column_forms(**choice: bool) -> list[str]:
-        page = pages.array_plan(metadata, **choice).read(b"", 0, 0)
+        """Return for each column whether it is read into a buffer or as objects."""
+        page = pages.array_plan(metadata, **choice).read(b"", offset=0, row_count=0)
         return ["object" if child.layout.kind == "object" else "buffer" for child in page.children]
 
     # Without `typed`, a column is a buffer only if cassandra-driver's NumPy handler uses its dtype,
     # too.
-    expected_number = "buffer" if case[3] in PLAIN else "object"
+    expected_number = "buffer" if dtype in PLAIN else "object"
     assert column_forms() == ["buffer", "buffer", "object", "object"]
     assert column_forms(typed=False) == [expected_number, "buffer", "object", "object"]
     assert column_forms(matrices=False) == ["buffer", "object", "object", "object"]
 
 
 def test_pages_of_other_columns_are_refused() -> None:
+    """All pages of a result must have the same columns: the table may be altered meanwhile."""
+
     def layout_with(**cql_types: Any) -> Any:
         return row_layout(list(cql_types), [layout_of(cql_type) for cql_type in cql_types.values()])
 
@@ -128,6 +132,7 @@ def test_pages_of_other_columns_are_refused() -> None:
 
 
 def test_duplicate_names_are_refused() -> None:
+    """A table needs different names of columns. The error has all names that occur twice."""
     pages.check_names(["a", "b"])
     with pytest.raises(ValueError, match="more than one column has the name a, c: give each"):
         pages.check_names(["c", "a", "b", "a", "c"])
@@ -144,21 +149,23 @@ def test_arrays_of_numbers(case: Any) -> None:
     metadata = metadata_of(a=cqltype)
     # The offset 4 skips the bytes before the page.
     body = b"skip" + page_of([[cell] for cell in cells])
-    array = pages.page_arrays(metadata, body, 4, 2, typed=True)["a"]
+    array = pages.page_arrays(metadata, body, offset=4, row_count=2, typed=True)["a"]
     assert str(array.dtype) == dtype
     assert not isinstance(array, numpy.ma.MaskedArray)
     # Compare times as integers, in their own units.
     items = array.astype("i8").tolist() if array.dtype.kind in "mM" else array.tolist()
     assert items == [pytest.approx(value) for value in values]
     # Without `typed`, arrays are masked even if there are no nulls, as in cassandra-driver.
-    array = pages.page_arrays(metadata, body, 4, 2)["a"]
+    array = pages.page_arrays(metadata, body, offset=4, row_count=2)["a"]
     if dtype in PLAIN:
         assert isinstance(array, numpy.ma.MaskedArray)
         assert array.mask.tolist() == [False, False]
     else:
         assert array.dtype == object
     for typed in (True, False):
-        array = pages.page_arrays(metadata, page_of([[cells[0]], [None]]), 0, 2, typed)["a"]
+        array = pages.page_arrays(
+            metadata, page_of([[cells[0]], [None]]), offset=0, row_count=2, typed=typed
+        )["a"]
         if array.dtype == object:
             assert array[1] is None
         else:
@@ -173,21 +180,28 @@ def test_arrays_of_vectors() -> None:
     numpy = pages.numpy_module("x")
     cell = b"".join(pack_numbers("f", 1, 2))
     (array,) = pages.arrays_of_page(numpy, read(metadata, [cell], [cell], plan=plan)).values()
-    assert (array.shape, str(array.dtype), array.tolist()) == ((2, 2), "float32", [[1, 2], [1, 2]])
+    assert array.shape == (2, 2)
+    assert str(array.dtype) == "float32"
+    assert array.tolist() == [[1, 2], [1, 2]]
     (array,) = pages.arrays_of_page(numpy, read(metadata, [cell], [None], plan=plan)).values()
     assert array.mask.tolist() == [[False, False], [True, True]]
     # `page_arrays` returns vectors as lists in an array of objects, as in cassandra-driver.
-    assert pages.page_arrays(metadata, page_of([[cell]]), 0, 1)["v"].dtype == object
+    assert (
+        pages.page_arrays(metadata, page_of([[cell]]), offset=0, row_count=1)["v"].dtype == object
+    )
 
 
 @pytest.mark.parametrize("case", NUMBERS, ids=KINDS)
 def test_arrays_of_vectors_have_the_type_of_their_elements(case: Any) -> None:
-    """This is so although servers write a length before elements of some of these types."""
+    """A vector becomes a row of an array of two dimensions.
+
+    This is so even if servers write a length before each element, as for some of these types.
+    """
     numpy = pytest.importorskip("numpy")
     cqltype, cells, values, dtype = case
     vector_type = vector_of(cqltype, 2)
     metadata = metadata_of(v=vector_type)
-    # The codec of the list [first, second] writes lengths if the type needs them.
+    # The codec of the vector writes lengths if the type needs them.
     decoded = [cqltype.codec().decode(cell) for cell in cells]
     cell = vector_type.codec().encode(decoded)
     plan = pages.array_plan(metadata)
@@ -235,6 +249,7 @@ ROW = [
     b"".join(pack_numbers("f", 1, 2)),
     None,
 ]
+# the values of ROW in pyarrow, without the UUID
 SHOWN = [1, [("k", 2)], {"f0": 3, "f1": "x"}, [4, None], [1.0, 2.0], None]
 
 
@@ -242,10 +257,9 @@ SHOWN = [1, [("k", 2)], {"f0": 3, "f1": "x"}, [4, None], [1.0, 2.0], None]
 def test_arrow_tables_are_exported_in_capsules_or_buffers(
     is_safe: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Data is passed to pyarrow in capsules; if RELEASES_SAFELY is False, in pyarrow's own buffer
-    objects.
+    """If Python may release capsules too late, RELEASES_SAFELY is False.
 
-    It is False if Python may release capsules too late.
+    Then data is passed to pyarrow in pyarrow's own buffer objects, and otherwise in capsules.
     """
     pyarrow = pytest.importorskip("pyarrow")
     monkeypatch.setattr(_impl.arrow_capsules, "RELEASES_SAFELY", is_safe)
@@ -279,6 +293,7 @@ def test_frames_of_polars() -> None:
 
 
 def pandas_frame(columns: dict[str, Any], *rows: Any, **options: Any) -> Any:
+    """Return a data frame of these rows of encoded cells, converted by pyarrow with `options`."""
     pyarrow = pytest.importorskip("pyarrow")
     pytest.importorskip("pandas")
     page = read(metadata_of(**columns), *rows)
@@ -307,7 +322,10 @@ def test_frames_of_pandas_through_arrow() -> None:
 
 
 def test_types_mappers_of_durations_are_refused_by_the_name_of_the_column() -> None:
-    """Pandas accepts the type, but raises an error when such a frame is printed."""
+    """The error says what to pass instead.
+
+    Pandas itself accepts Arrow's type of durations, but cannot print such a frame.
+    """
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
     columns = {"i": t.Int32Type, "span": t.DurationType}
@@ -320,6 +338,7 @@ def test_types_mappers_of_durations_are_refused_by_the_name_of_the_column() -> N
 
 
 def test_pandas_options_are_passed_to_pyarrow_or_refused_without_it() -> None:
+    """Options such as `date_as_object` are those of pyarrow, so they need it."""
     pandas = pytest.importorskip("pandas")
     frame = pandas_frame(
         {"i": t.Int32Type, "t": t.TimeType, "d": t.SimpleDateType},
@@ -340,8 +359,9 @@ def test_pandas_options_are_passed_to_pyarrow_or_refused_without_it() -> None:
 
 
 def test_frames_of_pandas_without_pyarrow() -> None:
-    """Columns of integers and booleans with nulls have pandas' nullable dtypes. Columns without
-    nulls have NumPy's dtypes. Floats always have float64, in which a null is NaN.
+    """Columns of integers and booleans with nulls have pandas' nullable dtypes.
+
+    Columns without nulls have NumPy's dtypes. Floats always have float64, in which a null is NaN.
     """
     pandas, numpy = pytest.importorskip("pandas"), pytest.importorskip("numpy")
     metadata = metadata_of(
@@ -364,17 +384,12 @@ def test_frames_of_pandas_without_pyarrow() -> None:
         return pages.pandas_of_arrays(pandas, pages.arrays_of_page(numpy, page))
 
     with_nulls = frame_of(row, [None] * 5)
-
     assert [str(dtype) for dtype in with_nulls.dtypes][:3] == ["Int64", "boolean", "float64"]
     assert with_nulls.isna().iloc[1].all()
     assert not with_nulls.isna().iloc[0].any()
     assert with_nulls["v"].iloc[0].tolist() == [1.0, 2.0]
     assert with_nulls["v"].iloc[1] is None
-    assert (with_nulls["i"].iloc[0], with_nulls["b"].iloc[0], with_nulls["f"].iloc[0]) == (
-        7,
-        True,
-        0.5,
-    )
+    assert with_nulls[["i", "b", "f"]].iloc[0].tolist() == [7, True, 0.5]
     assert with_nulls["d"].iloc[0].to_pydatetime() == datetime.datetime(1970, 1, 2)
     without_nulls = frame_of(row)
     assert [str(dtype) for dtype in without_nulls.dtypes][:3] == ["int64", "bool", "float64"]
@@ -393,7 +408,7 @@ def test_frames_of_pandas_without_pyarrow() -> None:
         ("numpy", lambda: pages.numpy_module("to_y"), r"to_y needs NumPy: .*\[numpy\]"),
         (
             "numpy",
-            lambda: pages.page_arrays(metadata_of(a=t.Int32Type), b"", 0, 0),
+            lambda: pages.page_arrays(metadata_of(a=t.Int32Type), b"", offset=0, row_count=0),
             "NumpyProtocolHandler needs NumPy",
         ),
     ],

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cassandra.consistency import ConsistencyLevel
 from cassandra.protocol.messages import base
 from cassandra.protocol.messages.base import MessageType, get_registered_classes
 from cassandra.protocol.messages.control import OptionsMessage, ReadyMessage, SupportedMessage
@@ -15,20 +16,23 @@ from tests.unit.protocol.wire import string_multimap
 
 
 def test_payloads_are_joined_in_a_new_mapping() -> None:
+    """`update_custom_payload` adds entries to the message's own mapping."""
     message: Any = OptionsMessage()
     message.update_custom_payload(None)
     assert not message.custom_payload
     payload = {"a": b"1"}
     message.update_custom_payload(payload)
     message.update_custom_payload({"b": b"2"})
+    assert message.custom_payload == {"a": b"1", "b": b"2"}
     # The caller's mapping must not change, nor the default of the class.
-    assert (message.custom_payload, payload) == ({"a": b"1", "b": b"2"}, {"a": b"1"})
+    assert payload == {"a": b"1"}
     assert OptionsMessage.custom_payload is None
 
 
 def test_requests_can_be_written_and_responses_read() -> None:
+    """`send_body` writes the body of a request to a file, and `recv_body` reads a response's."""
     written = io.BytesIO()
-    QueryMessage("SELECT 1", 1).send_body(written, 4)
+    QueryMessage("SELECT 1", ConsistencyLevel.ONE).send_body(written, protocol_version=4)
     assert written.getvalue() == b"\0\0\0\x08SELECT 1\0\x01\0"
     body = io.BytesIO(string_multimap({"CQL_VERSION": ["3.4.7"]}))
     assert SupportedMessage.recv_body(body, 4).cql_versions == ["3.4.7"]
@@ -47,13 +51,13 @@ def test_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "message_types_by_opcode", registry)
 
     @base.register_class
-    class Odd(MessageType):
+    class CustomMessage(MessageType):
         opcode = 0x7F
 
     classes = get_registered_classes()
-    assert classes == {0x7F: Odd}
+    assert classes == {0x7F: CustomMessage}
     classes.clear()
-    assert registry == {0x7F: Odd}
+    assert registry == {0x7F: CustomMessage}
 
 
 def test_the_repr_of_messages() -> None:

@@ -24,21 +24,24 @@ LONGEST = 0xFFFF  # the greatest number of bytes of a [string]
 
 def test_control_messages() -> None:
     """Each message is decoded to the fields that its body contains."""
-    assert type(decode_response(READY, 0, b"", 4)).__name__ == "ReadyMessage"
-    assert decode_response(AUTHENTICATE, 0, string("org.Auth"), 4).authenticator == "org.Auth"
-    assert decode_response(AUTH_CHALLENGE, 0, value(b"tok"), 4).challenge == b"tok"
-    assert decode_response(AUTH_CHALLENGE, 0, value(None), 4).challenge is None
-    assert decode_response(AUTH_SUCCESS, 0, value(b"tok"), 4).token == b"tok"
+    assert type(decode_response(READY, flags=0, body=b"", version=4)).__name__ == "ReadyMessage"
+    assert (
+        decode_response(AUTHENTICATE, flags=0, body=string("org.Auth"), version=4).authenticator
+        == "org.Auth"
+    )
+    assert (
+        decode_response(AUTH_CHALLENGE, flags=0, body=value(b"tok"), version=4).challenge == b"tok"
+    )
+    assert decode_response(AUTH_CHALLENGE, flags=0, body=value(None), version=4).challenge is None
+    assert decode_response(AUTH_SUCCESS, flags=0, body=value(b"tok"), version=4).token == b"tok"
     supported = decode_response(
         SUPPORTED,
-        0,
-        string_multimap({"CQL_VERSION": ["3.4.7"], "COMPRESSION": ["lz4", "snappy"]}),
-        4,
+        flags=0,
+        body=string_multimap({"CQL_VERSION": ["3.4.7"], "COMPRESSION": ["lz4", "snappy"]}),
+        version=4,
     )
-    assert (supported.cql_versions, supported.options) == (
-        ["3.4.7"],
-        {"COMPRESSION": ["lz4", "snappy"]},
-    )
+    assert supported.cql_versions == ["3.4.7"]
+    assert supported.options == {"COMPRESSION": ["lz4", "snappy"]}
 
 
 def string_map(options: dict[str, str]) -> bytes:
@@ -48,11 +51,12 @@ def string_map(options: dict[str, str]) -> bytes:
 
 
 def test_a_startup_has_the_cql_version_and_the_options() -> None:
+    """The CQL version of the message replaces one in its options."""
     assert StartupMessage().body(4) == string_map({"CQL_VERSION": "3.0.0"})
     options = {"COMPRESSION": "lz4", "DRIVER_NAME": "\u00e9t\u00e9"}
     message = StartupMessage("3.4.5", options)
     assert message.body(4) == string_map({**options, "CQL_VERSION": "3.4.5"})
-    # The message has a copy of the options, and its version replaces one that they contain.
+    # The message has a copy of the options, so the dict of the caller does not change.
     message.options["CQL_VERSION"] = "1.0"
     assert "CQL_VERSION" not in options
     body = message.body(4)
@@ -60,10 +64,11 @@ def test_a_startup_has_the_cql_version_and_the_options() -> None:
     assert string("1.0") not in body
 
 
-@pytest.mark.parametrize("place", ["key", "value"])
-def test_strings_of_a_startup_have_at_most_65535_bytes(place: str) -> None:
+@pytest.mark.parametrize("long_part", ["key", "value"])
+def test_strings_of_a_startup_have_at_most_65535_bytes(long_part: str) -> None:
     def options(size: int) -> dict[str, str]:
-        return {"k" * size: "v"} if place == "key" else {"k": "v" * size}
+        """Return an option whose key or value has this size in bytes."""
+        return {"k" * size: "v"} if long_part == "key" else {"k": "v" * size}
 
     assert string_map_body(options(LONGEST)) == string_map(options(LONGEST))
     with pytest.raises(ValueError, match="65536 bytes; the protocol has room for 65535"):
@@ -71,6 +76,7 @@ def test_strings_of_a_startup_have_at_most_65535_bytes(place: str) -> None:
 
 
 def test_credentials_are_of_version_1_only() -> None:
+    """Later versions of the protocol log in by AUTH_RESPONSE."""
     login = {"username": "u", "password": "p"}
     message = CredentialsMessage(login)
     assert message.body(1) == string_map(login)
@@ -100,6 +106,7 @@ def test_the_token_of_a_login_does_not_show() -> None:
 
 
 def test_options_and_register() -> None:
+    """OPTIONS has no body, and REGISTER has a list of event types."""
     assert OptionsMessage().body(4) == b""
     events = ["TOPOLOGY_CHANGE", "STATUS_CHANGE"]
     assert RegisterMessage(events).body(4) == b"\0\2" + string(events[0]) + string(events[1])
@@ -107,5 +114,8 @@ def test_options_and_register() -> None:
 
 
 def test_a_server_may_leave_out_its_cql_versions() -> None:
-    supported = decode_response(6, 0, string_multimap({"COMPRESSION": ["lz4"]}), 4)
-    assert (supported.cql_versions, supported.options) == ([], {"COMPRESSION": ["lz4"]})
+    supported = decode_response(
+        SUPPORTED, flags=0, body=string_multimap({"COMPRESSION": ["lz4"]}), version=4
+    )
+    assert supported.cql_versions == []
+    assert supported.options == {"COMPRESSION": ["lz4"]}

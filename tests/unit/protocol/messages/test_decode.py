@@ -1,6 +1,6 @@
-"""Responses are decoded: warnings, payloads and tracing ids come before the message.
+"""Responses are decoded, with the tracing id, the warnings and the payload before the message.
 
-Messages that are cut or malformed are refused.
+Truncated or malformed messages are refused.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from cassandra.protocol.opcodes import (
     CUSTOM_PAYLOAD_FLAG,
     ERROR,
     EVENT,
+    READY,
     RESULT,
     RESULT_KIND_PREPARED,
     RESULT_KIND_SCHEMA_CHANGE,
@@ -44,6 +45,7 @@ from tests.unit.protocol.wire import byte, int32, short, string, string_list, st
 
 
 def test_tracing_id_warnings_and_payload_are_read_in_order() -> None:
+    """The flags say which of them a response has. An error may have them, too."""
     trace = UUID("12345678-1234-5678-1234-567812345678")
     body = (
         trace.bytes
@@ -54,26 +56,26 @@ def test_tracing_id_warnings_and_payload_are_read_in_order() -> None:
         + rows(ROWS_GLOBAL_TABLES_SPEC)
     )
     flags = TRACING_FLAG | WARNING_FLAG | CUSTOM_PAYLOAD_FLAG
-    message = decode_response(RESULT, flags, body, 4)
-    assert (message.trace_id, message.warnings, message.custom_payload) == (
-        trace,
-        ["careful", "slow"],
-        {"k": b"v"},
-    )
+    message = decode_response(RESULT, flags=flags, body=body, version=4)
+    assert message.trace_id == trace
+    assert message.warnings == ["careful", "slow"]
+    assert message.custom_payload == {"k": b"v"}
     assert message.parsed_rows == [(5, "five")]
     void = string_list(["w"]) + int32(RESULT_KIND_VOID)
-    assert decode_response(RESULT, WARNING_FLAG, void, 4).warnings == ["w"]
-    error = decode_response(ERROR, TRACING_FLAG, trace.bytes + int32(0x2200) + string("bad"), 4)
+    assert decode_response(RESULT, flags=WARNING_FLAG, body=void, version=4).warnings == ["w"]
+    error = decode_response(
+        ERROR, flags=TRACING_FLAG, body=trace.bytes + int32(0x2200) + string("bad"), version=4
+    )
     assert error.trace_id == trace
 
 
 def test_bytes_after_a_message_are_ignored() -> None:
-    assert result(rows(1) + b"more").parsed_rows == [(5, "five")]
-    assert result(int32(1) + b"more").kind == 1
-    assert decode_response(2, 0, b"more", 4).opcode == 2
+    assert result(rows(ROWS_GLOBAL_TABLES_SPEC) + b"more").parsed_rows == [(5, "five")]
+    assert result(int32(RESULT_KIND_VOID) + b"more").kind == RESULT_KIND_VOID
+    assert decode_response(READY, flags=0, body=b"more", version=4).opcode == READY
 
 
-# For each kind of message: its opcode, its body and the protocol version.
+# For each kind of message: its opcode, its complete body, and the protocol version.
 WHOLE = [
     # The rows themselves are left out, except their number: they are decoded later.
     (
@@ -117,52 +119,68 @@ WHOLE = [
 def test_every_truncated_message_is_a_protocol_error(
     opcode: int, body: bytes, version: int
 ) -> None:
+    is_prepared = opcode == RESULT and body[:4] == int32(RESULT_KIND_PREPARED)
     for kept_bytes in range(len(body)):
-        if (
-            opcode == RESULT
-            and body[:4] == int32(RESULT_KIND_PREPARED)
-            and kept_bytes == len(body) - len(RESULT_METADATA) + 1
-        ):
-            # Without result metadata, a PREPARED is complete, so cutting it here is no error.
+        # A PREPARED may end before the result metadata. WHOLE has all of it but the last byte.
+        if is_prepared and kept_bytes == len(body) - (len(RESULT_METADATA) - 1):
             continue
         with pytest.raises(ProtocolError):
-            decode_response(opcode, 0, body[:kept_bytes], version)
+            decode_response(opcode, flags=0, body=body[:kept_bytes], version=version)
 
 
 @pytest.mark.parametrize(
     ("opcode", "flags", "body", "match"),
     [
-        (8, 0, int32(9), "unknown kind 9"),
+        (RESULT, 0, int32(9), "unknown kind 9"),
         (7, 0, b"", "opcode 7 is not a response"),
         (8, 0x02, b"short", "16 bytes are to follow"),
-        (8, 0, rows(1, count=-1), "-1 columns"),
-        (8, 0, rows(1, count=2**31 - 1), "2147483647 columns"),
-        (8, 0, rows(1, content=int32(-1)), "-1 rows"),
-        (8, 0, rows(1, specs=TABLE + string("a") + short(0x77) + SPEC_B), "unknown code 0x0077"),
+        (RESULT, 0, rows(ROWS_GLOBAL_TABLES_SPEC, count=-1), "-1 columns"),
+        (RESULT, 0, rows(ROWS_GLOBAL_TABLES_SPEC, count=2**31 - 1), "2147483647 columns"),
+        (RESULT, 0, rows(ROWS_GLOBAL_TABLES_SPEC, content=int32(-1)), "-1 rows"),
         (
-            8,
+            RESULT,
             0,
-            rows(1, specs=TABLE + string("a") + short(0x20) * 200 + short(9), count=1),
+            rows(ROWS_GLOBAL_TABLES_SPEC, specs=TABLE + string("a") + short(0x77) + SPEC_B),
+            "unknown code 0x0077",
+        ),
+        (
+            RESULT,
+            0,
+            rows(
+                ROWS_GLOBAL_TABLES_SPEC,
+                specs=TABLE + string("a") + short(0x20) * 200 + short(9),
+                count=1,
+            ),
             "nested more than",
         ),
-        (8, 0, rows(1, specs=TABLE + short(2) + b"\xff\xfe" + short(9) + SPEC_B), "not UTF-8"),
         (
-            8,
+            RESULT,
             0,
-            int32(4) + short(0) + int32(1) + int32(0) + int32(2**31 - 1),
+            rows(ROWS_GLOBAL_TABLES_SPEC, specs=TABLE + short(2) + b"\xff\xfe" + short(9) + SPEC_B),
+            "not UTF-8",
+        ),
+        (
+            RESULT,
+            0,
+            int32(RESULT_KIND_PREPARED) + short(0) + int32(1) + int32(0) + int32(2**31 - 1),
             "partition key indexes",
         ),
-        (12, 0, string("WEATHER_CHANGE"), "unknown type 'WEATHER_CHANGE'"),
-        (12, 0, string("STATUS_CHANGE") + string("UP") + byte(5) + bytes(9), "address of 5 bytes"),
+        (EVENT, 0, string("WEATHER_CHANGE"), "unknown type 'WEATHER_CHANGE'"),
         (
-            8,
+            EVENT,
             0,
-            int32(5) + string("CREATED") + string("INDEX") + string("k"),
+            string("STATUS_CHANGE") + string("UP") + byte(5) + bytes(9),
+            "address of 5 bytes",
+        ),
+        (
+            RESULT,
+            0,
+            int32(RESULT_KIND_SCHEMA_CHANGE) + string("CREATED") + string("INDEX") + string("k"),
             "unknown kind 'INDEX'",
         ),
-        (6, 0, short(65535) + b"\x00\x00", "65535 items"),
+        (SUPPORTED, 0, short(65535) + b"\x00\x00", "65535 items"),
         (
-            0,
+            ERROR,
             0,
             int32(0x1300) + string("") + RESPONSES + int32(2**31 - 1),
             "2147483647 failure reasons|map of",
@@ -172,4 +190,4 @@ def test_every_truncated_message_is_a_protocol_error(
 def test_malformed_messages(opcode: int, flags: int, body: bytes, match: str) -> None:
     """For each malformed message, the error says what is wrong with it."""
     with pytest.raises(ProtocolError, match=match):
-        decode_response(opcode, flags, body, 5 if opcode == 0 else 4)
+        decode_response(opcode, flags=flags, body=body, version=5 if opcode == ERROR else 4)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from cassandra.consistency import ConsistencyLevel
 from cassandra.protocol.features import ProtocolFeatures
 from cassandra.protocol.messages.encode import encode_request, takes_features
 from cassandra.protocol.messages.requests import ExecuteMessage, QueryMessage
@@ -14,43 +15,52 @@ from tests.unit.protocol.wire import short, string, value
 
 
 def test_the_custom_payload_precedes_the_body() -> None:
-    message = QueryMessage("SELECT 1", 1)
-    without_payload = encode_request(message, 4)
+    message = QueryMessage("SELECT 1", ConsistencyLevel.ONE)
+    without_payload = encode_request(message, version=4)
     assert without_payload == (QUERY, 0, message.body(4, None))
     message.tracing = True
     message.custom_payload = {"a": b"1"}
-    opcode, flags, body = encode_request(message, 4)
+    opcode, flags, body = encode_request(message, version=4)
     assert (opcode, flags) == (QUERY, TRACING_FLAG | CUSTOM_PAYLOAD_FLAG)
     assert body == short(1) + string("a") + value(b"1") + without_payload[2]
 
 
 def test_features_change_the_body() -> None:
+    """With ScyllaDB's extension for metadata ids, EXECUTE has such an id."""
     message = ExecuteMessage(
-        b"id", query_params=[], consistency_level=1, result_metadata_id=b"meta"
+        b"id", query_params=[], consistency_level=ConsistencyLevel.ONE, result_metadata_id=b"meta"
     )
     features = ProtocolFeatures(use_metadata_id=True)
-    assert b"meta" not in encode_request(message, 4)[2]
-    assert b"meta" in encode_request(message, 4, features)[2]
+    assert b"meta" not in encode_request(message, version=4)[2]
+    assert b"meta" in encode_request(message, version=4, features=features)[2]
 
 
 class Handler:
     @classmethod
-    def new(cls, msg: Any, protocol_features: Any = None) -> None: ...
+    def with_features(cls, msg: Any, protocol_features: Any = None) -> None: ...
 
     @classmethod
-    def old(cls, msg: Any) -> None:
+    def without_features(cls, msg: Any) -> None:
         protocol_features = msg  # this name is a local variable, not a parameter
         del protocol_features
 
 
 @pytest.mark.parametrize(
     ("method", "expected"),
-    [(Handler.new, True), (Handler.old, False), (len, False), (lambda protocol_features: 0, True)],
+    [
+        (Handler.with_features, True),
+        (Handler.without_features, False),
+        (len, False),
+        (lambda protocol_features: 0, True),
+    ],
 )
 def test_takes_features_finds_the_parameter_protocol_features(method: Any, expected: bool) -> None:
+    """Handlers of cassandra-driver's applications may have the parameter, or not."""
     assert takes_features(method) is expected
 
 
 def test_requests_of_a_beta_version_have_the_beta_flag() -> None:
-    _, flags, _ = encode_request(QueryMessage("SELECT 1", 1), 6, allow_beta=True)
+    _, flags, _ = encode_request(
+        QueryMessage("SELECT 1", ConsistencyLevel.ONE), version=6, allow_beta=True
+    )
     assert flags == USE_BETA_FLAG

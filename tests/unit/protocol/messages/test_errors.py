@@ -11,12 +11,13 @@ from cassandra.errors import WriteType
 from cassandra.protocol.features import ProtocolFeatures
 from cassandra.protocol.messages import errors as error_messages
 from cassandra.protocol.messages.decode import decode_response
+from cassandra.protocol.opcodes import ERROR
 from cassandra.versions import OperationType
 from tests.unit.protocol.wire import byte, int32, short, string, string_list
 
+# The consistency level LOCAL_QUORUM (6), the number of responses, and the number that was needed.
 RESPONSES = short(6) + int32(1) + int32(2)
-
-
+# The reasons why two replicas failed: their addresses, and a code for each.
 REASONS = (
     int32(2)
     + byte(4)
@@ -29,6 +30,8 @@ REASONS = (
 )
 
 
+# For each error: its code, the protocol version, the fields after the message, the name of its
+# class, its `info`, and the exception that it is raised as (None if it is raised itself).
 ERRORS: list[tuple[int, int, bytes, str, Any, Any]] = [
     (0x0000, 4, b"", "ServerError", None, None),
     (0x000A, 4, b"", "ProtocolException", None, None),
@@ -91,43 +94,44 @@ ERRORS: list[tuple[int, int, bytes, str, Any, Any]] = [
 def test_errors(
     code: int, version: int, fields_bytes: bytes, name: str, info: Any, exception: Any
 ) -> None:
-    """Each error code is decoded to its message class and its fields, and raised as its
-    exception.
-    """
-    message = decode_response(0, 0, int32(code) + string("why") + fields_bytes, version)
+    """An error code decides the class of the message, its fields, and the exception to raise."""
+    message = decode_response(
+        ERROR, flags=0, body=int32(code) + string("why") + fields_bytes, version=version
+    )
     assert type(message).__name__ == name
     assert type(message).__module__ == "cassandra.protocol"
-    assert (message.code, message.message, message.info) == (code, "why", info)
-    assert (
-        message.summary_msg()
-        == f'Error from server: code={code:04x} [{message.summary}] message="why"'
-    )
+    assert message.code == code
+    assert message.message == "why"
+    assert message.info == info
+    summary = f'Error from server: code={code:04x} [{message.summary}] message="why"'
+    assert message.summary_msg() == summary
     raised = message.to_exception()
     # If an error code has no exception class of its own, the message itself is raised.
     if exception is None:
         assert raised is message
-    else:
-        assert isinstance(raised, exception)
-        # Each item of the exception's `info` is also one of its attributes.
-        assert isinstance(info, bytes) or all(
-            getattr(raised, key, item) == item for key, item in (info or {}).items()
-        )
+        return
+    assert isinstance(raised, exception)
+    # If the exception has an attribute with the name of an item of `info`, it has its value.
+    for name_of_item, item in (info or {}).items():
+        assert getattr(raised, name_of_item, item) == item
 
 
 @pytest.mark.parametrize("code", [0x0000, 0x1600, 0x2000, 0x2300])
 def test_some_error_messages_are_raised_themselves(code: int) -> None:
-    message = decode_response(0, 0, int32(code) + string("why"), 4)
+    """Messages of these codes are exceptions of the driver."""
+    message = decode_response(ERROR, flags=0, body=int32(code) + string("why"), version=4)
     assert message.to_exception() is message
     assert isinstance(message, errors.DriverException)
 
 
 def test_rate_limit_errors_have_the_negotiated_code() -> None:
+    """ScyllaDB says in SUPPORTED which code these errors have; without it, the code is unknown."""
     features = ProtocolFeatures(rate_limit_error=0x4321)
     body = int32(0x4321) + string("slow down") + byte(1) + byte(1)
-    message = decode_response(0, 0, body, 4, features)
+    message = decode_response(ERROR, flags=0, body=body, version=4, features=features)
     assert message.info == {"op_type": OperationType.Write, "rejected_by_coordinator": True}
     assert isinstance(message.to_exception(), errors.RateLimitReached)
-    assert type(decode_response(0, 0, body, 4)).__name__ == "ErrorMessage"
+    assert type(decode_response(ERROR, flags=0, body=body, version=4)).__name__ == "ErrorMessage"
 
 
 def test_every_error_class_is_registered() -> None:

@@ -7,10 +7,16 @@ from typing import Any
 import pytest
 
 from cassandra.protocol.messages.decode import decode_response
-from cassandra.protocol.opcodes import ERROR, RESULT_KIND_SCHEMA_CHANGE, RESULT_KIND_SET_KEYSPACE
+from cassandra.protocol.opcodes import (
+    ERROR,
+    EVENT,
+    RESULT_KIND_SCHEMA_CHANGE,
+    RESULT_KIND_SET_KEYSPACE,
+)
 from tests.unit.protocol.messages.test_results import result
 from tests.unit.protocol.wire import byte, int32, string, string_list
 
+# (the body, the fields of the event)
 SCHEMA_CHANGES = [
     (
         string("CREATED") + string("KEYSPACE") + string("k"),
@@ -31,12 +37,14 @@ SCHEMA_CHANGES = [
 def test_schema_changes(data: bytes, expected: dict[str, str]) -> None:
     """A schema change has the same fields, whether it comes as a result or as an event."""
     assert result(int32(RESULT_KIND_SCHEMA_CHANGE) + data).schema_change_event == expected
-    event = decode_response(12, 0, string("SCHEMA_CHANGE") + data, 4)
-    assert (event.event_type, event.event_args) == ("SCHEMA_CHANGE", expected)
+    event = decode_response(EVENT, flags=0, body=string("SCHEMA_CHANGE") + data, version=4)
+    assert event.event_type == "SCHEMA_CHANGE"
+    assert event.event_args == expected
 
 
 @pytest.mark.parametrize("target", ["FUNCTION", "AGGREGATE"])
 def test_schema_changes_of_functions(target: str) -> None:
+    """Functions may have the same name, so their events have the types of the arguments."""
     event_body = (
         string("CREATED")
         + string(target)
@@ -74,35 +82,28 @@ def test_schema_changes_of_functions(target: str) -> None:
 )
 def test_events(data: bytes, args: dict[str, Any]) -> None:
     """Each event is decoded to the fields that its body contains."""
-    event = decode_response(12, 0, data, 4)
+    event = decode_response(EVENT, flags=0, body=data, version=4)
     assert event.event_args == args
 
 
-LATIN = "\u00dcn\u00ef".encode("latin-1")
+NAME = "\u00dcn\u00ef"
 
 
-def name(raw: bytes) -> bytes:
-    return len(raw).to_bytes(2, "big") + raw
-
-
-@pytest.mark.parametrize("raw", [LATIN, "\u00dcn\u00ef".encode()])
-def test_names_are_read_in_latin_1_and_utf_8(raw: bytes) -> None:
-    """Names are read in Latin-1 or UTF-8.
-
-    Cassandra writes these names with one byte for each letter (Latin-1); ScyllaDB writes UTF-8.
-    """
-    data = string("CREATED") + string("TYPE") + name(raw) + name(raw)
-    expected = {
-        "change_type": "CREATED",
-        "target_type": "TYPE",
-        "keyspace": "\u00dcn\u00ef",
-        "type": "\u00dcn\u00ef",
-    }
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-8"])
+def test_names_are_read_in_latin_1_and_utf_8(encoding: str) -> None:
+    """Cassandra writes names with one byte for each letter (Latin-1), and ScyllaDB in UTF-8."""
+    encoded = NAME.encode(encoding)
+    name = len(encoded).to_bytes(2, "big") + encoded
+    data = string("CREATED") + string("TYPE") + name + name
+    expected = {"change_type": "CREATED", "target_type": "TYPE", "keyspace": NAME, "type": NAME}
     assert result(int32(RESULT_KIND_SCHEMA_CHANGE) + data).schema_change_event == expected
-    data = string("DROPPED") + string("FUNCTION") + name(raw) + name(raw) + b"\0\1" + name(raw)
+    argument_types = b"\0\1" + name
+    data = string("DROPPED") + string("FUNCTION") + name + name + argument_types
     function = result(int32(RESULT_KIND_SCHEMA_CHANGE) + data).schema_change_event["function"]
-    assert (function.name, function.argument_types) == ("\u00dcn\u00ef", ["\u00dcn\u00ef"])
-    assert result(int32(RESULT_KIND_SET_KEYSPACE) + name(raw)).new_keyspace == "\u00dcn\u00ef"
+    assert (function.name, function.argument_types) == (NAME, [NAME])
+    assert result(int32(RESULT_KIND_SET_KEYSPACE) + name).new_keyspace == NAME
     # 0x2400 is the error "already exists", which has the names of a keyspace and a table.
-    exists = decode_response(ERROR, 0, int32(0x2400) + string("there") + name(raw) * 2, 4)
-    assert exists.to_exception().table == "\u00dcn\u00ef"
+    exists = decode_response(
+        ERROR, flags=0, body=int32(0x2400) + string("there") + name + name, version=4
+    )
+    assert exists.to_exception().table == NAME

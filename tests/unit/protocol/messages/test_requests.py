@@ -1,6 +1,4 @@
-"""Request messages: the message classes of cassandra-driver encode to the bytes that the engine
-sends.
-"""
+"""The message classes of cassandra-driver are encoded to the bytes that the engine sends."""
 
 from __future__ import annotations
 
@@ -9,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cassandra.consistency import ConsistencyLevel
 from cassandra.errors import UnsupportedOperation
 from cassandra.protocol import (
     AuthResponseMessage,
@@ -42,7 +41,10 @@ class CountingFile(BytesIO):
 
 
 def body_of(message: MessageType, version: int, *features: Any) -> bytes:
-    """Return the encoded body of a message, which must be written with a single call of `write`."""
+    """Return the encoded body of a message, which must be written with a single call of `write`.
+
+    :param features: the `ProtocolFeatures` of the connection, or nothing.
+    """
     target = CountingFile()
     message.send_body(target, version, *features)
     assert target.calls == 1
@@ -54,7 +56,7 @@ def test_startup(version: int) -> None:
     """STARTUP contains the CQL version in addition to its options."""
     message = StartupMessage("3.0.0", {"COMPRESSION": "lz4"})
     assert (
-        body_of(message, version)
+        body_of(message, version=version)
         == b"\x00\x02\x00\x0bCOMPRESSION\x00\x03lz4\x00\x0bCQL_VERSION\x00\x053.0.0"
     )
 
@@ -62,36 +64,34 @@ def test_startup(version: int) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_small_requests(version: int) -> None:
     """OPTIONS, REGISTER and AUTH_RESPONSE are encoded to the expected bytes."""
-    assert body_of(OptionsMessage(), version) == b""
+    assert body_of(OptionsMessage(), version=version) == b""
     assert (
-        body_of(RegisterMessage(["STATUS_CHANGE", "X"]), version)
+        body_of(RegisterMessage(["STATUS_CHANGE", "X"]), version=version)
         == b"\x00\x02\x00\x0dSTATUS_CHANGE\x00\x01X"
     )
     assert (
-        body_of(AuthResponseMessage(b"\x00user\x00pw"), version)
+        body_of(AuthResponseMessage(b"\x00user\x00pw"), version=version)
         == b"\x00\x00\x00\x08\x00user\x00pw"
     )
     # A token may be a string; None is encoded as null.
-    assert body_of(AuthResponseMessage("text"), version) == b"\x00\x00\x00\x04text"
-    assert body_of(AuthResponseMessage(b""), version) == b"\x00\x00\x00\x00"
-    assert body_of(AuthResponseMessage(None), version) == b"\xff\xff\xff\xff"
+    assert body_of(AuthResponseMessage("text"), version=version) == b"\x00\x00\x00\x04text"
+    assert body_of(AuthResponseMessage(b""), version=version) == b"\x00\x00\x00\x00"
+    assert body_of(AuthResponseMessage(None), version=version) == b"\xff\xff\xff\xff"
 
 
 def test_credentials_can_only_be_sent_in_version_1() -> None:
     message = CredentialsMessage({"username": "u"})
-    assert body_of(message, 1) == b"\x00\x01\x00\x08username\x00\x01u"
+    assert body_of(message, version=1) == b"\x00\x01\x00\x08username\x00\x01u"
     with pytest.raises(UnsupportedOperation, match="AUTH_RESPONSE"):
         message.send_body(BytesIO(), 4)
 
 
 def test_query() -> None:
-    """QUERY is encoded to the expected bytes; its flags have one byte in version 4, and four in
-    version 5.
-    """
+    """QUERY has flags of one byte in version 4, and of four bytes in version 5."""
     message = QueryMessage(
         "Q",
-        consistency_level=1,
-        serial_consistency_level=8,
+        consistency_level=ConsistencyLevel.ONE,
+        serial_consistency_level=ConsistencyLevel.SERIAL,
         fetch_size=50,
         paging_state=b"\x07",
         timestamp=9,
@@ -103,12 +103,12 @@ def test_query() -> None:
         + b"\x00" * 7
         + b"\x09"
     )
-    assert body_of(message, 4) == b"\x00\x00\x00\x01Q\x00\x01\x3d" + parameters
-    assert body_of(message, 5) == b"\x00\x00\x00\x01Q\x00\x01\x00\x00\x00\x3d" + parameters
+    assert body_of(message, version=4) == b"\x00\x00\x00\x01Q\x00\x01\x3d" + parameters
+    assert body_of(message, version=5) == b"\x00\x00\x00\x01Q\x00\x01\x00\x00\x00\x3d" + parameters
     message.keyspace = "ks"
     # 0x80 is the flag of the keyspace.
     assert (
-        body_of(message, 5)
+        body_of(message, version=5)
         == b"\x00\x00\x00\x01Q\x00\x01\x00\x00\x00\xbd" + parameters + b"\x00\x02ks"
     )
     with pytest.raises(UnsupportedOperation, match="keyspace"):
@@ -117,27 +117,39 @@ def test_query() -> None:
 
 def test_prepare() -> None:
     """From version 5 on, PREPARE contains a keyspace."""
-    assert body_of(PrepareMessage("Q"), 4) == b"\x00\x00\x00\x01Q"
-    assert body_of(PrepareMessage("Q", "ks"), 5) == b"\x00\x00\x00\x01Q\x00\x00\x00\x01\x00\x02ks"
+    assert body_of(PrepareMessage("Q"), version=4) == b"\x00\x00\x00\x01Q"
+    assert (
+        body_of(PrepareMessage("Q", "ks"), version=5)
+        == b"\x00\x00\x00\x01Q\x00\x00\x00\x01\x00\x02ks"
+    )
 
 
 def test_execute_contains_a_metadata_id_if_version_or_extension_has_it() -> None:
-    message = ExecuteMessage(b"id", [b"v"], 1, skip_meta=True, result_metadata_id=b"m")
+    """The id of the result metadata (b"m") is in EXECUTE since version 5, or by an extension."""
+    message = ExecuteMessage(
+        b"id", [b"v"], ConsistencyLevel.ONE, skip_meta=True, result_metadata_id=b"m"
+    )
     values = b"\x00\x01\x00\x00\x00\x01v"
-    assert body_of(message, 4) == b"\x00\x02id\x00\x01\x03" + values
+    assert body_of(message, version=4) == b"\x00\x02id\x00\x01\x03" + values
     assert body_of(message, 4, ProtocolFeatures()) == b"\x00\x02id\x00\x01\x03" + values
     assert (
         body_of(message, 4, ProtocolFeatures(use_metadata_id=True))
         == b"\x00\x02id\x00\x01m\x00\x01\x03" + values
     )
-    assert body_of(message, 5) == b"\x00\x02id\x00\x01m\x00\x01\x00\x00\x00\x03" + values
+    assert body_of(message, version=5) == b"\x00\x02id\x00\x01m\x00\x01\x00\x00\x00\x03" + values
 
 
 def test_execute_ends_with_the_tablet_version_under_tablets_routing_v2() -> None:
+    """With this extension of ScyllaDB, the last byte of EXECUTE is the version of the tablet."""
     features = ProtocolFeatures(tablets_routing_v2=True)
     assert (
         body_of(
-            ExecuteMessage(b"i", query_params=[], consistency_level=1, tablet_version_block=0xA3),
+            ExecuteMessage(
+                b"i",
+                query_params=[],
+                consistency_level=ConsistencyLevel.ONE,
+                tablet_version_block=0xA3,
+            ),
             4,
             features,
         )
@@ -145,37 +157,47 @@ def test_execute_ends_with_the_tablet_version_under_tablets_routing_v2() -> None
     )
     # If no tablet version is known, the byte is 0.
     assert (
-        body_of(ExecuteMessage(b"i", query_params=[], consistency_level=1), 4, features)
+        body_of(
+            ExecuteMessage(b"i", query_params=[], consistency_level=ConsistencyLevel.ONE),
+            4,
+            features,
+        )
         == b"\x00\x01i\x00\x01\x00\x00"
     )
     assert (
         body_of(
-            ExecuteMessage(b"i", query_params=[], consistency_level=1, tablet_version_block=0xA3), 4
+            ExecuteMessage(
+                b"i",
+                query_params=[],
+                consistency_level=ConsistencyLevel.ONE,
+                tablet_version_block=0xA3,
+            ),
+            version=4,
         )
         == b"\x00\x01i\x00\x01\x00"
     )
 
 
 def test_batch() -> None:
-    """BATCH contains ids of prepared statements and texts. Its flags have four bytes in version
-    5.
-    """
+    """BATCH has ids and queries. Its flags have one byte in version 4, and four in version 5."""
 
-    # This stands for cassandra.query.BatchType, whose objects have a number in `value`.
-    class BatchKind:
+    class CounterBatch:
+        """Stands for an object of cassandra.query.BatchType, which has a number in `value`."""
+
         value = 2
 
-    message = BatchMessage(BatchKind(), [(True, b"i", [b"v"]), (False, "Q", [])], 4, timestamp=1)
+    message = BatchMessage(CounterBatch(), [(True, b"i", [b"v"]), (False, "Q", [])], 4, timestamp=1)
     queries = (
         b"\x02\x00\x02\x01\x00\x01i\x00\x01\x00\x00\x00\x01v\x00\x00\x00\x00\x01Q\x00\x00\x00\x04"
     )
-    assert body_of(message, 4) == queries + b"\x20" + b"\x00" * 7 + b"\x01"
-    assert body_of(message, 5) == queries + b"\x00\x00\x00\x20" + b"\x00" * 7 + b"\x01"
+    assert body_of(message, version=4) == queries + b"\x20" + b"\x00" * 7 + b"\x01"
+    assert body_of(message, version=5) == queries + b"\x00\x00\x00\x20" + b"\x00" * 7 + b"\x01"
 
 
 def test_continuous_paging_is_refused() -> None:
+    """Continuous paging is a feature of DSE."""
     for message in (
-        QueryMessage("Q", 1, continuous_paging_options=object()),
+        QueryMessage("Q", ConsistencyLevel.ONE, continuous_paging_options=object()),
         ReviseRequestMessage(1, 5),
     ):
         with pytest.raises(UnsupportedOperation, match="DSE"):
@@ -192,26 +214,28 @@ BASES: list[Any] = [QueryMessage, ExecuteMessage]
 
 @pytest.mark.parametrize("base", BASES)
 def test_an_overridden_write_query_params_is_called(base: Any) -> None:
+    """An application's subclass may write bytes before and after the parameters of a request."""
+
     class MessageWithMarks(base):  # type: ignore[misc]
         def _write_query_params(self, f: Any, protocol_version: int) -> None:
             f.write(b"<")
             super()._write_query_params(f, protocol_version)
             f.write(b">")
 
-    arguments: tuple[Any, ...] = (b"id", [], 1) if base is ExecuteMessage else ("Q", 1)
+    arguments: tuple[Any, ...] = (
+        (b"id", [], ConsistencyLevel.ONE) if base is ExecuteMessage else ("Q", ConsistencyLevel.ONE)
+    )
     without_marks, with_marks = base(*arguments), MessageWithMarks(*arguments)
     assert isinstance(with_marks, _QueryMessage)
     id_or_query = b"\x00\x02id" if base is ExecuteMessage else b"\x00\x00\x00\x01Q"
-    assert body_of(without_marks, 4) == id_or_query + b"\x00\x01\x00"
-    assert body_of(with_marks, 4) == id_or_query + b"<\x00\x01\x00>"
+    assert body_of(without_marks, version=4) == id_or_query + b"\x00\x01\x00"
+    assert body_of(with_marks, version=4) == id_or_query + b"<\x00\x01\x00>"
 
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_encode_message(version: int) -> None:
-    """The handler's `encode_message` returns a whole frame, whose flags show tracing and a
-    payload.
-    """
-    message = QueryMessage("Q", 1)
+    """`encode_message` returns a whole frame, whose flags have the bits of tracing and payload."""
+    message = QueryMessage("Q", ConsistencyLevel.ONE)
     flags = b"\x00" if version == 4 else b"\x00\x00\x00\x00"
     body = b"\x00\x00\x00\x01Q\x00\x01" + flags
     size = bytes((0, 0, 0, len(body)))
@@ -233,7 +257,7 @@ def test_encode_message(version: int) -> None:
 
 def test_encode_message_compresses_before_version_5() -> None:
     encode = ProtocolHandler.encode_message
-    message = QueryMessage("Q", 1)
+    message = QueryMessage("Q", ConsistencyLevel.ONE)
     assert (
         encode(message, 0, 4, lambda data: b"small", allow_beta_protocol_version=False)
         == b"\x04\x01\x00\x00\x07\x00\x00\x00\x05small"
@@ -247,44 +271,32 @@ def test_encode_message_compresses_before_version_5() -> None:
 
 
 def test_the_beta_flag() -> None:
-    """The beta flag is set only for a beta version of the protocol, and only if beta versions are
-    allowed.
-    """
-    encode = ProtocolHandler.encode_message
-    assert (
-        encode(
+    """The beta flag (0x10) is set only for a beta version, and only if these are allowed."""
+
+    def encode_options(version: int, allow_beta: bool) -> bytes:
+        frame: bytes = ProtocolHandler.encode_message(
             OptionsMessage(),
             stream_id=0,
-            protocol_version=6,
+            protocol_version=version,
             compressor=None,
-            allow_beta_protocol_version=True,
+            allow_beta_protocol_version=allow_beta,
         )
-        == b"\x06\x10\x00\x00\x05\x00\x00\x00\x00"
-    )
-    assert (
-        encode(
-            OptionsMessage(),
-            stream_id=0,
-            protocol_version=6,
-            compressor=None,
-            allow_beta_protocol_version=False,
-        )
-        == b"\x06\x00\x00\x00\x05\x00\x00\x00\x00"
-    )
-    assert (
-        encode(
-            OptionsMessage(),
-            stream_id=0,
-            protocol_version=5,
-            compressor=None,
-            allow_beta_protocol_version=True,
-        )
-        == b"\x05\x00\x00\x00\x05\x00\x00\x00\x00"
-    )
+        return frame
+
+    # The second byte of a frame has the flags.
+    assert encode_options(6, allow_beta=True) == b"\x06\x10\x00\x00\x05\x00\x00\x00\x00"
+    assert encode_options(6, allow_beta=False) == b"\x06\x00\x00\x00\x05\x00\x00\x00\x00"
+    assert encode_options(5, allow_beta=True) == b"\x05\x00\x00\x00\x05\x00\x00\x00\x00"
 
 
 def test_a_payload_needs_version_4() -> None:
-    message = QueryMessage("Q", 1)
+    message = QueryMessage("Q", ConsistencyLevel.ONE)
     message.update_custom_payload({"a": b"b"})
     with pytest.raises(UnsupportedOperation, match="version 3"):
-        ProtocolHandler.encode_message(message, 0, 3, None, False)
+        ProtocolHandler.encode_message(
+            message,
+            stream_id=0,
+            protocol_version=3,
+            compressor=None,
+            allow_beta_protocol_version=False,
+        )

@@ -58,8 +58,9 @@ def rows(
     return int32(RESULT_KIND_ROWS) + int32(flags) + int32(count) + extra + specs + content
 
 
-def result(body: bytes, version: int = 4, **more: Any) -> Any:
-    return decode_response(RESULT, 0, body, version, **more)
+def result(body: bytes, version: int = 4, **arguments: Any) -> Any:
+    """Decode the body of a RESULT; `arguments` are further ones of `decode_response`."""
+    return decode_response(RESULT, flags=0, body=body, version=version, **arguments)
 
 
 def test_void_and_set_keyspace() -> None:
@@ -68,22 +69,22 @@ def test_void_and_set_keyspace() -> None:
     assert result(int32(RESULT_KIND_VOID)).parsed_rows is None
     assert result(int32(RESULT_KIND_VOID)).decode(tuple_factory) == []
     message = result(int32(RESULT_KIND_SET_KEYSPACE) + string("ks"))
-    assert (message.kind, message.new_keyspace, message.column_names) == (
-        RESULT_KIND_SET_KEYSPACE,
-        "ks",
-        None,
-    )
+    assert message.kind == RESULT_KIND_SET_KEYSPACE
+    assert message.new_keyspace == "ks"
+    assert message.column_names is None
 
 
 @pytest.mark.parametrize("version", [3, 4, 5])
 def test_rows(version: int) -> None:
     """A ROWS result has its columns, rows and paging state."""
-    message = result(rows(ROWS_GLOBAL_TABLES_SPEC), version)
+    message = result(rows(ROWS_GLOBAL_TABLES_SPEC), version=version)
     assert message.kind == RESULT_KIND_ROWS
     assert message.column_names == ["a", "b"]
     assert [cql_type.typename for cql_type in message.column_types] == ["int", "varchar"]
     assert message.column_metadata[0] == ColumnMetadata("ks", "t", "a", message.column_types[0])
-    assert (message.row_count, message.paging_state, message.has_more_pages) == (1, None, False)
+    assert message.row_count == 1
+    assert message.paging_state is None
+    assert not message.has_more_pages
     assert message.parsed_rows == [(5, "five")]
     # The rows are decoded only once, so the same list is returned each time.
     assert message.parsed_rows is message.parsed_rows
@@ -94,10 +95,9 @@ def test_rows_with_a_table_for_each_column() -> None:
     """If the columns come from several tables, each has its own keyspace and table."""
     specs = string("k1") + string("t1") + SPEC_A + string("k2") + string("t2") + SPEC_B
     message = result(rows(0, b"", specs))
-    assert [(c.keyspace_name, c.table_name, c.name) for c in message.metadata.columns] == [
-        ("k1", "t1", "a"),
-        ("k2", "t2", "b"),
-    ]
+    # The first three fields of a column are its keyspace, its table and its name.
+    names = [column[:3] for column in message.metadata.columns]
+    assert names == [("k1", "t1", "a"), ("k2", "t2", "b")]
 
 
 def test_rows_with_more_pages() -> None:
@@ -109,33 +109,37 @@ def test_rows_with_more_pages() -> None:
 
 
 def test_rows_are_decoded_by_built_in_and_other_row_factories() -> None:
+    """A message can be decoded several times, with different row factories."""
     message = result(rows(ROWS_GLOBAL_TABLES_SPEC))
     assert message.decode(tuple_factory) == [(5, "five")]
     (named_row,) = message.decode(named_tuple_factory)
     assert (named_row.a, named_row.b) == (5, "five")
     assert message.decode(dict_factory) == [{"a": 5, "b": "five"}]
     assert message.decode(ordered_dict_factory) == [{"a": 5, "b": "five"}]
-    assert message.decode(lambda names, rows_of_page: (names, rows_of_page)) == (
-        ["a", "b"],
-        [(5, "five")],
-    )
+    # An application's factory gets the names and the rows.
+    names, rows_of_page = message.decode(lambda names, rows_of_page: (names, rows_of_page))
+    assert names == ["a", "b"]
+    assert rows_of_page == [(5, "five")]
     assert message.parsed_rows == [(5, "five")]
 
 
 def test_a_wrapped_factory_is_called() -> None:
+    """`functools.wraps` makes a function look like `dict_factory`, which is never called."""
     import functools
 
     @functools.wraps(dict_factory)
-    def upper(names: Any, rows_of_page: Any) -> Any:
+    def upper_case_factory(names: Any, rows_of_page: Any) -> Any:
         return [
             {key.upper(): item for key, item in row.items()}
             for row in dict_factory(names, rows_of_page)
         ]
 
-    assert result(rows(ROWS_GLOBAL_TABLES_SPEC)).decode(upper) == [{"A": 5, "B": "five"}]
+    message = result(rows(ROWS_GLOBAL_TABLES_SPEC))
+    assert message.decode(upper_case_factory) == [{"A": 5, "B": "five"}]
 
 
 def test_a_page_is_decoded_once_for_many_threads() -> None:
+    """Eight threads that read `parsed_rows` at the same time get the same list."""
     decoded_cells = []
 
     class CountingInt(cqltypes.Int32Type):  # type: ignore[misc, valid-type, name-defined, unused-ignore]
@@ -165,6 +169,7 @@ def test_a_page_is_decoded_once_for_many_threads() -> None:
 
 
 def test_an_error_in_the_rows_is_kept_and_raised_each_time() -> None:
+    """The same error object is raised each time. Its traceback must not get longer each time."""
     # Three bytes are not a valid int.
     message = result(rows(ROWS_GLOBAL_TABLES_SPEC, content=int32(1) + value(b"123") + value(b"x")))
     with pytest.raises(DecodeError, match='row 0, column "a"') as first:
@@ -172,7 +177,6 @@ def test_an_error_in_the_rows_is_kept_and_raised_each_time() -> None:
     with pytest.raises(DecodeError) as second:
         message.decode(dict_factory)
     assert first.value is second.value
-    # The same error object is raised each time. Its traceback must not get longer with each access.
     assert len(traceback.extract_tb(second.value.__traceback__)) <= 4
     for _ in range(20):
         with pytest.raises(DecodeError) as last:
@@ -181,6 +185,7 @@ def test_an_error_in_the_rows_is_kept_and_raised_each_time() -> None:
 
 
 def test_equal_bytes_reuse_the_metadata_without_parsing() -> None:
+    """`cached` is the metadata of an earlier response, which is used if its bytes are the same."""
     first = result(rows(ROWS_GLOBAL_TABLES_SPEC))
     plan = first.metadata.row_plan
     second = result(
@@ -207,6 +212,7 @@ def test_equal_bytes_reuse_the_metadata_without_parsing() -> None:
     ],
 )
 def test_different_metadata_bytes_are_parsed_again(body: bytes) -> None:
+    """Cached metadata is not used if a name, a type, a table or the number of columns differs."""
     first = result(rows(ROWS_GLOBAL_TABLES_SPEC))
     other = result(body, cached=first.metadata)
     assert other.metadata is not first.metadata
@@ -214,22 +220,23 @@ def test_different_metadata_bytes_are_parsed_again(body: bytes) -> None:
 
 
 def test_skipped_metadata_is_taken_from_the_prepared_statement() -> None:
+    """A server leaves out the metadata if the client asks for this in EXECUTE."""
     cached_metadata = result(rows(ROWS_GLOBAL_TABLES_SPEC)).metadata
-    message = result(rows(ROWS_NO_METADATA, specs=b""), 5, cached=cached_metadata)
+    message = result(rows(ROWS_NO_METADATA, specs=b""), version=5, cached=cached_metadata)
     assert message.metadata is cached_metadata
     assert message.parsed_rows == [(5, "five")]
     with pytest.raises(ProtocolError, match="without metadata, and none is remembered"):
-        result(rows(ROWS_NO_METADATA, specs=b""), 5)
+        result(rows(ROWS_NO_METADATA, specs=b""), version=5)
     # The cached metadata must have as many columns as the response says.
     with pytest.raises(ProtocolError, match="3 columns came without metadata, but 2"):
-        result(rows(ROWS_NO_METADATA, specs=b"", count=3), 5, cached=cached_metadata)
+        result(rows(ROWS_NO_METADATA, specs=b"", count=3), version=5, cached=cached_metadata)
 
 
 def test_changed_metadata_is_used_at_once() -> None:
+    """If a column was added to the table, the server sends the new metadata with its id."""
     cached_metadata = result(rows(ROWS_GLOBAL_TABLES_SPEC)).metadata
     three_columns = TWO_COLUMNS + string("c") + short(0x0002)
     content = int32(1) + value(int32(5)) + value(b"five") + value(b"\x00" * 7 + b"\x07")
-    # The server has added a column, and sends the new metadata with its id.
     message = result(
         rows(
             ROWS_GLOBAL_TABLES_SPEC | ROWS_METADATA_CHANGED,
@@ -238,7 +245,7 @@ def test_changed_metadata_is_used_at_once() -> None:
             content,
             3,
         ),
-        5,
+        version=5,
         cached=cached_metadata,
     )
     assert message.result_metadata_id == b"new"
@@ -248,16 +255,16 @@ def test_changed_metadata_is_used_at_once() -> None:
 
 
 def test_a_response_that_carries_metadata_is_decoded_by_it() -> None:
-    """If a response contains metadata, its rows are decoded by that, not by the cached metadata.
+    """If a response has metadata, its rows are decoded by this metadata, not by the cached one.
 
-    On version 5, responses to conditional statements contain metadata without the flag for changed
+    In version 5, responses to conditional statements have metadata without the flag for changed
     metadata.
     """
     cached_metadata = result(rows(ROWS_GLOBAL_TABLES_SPEC)).metadata
     specs = TABLE + string("[applied]") + short(0x0004)
     message = result(
         rows(ROWS_GLOBAL_TABLES_SPEC, specs=specs, content=int32(1) + value(b"\x01"), count=1),
-        5,
+        version=5,
         cached=cached_metadata,
     )
     assert message.result_metadata_id is None
@@ -266,12 +273,11 @@ def test_a_response_that_carries_metadata_is_decoded_by_it() -> None:
 
 
 def test_paging_state_and_metadata_id_are_read_in_order() -> None:
-    message = result(rows(0x0B, value(b"page") + short(2) + b"id"), 5)
-    assert (message.paging_state, message.result_metadata_id, message.parsed_rows) == (
-        b"page",
-        b"id",
-        [(5, "five")],
-    )
+    flags = ROWS_GLOBAL_TABLES_SPEC | ROWS_HAS_MORE_PAGES | ROWS_METADATA_CHANGED
+    message = result(rows(flags, value(b"page") + short(2) + b"id"), version=5)
+    assert message.paging_state == b"page"
+    assert message.result_metadata_id == b"id"
+    assert message.parsed_rows == [(5, "five")]
 
 
 # Metadata of a statement that returns two columns: the flags, the number of columns, and the
@@ -295,13 +301,11 @@ def test_prepared_version_3() -> None:
         + SPEC_A
         + RESULT_METADATA
     )
-    message = result(body, 3)
-    assert (message.kind, message.query_id, message.pk_indexes, message.result_metadata_id) == (
-        4,
-        b"id",
-        None,
-        None,
-    )
+    message = result(body, version=3)
+    assert message.kind == RESULT_KIND_PREPARED
+    assert message.query_id == b"id"
+    assert message.pk_indexes is None
+    assert message.result_metadata_id is None
     assert [column.name for column in message.bind_metadata] == ["a"]
     assert message.result_metadata.names == ("a", "b")
 
@@ -321,7 +325,7 @@ def test_prepared_version_4() -> None:
         + TWO_COLUMNS
         + NO_RESULT
     )
-    message = result(body, 4)
+    message = result(body, version=4)
     assert message.pk_indexes == [1, 0]
     assert len(message.result_metadata) == 0
     assert message.result_metadata.metadata_id is None
@@ -345,13 +349,16 @@ def test_prepared_with_a_metadata_id(version: int, features: Any) -> None:
         + SPEC_A
         + RESULT_METADATA
     )
-    message = result(body, version, features=features)
-    assert (message.query_id, message.result_metadata_id, message.pk_indexes) == (b"id", b"mid", [])
+    message = result(body, version=version, features=features)
+    assert message.query_id == b"id"
+    assert message.result_metadata_id == b"mid"
+    assert message.pk_indexes == []
     assert message.result_metadata.metadata_id == b"mid"
     assert message.column_metadata == list(message.result_metadata.columns)
 
 
 def test_prepared_lightweight_transactions_are_marked() -> None:
+    """ScyllaDB marks such a statement by a bit of the flags, which it names in SUPPORTED."""
     features = ProtocolFeatures(lwt_info=LwtInfo(0x80000000))
     # The second number is 0x80000001 as a signed 32-bit number, so it has the flag 0x80000000.
     for flags, expected in ((1, False), (-0x7FFFFFFF, True)):
@@ -366,33 +373,36 @@ def test_prepared_lightweight_transactions_are_marked() -> None:
             + SPEC_A
             + NO_RESULT
         )
-        assert result(body, 4, features=features).is_lwt is expected
+        assert result(body, version=4, features=features).is_lwt is expected
 
 
 def test_equal_columns_share_their_metadata() -> None:
-    first, second = (
-        result(rows(ROWS_GLOBAL_TABLES_SPEC)),
-        result(rows(ROWS_GLOBAL_TABLES_SPEC, content=int32(0))),
-    )
+    """Metadata is cached by its bytes, without those of the paging state."""
+    first = result(rows(ROWS_GLOBAL_TABLES_SPEC))
+    second = result(rows(ROWS_GLOBAL_TABLES_SPEC, content=int32(0)))
     assert second.metadata is first.metadata
-    assert (first.parsed_rows, second.parsed_rows) == ([(5, "five")], [])
-    assert result(rows(0, specs=(TABLE + SPEC_A) + (TABLE + SPEC_B))).metadata is not first.metadata
-    paged = result(rows(ROWS_GLOBAL_TABLES_SPEC | ROWS_HAS_MORE_PAGES, value(b"state")))
-    assert (paged.metadata.raw, paged.paging_state) == (first.metadata.raw, b"state")
+    assert first.parsed_rows == [(5, "five")]
+    assert second.parsed_rows == []
+    with_table_for_each = result(rows(flags=0, specs=(TABLE + SPEC_A) + (TABLE + SPEC_B)))
+    assert with_table_for_each.metadata is not first.metadata
+    with_paging_state = result(rows(ROWS_GLOBAL_TABLES_SPEC | ROWS_HAS_MORE_PAGES, value(b"state")))
+    assert with_paging_state.metadata.raw == first.metadata.raw
+    assert with_paging_state.paging_state == b"state"
 
 
 def test_cached_columns_are_read_again_after_a_type_was_registered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """A result of an unknown custom type has bytes. When an application defines the type's class,
+    later results use it.
+    """
     custom = TABLE + string("c") + short(0) + string("org.apache.cassandra.db.marshal.ReadLater")
     body = rows(ROWS_GLOBAL_TABLES_SPEC, specs=custom, content=int32(1) + value(b"x"), count=1)
     earlier_result = result(body)
     assert earlier_result.parsed_rows == [(b"x",)]
 
     class ReadLater(cqltypes.UTF8Type):
-        """An application's type class. Defining it registers it by its name, so results can refer
-        to it.
-        """
+        """An application's type class, which is registered by its name when it is defined."""
 
     assert result(body).metadata.types == [ReadLater]
     assert result(body).parsed_rows == [("x",)]

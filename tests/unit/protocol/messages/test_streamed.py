@@ -1,4 +1,4 @@
-"""A result class of an application reads results from a file, with methods that it may override."""
+"""An application's subclass of `ResultMessage` may override methods that read from a file."""
 
 from __future__ import annotations
 
@@ -48,14 +48,18 @@ def rows_body(
 def read(
     body: bytes, result_class: Any = ResultMessage, *rest: Any, version: int = 5
 ) -> ResultMessage:
-    """Read a message as the driver does for an application's class. Nothing may be left over."""
+    """Read a message as the driver does for an application's class. No byte may be left over.
+
+    :param rest: the further arguments of `recv_body`: by default, no user types, no columns of the
+        prepared statement, and no policy of encrypted columns.
+    """
     f = io.BytesIO(body)
     message: ResultMessage = result_class.recv_body(f, version, *(rest or ({}, None, None)))
     assert f.read() == b""
     return message
 
 
-class Plain(ResultMessage):
+class PlainResult(ResultMessage):
     """A class that overrides nothing."""
 
 
@@ -64,9 +68,11 @@ class Plain(ResultMessage):
 
 def test_rows_are_decoded_by_the_columns_of_the_response() -> None:
     message = read(rows_body())
-    assert (message.kind, message.row_count) == (2, 2)
+    assert message.kind == RESULT_KIND_ROWS
+    assert message.row_count == 2
     assert message.column_metadata == [A, B]
-    assert (message.paging_state, message.result_metadata_id) == (None, None)
+    assert message.paging_state is None
+    assert message.result_metadata_id is None
     assert message.parsed_rows == DECODED
 
 
@@ -92,15 +98,15 @@ def test_paging_state_and_metadata_id_precede_the_columns() -> None:
 
 @pytest.mark.parametrize("columns", [[A, B], [(*A, "more"), (*B, "more")]])
 def test_columns_of_the_prepared_statement_are_used_if_the_response_has_none(columns: Any) -> None:
-    """The columns may be tuples of the application's own, whose first four items count."""
-    message = read(rows_body(b"", NO_METADATA), Plain, {}, columns, None)
+    """The columns may be any tuples: only their first four items are used."""
+    message = read(rows_body(b"", NO_METADATA), PlainResult, {}, columns, None)
     assert message.column_metadata is None
     assert message.parsed_rows == DECODED
 
 
 def test_columns_of_the_response_precede_those_of_the_prepared_statement() -> None:
     other_columns = [A._replace(name="x"), B._replace(type=t.BytesType)]
-    message = read(rows_body(), Plain, {}, other_columns, None)
+    message = read(rows_body(), PlainResult, {}, other_columns, None)
     assert message.column_names == ["a", "b"]
     assert message.parsed_rows == DECODED
 
@@ -145,7 +151,7 @@ UDT_COLUMN = (
 
 
 class WithReadType(ResultMessage):
-    """Reads types one by one: each column is read from the file by itself."""
+    """Overrides the method that reads a type, so that each column is read from the file."""
 
     seen: list[Any] = []
 
@@ -156,13 +162,16 @@ class WithReadType(ResultMessage):
         return cqltype
 
 
-@pytest.mark.parametrize("result_class", [Plain, WithReadType])
+@pytest.mark.parametrize("result_class", [PlainResult, WithReadType])
 def test_user_types_get_the_registered_class(result_class: Any) -> None:
+    """The first argument after the version maps keyspaces to the classes of user types."""
     row = int32(1) + value(value(b"Main Street")) + value(b"one")
     body = rows_body(TABLE + UDT_COLUMN + string("b") + VARCHAR, rows=row)
     message: Any = read(body, result_class, {"ks": {"street": Street}}, None, None)
     ((street, text),) = message.parsed_rows
-    assert (type(street), street.name, text) == (Street, "Main Street", "one")
+    assert type(street) is Street
+    assert street.name == "Main Street"
+    assert text == "one"
     # Without a registered class, values are named tuples.
     message = read(body, result_class)
     assert type(message.parsed_rows[0][0]) is not Street
@@ -233,7 +242,8 @@ class WithMetadata(ResultMessage):
 def test_each_method_leaves_the_file_after_what_it_read() -> None:
     """An overriding method can read further fields after those that the base class has read."""
     message: Any = read(rows_body(TABLE + COLUMNS + string("own")), WithMetadata)
-    assert (message.own_field, message.parsed_rows) == ("own", DECODED)
+    assert message.own_field == "own"
+    assert message.parsed_rows == DECODED
     f = io.BytesIO(INT + b"rest")
     assert ResultMessage.read_type(f, user_type_map={}) is t.Int32Type
     assert f.read() == b"rest"
@@ -249,14 +259,16 @@ class WithRecv(ResultMessage):
 
 def test_recv_reads_everything_after_the_kind() -> None:
     user_types: Any = {"ks": {}}
-    message: Any = read(int32(2) + b"content", WithRecv, user_types, [A], "policy", version=4)
-    assert (message.kind, message.content) == (2, b"content")
+    body = int32(RESULT_KIND_ROWS) + b"content"
+    message: Any = read(body, WithRecv, user_types, [A], "policy", version=4)
+    assert message.kind == RESULT_KIND_ROWS
+    assert message.content == b"content"
     assert message.arguments == (4, user_types, [A], "policy")
 
 
 def test_missing_arguments_are_none() -> None:
     """Older applications pass fewer arguments."""
-    message: Any = read(int32(2), WithRecv, {"ks": {}})
+    message: Any = read(int32(RESULT_KIND_ROWS), WithRecv, {"ks": {}})
     assert message.arguments == (5, {"ks": {}}, None, None)
 
 
@@ -271,7 +283,10 @@ def test_features_may_precede_the_other_arguments() -> None:
 # -- how methods are called ------------------------------------------------------------------------
 
 
-def three(f: Any, version: Any, user_types: Any) -> Any:
+# Each of these functions and methods returns the arguments that it gets.
+
+
+def with_three_parameters(f: Any, version: Any, user_types: Any) -> Any:
     return f, version, user_types
 
 
@@ -306,14 +321,14 @@ class Methods:
 @pytest.mark.parametrize(
     ("reader", "expected"),
     [
-        (three, "f 5 types"),
+        (with_three_parameters, "f 5 types"),
         (with_features, "f 5 features types"),
         (with_features_and_rest, "f 5 features types metadata policy"),
         (any_arguments, "f 5 types metadata policy"),
         (Methods().method, "f 5 types"),
         (Methods.on_class, "f 5"),
         (Methods.static, "f 5 types"),
-        # The driver cannot tell the parameters of callable objects, so these get all arguments.
+        # The driver cannot see the parameters of callable objects, so these get all arguments.
         (Methods(), "f 5 types metadata policy"),
         (functools.partial(any_arguments), "f 5 types metadata policy"),
     ],
@@ -321,6 +336,10 @@ class Methods:
 def test_a_reader_gets_the_arguments_that_it_accepts(
     reader: Callable[..., Any], expected: str
 ) -> None:
+    """Methods of older applications have fewer parameters, and get only these arguments.
+
+    A string stands for each argument here.
+    """
     f: Any = "f"
     features: Any = "features"
     arguments = call_reader(reader, f, 5, features, "types", "metadata", "policy")
@@ -335,13 +354,13 @@ class WithDecode(ResultMessage):
         return []
 
 
-class OwnError(ErrorMessage):
+class ErrorWithRecvBody(ErrorMessage):
     @classmethod
     def recv_body(cls, f: BinaryIO, protocol_version: int, *rest: Any) -> Any:
         return read_int(f)
 
 
-class BelowOwnError(OwnError):
+class DerivedErrorWithRecvBody(ErrorWithRecvBody):
     pass
 
 
@@ -354,8 +373,8 @@ class BelowOwnError(OwnError):
         (WithTypeCodes, True),
         (WithTypeCodesAndReadType, True),
         (ErrorMessage, False),
-        (OwnError, True),
-        (BelowOwnError, True),
+        (ErrorWithRecvBody, True),
+        (DerivedErrorWithRecvBody, True),
         (MessageType, False),
         # A class that is not the driver's can only read by itself.
         (Methods, True),
