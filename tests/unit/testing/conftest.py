@@ -13,6 +13,7 @@ from tests.unit.testing.pretended import program
 
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use an empty cache directory, without downloads and without registered clusters."""
     monkeypatch.setenv("TURBOCQL_CACHE", str(tmp_path / "cache"))
 
 

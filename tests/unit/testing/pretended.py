@@ -8,24 +8,21 @@ from cassandra.testing.java import JavaRuntime
 from cassandra.testing.progress import Progress
 from cassandra.testing.versions import parse_version
 
-V6, V5, V4 = (parse_version(line) for line in ("6.0", "5.0", "4.0"))
-
-
+V6, V5, V4 = (parse_version(series) for series in ("6.0", "5.0", "4.0"))
+# a progress display that prints nothing
 QUIET = Progress(enabled=False)
-
-
-RUNTIME = JavaRuntime("/java/bin/java", "/java", 17, "17.0.9", "a test")
-
-
-SAYS_VERSION = """\
+RUNTIME = JavaRuntime(
+    executable="/java/bin/java", home="/java", major=17, version="17.0.9", source="a test"
+)
+# what `java -XshowSettings:properties -version` prints, in short
+JAVA_PROPERTIES = """\
 Property settings:
     java.home = {home}
     java.specification.version = 17
     java.vendor = Somebody
     java.version = {version}
 """
-
-
+# A script that writes a line to the file `runs`, and "downloads" two empty jars.
 PRETENDED_MAVEN = """#!/bin/sh
 echo run >> "$TURBOCQL_CACHE/runs"
 for argument; do case "$argument" in -DoutputDirectory=*) out="${argument#*=}";; esac; done
@@ -37,7 +34,7 @@ echo "Downloaded from central: https://there/cassandra-all-5.0.9.jar (9 MB at 9 
 
 
 def program(path: Path, script: str) -> Path:
-    """Write a shell script that can be executed."""
+    """Write a shell script that can be executed, and return its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(script)
     path.chmod(0o755)
@@ -46,5 +43,5 @@ def program(path: Path, script: str) -> Path:
 
 def pretended_java(home: Path, version: str) -> Path:
     """Install a fake `java` that reports the given version, and return its path."""
-    text = SAYS_VERSION.format(home=home, version=version)
-    return program(home / "bin" / "java", f"#!/bin/sh\ncat >&2 <<'END'\n{text}END\n")
+    properties = JAVA_PROPERTIES.format(home=home, version=version)
+    return program(home / "bin" / "java", f"#!/bin/sh\ncat >&2 <<'END'\n{properties}END\n")

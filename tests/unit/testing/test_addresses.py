@@ -1,5 +1,6 @@
-"""Each local cluster gets its own loopback addresses, even if other processes start clusters,
-too.
+"""Each local cluster claims a subnet of loopback addresses (127.0.N.*) for its nodes.
+
+The lock of a subnet keeps other processes from claiming it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ PORTS = (31, 32)
 
 @pytest.fixture(autouse=True)
 def own_lock_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use a directory of locks and JMX ports that no other cluster on this machine uses."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(addresses, "_JMX_BASE", 19100)
 
@@ -61,21 +63,23 @@ def other_process(tmp_path: Path, ports: tuple[int, int]) -> Iterator[int]:
 
 
 def test_first_cluster_gets_the_first_addresses(ports: tuple[int, int]) -> None:
-    subnet = addresses.claim_subnet(3, ports)
+    subnet = addresses.claim_subnet(nodes=3, ports=ports)
     assert [subnet.address(n) for n in (1, 2, 3)] == ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
+    # The JMX ports of this subnet begin after 19100.
     assert subnet.jmx_port(2) == 19102
     subnet.lock.release()
 
 
 def test_another_process_gets_other_addresses(other_process: int, ports: tuple[int, int]) -> None:
+    """Another process has claimed subnet 0, so this process gets subnet 1."""
     assert other_process == 0
-    subnet = addresses.claim_subnet(1, ports)
+    subnet = addresses.claim_subnet(nodes=1, ports=ports)
     assert subnet.address(1) == "127.0.1.1"
     # Each subnet has its own 100 JMX ports, the first of them from 19100 on.
     assert subnet.jmx_port(1) == 19201
     subnet.lock.release()
     with pytest.raises(LocalClusterError, match=r"127\.0\.0\.\* belong to another local cluster"):
-        addresses.claim_subnet(1, ports, required_number=0)
+        addresses.claim_subnet(nodes=1, ports=ports, required_number=0)
 
 
 def test_lock_lives_on_in_a_child_that_holds_its_descriptor(ports: tuple[int, int]) -> None:
@@ -97,31 +101,32 @@ def test_lock_lives_on_in_a_child_that_holds_its_descriptor(ports: tuple[int, in
 
 
 def test_a_subnet_with_a_port_in_use_is_skipped(ports: tuple[int, int]) -> None:
+    """Subnet 0 cannot be used for two nodes if the second address has a server on the port."""
     with socket.create_server(("127.0.0.2", ports[0])):
-        subnet = addresses.claim_subnet(2, ports)
+        subnet = addresses.claim_subnet(nodes=2, ports=ports)
         assert subnet.number == 1
         subnet.lock.release()
         # A cluster of one node does not need the address 127.0.0.2.
-        subnet = addresses.claim_subnet(1, ports)
+        subnet = addresses.claim_subnet(nodes=1, ports=ports)
         assert subnet.number == 0
-        assert "127.0.0.2" in str(subnet.why_not_usable(2, ports))
+        assert "127.0.0.2" in str(subnet.why_not_usable(node=2, ports=ports))
         subnet.lock.release()
 
 
 def test_a_port_in_use_on_all_addresses_is_named(ports: tuple[int, int]) -> None:
+    """A server on all addresses leaves no subnet, so the error advises another port."""
     with (
         socket.create_server(("", ports[0])),
         pytest.raises(
             LocalClusterError, match=rf"127\.0\.0\.1:{ports[0]} is taken .*another port="
         ),
     ):
-        addresses.claim_subnet(1, ports)
+        addresses.claim_subnet(nodes=1, ports=ports)
 
 
-def test_too_many_nodes() -> None:
-    """More than 99 nodes are refused."""
+def test_more_than_99_nodes_are_refused() -> None:
     with pytest.raises(ValueError, match="99 at most"):
-        addresses.claim_subnet(100, PORTS)
+        addresses.claim_subnet(nodes=100, ports=PORTS)
 
 
 def test_platforms() -> None:
@@ -134,17 +139,23 @@ def test_platforms() -> None:
 def test_missing_loopback_address_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch, ports: tuple[int, int]
 ) -> None:
-    # macOS has only 127.0.0.1 unless an alias is added.
+    """MacOS has only 127.0.0.1 unless an alias is added."""
     monkeypatch.setattr(sys, "platform", "darwin")
     error = OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
-    monkeypatch.setattr(
-        addresses, "why_not_free", lambda address, port: error if address == "127.0.0.2" else None
-    )
+
+    def why_not_free(address: str, port: int) -> OSError | None:
+        return error if address == "127.0.0.2" else None
+
+    monkeypatch.setattr(addresses, "why_not_free", why_not_free)
     with pytest.raises(MissingRequirement, match=r"sudo ifconfig lo0 alias 127\.0\.0\.2 up"):
-        addresses.claim_subnet(2, ports)
+        addresses.claim_subnet(nodes=2, ports=ports)
 
 
 def test_a_lock_directory_created_by_others_is_refused(tmp_path: Path) -> None:
+    """The directory in /tmp must not be a link, and must belong to the user or be shared by all.
+
+    Otherwise another user could make this process write to files elsewhere.
+    """
     directory = tmp_path / "turbocql-locks"
     directory.symlink_to(tmp_path)
     with pytest.raises(LocalClusterError, match="is not a directory"):
@@ -166,6 +177,7 @@ def test_a_lock_directory_created_by_others_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    """Another user may have put a link to a file of this user in place of the lock."""
     other_file = tmp_path / "victim"
     other_file.write_text("mine")
     (tmp_path / "symlink").symlink_to(other_file)

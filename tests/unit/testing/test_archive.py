@@ -1,4 +1,7 @@
-"""The class archive of a node's Java machine is created once, and used as soon as it exists."""
+"""A class archive, with which Java starts faster, is created once and used as soon as it exists.
+
+`ensure_archive` returns the options of Java that use the archive; an empty list without one.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,7 @@ pytestmark = pytest.mark.usefixtures("bare_machine")
 def test_no_archive_is_used_while_another_process_creates_it_or_after_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A temporary failure is tried again at the next start, and a permanent one is recorded."""
     base = os.path.join(cache_directory("cassandra", "5.0.9"), f"classes-{RUNTIME.identity}")
     with FileLock(f"{base}.lock"):
         assert archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None) == []
@@ -32,26 +36,21 @@ def test_no_archive_is_used_while_another_process_creates_it_or_after_a_failure(
 
     monkeypatch.setattr(archive, "claim_subnet", lambda *arguments: FakeSubnet)
     monkeypatch.setattr(archive, "_dump_base", lambda *arguments: None)
-    errors: list[Exception] = [
-        NotReady("busy"),
-        OSError("full"),
-        CommandFailed("no", code=1, output=""),
-    ]
+    permanent_failure = CommandFailed("no", code=1, output="")
+    errors: list[Exception] = [NotReady("busy"), OSError("full"), permanent_failure]
 
     def fail(*arguments: object) -> None:
         raise errors.pop(0)
 
     monkeypatch.setattr(archive, "_train", fail)
-    # a failure that may be temporary is not recorded, so it is tried again
-    for expected in (False, False, True):
+    for is_recorded in (False, False, True):
         assert archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None) == []
-        assert os.path.exists(f"{base}.failed") is expected
+        assert os.path.exists(f"{base}.failed") is is_recorded
     # The permanent failure was recorded, so nothing is tried again; otherwise `fail` would have no
     # further error to raise.
     assert archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None) == []
-    assert sorted(os.listdir(os.path.dirname(base))) == [
-        f"{os.path.basename(base)}.{suffix}" for suffix in ("failed", "lock")
-    ]
+    name = os.path.basename(base)
+    assert sorted(os.listdir(os.path.dirname(base))) == [f"{name}.failed", f"{name}.lock"]
 
 
 def test_cancelling_is_not_recorded_as_a_failure(
@@ -74,6 +73,7 @@ def test_cancelling_is_not_recorded_as_a_failure(
 
 
 def test_an_existing_archive_is_used() -> None:
+    """The archive may be based on another one. Java 11, for Cassandra 4.0, has no such archives."""
     base = os.path.join(cache_directory("cassandra", "5.0.9"), f"classes-{RUNTIME.identity}")
     Path(f"{base}.jsa").touch()
     expected = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+AllowArchivingWithJavaAgent"]
@@ -82,6 +82,5 @@ def test_an_existing_archive_is_used() -> None:
     Path(f"{base}-base.jsa").touch()
     expected[2] = f"-XX:SharedArchiveFile={base}-base.jsa:{base}.jsa"
     assert archive.ensure_archive(V5, RUNTIME, "/jars", QUIET, lambda: None) == expected
-    assert (
-        archive.ensure_archive(V4, RUNTIME._replace(major=11), "/jars", QUIET, lambda: None) == []
-    )
+    java_11 = RUNTIME._replace(major=11)
+    assert archive.ensure_archive(V4, java_11, "/jars", QUIET, lambda: None) == []

@@ -1,5 +1,6 @@
-"""Maven downloads Cassandra's jars once into the cache and checks them; if it fails, its error is
-raised.
+"""Maven downloads Cassandra's jars once into the cache.
+
+The last argument of `ensure_jars` is called while it waits; it may raise an error to cancel.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ def test_jars_are_downloaded_once(maven: Callable[[str], None], tmp_path: Path) 
 
 
 def test_concurrent_processes_download_once(maven: Callable[[str], None], tmp_path: Path) -> None:
+    """Of three processes that need the jars, one downloads them, and the others wait for it."""
     maven(PRETENDED_MAVEN)
     code = (
         "from cassandra.testing import artifacts, java, progress, versions\n"
@@ -64,12 +66,17 @@ def test_the_error_contains_the_output_of_a_failed_maven(
 
 
 def test_a_file_whose_checksum_is_wrong_is_refused(maven: Callable[[str], None]) -> None:
+    """Maven checks the files: with the option -C, it fails if a checksum is wrong.
+
+    Here, a fake Maven prints its arguments and fails, so the error has them.
+    """
     maven('#!/bin/sh\necho "asked: $*"\nexit 1\n')
     with pytest.raises(CommandFailed, match=r"asked: .*-C "):
         ensure_jars(V4, RUNTIME, QUIET, lambda: None)
 
 
 def test_a_download_without_the_expected_jar_is_an_error(maven: Callable[[str], None]) -> None:
+    """The fake Maven always downloads Cassandra 5.0.9, but 4.0.19 is needed."""
     maven(PRETENDED_MAVEN)
     with pytest.raises(
         LocalClusterError, match=r"brought no cassandra-all-4\.0\.19\.jar \(only 2 files\)"

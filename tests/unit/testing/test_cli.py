@@ -47,9 +47,10 @@ def test_command_line_usage(capsys: pytest.CaptureFixture[str], arguments: list[
 def test_status_with_nothing_and_after_an_unexpected_end(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """A cluster that ended without a word is reported once, and then removed from the registry."""
     assert main(["status"]) == 0
     assert capsys.readouterr().out == "no cluster is running\n"
-    # an entry whose lock nobody holds
+    # A running cluster holds the lock of its entry. Nobody holds that of this entry.
     Entry("lost").write({"name": "lost"})
     assert main(["status"]) == 0
     assert "lost: ended unexpectedly" in capsys.readouterr().err
@@ -58,10 +59,10 @@ def test_status_with_nothing_and_after_an_unexpected_end(
     assert json.loads(capsys.readouterr().out) == []
 
 
-@pytest.mark.parametrize("text", ["-1", "0", "nan", "inf", "soon"])
+@pytest.mark.parametrize("timeout", ["-1", "0", "nan", "inf", "soon"])
 def test_a_timeout_that_makes_no_sense_is_refused(
-    text: str, capsys: pytest.CaptureFixture[str]
+    timeout: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
-        main(["start", "--timeout", text])
-    assert f"expected a number of seconds above 0, got '{text}'" in capsys.readouterr().err
+        main(["start", "--timeout", timeout])
+    assert f"expected a number of seconds above 0, got '{timeout}'" in capsys.readouterr().err

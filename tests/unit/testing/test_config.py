@@ -12,7 +12,10 @@ from cassandra.testing.versions import parse_version
 
 
 def node_settings(version: str, **changed: Any) -> dict[str, Any]:
-    """Return the settings of a node that cassandra.yaml contains."""
+    """Return the settings of a node that cassandra.yaml contains.
+
+    :param changed: arguments of `config.node_settings` that differ from the usual ones.
+    """
     arguments: dict[str, Any] = {
         "network": config.Network("127.0.3.2", 9043, ["127.0.3.1", "127.0.3.2"]),
         "directory": "/d/node2",
@@ -46,7 +49,7 @@ def test_bootstrapping_node_takes_its_tokens_from_the_ring() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "has", "lacks"),
+    ("version", "expected", "absent"),
     [
         (
             "6.0",
@@ -80,17 +83,18 @@ def test_bootstrapping_node_takes_its_tokens_from_the_ring() -> None:
     ],
 )
 def test_each_version_gets_its_own_option_names(
-    version: str, has: dict[str, Any], lacks: set[str]
+    version: str, expected: dict[str, Any], absent: set[str]
 ) -> None:
+    """Cassandra refuses to start with an option that its version does not have."""
     options = node_settings(version)
-    assert {key: options.get(key) for key in has} == has
-    assert not lacks & set(options)
+    assert {name: options.get(name) for name in expected} == expected
+    assert absent.isdisjoint(options)
 
 
 def test_no_unit_is_left_in_a_4_0_file() -> None:
-    assert [
-        key for key, value in node_settings("4.0").items() if str(value).endswith(("MiB", "ms"))
-    ] == []
+    """Options of Cassandra 4.0 are numbers, whose unit is in the name of the option."""
+    for name, value in node_settings("4.0").items():
+        assert not str(value).endswith(("MiB", "ms")), name
 
 
 def test_authentication_and_encryption() -> None:
@@ -107,10 +111,10 @@ def test_overrides_replace_settings_and_none_removes_them() -> None:
         "auto_snapshot": None,
         "audit_logging_options": {"enabled": True, "logger": [{"class_name": "X"}]},
     }
-    text = config.render_yaml(node_settings("5.0", overrides=overrides))
-    assert "num_tokens: 16\n" in text
-    assert "auto_snapshot" not in text
-    assert 'audit_logging_options: {"enabled": true, "logger": [{"class_name": "X"}]}\n' in text
+    yaml = config.render_yaml(node_settings("5.0", overrides=overrides))
+    assert "num_tokens: 16\n" in yaml
+    assert "auto_snapshot" not in yaml
+    assert 'audit_logging_options: {"enabled": true, "logger": [{"class_name": "X"}]}\n' in yaml
 
 
 def test_a_value_that_yaml_cannot_represent_is_named() -> None:
@@ -119,6 +123,7 @@ def test_a_value_that_yaml_cannot_represent_is_named() -> None:
 
 
 def test_rackdc_and_logback() -> None:
-    """The other two files have the node's location and its log file."""
-    assert config.rackdc_properties(NodeLocation("east", "r2")) == "dc=east\nrack=r2\n"
+    """cassandra-rackdc.properties has the node's location, and logback.xml its log file."""
+    location = NodeLocation(datacenter="east", rack="r2")
+    assert config.rackdc_properties(location) == "dc=east\nrack=r2\n"
     assert "<file>/d/logs/system.log</file>" in config.logback_xml("/d/logs/system.log")

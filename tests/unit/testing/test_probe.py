@@ -1,5 +1,6 @@
-"""The probe, a minimal client for local nodes, is tested against servers that send fixed
-responses.
+"""The probe is a minimal client for local nodes. Here it talks to servers with fixed responses.
+
+The bytes of requests and responses are those of native_protocol_v4.spec.
 """
 
 from __future__ import annotations
@@ -16,24 +17,26 @@ from tests.unit.testing.test_wire import READY, STARTUP
 from tests.waiting import WAIT
 
 
-class Answers:
-    """A server that accepts one connection, answers each request with the next of `answers`, and
-    then closes it.
+class FixedServer:
+    """A server that accepts one connection, and answers each request with the next response.
+
+    After the last response, the server closes the connection. The attribute `received` has the
+    bytes of the requests.
     """
 
-    def __init__(self, *answers: bytes) -> None:
+    def __init__(self, *responses: bytes) -> None:
         self.received: list[bytes] = []
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self.listener.getsockname()[1]
-        self.thread = threading.Thread(target=self.run, args=(answers,))
+        self.thread = threading.Thread(target=self.run, args=(responses,))
         self.thread.start()
 
-    def run(self, answers: tuple[bytes, ...]) -> None:
+    def run(self, responses: tuple[bytes, ...]) -> None:
         connection, _ = self.listener.accept()
         with connection:
-            for answer in answers:
+            for response in responses:
                 self.received.append(connection.recv(65536))
-                connection.sendall(answer)
+                connection.sendall(response)
 
     def close(self) -> None:
         self.thread.join(WAIT)
@@ -41,16 +44,17 @@ class Answers:
 
 
 @pytest.fixture
-def servers() -> Iterator[list[Answers]]:
-    created: list[Answers] = []
-    yield created
-    for server in created:
+def servers() -> Iterator[list[FixedServer]]:
+    """Yield an empty list for the servers of a test, which are closed at its end."""
+    created_servers: list[FixedServer] = []
+    yield created_servers
+    for server in created_servers:
         server.close()
 
 
-def test_probe_logs_in_with_a_password(servers: list[Answers]) -> None:
+def test_probe_logs_in_with_a_password(servers: list[FixedServer]) -> None:
     servers.append(
-        Answers(
+        FixedServer(
             # The responses are AUTHENTICATE and then AUTH_SUCCESS.
             bytes.fromhex("84 00 0000 03 00000003 0001 41"),
             bytes.fromhex("84 00 0000 10 00000004 ffffffff"),
@@ -64,29 +68,33 @@ def test_probe_logs_in_with_a_password(servers: list[Answers]) -> None:
     ]
 
 
-def test_a_required_login_without_a_password_is_an_error(servers: list[Answers]) -> None:
-    servers.append(Answers(bytes.fromhex("84 00 0000 03 00000003 0001 41")))
+def test_a_required_login_without_a_password_is_an_error(servers: list[FixedServer]) -> None:
+    servers.append(FixedServer(bytes.fromhex("84 00 0000 03 00000003 0001 41")))
     with pytest.raises(ProbeError, match="wants a login: A"):
         Probe("127.0.0.1", servers[0].port)
 
 
-def test_probe_shows_an_error_with_its_code(servers: list[Answers]) -> None:
-    servers.append(Answers(bytes.fromhex("84 00 0000 00 00000009 00000100 0003 626164")))
+def test_probe_shows_an_error_with_its_code(servers: list[FixedServer]) -> None:
+    servers.append(FixedServer(bytes.fromhex("84 00 0000 00 00000009 00000100 0003 626164")))
     with pytest.raises(ProbeError, match="error 0x0100: bad") as caught:
         Probe("127.0.0.1", servers[0].port)
     assert caught.value.code == 0x0100
 
 
-def test_probe_on_a_connection_that_closes(servers: list[Answers]) -> None:
+def test_probe_on_a_connection_that_closes(servers: list[FixedServer]) -> None:
     """If the server closes the connection, the error says so."""
-    servers.append(Answers(b""))
+    servers.append(FixedServer(b""))
     with pytest.raises(ProbeError, match="closed the connection"):
         Probe("127.0.0.1", servers[0].port)
 
 
 def test_the_view_skips_warnings_and_incomplete_peers(
-    servers: list[Answers],
+    servers: list[FixedServer],
 ) -> None:
+    """The view has the schema version of the node and those of its peers, by address.
+
+    A response may begin with warnings, and a peer may have no schema version yet.
+    """
     version = uuid.UUID("00112233-4455-6677-8899-aabbccddeeff")
     version_column = bytes.fromhex("000e") + b"schema_version" + bytes.fromhex("000c")
     # The response has a warning, then a RESULT with one row: the node's schema version.
@@ -103,6 +111,6 @@ def test_the_view_skips_warnings_and_incomplete_peers(
     peers += bytes.fromhex("00000004 7f000003 ffffffff")
     frames = [bytes.fromhex("84 08 0000 08") + len(local).to_bytes(4, "big") + local]
     frames.append(bytes.fromhex("84 00 0000 08") + len(peers).to_bytes(4, "big") + peers)
-    servers.append(Answers(READY, *frames))
+    servers.append(FixedServer(READY, *frames))
     with Probe("127.0.0.1", servers[0].port) as probe:
         assert probe.view() == NodeView(version, {"127.0.0.2": version})

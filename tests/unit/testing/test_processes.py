@@ -18,47 +18,57 @@ from tests.waiting import until
 
 @pytest.fixture
 def supervisor() -> Iterator[Supervisor]:
-    with Supervisor() as supervisor:
-        yield supervisor
+    """Yield a supervisor, which ends its processes after the test."""
+    with Supervisor() as new_supervisor:
+        yield new_supervisor
 
 
 def test_exit_status_and_signal(supervisor: Supervisor, tmp_path: Path) -> None:
-    """`wait` returns the exit status, or the negative number of the signal; None if the timeout
-    expires.
+    """`wait` returns the exit status, or the number of the signal that ended the process, negated.
+
+    It returns None if the process has not ended within the timeout (seconds).
     """
     out = str(tmp_path / "out")
     pid = supervisor.spawn(["sh", "-c", "exit 3"], cwd="/", output=out)
-    assert supervisor.wait(pid, 20) == 3
+    assert supervisor.wait(pid, timeout=20) == 3
     # The process has already ended.
     assert supervisor.signal(pid, signal.SIGTERM) is False
     pid = supervisor.spawn(["sleep", "600"], cwd="/", output=out)
-    assert supervisor.wait(pid, 0) is None
+    assert supervisor.wait(pid, timeout=0) is None
     supervisor.signal(pid, signal.SIGTERM)
-    assert supervisor.wait(pid, 20) == -signal.SIGTERM
+    assert supervisor.wait(pid, timeout=20) == -signal.SIGTERM
 
 
 def test_run_returns_the_output_or_raises_with_it(
     supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Java programs print a line about this variable, so `run` removes it from the environment.
+    """The output has both streams. An error has the output, and the exit status or None.
+
+    `run` removes JAVA_TOOL_OPTIONS from the environment, about which Java would print a line.
+    """
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xmx1M")
     script = "echo $GIVEN-$JAVA_TOOL_OPTIONS-; echo error >&2"
-    out = str(tmp_path / "one")
-    assert (
-        supervisor.run(["sh", "-c", script], cwd="/", output=out, timeout=20, env={"GIVEN": "x"})
-        == "x--\nerror\n"
+    output = supervisor.run(
+        ["sh", "-c", script],
+        cwd="/",
+        output=str(tmp_path / "one"),
+        timeout=20,
+        env={"GIVEN": "x"},
     )
+    assert output == "x--\nerror\n"
     with pytest.raises(CommandFailed, match=r"(?s)sh ended with status 2.*oh no") as caught:
         supervisor.run(
             ["sh", "-c", "echo oh no; exit 2"], cwd="/", output=str(tmp_path / "two"), timeout=20
         )
-    assert (caught.value.code, caught.value.output) == (2, "oh no\n")
+    assert caught.value.code == 2
+    assert caught.value.output == "oh no\n"
     with pytest.raises(CommandFailed, match="sleep did not end within 0 s") as caught:
         supervisor.run(["sleep", "600"], cwd="/", output=str(tmp_path / "three"), timeout=0)
     assert caught.value.code is None
 
 
 def test_run_ends_the_command_when_the_watch_raises(supervisor: Supervisor, tmp_path: Path) -> None:
+    """`run` calls `watch` while it waits. If `watch` raises, the command is ended."""
     pid_file = tmp_path / "pid"
 
     def watch() -> None:
@@ -90,6 +100,7 @@ def test_the_files_of_commands_get_both_outputs_one_after_the_other(
 
 
 def test_text_is_read_whatever_the_file_holds(tmp_path: Path) -> None:
+    """`read_text` returns "" for a missing file, and replaces bytes that are not UTF-8."""
     assert read_text(str(tmp_path / "missing")) == ""
     path = tmp_path / "log"
     path.write_bytes(b"\xc3\xa9 \xff\n")
@@ -97,10 +108,11 @@ def test_text_is_read_whatever_the_file_holds(tmp_path: Path) -> None:
 
 
 def test_the_tail_has_the_last_lines() -> None:
-    text = "".join(f"{number}\n" for number in range(100))
-    assert tail(text, 2) == "98\n99"
-    assert tail(text + "\n \n", 1) == "99"
-    assert tail(text).splitlines() == [str(number) for number in range(60, 100)]
+    """`tail` returns the given number of lines, by default 40. It skips empty lines at the end."""
+    log = "".join(f"{number}\n" for number in range(100))
+    assert tail(log, 2) == "98\n99"
+    assert tail(log + "\n \n", 1) == "99"
+    assert tail(log).splitlines() == [str(number) for number in range(60, 100)]
     assert tail("") == ""
 
 
@@ -116,7 +128,8 @@ def test_a_command_that_takes_too_long_is_ended(supervisor: Supervisor, tmp_path
     out = str(tmp_path / "out")
     with pytest.raises(CommandFailed, match=r"sh did not end within 0 s:\nbegun") as caught:
         supervisor.run(command, cwd="/", output=out, timeout=0.1, watch=watch)
-    assert (caught.value.code, caught.value.output) == (None, "begun\n")
+    assert caught.value.code is None
+    assert caught.value.output == "begun\n"
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid_file.read_text()), 0)
 
@@ -124,6 +137,8 @@ def test_a_command_that_takes_too_long_is_ended(supervisor: Supervisor, tmp_path
 def test_threads_get_the_results_of_their_own_commands(
     supervisor: Supervisor, tmp_path: Path
 ) -> None:
+    """Eight threads use one supervisor at the same time."""
+
     def run(number: int) -> str:
         return supervisor.run(
             ["echo", str(number)], cwd="/", output=str(tmp_path / str(number)), timeout=60
@@ -134,14 +149,16 @@ def test_threads_get_the_results_of_their_own_commands(
 
 
 def test_a_supervisor_keeps_descriptors_open_until_it_ends(tmp_path: Path) -> None:
-    """A lock of this process lasts as long as the processes that it protects."""
+    """If the supervisor keeps a lock's descriptor, the lock lasts as long as its processes.
+
+    Here the descriptor is the end of a pipe: a reader sees when nobody has it open any more.
+    """
     reader, writer = os.pipe()
     try:
         with Supervisor(keep=[writer]) as supervisor:
             assert supervisor.pid != os.getpid()
             os.close(writer)
             assert select.select([reader], [], [], 0)[0] == []
-        # The end of the pipe: nobody has it open for writing any more.
         assert os.read(reader, 1) == b""
     finally:
         os.close(reader)
@@ -150,12 +167,16 @@ def test_a_supervisor_keeps_descriptors_open_until_it_ends(tmp_path: Path) -> No
 def test_a_closed_supervisor_takes_no_commands(tmp_path: Path) -> None:
     supervisor = Supervisor()
     supervisor.close()
-    supervisor.close()
+    supervisor.close()  # A second call has no effect.
     with pytest.raises(LocalClusterError, match=f"process {supervisor.pid}.* is gone"):
         supervisor.spawn(["true"], cwd="/", output=str(tmp_path / "out"))
 
 
 def test_last_messages_say_why_a_node_ended() -> None:
+    """`last_messages` returns the exceptions, errors and warnings of a log, without stack traces.
+
+    `width` limits the characters of a line, and `lines` the number of lines.
+    """
     reason = "ERROR [main] Exception encountered during startup: Batch sync specified"
     log = "\n".join(
         [

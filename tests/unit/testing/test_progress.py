@@ -19,11 +19,12 @@ def test_without_a_terminal_progress_is_two_lines() -> None:
     assert first == "turbocql: starting ..."
     assert second.startswith("turbocql: starting: ready in ")
     quiet_stream = io.StringIO()
-    Progress(False, quiet_stream).begin("starting")
+    Progress(enabled=False, stream=quiet_stream).begin("starting")
     assert quiet_stream.getvalue() == ""
 
 
 def test_a_long_step_prints_regularly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step that takes 25 seconds prints a line every ten seconds, and one at its end."""
     now = 0.0
     monkeypatch.setattr("cassandra.testing.progress.time.monotonic", lambda: now)
     stream = io.StringIO()
@@ -33,7 +34,6 @@ def test_a_long_step_prints_regularly(monkeypatch: pytest.MonkeyPatch) -> None:
         now = float(second)
         progress.update("1 of 2" if second > 15 else "")
     progress.done()
-    # every ten seconds
     assert stream.getvalue().splitlines() == [
         "turbocql: preparing ...",
         "turbocql: preparing 10 s ...",

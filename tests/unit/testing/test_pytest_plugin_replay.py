@@ -8,6 +8,7 @@ from pathlib import Path
 from cassandra.testing.fake import FakeNode, rows
 from tests.processes import run_python
 
+# A test file. If MORE is true, the test executes a statement that was not recorded.
 TEST = """\
 from cassandra.cluster import Cluster
 
@@ -25,7 +26,7 @@ def test_read(cassandra_replay):
 
 
 def run_pytest(folder: Path, *arguments: str) -> str:
-    """Run pytest with the plugin in a child process; return its output."""
+    """Run pytest with the plugin in a child process, and return its output."""
     options = [
         "-q", "-p", "turbocql_pytest", "-p", "no:cacheprovider", "-c", os.devnull,
         f"--rootdir={folder}", *arguments, str(folder),
@@ -38,6 +39,7 @@ def run_pytest(folder: Path, *arguments: str) -> str:
 
 
 def test_a_test_is_recorded_and_replayed(tmp_path: Path) -> None:
+    """A test that passes with a node is recorded, and then passes without the node."""
     test = tmp_path / "test_it.py"
     test.write_text(f"MORE = False\n{TEST}")
     assert "was not recorded yet: run this test with --cassandra-record" in run_pytest(tmp_path)
@@ -53,13 +55,14 @@ def test_a_test_is_recorded_and_replayed(tmp_path: Path) -> None:
         assert "1 passed" in run_pytest(tmp_path, record_option)
     assert recording.exists()
     assert "1 passed" in run_pytest(tmp_path)
-    # Now the test executes a statement that was not recorded.
+    # The statement that was not recorded is an error, even if the test catches the exception.
     test.write_text(f"MORE = True\n{TEST}")
     output = run_pytest(tmp_path)
     assert "1 passed, 1 error" in output
     assert "SELECT other FROM ks.t" in output
 
 
+# Tests whose names are similar. Each one executes a statement with its own number.
 NAMES = """\
 import pytest
 from cassandra.cluster import Cluster
@@ -103,7 +106,10 @@ TESTS = 12  # five tests without parameters, and one test for each of the seven 
 
 
 def test_each_test_has_its_own_recording(tmp_path: Path) -> None:
-    """Names differ by more than case, and simple names are the names of the tests."""
+    """The names of recordings differ by more than case, since some file systems ignore the case.
+
+    A recording has the name of its test. If this is not unique, "~" and a hash follow.
+    """
     (tmp_path / "test_names.py").write_text(NAMES)
     with FakeNode() as node:
         for key in range(1, TESTS + 1):
@@ -120,21 +126,19 @@ def test_each_test_has_its_own_recording(tmp_path: Path) -> None:
 
 
 def test_a_recording_with_the_unchanged_name_of_a_function(tmp_path: Path) -> None:
-    """A recording that has just the name of a function is used for this function, but not for a
-    method of the same name.
-    """
+    """A recording without a hash is used for the function of this name, but not for a method."""
     (tmp_path / "test_names.py").write_text(NAMES)
     folder = tmp_path / "recordings" / "test_names"
-    only = ("-k", "test_IT")  # which ignores the case
+    selection = ("-k", "test_IT")  # pytest ignores the case here
     with FakeNode() as node:
         for key in range(1, 6):
             node.prime(f"SELECT {key} FROM ks.t", rows([("k", "int")], [(key,)]))
-        run_pytest(tmp_path, f"--cassandra-record={node.address}:{node.port}", *only)
+        run_pytest(tmp_path, f"--cassandra-record={node.address}:{node.port}", *selection)
     (recording,) = folder.glob("test_IT~*")
     recording.rename(folder / "test_IT.jsonl")
-    assert "5 passed" in run_pytest(tmp_path, *only)
+    assert "5 passed" in run_pytest(tmp_path, *selection)
     (recording,) = folder.glob("TestB.test_it~*")
     recording.rename(folder / "TestB.test_it.jsonl")
-    output = run_pytest(tmp_path, *only)
+    output = run_pytest(tmp_path, *selection)
     assert "4 passed, 7 deselected, 1 error" in output
     assert f"{recording} was not recorded yet" in output

@@ -1,7 +1,4 @@
-"""The registry of named local clusters: their state file and their socket.
-
-For a name that does not run, there is an error.
-"""
+"""The registry of named local clusters: each has a state file, a lock and a socket."""
 
 from __future__ import annotations
 
@@ -32,14 +29,13 @@ def test_state_is_written_read_and_forgotten() -> None:
     assert entry.read() is None
     entry.write({"nodes": 3})
     Entry("two").write({})
-    assert (entry.read(), [entry_read.name for entry_read in all_entries()]) == (
-        {"nodes": 3},
-        ["one", "two"],
-    )
+    assert entry.read() == {"nodes": 3}
+    assert [existing.name for existing in all_entries()] == ["one", "two"]
     entry.forget()
     # Forgetting the name a second time has no effect.
     entry.forget()
-    assert (entry.read(), [entry_read.name for entry_read in all_entries()]) == (None, ["two"])
+    assert entry.read() is None
+    assert [existing.name for existing in all_entries()] == ["two"]
 
 
 def test_a_damaged_state_file_is_ignored() -> None:
@@ -51,12 +47,13 @@ def test_a_damaged_state_file_is_ignored() -> None:
 
 def test_a_cluster_runs_while_its_lock_is_held() -> None:
     entry, entry_of_cluster = Entry("one"), Entry("one")
-    running_states = [entry.running]
+    is_running_before = entry.running
     entry_of_cluster.lock.acquire()
-    running_states.append(entry.running)
+    is_running_while_locked = entry.running
     entry_of_cluster.lock.release()
-    running_states.append(entry.running)
-    assert running_states == [False, True, False]
+    assert not is_running_before
+    assert is_running_while_locked
+    assert not entry.running
 
 
 @pytest.mark.parametrize(("name", "hint"), [("default", "start'?$"), ("x", "start --name x")])
@@ -68,7 +65,7 @@ def test_a_name_that_does_not_run(name: str, hint: str) -> None:
 def ask_with_reply(reply: bytes) -> tuple[Any, Any]:
     """Send a command to a fake cluster that answers with `reply`.
 
-    Returns the command as it was received, and the outcome of the call.
+    Returns the command as it was received, and the result of the call or the text of its error.
     """
     entry = Entry("one")
     entry.lock.acquire()
@@ -103,15 +100,17 @@ def test_a_command_and_its_result() -> None:
 
 def test_an_error_of_the_cluster() -> None:
     """If the cluster reports an error, a LocalClusterError with its text is raised."""
-    assert ask_with_reply(b'{"error": "no node 2"}\n')[1] == "no node 2"
+    _, outcome = ask_with_reply(b'{"error": "no node 2"}\n')
+    assert outcome == "no node 2"
 
 
 def test_a_cluster_that_ends_before_it_answers() -> None:
-    assert "ended before it answered" in ask_with_reply(b"")[1]
+    _, outcome = ask_with_reply(b"")
+    assert "ended before it answered" in outcome
 
 
 def test_a_cluster_that_is_just_starting() -> None:
-    """A cluster that is still starting takes no commands."""
+    """A cluster that is still starting holds its lock, but takes no commands."""
     entry = Entry("one")
     entry.lock.acquire()
     with pytest.raises(LocalClusterError, match="takes no commands"):

@@ -1,5 +1,6 @@
-"""The supervisor of processes, with dummy processes instead of Cassandra. No process outlives the
-supervisor's parent.
+"""No process of a supervisor outlives the process that has started the supervisor.
+
+The tests use dummy processes instead of Cassandra.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ DUMMY = (
     "import subprocess, time; print(subprocess.Popen(['sleep', '600']).pid, flush=True); "
     "time.sleep(600)"
 )
+# A program that starts a supervisor with a dummy process, prints the ids of all processes, and
+# waits. Its arguments are a directory, which the supervisor has to remove, and perhaps "fork".
 PARENT = f"""
 import json, os, sys, threading, time
 from cassandra.testing.processes import Supervisor
@@ -49,9 +52,7 @@ sys.stdin.read()
 
 
 def has_ended(pid: int) -> bool:
-    """Wait up to 20 seconds for a process to end, and return True if it has. It need not be our
-    child.
-    """
+    """Wait up to 20 seconds for any process to end, and return whether it has ended."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -65,6 +66,10 @@ def has_ended(pid: int) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("start_method", ["plain", "fork"])
 def test_everything_ends_when_the_parent_is_killed(tmp_path: Path, start_method: str) -> None:
+    """If the parent is killed, the supervisor ends its processes and removes their directory.
+
+    This also works if a fork of the parent keeps the connection to the supervisor open.
+    """
     directory = tmp_path / "data"
     directory.mkdir()
     with subprocess.Popen(
@@ -78,8 +83,7 @@ def test_everything_ends_when_the_parent_is_killed(tmp_path: Path, start_method:
         assert has_ended(supervisor)
         assert has_ended(child)
         assert has_ended(grandchild)
-        # A process that the parent has forked is no child of the supervisor, so the test has to end
-        # it.
+        # A fork of the parent is not a process of the supervisor, so the test has to end it.
         for pid in forked:
             os.kill(pid, signal.SIGKILL)
     assert not directory.exists()
@@ -87,6 +91,7 @@ def test_everything_ends_when_the_parent_is_killed(tmp_path: Path, start_method:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the death signal is Linux's")
 def test_everything_ends_when_the_supervisor_is_killed(tmp_path: Path) -> None:
+    """Linux sends its processes the death signal that they have asked for."""
     supervisor = Supervisor()
     pid = supervisor.spawn(["sleep", "600"], cwd="/", output=str(tmp_path / "out"))
     os.kill(supervisor.pid, signal.SIGKILL)
@@ -110,6 +115,7 @@ def test_close_ends_all_and_removes_the_directories(tmp_path: Path) -> None:
 
 
 def test_stopped_process_can_be_ended(tmp_path: Path) -> None:
+    """A process that was paused by SIGSTOP is ended, too, when the supervisor is closed."""
     with Supervisor() as supervisor:
         pid = supervisor.spawn(["sleep", "600"], cwd="/", output=str(tmp_path / "out"))
         assert supervisor.signal(pid, signal.SIGSTOP)

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def test_certificates_make_a_mutual_handshake(tmp_path: Path) -> None:
+    """The node and the client accept each other's certificates, if the address is right."""
     material = tls.TlsMaterial.make(str(tmp_path / "tls"), "mutual")
     options = material.server_options("127.0.0.7")
     assert options["require_client_auth"] is True
@@ -28,8 +29,11 @@ def test_certificates_make_a_mutual_handshake(tmp_path: Path) -> None:
     server.load_verify_locations(material.ca_certificate)
     server.verify_mode = ssl.CERT_REQUIRED
 
-    # A handshake in memory, in which the client expects the server to have `address`.
     def shake_hands(address: str) -> str:
+        """Run a handshake in memory, and return the client's certificate.
+
+        The client expects the server to have this address.
+        """
         to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
         client_end = material.client_context().wrap_bio(
             to_client, to_server, server_hostname=address
@@ -91,13 +95,15 @@ def test_the_options_of_a_node_follow_the_mode(tmp_path: Path, mode: tls.TlsMode
 
 
 def test_certificates_of_a_directory_are_used_again(tmp_path: Path) -> None:
+    """If the directory has certificates already, no file is created or changed."""
+
     def contents() -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
     tls.TlsMaterial.make(str(tmp_path), "required").server_options("127.0.0.7")
-    before = contents()
+    contents_before = contents()
     tls.TlsMaterial.make(str(tmp_path), "required").server_options("127.0.0.7")
-    assert contents() == before
+    assert contents() == contents_before
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows has no such permissions")
@@ -109,6 +115,7 @@ def test_only_the_user_can_read_the_files(tmp_path: Path) -> None:
 
 
 def test_key_stores_have_the_key_and_the_password(tmp_path: Path) -> None:
+    """Cassandra reads the key store and the trust store with the passwords in its options."""
     from cryptography.hazmat.primitives.serialization import pkcs12
 
     options = tls.TlsMaterial.make(str(tmp_path), "required").server_options("127.0.0.7")
@@ -125,6 +132,7 @@ def test_key_stores_have_the_key_and_the_password(tmp_path: Path) -> None:
 
 
 def _certificate(path: str) -> Any:
+    """Return the certificate in a PEM file."""
     from cryptography import x509
 
     return x509.load_pem_x509_certificate(Path(path).read_bytes())
@@ -135,7 +143,8 @@ def test_a_certificate_has_its_subject_names_and_dates(tmp_path: Path) -> None:
 
     authority = tls.Authority(tmp_path, "root")
     pem, key = authority.issue("localhost", "10.0.0.1", "spiffe://a/b")
-    assert (Path(pem).name, Path(key).name) == ("root-1.pem", "root-1.key")
+    assert Path(pem).name == "root-1.pem"
+    assert Path(key).name == "root-1.key"
     certificate = _certificate(pem)
     assert certificate.subject.rfc4514_string() == "CN=localhost"
     assert certificate.issuer.rfc4514_string() == "CN=root"
@@ -143,7 +152,7 @@ def test_a_certificate_has_its_subject_names_and_dates(tmp_path: Path) -> None:
     assert names.get_values_for_type(x509.DNSName) == ["localhost"]
     assert list(map(str, names.get_values_for_type(x509.IPAddress))) == ["10.0.0.1"]
     assert names.get_values_for_type(x509.UniformResourceIdentifier) == ["spiffe://a/b"]
-    # It is valid since a day, for about ten years.
+    # The certificate has been valid for a day, and will be for about ten years.
     now = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None)
     day = datetime.timedelta(days=1)
     with warnings.catch_warnings():  # newer versions of cryptography prefer properties in UTC
@@ -161,14 +170,20 @@ def test_a_certificate_authority_may_sign_and_others_may_not(tmp_path: Path) -> 
     of_authority = _certificate(authority.path).extensions
     assert of_authority.get_extension_for_class(x509.BasicConstraints).value.ca is True
     usage = of_authority.get_extension_for_class(x509.KeyUsage).value
-    assert (usage.digital_signature, usage.key_cert_sign, usage.crl_sign) == (True, True, True)
-    other_uses = (usage.content_commitment, usage.key_encipherment, usage.data_encipherment)
-    assert (*other_uses, usage.key_agreement) == (False,) * 4
+    assert usage.digital_signature
+    assert usage.key_cert_sign
+    assert usage.crl_sign
+    assert not usage.content_commitment
+    assert not usage.key_encipherment
+    assert not usage.data_encipherment
+    assert not usage.key_agreement
     issued = _certificate(authority.issue("a")[0]).extensions
     assert issued.get_extension_for_class(x509.BasicConstraints).value.ca is False
-    assert not (tmp_path / "ca.p12").exists()  # no password, no key stores
+    # An authority without a password writes no key stores.
+    assert not (tmp_path / "ca.p12").exists()
 
 
 def test_an_authority_makes_rsa_keys_of_a_size(tmp_path: Path) -> None:
+    """With `bits`, keys are RSA keys of this size."""
     key = _certificate(tls.Authority(tmp_path, bits=2048).path).public_key()
     assert key.key_size == 2048

@@ -45,13 +45,15 @@ def test_wrong_layouts_are_refused(arguments: dict[str, Any], message: str) -> N
 
 
 def test_tokens_are_evenly_spread_interleaved_and_unique() -> None:
-    east_a, east_b, west_a = tokens_of(
-        [NodeLocation("e", "a"), NodeLocation("e", "b"), NodeLocation("w", "a")], 2
-    )
+    """Each data centre's tokens are spread over the whole ring; its nodes get them in turn.
+
+    The tokens of the second data centre are moved by 1000, so that no token occurs twice.
+    """
+    locations = [NodeLocation("e", "a"), NodeLocation("e", "b"), NodeLocation("w", "a")]
+    tokens_per_node = 2
+    east_a, east_b, west_a = tokens_of(locations, tokens_per_node)
     quarter = 2**62
     lowest = -(2**63) + 1
     assert east_a == [lowest, lowest + 2 * quarter]
     assert east_b == [lowest + quarter, lowest + 3 * quarter]
-    # Each data centre's tokens are spread over the whole ring, moved a little so that no token
-    # occurs twice.
     assert west_a == [lowest + 1000, lowest + 1000 + 2 * quarter]

@@ -8,7 +8,7 @@ from cassandra.testing.versions import parse_version
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("argument", "expected"),
     [
         ("5.0.9", "5.0.9"),
         ("6.0", "6.0-alpha2"),
@@ -19,13 +19,13 @@ from cassandra.testing.versions import parse_version
         ("5.0-beta1", "5.0-beta1"),
     ],
 )
-def test_version(text: str, expected: str) -> None:
-    """A version of two parts stands for the newest release that is known in its series."""
-    assert str(parse_version(text)) == expected
+def test_version(argument: str, expected: str) -> None:
+    """A version of two numbers stands for the newest known release of its series."""
+    assert str(parse_version(argument)) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("argument", "message"),
     [
         ("five", "not a version"),
         ("5", "not a version"),
@@ -33,6 +33,6 @@ def test_version(text: str, expected: str) -> None:
         ("7.0", "cannot be run"),
     ],
 )
-def test_version_that_cannot_be_run(text: str, message: str) -> None:
+def test_version_that_cannot_be_run(argument: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        parse_version(text)
+        parse_version(argument)

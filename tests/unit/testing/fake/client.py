@@ -1,5 +1,4 @@
-"""A minimal client for tests of the fake node. It uses only sockets and bytes, and no code of the
-driver.
+"""A minimal client for tests of the fake node, which uses no code of the driver.
 
 The sections that are named here are those of native_protocol_v5.spec.
 """
@@ -14,6 +13,7 @@ from cassandra.testing.fake import FakeNode, Opcode
 from cassandra.testing.fake.segments import encode_segment
 
 STARTUP_BODY = bytes.fromhex("0001 000b") + b"CQL_VERSION" + bytes.fromhex("0005") + b"3.0.0"
+# the bytes with which the CRC32 of a payload begins
 CRC32_SEED = bytes.fromhex("fa2d55ca")
 
 
@@ -39,14 +39,12 @@ def envelope(version: int, opcode: int, body: bytes, stream: int = 0, flags: int
 
 
 def query(text: str, version: int, stream: int = 0) -> bytes:
-    """Return a QUERY with consistency ONE and no parameters (native_protocol_v5.spec, section
-    4.1.4).
-    """
+    """Return a QUERY with consistency ONE and no parameters (section 4.1.4)."""
     data = text.encode()
+    consistency = b"\0\1"
     flags = b"\0\0\0\0" if version >= 5 else b"\0"
-    return envelope(
-        version, Opcode.QUERY, len(data).to_bytes(4, "big") + data + b"\0\1" + flags, stream
-    )
+    body = len(data).to_bytes(4, "big") + data + consistency + flags
+    return envelope(version, Opcode.QUERY, body, stream)
 
 
 def in_segment(envelopes: bytes) -> bytes:
@@ -70,7 +68,7 @@ class RawClient:
         self._socket.sendall(data)
 
     def read(self, count: int) -> bytes:
-        """Read exactly `count` bytes. Fewer are returned only if the peer closes before."""
+        """Read exactly `count` bytes, or fewer if the node closes the connection."""
         data = b""
         while len(data) < count:
             received = self._socket.recv(count - len(data))
@@ -80,7 +78,7 @@ class RawClient:
         return data
 
     def at_end(self) -> bool:
-        """Return True if the peer has closed the connection in an orderly way."""
+        """Return True if the node has closed the connection in an orderly way."""
         return self._socket.recv(1) == b""
 
     def envelope(self) -> Envelope:

@@ -15,13 +15,14 @@ from .client import RawClient
 
 @pytest.fixture
 def node() -> Iterator[FakeNode]:
-    with FakeNode() as running:
-        yield running
+    """Yield a running node."""
+    with FakeNode() as running_node:
+        yield running_node
 
 
 @pytest.fixture
 def client(node: FakeNode) -> Iterator[RawClient]:
     """Yield a client of version 4, after its STARTUP."""
-    with RawClient(node) as connected:
-        connected.start(4)
-        yield connected
+    with RawClient(node) as raw_client:
+        raw_client.start(version=4)
+        yield raw_client

@@ -12,29 +12,35 @@ from cassandra.testing.fake.primitives import BodyReader
 
 from .client import RawClient, envelope
 
+# the name of an extension
 V2 = "TABLETS_ROUTING_V2_EXPERIMENTAL_V2"
 
 
-def short(text: str) -> bytes:
+def encoded_string(text: str) -> bytes:
+    """Return a [string]: the text after its length of two bytes."""
     return len(text).to_bytes(2, "big") + text.encode()
 
 
-def startup(*options: str) -> bytes:
-    pairs = [("CQL_VERSION", "3.0.0"), *((option, "") for option in options)]
-    body = len(pairs).to_bytes(2, "big") + b"".join(short(k) + short(v) for k, v in pairs)
+def startup(*extensions: str) -> bytes:
+    """Return a STARTUP that negotiates these extensions."""
+    options = {"CQL_VERSION": "3.0.0", **dict.fromkeys(extensions, "")}
+    body = len(options).to_bytes(2, "big")
+    for name, value in options.items():
+        body += encoded_string(name) + encoded_string(value)
     return envelope(4, Opcode.STARTUP, body)
 
 
 def supported(client: RawClient) -> dict[str, list[str]]:
+    """Send OPTIONS, and return the options in SUPPORTED."""
     reader = BodyReader(client.ask(envelope(4, Opcode.OPTIONS, b"")).body)
     return {reader.string(): reader.string_list() for _ in range(reader.short())}
 
 
 def prepare(client: RawClient, text: str) -> tuple[bytes, bytes]:
     """Prepare a statement without metadata ids, and return its id and the rest of the response."""
-    body = client.ask(
-        envelope(4, Opcode.PREPARE, len(text).to_bytes(4, "big") + text.encode())
-    ).body
+    request_body = len(text).to_bytes(4, "big") + text.encode()
+    body = client.ask(envelope(4, Opcode.PREPARE, request_body)).body
+    # Skip the kind of the result.
     reader = BodyReader(body[4:])
     return reader.short_bytes(), reader.rest()
 
@@ -42,24 +48,29 @@ def prepare(client: RawClient, text: str) -> tuple[bytes, bytes]:
 def execute(query_id: bytes, key: bytes, block: int | None = None) -> bytes:
     """Return an EXECUTE with the single value `key`.
 
-    :param block: the version block of a tablet; None if routing of tablets v2 is not negotiated.
+    :param block: the byte with the version of a tablet, which ends the body; None if the extension
+        V2 was not negotiated.
     """
-    body = len(query_id).to_bytes(2, "big") + query_id + b"\0\1\1\0\1"
+    consistency, flags, value_count = b"\0\1", b"\1", b"\0\1"
+    body = len(query_id).to_bytes(2, "big") + query_id + consistency + flags + value_count
     body += len(key).to_bytes(4, "big") + key
-    return envelope(4, Opcode.EXECUTE, body + (b"" if block is None else bytes([block])))
+    if block is not None:
+        body += bytes([block])
+    return envelope(4, Opcode.EXECUTE, body)
 
 
 class FromPort(RawClient):
-    """A client that connects from a local port by which the node assigns the connection to
-    `shard`.
+    """A client whose connection the node assigns to `shard`, because of the client's port.
+
+    ScyllaDB assigns a connection to the shard `port % shards`.
     """
 
     def __init__(self, node: ScyllaNode, shard: int) -> None:
-        # ScyllaDB assigns a connection to shard `port % shards`, where `port` is the client's.
-        for port in range(50_000 + (shard - 50_000) % node.shards, 65_536, node.shards):
+        first_port = 50_000 + (shard - 50_000) % node.shards
+        for port in range(first_port, 65_536, node.shards):
             try:
                 self._socket = socket.create_connection(
-                    (node.address, node.shard_aware_port), 5, source_address=("", port)
+                    (node.address, node.shard_aware_port), timeout=5, source_address=("", port)
                 )
             except OSError:
                 continue
@@ -67,7 +78,7 @@ class FromPort(RawClient):
         raise AssertionError("no port is free")
 
 
-def first(cluster: FakeCluster) -> ScyllaNode:
+def first_node(cluster: FakeCluster) -> ScyllaNode:
     node = cluster[0]
     assert isinstance(node, ScyllaNode)
     return node
@@ -76,9 +87,9 @@ def first(cluster: FakeCluster) -> ScyllaNode:
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
     """Yield three nodes with 7, 5 and 8 shards. The keyspace vn has vnodes, and tb has tablets."""
-    with FakeCluster(3, scylla=Scylla(shards=[7, 5, 8])) as running:
-        running.scylla.keyspace("vn")
-        running.scylla.table("vn", "t")
-        running.scylla.keyspace("tb", replication_factor=2, tablets=True)
-        running.scylla.table("tb", "t", tablets=4)
-        yield running
+    with FakeCluster(3, scylla=Scylla(shards=[7, 5, 8])) as cluster:
+        cluster.scylla.keyspace("vn")
+        cluster.scylla.table("vn", "t")
+        cluster.scylla.keyspace("tb", replication_factor=2, tablets=True)
+        cluster.scylla.table("tb", "t", tablets=4)
+        yield cluster

@@ -1,6 +1,4 @@
-"""`FakeCluster`: its addresses, what its nodes know of each other, and events when nodes join or
-leave.
-"""
+"""The nodes of a `FakeCluster` know each other, and send events when nodes join or leave."""
 
 from __future__ import annotations
 
@@ -17,6 +15,7 @@ from cassandra.testing.fake import FakeCluster, FakeNode, Opcode, rows, set_keys
 
 from .client import RawClient, envelope, query
 
+# the body of a REGISTER for two types of events
 REGISTER = (
     bytes.fromhex("0002 000d") + b"STATUS_CHANGE" + bytes.fromhex("000f") + b"TOPOLOGY_CHANGE"
 )
@@ -24,11 +23,13 @@ REGISTER = (
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
-    with FakeCluster(3) as running:
-        yield running
+    """Yield a running cluster of three nodes."""
+    with FakeCluster(3) as running_cluster:
+        yield running_cluster
 
 
 def peers(node: FakeNode, table: str = "system.peers_v2") -> list[dict[str, bytes | None]]:
+    """Return the rows of a node's table of peers, with encoded values."""
     with RawClient(node) as client:
         client.start(4)
         return wire.decode_rows(client.ask(query(f"SELECT * FROM {table}", 4)).body)
@@ -51,14 +52,16 @@ def test_addresses_and_one_port(nodes: FakeCluster) -> None:
 
 
 def test_each_node_knows_the_others(nodes: FakeCluster) -> None:
+    """The tables of peers have the other nodes. Each node has its own tokens."""
     for node in nodes.nodes:
         others = [other for other in nodes.nodes if other is not node]
-        rows = peers(node)
+        rows = peers(node, "system.peers_v2")
         assert [row["host_id"] for row in rows] == [other.host_id.bytes for other in others]
         assert {row["native_port"] for row in rows} == {nodes.port.to_bytes(4, "big")}
-        assert [row["rpc_address"] for row in peers(node, "system.peers")] == [
-            row["native_address"] for row in rows
-        ]
+        # The older table has the same addresses in another column.
+        older_rows = peers(node, "system.peers")
+        addresses = [row["native_address"] for row in rows]
+        assert [row["rpc_address"] for row in older_rows] == addresses
     assert len({node.tokens for node in nodes.nodes}) == 3
 
 
@@ -74,14 +77,16 @@ def test_datacenters_and_racks() -> None:
 
 def test_two_clusters_side_by_side(nodes: FakeCluster) -> None:
     """Two clusters that run at the same time have no address in common."""
-    with FakeCluster(3) as others:
-        first = {(node.address, node.port) for node in nodes.nodes}
-        assert not first & {(node.address, node.port) for node in others.nodes}
+    addresses = {(node.address, node.port) for node in nodes.nodes}
+    with FakeCluster(3) as other_cluster:
+        other_addresses = {(node.address, node.port) for node in other_cluster.nodes}
+    assert addresses.isdisjoint(other_addresses)
 
 
 def test_statements_and_answers_are_primed_on_all_nodes_also_later_ones(
     nodes: FakeCluster,
 ) -> None:
+    """A node that joins later answers primed statements, too."""
     query = "SELECT v FROM t WHERE k = ?"
     nodes.prime_prepare(query, [("k", "int")], [("v", "int")], pk_indexes=[0])
     nodes.prime(query, rows([("v", "int")], [(7,)]))
@@ -98,14 +103,17 @@ def test_statements_and_answers_are_primed_on_all_nodes_also_later_ones(
 
 
 def test_events_and_rows_when_nodes_come_and_go(nodes: FakeCluster) -> None:
+    """A client of one node gets events about the others. The table of peers follows them."""
     with RawClient(nodes[0]) as client:
         client.start(4)
         client.ask(envelope(4, Opcode.REGISTER, REGISTER))
 
         def next_event() -> tuple[str, str, bytes]:
+            """Return the type of the next event, the change, and the address of the node."""
             reader = wire.Reader(client.envelope().body)
-            # An address is one byte with its length, followed by its bytes.
-            return reader.string(), reader.string(), reader.take(reader.take(1)[0])
+            event_type, change = reader.string(), reader.string()
+            (address_size,) = reader.take(1)
+            return event_type, change, reader.take(address_size)
 
         added = nodes.add_node()
         address = bytes(map(int, added.address.split(".")))
@@ -129,16 +137,13 @@ def test_events_and_rows_when_nodes_come_and_go(nodes: FakeCluster) -> None:
 
 def test_primes_of_a_cluster_apply_to_all_nodes(nodes: FakeCluster) -> None:
     nodes.prime("Q", set_keyspace("primed"))
-    added = nodes.add_node()
-    for node in (nodes[2], added, nodes[0]):
+    queried_nodes = [nodes[2], nodes.add_node(), nodes[0]]
+    for node in queried_nodes:
         with RawClient(node) as client:
             client.start(4)
             assert client.ask(query("Q", 4)).body.endswith(b"primed")
-    assert [request.connection.node for request in nodes.queries("Q")] == [
-        nodes[2],
-        added,
-        nodes[0],
-    ]
+    # The cluster has the requests of all nodes in the order of their arrival.
+    assert [request.connection.node for request in nodes.queries("Q")] == queried_nodes
     # Three clients have each sent STARTUP and QUERY.
     assert len(nodes.requests) == 6
 

@@ -1,4 +1,4 @@
-"""The thread that runs fake nodes: calls from other threads, and connections it accepts."""
+"""The thread that runs fake nodes accepts their connections, and makes calls of other threads."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from cassandra.testing.fake.looping import NodeThread
 
 @pytest.fixture
 def thread() -> Iterator[NodeThread]:
-    running = NodeThread("test-nodes")
-    yield running
-    running.stop()
-    assert running.loop.is_closed()
+    """Yield a running thread with the name "test-nodes"."""
+    node_thread = NodeThread("test-nodes")
+    yield node_thread
+    node_thread.stop()
+    assert node_thread.loop.is_closed()
 
 
-def here() -> str:
+def current_thread_name() -> str:
     return threading.current_thread().name
 
 
@@ -29,13 +30,13 @@ def here() -> str:
 
 
 def test_functions_run_on_the_thread_and_return_their_value(thread: NodeThread) -> None:
-    assert thread.call(here) == "test-nodes"
+    assert thread.call(current_thread_name) == "test-nodes"
     assert thread.call(divmod, 7, 2) == (3, 1)
     assert thread.call(asyncio.get_running_loop) is thread.loop
     # A function on the thread may call others there.
-    assert thread.call(thread.call, here) == "test-nodes"
+    assert thread.call(thread.call, current_thread_name) == "test-nodes"
     thread.rename("other")
-    assert thread.call(here) == "other"
+    assert thread.call(current_thread_name) == "other"
 
 
 @pytest.mark.parametrize("error_type", [ValueError, KeyboardInterrupt])
@@ -48,37 +49,38 @@ def test_an_error_is_raised_in_the_caller_s_thread(
     with pytest.raises(error_type, match="no"):
         thread.call(fail)
     # The thread still runs.
-    assert thread.call(here) == "test-nodes"
+    assert thread.call(current_thread_name) == "test-nodes"
 
 
 def test_posted_calls_run_in_order_after_one_wakeup(thread: NodeThread) -> None:
-    """Calls that are posted while the loop is busy wake it only once. A posted call may post
-    another one.
+    """Calls that are posted while the loop is busy wake it only once.
+
+    A posted call may post another one.
     """
     numbers: list[int] = []
-    is_held, go, done = threading.Event(), threading.Event(), threading.Event()
+    is_busy, may_continue, is_finished = threading.Event(), threading.Event(), threading.Event()
 
     def keep_busy() -> None:
-        is_held.set()
-        go.wait(10)
+        is_busy.set()
+        may_continue.wait(10)
 
     thread.loop.call_soon_threadsafe(keep_busy)
-    is_held.wait(10)
+    is_busy.wait(10)
     # The loop has one handle for each time that it was woken.
     handles: Any = thread.loop._ready  # type: ignore[attr-defined]
     handles_before = len(handles)
     for number in range(100):
         thread.post(numbers.append, number)
-    thread.post(thread.post, done.set)
+    thread.post(thread.post, is_finished.set)
     wakeups = len(handles) - handles_before
-    go.set()
-    assert done.wait(10)
+    may_continue.set()
+    assert is_finished.wait(10)
     assert numbers == list(range(100))
     assert wakeups == 1
     # A later call wakes the loop again.
-    done.clear()
-    thread.post(done.set)
-    assert done.wait(10)
+    is_finished.clear()
+    thread.post(is_finished.set)
+    assert is_finished.wait(10)
 
 
 def test_requests_are_numbered_for_all_nodes_of_the_thread(thread: NodeThread) -> None:
@@ -99,28 +101,28 @@ def test_only_a_simulated_thread_waits_in_virtual_time(thread: NodeThread) -> No
 def test_the_policy_of_event_loops_does_not_matter() -> None:
     """Nodes run even if the test has set a policy whose loops they cannot use."""
 
-    class NoLoops(asyncio.DefaultEventLoopPolicy):
+    class FailingPolicy(asyncio.DefaultEventLoopPolicy):
         def new_event_loop(self) -> asyncio.AbstractEventLoop:
             raise AssertionError
 
-    policy = asyncio.get_event_loop_policy()
-    asyncio.set_event_loop_policy(NoLoops())
+    policy_before = asyncio.get_event_loop_policy()
+    asyncio.set_event_loop_policy(FailingPolicy())
     try:
-        running = NodeThread("test-nodes")
+        node_thread = NodeThread("test-nodes")
     finally:
-        asyncio.set_event_loop_policy(policy)
-    assert running.call(here) == "test-nodes"
-    running.stop()
+        asyncio.set_event_loop_policy(policy_before)
+    assert node_thread.call(current_thread_name) == "test-nodes"
+    node_thread.stop()
 
 
 def test_stopping_ends_the_thread() -> None:
     threads_before = set(threading.enumerate())
-    running = NodeThread("test-nodes")
-    (started,) = set(threading.enumerate()) - threads_before
-    assert started.daemon
-    running.stop()
-    assert not started.is_alive()
-    assert running.loop.is_closed()
+    node_thread = NodeThread("test-nodes")
+    (new_thread,) = set(threading.enumerate()) - threads_before
+    assert new_thread.daemon
+    node_thread.stop()
+    assert not new_thread.is_alive()
+    assert node_thread.loop.is_closed()
 
 
 # -- sockets ---------------------------------------------------------------------------------------
@@ -157,7 +159,10 @@ def has_ipv6() -> bool:
 def test_connections_are_accepted_until_the_thread_stops_listening(
     thread: NodeThread, address: str
 ) -> None:
-    """Open connections stay open when the listening socket is closed."""
+    """A bound socket accepts connections only while the thread listens on it.
+
+    Open connections stay open when the listening socket is closed.
+    """
     transports: list[asyncio.Transport] = []
     listener = thread.bound_socket(address, 0)
     port = listener.getsockname()[1]
@@ -188,9 +193,7 @@ def test_an_address_in_use_is_an_error_and_leaves_no_socket(thread: NodeThread) 
 
 
 def test_connections_that_cannot_be_completed_are_closed(thread: NodeThread) -> None:
-    """If the protocol cannot be created, or the thread stops listening during the TLS handshake,
-    the client sees that the connection is closed.
-    """
+    """If the node cannot create the protocol, the client sees that the connection is closed."""
 
     def fail() -> asyncio.Protocol:
         raise ConnectionResetError

@@ -1,6 +1,4 @@
-"""Fake nodes of managed services (Amazon Keyspaces, Azure Cosmos DB), and how the driver handles
-their peculiarities.
-"""
+"""Fake nodes behave like Amazon Keyspaces and Azure Cosmos DB, and the driver copes with them."""
 
 from __future__ import annotations
 
@@ -35,6 +33,7 @@ def keyspaces() -> Iterator[KeyspacesNode]:
 
 @pytest.fixture
 def session(keyspaces: KeyspacesNode) -> Iterator[Session]:
+    """Yield a session whose consistency level is LOCAL_QUORUM, which the service supports."""
     profile = ExecutionProfile(consistency_level=QUORUM)
     profiles = {EXEC_PROFILE_DEFAULT: profile}
     with Cluster([keyspaces.address], port=keyspaces.port, execution_profiles=profiles) as cluster:
@@ -44,12 +43,13 @@ def session(keyspaces: KeyspacesNode) -> Iterator[Session]:
 def test_an_unknown_partitioner_is_logged_once(
     keyspaces: KeyspacesNode, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """The service names a partitioner of its own, so the driver cannot route by tokens."""
     with (
         caplog.at_level(logging.INFO, "cassandra.cluster"),
         Cluster([keyspaces.address], port=keyspaces.port) as cluster,
     ):
         cluster.connect().execute("SELECT v FROM ks.t")
-        # This reads the partitioner again.
+        # The driver reads the partitioner again.
         cluster.refresh_nodes()
         assert cluster.metadata.token_map is None
         assert cluster.metadata.get_replicas("ks", b"key") == []
@@ -70,32 +70,35 @@ def test_the_partitioner_is_not_reported_if_tokens_are_disabled(
 
 
 @pytest.mark.parametrize(
-    ("statement", "level", "supported"),
+    ("query", "level", "supported_levels"),
     [
         ("INSERT INTO ks.t (id) VALUES (1)", ConsistencyLevel.ONE, "LOCAL_QUORUM"),
         ("SELECT * FROM ks.t", ConsistencyLevel.QUORUM, "ONE, LOCAL_QUORUM, LOCAL_ONE"),
     ],
 )
 def test_unsupported_consistency_levels_are_refused(
-    session: Session, statement: str, level: int, supported: str
+    session: Session, query: str, level: int, supported_levels: str
 ) -> None:
-    with pytest.raises(InvalidRequest, match=f"levels are: {supported}"):
-        session.execute(SimpleStatement(statement, consistency_level=level))
-    session.execute(SimpleStatement(statement, consistency_level=QUORUM))
+    """Amazon Keyspaces supports fewer consistency levels for writes than for reads."""
+    with pytest.raises(InvalidRequest, match=f"levels are: {supported_levels}"):
+        session.execute(SimpleStatement(query, consistency_level=level))
+    session.execute(SimpleStatement(query, consistency_level=QUORUM))
 
 
 @pytest.mark.parametrize(
-    ("batch_type", "count", "message"),
+    ("batch_type", "statement_count", "message"),
     [
         (BatchType.LOGGED, 1, "Logged batches are not supported"),
         (BatchType.UNLOGGED, 31, "30 statements at most, this one has 31"),
         (BatchType.UNLOGGED, 30, None),
     ],
 )
-def test_batches(session: Session, batch_type: BatchType, count: int, message: str | None) -> None:
+def test_batches(
+    session: Session, batch_type: BatchType, statement_count: int, message: str | None
+) -> None:
     """Amazon Keyspaces refuses logged batches, and batches of more than 30 statements."""
     batch = BatchStatement(batch_type)
-    for number in range(count):
+    for number in range(statement_count):
         batch.add("INSERT INTO ks.t (id) VALUES (%s)", (number,))
     if message is None:
         session.execute(batch)
@@ -105,18 +108,20 @@ def test_batches(session: Session, batch_type: BatchType, count: int, message: s
 
 
 def test_a_new_table_can_be_used_when_its_status_is_active(session: Session) -> None:
+    """Amazon Keyspaces creates tables asynchronously, and reports their status in a table."""
     session.execute("CREATE TABLE ks.t (id int PRIMARY KEY)")
     # The service still reports the table as being created, so its schema is not read yet.
     assert "ks" not in session.cluster.metadata.keyspaces
     select_status = "SELECT status FROM system_schema_mcs.tables WHERE keyspace_name = 'ks'"
-    assert [session.execute(select_status).one().status for _ in range(3)] == [
-        "CREATING", "ACTIVE", "ACTIVE",
-    ]  # fmt: skip
+    for expected in ("CREATING", "ACTIVE", "ACTIVE"):
+        assert session.execute(select_status).one().status == expected
     session.cluster.refresh_schema_metadata()
     assert "t" in session.cluster.metadata.keyspaces["ks"].tables
 
 
 def test_a_load_and_a_scan_need_no_ring(keyspaces: KeyspacesNode, session: Session) -> None:
+    """Without a token map, a load does not group rows by replica, and a scan is one SELECT."""
+    # Create the table ks.t.
     test_a_new_table_can_be_used_when_its_status_is_active(session)
     keyspaces.prime_prepare("INSERT INTO ks.t (id) VALUES (?)", [("id", "int")], pk_indexes=[0])
     report = session.load("ks.t", [(number % 7,) for number in range(100)])
@@ -126,12 +131,13 @@ def test_a_load_and_a_scan_need_no_ring(keyspaces: KeyspacesNode, session: Sessi
 
 
 class Signer(Authenticator):
-    """An authenticator that answers challenges like AWS's SigV4 plugin, but with a dummy
-    signature.
+    """An authenticator that answers challenges like AWS's SigV4 plugin.
+
+    :param response: the response to each challenge, with a dummy signature.
     """
 
-    def __init__(self, signed: str) -> None:
-        self._signed = signed
+    def __init__(self, response: str) -> None:
+        self._response = response
 
     def initial_response(self) -> bytes:
         return b"SigV4\0\0"
@@ -139,15 +145,15 @@ class Signer(Authenticator):
     def evaluate_challenge(self, challenge: bytes | None) -> bytes:
         assert challenge is not None
         assert challenge.startswith(b"nonce=")
-        return self._signed.encode()
+        return self._response.encode()
 
 
 class SignerProvider(AuthProvider):
-    def __init__(self, signed: str) -> None:
-        self._signed = signed
+    def __init__(self, response: str) -> None:
+        self._response = response
 
     def new_authenticator(self, host: str) -> Signer:
-        return Signer(self._signed)
+        return Signer(self._response)
 
 
 def test_a_login_by_signature() -> None:
@@ -175,11 +181,13 @@ def cosmos() -> Iterator[CosmosNode]:
 def test_a_policy_repeats_requests_beyond_the_capacity_of_keyspaces(
     keyspaces: KeyspacesNode, is_idempotent: bool
 ) -> None:
-    """Keyspaces answers requests beyond its capacity with time-outs, after which only idempotent
-    writes may be repeated.
+    """Keyspaces answers requests beyond its capacity with time-outs.
+
+    After a time-out, only idempotent writes may be repeated. The policy retries three times.
     """
     profile = ExecutionProfile(
-        consistency_level=QUORUM, retry_policy=RateLimitRetryPolicy(3, min_interval=0.001)
+        consistency_level=QUORUM,
+        retry_policy=RateLimitRetryPolicy(max_num_retries=3, min_interval=0.001),
     )
     with Cluster(
         [keyspaces.address], port=keyspaces.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
@@ -190,12 +198,13 @@ def test_a_policy_repeats_requests_beyond_the_capacity_of_keyspaces(
         keyspaces.exceed_capacity(3)
         if is_idempotent:
             session.execute(insert, (1,))
-            # Expected are three time-outs and the last attempt.
+            # three time-outs, and the last attempt
             assert len(keyspaces.queries()) == 4
         else:
             with pytest.raises(WriteTimeout, match="received only 0 responses"):
                 session.execute(insert, (1,))
             assert len(keyspaces.queries()) == 1
+        # Reads are always repeated, at most three times.
         keyspaces.exceed_capacity(3)
         session.execute("SELECT v FROM t")
         keyspaces.exceed_capacity(4)
@@ -204,6 +213,7 @@ def test_a_policy_repeats_requests_beyond_the_capacity_of_keyspaces(
 
 
 def test_a_policy_waits_as_long_as_cosmos_asks(cosmos: CosmosNode) -> None:
+    """Cosmos DB refuses requests beyond its throughput, and says when to repeat them."""
     profile = ExecutionProfile(retry_policy=RateLimitRetryPolicy(max_num_retries=3))
     with Cluster(
         [cosmos.address], port=cosmos.port, execution_profiles={EXEC_PROFILE_DEFAULT: profile}
@@ -212,7 +222,7 @@ def test_a_policy_waits_as_long_as_cosmos_asks(cosmos: CosmosNode) -> None:
         insert = session.prepare("INSERT INTO t (v) VALUES (?)")  # not idempotent
         cosmos.exceed_throughput(3, retry_after_ms=1)
         session.execute(insert, (1,))
-        # Expected are three refusals and the last attempt.
+        # three refusals, and the last attempt
         assert len(cosmos.queries()) == 4
         # Prime one refusal more than the policy has retries.
         cosmos.exceed_throughput(4, retry_after_ms=1)
@@ -229,5 +239,5 @@ async def test_a_policy_waits_as_long_as_cosmos_asks_with_asyncio(cosmos: Cosmos
         batch = BatchStatement().add("INSERT INTO t (v) VALUES (1)")
         cosmos.exceed_throughput(2, retry_after_ms=1)
         await session.execute(batch)
-    # Expected are two refusals and the last attempt.
+    # two refusals, and the last attempt
     assert len(cosmos.queries()) == 3

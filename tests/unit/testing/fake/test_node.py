@@ -1,5 +1,6 @@
-"""`FakeNode` on the wire. Requests and expected responses are bytes that were written by hand from
-the protocol specifications.
+"""The bytes that a `FakeNode` reads and writes.
+
+Requests and expected responses were written by hand from the protocol specifications.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from cassandra.testing.fake.segments import HAVE_LZ4, SegmentReader, encode_segm
 
 from .client import STARTUP_BODY, RawClient, ask, envelope, in_segment, query
 
-VOID = bytes.fromhex("00000001")
+VOID = bytes.fromhex("00000001")  # the body of a RESULT of kind Void
 
 # flags of envelopes (native_protocol_v5.spec, section 2.4.1.2)
 COMPRESSED_FLAG = 0x01
@@ -53,9 +54,7 @@ WARNING_FLAG = 0x08
 
 
 def test_options(node: FakeNode) -> None:
-    """The SUPPORTED response lists the node's protocol versions and the options that the test gave
-    it.
-    """
+    """SUPPORTED has the node's protocol versions, and the options that the test has set."""
     node.supported = {"COMPRESSION": [], "CQL_VERSION": ["3.4.7"], "SCYLLA_SHARD": ["1"]}
     with RawClient(node) as client:
         version, flags, stream, opcode, body = client.ask(envelope(5, Opcode.OPTIONS, b"", 3))
@@ -70,9 +69,7 @@ def test_options(node: FakeNode) -> None:
 
 
 def test_version_4_without_frames(client: RawClient) -> None:
-    """In version 4 a query is answered with a bare envelope, without the frames ("segments") of
-    version 5.
-    """
+    """In version 4, the response is an envelope that is not in a segment, as in version 5."""
     assert ask(client, "anything", 0x0102) == (0x84, 0, 0x0102, Opcode.RESULT, VOID)
 
 
@@ -81,21 +78,18 @@ def test_version_5_with_frames(node: FakeNode) -> None:
     with RawClient(node) as client:
         client.start(5)
         client.send(in_segment(query("one", 5, 1) + query("two", 5, 2)))
-        # Expected are two envelopes of version 5 for the streams 1 and 2. Each is a RESULT (opcode
-        # 8) with a body of 4 bytes, which says VOID (1).
-        void_results = bytes.fromhex("85 00 0001 08 00000004 00000001") + bytes.fromhex(
-            "85 00 0002 08 00000004 00000001"
+        # The segment has two envelopes of version 5, for the streams 1 and 2. Each is a RESULT
+        # (opcode 8) with a body of 4 bytes, which says Void (1).
+        assert client.segment() == bytes.fromhex(
+            "85 00 0001 08 00000004 00000001" + "85 00 0002 08 00000004 00000001"
         )
-        assert client.segment() == void_results
     assert [request.query for request in node.queries()] == ["one", "two"]
 
 
 def test_a_request_in_many_frames_and_pieces(node: FakeNode) -> None:
-    """The node assembles a request that comes in several frames, cut at arbitrary bytes, and
-    answers it.
-    """
-    text = "x" * 200_000
-    request = query(text, 5)
+    """The node assembles a request that comes in several segments, cut at arbitrary bytes."""
+    statement = "x" * 200_000
+    request = query(statement, 5)
     # 131,071 bytes is the largest payload of a segment. The data is sent in pieces of 50,001 bytes,
     # so a piece may end anywhere within a segment.
     data = b"".join(
@@ -107,7 +101,7 @@ def test_a_request_in_many_frames_and_pieces(node: FakeNode) -> None:
         for start in range(0, len(data), 50_001):
             client.send(data[start : start + 50_001])
         assert client.segment()[9:] == VOID
-    assert node.queries()[0].query == text
+    assert node.queries()[0].query == statement
 
 
 @pytest.mark.skipif(not HAVE_LZ4, reason="needs lz4")
@@ -115,11 +109,11 @@ def test_version_5_with_lz4(node: FakeNode) -> None:
     """Compressed requests are answered with compressed segments."""
     startup = bytes.fromhex("0002 000b") + b"CQL_VERSION" + bytes.fromhex("0005") + b"3.0.0"
     startup += bytes.fromhex("000b") + b"COMPRESSION" + bytes.fromhex("0003") + b"lz4"
-    text = "SELECT " + "x" * 1000
-    node.prime(text, rows([("v", "text")], [("y" * 5000,)]))
+    select = "SELECT " + "x" * 1000
+    node.prime(select, rows([("v", "text")], [("y" * 5000,)]))
     with RawClient(node) as client:
         client.start(5, startup)
-        client.send(encode_segment(query(text, 5), self_contained=True, compressed=True))
+        client.send(encode_segment(query(select, 5), self_contained=True, compressed=True))
         reader = SegmentReader(compressed=True)
         payload = b""
         while not payload:
@@ -135,16 +129,15 @@ def test_version_4_with_lz4(node: FakeNode) -> None:
     """
     startup = bytes.fromhex("0001 000b") + b"COMPRESSION" + bytes.fromhex("0003") + b"lz4"
     body = bytes.fromhex("00000004") + b"USE " + bytes.fromhex("0001 00")
-    block = bytes([len(body) << 4]) + body  # a single run of literals
+    # The simplest block of LZ4 is a single run of literals: its length, and the bytes.
+    block = bytes([len(body) << 4]) + body
+    compressed_body = len(body).to_bytes(4, "big") + block
     with RawClient(node) as client:
         client.start(4, startup)
-        client.send(
-            envelope(
-                4, Opcode.QUERY, len(body).to_bytes(4, "big") + block, 0, flags=COMPRESSED_FLAG
-            )
-        )
+        client.send(envelope(4, Opcode.QUERY, compressed_body, flags=COMPRESSED_FLAG))
         _, flags, _, opcode, answer = client.envelope()
         assert (flags, opcode) == (COMPRESSED_FLAG, Opcode.RESULT)
+        # the length 4, and a block with four literal bytes
         assert answer == bytes.fromhex("00000004 40 00000001")
     assert node.queries()[0].query == "USE "
 
@@ -162,15 +155,17 @@ def test_unknown_compression_is_refused(node: FakeNode) -> None:
 
 @pytest.mark.parametrize("opcode", [Opcode.STARTUP, Opcode.OPTIONS])
 def test_a_newer_version_is_refused_in_the_node_s_own_version(opcode: int) -> None:
+    """The refused request is not recorded, and the client may begin again in version 4."""
+    request_body = STARTUP_BODY if opcode == Opcode.STARTUP else b""
     with FakeNode(max_version=4) as node, RawClient(node) as client:
-        version, _, stream, answer, body = client.ask(
-            envelope(5, opcode, STARTUP_BODY if opcode == Opcode.STARTUP else b"", 9)
-        )
-        assert (version, stream, answer) == (0x84, 9, Opcode.ERROR)
-        code, text = wire.decode_error(body)
+        response = client.ask(envelope(5, opcode, request_body, stream=9))
+        assert response.version == 0x84
+        assert response.stream == 9
+        assert response.opcode == Opcode.ERROR
+        code, message = wire.decode_error(response.body)
         assert code == ErrorCode.PROTOCOL_ERROR
         assert (
-            text
+            message
             == "Invalid or unsupported protocol version (5); supported versions are (3/v3, 4/v4)"
         )
         assert node.requests == []
@@ -179,13 +174,10 @@ def test_a_newer_version_is_refused_in_the_node_s_own_version(opcode: int) -> No
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_the_right_password_is_accepted_and_a_wrong_one_refused(version: int) -> None:
-    """The node accepts the right password and refuses a wrong one, with and without segments."""
-    # The values of AUTH_RESPONSE, each after its length: NUL "al" NUL "pw" (right), and NUL "al"
-    # NUL "px" (wrong).
-    right_token, wrong_token = (
-        bytes.fromhex("00000006 00 616c 00 7077"),
-        bytes.fromhex("00000006 00 616c 00 7078"),
-    )
+    """The login is in segments in version 5, and not in version 4."""
+    # A token follows its length. It is the user name and the password, each after a NUL.
+    right_token = bytes.fromhex("00000006") + b"\0al\0pw"
+    wrong_token = bytes.fromhex("00000006") + b"\0al\0px"
     with FakeNode(username="al", password="pw") as node:
         for token, expected_opcode in (
             (right_token, Opcode.AUTH_SUCCESS),
@@ -229,6 +221,7 @@ def test_queries_have_to_wait_for_the_handshake(node: FakeNode) -> None:
 def test_malformed_requests_are_refused_and_recorded(
     node: FakeNode, client: RawClient, data: bytes
 ) -> None:
+    """The attribute `malformed` of the node shows a test what its client has done wrong."""
     _, _, _, opcode, body = client.ask(data)
     assert opcode == Opcode.ERROR
     assert wire.decode_error(body)[0] == ErrorCode.PROTOCOL_ERROR
@@ -260,47 +253,50 @@ def test_all_parameters_of_a_query(node: FakeNode) -> None:
         client.send(in_segment(envelope(5, Opcode.QUERY, body, 5)))
         client.segment()
     request = node.queries()[0]
-    # 6 is LOCAL_QUORUM, and the serial consistency 9 is LOCAL_SERIAL.
-    assert (request.query, request.consistency, request.version, request.stream) == ("Q", 6, 5, 5)
-    assert (list(request.values), request.page_size, request.paging_state) == (
-        [b"\7", None, NOT_SET],
-        100,
-        b"\xab\xcd",
-    )
-    assert (
-        request.serial_consistency,
-        request.timestamp,
-        request.keyspace,
-        request.now_in_seconds,
-    ) == (9, 5, "ks", 9)
+    assert request.query == "Q"
+    assert request.consistency == 6  # LOCAL_QUORUM
+    assert request.version == 5
+    assert request.stream == 5
+    assert list(request.values) == [b"\7", None, NOT_SET]
+    assert request.page_size == 100
+    assert request.paging_state == b"\xab\xcd"
+    assert request.serial_consistency == 9  # LOCAL_SERIAL
+    assert request.timestamp == 5
+    assert request.keyspace == "ks"
+    assert request.now_in_seconds == 9
     assert request.skip_metadata
 
 
 def test_named_values_payload_and_tracing(node: FakeNode, client: RawClient) -> None:
-    """The decoded request has the names, values and payload that were sent, and the response has a
-    tracing id.
-    """
+    """A request may have named values and a payload. If it is traced, the response has an id."""
     payload = bytes.fromhex("0001 0001 61 00000001 62")
     body = payload + bytes.fromhex("00000001 51 0001 41 0001 0001 6b 00000001 07")
     _, flags, _, _, answer = client.ask(
         envelope(4, Opcode.QUERY, body, 0, flags=TRACING_FLAG | CUSTOM_PAYLOAD_FLAG)
     )
     request = node.queries()[0]
-    assert (request.names, request.values, request.custom_payload) == (["k"], [b"\7"], {"a": b"b"})
+    assert request.names == ["k"]
+    assert request.values == [b"\7"]
+    assert request.custom_payload == {"a": b"b"}
     assert request.traced
     assert flags == TRACING_FLAG
     # The body begins with a tracing id of 16 bytes.
-    assert (len(answer), answer[16:]) == (20, VOID)
+    tracing_id_size = 16
+    assert answer[tracing_id_size:] == VOID
 
 
 def test_prepare_execute_and_batch(node: FakeNode, client: RawClient) -> None:
-    text = "INSERT INTO t (k, v) VALUES (?, '?')"
-    query_id = hashlib.md5(text.encode()).digest()
-    prepare = envelope(4, Opcode.PREPARE, len(text).to_bytes(4, "big") + text.encode())
+    """A node prepares any statement, with a bind marker for each "?" that is not in a string.
+
+    After `forget_prepared`, the statement is unknown, as after a restart.
+    """
+    insert = "INSERT INTO t (k, v) VALUES (?, '?')"
+    query_id = hashlib.md5(insert.encode()).digest()
+    prepare = envelope(4, Opcode.PREPARE, len(insert).to_bytes(4, "big") + insert.encode())
     _, _, _, opcode, body = client.ask(prepare)
     assert opcode == Opcode.RESULT
-    # Expected is the body that native_protocol_v4.spec describes in section 4.2.5.4: the kind, the
-    # id, one bind column (k int of ks.t), no partition key index and no result columns.
+    # The body has the kind, the id, one bind marker (k int of ks.t), no partition key index and no
+    # result columns (native_protocol_v4.spec, section 4.2.5.4).
     assert body == bytes.fromhex("00000004 0010") + query_id + bytes.fromhex(
         "00000001 00000001 00000000 0002 6b73 0001 74 0001 6b 0009 00000004 00000000"
     )
@@ -314,20 +310,16 @@ def test_prepare_execute_and_batch(node: FakeNode, client: RawClient) -> None:
         + bytes.fromhex("0001 00000004 00000008 0004 00")
     )
     assert client.ask(envelope(4, Opcode.BATCH, batch))[3:] == (Opcode.RESULT, VOID)
-    executed, batched = node.queries(text)
-    assert (executed.opcode, executed.values, executed.query_id) == (
-        Opcode.EXECUTE,
-        [b"\0\0\0\7"],
-        query_id,
-    )
-    assert (batched.opcode, batched.batch_type, batched.consistency, batched.queries) == (
-        Opcode.BATCH,
-        1,
-        4,
-        ["Q", text],
-    )
-    assert [statement.values for statement in batched.statements] == [[], [b"\0\0\0\x08"]]
-    assert node.prepared == [text]
+    execute_request, batch_request = node.queries(insert)
+    assert execute_request.opcode == Opcode.EXECUTE
+    assert execute_request.values == [b"\0\0\0\7"]
+    assert execute_request.query_id == query_id
+    assert batch_request.opcode == Opcode.BATCH
+    assert batch_request.batch_type == 1  # unlogged
+    assert batch_request.consistency == 4  # QUORUM
+    assert batch_request.queries == ["Q", insert]
+    assert [statement.values for statement in batch_request.statements] == [[], [b"\0\0\0\x08"]]
+    assert node.prepared == [insert]
     node.forget_prepared()
     # Both requests get the error 0x2500 ("unprepared") with the id that the node does not know.
     for request in (execute, envelope(4, Opcode.BATCH, batch)):
@@ -357,30 +349,32 @@ def test_use(node: FakeNode, client: RawClient) -> None:
 # -- the script ------------------------------------------------------------------------------------
 
 
-def result_kind(client: RawClient, text: str) -> int:
-    """Return the kind of the RESULT for a query; 1 is VOID, the default response."""
-    return ask(client, text).body[3]
+def keyspace_in_answer(client: RawClient, text: str, stream: int = 0) -> str:
+    """Send a query, and return the keyspace of the RESULT of kind Set_keyspace that answers it."""
+    body = ask(client, text, stream).body
+    # The name follows the kind of the result (4 bytes) and the length of the name (2 bytes).
+    return body[6:].decode()
 
 
 def test_later_primes_are_tried_first_and_may_be_limited(node: FakeNode, client: RawClient) -> None:
+    """A prime is for a regular expression, a query, a function of the request, or an opcode.
+
+    Without a prime that fits, the answer is a RESULT of kind Void.
+    """
     node.prime(re.compile("^SELECT"), set_keyspace("regex"))
     node.prime("SELECT 1", set_keyspace("text"))
     limited_prime = node.prime(
         lambda request: request.stream == 5, set_keyspace("function"), times=1
     )
-    # The keyspace follows the kind of the result (4 bytes) and the length of the name (2 bytes).
-    keyspaces = [
-        ask(client, "SELECT 1", 5).body[6:],
-        ask(client, "SELECT 1", 5).body[6:],
-        ask(client, "SELECT 2", 5).body[6:],
-    ]
-    assert keyspaces == [b"function", b"text", b"regex"]
+    assert keyspace_in_answer(client, "SELECT 1", stream=5) == "function"
+    assert keyspace_in_answer(client, "SELECT 1", stream=5) == "text"
+    assert keyspace_in_answer(client, "SELECT 2", stream=5) == "regex"
     assert limited_prime.used == 1
-    assert result_kind(client, "INSERT") == 1
+    assert ask(client, "INSERT").body == VOID
     node.prime(Opcode.QUERY, set_keyspace("opcode")).remove()
-    assert ask(client, "SELECT 2").body[6:] == b"regex"
+    assert keyspace_in_answer(client, "SELECT 2") == "regex"
     node.clear_primes()
-    assert result_kind(client, "SELECT 1") == 1
+    assert ask(client, "SELECT 1").body == VOID
 
 
 def test_held_answers(node: FakeNode, client: RawClient) -> None:
@@ -398,7 +392,7 @@ def test_held_answers(node: FakeNode, client: RawClient) -> None:
     held_answer.release()
     assert client.envelope()[2:] == (1, Opcode.RESULT, bytes.fromhex("00000003 0007") + b"default")
     with pytest.raises(AssertionError, match=r"2 requests were held back within 0\.01 s, not 5"):
-        held_answer.take(5, 0.01)
+        held_answer.take(5, timeout=0.01)
     held_answer.take(1)
     # `open` releases the third request, and later requests are not held any more.
     held_answer.open()
@@ -410,9 +404,10 @@ def test_held_answers(node: FakeNode, client: RawClient) -> None:
 
 
 def test_silence_delay_order_and_copies(node: FakeNode, client: RawClient) -> None:
+    """A response may be missing, late, in the wrong order, sent twice, or have the wrong stream."""
     node.prime("silent", silence())
     node.prime("late", delay(0.001, void()))
-    node.prime("turned", out_of_order(void(), 3))
+    node.prime("turned", out_of_order(void(), 3))  # reverse the order of each three responses
     node.prime("twice", duplicate(void()))
     node.prime("elsewhere", on_stream(void(), -7))
     # Stream 1 never gets a response.
@@ -420,33 +415,35 @@ def test_silence_delay_order_and_copies(node: FakeNode, client: RawClient) -> No
     assert ask(client, "late", 2).stream == 2
     client.send(b"".join(query("turned", 4, stream) for stream in (1, 2, 3)))
     assert [client.envelope().stream for _ in range(3)] == [3, 2, 1]
-    assert (ask(client, "twice", 4).stream, client.envelope().stream) == (4, 4)
+    assert ask(client, "twice", 4).stream == 4
+    assert client.envelope().stream == 4
     assert ask(client, "elsewhere", 5).stream == -7
 
 
 def test_garbage_and_raw_bytes_are_sent_unchanged(node: FakeNode, client: RawClient) -> None:
+    """In version 5, raw bytes are put into a segment, while garbage is sent as it is."""
     node.prime("garbage", garbage(b"123456789"))
     node.prime("raw", raw(b"abc"))
     client.send(query("garbage", 4))
     assert client.read(9) == b"123456789"
     client.send(query("raw", 4))
     assert client.read(3) == b"abc"
-    with RawClient(node) as client_5:
-        client_5.start(5)
-        client_5.send(in_segment(query("garbage", 5)))
-        assert client_5.read(9) == b"123456789"
-        client_5.send(in_segment(query("raw", 5)))
-        # In version 5, raw bytes are put into a segment, while garbage is sent as it is.
-        assert client_5.segment() == b"abc"
+    with RawClient(node) as client_of_version_5:
+        client_of_version_5.start(5)
+        client_of_version_5.send(in_segment(query("garbage", 5)))
+        assert client_of_version_5.read(9) == b"123456789"
+        client_of_version_5.send(in_segment(query("raw", 5)))
+        assert client_of_version_5.segment() == b"abc"
 
 
 def test_dribbled_answers_arrive_in_pieces(node: FakeNode, client: RawClient) -> None:
+    """The pieces are the bytes of the ordinary response, in version 4 and 5."""
     node.prime("Q", dribble(void()))
     assert ask(client, "Q", 3) == (0x84, 0, 3, Opcode.RESULT, VOID)
-    with RawClient(node) as framed:
-        framed.start(5)
-        framed.send(in_segment(query("Q", 5)))
-        assert framed.segment()[9:] == VOID
+    with RawClient(node) as client_of_version_5:
+        client_of_version_5.start(5)
+        client_of_version_5.send(in_segment(query("Q", 5)))
+        assert client_of_version_5.segment()[9:] == VOID
 
 
 def test_damaged_frames(node: FakeNode) -> None:
@@ -455,14 +452,18 @@ def test_damaged_frames(node: FakeNode) -> None:
     with RawClient(node) as client:
         client.start(5)
         client.send(in_segment(query("Q", 5)))
-        # header, payload and checksum
-        damaged = client.read(6 + 13 + 4)
+        header_size, payload_size, checksum_size = 6, 13, 4
+        damaged = client.read(header_size + payload_size + checksum_size)
     intact = in_segment(bytes.fromhex("85 00 0000 08 00000004 00000001"))
-    # 18 is the last byte of the payload, after 6 bytes of header and 12 of payload.
-    assert [index for index in range(23) if damaged[index] != intact[index]] == [18]
+    differences = [index for index, byte in enumerate(damaged) if byte != intact[index]]
+    assert differences == [header_size + payload_size - 1]
 
 
 def test_answers_that_end_the_connection(node: FakeNode) -> None:
+    """A node may close or reset a connection, or write a part of a response before that.
+
+    The second argument of `half_frame` is the number of bytes to write; -1 leaves out the last one.
+    """
     node.prime("close", close())
     node.prime("half", half_frame(void(), 5))
     node.prime("hang", half_frame(void(), -1, "hang"))
@@ -516,16 +517,18 @@ def test_a_node_can_accept_connections_and_hang(node: FakeNode) -> None:
         client.start(4)
 
 
-@pytest.mark.parametrize("way", ["reading", "pause"])
-def test_a_node_that_does_not_read(node: FakeNode, client: RawClient, way: str) -> None:
-    (node.stop_reading if way == "reading" else node.pause)()
+@pytest.mark.parametrize("method", ["stop_reading", "pause"])
+def test_a_node_that_does_not_read(node: FakeNode, client: RawClient, method: str) -> None:
+    """The client cannot send more bytes than the sockets' buffers hold."""
+    getattr(node, method)()
     client.settimeout(0.2)
     with pytest.raises(TimeoutError):
-        client.send(bytes(64 << 20))  # more than the sockets' buffers hold
+        client.send(bytes(64 << 20))
     assert node.queries() == []
 
 
 def test_requests_during_a_pause_are_answered_after_it(node: FakeNode, client: RawClient) -> None:
+    """During the pause, a held response is released, and a second request arrives."""
     held_answer = hold()
     node.prime("held", held_answer)
     client.send(query("held", 4, 1))
@@ -534,8 +537,9 @@ def test_requests_during_a_pause_are_answered_after_it(node: FakeNode, client: R
     held_answer.release()
     client.send(query("Q", 4, 2))
     node.resume()
+    streams = [client.envelope().stream, client.envelope().stream]
     # The two responses may come in either order.
-    assert sorted((client.envelope().stream, client.envelope().stream)) == [1, 2]
+    assert sorted(streams) == [1, 2]
 
 
 def test_a_node_can_drop_its_connections(node: FakeNode, client: RawClient) -> None:
@@ -551,7 +555,10 @@ def test_a_node_can_drop_its_connections(node: FakeNode, client: RawClient) -> N
 
 
 def test_events(node: FakeNode, client: RawClient) -> None:
-    """Events are sent only to the clients that registered for their type."""
+    """Events are sent to the clients that registered for their type.
+
+    `send_event` returns the number of these clients.
+    """
     assert node.send_event("STATUS_CHANGE", "UP", "127.0.0.1", 9042) == 0
     types = bytes.fromhex("0002 000d") + b"STATUS_CHANGE" + bytes.fromhex("000d") + b"SCHEMA_CHANGE"
     assert client.ask(envelope(4, Opcode.REGISTER, types)).opcode == Opcode.READY
@@ -576,7 +583,7 @@ def test_wait_for_returns_the_result_of_the_condition(node: FakeNode, client: Ra
     client.send(query("Q", 4))
     assert node.wait_for(lambda node: node.queries("Q"))[0].query == "Q"
     with pytest.raises(AssertionError, match="did not come to that"):
-        node.wait_for(lambda node: node.count(Opcode.BATCH), 0.01)
+        node.wait_for(lambda node: node.count(Opcode.BATCH), timeout=0.01)
     node.forget_requests()
     assert node.requests == []
 
@@ -588,15 +595,15 @@ async def test_wait_until_can_be_awaited(node: FakeNode) -> None:
 
 
 def test_a_stopped_node_leaves_nothing_behind() -> None:
+    """When a node stops, its thread ends, and its connections are closed. It may start again."""
     threads_before = set(threading.enumerate())
     node = FakeNode()
     with node:
         client = RawClient(node)
         client.start(4)
         port = node.port
-        assert [
-            thread.name for thread in threading.enumerate() if thread not in threads_before
-        ] == [f"fake-node-127.0.0.1:{port}"]
+        (thread,) = set(threading.enumerate()) - threads_before
+        assert thread.name == f"fake-node-127.0.0.1:{port}"
     assert set(threading.enumerate()) == threads_before
     assert not node.is_running
     with client:
@@ -617,14 +624,16 @@ def test_a_port_that_is_taken() -> None:
     """If the port is in use, starting the node raises an error that names the port."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(OSError, match=f"127.0.0.1:{port} is in use; port=0 takes a free") as no:
+        message = f"127.0.0.1:{port} is in use; port=0 takes a free"
+        with pytest.raises(OSError, match=message) as caught:
             FakeNode(port=port).start()
-    assert no.value.errno == errno.EADDRINUSE
+    assert caught.value.errno == errno.EADDRINUSE
 
 
 def test_the_port_of_a_node_that_is_not_running() -> None:
-    """The port of a node that is not running is unknown unless the test chose it; the error says
-    how to start the node.
+    """The port is unknown before the start, unless the test has chosen it.
+
+    The error says how to start the node.
     """
     node = FakeNode()
     with pytest.raises(RuntimeError) as raised:

@@ -26,6 +26,10 @@ def test_the_example_of_the_documentation(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_strict_node_refuses_what_is_not_primed() -> None:
+    """The error names the statement, and a similar one that is primed.
+
+    A strict node still answers the driver's own requests for system tables.
+    """
     with FakeNode(strict=True) as node, Cluster([node.address], port=node.port) as cluster:
         node.prime("SELECT v FROM t WHERE k = 1", rows([("v", "int")], [(1,)]))
         session = cluster.connect("ks")  # reads the system tables
@@ -54,7 +58,7 @@ def test_a_strict_node_refuses_what_is_not_primed() -> None:
 
 
 def test_a_strict_node_of_scylladb() -> None:
-    """A statement without a primed response is refused."""
+    """A strict ScyllaDB node prepares any statement of its tables, but answers only primed ones."""
     with FakeCluster(1, scylla=1, strict=True) as nodes:
         nodes.scylla.keyspace("ks")
         nodes.scylla.table("ks", "t", {"k": "int", "v": "int"}, ["k"])

@@ -1,4 +1,4 @@
-"""The fake ScyllaDB node on the wire: shards, ports, tablets, bind markers and metadata ids."""
+"""The bytes that a fake ScyllaDB node reads and writes: shards, ports, tablets and bind markers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .scylla_client import (
     V2,
     FromPort,
     execute,
-    first,
+    first_node,
     nodes as nodes,
     prepare,
     startup,
@@ -32,20 +32,23 @@ def test_supported_contains_the_shards(nodes: FakeCluster) -> None:
 
 
 def test_the_source_port_chooses_the_shard(nodes: FakeCluster) -> None:
+    """On the shard-aware port, the client's port decides which shard serves the connection.
+
+    Behind a NAT gateway, which changes the client's port, this does not work.
+    """
     for shard in (0, 3, 6):
-        with FromPort(first(nodes), shard) as client:
+        with FromPort(first_node(nodes), shard) as client:
             assert supported(client)["SCYLLA_SHARD"] == [str(shard)]
-    # Imitate a NAT gateway, which changes the client's port.
     nodes.scylla.rewrites_ports = True
     seen_shards = set()
     for _ in range(12):
-        with FromPort(first(nodes), 3) as client:
+        with FromPort(first_node(nodes), 3) as client:
             seen_shards.update(supported(client)["SCYLLA_SHARD"])
     assert len(seen_shards) > 1
 
 
 def test_a_node_comes_back_with_other_shards(nodes: FakeCluster) -> None:
-    node = first(nodes)
+    node = first_node(nodes)
     port = node.shard_aware_port
     node.stop()
     node.shards = 3
@@ -56,6 +59,10 @@ def test_a_node_comes_back_with_other_shards(nodes: FakeCluster) -> None:
 
 
 def test_arrivals_are_judged(nodes: FakeCluster) -> None:
+    """A fake cluster counts the requests that came to the right shard, a wrong shard or node.
+
+    So tests can check how a client routes its requests.
+    """
     key = b"\0\0\0\1"
     (owner,) = nodes.scylla.placement.replicas_of("vn", "t", token_of(key)) or ()
     for node in nodes.nodes:
@@ -68,29 +75,32 @@ def test_arrivals_are_judged(nodes: FakeCluster) -> None:
                     query_id, _ = prepare(client, "SELECT v FROM vn.t WHERE k = ?")
                     assert client.ask(execute(query_id, key)).opcode == Opcode.RESULT
     arrivals = nodes.scylla.arrivals
-    assert (arrivals.right, arrivals.wrong_shard) == (1, 1)
+    assert arrivals.right == 1
+    assert arrivals.wrong_shard == 1
     # All other requests came to nodes that are not replicas.
-    assert arrivals.wrong_node == arrivals.counted - 2 > 0
+    assert arrivals.wrong_node == arrivals.counted - 2
+    assert arrivals.wrong_node > 0
     nodes.scylla.forget_arrivals()
     assert nodes.scylla.arrivals.counted == 0
 
 
 def payload_of(client: RawClient, request: bytes) -> dict[str, bytes | None]:
+    """Send a request, and return the custom payload of its response, which may be empty."""
     _, flags, _, _, body = client.ask(request)
-    return BodyReader(body).bytes_map() if flags & 4 else {}
+    custom_payload_flag = 0x04
+    return BodyReader(body).bytes_map() if flags & custom_payload_flag else {}
 
 
 def test_v1_sends_the_tablet_only_for_requests_at_a_wrong_shard(nodes: FakeCluster) -> None:
+    """The payload with the tablet is for clients that have negotiated the extension."""
     key = b"\0\0\0\1"
     tablet = nodes.scylla.placement.tablet_of("tb", "t", token_of(key))
     assert tablet is not None
     replica = tablet.replicas[0]
-    node = next(member for member in nodes.scylla.nodes if member.host_id == replica.host_id)
-    wrong_shard = next(
-        shard_number
-        for shard_number in range(node.shards)
-        if Replica(node.host_id, shard_number) not in tablet.replicas
-    )
+    (node,) = (member for member in nodes.scylla.nodes if member.host_id == replica.host_id)
+    # A node has at most one replica of a tablet, so any other shard is wrong.
+    wrong_shard = (replica.shard + 1) % node.shards
+    assert Replica(node.host_id, wrong_shard) not in tablet.replicas
     for options, shard, expected in [
         (["TABLETS_ROUTING_V1"], replica.shard, {}),
         (["TABLETS_ROUTING_V1"], wrong_shard, routing_payload(tablet, 1)),
@@ -103,52 +113,63 @@ def test_v1_sends_the_tablet_only_for_requests_at_a_wrong_shard(nodes: FakeClust
 
 
 def test_v2_sends_the_tablet_to_clients_with_another_version(nodes: FakeCluster) -> None:
+    """A client sends a part of the tablet's version that it knows, with each request.
+
+    The version has 16 blocks of four bits. The client sends one of them, and its index.
+    """
     nodes.scylla.tablets_version = 2
     key = b"\0\0\0\1"
     tablet = nodes.scylla.placement.tablet_of("tb", "t", token_of(key))
     assert tablet is not None
-    with RawClient(first(nodes)) as client:
+    with RawClient(first_node(nodes)) as client:
         assert V2 in supported(client)
         client.ask(startup(V2))
         query_id, _ = prepare(client, "SELECT v FROM tb.t WHERE k = ?")
-        # The client knows a version of the tablet. With each request it sends one of the version's
-        # 16 blocks of four bits, and the index of that block.
         for index in range(16):
-            version_block = tablet.version >> 4 * index & 0xF
-            assert payload_of(client, execute(query_id, key, index << 4 | version_block)) == {}
-            payload = payload_of(client, execute(query_id, key, index << 4 | version_block ^ 1))
+            right_block = tablet.version >> 4 * index & 0xF
+            right_byte, wrong_byte = index << 4 | right_block, index << 4 | (right_block ^ 1)
+            assert payload_of(client, execute(query_id, key, right_byte)) == {}
+            payload = payload_of(client, execute(query_id, key, wrong_byte))
             assert payload == routing_payload(tablet, 2)
         nodes.scylla.placement.move("tb", "t", 4)
         moved_tablet = nodes.scylla.placement.tablet_of("tb", "t", token_of(key))
         assert moved_tablet is not None
         assert moved_tablet != tablet
     # If the negotiated version byte is missing, the body is malformed.
-    with RawClient(first(nodes)) as client:
+    with RawClient(first_node(nodes)) as client:
         client.ask(startup(V2))
         query_id, _ = prepare(client, "SELECT v FROM tb.t WHERE k = ?")
         assert client.ask(execute(query_id, key)).opcode == Opcode.ERROR
 
 
 def test_prepared_marks_transactions_if_negotiated(nodes: FakeCluster) -> None:
+    """The highest bit of the flags in PREPARED marks a lightweight transaction."""
     insert = "INSERT INTO vn.t (k, v) VALUES (?, ?)"
-    are_marked = []
-    for options in ([], ["SCYLLA_LWT_ADD_METADATA_MARK"]):
-        with RawClient(first(nodes)) as client:
-            client.ask(startup(*options))
-            are_marked += [
-                # In the flags of the result, the highest bit marks a lightweight transaction.
-                bool(prepare(client, text)[1][0] & 0x80)
-                for text in (insert, f"{insert} IF NOT EXISTS")
-            ]
-    assert are_marked == [False, False, False, True]
+
+    def is_marked(client: RawClient, query: str) -> bool:
+        _, rest = prepare(client, query)
+        return bool(rest[0] & 0x80)
+
+    with RawClient(first_node(nodes)) as client:
+        client.ask(startup())
+        assert not is_marked(client, insert)
+        assert not is_marked(client, f"{insert} IF NOT EXISTS")
+    with RawClient(first_node(nodes)) as client:
+        client.ask(startup("SCYLLA_LWT_ADD_METADATA_MARK"))
+        assert not is_marked(client, insert)
+        assert is_marked(client, f"{insert} IF NOT EXISTS")
 
 
 def test_statements_are_described_by_the_tables(nodes: FakeCluster) -> None:
-    with RawClient(first(nodes)) as client:
+    """A prepared statement has the bind markers and the partition key that its table decides."""
+    with RawClient(first_node(nodes)) as client:
         client.ask(startup())
         _, rest = prepare(client, "INSERT INTO vn.t (v, k) VALUES (?, ?)")
     reader = BodyReader(rest)
-    assert (reader.int32(), reader.int32(), reader.int32(), reader.short()) == (1, 2, 1, 1)
+    assert reader.int32() == 1  # flags: one table for all bind markers
+    assert reader.int32() == 2  # the number of bind markers
+    assert reader.int32() == 1  # the number of partition key columns
+    assert reader.short() == 1  # the bind marker of the partition key
     assert [reader.string() for _ in range(3)] == ["vn", "t", "v"]
 
 
@@ -157,12 +178,10 @@ def test_rate_limits(nodes: FakeCluster) -> None:
     nodes.prime("SELECT 1", rate_limited(op_type=1, rejected_by_coordinator=True))
     codes = []
     for options in ([], ["SCYLLA_RATE_LIMIT_ERROR"]):
-        with RawClient(first(nodes)) as client:
+        with RawClient(first_node(nodes)) as client:
             client.ask(startup(*options))
             body = client.ask(query("SELECT 1", 4)).body
             codes.append(int.from_bytes(body[:4], "big"))
-    # The first code is that of a configuration error, since nothing was negotiated. The second one
-    # is the code that the node announced.
     assert codes == [ErrorCode.CONFIG_ERROR, ErrorCode.RATE_LIMITED]
-    # These bytes are op_type and rejected_by_coordinator.
-    assert body.endswith(b"\x01\x01")
+    op_type, rejected_by_coordinator = b"\x01", b"\x01"
+    assert body.endswith(op_type + rejected_by_coordinator)

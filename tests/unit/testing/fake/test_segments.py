@@ -10,9 +10,7 @@ from cassandra.testing.fake import primitives, segments
 
 
 def crc24_by_bits(data: bytes) -> int:
-    """Compute the CRC24 of native_protocol_v5.spec, section 2.1, bit by bit, to compare it with the
-    fake node's.
-    """
+    """Compute the CRC24 of native_protocol_v5.spec, section 2.1, bit by bit."""
     crc = 0x875060
     for bit in (byte >> position & 1 for byte in data for position in range(7, -1, -1)):
         top = crc >> 23 ^ bit
@@ -24,7 +22,7 @@ def crc24_by_bits(data: bytes) -> int:
     "data", [b"\0\0\0", b"\1\2\3", b"\xff\xff\x03", b"\x0d\0\2", b"\1\2\3\4\5"]
 )
 def test_crc24(data: bytes) -> None:
-    """The fake node's CRC24 equals the one computed bit by bit."""
+    """The fake node computes the CRC24 with a table, which must give the same result."""
     assert segments.crc24(data) == crc24_by_bits(data)
 
 
@@ -47,11 +45,14 @@ def test_a_segment_with_compression() -> None:
     payload = b"a" * 1000
     segment = segments.encode_segment(payload, self_contained=True, compressed=True)
     header = int.from_bytes(segment[:5], "little")
-    # These are the uncompressed length, and the bit for self-contained segments.
-    assert (header >> 17 & 0x1FFFF, header >> 34) == (1000, 1)
-    # This is the compressed length: all bytes without the header of 8 bytes and the CRC32 of 4
-    # bytes.
-    assert header & 0x1FFFF == len(segment) - 12 < 100
+    compressed_length = header & 0x1FFFF
+    uncompressed_length = header >> 17 & 0x1FFFF
+    is_self_contained = header >> 34
+    # The segment has a header of 8 bytes, and a CRC32 of 4 bytes.
+    assert compressed_length == len(segment) - 8 - 4
+    assert compressed_length < 100
+    assert uncompressed_length == 1000
+    assert is_self_contained == 1
     assert int.from_bytes(segment[5:8], "little") == crc24_by_bits(segment[:5])
     assert segments.SegmentReader(True).feed(segment) == payload
     # If LZ4 does not shrink a payload, it is stored unchanged with an uncompressed length of 0.
@@ -63,20 +64,24 @@ def test_a_segment_with_compression() -> None:
 
 @pytest.mark.parametrize("position", [0, 4, 6, -1])
 def test_damaged_frames_are_noticed(position: int) -> None:
-    damaged = bytearray(segments.encode_segment(b"payload", True, False))
+    """A changed bit in the header, its CRC24, the payload or its CRC32 is an error."""
+    segment = segments.encode_segment(b"payload", self_contained=True, compressed=False)
+    damaged = bytearray(segment)
     damaged[position] ^= 1
     with pytest.raises(primitives.WireError, match="CRC"):
-        segments.SegmentReader(False).feed(bytes(damaged) + bytes(100))
+        segments.SegmentReader(compressed=False).feed(bytes(damaged) + bytes(100))
 
 
 def test_envelopes_are_packed_and_cut() -> None:
+    """Small envelopes share a segment, and a large one is cut into several segments."""
     small, large = b"s" * 10, b"l" * (segments.MAX_PAYLOAD + 5)
-    data = segments.pack([small, small, large, small], False)
-    sizes = []
+    data = segments.pack([small, small, large, small], compressed=False)
+    # (length, whether the segment has whole envelopes)
+    written_segments = []
     while data:
         fields = int.from_bytes(data[:3], "little")
-        # These are the length, and whether the segment contains whole envelopes.
-        sizes.append((fields & 0x1FFFF, fields >> 17))
+        length, is_self_contained = fields & 0x1FFFF, fields >> 17
+        written_segments.append((length, is_self_contained))
         # Skip the header, the payload and the CRC32.
-        data = data[6 + (fields & 0x1FFFF) + 4 :]
-    assert sizes == [(20, 1), (131_071, 0), (5, 0), (10, 1)]
+        data = data[6 + length + 4 :]
+    assert written_segments == [(20, 1), (131_071, 0), (5, 0), (10, 1)]

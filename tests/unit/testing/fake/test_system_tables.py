@@ -17,15 +17,24 @@ from cassandra.testing.fake.system_tables import names_system_table
 
 from .client import RawClient, ask, envelope
 
+CONSISTENCY_ONE = b"\0\1"
+# Flags of a QUERY message (native_protocol_v4.spec, section 4.1.4).
+WITH_VALUES, WITH_PAGE_SIZE = 0x01, 0x04
+
 
 def test_queries_to_the_tables_of_an_application(node: FakeNode, client: RawClient) -> None:
-    """`queries` leaves out statements about the node's own system tables, and nothing else: texts
-    and keyspace names that only look like "system" are kept.
+    """`queries` leaves out only the SELECTs from system tables, which a driver sends by itself.
+
+    Strings and names of keyspaces that have "system" in them are kept.
     """
-    texts = ["INSERT INTO ecosystem", "SELECT 'the system. And'", "SELECT v FROM system_data.t"]
-    for text in ["SELECT key FROM system.local", *texts, 'SELECT v FROM "system_schema".tables']:
-        ask(client, text)
-    assert [request.query for request in node.queries()] == texts
+    kept = ["INSERT INTO ecosystem", "SELECT 'the system. And'", "SELECT v FROM system_data.t"]
+    for statement in [
+        "SELECT key FROM system.local",
+        *kept,
+        'SELECT v FROM "system_schema".tables',
+    ]:
+        ask(client, statement)
+    assert [request.query for request in node.queries()] == kept
 
 
 def test_system_tables() -> None:
@@ -38,36 +47,29 @@ def test_system_tables() -> None:
         (row,) = wire.decode_rows(
             ask(client, "SELECT * FROM system.local WHERE key = 'local'").body
         )
-        assert (row["data_center"], row["rack"], row["host_id"]) == (
-            b"east",
-            b"r7",
-            node.host_id.bytes,
-        )
+        assert row["data_center"] == b"east"
+        assert row["rack"] == b"r7"
+        assert row["host_id"] == node.host_id.bytes
+        # a set of two texts, "-5" and "9"
         assert row["tokens"] == bytes.fromhex("00000002 00000002 2d35 00000001 39")
-        assert (row["rpc_address"], row["rpc_port"]) == (
-            b"\x7f\0\0\2",
-            node.port.to_bytes(4, "big"),
-        )
+        assert row["rpc_address"] == bytes([127, 0, 0, 2])
+        assert row["rpc_port"] == node.port.to_bytes(4, "big")
         # The response to a query has only the columns that the query selects.
         (row,) = wire.decode_rows(ask(client, "select key, schema_version from system.local").body)
         assert list(row) == ["key", "schema_version"]
-        # there are no other nodes, and no schema
+        # There are no other nodes, and no schema.
         assert wire.decode_rows(ask(client, "SELECT * FROM system.peers_v2").body) == []
         assert wire.decode_rows(ask(client, "SELECT * FROM system_schema.keyspaces").body) == []
         assert wire.decode_error(ask(client, "SELECT * FROM system.nothing").body) == (
             ErrorCode.INVALID,
             "unconfigured table nothing",
         )
-        assert (
-            wire.decode_error(ask(client, "SELECT x FROM system.local").body)[0]
-            == ErrorCode.INVALID
-        )
-        # a node may lack the table `peers_v2`, as Cassandra 3 does
+        code, _ = wire.decode_error(ask(client, "SELECT x FROM system.local").body)
+        assert code == ErrorCode.INVALID
+        # A node may lack the table `peers_v2`, as Cassandra 3 does.
         node.has_peers_v2 = False
-        assert (
-            wire.decode_error(ask(client, "SELECT * FROM system.peers_v2").body)[0]
-            == ErrorCode.INVALID
-        )
+        code, _ = wire.decode_error(ask(client, "SELECT * FROM system.peers_v2").body)
+        assert code == ErrorCode.INVALID
 
 
 def test_a_peer_that_was_never_started_is_a_host_without_a_port(
@@ -76,31 +78,46 @@ def test_a_peer_that_was_never_started_is_a_host_without_a_port(
     client.start(4)
     node.peers = [FakeNode("127.0.0.2")]
     (row,) = wire.decode_rows(ask(client, "SELECT * FROM system.peers_v2").body)
-    assert (row["native_address"], row["native_port"]) == (b"\x7f\0\0\2", bytes(4))
+    assert row["native_address"] == bytes([127, 0, 0, 2])
+    assert row["native_port"] == bytes(4)
 
 
-def select(client: RawClient, text: str, *values: bytes | None) -> list[dict[str, bytes | None]]:
-    """Send a SELECT with bound values, and return its rows."""
-    cells = b"".join(
-        b"\xff\xff\xff\xff" if value is None else len(value).to_bytes(4, "big") + value
-        for value in values
-    )
-    parameters = b"\1" + len(values).to_bytes(2, "big") + cells if values else b"\0"
-    body = len(text).to_bytes(4, "big") + text.encode() + b"\0\1" + parameters
-    answer = client.ask(envelope(4, Opcode.QUERY, body))
-    assert answer.opcode == Opcode.RESULT, wire.decode_error(answer.body)
-    return wire.decode_rows(answer.body)
+def query_body(query: str, flags: int, parameters: bytes = b"") -> bytes:
+    """Return the body of a QUERY message of protocol version 4.
+
+    :param flags: which parameters follow: `WITH_VALUES`, `WITH_PAGE_SIZE` or 0.
+    """
+    encoded_query = query.encode()
+    size = len(encoded_query).to_bytes(4, "big")
+    return size + encoded_query + CONSISTENCY_ONE + bytes([flags]) + parameters
 
 
-def refusal(client: RawClient, text: str) -> str:
+def select(client: RawClient, query: str, *values: bytes | None) -> list[dict[str, bytes | None]]:
+    """Send a SELECT with bound values, and return its rows: encoded values by column name."""
+    if values:
+        encoded_values = b"".join(
+            b"\xff\xff\xff\xff" if value is None else len(value).to_bytes(4, "big") + value
+            for value in values
+        )
+        parameters = len(values).to_bytes(2, "big") + encoded_values
+        body = query_body(query, WITH_VALUES, parameters)
+    else:
+        body = query_body(query, flags=0)
+    response = client.ask(envelope(4, Opcode.QUERY, body))
+    assert response.opcode == Opcode.RESULT, wire.decode_error(response.body)
+    return wire.decode_rows(response.body)
+
+
+def refusal(client: RawClient, query: str) -> str:
     """Send a SELECT that the node refuses as invalid, and return its message."""
-    code, message = wire.decode_error(ask(client, text).body)
+    code, message = wire.decode_error(ask(client, query).body)
     assert code == ErrorCode.INVALID
     return message
 
 
 # -- conditions ------------------------------------------------------------------------------------
 
+# the rows of system_schema.tables
 TABLES: list[dict[str, Any]] = [
     {"keyspace_name": "ks", "table_name": "t", "gc_grace_seconds": 5},
     {"keyspace_name": "ks", "table_name": "it's", "gc_grace_seconds": -1},
@@ -142,6 +159,7 @@ def test_rows_are_selected_by_equality(
 def test_a_bound_null_selects_no_row_and_a_missing_value_neither(
     node: FakeNode, client: RawClient
 ) -> None:
+    """No row is equal to null. If a bind marker gets no value, no row is selected either."""
     node.schema["system_schema.tables"] = TABLES
     query = "SELECT * FROM system_schema.tables WHERE keyspace_name = ?"
     assert select(client, query, None) == []
@@ -149,6 +167,7 @@ def test_a_bound_null_selects_no_row_and_a_missing_value_neither(
 
 
 def test_uuids_are_compared_by_value(node: FakeNode, client: RawClient) -> None:
+    """A UUID may be a literal, or a bound value of 16 bytes."""
     query = "SELECT key FROM system.local WHERE host_id = "
     assert len(select(client, f"{query}{node.host_id}")) == 1
     assert len(select(client, f"{query}?", node.host_id.bytes)) == 1
@@ -178,20 +197,15 @@ def test_the_columns_come_in_the_selected_order(client: RawClient) -> None:
 def test_the_local_node(node: FakeNode, client: RawClient) -> None:
     """The row of system.local has the addresses, ports and versions of the node."""
     (row,) = select(client, "SELECT * FROM system.local")
-    address, storage_port = b"\x7f\0\0\1", (7000).to_bytes(4, "big")
-    assert (row["bootstrapped"], row["cql_version"]) == (
-        b"COMPLETED",
-        node.supported["CQL_VERSION"][0].encode(),
-    )
-    assert [row[f"{name}_address"] for name in ("rpc", "listen", "broadcast")] == [address] * 3
-    assert [row[f"{name}_port"] for name in ("rpc", "listen", "broadcast")] == [
-        node.port.to_bytes(4, "big"),
-        *(storage_port, storage_port),
-    ]
-    assert (row["native_protocol_version"], row["schema_version"]) == (
-        str(node.max_version).encode(),
-        node.schema_version.bytes,
-    )
+    address = bytes([127, 0, 0, 1])
+    storage_port = (7000).to_bytes(4, "big")
+    assert row["bootstrapped"] == b"COMPLETED"
+    assert row["cql_version"] == node.supported["CQL_VERSION"][0].encode()
+    assert row["rpc_address"] == row["listen_address"] == row["broadcast_address"] == address
+    assert row["rpc_port"] == node.port.to_bytes(4, "big")
+    assert row["listen_port"] == row["broadcast_port"] == storage_port
+    assert row["native_protocol_version"] == str(node.max_version).encode()
+    assert row["schema_version"] == node.schema_version.bytes
 
 
 def test_peers_are_in_an_older_and_a_newer_table(node: FakeNode, client: RawClient) -> None:
@@ -200,12 +214,11 @@ def test_peers_are_in_an_older_and_a_newer_table(node: FakeNode, client: RawClie
         node.peers = [peer]
         (row,) = select(client, "SELECT * FROM system.peers_v2")
         (older_row,) = select(client, "SELECT * FROM system.peers")
-        assert row["peer"] == row["native_address"] == b"\x7f\0\0\2"
-        assert (row["peer_port"], row["native_port"]) == (
-            (7000).to_bytes(4, "big"),
-            peer.port.to_bytes(4, "big"),
-        )
-        assert (older_row["peer"], older_row["rpc_address"]) == (b"\x7f\0\0\2", b"\x7f\0\0\2")
+        peer_address = bytes([127, 0, 0, 2])
+        assert row["peer"] == row["native_address"] == peer_address
+        assert row["peer_port"] == (7000).to_bytes(4, "big")
+        assert row["native_port"] == peer.port.to_bytes(4, "big")
+        assert older_row["peer"] == older_row["rpc_address"] == peer_address
         assert row["host_id"] == older_row["host_id"] == peer.host_id.bytes
 
 
@@ -221,39 +234,42 @@ def test_peers_are_in_an_older_and_a_newer_table(node: FakeNode, client: RawClie
 def test_a_node_has_the_tables_of_its_version(
     node: FakeNode, client: RawClient, table: str, switch: str | None
 ) -> None:
-    """Tables are empty until the test adds rows. A test can remove the tables of newer versions.
+    """Tables are empty until the test adds rows. A test chooses whether a node has the tables of
+    newer versions.
 
-    :param switch: the attribute of the node that is set to False to remove the table; None if each
-        node has the table.
+    :param switch: the attribute of the node that says whether it has the table; None if each node
+        has it.
     """
-    cases = (True,) if switch is None else (True, False)
-    for has_table in cases:
-        if switch is not None:
-            setattr(node, switch, has_table)
-        if has_table:
-            assert select(client, f"SELECT * FROM {table}") == []
-        else:
-            name = table.partition(".")[2]
-            assert refusal(client, f"SELECT * FROM {table}") == f"unconfigured table {name}"
+    if switch is not None:
+        setattr(node, switch, True)
+    assert select(client, f"SELECT * FROM {table}") == []
+    if switch is not None:
+        setattr(node, switch, False)
+        name = table.partition(".")[2]
+        assert refusal(client, f"SELECT * FROM {table}") == f"unconfigured table {name}"
 
 
 def test_results_name_their_table(client: RawClient) -> None:
     """The metadata of a result has the keyspace and the table of its columns."""
     body = ask(client, "SELECT key FROM system.local").body
+    # Skip the kind of the result, the flags, and the number of columns: three ints.
     reader = BodyReader(body[12:])
-    assert [reader.string() for _ in range(3)] == ["system", "local", "key"]
+    assert reader.string() == "system"
+    assert reader.string() == "local"
+    assert reader.string() == "key"
 
 
 def test_rows_come_in_pages(node: FakeNode, client: RawClient) -> None:
+    """If a request asks for pages of two rows, the first response has two of the three rows."""
     node.schema["system_schema.tables"] = TABLES
-    text = b"SELECT * FROM system_schema.tables"
-    # The flag 4 announces the page size.
-    body = len(text).to_bytes(4, "big") + text + b"\0\1\4" + (2).to_bytes(4, "big")
-    assert len(wire.decode_rows(client.ask(envelope(4, Opcode.QUERY, body)).body)) == 2
+    page_size = (2).to_bytes(4, "big")
+    body = query_body("SELECT * FROM system_schema.tables", WITH_PAGE_SIZE, page_size)
+    response = client.ask(envelope(4, Opcode.QUERY, body))
+    assert len(wire.decode_rows(response.body)) == 2
 
 
 @pytest.mark.parametrize(
-    ("query", "expected"),
+    ("query", "names_one"),
     [
         ("SELECT * FROM system.local", True),
         ("select * from SYSTEM_SCHEMA.tables", True),
@@ -265,5 +281,5 @@ def test_rows_come_in_pages(node: FakeNode, client: RawClient) -> None:
         ("SELECT system FROM ks.t", False),
     ],
 )
-def test_the_server_s_own_tables_are_recognized(query: str, expected: bool) -> None:
-    assert names_system_table(query) is expected
+def test_the_server_s_own_tables_are_recognized(query: str, names_one: bool) -> None:
+    assert names_system_table(query) is names_one

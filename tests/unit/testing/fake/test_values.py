@@ -1,4 +1,4 @@
-"""How the fake node encodes types and values, compared with bytes written by hand."""
+"""The fake node encodes types and values to the bytes that the protocol specifies."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ import pytest
 from cassandra.testing.fake.values import Encoded, Udt, encode_row, parse_type
 
 PLACE = Udt("ks", "place", (("x", "int"), ("y", "text")))
-
-
+MARSHAL = "org.apache.cassandra.db.marshal."  # the package of the server's type classes
 MOMENT = datetime.datetime(1970, 1, 1, 0, 0, 1, 500_000)
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "option", "data"),
+    ("cql_type", "value", "option", "data"),
     [
         ("ascii", "a", "0001", "61"),
         ("bigint", -2, "0002", "fffffffffffffffe"),
@@ -50,27 +49,36 @@ MOMENT = datetime.datetime(1970, 1, 1, 0, 0, 1, 500_000)
          "ffffffff 00000001 62"),
     ],
 )  # fmt: skip
-def test_types(kind: Any, value: Any, option: str, data: str) -> None:
-    """Each type is described by the expected option, and its value is encoded to the expected
-    bytes.
+def test_types_and_values_are_encoded_as_specified(
+    cql_type: Any, value: Any, option: str, data: str
+) -> None:
+    """The metadata of a result describes a type by its `option`, and its rows contain `data`.
+
+    :param option: the option of the type in hexadecimal (native_protocol_v5.spec, section
+        4.2.5.2).
+    :param data: the encoded value in hexadecimal.
     """
-    parsed = parse_type(kind)
+    parsed = parse_type(cql_type)
     assert parsed.option(5) == bytes.fromhex(option)
     assert parsed.encode(value) == bytes.fromhex(data)
+
+
+def custom_option(class_name: str) -> bytes:
+    """Return the option of a custom type: zero, and the name of the server's class."""
+    return b"\0\0" + len(class_name).to_bytes(2, "big") + class_name.encode()
 
 
 def test_types_that_older_versions_know_as_custom_ones() -> None:
     """Types that older protocol versions do not know are described as custom types, by the name of
     their class.
     """
-    name = b"org.apache.cassandra.db.marshal.DurationType"
-    assert parse_type("duration").option(4) == b"\0\0" + len(name).to_bytes(2, "big") + name
+    assert parse_type("duration").option(4) == custom_option(f"{MARSHAL}DurationType")
     assert parse_type("date").option(4) == bytes.fromhex("0011")
-    assert parse_type("date").option(3).endswith(b".SimpleDateType")
+    assert parse_type("date").option(3) == custom_option(f"{MARSHAL}SimpleDateType")
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "data"),
+    ("cql_type", "value", "data"),
     [
         ("vector<float, 2>", [1.0, -2.0], "3f800000 c0000000"),
         ("vector<boolean, 2>", [True, True], "0101"),
@@ -80,24 +88,27 @@ def test_types_that_older_versions_know_as_custom_ones() -> None:
         ("vector<vector<int, 2>, 1>", [[1, 2]], "00000001 00000002"),
     ],
 )
-def test_vectors(kind: str, value: Any, data: str) -> None:
-    """In a vector, an element of variable size is preceded by its size."""
-    assert parse_type(kind).encode(value) == bytes.fromhex(data)
+def test_sizes_precede_vector_elements_of_variable_size(
+    cql_type: str, value: Any, data: str
+) -> None:
+    """Cassandra counts tinyint and smallint among the types of variable size."""
+    assert parse_type(cql_type).encode(value) == bytes.fromhex(data)
 
 
-def test_vector_s_class_name() -> None:
-    name = (
-        b"org.apache.cassandra.db.marshal.VectorType(org.apache.cassandra.db.marshal.FloatType , 3)"
-    )
-    assert parse_type("vector<float, 3>").option(5) == b"\0\0" + len(name).to_bytes(2, "big") + name
+def test_a_vector_is_described_as_a_custom_type() -> None:
+    class_name = f"{MARSHAL}VectorType({MARSHAL}FloatType , 3)"
+    assert parse_type("vector<float, 3>").option(5) == custom_option(class_name)
+
+
+def test_a_vector_with_the_wrong_number_of_elements_is_refused() -> None:
     with pytest.raises(ValueError, match="2 elements"):
         parse_type("vector<float, 3>").encode([1.0, 2.0])
 
 
-def test_rows() -> None:
-    """Rows may be tuples or dicts. A tuple that is too short is refused."""
+def test_rows_are_tuples_or_dicts() -> None:
+    """An `Encoded` value is sent as it is. A tuple that is too short is refused."""
     columns = [("k", "int"), ("v", "text")]
-    types = [parse_type(type_name) for _, type_name in columns]
+    types = [parse_type(cql_type) for _, cql_type in columns]
     assert encode_row(types, columns, (1, None)) == bytes.fromhex("00000004 00000001 ffffffff")
     assert encode_row(types, columns, {"v": "", "k": Encoded(b"\7")}) == bytes.fromhex(
         "00000001 07 00000000"
@@ -106,7 +117,8 @@ def test_rows() -> None:
         encode_row(types, columns, (1,))
 
 
-@pytest.mark.parametrize("kind", ["nothing", "list<int", "bag<int>"])
-def test_invalid_types_are_refused(kind: str) -> None:
-    with pytest.raises(ValueError, match=kind.partition("<")[0]):
-        parse_type(kind)
+@pytest.mark.parametrize("cql_type", ["nothing", "list<int", "bag<int>"])
+def test_invalid_types_are_refused(cql_type: str) -> None:
+    """The error names the type that is unknown or not complete."""
+    with pytest.raises(ValueError, match=cql_type.partition("<")[0]):
+        parse_type(cql_type)

@@ -34,12 +34,15 @@ def scylla_node() -> Iterator[ScyllaNode]:
 
 
 def settings(server: Any) -> dict[str, Any]:
+    """Return the arguments of `Cluster` that connect to a node, a recorder or a replay node."""
     return {"contact_points": server.contact_points, "port": server.port}
 
 
 def read_keys(server: Any, connected_node: Any, connections: int) -> None:
-    """Read rows of all shards through `server`, as soon as `connections` connections to
-    `connected_node` were opened.
+    """Read rows of all shards through `server`.
+
+    :param connected_node: the node behind `server`.
+    :param connections: how many connections to that node must be open before the first read.
     """
     with Cluster(**settings(server)) as cluster:
         session = cluster.connect()
@@ -52,28 +55,35 @@ def read_keys(server: Any, connected_node: Any, connections: int) -> None:
 def test_requests_to_all_shards_pass_through_the_recorder(
     scylla_node: ScyllaNode, tmp_path: Path
 ) -> None:
+    """The recorder does not offer the node's shard-aware port, to which the driver would connect
+    directly. So all reads are in the recording.
+    """
     assert scylla_node.shard_aware_port
     path = tmp_path / "run.jsonl"
     with Recorder(path, scylla_node.address, scylla_node.port) as recorder:
         # the control connection, and one to each shard
-        read_keys(recorder, scylla_node, 1 + SHARDS)
+        read_keys(recorder, scylla_node, connections=1 + SHARDS)
     requests = [exchange.request for exchange in Recording.load(path).exchanges]
-    assert sum(request is not None and request["kind"] == "EXECUTE" for request in requests) == len(
-        KEYS
-    )
+    reads = [
+        request for request in requests if request is not None and request["kind"] == "EXECUTE"
+    ]
+    assert len(reads) == len(KEYS)
     assert "SHARD_AWARE_PORT" not in path.read_text()
     opened_before = scylla_node.opened
     with ReplayNode(path) as replayed:
-        read_keys(replayed, replayed, 2)
+        read_keys(replayed, replayed, connections=2)
         replayed.check()
     assert scylla_node.opened == opened_before
 
 
-def test_a_recording_with_a_shard_aware_port(scylla_node: ScyllaNode, tmp_path: Path) -> None:
-    """A replay does not offer the port, so clients do not connect to it."""
+def test_a_replay_does_not_offer_a_recorded_shard_aware_port(
+    scylla_node: ScyllaNode, tmp_path: Path
+) -> None:
+    """If a recording names a shard-aware port, clients of the replay do not connect to it."""
     path = tmp_path / "run.jsonl"
     with Recorder(path, scylla_node.address, scylla_node.port) as recorder:
-        read_keys(recorder, scylla_node, 2)
+        read_keys(recorder, scylla_node, connections=2)
+    # Add the ports to the header of the recording.
     head, *lines = path.read_text().splitlines()
     properties = json.loads(head)
     ports = {f"SCYLLA_SHARD_AWARE_PORT{end}": [str(scylla_node.port)] for end in ("", "_SSL")}
@@ -82,34 +92,37 @@ def test_a_recording_with_a_shard_aware_port(scylla_node: ScyllaNode, tmp_path: 
     opened_before = scylla_node.opened
     with ReplayNode(path) as replayed:
         assert "SHARD_AWARE_PORT" not in str(replayed.supported)
-        read_keys(replayed, replayed, 2)
+        read_keys(replayed, replayed, connections=2)
     assert scylla_node.opened == opened_before
 
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_the_other_nodes_of_a_cluster_are_hidden(version: int, tmp_path: Path) -> None:
+    """Neither the rows of the system tables nor events lead the driver to the other nodes."""
     path = tmp_path / "run.jsonl"
     with FakeCluster(3, max_version=version) as cluster_of_nodes:
         cluster_of_nodes.prime(READ, rows([("k", "int")], [(1,)]))
         first, *others = nodes = cluster_of_nodes.nodes
 
-        def run(server: Any) -> None:
+        def read_while_nodes_change(server: Any) -> None:
             with Cluster(**settings(server)) as cluster:
                 session = cluster.connect()
                 for _ in range(3):
                     session.execute(READ)
-                for change in ("TOPOLOGY_CHANGE", "NEW_NODE"), ("STATUS_CHANGE", "UP"):
-                    server_node = first if server is recorder else server
-                    server_node.send_event(*change, others[0].address, others[0].port)
+                # A recorder sends no events of its own: they come from the node behind it.
+                event_source = first if server is recorder else server
+                other_address = (others[0].address, others[0].port)
+                event_source.send_event("TOPOLOGY_CHANGE", "NEW_NODE", *other_address)
+                event_source.send_event("STATUS_CHANGE", "UP", *other_address)
                 cluster.refresh_nodes()
                 (host,) = cluster.metadata.all_hosts()
                 assert (host.address, host.endpoint.port) == (server.address, server.port)
 
         with Recorder(path, first.address, first.port) as recorder:
-            run(recorder)
+            read_while_nodes_change(recorder)
         opened_before = first.opened
         with ReplayNode(path) as replayed:
-            run(replayed)
+            read_while_nodes_change(replayed)
             replayed.check()
         assert [node.opened for node in nodes] == [opened_before, 0, 0]
 
@@ -121,26 +134,30 @@ class AdvertisedAddresses(DefaultEndPointFactory):
 
 
 def test_the_node_itself_has_the_address_of_the_recorder(tmp_path: Path) -> None:
+    """Also clients that use the addresses in the system tables connect to the recorder only."""
     path = tmp_path / "run.jsonl"
     with FakeNode() as node:
         node.prime(READ, rows([("k", "int")], [(1,)]))
 
-        def run(server: Any) -> None:
+        def read_by_advertised_address(server: Any) -> None:
             with Cluster(**settings(server), endpoint_factory=AdvertisedAddresses()) as cluster:
                 cluster.connect().execute(READ)
                 (host,) = cluster.metadata.all_hosts()
                 assert (host.address, host.endpoint.port) == (server.address, server.port)
 
         with Recorder(path, node.address, node.port) as recorder:
-            run(recorder)
+            read_by_advertised_address(recorder)
         opened_before = node.opened
         with ReplayNode(path) as replayed:
-            run(replayed)
+            read_by_advertised_address(replayed)
             replayed.check()
         assert node.opened == opened_before
 
 
 def test_routes_of_clients_are_refused(tmp_path: Path) -> None:
+    """Routes of clients lead past a recorder or a replay node. So neither lets a driver connect
+    that is configured to use them.
+    """
     config = ClientRoutesConfig([ClientRouteProxy("a", "127.0.0.1")])
     with FakeNode() as node:
         columns = [
@@ -160,19 +177,25 @@ def test_routes_of_clients_are_refused(tmp_path: Path) -> None:
                 table="client_routes",
             ),
         )
-        path = tmp_path / "run.jsonl"
-        recorder = Recorder(path, node.address, node.port)
-        for server in recorder, None:
+
+        def connect_in_vain(server: Any) -> None:
             with (
-                server or ReplayNode(path) as running,
-                Cluster(**settings(running), client_routes_config=config) as cluster,
+                Cluster(**settings(server), client_routes_config=config) as cluster,
                 pytest.raises(NoHostAvailable, match="connect without client_routes_config"),
             ):
                 cluster.connect()
 
+        path = tmp_path / "run.jsonl"
+        with Recorder(path, node.address, node.port) as recorder:
+            connect_in_vain(recorder)
+        with ReplayNode(path) as replayed:
+            connect_in_vain(replayed)
+
 
 def test_results_of_other_tables_are_unchanged(tmp_path: Path) -> None:
-    """A table of the application may have the columns of the system tables."""
+    """If a table of the application has a column that is named like an address in a system table,
+    its values stay as they are.
+    """
     path = tmp_path / "run.jsonl"
     with FakeNode() as node:
         node.prime(READ, rows([("rpc_address", "inet")], [("10.9.9.9",)], table="peers"))

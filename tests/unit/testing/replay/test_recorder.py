@@ -29,7 +29,8 @@ COUNT = "SELECT k FROM ks.counted"
 WRONG = "SELECT nothing FROM ks.t"
 
 
-def by_key(request: Request) -> Answer:
+def row_of_key(request: Request) -> Answer:
+    """Answer the statement BY_KEY with a row that has the requested key."""
     (key,) = request.values
     assert isinstance(key, bytes)
     return rows(COLUMNS, [(int.from_bytes(key, "big"), "by key")])
@@ -42,7 +43,7 @@ def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
         node.prime_prepare(BY_KEY, COLUMNS[:1], COLUMNS, [0])
         node.prime_prepare(INSERT, COLUMNS, pk_indexes=[0])
         node.prime(READ, rows(COLUMNS, [(1, "a"), (2, None)]))
-        node.prime(BY_KEY, by_key)
+        node.prime(BY_KEY, row_of_key)
         node.prime(PAGES, paged(COLUMNS[:1], [(number,) for number in range(5)]))
         node.prime(INSERT, void())
         node.prime(COUNT, sequence(*(rows(COLUMNS[:1], [(number,)]) for number in range(3))))
@@ -51,13 +52,14 @@ def node(request: pytest.FixtureRequest) -> Iterator[FakeNode]:
 
 
 def settings(server: Any) -> dict[str, Any]:
+    """Return the arguments of `Cluster` that connect to a node, a recorder or a replay node."""
     return {"contact_points": server.contact_points, "port": server.port}
 
 
-def run_program(server: Any, **further: Any) -> list[Any]:
+def run_program(server: Any) -> list[Any]:
     """Run a sample application against the server, and return everything that it gets."""
     results: list[Any] = []
-    with Cluster(**settings(server), **further) as cluster:
+    with Cluster(**settings(server)) as cluster:
         session = cluster.connect()
         session.row_factory = tuple_factory
         results.append(session.execute(READ).all())
@@ -79,6 +81,7 @@ def run_program(server: Any, **further: Any) -> list[Any]:
 
 
 async def run_program_with_asyncio(server: Any) -> list[Any]:
+    """Run a sample application against the server with asyncio, and return all rows."""
     async with aio.Cluster(**settings(server)) as cluster:
         session = await cluster.connect()
         session.row_factory = tuple_factory
@@ -104,7 +107,7 @@ def test_a_recorded_run_is_replayed_without_the_node(node: FakeNode, tmp_path: P
             replayed.check()
 
 
-async def test_a_run_of_asyncio(node: FakeNode, tmp_path: Path) -> None:
+async def test_a_recorded_run_of_asyncio_is_replayed(node: FakeNode, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     with Recorder(path, node.address, node.port) as recorder:
         results = await run_program_with_asyncio(recorder)
@@ -115,39 +118,46 @@ async def test_a_run_of_asyncio(node: FakeNode, tmp_path: Path) -> None:
 
 
 def test_requests_that_were_not_recorded_are_refused(node: FakeNode, tmp_path: Path) -> None:
+    """The request fails, and `check` fails later. Both errors show the request, and whether the
+    recording has the same statement with other values.
+    """
     path = tmp_path / "run.jsonl"
     with Recorder(path, node.address, node.port) as recorder:
         run_program(recorder)
     with ReplayNode(path) as replayed, Cluster(**settings(replayed)) as cluster:
         session = cluster.connect()
-        with pytest.raises(InvalidRequest) as other_text:
+        with pytest.raises(InvalidRequest) as refused_statement:
             session.execute("SELECT x FROM ks.other")
         prepared = session.prepare(BY_KEY)
-        with pytest.raises(InvalidRequest) as other_value:
+        with pytest.raises(InvalidRequest) as refused_value:
             # 99 is 0x63, which the error must show.
             session.execute(prepared, (99,))
         with pytest.raises(AssertionError, match="0x00000063"):
             replayed.check()
-    assert f"not in {path}: QUERY 'SELECT x FROM ks.other' with" in str(other_text.value)
-    assert f"not in {path}: EXECUTE '{BY_KEY}' with" in str(other_value.value)
-    assert "0x00000063" in str(other_value.value)
-    assert "recorded with this text: EXECUTE" in str(other_value.value)
+    assert f"not in {path}: QUERY 'SELECT x FROM ks.other' with" in str(refused_statement.value)
+    assert f"not in {path}: EXECUTE '{BY_KEY}' with" in str(refused_value.value)
+    assert "0x00000063" in str(refused_value.value)
+    assert "recorded with this text: EXECUTE" in str(refused_value.value)
     assert len(replayed.refused) == 2
 
 
 def test_values_can_be_masked(node: FakeNode, tmp_path: Path) -> None:
+    """If values are masked, the recording has their hashes, by which a replay recognizes them."""
     path = tmp_path / "run.jsonl"
     with Recorder(path, node.address, node.port, mask_values=True) as recorder:
         results = run_program(recorder)
-    text = path.read_text()
-    assert "0x00000001" not in text
-    assert "sha256:" in text
+    recorded = path.read_text()
+    assert "0x00000001" not in recorded
+    assert "sha256:" in recorded
     with ReplayNode(path) as replayed:
         assert run_program(replayed) == results
         replayed.check()
 
 
 def test_passwords_are_not_written_down(node: FakeNode, tmp_path: Path) -> None:
+    """A recording contains neither the password of the login nor the one in a statement. It can be
+    replayed with both.
+    """
     node.require_password("ada", "lovelace")
     statement = "CREATE ROLE r WITH PASSWORD = 'secret ''x'''"
     node.prime(statement, void())
@@ -158,10 +168,10 @@ def test_passwords_are_not_written_down(node: FakeNode, tmp_path: Path) -> None:
         Cluster(**settings(recorder), **login) as cluster,
     ):
         cluster.connect().execute(statement)
-    text = path.read_text()
-    assert "lovelace" not in text
-    assert b"lovelace".hex() not in text
-    assert "secret" not in text
+    recorded = path.read_text()
+    assert "lovelace" not in recorded
+    assert b"lovelace".hex() not in recorded
+    assert "secret" not in recorded
     with ReplayNode(path) as replayed, Cluster(**settings(replayed), **login) as cluster:
         cluster.connect().execute(statement)
         replayed.check()
@@ -190,10 +200,15 @@ def test_events_are_replayed_after_the_same_response(node: FakeNode, tmp_path: P
 def test_a_run_that_fails_leaves_the_old_recording(node: FakeNode, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     path.write_text("old")
-    recorder = Recorder(path, node.address, node.port)
-    with pytest.raises(ZeroDivisionError), recorder:
+    with pytest.raises(ZeroDivisionError), Recorder(path, node.address, node.port):
         raise ZeroDivisionError
     assert path.read_text() == "old"
+
+
+def test_a_recorder_is_started_and_stopped_once(node: FakeNode, tmp_path: Path) -> None:
+    """A recorder can be started again only after it was stopped, and the other way round."""
+    path = tmp_path / "run.jsonl"
+    recorder = Recorder(path, node.address, node.port)
     with pytest.raises(RuntimeError, match="is not running"):
         recorder.stop()
     with recorder, pytest.raises(RuntimeError, match="running already"):
@@ -201,27 +216,18 @@ def test_a_run_that_fails_leaves_the_old_recording(node: FakeNode, tmp_path: Pat
     assert json.loads(path.read_text())["format"] == "turbocql recording"
 
 
-def test_recording_from_a_stopped_node_fails_to_connect(tmp_path: Path) -> None:
+def test_a_recorder_has_no_port_before_it_runs(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "run.jsonl")
+    with pytest.raises(RuntimeError, match="this Recorder is not running"):
+        recorder.port  # noqa: B018
+
+
+def test_the_error_names_a_node_to_record_that_refuses_connections(tmp_path: Path) -> None:
+    """The application cannot connect, and its error says that the node cannot be reached."""
     # Find a port on which connections are refused.
     with FakeNode() as stopped_node:
         port = stopped_node.port
-    with (
-        Recorder(tmp_path / "run.jsonl", "127.0.0.1", port) as recorder,
-        Cluster(**settings(recorder)) as cluster,
-        pytest.raises(NoHostAvailable),
-    ):
-        cluster.connect()
-
-
-def test_a_node_to_record_that_refuses_connections(tmp_path: Path) -> None:
-    """If the node to record refuses connections, the error names it."""
-    node = FakeNode()
-    with node:
-        port = node.port
-    recorder = Recorder(tmp_path / "run", port=port)
-    with pytest.raises(RuntimeError, match="this Recorder is not running"):
-        # any use of the attribute raises
-        print(recorder.port)
+    recorder = Recorder(tmp_path / "run.jsonl", "127.0.0.1", port)
     recorder.start()
     try:
         with Cluster(**settings(recorder)) as cluster, pytest.raises(NoHostAvailable) as raised:

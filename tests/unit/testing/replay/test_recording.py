@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from cassandra.testing import Recording, RecordingError, ReplayNode
+from cassandra.testing.fake.primitives import Opcode
 from cassandra.testing.replay import Exchange
 
 HEAD = (
@@ -18,9 +19,9 @@ HEAD = (
 def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     exchanges = [
-        Exchange({"kind": "QUERY", "text": "SELECT 'ü'"}, 8, 2, b"\0\x01"),
+        Exchange({"kind": "QUERY", "text": "SELECT 'ü'"}, Opcode.RESULT, flags=2, body=b"\0\1"),
         # an event, which is no response to a request
-        Exchange(None, 12, 0, b"event"),
+        Exchange(None, Opcode.EVENT, flags=0, body=b"event"),
     ]
     Recording(4, {"CQL_VERSION": ["3"]}, exchanges, is_masked=True).save(path)
     recording = Recording.load(path)
@@ -28,13 +29,14 @@ def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert recording.supported == {"CQL_VERSION": ["3"]}
     assert recording.exchanges == tuple(exchanges)
     assert recording.is_masked
-    assert [path_in_folder.name for path_in_folder in tmp_path.iterdir()] == ["run.jsonl"]
+    # No other files were left behind.
+    assert list(tmp_path.iterdir()) == [path]
     # a header, and a line for each exchange
     assert len(path.read_text().splitlines()) == 3
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("content", "message"),
     [
         ("", "line 1, is not of a recording: its first line"),
         ("{}\n", "line 1, .* its first line does not say"),
@@ -47,15 +49,17 @@ def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
         ("\udcff", "is not a recording"),
     ],
 )
-def test_files_that_are_not_recordings(tmp_path: Path, text: str, words: str) -> None:
+def test_files_that_are_not_recordings_are_refused(
+    tmp_path: Path, content: str, message: str
+) -> None:
     """The error names the line and says what is wrong."""
     path = tmp_path / "run.jsonl"
-    path.write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(RecordingError, match=words):
+    # The character U+DCFF becomes the byte 0xFF, which is not UTF-8.
+    path.write_bytes(content.encode("utf-8", "surrogateescape"))
+    with pytest.raises(RecordingError, match=message):
         ReplayNode(path)
 
 
-def test_a_file_that_is_missing(tmp_path: Path) -> None:
-    """Opening a recording that does not exist raises FileNotFoundError."""
+def test_a_recording_that_is_missing_cannot_be_opened(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         ReplayNode(tmp_path / "missing.jsonl")

@@ -32,15 +32,17 @@ GENERATED = "CREATE ROLE g WITH GENERATED PASSWORD"
 
 
 def run(server: Any) -> list[str]:
-    """Execute the statements, and return the server's messages."""
+    """Execute all statements, and return what the server sends back: the warnings of each of
+    STATEMENTS, the generated password, and the messages of the errors of WRONG and WEAK.
+    """
     with Cluster(server.contact_points, port=server.port) as cluster:
         session = cluster.connect()
         messages = []
         for statement in STATEMENTS:
-            messages += [str(session.execute(statement).response_future.warnings)]
+            messages.append(str(session.execute(statement).response_future.warnings))
             session.execute(session.prepare(statement))
         session.execute(session.prepare(BOUND), (SECRET,))
-        messages += [str(session.execute(GENERATED).one().generated_password)]
+        messages.append(str(session.execute(GENERATED).one().generated_password))
         for statement, error_type in ((WRONG, SyntaxException), (WEAK, InvalidRequest)):
             with pytest.raises(error_type) as raised:
                 session.execute(statement)
@@ -50,6 +52,9 @@ def run(server: Any) -> list[str]:
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_no_secret_is_written(version: int, tmp_path: Path) -> None:
+    """While a run is recorded, the application gets all messages unchanged. The recording and its
+    replay have them without the secrets.
+    """
     path = tmp_path / "run.jsonl"
     with FakeNode(max_version=version) as node:
         for statement in STATEMENTS:
@@ -69,11 +74,10 @@ def test_no_secret_is_written(version: int, tmp_path: Path) -> None:
         )
         with Recorder(path, node.address, node.port) as recorder:
             messages = run(recorder)
-    # The application gets everything as the node has sent it.
     assert all(SECRET in message for message in messages)
-    text = path.read_text()
-    assert SECRET not in text
-    assert SECRET.encode().hex() not in text
+    recorded = path.read_text()
+    assert SECRET not in recorded
+    assert SECRET.encode().hex() not in recorded
     with ReplayNode(path) as replayed:
         *warnings, generated, wrong, weak = run(replayed)
         replayed.check()
@@ -84,7 +88,7 @@ def test_no_secret_is_written(version: int, tmp_path: Path) -> None:
 
 
 def test_a_recording_with_passwords_is_replayed(tmp_path: Path) -> None:
-    """A file in which a password was written down serves statements with any password."""
+    """If an older recording contains a password, it is replayed to statements with any password."""
     path = tmp_path / "run.jsonl"
     statement = STATEMENTS[1]
     with FakeNode() as node:
@@ -94,11 +98,12 @@ def test_a_recording_with_passwords_is_replayed(tmp_path: Path) -> None:
             Cluster(recorder.contact_points, port=recorder.port) as cluster,
         ):
             cluster.connect().execute(statement)
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    for line in lines[1:]:
-        if line["request"]["text"].startswith("CREATE USER"):
-            line["request"]["text"] = statement
-    path.write_text("\n".join(map(json.dumps, lines)))
+    # Write the password into the recording.
+    header, *exchanges = [json.loads(line) for line in path.read_text().splitlines()]
+    for exchange in exchanges:
+        if exchange["request"]["text"].startswith("CREATE USER"):
+            exchange["request"]["text"] = statement
+    path.write_text("\n".join(json.dumps(line) for line in [header, *exchanges]))
     with (
         ReplayNode(path) as replayed,
         Cluster(replayed.contact_points, port=replayed.port) as cluster,

@@ -38,20 +38,27 @@ ALL_FLAGS = TRACED | PAYLOAD | WARNED
 VOID, ROWS, SET_KEYSPACE, PREPARED = 1, 2, 3, 4
 GLOBAL_TABLE, MORE_PAGES, NO_METADATA, CHANGED = 1, 2, 4, 8
 TEXT_TYPE = b"\0\x0d"
-MESSAGE = Envelope(4, 1, -3, 8, b"body")
+# a response to a request with the stream id -3
+MESSAGE = Envelope(version=4, flags=1, stream=-3, opcode=Opcode.RESULT, body=b"body")
 
 
 def number(value: int) -> bytes:
+    """Return an int of the protocol: four bytes."""
     return value.to_bytes(4, "big", signed=True)
 
 
 def prefix(*warnings: str) -> bytes:
-    """Return what precedes a response that has ALL_FLAGS."""
+    """Return what precedes the body of a response that has ALL_FLAGS: a trace id, the warnings,
+    and a custom payload.
+    """
     return bytes(16) + string_list(warnings) + bytes_map({"mark": b"1", "none": None})
 
 
 def rows_body(flags: int, *rows: tuple[bytes | None, ...], columns: tuple[str, ...]) -> bytes:
-    """Return the body of rows of the table ks.t, whose columns are texts."""
+    """Return the body of a result with rows of the table ks.t, whose columns are texts.
+
+    :param flags: the flags of the metadata, which decide which parts the body has.
+    """
     head = number(ROWS) + number(flags) + number(len(columns))
     if flags & MORE_PAGES:
         head += long_bytes(b"state")
@@ -70,15 +77,20 @@ def rows_body(flags: int, *rows: tuple[bytes | None, ...], columns: tuple[str, .
 # -- messages --------------------------------------------------------------------------------------
 
 
-def test_messages_are_split_at_any_byte() -> None:
-    data = bytes_of(MESSAGE) + bytes_of(MESSAGE._replace(stream=7, body=b""))
-    sniffer, messages = Sniffer(), []
+def test_messages_are_complete_with_their_last_byte() -> None:
+    """If the bytes of two messages arrive one by one, each message is returned as soon as its last
+    byte is there.
+    """
+    empty_message = MESSAGE._replace(stream=7, body=b"")
+    data = bytes_of(MESSAGE) + bytes_of(empty_message)
+    sniffer = Sniffer()
+    messages = []
     for offset in range(len(data)):
         sniffer.feed(data[offset : offset + 1])
         while (message := sniffer.next()) is not None:
             messages.append((offset + 1, message))
-    # The first one has a header of nine bytes and a body of four.
-    assert messages == [(13, MESSAGE), (22, MESSAGE._replace(stream=7, body=b""))]
+    # A header has nine bytes, and the body of the first message has four.
+    assert messages == [(13, MESSAGE), (22, empty_message)]
     assert bytes_of(MESSAGE)[0] == 0x84  # the direction bit of a response
     assert not sniffer.is_framed
 
@@ -91,10 +103,12 @@ def test_a_negative_length_is_refused() -> None:
 
 
 def test_frames_begin_behind_the_messages_so_far() -> None:
+    """After the login, protocol version 5 puts messages into frames. `begin_frames` returns the
+    bytes that the sniffer has already got but not parsed, and forgets them.
+    """
     sniffer = Sniffer()
     frame = encode_segment(bytes_of(MESSAGE), self_contained=True, compressed=False)
     sniffer.feed(frame[:5])
-    # These bytes were not parsed yet, and are the beginning of a frame.
     assert sniffer.begin_frames() == frame[:5]
     assert sniffer.is_framed
     sniffer.feed(frame[:5])
@@ -104,7 +118,7 @@ def test_frames_begin_behind_the_messages_so_far() -> None:
     assert sniffer.next() is None
 
 
-def test_options_of_a_node() -> None:
+def test_options_of_a_node_are_read_as_they_were_written() -> None:
     options = {"COMPRESSION": ["lz4", "snappy"], "PROTOCOL_VERSIONS": []}
     body = supported_body(options)
     assert body[:2] == b"\0\2"
@@ -116,6 +130,9 @@ def test_options_of_a_node() -> None:
 
 @pytest.mark.parametrize("flags", [0, ALL_FLAGS])
 def test_results_are_read_behind_their_prefix(flags: int) -> None:
+    """A response may begin with a trace id, warnings and a payload. `used_keyspace` and
+    `prepared_id` return None for responses of other kinds.
+    """
     before = prefix("careful") if flags else b""
     use = before + number(SET_KEYSPACE) + string("shop")
     prepare = before + number(PREPARED) + short_bytes(b"id") + b"rest"
@@ -133,7 +150,10 @@ def test_results_are_read_behind_their_prefix(flags: int) -> None:
 
 
 @pytest.mark.parametrize("flags", [0, GLOBAL_TABLE, GLOBAL_TABLE | MORE_PAGES | CHANGED])
-def test_the_description_of_rows(flags: int) -> None:
+def test_the_table_and_columns_of_rows_are_read(flags: int) -> None:
+    """The table is described once or for each column. If only the rows of one keyspace are of
+    interest, the columns of others are not read.
+    """
     body = rows_body(flags, (b"1", b"2"), columns=("a", "b"))
     head = read_rows_head(0, body)
     assert head is not None
@@ -151,7 +171,7 @@ def test_the_description_of_rows(flags: int) -> None:
         number(ROWS) + number(GLOBAL_TABLE) + number(0) + number(0),
     ],
 )
-def test_results_without_a_description(body: bytes) -> None:
+def test_results_without_columns_have_no_description(body: bytes) -> None:
     assert read_rows_head(0, body) is None
 
 
@@ -161,45 +181,59 @@ def test_values_of_a_column_are_replaced() -> None:
     assert head is not None
     expected = rows_body(GLOBAL_TABLE, (b"1", b"new"), (b"2", b"new"), columns=("a", "b"))
     assert with_values(body, head, {"b": b"new"}) == expected
+    # Without new values, the body stays the same.
     assert with_values(body, head, {}) == body
 
 
 # -- secrets ---------------------------------------------------------------------------------------
 
-ROLE = "CREATE ROLE ada WITH PASSWORD = 'secret'"
+CREATE_ROLE = "CREATE ROLE ada WITH PASSWORD = 'secret'"
+SYNTAX_ERROR = 0x2000
 
 
 def test_responses_to_other_statements_are_unchanged() -> None:
-    answer = (Opcode.ERROR, 0, number(0x2000) + string("no 'secret' here"))
-    assert answer_without_secrets(answer, "SELECT 'secret' FROM t") is answer
+    response = (Opcode.ERROR, 0, number(SYNTAX_ERROR) + string("no 'secret' here"))
+    assert answer_without_secrets(response, "SELECT 'secret' FROM t") is response
 
 
 @pytest.mark.parametrize("flags", [0, ALL_FLAGS])
 def test_an_error_does_not_repeat_a_secret(flags: int) -> None:
+    """The message of an error and its warnings are replaced. The trace id, the payload and the
+    bytes after the message are kept.
+    """
     before = prefix("weak: 'secret'") if flags else b""
-    body = before + number(0x2000) + string("bad password 'secret'") + b"rest"
-    opcode, flags_after, content = answer_without_secrets((Opcode.ERROR, flags, body), ROLE)
+    body = before + number(SYNTAX_ERROR) + string("bad password 'secret'") + b"rest"
+    opcode, flags_after, new_body = answer_without_secrets((Opcode.ERROR, flags, body), CREATE_ROLE)
     assert (opcode, flags_after) == (Opcode.ERROR, flags)
-    assert b"secret" not in content
-    reader = BodyReader(content)
+    assert b"secret" not in new_body
+    reader = BodyReader(new_body)
     if flags:
         reader.take(16)
         (warning,) = reader.string_list()
         assert "may repeat a password" in warning
         assert reader.bytes_map() == {"mark": b"1", "none": None}
-    assert reader.int32() == 0x2000
+    assert reader.int32() == SYNTAX_ERROR
     assert "may repeat a password" in reader.string()
     assert reader.rest() == b"rest"
 
 
 def test_a_generated_password_is_hidden() -> None:
+    """The password is replaced in the rows that a statement for a role returns. A result without
+    rows stays the same.
+    """
     columns = ("role", "Generated_Password")
     body = rows_body(GLOBAL_TABLE, (b"ada", b"secret"), columns=columns)
-    answer = answer_without_secrets((Opcode.RESULT, 0, body), "CREATE GENERATED ROLE ada")
     expected = rows_body(GLOBAL_TABLE, (b"ada", b"***"), columns=columns)
-    assert answer == (Opcode.RESULT, 0, expected)
-    # Rows behind a prefix, which is kept.
-    answer = answer_without_secrets((Opcode.RESULT, ALL_FLAGS, prefix() + body), ROLE)
-    assert answer == (Opcode.RESULT, ALL_FLAGS, prefix() + expected)
-    done = (Opcode.RESULT, 0, number(VOID))
-    assert answer_without_secrets(done, ROLE) == done
+    assert answer_without_secrets((Opcode.RESULT, 0, body), "CREATE GENERATED ROLE ada") == (
+        Opcode.RESULT,
+        0,
+        expected,
+    )
+    # If the body has a prefix, it is kept.
+    assert answer_without_secrets((Opcode.RESULT, ALL_FLAGS, prefix() + body), CREATE_ROLE) == (
+        Opcode.RESULT,
+        ALL_FLAGS,
+        prefix() + expected,
+    )
+    void_result = (Opcode.RESULT, 0, number(VOID))
+    assert answer_without_secrets(void_result, CREATE_ROLE) == void_result

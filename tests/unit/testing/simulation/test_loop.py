@@ -1,5 +1,5 @@
-"""`SimulatedLoop`, an event loop in virtual time: what it guarantees about order and time, and how
-it ends.
+"""`SimulatedLoop` is an event loop in virtual time: the order of its calls, its time, and the
+errors with which it ends.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ def test_an_hour_takes_no_time_and_ends_when_it_should() -> None:
 
 
 def test_call_soon_keeps_its_order_and_equal_timers_run_in_any_order() -> None:
+    """The seed of the loop decides in which order timers of the same time run."""
     orders = set()
     for seed in range(20):
         loop = SimulatedLoop(seed)
@@ -42,7 +43,9 @@ def test_call_soon_keeps_its_order_and_equal_timers_run_in_any_order() -> None:
     assert len(orders) > 5
 
 
-def test_a_future_that_never_ends_is_stalled() -> None:
+def test_waiting_for_a_future_that_never_ends_is_an_error() -> None:
+    """If there is nothing left that could run, the loop raises Stalled."""
+
     async def main() -> None:
         await asyncio.get_running_loop().create_future()
 
@@ -50,7 +53,9 @@ def test_a_future_that_never_ends_is_stalled() -> None:
         SimulatedLoop().run(main())
 
 
-def test_a_coroutine_that_never_lets_time_pass_is_a_livelock() -> None:
+def test_a_coroutine_that_never_lets_time_pass_is_an_error() -> None:
+    """If the loop runs many turns without any progress of time, it raises Livelocked."""
+
     async def main() -> None:
         while True:  # noqa: ASYNC110
             await asyncio.sleep(0)
@@ -60,6 +65,7 @@ def test_a_coroutine_that_never_lets_time_pass_is_a_livelock() -> None:
 
 
 def test_stall_moves_the_clock_forward() -> None:
+    """`stall` simulates code that blocks the loop for some seconds."""
     loop = SimulatedLoop()
 
     async def main() -> float:
@@ -79,6 +85,7 @@ def test_to_thread_returns_the_result_of_the_function() -> None:
 
 
 def test_unhandled_errors_are_recorded_as_faults() -> None:
+    """If a callback raises, the loop goes on, and its `faults` have the error."""
     loop = SimulatedLoop()
 
     async def main() -> None:

@@ -38,6 +38,8 @@ class Server(asyncio.Protocol):
 
 
 class Client(Server):
+    """A protocol that also collects when it must pause and resume writing."""
+
     def pause_writing(self) -> None:
         self.events.append("pause")
 
@@ -45,32 +47,46 @@ class Client(Server):
         self.events.append("resume")
 
 
-async def connected_pair(loop: SimulatedLoop, **tls: Any) -> tuple[Client, Server]:
-    """Return a client and a server protocol that are connected with each other."""
+async def connected_pair(
+    loop: SimulatedLoop, server_tls: ssl.SSLContext | None = None, **client_tls: Any
+) -> tuple[Client, Server]:
+    """Return a client and a server protocol that are connected with each other.
+
+    :param client_tls: arguments of `create_connection`.
+    """
     servers: list[Server] = []
 
     def make_server() -> Server:
-        servers.append(Server())
-        return servers[-1]
+        server = Server()
+        servers.append(server)
+        return server
 
     listener = loop.network.bind(SERVER, 80)
-    listener.listen(make_server, tls.pop("server_tls", None))
-    _, client = await loop.create_connection(Client, SERVER, 80, **tls)
+    listener.listen(make_server, server_tls)
+    _, client = await loop.create_connection(Client, SERVER, 80, **client_tls)
     # Let the server accept the connection.
     await asyncio.sleep(0.1)
     assert isinstance(client, Client)
     return client, servers[0]
 
 
-def world(seed: int = 0, **settings: Any) -> SimulatedLoop:
+def loop_with_network(seed: int = 0, **settings: Any) -> SimulatedLoop:
+    """Return a loop with a simulated network, which is its attribute `network`.
+
+    :param settings: arguments of `Network`.
+    """
     loop = SimulatedLoop(seed)
+    # The network attaches itself to the loop.
     Network(loop, **settings)
     return loop
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_bytes_arrive_in_order_and_a_slow_reader_pauses_the_writer(seed: int) -> None:
-    loop = world(seed, fragments=0.5)
+    """While the server does not read, the client's buffer stays full. When it reads again, all
+    bytes arrive in order, and the client may go on writing.
+    """
+    loop = loop_with_network(seed, fragments=0.5)
     data = bytes(range(256)) * 8192  # 2 MiB, more than the buffers hold
 
     async def main() -> None:
@@ -95,10 +111,11 @@ def test_bytes_arrive_in_order_and_a_slow_reader_pauses_the_writer(seed: int) ->
     loop.run(main())
 
 
-def test_a_reset_overtakes_the_data() -> None:
+def test_a_reset_may_overtake_the_data() -> None:
+    """The seed decides whether data that was sent before a reset arrives or is lost."""
     outcomes = set()
     for seed in range(30):
-        loop = world(seed)
+        loop = loop_with_network(seed)
 
         async def main(loop: SimulatedLoop) -> tuple[Any, ...]:
             client, server = await connected_pair(loop)
@@ -109,7 +126,6 @@ def test_a_reset_overtakes_the_data() -> None:
             return bytes(client.data), *client.events
 
         outcomes.add(loop.run(main(loop)))
-    # The seed decides whether the data arrives before the reset or is lost.
     assert outcomes == {
         (b"last words", "ConnectionResetError"),
         (b"", "ConnectionResetError"),
@@ -117,11 +133,12 @@ def test_a_reset_overtakes_the_data() -> None:
 
 
 def test_bytes_on_a_cut_path_arrive_after_it_is_mended() -> None:
-    loop = world()
+    """A path can be cut in one direction only. As with TCP, its bytes are sent again later."""
+    loop = loop_with_network()
 
     async def main() -> None:
         client, server = await connected_pair(loop)
-        # Bytes from the client to the server are lost, but not those in the other direction.
+        # Cut the path from the client, which has this address, to the server.
         loop.network.cut("10.1.0.1", SERVER, both_ways=False)
         client.transport.write(b"question")
         server.transport.write(b"news")
@@ -138,7 +155,10 @@ def test_bytes_on_a_cut_path_arrive_after_it_is_mended() -> None:
 
 
 def test_a_host_without_power_is_silent_until_it_is_back() -> None:
-    loop = world()
+    """The client of a host without power sees no error. When the host has power again, it does not
+    know the connection, and answers the client's data with a reset.
+    """
+    loop = loop_with_network()
 
     async def main() -> None:
         client, server = await connected_pair(loop)
@@ -150,16 +170,15 @@ def test_a_host_without_power_is_silent_until_it_is_back() -> None:
         assert server.events == ["ConnectionResetError"]
         loop.network.regain_power(SERVER)
         await asyncio.sleep(1)
-        # When the host has power again, it does not know the connection, and answers the client's
-        # data with a reset.
         assert client.events == ["ConnectionResetError"]
         assert not loop.network.links
 
     loop.run(main())
 
 
-def test_refused_and_unanswered_connects() -> None:
-    loop = world()
+def test_connects_are_refused_or_time_out() -> None:
+    """A connect is refused if nobody listens. It times out if the host drops its packets."""
+    loop = loop_with_network()
 
     async def main() -> None:
         with pytest.raises(ConnectionRefusedError):
@@ -175,21 +194,22 @@ def test_refused_and_unanswered_connects() -> None:
     loop.run(main())
 
 
-def test_a_client_that_gives_up_leaves_nothing() -> None:
+def test_a_client_that_gives_up_leaves_no_connection() -> None:
+    """If a connect is cancelled at any time, no half of a connection remains."""
     for seed in range(30):
-        loop = world(seed)
+        loop = loop_with_network(seed)
 
         async def main(loop: SimulatedLoop) -> None:
             loop.network.bind(SERVER, 80).listen(Server)
             task = asyncio.ensure_future(loop.create_connection(Client, SERVER, 80))
             # Cancel at a random time, before, during or after the connection is established.
             await asyncio.sleep(loop.random.random() * 0.002)
-            if not task.cancel():
-                (await task)[0].close()
+            task.cancel()
             await asyncio.sleep(1)
             # If the cancellation came too late, the connection was made, so close it.
-            if task.done() and not task.cancelled():
-                task.result()[0].close()
+            if not task.cancelled():
+                transport, _ = task.result()
+                transport.close()
                 await asyncio.sleep(1)
             assert not loop.network.links
 
@@ -197,7 +217,7 @@ def test_a_client_that_gives_up_leaves_nothing() -> None:
 
 
 def test_tls_works_over_the_network(tmp_path: Path) -> None:
-    loop = world()
+    loop = loop_with_network()
     authority = Authority(tmp_path)
     server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server_context.load_cert_chain(*authority.issue("localhost"))

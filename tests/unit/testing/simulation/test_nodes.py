@@ -12,8 +12,10 @@ from cassandra.testing.simulation import Network, SimulatedLoop, SimulatedThread
 
 
 def run_with_seed(seed: int, **settings: Any) -> tuple[Any, ...]:
-    """Run some requests in a simulation, and return its end time, its number of turns, and all
-    requests.
+    """Run some requests in a simulation, and return its end time, its number of turns, and the
+    number and opcode of each request.
+
+    :param settings: arguments of `FakeCluster`.
     """
     loop = SimulatedLoop(seed)
     network = Network(loop)
@@ -41,12 +43,20 @@ def run_with_seed(seed: int, **settings: Any) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("settings", [{}, {"max_version": 4}, {"scylla": 3}], ids=str)
 def test_the_same_seed_gives_the_same_run(settings: dict[str, Any]) -> None:
+    """Another seed gives another run."""
     assert run_with_seed(5, **settings) == run_with_seed(5, **settings)
     assert run_with_seed(5, **settings) != run_with_seed(6, **settings)
 
 
 def test_timestamps_and_ids_depend_only_on_the_seed() -> None:
-    async def run_with_seed(loop: SimulatedLoop) -> tuple[Any, list[int]]:
+    """The ids of sessions and the timestamps of statements are the same in each run with a seed.
+    Timestamps follow the simulated clock, but never go back.
+    """
+
+    async def id_and_timestamps(loop: SimulatedLoop) -> tuple[Any, list[int]]:
+        """Return the session's id, and timestamps before the clock changes, after it went ahead by
+        one hour, and after it went back by two hours.
+        """
         with FakeCluster(1, thread=SimulatedThread(loop)) as fake:
             cluster = aio.Cluster(fake.contact_points, port=fake.port)
             session = await cluster.connect()
@@ -64,12 +74,11 @@ def test_timestamps_and_ids_depend_only_on_the_seed() -> None:
         loop = SimulatedLoop(seed)
         # The network attaches itself to the loop.
         Network(loop)
-        return loop.run(run_with_seed(loop))
+        return loop.run(id_and_timestamps(loop))
 
     seed_1, seed_1_again, seed_2 = simulate(1), simulate(1), simulate(2)
     assert seed_1 == seed_1_again
     assert seed_1[0] != seed_2[0]
     start, after_step_ahead, after_step_back = seed_1[1]
-    assert after_step_ahead - start == 3600 * 10**6
-    # The clock went back, but the timestamps did not.
+    assert after_step_ahead - start == 3600 * 10**6  # microseconds
     assert after_step_back == after_step_ahead + 1
