@@ -14,7 +14,7 @@ from cassandra.sentinels import UNSET_VALUE
 
 
 def test_a_converter_has_its_functions() -> None:
-    converter: Converter[int, str] = Converter(str, int)
+    converter: Converter[int, str] = Converter(to_cql=str, from_cql=int)
     assert converter.to_cql is str
     assert converter.from_cql is int
     assert repr(converter) == "Converter(to_cql=str, from_cql=int)"
@@ -25,15 +25,17 @@ def test_a_converter_has_its_functions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "words"),
+    ("arguments", "error", "message"),
     [
         ({}, ValueError, "needs to_cql, from_cql, or both"),
         ({"to_cql": 5}, TypeError, r"to_cql must be a function or None, but is 5 \(int\)"),
         ({"from_cql": "x"}, TypeError, r"from_cql must be a function or None, but is 'x' \(str\)"),
     ],
 )
-def test_invalid_converters_are_refused(arguments: Any, error: type[Exception], words: str) -> None:
-    with pytest.raises(error, match=words):
+def test_invalid_converters_are_refused(
+    arguments: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
         Converter(**arguments)
 
 

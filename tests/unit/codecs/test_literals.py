@@ -39,7 +39,7 @@ def test_values_are_converted_inside_collections_too(registry: CodecRegistry) ->
 
 
 def test_a_converted_value_is_not_converted_again() -> None:
-    registry = CodecRegistry(CodecRegistry())
+    registry = CodecRegistry(CodecRegistry())  # the registry of a session of a cluster
     encoder = Encoder()
     registry.serve(encoder)
     registry.register_class(str, str.upper)
@@ -72,10 +72,10 @@ def test_unregistering_removes_the_entries_of_the_mapping(registry: CodecRegistr
 def test_unregistering_keeps_an_entry_of_the_application(registry: CodecRegistry) -> None:
     encoder = Encoder()
     registry.serve(encoder)
-    custom: Any = lambda color: "own"  # noqa: E731
-    encoder.mapping[Color] = custom
+    own_function: Any = lambda color: "own"  # noqa: E731
+    encoder.mapping[Color] = own_function
     registry.unregister_class(Color)
-    assert encoder.mapping[Color] is custom
+    assert encoder.mapping[Color] is own_function
 
 
 def test_a_new_converter_replaces_the_old_one(registry: CodecRegistry) -> None:
@@ -86,9 +86,9 @@ def test_a_new_converter_replaces_the_old_one(registry: CodecRegistry) -> None:
 
 
 def test_an_encoder_without_a_mapping_is_not_changed(registry: CodecRegistry) -> None:
-    class Own:
+    class CustomEncoder:
         """An application's own encoder, which replaces the driver's."""
 
-    custom: Any = Own()
-    registry.serve(custom)
+    encoder: Any = CustomEncoder()
+    registry.serve(encoder)
     registry.register_class(int, str)

@@ -13,47 +13,47 @@ import pytest
 from cassandra.codecs import CodecRegistry, Converter
 from cassandra.cqltypes import UTF8Type
 
-A: Converter[Any, Any] = Converter(str)
-B: Converter[Any, Any] = Converter(repr)
+TO_STR: Converter[Any, Any] = Converter(to_cql=str)
+TO_REPR: Converter[Any, Any] = Converter(to_cql=repr)
 
 
 class Statement:
     """A fake statement that counts the calls of `renew_codecs`."""
 
     def __init__(self) -> None:
-        self.renewed = 0
+        self.renewals = 0
 
     def renew_codecs(self) -> None:
-        self.renewed += 1
+        self.renewals += 1
 
 
 def test_converters_are_none_unless_some_are_registered() -> None:
     cluster = CodecRegistry()
     session = CodecRegistry(cluster)
     assert cluster.converters is session.converters is None
-    session.register_type("text", A)
+    session.register_type("text", TO_STR)
     session.unregister_type(UTF8Type)
     assert session.converters is None
 
 
 def test_a_session_inherits_and_overrides_the_cluster_s_converters() -> None:
     cluster = CodecRegistry()
-    cluster.register_type("text", A)
+    cluster.register_type("text", TO_STR)
     session, other_session = CodecRegistry(cluster), CodecRegistry(cluster)
     # "varchar" is another name of "text".
-    session.register_type("varchar", B)
-    cluster.register_column("ks.t.c", A)
+    session.register_type("varchar", TO_REPR)
+    cluster.register_column("ks.t.c", TO_STR)
     cluster.register_class(int, str)
-    for registry, converter in ((session, B), (other_session, A), (cluster, A)):
+    for registry, converter in ((session, TO_REPR), (other_session, TO_STR), (cluster, TO_STR)):
         converters = registry.converters
         assert converters is not None
         assert converters.of_type(UTF8Type) is converter
-        assert converters.columns == {("ks", "t", "c"): A}
+        assert converters.columns == {("ks", "t", "c"): TO_STR}
         assert converters.of_class(bool) is str
         assert converters.of_class(float) is None
     session.unregister_type("text")
     assert session.converters is not None
-    assert session.converters.of_type(UTF8Type) is A
+    assert session.converters.of_type(UTF8Type) is TO_STR
 
 
 def test_the_nearest_class_and_the_more_precise_type_win() -> None:
@@ -63,9 +63,9 @@ def test_the_nearest_class_and_the_more_precise_type_win() -> None:
 
     registry = CodecRegistry()
     registry.register_class(Base, str)
-    registry.register_class(Derived, Converter(repr))
-    registry.register_type("money", A)
-    registry.register_type("shop.money", B)
+    registry.register_class(Derived, Converter(to_cql=repr))
+    registry.register_type("money", TO_STR)
+    registry.register_type("shop.money", TO_REPR)
     converters = registry.converters
     assert converters is not None
     assert converters.of_class(Derived) is repr
@@ -79,15 +79,15 @@ def test_statements_are_renewed_after_changes_in_session_and_cluster() -> None:
     statement, other_statement = Statement(), Statement()
     session.follow(statement)
     other_session.follow(other_statement)
-    session.register_type("text", A)
-    assert (statement.renewed, other_statement.renewed) == (1, 0)
-    cluster.register_column("ks.t.c", A)
-    assert (statement.renewed, other_statement.renewed) == (2, 1)
+    session.register_type("text", TO_STR)
+    assert (statement.renewals, other_statement.renewals) == (1, 0)
+    cluster.register_column("ks.t.c", TO_STR)
+    assert (statement.renewals, other_statement.renewals) == (2, 1)
     # The registry does not keep its statements alive.
     del statement
     gc.collect()
     cluster.register_class(int, str)
-    assert other_statement.renewed == 2
+    assert other_statement.renewals == 2
 
 
 def test_a_refused_registration_changes_nothing() -> None:
@@ -96,13 +96,14 @@ def test_a_refused_registration_changes_nothing() -> None:
     registry.follow(statement)
     not_a_converter: Any = str
     not_a_class: Any = "int"
+    not_a_function: Any = "int"
     refused: list[Callable[[], None]] = [
         lambda: registry.register_type("text", not_a_converter),
-        lambda: registry.register_type("timstamp", A),
+        lambda: registry.register_type("timstamp", TO_STR),
         lambda: registry.register_column("ks.t.c", not_a_converter),
-        lambda: registry.register_column("t.c", A),
+        lambda: registry.register_column("t.c", TO_STR),
         lambda: registry.register_class(not_a_class, str),
-        lambda: registry.register_class(int, not_a_class),
+        lambda: registry.register_class(int, not_a_function),
         lambda: registry.register_class(int, Converter(from_cql=int)),
         lambda: registry.register_class(object, str),
     ]
@@ -110,7 +111,7 @@ def test_a_refused_registration_changes_nothing() -> None:
         with pytest.raises((TypeError, ValueError)):
             register()
     assert registry.converters is None
-    assert statement.renewed == 0
+    assert statement.renewals == 0
 
 
 def test_errors_name_the_type_column_or_class() -> None:
@@ -126,8 +127,8 @@ def test_errors_name_the_type_column_or_class() -> None:
 
 def test_unregistering_a_missing_converter_is_an_error() -> None:
     cluster = CodecRegistry()
-    cluster.register_type("text", A)
-    cluster.register_column("ks.t.c", A)
+    cluster.register_type("text", TO_STR)
+    cluster.register_column("ks.t.c", TO_STR)
     cluster.register_class(int, str)
     session = CodecRegistry(cluster)
     # The session only inherits its converters, so it has none to remove. The cluster has none left
@@ -150,11 +151,11 @@ def test_a_registry_lists_its_converters() -> None:
     """A registry lists its converters by type, column and class, and its repr names them."""
     registry = CodecRegistry()
     assert repr(registry) == "<CodecRegistry of no converters>"
-    registry.register_type("list<text>", A)
-    registry.register_column("ks.t.c", B)
+    registry.register_type("list<text>", TO_STR)
+    registry.register_column("ks.t.c", TO_REPR)
     registry.register_class(int, str)
-    assert dict(registry.types) == {"list<text>": A}
-    assert dict(registry.columns) == {("ks", "t", "c"): B}
+    assert dict(registry.types) == {"list<text>": TO_STR}
+    assert dict(registry.columns) == {("ks", "t", "c"): TO_REPR}
     assert dict(registry.classes) == {int: str}
     assert repr(registry) == "<CodecRegistry of list<text>, ks.t.c, int>"
     assert repr(CodecRegistry(registry)).endswith("no converters, with those of the cluster>")

@@ -14,7 +14,7 @@ from cassandra.codecs import CodecRegistry, Converter
 from cassandra.codecs.schema_names import missing_column, missing_type
 from cassandra.codecs.type_patterns import pattern_of
 
-A: Converter[Any, Any] = Converter(str)
+CONVERTER: Converter[Any, Any] = Converter(to_cql=str)
 SHOP = SimpleNamespace(
     tables={"carts": SimpleNamespace(columns={"id": 1, "total": 2})},
     views={"by_day": SimpleNamespace(columns={"day": 1})},
@@ -24,7 +24,7 @@ KEYSPACES = {"shop": SHOP}
 
 
 @pytest.mark.parametrize(
-    ("column", "text"),
+    ("column", "message"),
     [
         (("shop", "carts", "total"), None),
         (("shop", "by_day", "day"), None),
@@ -40,13 +40,13 @@ KEYSPACES = {"shop": SHOP}
     ],
 )
 def test_unknown_columns_and_tables_are_explained(
-    column: tuple[str, str, str], text: str | None
+    column: tuple[str, str, str], message: str | None
 ) -> None:
-    assert missing_column(column, KEYSPACES) == text
+    assert missing_column(column, KEYSPACES) == message
 
 
 @pytest.mark.parametrize(
-    ("cql_type", "text"),
+    ("cql_type", "message"),
     [
         ("text", None),
         ("money", None),
@@ -59,15 +59,15 @@ def test_unknown_columns_and_tables_are_explained(
         ("sop.money", "there is no keyspace 'sop'; did you mean 'shop'?"),
     ],
 )
-def test_unknown_user_defined_types_are_explained(cql_type: str, text: str | None) -> None:
-    assert missing_type(pattern_of(cql_type), KEYSPACES) == text
+def test_unknown_user_defined_types_are_explained(cql_type: str, message: str | None) -> None:
+    assert missing_type(pattern_of(cql_type), KEYSPACES) == message
 
 
 def test_a_registry_warns_of_unknown_names_when_the_schema_is_known() -> None:
     metadata: Any = SimpleNamespace(keyspaces={})
     cluster = CodecRegistry(metadata=metadata)
-    cluster.register_type("monney", A)
-    cluster.register_column("shop.carts.total", A)
+    cluster.register_type("monney", CONVERTER)
+    cluster.register_column("shop.carts.total", CONVERTER)
     session = CodecRegistry(cluster)
     metadata.keyspaces = KEYSPACES
     with pytest.warns(
@@ -77,9 +77,9 @@ def test_a_registry_warns_of_unknown_names_when_the_schema_is_known() -> None:
     assert len(caught) == 1
     assert caught[0].filename == __file__
     with pytest.warns(RuntimeWarning, match="no column 'x' in table shop"):
-        session.register_column("shop.carts.x", A)
-    # Each warning was given only once, and there is none for known names.
+        session.register_column("shop.carts.x", CONVERTER)
+    # Each warning is given only once, and there is none for known names.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         cluster.check_names()
-        session.register_column("shop.carts.id", A)
+        session.register_column("shop.carts.id", CONVERTER)

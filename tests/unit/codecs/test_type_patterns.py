@@ -16,7 +16,7 @@ OTHER_MONEY = UserType.make_udt_class("bank", "money", ("amount",), MONEY.subtyp
 
 
 @pytest.mark.parametrize(
-    ("written", "read"),
+    ("written", "normalised"),
     [
         ("text", "text"),
         ("VARCHAR", "text"),
@@ -36,8 +36,8 @@ OTHER_MONEY = UserType.make_udt_class("bank", "money", ("amount",), MONEY.subtyp
         (lookup_casstype("ReversedType(FrozenType(Int32Type))"), "int"),
     ],
 )
-def test_names_of_types_are_normalised(written: Any, read: str) -> None:
-    assert str(pattern_of(written)) == read
+def test_names_of_types_are_normalised(written: Any, normalised: str) -> None:
+    assert str(pattern_of(written)) == normalised
     assert pattern_of(str(pattern_of(written))) == pattern_of(written)
 
 
@@ -46,7 +46,7 @@ def test_a_quoted_name_is_a_user_defined_type() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "error", "words"),
+    ("written", "error", "message"),
     [
         ("", ValueError, "it names 0 types"),
         ("int, text", ValueError, "it names 2 types"),
@@ -69,13 +69,13 @@ def test_a_quoted_name_is_a_user_defined_type() -> None:
         (lookup_casstype("ListType"), ValueError, "list has no parameters"),
     ],
 )
-def test_invalid_types_are_refused(written: Any, error: type[Exception], words: str) -> None:
-    with pytest.raises(error, match=words):
+def test_invalid_types_are_refused(written: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
         pattern_of(written)
 
 
 @pytest.mark.parametrize(
-    ("written", "cql_type", "is_meant"),
+    ("written", "cql_type", "matches"),
     [
         ("text", "UTF8Type", True),
         ("text", "ReversedType(UTF8Type)", True),
@@ -95,8 +95,8 @@ def test_invalid_types_are_refused(written: Any, error: type[Exception], words: 
         ("'org.example.Type'", "org.example.Type", True),
     ],
 )
-def test_a_pattern_matches_types_of_columns(written: str, cql_type: Any, is_meant: bool) -> None:
-    assert pattern_of(written).matches(lookup_casstype(cql_type)) is is_meant
+def test_a_pattern_matches_types_of_columns(written: str, cql_type: Any, matches: bool) -> None:
+    assert pattern_of(written).matches(lookup_casstype(cql_type)) is matches
 
 
 def test_a_pattern_with_a_keyspace_is_more_precise() -> None:
@@ -114,7 +114,7 @@ def test_names_of_columns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "error", "words"),
+    ("written", "error", "message"),
     [
         ("orders.state", ValueError, "but 'orders.state' has 2 names"),
         ("state", ValueError, "has 1 names"),
@@ -126,6 +126,8 @@ def test_names_of_columns() -> None:
         (None, TypeError, r"not by None \(NoneType\)"),
     ],
 )
-def test_invalid_column_names_are_refused(written: Any, error: type[Exception], words: str) -> None:
-    with pytest.raises(error, match=words):
+def test_invalid_column_names_are_refused(
+    written: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
         column_key(written)
