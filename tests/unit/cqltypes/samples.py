@@ -16,14 +16,8 @@ from cassandra.util.geometry import LineString, Point, Polygon
 from cassandra.util.temporal import Date, Duration, MillisTimestamp, Time
 
 D = decimal.Decimal
-
-
 UUID = uuid.UUID("00112233-4455-6677-8899-aabbccddeeff")
-
-
 UTC = datetime.timezone.utc
-
-
 INDIA = datetime.timezone(datetime.timedelta(hours=5, minutes=30))
 
 
@@ -219,6 +213,7 @@ def vector_of(element: Any, dimension: int) -> Any:
 ADDRESS = t.UserType.make_udt_class("ks", "address", ["street", "zip"], [TEXT, INT])
 
 
+# (type, value, hexadecimal encoding), as in SCALARS
 CONTAINERS: list[tuple[Any, Any, str]] = [
     (list_of(INT), [], "00000000"),
     (

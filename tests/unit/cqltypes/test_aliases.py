@@ -24,21 +24,22 @@ class Pydantic(pydantic.BaseModel):
 
 
 class WrongModelFields:
+    """A class that has the attribute of a pydantic model, but no descriptions of fields in it."""
+
     model_fields = {"a": 5}
 
 
-def test_attrs() -> None:
-    """An attrs class declares the alias of a field with `alias`."""
+def test_an_attrs_class_declares_aliases_of_fields() -> None:
     assert attributes_by_alias(Attrs) == {"other": "named"}
 
 
-def test_pydantic() -> None:
-    """A pydantic model can declare aliases of its fields in several ways."""
-    # An AliasPath is not used as an alias. If two fields have the same alias, it stands for the
-    # first one.
+def test_a_pydantic_model_declares_aliases_in_several_ways() -> None:
+    """An AliasPath is not used as an alias. If two fields have the same alias, it stands for the
+    first one.
+    """
     assert attributes_by_alias(Pydantic) == {"other": "named", "one": "several", "two": "several"}
 
 
-def test_other_classes() -> None:
-    """A class without such declarations has no aliases."""
-    assert attributes_by_alias(WrongModelFields) == attributes_by_alias(int) == {}
+def test_a_class_without_such_declarations_has_no_aliases() -> None:
+    assert attributes_by_alias(WrongModelFields) == {}
+    assert attributes_by_alias(int) == {}

@@ -1,5 +1,5 @@
-"""Type classes: methods that an application overrides are used, and each codec is built only
-once.
+"""Rules for all type classes: methods that an application overrides are used, and each codec is
+built only once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.conftest import Implementation
 from tests.unit.cqltypes.samples import INT, list_of, map_of, tuple_of, vector_of
 
 
-class Upper(t.UTF8Type):
+class UpperType(t.UTF8Type):
     """An application's subclass, for texts that are in upper case on the server."""
 
     typename = "upper"
@@ -27,11 +27,12 @@ class Upper(t.UTF8Type):
 
     @classmethod
     def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
-        return f"v{protocol_version}:" + t.UTF8Type.deserialize(byts, protocol_version).lower()
+        text = t.UTF8Type.deserialize(byts, protocol_version)
+        return f"v{protocol_version}:{text.lower()}"
 
 
-class Plain(t.CassandraType):
-    """A type class without any of the built-in types as its base."""
+class PlainType(t.CassandraType):
+    """A type class without any of the built-in types as its base: an int of one byte."""
 
     typename = "plain"
 
@@ -44,38 +45,46 @@ class Plain(t.CassandraType):
         return byts[0]
 
 
-class Unnamed(t.CassandraType):
+class UnnamedType(t.CassandraType):
     """A type that has no name in CQL."""
 
 
-class OverridesFromBinary(t.Int32Type):
-    """A type class that overrides only `from_binary`."""
+class LuckySevenType(t.Int32Type):
+    """A type class that overrides only `from_binary`: 7 is decoded to "lucky"."""
 
     @classmethod
     def from_binary(cls, byts: bytes | None, protocol_version: int) -> Any:
-        return (
-            "lucky"
-            if byts is not None and byts.endswith(b"\x07")
-            else super().from_binary(byts, protocol_version)
-        )
+        number = super().from_binary(byts, protocol_version)
+        return "lucky" if number == 7 else number
 
 
 def test_overridden_methods_are_used_inside_containers_too(implementation: Implementation) -> None:
-    assert Upper.to_binary("a", 4) == b"A"
-    assert Upper.from_binary(b"A", 4) == "v4:a"
-    assert Upper.build_codec(implementation.codecs, 4).decode(b"A") == "v4:a"
-    nested = map_of(Upper, tuple_of(list_of(Upper), Plain)).build_codec(implementation.codecs, 4)
-    body = nested.encode({"a": (["b"], 5)})
+    """`serialize` and `deserialize` are called for each element, with the protocol version of the
+    container.
+    """
+    assert UpperType.to_binary("a", 4) == b"A"
+    assert UpperType.from_binary(b"A", 4) == "v4:a"
+    assert UpperType.build_codec(implementation.codecs, 4).decode(b"A") == "v4:a"
+    nested_type = map_of(UpperType, tuple_of(list_of(UpperType), PlainType))
+    nested_codec = nested_type.build_codec(implementation.codecs, 4)
+    body = nested_codec.encode({"a": (["b"], 5)})
     assert b"A" in body
     assert b"B" in body
-    assert dict(nested.decode(body).items()) == {"v4:a": (["v4:b"], 5)}
-    list_codec = list_of(OverridesFromBinary).build_codec(implementation.codecs)
+    assert dict(nested_codec.decode(body).items()) == {"v4:a": (["v4:b"], 5)}
+
+
+def test_an_overridden_from_binary_is_used_inside_containers_too(
+    implementation: Implementation,
+) -> None:
+    list_codec = list_of(LuckySevenType).build_codec(implementation.codecs)
     assert list_codec.decode(list_codec.encode([7, 8, None])) == ["lucky", 8, None]
-    assert vector_of(OverridesFromBinary, 2).build_codec(implementation.codecs).decode(
-        bytes.fromhex("0000000700000008")
-    ) == ["lucky", 8]
-    assert t.lookup_casstype("Upper") is Upper
-    assert t.lookup_casstype("ListType(Plain)").subtypes == (Plain,)
+    vector_codec = vector_of(LuckySevenType, 2).build_codec(implementation.codecs)
+    assert vector_codec.decode(bytes.fromhex("00000007" + "00000008")) == ["lucky", 8]
+
+
+def test_an_application_s_class_is_found_by_its_name() -> None:
+    assert t.lookup_casstype("UpperType") is UpperType
+    assert t.lookup_casstype("ListType(PlainType)").subtypes == (PlainType,)
 
 
 def test_a_serialize_method_that_returns_no_bytes_is_an_error(
@@ -106,6 +115,7 @@ def test_a_method_that_is_set_later_is_used() -> None:
 
 
 def test_codecs_are_built_once() -> None:
+    """A type has one codec for each protocol version and way to read vectors."""
     assert list_of(INT).codec() is list_of(INT).codec()
     assert list_of(INT).codec(4) is list_of(INT).codec(4)
     assert list_of(INT).codec(5, "numpy") is not list_of(INT).codec(5, "list")
@@ -130,14 +140,21 @@ def test_an_original_method_that_is_set_again_is_inherited_again() -> None:
     assert "serialize" not in vars(TextType)
     assert TextType.to_binary("a", 5) == b"a"
 
-    # The class below overrides the method of an application's class, so it keeps the attribute.
-    class Loud(Upper):
+
+def test_an_original_method_may_replace_an_overridden_one() -> None:
+    """If the base class overrides a method, setting the original method in a subclass has effect
+    in the subclass only.
+    """
+
+    class OrdinaryTextType(UpperType):
         pass
 
-    Loud.serialize = t.UTF8Type.__dict__.get("serialize", t.CassandraType.__dict__["serialize"])  # type: ignore[method-assign]
-    assert "serialize" in vars(Loud)
-    assert Loud.to_binary("a", 5) == b"a"
-    assert Upper.to_binary("a", 5) == b"A"
+    OrdinaryTextType.serialize = t.UTF8Type.__dict__.get(  # type: ignore[method-assign]
+        "serialize", t.CassandraType.__dict__["serialize"]
+    )
+    assert "serialize" in vars(OrdinaryTextType)
+    assert OrdinaryTextType.to_binary("a", 5) == b"a"
+    assert UpperType.to_binary("a", 5) == b"A"
 
 
 def test_a_method_that_is_deleted_is_inherited_again() -> None:
@@ -154,34 +171,42 @@ def test_a_method_that_is_deleted_is_inherited_again() -> None:
 
 
 def test_a_changed_attribute_makes_cached_codecs_invalid() -> None:
-    class Number(t.Int32Type):
+    """If an attribute is set or deleted on which codecs depend, new codecs are built, for
+    containers of the type, too. `rules_of_types` counts such changes.
+    """
+
+    class NumberType(t.Int32Type):
         pass
 
-    one_empty = b"\0\0\0\1\0\0\0\0"  # a list with one element, of zero bytes
-    before, rules = Number.codec(), base.rules_of_types()
-    assert list_of(Number).codec().decode(one_empty) == [None]
-    Number.support_empty_values = True
-    assert Number.codec() is not before
-    assert list_of(Number).codec().decode(one_empty) == [EMPTY]
-    assert Number.from_binary(b"", 5) is EMPTY
-    assert base.rules_of_types() > rules
-    del Number.support_empty_values
-    assert list_of(Number).codec().decode(one_empty) == [None]
+    one_empty_element = b"\0\0\0\1\0\0\0\0"  # a list with one element, of zero bytes
+    codec_before = NumberType.codec()
+    count_before = base.rules_of_types()
+    assert list_of(NumberType).codec().decode(one_empty_element) == [None]
+    NumberType.support_empty_values = True
+    assert NumberType.codec() is not codec_before
+    assert list_of(NumberType).codec().decode(one_empty_element) == [EMPTY]
+    assert NumberType.from_binary(b"", 5) is EMPTY
+    assert base.rules_of_types() > count_before
+    del NumberType.support_empty_values
+    assert list_of(NumberType).codec().decode(one_empty_element) == [None]
     # Other attributes have no effect on codecs.
-    codec = Number.codec()
-    Number.comment = "for tests"
-    assert Number.codec() is codec
+    codec = NumberType.codec()
+    NumberType.comment = "for tests"
+    assert NumberType.codec() is codec
 
 
 def test_a_new_type_is_registered_by_its_names() -> None:
+    """A type can be found by the name of its class, and by its name in CQL unless another type has
+    this name already. A class whose name begins with "_" is not registered.
+    """
+
     class NumberOfTest(t.Int32Type):
         typename = "number_of_test"
 
-    rules = base.rules_of_types()
+    count_before = base.rules_of_types()
     assert base._by_cassname["NumberOfTest"] is NumberOfTest
     assert base._by_cqlname["number_of_test"] is NumberOfTest
 
-    # The first class keeps a CQL name. A class whose name begins with "_" is not registered.
     class OtherNumberOfTest(t.Int32Type):
         typename = "number_of_test"
 
@@ -191,32 +216,46 @@ def test_a_new_type_is_registered_by_its_names() -> None:
     assert base._by_cqlname["number_of_test"] is NumberOfTest
     assert "_Hidden" not in base._by_cassname
     assert "hidden_of_test" not in base._by_cqlname
-    assert base.rules_of_types() == rules + 1
-    # A type with parameters is no new name.
-    list_of(NumberOfTest)
+    # Only the registration of OtherNumberOfTest counts as a change.
+    assert base.rules_of_types() == count_before + 1
+
+
+def test_a_type_with_parameters_is_not_registered() -> None:
+    list_of(INT)
     assert base._by_cassname["ListType"] is t.ListType
 
 
 def test_the_names_of_types() -> None:
-    pairs = map_of(INT, t.UTF8Type)
-    assert pairs.cql_parameterized_type() == "map<int, text>"
-    assert pairs.cass_parameterized_type() == "MapType(Int32Type, UTF8Type)"
+    """A type has a name in CQL, and one on the server, which may have the prefix of the package. A
+    type without a name in CQL is written as a quoted name of the server.
+    """
+    map_type = map_of(INT, t.UTF8Type)
+    assert map_type.cql_parameterized_type() == "map<int, text>"
+    assert map_type.cass_parameterized_type() == "MapType(Int32Type, UTF8Type)"
     prefix = base.apache_cassandra_type_prefix
-    assert pairs.cass_parameterized_type(full=True) == (
+    assert map_type.cass_parameterized_type(full=True) == (
         f"{prefix}MapType({prefix}Int32Type, {prefix}UTF8Type)"
     )
     assert t.CounterColumnType.cql_parameterized_type() == "counter"
     assert t.FrozenType.apply_parameters([INT]).cql_parameterized_type() == "frozen<int>"
-    assert Unnamed.cql_parameterized_type() == f"'{prefix}Unnamed'"
-    assert Unnamed.codec().cql_name == "Unnamed"
+    assert UnnamedType.cql_parameterized_type() == f"'{prefix}UnnamedType'"
+    assert UnnamedType.codec().cql_name == "UnnamedType"
     assert t.Int32Type.codec().cql_name == "int"
+
+
+def test_types_and_their_instances_have_a_repr() -> None:
     assert repr(t.Int32Type) == "<class 'cassandra.cqltypes.Int32Type'>"
     assert repr(t.Int32Type(5)) == "<int( 5 )>"
+
+
+def test_the_prefix_of_the_package_is_trimmed() -> None:
+    prefix = base.apache_cassandra_type_prefix
     assert base.trim_if_startswith(f"{prefix}Int32Type", prefix) == "Int32Type"
     assert base.trim_if_startswith("Int32Type", prefix) == "Int32Type"
 
 
 def test_parameters_are_counted() -> None:
+    """Equal parameters lead to the same class, and a wrong number of them is an error."""
     with pytest.raises(ValueError, match=r"^map takes 2 parameters, got 1"):
         t.MapType.apply_parameters([INT])
     assert t.Int32Type.apply_parameters([]) is t.Int32Type
@@ -229,7 +268,7 @@ def test_parameters_are_counted() -> None:
 def test_the_size_of_a_value_in_a_vector() -> None:
     assert t.Int32Type.serial_size() == 4
     assert t.UTF8Type.serial_size() is None
-    assert OverridesFromBinary.serial_size() == 4
+    assert LuckySevenType.serial_size() == 4
 
 
 def test_a_type_inside_another_one_has_its_cached_codec() -> None:

@@ -1,13 +1,14 @@
-"""The public class methods of type classes, such as `from_binary`, call compiled code directly (the
-fast path).
-
-A method that is overridden or wrapped puts its class on the slow path.
+"""The public class methods of type classes, such as `from_binary`, have a fast path: they call the
+methods of the type's codec directly. If a method is overridden or replaced, its class takes the
+slow path, which calls the overridden method.
 """
 
 from __future__ import annotations
 
+import gc
 import inspect
 import threading
+import weakref
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock
@@ -21,17 +22,20 @@ from cassandra.sentinels import EMPTY
 from tests.conftest import Implementation
 from tests.waiting import WAIT
 
-FIVE = b"\0\0\0\5"
-NAMES = ("serialize", "deserialize", "to_binary", "from_binary")
+FIVE = b"\0\0\0\5"  # the int 5
+EPOCH = bytes(8)  # the timestamp 1970-01-01
+METHODS = ("serialize", "deserialize", "to_binary", "from_binary")
 
 
 @pytest.fixture(autouse=True)
 def use_implementation(
     implementation: Implementation, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
-    """Run each test with the codecs of each implementation."""
+    """Run each test with the codecs of each implementation, and with all classes on the slow
+    path.
+    """
     calls.withdraw()
-    # setting this attribute makes all types build their codecs again
+    # Setting this attribute makes all types build their codecs again.
     t.Int32Type.support_empty_values = False
     monkeypatch.setattr(implementations, "codecs", implementation.codecs)
     yield
@@ -45,11 +49,14 @@ def is_fast(cls: Any) -> bool:
     return all(
         type(getattr(getattr(cls, name), "__self__", None)) is implementations.codecs.TypeCalls
         and getattr(cls, name).__self__.owner is cls
-        for name in NAMES
+        for name in METHODS
     )
 
 
 def use_fast_path(cls: Any, value: Any) -> bytes:
+    """Call methods of a class, which puts the class on the fast path unless one is overridden.
+    Return the encoded value.
+    """
     data: bytes = cls.serialize(value, 4)
     assert cls.deserialize(data, 4) == value
     return data
@@ -59,11 +66,15 @@ def test_the_first_call_puts_a_class_on_the_fast_path() -> None:
     assert not is_fast(t.Int32Type)
     assert use_fast_path(t.Int32Type, 5) == FIVE
     assert is_fast(t.Int32Type)
-    assert t.Int32Type.to_binary(5, 4) == t.Int32Type.serialize(val=5, protocol_version=4) == FIVE
+
+
+def test_the_fast_path_has_the_results_of_the_slow_one() -> None:
+    use_fast_path(t.Int32Type, 5)
+    assert t.Int32Type.to_binary(5, 4) == FIVE
+    assert t.Int32Type.serialize(val=5, protocol_version=4) == FIVE
     assert t.Int32Type.to_binary(None, 4) == b""
-    assert t.Int32Type.from_binary(FIVE, 4) == t.Int32Type.deserialize(
-        byts=FIVE, protocol_version=4
-    )
+    assert t.Int32Type.from_binary(FIVE, 4) == 5
+    assert t.Int32Type.deserialize(byts=FIVE, protocol_version=4) == 5
     assert t.Int32Type.from_binary(None, 4) is None
     assert t.Int32Type.from_binary(b"", 4) is None
     # The first call takes the slow path, the second one the fast path.
@@ -76,15 +87,18 @@ def test_the_first_call_puts_a_class_on_the_fast_path() -> None:
     assert t.BytesType.serialize(bytearray(b"ab"), 4) == b"ab"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", METHODS)
 def test_the_fast_path_keeps_signatures_and_docstrings(name: str) -> None:
-    before = [*inspect.signature(getattr(t.Int32Type, name)).parameters]
+    parameters_before = list(inspect.signature(getattr(t.Int32Type, name)).parameters)
     use_fast_path(t.Int32Type, 5)
-    assert [*inspect.signature(getattr(t.Int32Type, name)).parameters] == before
+    assert list(inspect.signature(getattr(t.Int32Type, name)).parameters) == parameters_before
     assert getattr(t.Int32Type, name).__doc__
 
 
-def test_subclasses_have_calls_of_their_own() -> None:
+def test_subclasses_have_a_fast_path_of_their_own() -> None:
+    """A class does not take the fast path of its base class: its errors name its own type, and its
+    encoding may be another one.
+    """
     assert use_fast_path(t.LongType, 5) == bytes(7) + b"\5"
     with pytest.raises(OverflowError, match="range of counter"):
         t.CounterColumnType.serialize(1 << 63, 4)
@@ -109,13 +123,17 @@ def test_a_subclass_created_later_gets_its_own_fast_path() -> None:
     assert is_fast(later)
 
 
-class Doubled(t.Int32Type):
+class DoubledType(t.Int32Type):
+    """An application's type that encodes the double of a number."""
+
     @classmethod
     def serialize(cls, val: Any, protocol_version: int) -> bytes:
         return super().serialize(val * 2, protocol_version)
 
 
-class Halved(t.Int32Type):
+class HalvedType(t.Int32Type):
+    """An application's type that decodes a number to its half."""
+
     @classmethod
     def deserialize(cls, byts: bytes, protocol_version: int) -> Any:
         return super().deserialize(byts, protocol_version) / 2
@@ -124,13 +142,13 @@ class Halved(t.Int32Type):
 def test_overridden_methods_stay_on_the_slow_path() -> None:
     # The second time, the base class is on the fast path, which its subclasses must not take.
     for _ in range(2):
-        assert Doubled.to_binary(5, 4) == Doubled.serialize(5, 4) == b"\0\0\0\x0a"
-        assert Doubled.from_binary(FIVE, 4) == 5
-        assert Halved.from_binary(FIVE, 4) == Halved.deserialize(FIVE, 4) == 2.5
+        assert DoubledType.to_binary(5, 4) == DoubledType.serialize(5, 4) == b"\0\0\0\x0a"
+        assert DoubledType.from_binary(FIVE, 4) == 5
+        assert HalvedType.from_binary(FIVE, 4) == HalvedType.deserialize(FIVE, 4) == 2.5
         use_fast_path(t.Int32Type, 5)
-    assert not is_fast(Doubled)
-    assert not is_fast(Halved)
-    list_type = t.ListType.apply_parameters([Doubled])
+    assert not is_fast(DoubledType)
+    assert not is_fast(HalvedType)
+    list_type = t.ListType.apply_parameters([DoubledType])
     assert list_type.deserialize(list_type.serialize([5], 4), 4) == [10]
     assert not is_fast(list_type)
 
@@ -143,59 +161,60 @@ def test_overridden_methods_get_the_protocol_version_inside_collections() -> Non
 
     for collection_type in (t.ListType, t.SetType):
         collection = collection_type.apply_parameters([TypeReturningVersion])
-        assert [collection.serialize([b"x"], version)[-1:] for version in (3, 5, 4)] == [
-            b"3",
-            b"5",
-            b"4",
-        ]
+        for version in (3, 5, 4):
+            assert collection.serialize([b"x"], version).endswith(b"%d" % version)
 
 
 @pytest.mark.parametrize("is_fast_before", [False, True])
 def test_replacing_a_method_affects_all_codecs_of_the_type(is_fast_before: bool) -> None:
+    """While a method is replaced, its class, its subclasses and their containers use the new one.
+    Afterwards, they use the original one again, on the fast path.
+    """
     if is_fast_before:
         for cls in (t.DateType, t.TimestampType):
-            use_fast_path(cls, cls.deserialize(bytes(8), 4))
+            use_fast_path(cls, cls.deserialize(EPOCH, 4))
     list_type = t.ListType.apply_parameters([t.TimestampType])
-    body = list_type.serialize([0], 4)
+    list_body = list_type.serialize([0], 4)
     with mock.patch.object(
-        t.DateType, "deserialize", lambda byts, version: ("read", byts, version)
+        t.DateType, "deserialize", lambda byts, version: ("patched", byts, version)
     ):
-        patched_result = ("read", bytes(8), 4)
-        assert (
-            t.DateType.from_binary(bytes(8), 4)
-            == t.DateType.deserialize(bytes(8), 4)
-            == patched_result
-        )
-        assert t.TimestampType.from_binary(bytes(8), 4) == patched_result
-        assert list_type.from_binary(body, 4) == [patched_result]
-        assert t.TimestampType.codec(4).decode(bytes(8)) == patched_result
-        assert t.DateType.serialize(0, 4) == bytes(8)
+        patched_result = ("patched", EPOCH, 4)
+        assert t.DateType.from_binary(EPOCH, 4) == patched_result
+        assert t.DateType.deserialize(EPOCH, 4) == patched_result
+        assert t.TimestampType.from_binary(EPOCH, 4) == patched_result
+        assert list_type.from_binary(list_body, 4) == [patched_result]
+        assert t.TimestampType.codec(4).decode(EPOCH) == patched_result
+        assert t.DateType.serialize(0, 4) == EPOCH
         assert not is_fast(t.DateType)
     for cls in (t.DateType, t.TimestampType):
-        assert cls.from_binary(bytes(8), 4).year == 1970
+        assert cls.from_binary(EPOCH, 4).year == 1970
         assert is_fast(cls)
-    assert list_type.from_binary(body, 4)[0].year == 1970
+    assert list_type.from_binary(list_body, 4)[0].year == 1970
 
 
 def test_assigning_the_original_method_restores_the_fast_path() -> None:
+    """The method may have been read from the class before or after it was on the fast path."""
     original = t.DateType.deserialize
-    use_fast_path(t.DateType, original(bytes(8), 4))
+    use_fast_path(t.DateType, original(EPOCH, 4))
     fast_method = t.DateType.deserialize
-    for deserializer in (original, fast_method):
+    for method in (original, fast_method):
         t.DateType.deserialize = staticmethod(lambda byts, version: "mine")  # type: ignore[method-assign, assignment]
-        assert t.DateType.from_binary(bytes(8), 4) == "mine"
-        t.DateType.deserialize = deserializer  # type: ignore[method-assign]
-        assert t.DateType.from_binary(bytes(8), 4).year == 1970
+        assert t.DateType.from_binary(EPOCH, 4) == "mine"
+        t.DateType.deserialize = method  # type: ignore[method-assign]
+        assert t.DateType.from_binary(EPOCH, 4).year == 1970
         assert is_fast(t.DateType)
+
+
+def test_deleting_an_assigned_method_restores_the_original_one() -> None:
     t.DateType.deserialize = staticmethod(lambda byts, version: "mine")  # type: ignore[method-assign, assignment]
-    # Deleting an assigned method restores the original one.
     del t.DateType.deserialize
-    assert t.DateType.deserialize(bytes(8), 4).year == 1970
+    assert t.DateType.deserialize(EPOCH, 4).year == 1970
     with pytest.raises(AttributeError):
         del t.DateType.nothing  # type: ignore[attr-defined]
 
 
 def test_a_counter_keeps_its_name_after_its_method_was_restored() -> None:
+    """Its errors name the type counter, not bigint, which is its base class."""
     with mock.patch.object(t.CounterColumnType, "serialize", return_value=b"mine"):
         assert t.CounterColumnType.serialize(1, 4) == b"mine"
         use_fast_path(t.LongType, 1)
@@ -204,8 +223,8 @@ def test_a_counter_keeps_its_name_after_its_method_was_restored() -> None:
             t.CounterColumnType.serialize(1 << 63, 4)
 
 
-def test_attributes_that_codecs_depend_on() -> None:
-    """Changing an attribute on which codecs depend takes effect at the next call."""
+def test_a_changed_attribute_takes_effect_at_the_next_call() -> None:
+    """This holds for attributes on which codecs depend, also if the class is on the fast path."""
     use_fast_path(t.Int32Type, 5)
     t.Int32Type.support_empty_values = True
     # The first call after the change takes the slow path, the second one the fast path.
@@ -223,21 +242,25 @@ def test_attributes_that_codecs_depend_on() -> None:
 
 @pytest.mark.parametrize("is_fast_before", [False, True])
 def test_methods_taken_from_another_type_are_used(is_fast_before: bool) -> None:
+    """A class of blobs may take the methods of texts when it is created or later. Its subclasses
+    inherit them.
+    """
     if is_fast_before:
         use_fast_path(t.UTF8Type, "x")
     text_methods = {"serialize": t.UTF8Type.serialize, "deserialize": t.UTF8Type.deserialize}
-    texts: Any = CassandraTypeType("_Texts", (t.BytesType,), dict(text_methods))
-    subclass_of_texts: Any = CassandraTypeType("_Below", (texts,), {})
+    class_with_methods: Any = CassandraTypeType("_Texts", (t.BytesType,), dict(text_methods))
+    subclass: Any = CassandraTypeType("_Below", (class_with_methods,), {})
     class_with_later_methods: Any = CassandraTypeType("_Set", (t.BytesType,), {})
     for name, method in text_methods.items():
         setattr(class_with_later_methods, name, method)
+    # The second time, all cached codecs have been dropped.
     for _ in range(2):
-        for cls in (texts, subclass_of_texts, class_with_later_methods):
+        for cls in (class_with_methods, subclass, class_with_later_methods):
             assert cls.serialize("x", 4) == cls.to_binary("x", 4) == b"x"
             assert cls.deserialize(b"x", 4) == cls.from_binary(b"x", 4) == "x"
             assert cls.codec().encode("x") == b"x"
         assert t.BytesType.deserialize(b"x", 4) == b"x"
-        t.Int32Type.support_empty_values = False  # this drops all cached codecs
+        t.Int32Type.support_empty_values = False  # This drops them.
 
 
 def test_methods_of_a_mixin_are_used() -> None:
@@ -254,8 +277,7 @@ def test_methods_of_a_mixin_are_used() -> None:
         use_fast_path(t.Int32Type, 5)
 
 
-def test_containers() -> None:
-    """The class methods of containers take the fast path."""
+def test_methods_of_containers_take_the_fast_path() -> None:
     for cqltype, value in (
         (t.ListType.apply_parameters([t.Int32Type]), [1, None, 3]),
         (t.MapType.apply_parameters([t.UTF8Type, t.Int32Type]), {"a": 1}),
@@ -268,7 +290,8 @@ def test_containers() -> None:
         use_fast_path(cqltype, value)
 
 
-def test_threads_that_call_and_change() -> None:
+def test_methods_may_be_called_while_another_thread_changes_attributes() -> None:
+    """Each call has a result that is right before or after the change."""
     failures: list[BaseException] = []
     must_stop = threading.Event()
 
@@ -296,9 +319,7 @@ def test_threads_that_call_and_change() -> None:
 
 
 def test_classes_are_not_kept_alive() -> None:
-    import gc
-    import weakref
-
+    """A class that was on the fast path is freed when the application drops it."""
     cqltype: Any = CassandraTypeType("_Gone", (t.Int32Type,), {})
     use_fast_path(cqltype, 5)
     reference = weakref.ref(cqltype)

@@ -1,5 +1,5 @@
-"""The encoding of composite types, byte by byte: each part is a length, the value, and an
-end byte.
+"""Composite types: each part of an encoded value is a length, the value, and an end byte. In a
+dynamic composite, the alias or name of the part's type comes before it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from cassandra import cqltypes as t
 from cassandra.errors import DecodeError
 from tests.conftest import Implementation
 
-PAIR = t.lookup_casstype("CompositeType(UTF8Type, Int32Type)")
-NAMED = t.lookup_casstype("DynamicCompositeType(s=>UTF8Type, i=>Int32Type)")
+COMPOSITE = t.lookup_casstype("CompositeType(UTF8Type, Int32Type)")
+DYNAMIC_COMPOSITE = t.lookup_casstype("DynamicCompositeType(s=>UTF8Type, i=>Int32Type)")
 PACKAGE = "org.apache.cassandra.db.marshal."
 
 
@@ -29,7 +29,8 @@ PACKAGE = "org.apache.cassandra.db.marshal."
 def test_parts_are_encoded_and_decoded(
     implementation: Implementation, value: tuple[Any, ...], data: str
 ) -> None:
-    codec = PAIR.build_codec(implementation.codecs)
+    """A value may have fewer parts than the type. Null is encoded as an empty part."""
+    codec = COMPOSITE.build_codec(implementation.codecs)
     assert codec.encode(value) == bytes.fromhex(data)
     assert codec.decode(bytes.fromhex(data)) == value
 
@@ -43,11 +44,11 @@ def test_parts_are_encoded_and_decoded(
         (5, TypeError, "CompositeType"),
     ],
 )
-def test_values_that_are_refused(
+def test_values_that_do_not_fit_are_refused(
     implementation: Implementation, value: Any, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        PAIR.build_codec(implementation.codecs).encode(value)
+        COMPOSITE.build_codec(implementation.codecs).encode(value)
 
 
 @pytest.mark.parametrize(
@@ -60,36 +61,47 @@ def test_values_that_are_refused(
         ("0000 00 0003 000001 00", "part 1 of"),
     ],
 )
-def test_bytes_that_are_refused(implementation: Implementation, data: str, message: str) -> None:
+def test_malformed_bytes_are_refused(
+    implementation: Implementation, data: str, message: str
+) -> None:
     with pytest.raises(DecodeError, match=message):
-        PAIR.build_codec(implementation.codecs).decode(bytes.fromhex(data))
+        COMPOSITE.build_codec(implementation.codecs).decode(bytes.fromhex(data))
 
 
 def test_parts_that_name_their_type(implementation: Implementation) -> None:
-    """A part may name its type by an alias or by its class. With an unknown alias it stays bytes;
-    wrong values are refused.
+    """A part of a dynamic composite may name its type by an alias or by its class. A part with an
+    unknown alias stays bytes.
     """
-    codec = NAMED.build_codec(implementation.codecs)
+    codec = DYNAMIC_COMPOSITE.build_codec(implementation.codecs)
+    # The high bit of the first two bytes says that they end with an alias: 0x73 is "s", 0x69 is
+    # "i", and 0x78 is "x", which was not declared.
     data = bytes.fromhex("8073 0001 61 00  8069 0004 00000001 00")
     assert codec.encode([("s", "a"), ("i", 1)]) == data
     assert codec.encode(data) == data
     assert codec.decode(data) == ("a", 1)
-    name = f"{PACKAGE}Int32Type".encode()
-    by_class = len(name).to_bytes(2, "big") + name + bytes.fromhex("0004 00000001 00")
-    assert codec.decode(by_class) == (1,)
-    # The alias of this part was not declared, so the part stays bytes.
+    class_name = f"{PACKAGE}Int32Type".encode()
+    named_by_class = (
+        len(class_name).to_bytes(2, "big") + class_name + bytes.fromhex("0004 00000001 00")
+    )
+    assert codec.decode(named_by_class) == (1,)
     assert codec.decode(bytes.fromhex("8078 0001 61 00")) == (b"a",)
-    for wrong_value in ([("x", 1)], ["s"], [("s",)]):
-        with pytest.raises(TypeError, match=r"a pair of an alias \(s, i\) and a value"):
-            codec.encode(wrong_value)
+
+
+@pytest.mark.parametrize("value", [[("x", 1)], ["s"], [("s",)]])
+def test_parts_without_a_known_alias_cannot_be_encoded(
+    implementation: Implementation, value: Any
+) -> None:
+    codec = DYNAMIC_COMPOSITE.build_codec(implementation.codecs)
+    with pytest.raises(TypeError, match=r"a pair of an alias \(s, i\) and a value"):
+        codec.encode(value)
 
 
 def test_names() -> None:
     """The name of a composite type contains the names of its components; in CQL it is quoted."""
-    assert PAIR.cql_parameterized_type() == (
+    assert COMPOSITE.cql_parameterized_type() == (
         f"'{PACKAGE}CompositeType({PACKAGE}UTF8Type, {PACKAGE}Int32Type)'"
     )
-    assert NAMED.cql_parameterized_type() == (
+    assert DYNAMIC_COMPOSITE.cql_parameterized_type() == (
         f"'{PACKAGE}DynamicCompositeType(s=>{PACKAGE}UTF8Type, i=>{PACKAGE}Int32Type)'"
     )
     assert t.DynamicCompositeType.cass_parameterized_type() == "DynamicCompositeType"

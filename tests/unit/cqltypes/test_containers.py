@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,15 +11,8 @@ from cassandra.sentinels import EMPTY
 from tests.unit.cqltypes.samples import INT, TEXT, list_of, vector_of
 
 
-def wrong_parameters() -> list[Callable[[], Any]]:
-    return [
-        lambda: t.ListType.apply_parameters([INT, INT]),
-        lambda: t.MapType.apply_parameters([INT]),
-    ]
-
-
-def test_parameters() -> None:
-    """The same parameters lead to the same class, which has the parameters as attributes."""
+def test_equal_parameters_lead_to_the_same_class() -> None:
+    """The class has the parameters as attributes."""
     assert list_of(INT) is list_of(INT)
     assert list_of(INT) is not list_of(TEXT)
     assert list_of(INT).subtypes == (INT,)
@@ -30,9 +22,16 @@ def test_parameters() -> None:
     assert vector_of(t.FloatType, 3).serial_size() == 12
     assert vector_of(TEXT, 3).serial_size() is None
     assert t.Int32Type.apply_parameters([]) is t.Int32Type
-    for apply_wrong in wrong_parameters():
-        with pytest.raises(ValueError, match="parameters"):
-            apply_wrong()
+
+
+def test_a_wrong_number_of_parameters_is_an_error() -> None:
+    with pytest.raises(ValueError, match="parameters"):
+        t.ListType.apply_parameters([INT, INT])
+    with pytest.raises(ValueError, match="parameters"):
+        t.MapType.apply_parameters([INT])
+
+
+def test_a_container_without_parameters_has_no_codec() -> None:
     with pytest.raises(ValueError, match="no parameters yet"):
         t.ListType.codec()
 

@@ -6,13 +6,16 @@ from cassandra import cqltypes as t
 from tests.conftest import Implementation
 
 
-def test_unknown_classes_are_bytes(implementation: Implementation) -> None:
-    unknown = t.lookup_casstype("com.example.OddType")
-    assert unknown.cassname == "com.example.OddType"
-    assert unknown.cql_parameterized_type() == "'com.example.OddType'"
-    assert unknown.build_codec(implementation.codecs).decode(b"\x01") == b"\x01"
-    assert t.lookup_casstype("com.example.OddType") is unknown
-    assert t.mkUnrecognizedType("com.example.OddType") is unknown
+def test_values_of_unknown_classes_are_bytes(implementation: Implementation) -> None:
+    """A type whose class the driver does not know is written as the quoted name of the class. Its
+    values stay bytes, in containers, too.
+    """
+    unknown_type = t.lookup_casstype("com.example.OddType")
+    assert unknown_type.cassname == "com.example.OddType"
+    assert unknown_type.cql_parameterized_type() == "'com.example.OddType'"
+    assert unknown_type.build_codec(implementation.codecs).decode(b"\x01") == b"\x01"
+    assert t.lookup_casstype("com.example.OddType") is unknown_type
+    assert t.mkUnrecognizedType("com.example.OddType") is unknown_type
     list_codec = t.lookup_casstype("ListType(com.example.OddType)").build_codec(
         implementation.codecs
     )

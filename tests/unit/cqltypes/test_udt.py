@@ -11,35 +11,45 @@ from cassandra import cqltypes as t
 from cassandra.cqltypes.udt import make_named_tuple, with_subtypes
 from tests.unit.cqltypes.samples import INT, TEXT, list_of, map_of, vector_of
 
-MARSHAL = "org.apache.cassandra.db.marshal."
+PACKAGE = "org.apache.cassandra.db.marshal."
 
 
-@pytest.mark.parametrize("name", ["order", "key", "Upper", 'a"b'])
+@pytest.mark.parametrize("name", ["order", "key", "Upper", 'a"b', "odd name"])
 def test_the_name_of_a_type_is_quoted_if_it_is_reserved_or_unusual(name: str) -> None:
     user_type = t.UserType.make_udt_class("ks", name, ["a"], [INT])
     assert user_type.cql_parameterized_type() == 'frozen<"{}">'.format(name.replace('"', '""'))
 
 
-def test_user_type_classes() -> None:
+def test_equal_definitions_share_one_class() -> None:
     """Equal definitions of a type share one class, until the definition changes or the class is
     evicted.
     """
-    user_type = t.UserType.make_udt_class("ks", "odd name", ["a", "b c", "class", "_x"], [INT] * 4)
-    same_type = t.UserType.make_udt_class("ks", "odd name", ("a", "b c", "class", "_x"), (INT,) * 4)
+    user_type = t.UserType.make_udt_class("ks", "shared", ["a", "b"], [INT, INT])
+    same_type = t.UserType.make_udt_class("ks", "shared", ("a", "b"), (INT, INT))
     assert user_type is same_type
-    assert user_type.cql_parameterized_type() == 'frozen<"odd name">'
-    value = user_type.codec().decode(bytes.fromhex("0000000400000001" * 4))
-    assert value == (1, 1, 1, 1)
-    assert value.a == 1
-    changed_type = t.UserType.make_udt_class("ks", "odd name", ["a"], [INT])
+    changed_type = t.UserType.make_udt_class("ks", "shared", ["a"], [INT])
     assert changed_type is not user_type
-    t.UserType.evict_udt_class("ks", "odd name")
-    assert t.UserType.make_udt_class("ks", "odd name", ["a"], [INT]) is not changed_type
+    t.UserType.evict_udt_class("ks", "shared")
+    assert t.UserType.make_udt_class("ks", "shared", ["a"], [INT]) is not changed_type
+
+
+def test_each_field_has_a_name_and_a_type() -> None:
     with pytest.raises(ValueError, match="2 field names and 1 field types"):
         t.UserType.make_udt_class("ks", "u", ["a", "b"], [INT])
 
 
+def test_values_with_unusual_field_names_are_decoded() -> None:
+    names = ["a", "b c", "class", "_x"]
+    user_type = t.UserType.make_udt_class("ks", "odd name", names, [INT] * 4)
+    value = user_type.codec().decode(bytes.fromhex("00000004" + "00000001") * 4)
+    assert value == (1, 1, 1, 1)
+    assert value.a == 1
+
+
 def test_fields_that_are_not_identifiers_are_named_by_position() -> None:
+    """Values are named tuples. If the name of a field cannot be the name of an attribute of a
+    named tuple, the attribute has the position of the field as its name.
+    """
     names = ("a", "class", "_x", "1a", "a b", "A", "\u00e9")
     user_type = t.UserType.make_udt_class("ks", "odd", names, (t.Int32Type,) * 7)
     assert user_type.tuple_type._fields == (
@@ -57,10 +67,11 @@ def test_duplicate_field_names_make_plain_tuples() -> None:
     user_type = t.UserType.make_udt_class("ks", "twice", ("a", "a"), (t.Int32Type, t.Int32Type))
     assert user_type.tuple_type is None
     value = user_type.deserialize(user_type.serialize((1, 2), 4), 4)
-    assert (type(value), value) == (tuple, (1, 2))
+    assert type(value) is tuple
+    assert value == (1, 2)
 
 
-class Mapped:
+class RegisteredClass:
     """A class that an application registers for a type."""
 
     def __init__(self, **fields: Any) -> None:
@@ -72,25 +83,33 @@ ONE_AND_TWO = bytes.fromhex("00000004 00000001 00000004 00000002")
 
 
 def test_values_have_the_class_that_the_application_has_registered() -> None:
-    def decoded(mapped: Any) -> Any:
-        cls = t.UserType.make_udt_class("ks", "pair", ["a", "b"], [INT, INT], mapped)
-        return cls.codec().decode(ONE_AND_TWO)
+    """Without a registered class, values are named tuples whose class is named like the type."""
 
-    assert decoded(dict) == {"a": 1, "b": 2}
-    assert type(decoded(dict)) is dict
-    assert decoded(Mapped).fields == {"a": 1, "b": 2}
-    named = decoded(None)
-    assert (type(named).__name__, named._fields, named) == ("pair", ("a", "b"), (1, 2))
+    def decode(mapped_class: Any) -> Any:
+        user_type = t.UserType.make_udt_class("ks", "pair", ["a", "b"], [INT, INT], mapped_class)
+        return user_type.codec().decode(ONE_AND_TWO)
+
+    as_dict = decode(dict)
+    assert type(as_dict) is dict
+    assert as_dict == {"a": 1, "b": 2}
+    assert decode(RegisteredClass).fields == {"a": 1, "b": 2}
+    named_tuple = decode(None)
+    assert named_tuple == (1, 2)
+    assert named_tuple._fields == ("a", "b")
+    assert type(named_tuple).__name__ == "pair"
 
 
 def test_classes_differ_by_each_part_of_the_definition() -> None:
+    """The parts are the keyspace, the name, the names and types of fields, and the registered
+    class.
+    """
     definitions: list[Any] = [
         ("ks", "u", ["a"], [INT], None),
         ("other", "u", ["a"], [INT], None),
         ("ks", "v", ["a"], [INT], None),
         ("ks", "u", ["b"], [INT], None),
         ("ks", "u", ["a"], [TEXT], None),
-        ("ks", "u", ["a"], [INT], Mapped),
+        ("ks", "u", ["a"], [INT], RegisteredClass),
     ]
     classes = [t.UserType.make_udt_class(*definition) for definition in definitions]
     assert len(set(classes)) == len(classes)
@@ -98,18 +117,20 @@ def test_classes_differ_by_each_part_of_the_definition() -> None:
     # Evicting a type removes only the classes of that type.
     t.UserType.evict_udt_class("ks", "u")
     new_classes = [t.UserType.make_udt_class(*definition) for definition in definitions]
-    is_kept = [new is old for new, old in zip(new_classes, classes, strict=True)]
-    assert is_kept == [False, True, True, False, False, False]
+    for definition, old_class, new_class in zip(definitions, classes, new_classes, strict=True):
+        is_evicted = definition[:2] == ("ks", "u")
+        assert (new_class is not old_class) == is_evicted
 
 
 def test_the_servers_name_of_a_type_leads_to_its_class() -> None:
+    """The server writes the names of the type and of its fields in hexadecimal."""
     cls = t.UserType.make_udt_class("ks", "address", ["street", "no"], [TEXT, INT])
     short = "UserType(ks, 61646472657373, 737472656574:UTF8Type, 6e6f:Int32Type)"
     assert cls.cass_parameterized_type() == short
     full = cls.cass_parameterized_type(full=True)
     assert full == (
-        f"{MARSHAL}UserType(ks, 61646472657373, 737472656574:{MARSHAL}UTF8Type, "
-        f"6e6f:{MARSHAL}Int32Type)"
+        f"{PACKAGE}UserType(ks, 61646472657373, 737472656574:{PACKAGE}UTF8Type, "
+        f"6e6f:{PACKAGE}Int32Type)"
     )
     assert t.lookup_casstype(full) is cls
     assert t.lookup_casstype(short) is cls
@@ -140,27 +161,32 @@ def test_values_survive_pickling_with_their_class() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "title"),
+    ("type_name", "class_name"),
     [("address", "address"), ("odd name", "udt"), ("class", "udt"), ("stra\u00dfe", "udt")],
 )
-def test_the_class_of_values_has_a_valid_name(name: str, title: str) -> None:
-    named = make_named_tuple(name, ("a",))
-    assert named is not None
-    assert named.__name__ == title
-    assert make_named_tuple(name, ("a",)) is named
+def test_the_class_of_values_has_a_valid_name(type_name: str, class_name: str) -> None:
+    """The class of named tuples has the name of the type, or "udt" if it is not a plain
+    identifier. It is created once.
+    """
+    tuple_class = make_named_tuple(type_name, ("a",))
+    assert tuple_class is not None
+    assert tuple_class.__name__ == class_name
+    assert make_named_tuple(type_name, ("a",)) is tuple_class
 
 
-def test_types_with_other_contents_are_like_the_original() -> None:
+def test_types_with_other_subtypes_are_like_the_original() -> None:
+    """`with_subtypes` returns a type that differs only in the types of its fields or elements."""
     address = t.UserType.make_udt_class("ks", "address", ["no"], [INT])
-    changed = with_subtypes(address, [TEXT], Mapped)
-    assert issubclass(changed, t.UserType)
-    assert (changed.keyspace, changed.typename, changed.fieldnames) == ("ks", "address", ("no",))
-    assert (changed.subtypes, changed.mapped_class) == ((TEXT,), Mapped)
-    assert with_subtypes(list_of(INT), [TEXT]).cql_parameterized_type() == "list<text>"
-    assert with_subtypes(map_of(INT, INT), [TEXT, INT]).cql_parameterized_type() == "map<text, int>"
-    vector = with_subtypes(vector_of(INT, 3), [t.FloatType])
-    assert issubclass(vector, t.VectorType)
-    assert (vector.subtype, vector.vector_size) == (t.FloatType, 3)
+    changed_address = with_subtypes(address, [TEXT], RegisteredClass)
+    assert issubclass(changed_address, t.UserType)
+    assert changed_address.keyspace == "ks"
+    assert changed_address.typename == "address"
+    assert changed_address.fieldnames == ("no",)
+    assert changed_address.subtypes == (TEXT,)
+    assert changed_address.mapped_class is RegisteredClass
+    assert with_subtypes(list_of(INT), [TEXT]) is list_of(TEXT)
+    assert with_subtypes(map_of(INT, INT), [TEXT, INT]) is map_of(TEXT, INT)
+    assert with_subtypes(vector_of(INT, 3), [t.FloatType]) is vector_of(t.FloatType, 3)
 
 
 def test_errors_name_the_type_with_its_keyspace_if_it_has_one() -> None:

@@ -1,4 +1,4 @@
-"""What holds for the codecs of all types: encoding, decoding, and empty values."""
+"""Rules for the codecs of all types: how they encode and decode values, and empty values."""
 
 from __future__ import annotations
 
@@ -23,10 +23,15 @@ from tests.unit.cqltypes.samples import (
 def test_written_and_read(
     implementation: Implementation, cqltype: Any, value: Any, expected: str
 ) -> None:
+    """Each sample value is encoded to the expected bytes, and these are decoded to an equal value.
+
+    :param expected: the bytes in hexadecimal.
+    """
     codec = cqltype.build_codec(implementation.codecs)
     assert codec.encode(value).hex() == expected
     decoded = codec.decode(bytes.fromhex(expected))
     assert decoded == value
+    # Sets, maps and user-defined types are decoded to classes of the driver.
     if not isinstance(value, (set, dict, tuple)):
         assert type(decoded) is type(value)
     assert codec.decode(memoryview(bytes.fromhex(expected))) == value
@@ -63,12 +68,14 @@ def test_empty_values(implementation: Implementation) -> None:
     def decode(cqltype: Any, data: bytes | None) -> Any:
         return cqltype.build_codec(implementation.codecs).decode_nullable(data)
 
+    # a list with one element, which has zero bytes
+    list_with_empty_element = bytes.fromhex("00000001" + "00000000")
     assert decode(INT, None) is None
     assert decode(INT, b"") is None
     assert decode(TEXT, b"") == ""
     assert decode(t.BytesType, b"") == b""
-    assert decode(list_of(INT), bytes.fromhex("00000001" + "00000000")) == [None]
-    assert decode(list_of(TEXT), bytes.fromhex("00000001" + "00000000")) == [""]
+    assert decode(list_of(INT), list_with_empty_element) == [None]
+    assert decode(list_of(TEXT), list_with_empty_element) == [""]
 
     class IntWithEmptyValues(t.Int32Type):
         support_empty_values = True
@@ -77,21 +84,21 @@ def test_empty_values(implementation: Implementation) -> None:
 
     int_with_empty_values: Any = IntWithEmptyValues
     assert decode(int_with_empty_values, b"") is EMPTY
-    assert decode(list_of(int_with_empty_values), bytes.fromhex("00000001" + "00000000")) == [EMPTY]
-    assert (
-        list_of(int_with_empty_values).build_codec(implementation.codecs).encode([EMPTY, 1]).hex()
-        == "00000002" + "00000000" + "00000004" + "00000001"
-    )
+    assert decode(list_of(int_with_empty_values), list_with_empty_element) == [EMPTY]
+    list_codec = list_of(int_with_empty_values).build_codec(implementation.codecs)
+    assert list_codec.encode([EMPTY, 1]).hex() == "00000002" + "00000000" + "00000004" + "00000001"
     assert int_with_empty_values.from_binary(b"", 4) is EMPTY
 
 
 def test_setting_support_for_empty_values_changes_existing_codecs() -> None:
+    """If a class supports empty values later, its codecs and those of its lists return EMPTY."""
+
     class IntWithLaterSupport(t.Int32Type):
         _registered = False
 
     cqltype: Any = IntWithLaterSupport
     list_type = list_of(cqltype)
-    body = bytes.fromhex("00000001" + "00000000")
+    body = bytes.fromhex("00000001" + "00000000")  # one element, of zero bytes
     assert list_type.codec().decode(body) == [None]
     cqltype.support_empty_values = True
     assert list_type.codec().decode(body) == [EMPTY]

@@ -1,5 +1,5 @@
-"""Numbers of thousands of digits: conversions are exact in every decimal context, take subquadratic
-time, and errors name the limit.
+"""Numbers of thousands of digits are converted exactly in every decimal context. The errors for
+numbers with more bytes than `limits.decimal_bytes` name this limit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.unit.protocol.wire import value
 @pytest.fixture(params=["usual", "narrow", "trapping"])
 def context(request: pytest.FixtureRequest) -> Iterator[None]:
     """Run the test in the default decimal context and in two unusual ones, which an application's
-    thread may have set.
+    thread may have set. Python's own limit for converting texts to ints is at its minimum.
     """
     digit_limit_before = (
         sys.get_int_max_str_digits() if hasattr(sys, "get_int_max_str_digits") else None
@@ -36,7 +36,9 @@ def context(request: pytest.FixtureRequest) -> Iterator[None]:
     trapping = decimal.Context(
         prec=2, traps=[decimal.Inexact, decimal.Rounded, decimal.FloatOperation, decimal.Clamped]
     )
-    with decimal.localcontext({"narrow": narrow, "trapping": trapping}.get(request.param)):
+    # None stands for the context of the thread.
+    contexts = {"usual": None, "narrow": narrow, "trapping": trapping}
+    with decimal.localcontext(contexts[request.param]):
         if digit_limit_before is not None:
             sys.set_int_max_str_digits(640)
         yield
@@ -88,6 +90,7 @@ def as_int(number: decimal.Decimal) -> int:
 @pytest.mark.usefixtures("context")
 @pytest.mark.slow
 def test_conversions_are_exact() -> None:
+    """Ints are converted to decimals, and texts of digits to ints, without any rounding."""
     for number in numbers(random.Random(7)):
         converted = big_numbers.to_decimal(number)
         assert as_int(converted) == number
@@ -98,6 +101,7 @@ def test_conversions_are_exact() -> None:
 @pytest.mark.parametrize("scale", [0, 7, -7, 100_000])
 @pytest.mark.slow
 def test_decimals_survive_a_round_trip(implementation: Implementation, scale: int) -> None:
+    """A decimal is decoded exactly, encoded to the same bytes, and written as text in columns."""
     codec = t.DecimalType.build_codec(implementation.codecs)
     varint = t.IntegerType.build_codec(implementation.codecs)
     for number in numbers(random.Random(scale)):
@@ -119,14 +123,15 @@ def test_decimals_survive_a_round_trip(implementation: Implementation, scale: in
 
 
 @pytest.fixture
-def low_digit_limit() -> Iterator[None]:
+def low_decimal_limit() -> Iterator[None]:
+    """Let decimals have at most 2000 bytes."""
     limit_before = limits.decimal_bytes
     limits.decimal_bytes = 2000
     yield
     limits.decimal_bytes = limit_before
 
 
-@pytest.mark.usefixtures("low_digit_limit")
+@pytest.mark.usefixtures("low_decimal_limit")
 def test_the_error_of_a_decimal_beyond_the_limit_names_it(implementation: Implementation) -> None:
     codec = t.DecimalType.build_codec(implementation.codecs)
     for size, is_within_limit in ((2000, True), (2001, False)):
@@ -165,10 +170,14 @@ def test_the_error_of_a_decimal_beyond_the_limit_names_it(implementation: Implem
 def test_a_decimal_of_fixed_scale_is_rescaled_only_if_it_can_fit(
     implementation: Implementation,
 ) -> None:
+    """In a column of decimals with precision 38 and scale 2, a number with another scale is
+    rescaled. If it has too many digits for that, or would lose some, it is refused.
+    """
     plan = column_plan(implementation, [t.DecimalType], ColumnOptions(decimals=(38, 2)))
     varint = t.IntegerType.build_codec(implementation.codecs)
 
     def read_unscaled(number: int, scale: int) -> Any:
+        """Return the unscaled value in the column of the decimal `number` * 10**-`scale`."""
         body = scale.to_bytes(4, "big", signed=True) + varint.encode(number)
         column = plan.read(value(body), 0, 1).children[0]
         return int.from_bytes(bytes(column.buffers[1]), sys.byteorder, signed=True)
@@ -191,6 +200,9 @@ def test_a_decimal_of_fixed_scale_is_rescaled_only_if_it_can_fit(
 
 @pytest.mark.usefixtures("context")
 def test_whole_numbers_are_read_from_text_and_decimals() -> None:
+    """A text or decimal that is a whole number becomes an int. Other texts are returned as they
+    are.
+    """
     digits = "7" * 40_000
     assert whole_number(digits) == big_numbers.int_of_digits(digits)
     assert whole_number("1e3") == 1000
@@ -199,6 +211,7 @@ def test_whole_numbers_are_read_from_text_and_decimals() -> None:
 
 
 def test_limits_must_be_non_negative_integers() -> None:
+    """Limits are checked when they are set. Only known names can be set."""
     limits = Limits()
     assert limits.decimal_bytes == 65_536
     with pytest.raises(TypeError, match="decimal_bytes is '1'"):
@@ -246,18 +259,25 @@ def test_varints_at_the_edges_of_their_sizes(implementation: Implementation, bit
 def test_decimals_around_the_limits_of_fast_paths(
     implementation: Implementation, digit_count: int
 ) -> None:
+    """At these numbers of digits, the codec changes its way of encoding. The bytes are right on
+    both sides: the scale, and the unscaled value in two's complement.
+    """
     codec = t.DecimalType.build_codec(implementation.codecs)
-    for text in ("9" * digit_count, "1" + "0" * (digit_count - 1), "0." + "7" * digit_count):
+    digits = "7" * digit_count
+    for text, unscaled_text, scale in (
+        ("9" * digit_count, "9" * digit_count, 0),
+        ("1" + "0" * (digit_count - 1), "1" + "0" * (digit_count - 1), 0),
+        (f"0.{digits}", digits, digit_count),
+    ):
         for sign in ("", "-"):
-            number = decimal.Decimal(sign + text)
-            scale = len(text.partition(".")[2])
-            unscaled = int(sign + text.replace(".", ""))
-            assert codec.encode(number) == scale.to_bytes(4, "big") + twos_complement(unscaled)
+            body = scale.to_bytes(4, "big") + twos_complement(int(sign + unscaled_text))
+            assert codec.encode(decimal.Decimal(sign + text)) == body
 
 
 def test_the_limit_holds_for_decimals_of_few_digits(
     implementation: Implementation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """`limits.decimal_bytes` is also checked for decimals that are encoded in a faster way."""
     codec = t.DecimalType.build_codec(implementation.codecs)
     monkeypatch.setattr(limits, "decimal_bytes", 16)
     # 38 digits need 16 bytes, 40 digits need 17.

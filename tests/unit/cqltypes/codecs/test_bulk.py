@@ -1,7 +1,5 @@
-"""Arrays of numbers.
-
-Values that support the buffer protocol can be encoded, and vectors can be decoded into arrays and
-buffers.
+"""Arrays of numbers: values that support the buffer protocol can be encoded, and vectors can be
+decoded into arrays and buffers.
 """
 
 from __future__ import annotations
@@ -21,27 +19,30 @@ from cassandra.errors import DecodeError
 from tests.conftest import Implementation
 from tests.unit.cqltypes.samples import list_of, set_of, vector_of
 
-KINDS = {
-    "b": (t.ByteType, 1),
-    "h": (t.ShortType, 2),
-    "i": (t.Int32Type, 4),
-    "q": (t.LongType, 8),
-    "f": (t.FloatType, 4),
-    "d": (t.DoubleType, 8),
+# The type of numbers by their code in the modules array and struct.
+TYPES: dict[str, Any] = {
+    "b": t.ByteType,
+    "h": t.ShortType,
+    "i": t.Int32Type,
+    "q": t.LongType,
+    "f": t.FloatType,
+    "d": t.DoubleType,
 }
 
 
 def list_body(code: str, values: list[Any]) -> bytes:
-    """Return the encoding of a list, built with `struct` as native_protocol_v5.spec describes
-    it.
+    """Return the encoding of a list of numbers, built with `struct` as native_protocol_v5.spec
+    describes it.
+
+    :param code: a key of TYPES.
     """
-    width = KINDS[code][1]
+    size = struct.calcsize(f">{code}")
     return struct.pack(">i", len(values)) + b"".join(
-        struct.pack(f">i{code}", width, value) for value in values
+        struct.pack(f">i{code}", size, value) for value in values
     )
 
 
-@pytest.mark.parametrize("code", KINDS)
+@pytest.mark.parametrize("code", TYPES)
 @pytest.mark.parametrize(
     "source",
     [
@@ -67,41 +68,47 @@ def list_body(code: str, values: list[Any]) -> bytes:
 @pytest.mark.parametrize(
     "layout", ["plain", "strided", "reversed", "column", "readonly", "unaligned"]
 )
-def test_numpy_of_any_kind_order_and_stride(
+def test_numpy_arrays_of_any_type_byte_order_and_stride_are_encoded(
     implementation: Implementation, code: str, source: str, layout: str
 ) -> None:
+    """An array has the same encoding as the list of its numbers.
+
+    :param code: the type of the encoded list; a key of TYPES.
+    :param source: the type of the array's numbers for NumPy, where "b1" stands for "i1".
+    :param layout: how the array lies in memory.
+    """
     # The code "b1" would mean a bool to NumPy.
     dtype = numpy.dtype("i1" if source == "b1" else source)
     values = [1, 0, 1, 1, 0] if source == "?" else [1, 2, 3, 100, 0]
-    flat = numpy.array(values, dtype)
+    array = numpy.array(values, dtype)
     # Put the same values into different memory layouts.
     if layout == "strided":
         wide = numpy.zeros(10, dtype)
-        wide[::2] = flat
-        flat = wide[::2]
+        wide[::2] = array
+        array = wide[::2]
     elif layout == "reversed":
-        flat = flat[::-1].copy()[::-1]
+        array = array[::-1].copy()[::-1]
     elif layout == "column":
         grid = numpy.zeros((5, 3), dtype)
-        grid[:, 1] = flat
-        flat = grid[:, 1]
+        grid[:, 1] = array
+        array = grid[:, 1]
     elif layout == "readonly":
-        flat.flags.writeable = False
+        array.flags.writeable = False
     elif layout == "unaligned":
-        raw = numpy.frombuffer(b"\x00" + flat.tobytes(), numpy.uint8)[1:]
-        flat = raw.view(dtype)
-    cqltype = KINDS[code][0]
+        raw = numpy.frombuffer(b"\x00" + array.tobytes(), numpy.uint8)[1:]
+        array = raw.view(dtype)
+    cqltype = TYPES[code]
     list_codec = list_of(cqltype).build_codec(implementation.codecs)
     # An array of floats is refused as a list of integers, even if all its numbers are whole.
     if dtype.kind == "f" and code not in "fd":
         with pytest.raises(TypeError, match=r"^element 0 of list<.*is not an integer$"):
-            list_codec.encode(flat)
+            list_codec.encode(array)
         return
-    assert list_codec.encode(flat) == list_body(code, values)
-    if cqltype.serial_size() is not None:
-        assert vector_of(cqltype, 5).build_codec(implementation.codecs).encode(flat) == struct.pack(
-            f">5{code}", *values
-        )
+    assert list_codec.encode(array) == list_body(code, values)
+    has_fixed_size = cqltype.serial_size() is not None
+    if has_fixed_size:
+        vector_codec = vector_of(cqltype, 5).build_codec(implementation.codecs)
+        assert vector_codec.encode(array) == struct.pack(f">5{code}", *values)
 
 
 @pytest.mark.parametrize(
@@ -117,14 +124,12 @@ def test_other_objects_with_a_buffer(implementation: Implementation, exporter: A
     """Arrays, bytearrays and memoryviews of numbers are encoded in the same way as NumPy's
     arrays.
     """
-    assert vector_of(t.DoubleType, 3).build_codec(implementation.codecs).encode(
-        exporter
-    ) == struct.pack(">3d", 1, 2, 255)
-    # An array of floats is refused as a list of integers.
+    vector_codec = vector_of(t.DoubleType, 3).build_codec(implementation.codecs)
+    assert vector_codec.encode(exporter) == struct.pack(">3d", 1, 2, 255)
+    # An array of floats would be refused as a list of integers.
     if not (isinstance(exporter, array.array) and exporter.typecode == "d"):
-        assert list_of(t.LongType).build_codec(implementation.codecs).encode(exporter) == list_body(
-            "q", [1, 2, 255]
-        )
+        list_codec = list_of(t.LongType).build_codec(implementation.codecs)
+        assert list_codec.encode(exporter) == list_body("q", [1, 2, 255])
 
 
 OUT_OF_RANGE = [
@@ -157,23 +162,23 @@ def test_wrong_shapes(implementation: Implementation) -> None:
         vector.encode(numpy.array(["a", "b", "c"]))
     # An array of Python objects is encoded like a list.
     assert vector.encode(numpy.array([1.5, 2, 3], object)) == struct.pack(">3f", 1.5, 2, 3)
-    assert list_of(t.Int32Type).build_codec(implementation.codecs).encode(
-        numpy.array([], "i4")
-    ) == bytes(4)
+    # An empty list is its number of elements, 0, in four bytes.
+    list_codec = list_of(t.Int32Type).build_codec(implementation.codecs)
+    assert list_codec.encode(numpy.array([], "i4")) == bytes(4)
 
 
 def test_rows_of_a_matrix_are_vectors(implementation: Implementation) -> None:
     matrix = numpy.arange(6, dtype="f4").reshape(2, 3)
-    expected = struct.pack(">6f", *range(6))
-    assert (
-        vector_of(vector_of(t.FloatType, 3), 2).build_codec(implementation.codecs).encode(matrix)
-        == expected
-    )
+    codec = vector_of(vector_of(t.FloatType, 3), 2).build_codec(implementation.codecs)
+    assert codec.encode(matrix) == struct.pack(">6f", *range(6))
 
 
 @pytest.mark.parametrize("code", ["i", "q", "f", "d"])
-def test_vectors_read_as_arrays(implementation: Implementation, code: str) -> None:
-    cqltype = vector_of(KINDS[code][0], 3)
+def test_vectors_are_read_as_arrays_if_requested(implementation: Implementation, code: str) -> None:
+    """The last argument of `build_codec` says whether vectors of numbers are read as arrays of the
+    module array or of NumPy. Vectors of other types stay lists.
+    """
+    cqltype = vector_of(TYPES[code], 3)
     body = struct.pack(f">3{code}", 1, -2, 3)
     as_array = cqltype.build_codec(implementation.codecs, 5, "array").decode(body)
     assert isinstance(as_array, array.array)
@@ -185,12 +190,12 @@ def test_vectors_read_as_arrays(implementation: Implementation, code: str) -> No
     assert as_numpy.dtype.isnative
     assert as_numpy.flags.writeable
     assert as_numpy.tolist() == [1, -2, 3]
-    # Vectors of numbers become arrays inside other types, too. Vectors of other types stay lists.
+    # Vectors of numbers become arrays inside other types, too.
     list_codec = list_of(cqltype).build_codec(implementation.codecs, 5, "numpy")
-    assert isinstance(list_codec.decode(struct.pack(">ii", 1, len(body)) + body)[0], numpy.ndarray)
-    assert vector_of(t.UTF8Type, 1).build_codec(implementation.codecs, 5, "numpy").decode(
-        b"\x01a"
-    ) == ["a"]
+    (element,) = list_codec.decode(struct.pack(">ii", 1, len(body)) + body)
+    assert isinstance(element, numpy.ndarray)
+    text_codec = vector_of(t.UTF8Type, 1).build_codec(implementation.codecs, 5, "numpy")
+    assert text_codec.decode(b"\x01a") == ["a"]
 
 
 def test_an_unknown_vector_type_is_refused(implementation: Implementation) -> None:
@@ -198,13 +203,13 @@ def test_an_unknown_vector_type_is_refused(implementation: Implementation) -> No
         vector_of(t.FloatType, 3).build_codec(implementation.codecs, 5, "tensor")
 
 
-@pytest.mark.parametrize("code", KINDS)
+@pytest.mark.parametrize("code", TYPES)
 def test_deserialize_into_a_buffer_of_the_caller(implementation: Implementation, code: str) -> None:
     """`deserialize_into` writes the elements into the caller's buffer, and returns their number.
 
     The rest of the buffer does not change.
     """
-    cqltype, _ = KINDS[code]
+    cqltype = TYPES[code]
     values = [1, -2, 3]
     body = list_body(code, values)
     for container_of in (list_of, set_of):
@@ -224,39 +229,38 @@ def test_deserialize_into_a_buffer_of_the_caller(implementation: Implementation,
 
 
 def test_unsuitable_buffers_are_refused(implementation: Implementation) -> None:
+    """A buffer must be writable and contiguous, have one dimension and the type of the numbers, and
+    be large enough. There must be a number for each element.
+    """
     codec = list_of(t.Int32Type).build_codec(implementation.codecs)
     body = list_body("i", [1, 2])
     read_only = numpy.zeros(2, "i4")
     read_only.flags.writeable = False
-    # These buffers are read-only, of another type, not contiguous, of two dimensions, or of bytes.
     unsuitable: list[Any] = [
         read_only,
-        numpy.zeros(2, "f4"),
+        numpy.zeros(2, "f4"),  # of other types
         numpy.zeros(2, "i8"),
         numpy.zeros(2, "u4"),
-        numpy.zeros(4, "i4")[::2],
-        numpy.zeros((1, 2), "i4"),
+        numpy.zeros(4, "i4")[::2],  # not contiguous
+        numpy.zeros((1, 2), "i4"),  # with two dimensions
         b"12345678",
         bytearray(8),
     ]
     for buffer in unsuitable:
         with pytest.raises(TypeError, match="the buffer to decode into must be writable"):
             codec.deserialize_into(body, buffer)
-    # The first argument is a buffer that is too small, and the second one is not a buffer.
     with pytest.raises(ValueError, match="2 elements do not fit a buffer of 1"):
         codec.deserialize_into(body, array.array("i", [0]))
     with pytest.raises(TypeError):
         codec.deserialize_into(body, [0, 0])
-    # These bodies cannot be decoded into a buffer.
+    list_with_null = bytes.fromhex("00000001" + "ffffffff")
     with pytest.raises(DecodeError, match="null or empty elements"):
-        codec.deserialize_into(bytes.fromhex("00000001" + "ffffffff"), array.array("i", [0]))
+        codec.deserialize_into(list_with_null, array.array("i", [0]))
     with pytest.raises(DecodeError, match="truncated"):
         codec.deserialize_into(body[:-1], array.array("i", [0, 0]))
-    # The list's elements are not numbers.
+    text_codec = list_of(t.UTF8Type).build_codec(implementation.codecs)
     with pytest.raises(TypeError, match="is not a list, set or vector of numbers"):
-        list_of(t.UTF8Type).build_codec(implementation.codecs).deserialize_into(
-            body, array.array("i", [0, 0])
-        )
+        text_codec.deserialize_into(body, array.array("i", [0, 0]))
     vector = vector_of(t.FloatType, 2).build_codec(implementation.codecs)
     with pytest.raises(DecodeError, match="takes 8 bytes"):
         vector.deserialize_into(b"1234", array.array("f", [0, 0]))
@@ -266,32 +270,27 @@ def test_unsuitable_buffers_are_refused(implementation: Implementation) -> None:
 def test_decoding_a_vector_into_the_memory_it_is_read_from(
     implementation: Implementation, shift: int
 ) -> None:
-    body = struct.pack(">8f", *range(8))
+    """The elements are right, although the target and the source overlap.
+
+    :param shift: the position of the target in bytes. The source is at position 8.
+    """
     memory = bytearray(48)
-    memory[8:40] = body
-    # The target overlaps the source, which is bytes 8 to 40. It begins between 8 bytes before the
-    # source and 4 bytes after the source's start.
+    memory[8:40] = struct.pack(">8f", *range(8))
+    source = memoryview(memory)[8:40]
     target = memoryview(memory)[shift : shift + 32].cast("f")
-    assert (
-        vector_of(t.FloatType, 8)
-        .build_codec(implementation.codecs)
-        .deserialize_into(memoryview(memory)[8:40], target)
-        == 8
-    )
+    codec = vector_of(t.FloatType, 8).build_codec(implementation.codecs)
+    assert codec.deserialize_into(source, target) == 8
     assert list(target) == list(range(8))
 
 
 def test_decoding_a_list_into_the_memory_it_is_read_from(implementation: Implementation) -> None:
-    body = list_body("i", list(range(8)))
-    memory = bytearray(body)
-    # The target overlaps the source, in which an element has 8 bytes: the length and the number.
+    """The elements are right, although the target and the source overlap. An element has 8 bytes in
+    the source, its length and the number, and 4 bytes in the target.
+    """
+    memory = bytearray(list_body("i", list(range(8))))
     target = memoryview(memory)[4:36].cast("i")
-    assert (
-        list_of(t.Int32Type)
-        .build_codec(implementation.codecs)
-        .deserialize_into(memoryview(memory), target)
-        == 8
-    )
+    codec = list_of(t.Int32Type).build_codec(implementation.codecs)
+    assert codec.deserialize_into(memoryview(memory), target) == 8
     assert list(target) == list(range(8))
 
 
@@ -302,22 +301,21 @@ FLOATS = [0.0, -0.0, 1.5, float("inf"), float("-inf"), float("nan"), 2.0**-149, 
 def test_floats_that_are_read_are_ordinary_floats(
     implementation: Implementation, code: str
 ) -> None:
-    cqltype = KINDS[code][0]
-    for codec, body in (
-        (
-            vector_of(cqltype, 32).build_codec(implementation.codecs),
-            struct.pack(f">32{code}", *FLOATS),
-        ),
-        (list_of(cqltype).build_codec(implementation.codecs), list_body(code, FLOATS)),
+    """Compiled code creates floats without Python's constructor. They are as good as others: they
+    have the right values, classes and reference counts, and no two are the same object.
+    """
+    cqltype = TYPES[code]
+    for container, body in (
+        (vector_of(cqltype, 32), struct.pack(f">32{code}", *FLOATS)),
+        (list_of(cqltype), list_body(code, FLOATS)),
     ):
-        values = codec.decode(body)
-        assert list(map(repr, values)) == list(map(repr, FLOATS))
+        values = container.build_codec(implementation.codecs).decode(body)
+        # Compare by repr, because NaN is not equal to itself.
+        texts = [repr(number) for number in FLOATS]
+        assert [repr(value) for value in values] == texts
         assert {type(value) for value in values} == {float}
-        # Compiled code creates these floats without Python's constructor, so check that their
-        # reference counts are right.
-        ordinary_floats = [float(text) for text in map(repr, FLOATS)]
+        ordinary_floats = [float(text) for text in texts]
         assert list(map(sys.getrefcount, values)) == list(map(sys.getrefcount, ordinary_floats))
-        # No two floats are the same object.
         assert len({id(value) for value in values}) == 32
 
 
@@ -335,16 +333,16 @@ def test_the_collector_need_not_visit_vectors(implementation: Implementation, cq
     if implementation.name == "c":
         assert not gc.is_tracked(values)
     added = Added()
-    is_freed = weakref.ref(added)
+    reference = weakref.ref(added)
     values.append([added])
     values += [4, 5]
     del added
     gc.collect()
-    assert is_freed() is values[3][0]
+    assert reference() is values[3][0]
     assert values[:3] == [1, 2, 3]
     del values
     gc.collect()
-    assert is_freed() is None
+    assert reference() is None
 
 
 def test_memory_of_decoded_floats_is_freed(implementation: Implementation) -> None:
@@ -361,15 +359,17 @@ def test_memory_of_decoded_floats_is_freed(implementation: Implementation) -> No
 @pytest.mark.parametrize("code", "fd")
 @pytest.mark.parametrize("length", [-1, 0, 3, 9])
 @pytest.mark.parametrize("position", [0, 10, 19])
-def test_an_odd_length_among_floats(
+def test_a_wrong_length_among_floats_is_a_null_or_an_error(
     implementation: Implementation, code: str, length: int, position: int
 ) -> None:
-    """Among floats, an element of zero or negative length is None. One of another length is an
-    error with its position.
+    """Among floats, an element of zero or negative length is None. If another length is not that
+    of a float, it is an error with the element's position.
     """
-    codec = list_of(KINDS[code][0]).build_codec(implementation.codecs)
-    valid_body = list_body(code, [float(n) for n in range(20)])
-    float_size = KINDS[code][1]
+    codec = list_of(TYPES[code]).build_codec(implementation.codecs)
+    values: list[float | None] = [float(number) for number in range(20)]
+    valid_body = list_body(code, values)
+    float_size = struct.calcsize(f">{code}")
+    # The list begins with its number of elements, and each element with its length.
     offset = 4 + position * (4 + float_size)
     body = (
         valid_body[:offset]
@@ -378,9 +378,8 @@ def test_an_odd_length_among_floats(
         + valid_body[offset + 4 + float_size :]
     )
     if length <= 0:
-        values = [float(n) for n in range(20)]
-        assert codec.decode(body) == [*values[:position], None, *values[position + 1 :]]
+        values[position] = None
+        assert codec.decode(body) == values
     else:
-        # `cql_name[5:]` is the name of the element type, without the "list<" before it.
-        with pytest.raises(DecodeError, match=f"element {position} of list<{codec.cql_name[5:]}"):
+        with pytest.raises(DecodeError, match=f"element {position} of {codec.cql_name}"):
             codec.decode(body)

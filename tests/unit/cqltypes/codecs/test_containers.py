@@ -30,6 +30,7 @@ from tests.unit.cqltypes.samples import (
 
 
 def test_short_tuples_and_udts_are_filled_with_nulls(implementation: Implementation) -> None:
+    """If a value or its bytes have fewer items than the type, the missing ones are null."""
     tuple_codec = tuple_of(INT, INT, INT).build_codec(implementation.codecs)
     assert tuple_codec.encode((1,)).hex() == "0000000400000001" + "ffffffff" * 2
     assert tuple_codec.decode(bytes.fromhex("0000000400000001")) == (1, None, None)
@@ -40,6 +41,8 @@ def test_short_tuples_and_udts_are_filled_with_nulls(implementation: Implementat
 
 
 class Attributes:
+    """An object whose attributes are the fields of a value."""
+
     def __init__(self, **fields: Any) -> None:
         self.__dict__.update(fields)
 
@@ -58,19 +61,20 @@ def test_udts_are_encoded_from_mappings_objects_and_sequences(
 
 def test_mapped_classes(implementation: Implementation) -> None:
     """A value of a user-defined type is decoded to the class that is mapped to the type."""
-    classes = [dict, Attributes]
-    for mapped_class in classes:
-        mapped = t.UserType.make_udt_class(
+    body = bytes.fromhex("00000001" + "78" + "00000004" + "00000007")
+
+    def decode(mapped_class: type) -> Any:
+        user_type = t.UserType.make_udt_class(
             "ks", "address", ["street", "zip"], [TEXT, INT], mapped_class=mapped_class
         )
-        instance = mapped.build_codec(implementation.codecs).decode(
-            bytes.fromhex("00000001780000000400000007")
-        )
-        assert type(instance) is mapped_class
-        assert (instance if mapped_class is dict else instance.__dict__) == {
-            "street": "x",
-            "zip": 7,
-        }
+        return user_type.build_codec(implementation.codecs).decode(body)
+
+    as_dict = decode(dict)
+    assert type(as_dict) is dict
+    assert as_dict == {"street": "x", "zip": 7}
+    as_object = decode(Attributes)
+    assert type(as_object) is Attributes
+    assert vars(as_object) == {"street": "x", "zip": 7}
 
 
 def test_mapping_a_class_later_changes_existing_codecs() -> None:
@@ -100,29 +104,26 @@ def test_dynamic_composites(implementation: Implementation) -> None:
 def test_containers_of_elements_of_any_length(implementation: Implementation, size: int) -> None:
     """Lists and maps whose texts have any length are encoded and decoded."""
     texts = ["x" * size, "", "\u00e9", "y"]
-    parts = [b"x" * size, b"", b"\xc3\xa9", b"y"]
-    body = b"\x00\x00\x00\x04" + b"".join([len(part).to_bytes(4, "big") + part for part in parts])
+    encoded_texts = [text.encode() for text in texts]
+    body = count_and(4, *encoded_texts)
     codec = list_of(t.UTF8Type).build_codec(implementation.codecs)
     assert codec.encode(texts) == body
     assert codec.decode(body) == texts
-    pairs = dict(zip(texts, texts, strict=True))
-    map_body = b"\x00\x00\x00\x04" + b"".join(
-        [(len(part).to_bytes(4, "big") + part) * 2 for part in parts]
-    )
+    # a map whose keys are equal to their values
+    mapping = {text: text for text in texts}
+    map_body = (4).to_bytes(4, "big") + b"".join(size_and(text) * 2 for text in encoded_texts)
     codec = map_of(t.UTF8Type, t.UTF8Type).build_codec(implementation.codecs)
-    assert codec.encode(pairs) == map_body
-    assert dict(codec.decode(map_body)) == pairs
+    assert codec.encode(mapping) == map_body
+    assert dict(codec.decode(map_body)) == mapping
 
 
 def test_a_large_set_of_unhashable_elements_is_read_quickly(implementation: Implementation) -> None:
-    # If duplicates were found by comparing all pairs, this would take 200 million comparisons.
+    """A set of 20,000 sets is decoded. If duplicates were found by comparing all pairs, this would
+    take 200 million comparisons.
+    """
     count = 20_000
-    # There is one element, of four bytes.
-    set_header = b"\x00\x00\x00\x01\x00\x00\x00\x04"
-    elements = [set_header + number.to_bytes(4, "big") for number in range(count)]
-    body = count.to_bytes(4, "big") + b"".join(
-        [len(element).to_bytes(4, "big") + element for element in elements]
-    )
+    elements = [count_and(1, number.to_bytes(4, "big")) for number in range(count)]
+    body = count_and(count, *elements)
     sets = set_of(set_of(t.Int32Type)).build_codec(implementation.codecs).decode(body)
     assert len(sets) == count
     assert list(sets[5]) == [5]
@@ -132,19 +133,23 @@ def test_a_large_set_of_unhashable_elements_is_read_quickly(implementation: Impl
 # -- the bytes of each container -------------------------------------------------------------------
 
 
-def size_and(body: bytes) -> bytes:
-    return len(body).to_bytes(4, "big") + body
+def size_and(value: bytes) -> bytes:
+    """Return an encoded element: its size in four bytes, and the value."""
+    return len(value).to_bytes(4, "big") + value
 
 
-def count_and(count: int, *bodies: bytes | None) -> bytes:
-    """Return a collection: the count, and the bodies with their sizes; None is null."""
-    parts = [NULL if body is None else size_and(body) for body in bodies]
-    return count.to_bytes(4, "big", signed=True) + b"".join(parts)
+def count_and(count: int, *values: bytes | None) -> bytes:
+    """Return an encoded collection: the number of elements, and the values with their sizes.
+
+    :param values: None is null.
+    """
+    elements = [NULL if value is None else size_and(value) for value in values]
+    return count.to_bytes(4, "big", signed=True) + b"".join(elements)
 
 
 NULL = b"\xff\xff\xff\xff"
-ONE, TWO = b"\0\0\0\1", b"\0\0\0\2"
-BIG = b"\7"  # a varint, which has no fixed size
+ONE, TWO = b"\0\0\0\1", b"\0\0\0\2"  # ints
+SEVEN = b"\7"  # a varint, which has no fixed size
 NESTED = list_of(INT)
 
 # A type, a value, and its bytes.
@@ -169,16 +174,17 @@ BYTES: list[tuple[Any, Any, bytes]] = [
     (vector_of(INT, 2), [1, 2], ONE + TWO),
     (vector_of(t.UUIDType, 2), [uuid.UUID(int=1), uuid.UUID(int=2)], bytes(15) + b"\1" + bytes(15) + b"\2"),  # noqa: E501
     (vector_of(TEXT, 2), ["a", "bc"], b"\1a\2bc"),
-    (vector_of(t.IntegerType, 2), [7, 7], (b"\1" + BIG) * 2),
+    (vector_of(t.IntegerType, 2), [7, 7], (b"\1" + SEVEN) * 2),
     (vector_of(vector_of(INT, 1), 2), [[1], [2]], ONE + TWO),
     (vector_of(NESTED, 1), [[1]], b"\x0c" + count_and(1, ONE)),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("cqltype", "value", "body"), BYTES)
-def test_values_have_their_bytes(
+def test_containers_are_encoded_as_specified_and_decoded(
     implementation: Implementation, cqltype: Any, value: Any, body: bytes
 ) -> None:
+    """The decoded value is equal to the original, and except for maps and tuples of its class."""
     codec = cqltype.build_codec(implementation.codecs)
     assert codec.encode(value) == body
     decoded = codec.decode(body)
@@ -221,6 +227,7 @@ def test_values_have_their_bytes(
 def test_damaged_bytes_are_located(
     implementation: Implementation, cqltype: Any, body: bytes, message: str
 ) -> None:
+    """If the bytes of a container are damaged, the error names the position and the type."""
     with pytest.raises(DecodeError, match=message):
         cqltype.build_codec(implementation.codecs).decode(body)
 
@@ -248,6 +255,7 @@ def test_damaged_bytes_are_located(
 def test_values_that_do_not_fit_are_located(
     implementation: Implementation, cqltype: Any, value: Any, message: str
 ) -> None:
+    """If a part of a value does not fit its type, the error names the position and the type."""
     with pytest.raises((EncodeTypeError, EncodeValueError), match=message):
         cqltype.build_codec(implementation.codecs).encode(value)
 
@@ -259,19 +267,24 @@ def test_an_empty_value_has_no_bytes(implementation: Implementation) -> None:
 
 @pytest.mark.parametrize("cqltype", [list_of(INT), vector_of(INT, 2)])
 def test_numbers_are_stored_in_a_buffer(implementation: Implementation, cqltype: Any) -> None:
+    """`deserialize_into` returns how many numbers it has stored. The rest of the buffer does not
+    change.
+    """
     codec = cqltype.build_codec(implementation.codecs)
-    out = array.array("i", [0, 0, 7])
-    assert codec.deserialize_into(codec.encode([1, 2]), out) == 2
-    assert out.tolist() == [1, 2, 7]
+    buffer = array.array("i", [0, 0, 7])
+    assert codec.deserialize_into(codec.encode([1, 2]), buffer) == 2
+    assert buffer.tolist() == [1, 2, 7]
 
 
-def test_nulls_cannot_be_stored_in_a_buffer(implementation: Implementation) -> None:
-    out = array.array("i", [0, 0])
+def test_nulls_and_malformed_numbers_cannot_be_stored_in_a_buffer(
+    implementation: Implementation,
+) -> None:
+    buffer = array.array("i", [0, 0])
     codec = list_of(INT).build_codec(implementation.codecs)
     with pytest.raises(DecodeError, match="has null or empty elements"):
-        codec.deserialize_into(count_and(2, ONE, None), out)
+        codec.deserialize_into(count_and(2, ONE, None), buffer)
     with pytest.raises(DecodeError, match="element 1 of list<int>"):
-        codec.deserialize_into(count_and(2, ONE, b"\0"), out)
+        codec.deserialize_into(count_and(2, ONE, b"\0"), buffer)
 
 
 @pytest.mark.parametrize(
@@ -290,13 +303,20 @@ def test_vectors_are_decoded_as_requested(
 
 
 def test_wrong_arguments_of_codecs_are_refused(implementation: Implementation) -> None:
-    number = INT.build_codec(implementation.codecs)
+    int_codec = INT.build_codec(implementation.codecs)
     with pytest.raises(ValueError, match="read as 'list', 'array' or 'numpy', not as 'tuple'"):
-        implementation.codecs.vector_of(number, 2, as_="tuple")
+        implementation.codecs.vector_of(int_codec, 2, as_="tuple")
     with pytest.raises(ValueError, match=r"ks\.t has 1 names of fields and 2 fields"):
-        implementation.codecs.udt("ks.t", ["a"], [number, number], tuple)
-    assert implementation.codecs.list_of(number).cql_name == "list<int>"
-    assert implementation.codecs.set_of(number).cql_name == "set<int>"
-    assert implementation.codecs.map_of(number, number).cql_name == "map<int, int>"
-    assert implementation.codecs.tuple_of([number, number]).cql_name == "tuple<int, int>"
-    assert implementation.codecs.vector_of(number, 2).cql_name == "vector<int, 2>"
+        implementation.codecs.udt("ks.t", ["a"], [int_codec, int_codec], tuple)
+
+
+def test_codecs_of_containers_are_named_after_their_elements(
+    implementation: Implementation,
+) -> None:
+    codecs = implementation.codecs
+    int_codec = INT.build_codec(codecs)
+    assert codecs.list_of(int_codec).cql_name == "list<int>"
+    assert codecs.set_of(int_codec).cql_name == "set<int>"
+    assert codecs.map_of(int_codec, int_codec).cql_name == "map<int, int>"
+    assert codecs.tuple_of([int_codec, int_codec]).cql_name == "tuple<int, int>"
+    assert codecs.vector_of(int_codec, 2).cql_name == "vector<int, 2>"

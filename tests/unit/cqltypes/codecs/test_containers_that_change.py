@@ -43,6 +43,10 @@ def test_a_sequence_whose_size_changes_is_encoded_as_it_was_or_refused(
     position: int,
     new_length: int,
 ) -> None:
+    """A number in the sequence resizes the sequence while it is converted.
+
+    :param position: the index of that number, of 100.
+    """
     values: list[Any] = [1] * 100
     codec = container_of(element_type).build_codec(implementation.codecs)
     # The ActingNumber is converted to this number.
@@ -54,10 +58,11 @@ def test_a_sequence_whose_size_changes_is_encoded_as_it_was_or_refused(
 
     values[position] = ActingNumber(resize)
     try:
-        result = codec.encode(values)
+        body = codec.encode(values)
     except EncodeValueError as error:
-        result = str(error)
-    assert result == expected or "changed its size from 100 while it was being encoded" in result
+        assert "changed its size from 100 while it was being encoded" in str(error)  # noqa: PT017
+    else:
+        assert body == expected
 
 
 def test_a_null_check_that_clears_the_list(implementation: Implementation) -> None:
@@ -80,15 +85,17 @@ def test_a_null_check_that_clears_the_list(implementation: Implementation) -> No
         # The encoder reads NumPy's `ndim` to find out whether a masked array is null; here, this
         # clears the list.
         values[:] = [1.0, *nulls, unmasked, *[1.0] * 50]
+        old_length = len(values)
         try:
-            outcome = f"element {len(codec.decode(codec.encode(values)))}"
+            body = codec.encode(values)
         except EncodeValueError as error:
-            outcome = str(error)
-        assert outcome == f"element {52 + null_count}" or "changed its size" in outcome
+            assert "changed its size" in str(error)  # noqa: PT017
+        else:
+            assert len(codec.decode(body)) == old_length
 
 
-def test_a_map_that_changes(implementation: Implementation) -> None:
-    """If a map changes while it is encoded, its old contents are encoded."""
+def test_a_map_that_changes_is_encoded_as_it_was(implementation: Implementation) -> None:
+    """A number in the map clears the map while it is converted."""
     mapping: dict[Any, Any] = {index: index for index in range(100)}
     mapping[5] = ActingNumber(mapping.clear)
     codec = map_of(t.Int32Type, t.Int32Type).build_codec(implementation.codecs)
