@@ -182,8 +182,10 @@ def new_id() -> uuid.UUID:
 
 
 def environment_of(loop: asyncio.AbstractEventLoop) -> Environment:
-    """Return a new environment for a cluster on `loop`: the one of a simulation if `loop` belongs
-    to one, otherwise the system's.
+    """Create the environment of a cluster on `loop`.
+
+    If the loop belongs to a simulation, the environment is simulated, too. Otherwise it is the
+    operating system's.
     """
     make_environment: Callable[[], Environment] | None = getattr(
         loop, "cassandra_environment", None

@@ -187,12 +187,11 @@ class QueryTrace:
         while deadline is None or clock() + interval <= deadline:
             await sleep(interval)
             latest = await read()
-            # If new events have just arrived, use -1, which is less than any time to settle.
-            unchanged_for = unchanged_for + interval if len(latest) == len(rows) else -1.0
+            has_new_events = len(latest) != len(rows)
             rows = latest
-            if unchanged_for > self._time_to_settle(rows):
+            unchanged_for = 0.0 if has_new_events else unchanged_for + interval
+            if not has_new_events and unchanged_for > self._time_to_settle(rows):
                 break
-            unchanged_for = max(unchanged_for, 0.0)
             interval = min(interval * 2, _LONGEST_WAIT)
         return rows
 

@@ -542,6 +542,8 @@ class Clients:
             else:
                 await user.session.execute(f"USE {keyspace}", **self.timeout_option(event))
         finally:
+            # Allow both keyspaces once more for the requests that were sent during the switch, and
+            # then only the new one for those that are sent after it.
             self.allow_current_keyspaces(user)
             del user.switching[token]
             self.allow_current_keyspaces(user)

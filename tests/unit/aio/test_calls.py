@@ -73,7 +73,10 @@ async def test_methods_that_return_a_call_count_as_coroutine_functions() -> None
 
 
 async def test_throw_raises_the_error_in_the_coroutine() -> None:
-    """`Call.throw`, which event loops other than asyncio's use, is that of the coroutine inside."""
+    """`Call.throw` raises the error in the coroutine that the call contains.
+
+    An event loop may cancel a task that awaits the call by calling this method.
+    """
 
     async def return_2_after_key_error() -> int:
         try:

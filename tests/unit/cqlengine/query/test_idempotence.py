@@ -38,17 +38,17 @@ class Count(Model):
 Action = Callable[[Any], Any]
 
 
-def note() -> Any:
+def unmarked_queryset() -> Any:
     """Return a queryset without a mark."""
     return Note.objects(id=1)
 
 
-def marked_note() -> Any:
+def queryset_marked_by_method() -> Any:
     """Return a queryset that is marked by its method `idempotent`."""
     return Note.objects(id=1).idempotent()
 
 
-def repeated() -> Any:
+def queryset_marked_by_model() -> Any:
     """Return a queryset that is marked by `__idempotent__` of its model."""
     return Repeated.objects(id=1)
 
@@ -91,32 +91,33 @@ def execute_all(session: FakeSession, pairs: Any, *_: Any) -> list[tuple[bool, A
 
 @pytest.mark.parametrize("action", [*REPEATABLE, *NOT_REPEATABLE])
 def test_no_statement_is_idempotent_by_default(session: FakeSession, action: Action) -> None:
-    action(note())
-    action(repeated().idempotent(False))
+    action(unmarked_queryset())
+    action(queryset_marked_by_model().idempotent(False))
     assert [execution.idempotent for execution in session.executions] == [False, False]
 
 
-@pytest.mark.parametrize("notes", [marked_note, repeated])
+@pytest.mark.parametrize("queryset_of", [queryset_marked_by_method, queryset_marked_by_model])
 @pytest.mark.parametrize("action", REPEATABLE)
 def test_statements_that_may_be_repeated_are_marked_on_request(
-    session: FakeSession, action: Action, notes: Callable[[], Any]
+    session: FakeSession, action: Action, queryset_of: Callable[[], Any]
 ) -> None:
-    action(notes())
+    """The application requests the mark for a queryset or for a whole model."""
+    action(queryset_of())
     assert session.executions[-1].idempotent is True
 
 
-@pytest.mark.parametrize("notes", [marked_note, repeated])
+@pytest.mark.parametrize("queryset_of", [queryset_marked_by_method, queryset_marked_by_model])
 @pytest.mark.parametrize("action", NOT_REPEATABLE)
 def test_statements_that_must_not_be_repeated_are_never_marked(
-    session: FakeSession, action: Action, notes: Callable[[], Any]
+    session: FakeSession, action: Action, queryset_of: Callable[[], Any]
 ) -> None:
-    action(notes())
+    action(queryset_of())
     assert session.executions[-1].idempotent is False
 
 
 def test_the_level_and_the_idempotence_are_both_set(session: FakeSession) -> None:
-    note().consistency(ConsistencyLevel.QUORUM).idempotent().first()
-    note().consistency(ConsistencyLevel.QUORUM).idempotent().create_many([{"id": 1}])
+    unmarked_queryset().consistency(ConsistencyLevel.QUORUM).idempotent().first()
+    unmarked_queryset().consistency(ConsistencyLevel.QUORUM).idempotent().create_many([{"id": 1}])
     for execution in session.executions:
         assert (execution.consistency, execution.idempotent) == (ConsistencyLevel.QUORUM, True)
 
@@ -177,12 +178,15 @@ def test_a_batch_is_idempotent_if_all_its_statements_are(
         batch.execute()
         return session.executions[-1].idempotent
 
-    assert mark_of(repeated(), marked_note()) is True
+    assert mark_of(queryset_marked_by_model(), queryset_marked_by_method()) is True
     # After a batch was executed, its next statements decide alone.
-    assert mark_of(repeated(), note(), repeated()) is False
-    assert mark_of(repeated()) is True
-    repeated().batch(batch).update(lines__append=["a"])
-    assert mark_of(repeated()) is False
+    assert (
+        mark_of(queryset_marked_by_model(), unmarked_queryset(), queryset_marked_by_model())
+        is False
+    )
+    assert mark_of(queryset_marked_by_model()) is True
+    queryset_marked_by_model().batch(batch).update(lines__append=["a"])
+    assert mark_of(queryset_marked_by_model()) is False
 
 
 def test_a_custom_dmlquery_keeps_the_idempotence(session: FakeSession) -> None:
