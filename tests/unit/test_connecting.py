@@ -108,6 +108,7 @@ def test_ways_to_give_a_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ],
 )
 def test_options_without_their_companion(arguments: tuple[str, ...], advice: str) -> None:
+    """An option that has no effect alone is an error, which names what to add."""
     with pytest.raises(ValueError, match=advice):
         settings_of(*arguments)
 

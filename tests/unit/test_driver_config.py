@@ -209,6 +209,7 @@ CASES: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("settings", "changed"), CASES)
 def test_settings_in_the_report(settings: dict[str, Any], changed: dict[str, Any]) -> None:
+    """Each setting changes its own entries in the report, and no others."""
     expected = {**DEFAULTS, **changed}
     assert report_of(**settings) == {
         key: value for key, value in expected.items() if value is not None

@@ -449,6 +449,7 @@ def test_attributes_of_a_subclass_of_a_statement_do_not_warn() -> None:
 
 
 def test_settings_after_connect_warn(session: Session) -> None:
+    """Most settings are read by `connect`, so later changes have no effect."""
     cluster = session.cluster
     with pytest.warns(RuntimeWarning, match=r"Cluster\.port has no effect after connect") as warned:
         cluster.port = cluster.port
@@ -532,6 +533,7 @@ def test_values_for_prepare_are_refused_with_advice(session: Session) -> None:
 
 @pytest.mark.parametrize("method", ["execute", "execute_async"])
 def test_parameters_beside_a_batch_warn(session: Session, method: str) -> None:
+    """The statements in a batch have their own parameters, so others are ignored."""
     batch = BatchStatement()
     batch.add("INSERT INTO t (k) VALUES (1)")
     with warnings.catch_warnings():
@@ -823,11 +825,13 @@ def test_wrong_queries_and_parameters(
     ],
 )
 def test_a_token_as_paging_state(session: Session, token: Any, text: str) -> None:
+    """The error says how to make bytes of a token in the encoding that it seems to have."""
     with pytest.raises(TypeError, match=text):
         session.execute("SELECT * FROM t", paging_state=token)
 
 
 def test_a_profile_as_timeout(session: Session) -> None:
+    """The third argument of `execute` is a timeout, so the error names the keyword for profiles."""
     profile: Any = ExecutionProfile()
     with pytest.raises(TypeError, match="write execution_profile=profile"):
         session.execute("SELECT * FROM t", None, profile)
@@ -926,6 +930,7 @@ async def test_async_with_on_blocking_classes(session: Session) -> None:
     ],
 )
 def test_times_in_milliseconds_warn(call: Any, message: str) -> None:
+    """A time that is unusually long in seconds was probably meant in milliseconds."""
     with pytest.warns(RuntimeWarning, match=message) as warned:
         call()
     assert warned[0].filename == __file__
@@ -1018,6 +1023,7 @@ def test_a_scan_has_no_items(session: Session) -> None:
 
 
 async def test_a_scan_needs_no_closing(session: Session) -> None:
+    """A scan is no context manager. The error says so."""
     blocking: Any = session.scan("system.local")
     with pytest.raises(TypeError, match="does not support `with`: it needs no closing"), blocking:
         pass

@@ -48,6 +48,9 @@ def test_class_attribute_returns_the_descriptor_or_none() -> None:
 
 
 def test_the_nearest_name() -> None:
+    """A name is suggested only if it is similar enough. The last argument says how similar, from 0
+    to 1.
+    """
     assert nearest("conect_timeout", ["connect_timeout", "port"], 0.85) == "connect_timeout"
     assert nearest("colour", ["connect", "port"], 0.85) is None
 

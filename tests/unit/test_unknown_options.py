@@ -52,6 +52,7 @@ OPTIONS = {
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_unknown_options_of_execute(session: Session, name: str) -> None:
+    """For an unknown option of `execute`, the error says where the value belongs."""
     text = rf"(?i)Session\.execute\w*\(\) has no option '{name}'.*{OPTIONS[name]}"
     options: Any = {name: 1}
     with pytest.raises(TypeError, match=text):
@@ -62,6 +63,7 @@ def test_unknown_options_of_execute(session: Session, name: str) -> None:
 
 @pytest.mark.parametrize("name", OPTIONS)
 async def test_execute_on_asyncio(name: str) -> None:
+    """The API of asyncio gives the same advice; `execute` does so before it is awaited."""
     options: Any = {name: 1}
     async with FakeNode() as node, aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
@@ -127,5 +129,6 @@ def test_statements(name: str, message: str) -> None:
 
 
 def test_unknown_options_of_bind() -> None:
+    """`bind` takes only values, so the error says how to pass them, or where a setting belongs."""
     assert "bound.fetch_size = " in str(unknown_option("PreparedStatement.bind", ["fetch_size"]))
     assert "bind({'name': value})" in str(unknown_option("PreparedStatement.bind", ["k"]))

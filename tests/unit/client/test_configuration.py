@@ -217,6 +217,7 @@ def test_ssl_options_become_a_context() -> None:
 def test_bad_settings_of_tls(
     cluster_class: Any, settings: dict[str, Any], error: type[Exception], message: str
 ) -> None:
+    """Settings of TLS that contradict each other or have the wrong type are refused."""
     with pytest.raises(error, match=message):
         cluster_class(["127.0.0.1"], **settings)
 

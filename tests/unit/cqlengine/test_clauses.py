@@ -67,6 +67,7 @@ CHANGES: list[tuple[s.AssignmentClause, str, list[Any]]] = [
 def test_changes_of_collections_and_counters(
     clause: s.AssignmentClause, text: str, bound: list[Any]
 ) -> None:
+    """Each change is a clause with a marker for each value that it binds."""
     assert clause.prepared() == text
     assert clause.bound() == bound
 

@@ -363,6 +363,7 @@ def test_another_connection_can_become_the_default(clusters: list[FakeCluster]) 
 
 
 def test_labels_of_connections() -> None:
+    """In messages, a connection has its quoted name; the default one has that of its constant."""
     assert connection.Connection("here", hosts=None).label == "'here'"
     default = connection.Connection(connection.DEFAULT_CONNECTION, hosts=None)
     assert default.label == "DEFAULT_CONNECTION"

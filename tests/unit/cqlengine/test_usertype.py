@@ -107,6 +107,7 @@ def test_a_field_is_also_found_by_its_name_in_the_database() -> None:
     [("HomeAddress", None, "home_address"), ("Any", "My_Type", "my_type")],
 )
 def test_the_name_of_the_type(name: str, own: str | None, expected: str) -> None:
+    """A type has the name in ``__type_name__``, or otherwise one made from that of its class."""
     cls: Any = type(name, (UserType,), {"a": c.Text(), "__type_name__": own})
     assert cls.type_name() == expected
 

@@ -234,6 +234,7 @@ def test_an_expired_client_certificate_is_one_problem(
 
 
 def test_a_port_among_the_hosts(capsys: pytest.CaptureFixture[str]) -> None:
+    """The error says how to give a port."""
     with pytest.raises(SystemExit):
         main(["127.0.0.1", "9042"])
     assert "9042 is not a host: for a port, write --port 9042" in capsys.readouterr().err

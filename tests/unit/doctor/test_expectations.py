@@ -51,6 +51,7 @@ def session(nodes: FakeCluster) -> Iterator[Session]:
 
 
 def test_a_data_centre_that_exists(session: Session) -> None:
+    """The finding says how many of its nodes are up."""
     (finding,) = expectations.local_datacenter(session, "east")
     assert (finding.level, finding.text) == (OK, "nodes that are up: 2 of 2")
 
@@ -70,6 +71,9 @@ def test_several_data_centres_without_the_option_are_a_note(session: Session) ->
 
 
 def test_a_keyspace_that_exists(session: Session) -> None:
+    """The finding lists the replicas of the keyspace by data centre. Without a name, there is no
+    finding.
+    """
     (finding,) = expectations.keyspace(session, "orders", "west")
     assert (finding.level, finding.text) == (OK, "exists, with replicas: 2 in east, 1 in west")
     assert not list(expectations.keyspace(session, None, "west"))

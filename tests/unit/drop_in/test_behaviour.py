@@ -47,6 +47,7 @@ def test_the_row_factory_for_many_columns() -> None:
 
 
 def test_settings_of_scylla_driver() -> None:
+    """`shard_aware_options` may be a dict or an object; `scylla_cloud` is refused."""
     options = Cluster(shard_aware_options={"disable": True}).shard_aware_options
     assert options is not None
     assert options.disable is True

@@ -43,6 +43,7 @@ async def check_leftovers(nodes: FakeCluster) -> None:
 
 
 async def test_connect_leaves_nothing(nodes: FakeCluster) -> None:
+    """A `connect` that is cancelled at any turn of the loop leaves no task and no connection."""
     for turns in range(MOST_TURNS):
         cluster = cluster_of(nodes)
         has_ended = await cancelled_after(turns, partial(cluster.connect, "ks"))

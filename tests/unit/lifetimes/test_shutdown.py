@@ -67,6 +67,7 @@ def test_shutdown_may_be_called_twice_and_by_many_threads(node: FakeNode) -> Non
 
 
 def test_shutdown_before_connect(node: FakeNode) -> None:
+    """A cluster that was shut down cannot connect, even if it never was connected."""
     cluster = Cluster([node.address], port=node.port)
     cluster.shutdown()
     cluster.shutdown()
@@ -137,6 +138,8 @@ async def test_successful_and_failed_connects_leave_no_tasks(node: FakeNode) -> 
 
 
 def test_several_loops_in_one_process(node: FakeNode) -> None:
+    """Each thread may run a loop of its own, with its own cluster."""
+
     async def execute_on_own_loop(number: int) -> int:
         async with aio.Cluster([node.address], port=node.port) as cluster:
             session = await cluster.connect()

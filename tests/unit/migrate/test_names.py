@@ -83,6 +83,9 @@ def test_attributes_of_objects(owner: str, name: str, expected: bool | None) -> 
 
 
 def test_parameters_of_functions() -> None:
+    """`parameters` returns the names that a function or constructor accepts; None if it accepts
+    any, or is unknown.
+    """
     execute_parameters = names.parameters("cassandra.cluster.Session.execute")
     assert execute_parameters is not None
     assert {"query", "parameters", "execution_profile"} <= execute_parameters

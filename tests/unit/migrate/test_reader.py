@@ -147,6 +147,7 @@ def test_other_modules_are_noted_with_their_guards() -> None:
     ],
 )
 def test_what_guards_an_import(begin: str, guarded: bool) -> None:
+    """An import is guarded if a failure is expected there, or if it is for type checkers only."""
     assert names_in(f"{begin}\n    import cassandra.nothing") == [("cassandra.nothing", guarded)]
 
 

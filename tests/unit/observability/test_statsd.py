@@ -82,6 +82,7 @@ def test_refused_logins_are_reported() -> None:
 
 
 def test_reports_in_the_background() -> None:
+    """Once started, the reporter sends a report in each interval, until it is stopped."""
     client = FakeClient()
     with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
         reporter = StatsReporter(cluster, client)

@@ -16,5 +16,6 @@ def test_each_policy_names_the_public_module(name: str) -> None:
 
 
 def test_an_unknown_name() -> None:
+    """The package imports names late, but an unknown one raises the usual error."""
     with pytest.raises(AttributeError, match="no attribute 'NoPolicy'"):
         _ = policies.NoPolicy  # type: ignore[attr-defined, unused-ignore]

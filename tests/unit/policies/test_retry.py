@@ -189,6 +189,7 @@ def test_exponential_backoff_waits_longer_and_gives_up() -> None:
     ],
 )
 def test_backoff_by_default(policy: ExponentialBackoffRetryPolicy, retries: int) -> None:
+    """The first retry waits for 0.1 s; each further one waits twice as long, up to 10 s."""
     # Delays are up to 15 % longer than the interval. This random source removes that difference.
     policy._random = SimpleNamespace(uniform=lambda low, high: high / 1.15)
     delays: list[float] = []

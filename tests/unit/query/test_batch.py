@@ -541,6 +541,7 @@ class TestBatch:
         assert (batch.keyspace, batch.table) == ("ks", "people")
 
     def test_add_all_and_clear(self) -> None:
+        """`add_all` formats each query with its values, and `clear` removes all entries."""
         batch = BatchStatement()
         batch.add_all(["a %s", "b %s"], [(1,), (2,)])
         assert list(batch.entries) == ["a 1", "b 2"]
@@ -558,6 +559,7 @@ class TestBatch:
         assert batch.custom_payload == {"a": b"1", "b": b"2"}
 
     def test_refused_additions(self) -> None:
+        """What cannot be added is refused at once, and leaves the batch as it was."""
         batch = BatchStatement()
         with pytest.raises(TypeError, match="int"):
             batch.add(5)  # type: ignore[arg-type]

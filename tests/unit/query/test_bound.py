@@ -74,6 +74,7 @@ class TestBoundStatement:
         assert bound.routing_key == b"\0\0\0\x07"
 
     def test_values_by_name(self) -> None:
+        """The values of a dict are bound in the order of the markers."""
         bound = prepared().bind({"name": "ada", "id": 7, "marks": None})
         assert bound.values == [b"\0\0\0\x07", b"ada", None]
 

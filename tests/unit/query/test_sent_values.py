@@ -117,6 +117,7 @@ def test_copies_of_values_are_plain_lists() -> None:
 
 
 def test_blocks_of_serialized_values() -> None:
+    """A block returns the values that it holds, and knows whether one of them is unset."""
     block = block_of([b"ab", None, UNSET_VALUE, b""])
     assert block.values() == [b"ab", None, UNSET_VALUE, b""]
     assert len(block) == 4

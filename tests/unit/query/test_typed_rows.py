@@ -118,6 +118,7 @@ class TestRowTypes:
         ]
 
     def test_columns_in_another_order(self) -> None:
+        """Fields get their values by the names of the columns, not by their order."""
         assert rows_as(User, USER[::-1]) == [User(7, "ada", 1.5)]
         assert rows_as(UserTuple, [USER[1], USER[0]]) == [UserTuple(7, "ada", None)]
 
@@ -184,6 +185,7 @@ class TestMatching:
             rows_as(User, USER[:2])
 
     def test_two_columns_of_one_name(self) -> None:
+        """It would not be clear which of the columns a field gets."""
         with pytest.raises(TypeError, match='two columns are named "id"'):
             rows_as(User, [*USER, USER[0]])
 

@@ -171,6 +171,7 @@ def test_types_are_written_as_cql() -> None:
     ],
 )
 def test_clauses_of_functions(settings: dict[str, Any], clauses: str) -> None:
+    """The CQL of a function has a clause for each of its properties."""
     options = {"called_on_null_input": False, **settings}
     function = Function("ks", "f", ["int"], ["A"], "frozen<int>", "lua", "a$", **options)
     cql = f"CREATE FUNCTION ks.f(\"A\" int) {clauses} LANGUAGE lua AS 'a$'"
@@ -186,6 +187,7 @@ def test_a_function_has_as_many_names_as_types() -> None:
 
 
 def test_clauses_of_aggregates() -> None:
+    """The CQL of an aggregate has a clause for each of its properties."""
     settings: dict[str, Any] = {"state_func": "s", "state_type": "frozen<int>", "final_func": None}
     aggregate = Aggregate(
         "ks", "a", ["int"], **settings, initial_condition=None, return_type="int",

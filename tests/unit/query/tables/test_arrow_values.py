@@ -297,6 +297,7 @@ def test_numbers_of_another_meaning_are_not_read_from_memory() -> None:
 
 
 def test_empty_lists_of_numbers() -> None:
+    """An empty list stays different from null."""
     assert values([[], None], pyarrow.list_(pyarrow.int32()), list_of(t.Int32Type)) == [[], None]
 
 
