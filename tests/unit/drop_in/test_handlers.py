@@ -22,13 +22,13 @@ from cassandra.protocol import (
     NumpyProtocolHandler,
     ProtocolHandler,
     ResultMessage,
-    get_registered_classes,
     read_int,
     read_string,
     register_class,
 )
 from cassandra.query import dict_factory, named_tuple_factory, tuple_factory
 from cassandra.testing.fake import FakeNode, Opcode, paged, rows
+from tests.unit.handlers import handler_of
 
 READ = "SELECT a, b FROM t"
 SELECT = "SELECT a, b FROM t WHERE a = ?"
@@ -183,12 +183,6 @@ def test_handlers_are_used_for_each_page(handler: Any) -> None:
             assert numbers_of(session.execute(READ).all()) == [1, 2, 3]
             assert session.execute(READ).has_more_pages
         assert numbers_of(asyncio.run(read_with_asyncio(server))) == [1, 2, 3]
-
-
-def handler_of(message_class: Any) -> Any:
-    """Return a protocol handler that decodes messages of one opcode by `message_class`."""
-    classes_by_opcode = {**get_registered_classes(), message_class.opcode: message_class}
-    return type("Own", (ProtocolHandler,), {"message_types_by_opcode": classes_by_opcode})
 
 
 class Raw(ResultMessage):

@@ -28,7 +28,6 @@ from cassandra.protocol import (
     NumpyProtocolHandler,
     ProtocolHandler,
     ResultMessage,
-    get_registered_classes,
 )
 from cassandra.query import (
     BatchStatement,
@@ -40,6 +39,7 @@ from cassandra.sentinels import UNSET_VALUE
 from cassandra.testing.fake import FakeCluster, FakeNode, Request, paged, rows, void
 from cassandra.testing.fake.answers import Answer
 from cassandra.testing.fake.primitives import Opcode
+from tests.unit.handlers import handler_of
 from tests.unit.metadata.schema.rows import keyspace
 
 KEY = bytes(range(32))
@@ -356,12 +356,6 @@ class RowByRow(ResultMessage):
     @staticmethod
     def recv_row(f: BinaryIO, colcount: int) -> list[bytes | None]:
         return ResultMessage.recv_row(f, colcount)
-
-
-def handler_of(message_class: Any) -> Any:
-    """Return a protocol handler that decodes messages of one opcode by `message_class`."""
-    classes_by_opcode = {**get_registered_classes(), message_class.opcode: message_class}
-    return type("Own", (ProtocolHandler,), {"message_types_by_opcode": classes_by_opcode})
 
 
 @pytest.mark.parametrize(
