@@ -32,11 +32,9 @@ class AddressOrderPolicy(RoundRobinPolicy):
     def make_query_plan(
         self, working_keyspace: str | None = None, query: Any = None
     ) -> Iterator[Any]:
-        return iter(
-            sorted(
-                super().make_query_plan(working_keyspace, query), key=lambda host: str(host.address)
-            )
-        )
+        """Return the hosts of the round-robin plan, but sorted by their addresses (as strings)."""
+        hosts = super().make_query_plan(working_keyspace, query)
+        return iter(sorted(hosts, key=lambda host: str(host.address)))
 
 
 class HostEvents(HostStateListener):
@@ -153,9 +151,9 @@ def only_connection(session: aio.Session) -> Any:
 
 async def call_in_thread(function: Any, *args: Any) -> Any:
     """Call a blocking function of a fake node in a thread, so that the event loop runs on."""
-    owner = getattr(function, "__self__", None)
+    owner = getattr(function, "__self__", None)  # the object whose method `function` is
     if isinstance(owner, FakeNode) and function.__name__ == "wait_for":
-        # this waits on the loop, so it works in virtual time, too
+        # `wait_until` waits on the loop, so it works in virtual time, too.
         return await owner.wait_until(*args)
     if isinstance(owner, Hold) and isinstance(asyncio.get_running_loop(), SimulatedLoop):
         # In virtual time, no thread can wait while the loop runs. So first let the loop run until
@@ -189,6 +187,7 @@ class NeverReconnect:
     """A reconnection policy that makes no attempt."""
 
     def new_schedule(self) -> Any:
+        """Return an iterator without delays, after which the driver gives the host up."""
         return iter(())
 
 

@@ -135,6 +135,8 @@ def test_each_await_raises_the_same_error(run_on_loop: Callable[[Check], FutureF
 
 
 def test_several_tasks_may_await_one_future(run_on_loop: Callable[[Check], FutureFactory]) -> None:
+    """Each task that awaits the future gets its result."""
+
     async def check(factory: FutureFactory) -> None:
         future = factory.future()
 
@@ -151,6 +153,10 @@ def test_several_tasks_may_await_one_future(run_on_loop: Callable[[Check], Futur
 
 
 def test_a_pending_future_has_no_result(run_on_loop: Callable[[Check], FutureFactory]) -> None:
+    """Before the answer, `result` and `exception` raise InvalidStateError, like those of
+    asyncio.Future. Afterwards they return the result and None.
+    """
+
     async def check(factory: FutureFactory) -> None:
         future = factory.future()
         assert not future.done()
@@ -222,6 +228,10 @@ def test_cancelling_the_task_cancels_the_future(
 def test_cancelling_the_request_cancels_the_future(
     run_on_loop: Callable[[Check], FutureFactory],
 ) -> None:
+    """A request may be cancelled by itself, without its future. Then the future is cancelled,
+    too.
+    """
+
     async def check(factory: FutureFactory) -> None:
         future = factory.future()
         future.request.cancel()
@@ -254,6 +264,8 @@ def ended_request(factory: FutureFactory) -> Any:
 
 
 def test_gather_returns_the_results(run_on_loop: Callable[[Check], FutureFactory]) -> None:
+    """`asyncio.gather` accepts the futures of requests, and waits for their answers."""
+
     async def check(factory: FutureFactory) -> None:
         futures = [factory.future() for _ in range(3)]
         for future in futures:
@@ -266,6 +278,8 @@ def test_gather_returns_the_results(run_on_loop: Callable[[Check], FutureFactory
 def test_wait_returns_the_first_future_that_is_done(
     run_on_loop: Callable[[Check], FutureFactory],
 ) -> None:
+    """`asyncio.wait` accepts the futures of requests, and returns when the first is done."""
+
     async def check(factory: FutureFactory) -> None:
         answered, other = factory.future(), factory.future()
         factory.loop.call_soon(factory.answer, answered)
@@ -281,6 +295,10 @@ def test_wait_returns_the_first_future_that_is_done(
 def test_wait_for_returns_the_result_or_cancels_the_future(
     run_on_loop: Callable[[Check], FutureFactory],
 ) -> None:
+    """`asyncio.wait_for` returns the result of an answered future, and cancels a future that is not
+    answered in time.
+    """
+
     async def check(factory: FutureFactory) -> None:
         answered = factory.future()
         factory.loop.call_soon(factory.answer, answered)
@@ -334,6 +352,10 @@ def test_as_completed_yields_the_result(run_on_loop: Callable[[Check], FutureFac
 def test_gather_passes_errors_and_cancellations_on(
     run_on_loop: Callable[[Check], FutureFactory],
 ) -> None:
+    """`asyncio.gather` returns the error of a failed request and the CancelledError of a cancelled
+    one. The loop has nothing to complain of, such as an exception that was never retrieved.
+    """
+
     async def check(factory: FutureFactory) -> None:
         failed, cancelled = factory.future(), factory.future()
         factory.loop.call_soon(factory.fail, failed, ValueError("refused"))
@@ -354,6 +376,7 @@ def test_gather_passes_errors_and_cancellations_on(
 def test_run_until_complete_accepts_the_future(
     implementation: Implementation, loops: Loops
 ) -> None:
+    """`run_until_complete` runs the loop until the answer has come, and returns the result."""
     loop = loops.make()
     try:
         factory = FutureFactory(implementation, loop)
@@ -412,6 +435,10 @@ def test_callbacks_are_called_in_the_loop_with_their_contexts(
 def test_removing_the_first_callback_keeps_the_others(
     run_on_loop: Callable[[Check], FutureFactory],
 ) -> None:
+    """Implementations store the first callback apart from the others, so its removal is a special
+    case.
+    """
+
     async def check(factory: FutureFactory) -> None:
         future = factory.future()
         calls: list[str] = []
@@ -620,6 +647,9 @@ def test_the_outcome_may_be_set_by_hand(
 def test_a_task_of_another_loop_cannot_await_the_future(
     run_on_loop: Callable[[Check], FutureFactory], implementation: Implementation, loops: Loops
 ) -> None:
+    """A future belongs to one event loop. Awaiting it in another raises RuntimeError, as
+    asyncio.Future does.
+    """
     other_loop = loops.make()
     future_of_other_loop = FutureFactory(implementation, other_loop).future()
 

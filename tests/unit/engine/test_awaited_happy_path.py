@@ -292,12 +292,16 @@ async def test_other_batches_take_the_ordinary_path() -> None:
 
 @pytest.mark.slow
 async def test_a_batch_that_is_too_large_is_refused() -> None:
+    """If a batch does not fit into one frame, `execute` raises ValueError, which names the
+    batch.
+    """
     with node_with_rows() as node:
         node.prime_prepare("INSERT INTO t (t) VALUES (?)", [("t", "text")])
         async with connected(node) as (_, session):
             insert = await session.prepare("INSERT INTO t (t) VALUES (?)")
             # A frame may have 256 MiB, which three of these values exceed.
-            text = "x" * (100 << 20)
+            mebibyte = 1 << 20
+            text = "x" * (100 * mebibyte)
             with pytest.raises(ValueError, match="a batch of 3 that begins with 'INSERT"):
                 await session.execute(batch_of(*[(insert, (text,))] * 3))
 
@@ -355,6 +359,8 @@ def test_wrong_values_are_outcomes_of_execute_concurrent() -> None:
 
 
 def test_a_closed_session_refuses_executions() -> None:
+    """After `shutdown`, `execute` fails for a statement that was prepared before."""
+
     async def run() -> None:
         with node_with_rows() as node:
             async with connected(node) as (_, session):

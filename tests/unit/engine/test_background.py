@@ -70,6 +70,7 @@ async def test_close_also_cancels_tasks_started_during_it() -> None:
 
 
 async def test_after_close_new_tasks_are_cancelled() -> None:
+    """`spawn` still returns a task after `close`, but the task is cancelled."""
     background = Background()
     await background.close()
     task = background.spawn(forever())

@@ -10,6 +10,9 @@ from cassandra.query.settings import NOT_SET
 
 
 def test_options_have_defaults() -> None:
+    """Options that a call did not set have these values. NOT_SET means that the profile's timeout
+    applies.
+    """
     profile: Any = object()
     options = CallOptions(profile)
     values = {name: getattr(options, name) for name in CallBase.__slots__}

@@ -25,6 +25,7 @@ async def test_each_task_is_one_caller() -> None:
 
 
 def test_each_thread_is_one_caller() -> None:
+    """Without a running event loop, the caller is the thread: another thread is another caller."""
     callers: list[object] = []
     thread = threading.Thread(target=lambda: callers.append(current_caller()))
     thread.start()

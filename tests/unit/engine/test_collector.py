@@ -67,7 +67,7 @@ def statements(count: int) -> Iterator[tuple[str, int]]:
 
 def test_outcomes_are_returned_in_order(implementation: Implementation) -> None:
     """`take` returns no outcome before those of all earlier statements."""
-    collector = new_collector(implementation, 4)
+    collector = new_collector(implementation, concurrency=4)
     source = statements(6)
     assert take_positions(collector, source) == [0, 1, 2, 3]
     assert collector.under_way == 4
@@ -157,7 +157,7 @@ def test_a_late_outcome_blocks_its_position_in_the_ring(implementation: Implemen
 
 def test_a_collector_wants_more_when_half_are_over(implementation: Implementation) -> None:
     """The collector asks for more statements when half of the statements in flight have ended."""
-    collector = new_collector(implementation, 10)
+    collector = new_collector(implementation, concurrency=10)
     source = statements(100)
     assert collector.wants_more
     take_positions(collector, source)
@@ -173,7 +173,7 @@ def test_a_collector_wants_more_when_half_are_over(implementation: Implementatio
 
 def test_an_exhausted_collector_wants_no_more(implementation: Implementation) -> None:
     """When the iterator of statements has ended, the collector only waits for outcomes."""
-    collector = new_collector(implementation, 10)
+    collector = new_collector(implementation, concurrency=10)
     take_positions(collector, statements(2))
     assert collector.is_exhausted
     assert not collector.wants_more
@@ -204,7 +204,7 @@ def test_a_paused_collector_wants_no_more(implementation: Implementation) -> Non
 def test_a_waiting_reader_is_notified_once(implementation: Implementation) -> None:
     """A reader that waits sets `is_awaited`. The next outcome notifies the reader and resets it."""
     calls: list[str] = []
-    collector = new_collector(implementation, 4)
+    collector = new_collector(implementation, concurrency=4)
     collector.notify_reader = lambda: calls.append("notified")
     take_positions(collector, statements(2))
     collector.put(position=0, success=True, value=0)
@@ -220,7 +220,8 @@ def test_a_waiting_reader_is_notified_once(implementation: Implementation) -> No
 def test_without_a_notify_function_a_waiting_reader_is_not_notified(
     implementation: Implementation,
 ) -> None:
-    collector = new_collector(implementation, 4)
+    """`notify_reader` may be unset: then an outcome only ends the reader's wait (`is_awaited`)."""
+    collector = new_collector(implementation, concurrency=4)
     take_positions(collector, statements(1))
     collector.is_awaited = True
     collector.put(position=0, success=True, value=0)
@@ -229,7 +230,7 @@ def test_without_a_notify_function_a_waiting_reader_is_not_notified(
 
 def test_has_failed_is_set_before_the_outcome_is_read(implementation: Implementation) -> None:
     """`has_failed` lets a caller stop sending before it reads the error."""
-    collector = new_collector(implementation, 4)
+    collector = new_collector(implementation, concurrency=4)
     take_positions(collector, statements(2))
     collector.put(position=0, success=True, value=0)
     assert not collector.has_failed
@@ -247,7 +248,7 @@ def test_errors_of_the_statements_iterable_are_raised(implementation: Implementa
         yield "q", 1
         raise LookupError("no more")
 
-    collector = new_collector(implementation, 4)
+    collector = new_collector(implementation, concurrency=4)
     source = failing_statements()
     collector.requests(source, [], limit=10)
     assert collector.off_path == ("q", 1)
@@ -258,7 +259,7 @@ def test_errors_of_the_statements_iterable_are_raised(implementation: Implementa
 
 
 def test_a_statement_must_be_a_pair(implementation: Implementation) -> None:
-    collector = new_collector(implementation, 4)
+    collector = new_collector(implementation, concurrency=4)
     with pytest.raises(ValueError, match="unpack"):
         collector.requests(iter([("q", 1, 2)]), [], limit=10)
     assert collector.sent == 0
@@ -287,7 +288,10 @@ def test_a_huge_concurrency_is_accepted(implementation: Implementation) -> None:
 def test_an_outcome_for_an_unknown_position_is_refused(
     implementation: Implementation, position: int
 ) -> None:
-    collector = new_collector(implementation, 4)
+    """`put` only accepts positions of statements that were taken. Others leave the collector as it
+    was.
+    """
+    collector = new_collector(implementation, concurrency=4)
     take_positions(collector, statements(1))
     with pytest.raises(ValueError, match=f"no statement at {position}: 1 were taken"):
         collector.put(position, success=True, value=None)
@@ -354,7 +358,7 @@ def test_with_batched_wakeups_the_reader_is_notified_of_many_outcomes(
     """With `batches_wakeups`, the reader is woken when half of the statements in flight have ended,
     or all.
     """
-    collector = new_collector(implementation, 4)
+    collector = new_collector(implementation, concurrency=4)
     collector.batches_wakeups = True
     under_way_at_calls: list[int] = []
     collector.notify_reader = lambda: under_way_at_calls.append(collector.under_way)
@@ -392,7 +396,10 @@ def test_with_batched_wakeups_the_reader_is_notified_of_many_outcomes(
 def test_with_batched_wakeups_the_reader_is_notified_of_an_error_at_once(
     implementation: Implementation,
 ) -> None:
-    collector = new_collector(implementation, 100)
+    """With `batches_wakeups`, the reader is notified when many of the outcomes have come. But an
+    error does not wait for more outcomes.
+    """
+    collector = new_collector(implementation, concurrency=100)
     collector.batches_wakeups = True
     notifications: list[bool] = []
     collector.notify_reader = lambda: notifications.append(True)

@@ -523,21 +523,29 @@ async def test_a_responder_that_fails_does_not_keep_others_from_being_notified(
 @pytest.mark.parametrize(
     ("has_received", "cause", "answered_before", "message"),
     [
-        (
+        pytest.param(
             False,
             None,
             False,
             "was closed by the server before it said anything: does it expect TLS on this port?",
+            id="closed at once",
         ),
-        (False, None, True, "was closed by the server before it said anything"),
-        (True, None, False, "was closed by the server"),
-        (
+        pytest.param(
+            False,
+            None,
+            True,
+            "was closed by the server before it said anything",
+            id="closed at once, but answered before",
+        ),
+        pytest.param(True, None, False, "was closed by the server", id="closed later"),
+        pytest.param(
             False,
             OSError("reset"),
             False,
             "broke: reset: does it expect TLS on this port?",
+            id="reset at once",
         ),
-        (True, OSError("reset"), False, "broke: reset"),
+        pytest.param(True, OSError("reset"), False, "broke: reset", id="reset later"),
     ],
 )
 async def test_the_reason_of_a_lost_connection(
@@ -587,6 +595,9 @@ async def test_a_half_open_connection_is_closed() -> None:
 
 
 async def test_abort_closes_the_socket_without_a_notification() -> None:
+    """`abort` closes the transport at once, if there is one yet. Nobody is notified of the closed
+    connection.
+    """
     wired = WiredConnection()
     wired.connection.abort()  # nothing is connected yet
     wired.open().connection.abort()

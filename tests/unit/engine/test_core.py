@@ -113,6 +113,9 @@ async def test_a_failed_connect_closes_everything_and_raises(node: FakeNode) -> 
 
 
 async def test_close_closes_all_connections_and_may_be_called_twice(node: FakeNode) -> None:
+    """`close` ends all sessions and the control connection. The node then has no connection left. A
+    second call does nothing.
+    """
     async with connected(node) as (cluster, _):
         core = core_of(cluster)
         assert not core.closed
@@ -125,6 +128,7 @@ async def test_close_closes_all_connections_and_may_be_called_twice(node: FakeNo
 
 
 async def test_close_cancels_what_runs_in_the_background(node: FakeNode) -> None:
+    """`close` cancels the tasks that `spawn` has started."""
     async with connected(node) as (cluster, _):
         core = core_of(cluster)
         task = core.spawn(asyncio.Event().wait())
@@ -148,6 +152,9 @@ async def test_close_ends_reconnection_to_hosts_that_are_down(node: FakeNode) ->
 
 
 async def test_a_closed_core_opens_neither_sessions_nor_connections(node: FakeNode) -> None:
+    """After `close`, each attempt to open something raises ConnectionShutdown, and the node gets no
+    new connection.
+    """
     async with connected(node) as (cluster, session):
         core = core_of(cluster)
         (host,) = cluster.metadata.all_hosts()
@@ -246,6 +253,9 @@ class AttachedThrottler(ConcurrencyLimitingThrottler):
 
 
 async def test_a_throttler_knows_the_loop_of_its_cluster(node: FakeNode) -> None:
+    """A cluster attaches its throttler to the event loop once, when it connects, and detaches it
+    when it is shut down.
+    """
     throttler = AttachedThrottler(max_concurrent_requests=1, max_queue_size=1)
     async with connected(node, request_throttler=throttler):
         assert throttler.loops == [asyncio.get_running_loop()]
@@ -280,6 +290,9 @@ class CountStarts(RequestObserver):
 async def test_an_observer_that_is_added_later_sees_requests_of_all_sessions(
     node: FakeNode,
 ) -> None:
+    """An observer that is added after `connect` is called for requests of existing sessions, until
+    it is removed.
+    """
     async with connected(node) as (cluster, session):
         other_session = await cluster.connect()
         observer = CountStarts()
@@ -353,6 +366,7 @@ async def test_the_fields_of_a_missing_user_type_are_an_error(node: FakeNode) ->
 
 
 async def test_requests_in_flight_are_counted_by_host(node: FakeNode) -> None:
+    """`in_flight` returns how many requests to a host have got no answer yet."""
     held_answers = hold()
     node.prime(READ, held_answers)
     async with connected(node) as (cluster, session):

@@ -37,6 +37,9 @@ def warnings_of(policy: LoadBalancingPolicy, caplog: pytest.LogCaptureFixture) -
 def test_an_unknown_preferred_datacenter_is_logged_with_the_existing_ones(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """A warning names each data centre in `preferred_remote_dcs` that no node is in (here
+    "nosuchdc", but not "west"), since it is probably misspelt.
+    """
     policy = TokenAwarePolicy(
         DCAwareRoundRobinPolicy(
             "east", used_hosts_per_remote_dc=1, preferred_remote_dcs=["west", "nosuchdc"]
@@ -95,6 +98,7 @@ def test_local_datacenters_are_those_of_inner_policies_too() -> None:
 
 
 def test_connect_logs_an_unknown_datacenter_once(caplog: pytest.LogCaptureFixture) -> None:
+    """The first `connect` of a cluster logs the warning. A second one does not repeat it."""
     policy = TokenAwarePolicy(
         DCAwareRoundRobinPolicy(
             "east", used_hosts_per_remote_dc=1, preferred_remote_dcs=["nosuchdc"]

@@ -54,6 +54,9 @@ def test_a_set_event_wakes_all_threads(implementation: Implementation) -> None:
 
 @pytest.mark.parametrize("seconds", [0, 0.0, 0.02])
 def test_a_wait_ends_after_its_timeout(implementation: Implementation, seconds: float) -> None:
+    """`wait` returns False when the timeout is over and the event is not set. Once it is set,
+    `wait` returns True.
+    """
     event = implementation.happy_path.Event()
     started = time.monotonic()
     assert not event.wait(seconds)

@@ -54,6 +54,10 @@ class TestExceptionsOfTheApplication:
     async def test_a_query_plan_that_raises_fails_its_request(
         self, harness: RequestHarness, exception_class: type[BaseException]
     ) -> None:
+        """A policy may raise any BaseException, such as SystemExit. Then its request fails with a
+        RuntimeError that names the exception, and has no timer left.
+        """
+
         class RaisingPolicy:
             def make_query_plan(self, keyspace: str | None, statement: Any) -> Any:
                 raise exception_class("from a policy")
@@ -70,6 +74,10 @@ class TestExceptionsOfTheApplication:
     async def test_a_message_that_raises_when_encoded_fails_its_request(
         self, harness: RequestHarness, exception_class: type[BaseException]
     ) -> None:
+        """If the encoding of a message raises any BaseException, its request fails with a
+        RuntimeError.
+        """
+
         class RaisingBody(EncodedBody):
             def render(self, connection: Any) -> tuple[int, int, bytes]:
                 raise exception_class("from a handler")
@@ -83,6 +91,10 @@ class TestExceptionsOfTheApplication:
     async def test_a_latency_observer_that_raises_fails_its_request(
         self, harness: RequestHarness, exception_class: type[BaseException]
     ) -> None:
+        """Two answers are received together. If the observer raises for the first, only the first
+        request fails, and the second gets its answer.
+        """
+
         def raise_once(host: Any, latency: float) -> None:
             # Raise only for the first of the two answers.
             harness.session.core.on_latency = None

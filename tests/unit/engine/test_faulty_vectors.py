@@ -50,6 +50,9 @@ def insertion_of(vector: list[float]) -> Any:
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
 def test_a_failed_write_names_the_number_and_its_position(node: FakeNode, number: float) -> None:
+    """Vector indexes cannot hold NaN or infinity, and the server's WRITE_FAILURE does not say so.
+    So the driver adds a note to the error.
+    """
     failure = failure_of(node, error(ErrorCode.WRITE_FAILURE), insertion_of([1.0, number, 2.0]))
     assert isinstance(failure, WriteFailure)
     assert notes_of(failure)[-1] == (
@@ -69,6 +72,10 @@ def test_a_vector_of_zeros_is_named(node: FakeNode) -> None:
 
 
 def test_a_failed_search_names_the_number_and_its_position(node: FakeNode) -> None:
+    """A search for a vector that contains NaN fails, too, with a READ_FAILURE. Its note names the
+    index.
+    """
+
     def search(session: Session) -> None:
         session.execute(session.prepare(SEARCH), ([math.nan, 1.0, 2.0],))
 
@@ -78,6 +85,8 @@ def test_a_failed_search_names_the_number_and_its_position(node: FakeNode) -> No
 
 
 def test_a_failed_batch_names_the_statement(node: FakeNode) -> None:
+    """The note of a failed batch is about the second statement, which has the infinite number."""
+
     def execute(session: Session) -> None:
         batch, prepared = BatchStatement(), session.prepare(INSERT)
         batch.add(prepared, (1, [1.0, 2.0, 3.0]))
@@ -89,6 +98,9 @@ def test_a_failed_batch_names_the_statement(node: FakeNode) -> None:
 
 
 def test_other_vectors_and_other_errors_get_no_note(node: FakeNode) -> None:
+    """A vector of finite numbers is not the cause of a failure, and a timeout is not caused by a
+    vector.
+    """
     write_failure = failure_of(node, error(ErrorCode.WRITE_FAILURE), insertion_of([0.0, 1.0, 2.0]))
     write_timeout = failure_of(
         node, error(ErrorCode.WRITE_TIMEOUT), insertion_of([math.nan, 1.0, 2.0])

@@ -216,6 +216,7 @@ with Cluster(["localhost"], port=cluster.port, address_translator=Slow()) as oth
 
 
 def test_connecting_without_a_server(run_program: RunProgram) -> None:
+    """Under green threads, `connect` raises NoHostAvailable if no server listens."""
     program = """
 from cassandra.cluster import NoHostAvailable
 try:
@@ -274,6 +275,9 @@ print(during > before, sockets() - before)
 def test_callbacks_are_called_although_a_greenlet_waits_for_the_result(
     run_program: RunProgram,
 ) -> None:
+    """While a greenlet waits in `result`, the driver's own greenlets run on: they call the
+    callbacks.
+    """
     program = """
 session = cluster.connect()
 called = threading.Event()

@@ -62,6 +62,9 @@ class Network:
         return list(self.outcomes)
 
     async def connect(self, make_protocol: Any, address: str, port: int, **options: Any) -> None:
+        """Record the attempt. Raise the address's outcome if it has one; otherwise never
+        connect.
+        """
         self.tried.append((address, round(self.loop.time() - self._started, 3)))
         self.ports.append((port, options["local_ports"]))
         outcome = self.outcomes.get(address)
@@ -114,6 +117,7 @@ async def test_an_address_that_refuses_leaves_its_time_to_the_others() -> None:
 
 
 async def test_an_ip_address_is_not_resolved() -> None:
+    """If the host is an IP address, it is connected to without a query to the name service."""
     network = Network(**{"10.0.0.1": OSError(errno.EHOSTUNREACH, "unreachable")})
     failure = await error_of(connector(network).open(DefaultEndPoint("10.0.0.1", 9999)))
     assert str(failure) == "10.0.0.1:9999 cannot be connected to: No route to host"
@@ -210,6 +214,9 @@ def startups(node: FakeNode) -> list[Request]:
 
 @pytest.mark.parametrize("compression", [True, False])
 async def test_compression_is_negotiated_only_if_it_is_set(compression: bool) -> None:
+    """The STARTUP message names lz4 only if the cluster has `compression=True`, even if the server
+    supports it.
+    """
     with FakeNode(max_version=4) as node:
         node.supported["COMPRESSION"] = ["lz4"]
         async with connected(node, compression=compression):

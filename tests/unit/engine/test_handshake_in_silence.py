@@ -57,6 +57,7 @@ def only_error(failure: NoHostAvailable) -> Exception:
 def test_a_server_that_accepts_but_does_not_answer_times_out(
     connect: Connect, node: FakeNode
 ) -> None:
+    """`connect_timeout` also limits the wait for the first answer on an open connection."""
     node.accept_but_hang()
     failure = connect()
     assert isinstance(only_error(failure), OperationTimedOut)
@@ -69,6 +70,7 @@ def test_a_server_that_accepts_but_does_not_answer_times_out(
 def test_a_server_that_does_not_answer_the_tls_handshake_times_out(
     connect: Connect, node: FakeNode
 ) -> None:
+    """The time limit includes the TLS handshake, which the message names as the step that hangs."""
     node.accept_but_hang()
     failure = connect(ssl_context=ssl.create_default_context())
     assert isinstance(only_error(failure), OperationTimedOut)
@@ -99,6 +101,9 @@ def test_a_server_that_stops_answering_times_out(
 def test_a_server_that_does_not_answer_system_queries_times_out(
     connect: Connect, node: FakeNode
 ) -> None:
+    """`control_connection_timeout` limits the queries of system tables. The message names the
+    query.
+    """
     node.prime(Opcode.QUERY, silence())
     failure = connect(control_connection_timeout=TIMEOUT)
     assert isinstance(only_error(failure), OperationTimedOut)
@@ -108,6 +113,7 @@ def test_a_server_that_does_not_answer_system_queries_times_out(
 def test_a_network_that_drops_packets_times_out(
     connect: Connect, node: FakeNode, simulated: Simulated
 ) -> None:
+    """`connect_timeout` limits the opening of a TCP connection."""
     # The first packet (SYN) gets no answer. A kernel would give up only after two minutes.
     simulated.network.drop_syns(node.address)
     assert isinstance(only_error(connect()), OperationTimedOut)

@@ -163,6 +163,7 @@ def test_a_refused_connection_is_reported(connect: Connect, node: FakeNode) -> N
 
 
 def test_each_contact_point_has_its_own_error(connect: Connect, node: FakeNode) -> None:
+    """NoHostAvailable has one error for each contact point, and its message names them all."""
     node.refuse_connections()
     with FakeNode("127.0.0.2", node.port) as other_node:
         # One node refuses connections; the other one answers with bytes that are no message.
@@ -211,6 +212,9 @@ class GreetingServer:
         self._thread = threading.Thread(target=self._serve)
 
     def _serve(self) -> None:
+        """Send the data to each client, and then ignore what the client sends until it
+        disconnects.
+        """
         while True:
             connection, _ = self._listener.accept()
             with connection:
@@ -269,6 +273,9 @@ def test_half_an_answer_is_a_connection_error(
 def test_an_answer_on_an_unknown_stream_is_reported(
     connect: Connect, node: FakeNode, opcode: Opcode
 ) -> None:
+    """If a handshake message is answered on a stream that the driver did not use, `connect` fails
+    with a ConnectionException that names the number of the stream.
+    """
     unused_stream = 77
     node.prime(opcode, on_stream(message(Opcode.READY, b""), unused_stream))
     with pytest.raises(NoHostAvailable, match=f"{node.endpoint}.*{unused_stream}") as caught:
@@ -322,6 +329,9 @@ def test_an_error_of_startup_has_the_servers_message(connect: Connect, node: Fak
 
 @pytest.mark.parametrize("version", [3, 4, 5])
 def test_a_wrong_password_is_authentication_failed(connect: Connect, version: int) -> None:
+    """In each protocol version, a wrong password causes AuthenticationFailed with the server's
+    message. With the right password, `connect` succeeds.
+    """
     with FakeNode(max_version=version, username="al", password="right") as node:
         with pytest.raises(NoHostAvailable, match=rf"{node.endpoint}.*incorrect") as caught:
             connect([node.address], node.port, auth_provider=PlainTextAuthProvider("al", "wrong"))
@@ -330,6 +340,9 @@ def test_a_wrong_password_is_authentication_failed(connect: Connect, version: in
 
 
 def test_missing_credentials_are_authentication_failed(connect: Connect) -> None:
+    """If the server demands a login and no `auth_provider` is set, the error names the server's
+    authenticator.
+    """
     with FakeNode(username="al", password="right") as node:
         with pytest.raises(
             NoHostAvailable, match=rf"{node.endpoint}.*PasswordAuthenticator"
@@ -384,6 +397,7 @@ def test_a_missing_keyspace_is_invalid_request(connect: Connect, node: FakeNode)
 
 
 def test_a_syntax_error_has_the_servers_message(connect: Connect, node: FakeNode) -> None:
+    """`execute` and `prepare` raise SyntaxException with the text of the server."""
     refusal = error(ErrorCode.SYNTAX_ERROR, "line 1:0 no viable alternative at input 'SELEC'")
     node.prime("SELEC 1", refusal)
     node.prime(lambda request: request.opcode == Opcode.PREPARE, refusal)

@@ -128,6 +128,9 @@ class TestExchange:
         assert streams.in_flight == 71
 
     def test_all_streams_can_be_used(self, connection: FakeConnection) -> None:
+        """A connection has MAX_STREAMS streams. While all are in use, sending returns -1; an answer
+        makes its stream free again.
+        """
         streams = connection.streams
         for stream in range(MAX_STREAMS):
             assert send_request(connection) == stream
@@ -165,6 +168,7 @@ class TestExchange:
         assert sent_bodies == [b"a", b"b", b"c"]
 
     def test_a_failed_write_uses_no_stream(self, connection: FakeConnection) -> None:
+        """If a message cannot be written, its stream is free again for the next request."""
         streams = connection.streams
         connection.writer.refuses = True
         with pytest.raises(ValueError, match="too long"):
@@ -209,12 +213,15 @@ class TestExchange:
     def test_a_responder_that_raises_does_not_affect_the_others(
         self, connection: FakeConnection, caplog: pytest.LogCaptureFixture
     ) -> None:
-        bad, good = FakeResponder(fails=True), FakeResponder()
-        connection.streams.send(bad, EXECUTE, 0, b"")
-        connection.streams.send(good, EXECUTE, 0, b"")
+        """If processing one answer raises an exception, it is logged, and the next answer is
+        processed.
+        """
+        failing_responder, healthy_responder = FakeResponder(fails=True), FakeResponder()
+        connection.streams.send(failing_responder, EXECUTE, 0, b"")
+        connection.streams.send(healthy_responder, EXECUTE, 0, b"")
         with caplog.at_level(logging.ERROR, "cassandra.connection"):
             connection.streams.dispatch(connection, [response(0), response(1)])
-        assert len(good.answers) == 1
+        assert len(healthy_responder.answers) == 1
         assert "could not be processed" in caplog.text
 
     def test_events_and_answers_on_unused_streams_are_unsolicited(
@@ -558,6 +565,7 @@ class TestRequest:
         assert request.attempts[0].host is harness.hosts[1]
 
     def test_a_request_on_a_closed_session_fails(self, harness: RequestHarness) -> None:
+        """A closed session sends no requests: they fail at once with ConnectionShutdown."""
         harness.session.closed = True
         request = harness.request()
         request.start()
@@ -565,6 +573,7 @@ class TestRequest:
         assert harness.ended == [request]
 
     def test_a_policy_that_raises_fails_the_request(self, harness: RequestHarness) -> None:
+        """An exception of the load balancing policy is the error of the request."""
         fault = LookupError("no plan")
 
         def raise_fault(*args: Any) -> Any:
@@ -578,6 +587,8 @@ class TestRequest:
     def test_a_body_that_cannot_be_rendered_fails_the_request(
         self, harness: RequestHarness
     ) -> None:
+        """If the message cannot be encoded, the request fails with the error and uses no stream."""
+
         class BrokenBody(EncodedBody):
             def render(self, connection: Any) -> tuple[int, int, bytes]:
                 raise ValueError("no body")
@@ -652,6 +663,9 @@ class TestRequest:
         assert harness.ended == [request]
 
     def test_latencies_are_reported_to_listeners(self, harness: RequestHarness) -> None:
+        """When an answer comes, `on_latency` is called once with the host and the time that the
+        attempt took.
+        """
         reports = []
         harness.session.core.on_latency = lambda host, latency: reports.append((host, latency))
         request = harness.request()
@@ -687,6 +701,9 @@ class TestRequest:
         assert len(harness.session.timers) == 0
 
     def test_a_lost_connection_fails_the_attempt(self, harness: RequestHarness) -> None:
+        """If the connection is lost before the answer, the attempt reports the error to its
+        request.
+        """
         request = harness.request()
         request.start()
         error = ConnectionException("gone")
@@ -970,6 +987,9 @@ class TestBoundRequest:
     def test_a_request_has_the_speculative_policy_of_the_profile(
         self, implementation: Implementation
     ) -> None:
+        """An idempotent request takes its speculative execution policy from its execution
+        profile.
+        """
         policy = ConstantSpeculativeExecutionPolicy(delay=0.1, max_attempts=2)
         request = self.new_request(
             implementation, FakeStatement(), profile=profile(speculative_execution_policy=policy)

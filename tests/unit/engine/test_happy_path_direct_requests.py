@@ -459,6 +459,9 @@ def test_an_error_of_the_server_reaches_the_retry_policy(node: FakeNode) -> None
 
 
 def test_if_the_server_closes_the_request_fails(node: FakeNode, session: Session) -> None:
+    """If the server closes the connection instead of answering a direct request, the request fails.
+    The session opens a new connection for the next one.
+    """
     node.prime(WRITE, close(), times=1)
     with busy_loop(session):
         future = session.execute_async(WRITE)
@@ -482,6 +485,7 @@ def test_a_request_on_a_reset_connection_fails(node: FakeNode, session: Session)
 
 
 def test_shutdown_fails_a_direct_request(node: FakeNode) -> None:
+    """`shutdown` ends a direct request for which another thread waits without a timeout."""
     node.prime(WRITE, silence())
     with connected(node) as session:
         until(lambda: is_ready(session))

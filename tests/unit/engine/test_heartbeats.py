@@ -248,6 +248,9 @@ async def test_there_is_one_check_of_a_host_at_a_time() -> None:
 
 
 async def test_a_check_skips_connections_that_received_something_just_now() -> None:
+    """A connection that received something within the last second is alive, so it needs no
+    heartbeat.
+    """
     now = asyncio.get_running_loop().time
     recent = Peer(ANSWER, last_activity=now() - 0.5)
     harness = HeartbeatHarness(recent)

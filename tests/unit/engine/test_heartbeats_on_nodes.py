@@ -37,6 +37,7 @@ async def a_request_times_out(cluster: aio.Cluster, session: aio.Session, hung: 
 async def the_cluster_reports_it_down(
     cluster: aio.Cluster, session: aio.Session, hung: FakeNode
 ) -> None:
+    """Let the control connection receive a STATUS_CHANGE event that says that `hung` is down."""
     core: Any = cluster._core
     event = {"change_type": "DOWN", "address": (hung.address, hung.port)}
     core.control.handlers["STATUS_CHANGE"](event)
@@ -58,6 +59,7 @@ async def the_control_connection_breaks(
 async def a_connection_of_a_pool_breaks(
     cluster: aio.Cluster, session: aio.Session, hung: FakeNode
 ) -> None:
+    """Break the first connection of the pool to `hung`."""
     for host, pool in session._engine.pools.items():
         if host.address == hung.address:
             pool.connections[0].close(ConnectionException("reset by the network"))

@@ -143,6 +143,7 @@ class _DelayedAnswer(Answer):
         self._servers = servers
 
     def perform(self, request: Request) -> None:
+        """Execute the request after a random delay, and send the answer after another one."""
         servers, loop = self._servers, request.connection.loop
 
         def execute() -> None:
@@ -254,6 +255,9 @@ class RandomSteps:
             self._check("a query", expected, result)
 
     async def read_with_keyspace(self) -> None:
+        """Execute a query with a random keyspace of its own, which must be the one that the server
+        used.
+        """
         keyspace = self.random.choice("abc")
         statement = SimpleStatement("SELECT ks()", keyspace=keyspace, is_idempotent=True)
         result = await self._result_or_none(self.session.execute(statement))
@@ -270,6 +274,9 @@ class RandomSteps:
             self._check("a query that was prepared first", expected, result)
 
     async def prepare(self) -> None:
+        """Prepare a query, with or without a keyspace of its own. Without one, the statement must
+        belong to the session's keyspace at the time of the call.
+        """
         self.count += 1
         expected = self.session.keyspace
         query = f"SELECT ks() WHERE k = ? AND p = {self.count}"
@@ -280,6 +287,9 @@ class RandomSteps:
             self.prepared.append(statement)
 
     async def execute_prepared(self) -> None:
+        """Execute a random prepared statement, which must run in the keyspace that it was prepared
+        in.
+        """
         if self.prepared:
             statement = self.random.choice(self.prepared)
             result = await self._result_or_none(self.session.execute(statement, (1,)))
@@ -287,6 +297,7 @@ class RandomSteps:
                 self._check("a prepared statement", statement.keyspace, result)
 
     async def batch(self) -> None:
+        """Execute a batch, and record the session's keyspace, in which the batch must run."""
         self.count += 1
         batch = BatchStatement()
         query = f"INSERT INTO t (k) VALUES ({self.count})"
@@ -692,6 +703,7 @@ class StubSession:
         self.fault: Exception | None = None
 
     async def use(self, connection: Any, keyspace: str) -> None:
+        """Switch the connection to the keyspace, if it exists and no `fault` is set."""
         self.used.append(keyspace)
         if self.fault is not None:
             raise self.fault
@@ -769,10 +781,10 @@ def gate() -> Gate:
 
 async def test_requests_of_the_same_keyspace_are_sent_together(gate: Gate) -> None:
     """The gate switches the connection once for each keyspace, not once for each request."""
-    gate.hold("1", "ba")
-    gate.hold("2", "ca")
-    gate.hold("3", "ba")
-    gate.hold("4", "a")
+    gate.hold("1", expected="ba")
+    gate.hold("2", expected="ca")
+    gate.hold("3", expected="ba")
+    gate.hold("4", expected="a")
     await gate.until_closed()
     # The connection is in "a" at first.
     assert gate.log == ["send 4", "send 1", "send 3", "send 2"]
@@ -784,16 +796,16 @@ async def test_a_refused_keyspace_fails_its_requests_only(gate: Gate) -> None:
     """If the server refuses to switch to a keyspace, requests for other keyspaces are still
     sent.
     """
-    gate.hold("1", "x")
-    gate.hold("2", "ba")
+    gate.hold("1", expected="x")
+    gate.hold("2", expected="ba")
     await gate.until_closed()
     assert gate.log == ["1: no keyspace x", "send 2"]
     assert gate.session.used == ["x", "ba"]
 
 
 async def test_requests_that_are_over_are_not_sent(gate: Gate) -> None:
-    gate.hold("1", "ba").done = True
-    gate.hold("2", "a").done = True
+    gate.hold("1", expected="ba").done = True
+    gate.hold("2", expected="a").done = True
     await gate.until_closed()
     assert gate.log == gate.session.used == []
 
@@ -812,7 +824,7 @@ async def test_a_request_for_no_keyspace_needs_another_connection(gate: Gate) ->
 async def test_a_use_is_sent_alone(gate: Gate) -> None:
     """A USE waits until no request that depends on the keyspace is in flight."""
     gate.hold("USE", is_use=True)
-    gate.hold("1", "a")
+    gate.hold("1", expected="a")
     gate.connection.streams.responders = [responder()]
     await until_on_loop(lambda: gate.log == ["send 1"])
     gate.connection.streams.responders = []
@@ -847,7 +859,7 @@ async def test_requests_in_flight_that_depend_on_the_keyspace_are_waited_for(
     """
     gate.connection.version = version
     gate.connection.streams.responders = [in_flight]
-    gate.hold("1", "ba")
+    gate.hold("1", expected="ba")
     await gate.until_closed()
     if is_waited_for:
         # The time limit has passed.
@@ -859,7 +871,7 @@ async def test_requests_in_flight_that_depend_on_the_keyspace_are_waited_for(
 
 async def test_a_switch_needs_a_free_stream(gate: Gate) -> None:
     gate.connection.has_room = False
-    gate.hold("1", "ba")
+    gate.hold("1", expected="ba")
     await gate.until_closed()
     assert gate.connection.given_up == "no stream is free to switch its keyspace on"
 
@@ -873,7 +885,7 @@ async def test_abandoned_requests_that_may_still_run_need_another_connection(
     """
     gate.connection.left_text_behind = True
     gate.connection.orphans = orphans
-    gate.hold("1", "ba")
+    gate.hold("1", expected="ba")
     await gate.until_closed()
     if orphans:
         assert gate.connection.given_up == "requests on it that were abandoned may still run"
@@ -886,7 +898,7 @@ async def test_abandoned_requests_that_may_still_run_need_another_connection(
 async def test_a_thread_that_writes_is_waited_for(gate: Gate) -> None:
     """The gate waits while another thread writes a request to the connection."""
     gate.connection.streams.is_claimed = True
-    gate.hold("1", "ba")
+    gate.hold("1", expected="ba")
     await asyncio.sleep(keyspace_gate.LONGEST_UNREST / 2)
     assert gate.log == []
     gate.connection.streams.is_claimed = False
@@ -895,8 +907,11 @@ async def test_a_thread_that_writes_is_waited_for(gate: Gate) -> None:
 
 
 async def test_a_thread_that_does_not_end_its_write_needs_another_connection(gate: Gate) -> None:
+    """A held request cannot be sent while a thread writes to the connection. If the thread does not
+    end its write in time, the connection is given up, and the request goes to another one.
+    """
     gate.connection.streams.is_claimed = True
-    gate.hold("1", "ba")
+    gate.hold("1", expected="ba")
     await gate.until_closed()
     assert gate.connection.given_up == "a thread that writes was interrupted, and does not go on"
     assert gate.log == ["not send 1"]
@@ -907,7 +922,7 @@ async def test_a_mistake_of_the_driver_closes_the_connection(gate: Gate) -> None
     is closed.
     """
     gate.session.fault = RuntimeError("a mistake")
-    gate.hold("1", "ba")
+    gate.hold("1", expected="ba")
     await gate.until_closed()
     assert str(gate.connection.error) == "stub: a mistake"
     assert gate.log == ["not send 1"]
@@ -915,7 +930,7 @@ async def test_a_mistake_of_the_driver_closes_the_connection(gate: Gate) -> None
 
 async def test_requests_of_a_closed_connection_use_another_one(gate: Gate) -> None:
     gate.connection.closed = True
-    gate.hold("1", "a")
+    gate.hold("1", expected="a")
     await gate.until_closed()
     assert gate.log == ["not send 1"]
 
@@ -927,7 +942,7 @@ async def test_a_gate_that_has_sent_everything_holds_nothing_more(gate: Gate) ->
     """
     await keyspace_gate.switch(gate.session, gate.connection, "ba")  # type: ignore[arg-type]
     # The task of the first gate has just ended.
-    gate.hold("1", "ca")
+    gate.hold("1", expected="ca")
     await gate.until_closed()
     assert gate.log == ["send 1"]
     assert gate.session.used == ["ba", "ca"]
@@ -937,7 +952,7 @@ async def test_switch_waits_for_the_requests_before_it(gate: Gate) -> None:
     """`switch` returns after the requests that were held before it were sent, and raises if the
     keyspace is refused.
     """
-    gate.hold("1", "ba")
+    gate.hold("1", expected="ba")
     await keyspace_gate.switch(gate.session, gate.connection, "ca")  # type: ignore[arg-type]
     assert gate.log == ["send 1"]
     assert gate.session.used == ["ba", "ca"]

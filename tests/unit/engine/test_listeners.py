@@ -65,6 +65,9 @@ def test_policies_are_notified_first_and_errors_are_logged(
 
 
 def test_notify_policies_does_not_notify_listeners() -> None:
+    """`notify_policies` calls the load balancing policies, but not the listeners of the
+    application.
+    """
     log: list[Any] = []
     listeners = new_listeners(log)
     listeners.policies.append(RecordingListener("policy", log))

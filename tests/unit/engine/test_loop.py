@@ -97,6 +97,7 @@ class InterruptedLoop:
         return getattr(self.loop, name)
 
     def call_soon_threadsafe(self, callback: Callable[..., object]) -> None:
+        """Schedule the callback, except that the first call is interrupted."""
         self.calls += 1
         if self.calls > 1 or self.takes_effect:
             self.loop.call_soon_threadsafe(callback)
@@ -125,6 +126,7 @@ def test_work_after_an_interrupted_put_is_started(takes_effect: bool) -> None:
 
 
 def test_work_of_one_thread_starts_in_order() -> None:
+    """Work that one thread puts into the inbox starts in the order in which it was put."""
     thread = start_thread()
     try:
         inbox = Inbox(thread.loop)
@@ -140,6 +142,7 @@ def test_work_of_one_thread_starts_in_order() -> None:
 
 
 def test_work_of_many_threads_is_started() -> None:
+    """All work that several threads put into the inbox at the same time is started exactly once."""
     thread = start_thread()
     try:
         inbox = Inbox(thread.loop)
@@ -160,6 +163,7 @@ def test_work_of_many_threads_is_started() -> None:
             sender.start()
         for sender in senders:
             sender.join()
+        # Put one more entry after all others, and wait until it has started.
         is_started = threading.Event()
         inbox.put(Work(started_numbers, total, is_started))
         assert is_started.wait(WAIT)
@@ -185,6 +189,7 @@ def test_the_loop_is_woken_once_for_many_work_items() -> None:
 
 
 def test_run_returns_the_result_or_raises_the_error() -> None:
+    """`run` runs a coroutine on the loop's thread and waits for its outcome."""
     thread = start_thread()
     try:
 
@@ -202,6 +207,9 @@ def test_run_returns_the_result_or_raises_the_error() -> None:
 
 
 def test_run_cancels_the_coroutine_after_its_timeout() -> None:
+    """`run` raises TimeoutError when the time is over. The coroutine does not go on in the
+    background.
+    """
     thread = start_thread()
     cancelled = threading.Event()
 

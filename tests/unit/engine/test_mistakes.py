@@ -56,6 +56,7 @@ async def test_using_an_execution_like_a_result_suggests_await(
 
 
 async def test_for_suggests_async_for(session: Any) -> None:
+    """A result of asyncio may need to fetch further pages, which `for` cannot wait for."""
     result = await session.execute(READ)
     with pytest.raises(TypeError, match=r"write `async for row in result`.*result\.all\(\)"):
         for _ in result:
@@ -187,6 +188,9 @@ def test_an_unknown_local_dc_is_named_with_the_existing_ones(node: FakeNode) -> 
 
 
 def test_misspelt_settings_get_a_suggestion() -> None:
+    """The error for an unknown setting names a similar setting, or the class that has the
+    setting.
+    """
     settings: dict[str, Any]
     for settings, message in (
         ({"contact_pointss": []}, "did you mean 'contact_points'"),
@@ -274,6 +278,10 @@ async def test_an_execution_that_is_tested_for_truth_and_never_awaited_warns(ses
 async def test_an_execution_that_is_used_after_a_test_for_truth_does_not_warn(
     session: Any,
 ) -> None:
+    """The driver warns if code tests an execution for truth and never awaits it, since `await` was
+    probably forgotten. Any later use of the execution shows that it was not.
+    """
+
     async def wait(future: Any) -> None:
         await asyncio.wait([future])
 

@@ -94,6 +94,9 @@ POSITIONS: list[tuple[Any, Any, str]] = [
 def test_the_position_is_the_first_null_in_a_collection(
     cql_type: Any, value: Any, position: str
 ) -> None:
+    """The server refuses nulls inside collections without saying where. The driver's note says
+    which column has one, and where it is in the value.
+    """
     note = null_positions(SERVER_ERROR, body_with(cql_type, value))
     assert note is not None
     assert note.startswith('(nulls inside collections: column "c" (')

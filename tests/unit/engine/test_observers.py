@@ -96,6 +96,9 @@ def test_an_observer_gets_refusals_and_failures(is_trusted: bool) -> None:
 
 
 def test_a_forgotten_observer_is_not_called() -> None:
+    """After `forget_observer`, an observer gets no more calls. Without any observer, the hooks are
+    None, so that requests need not call anything.
+    """
     observers = Observers()
     forgotten, remaining = RecordingObserver([]), RecordingObserver([])
     observers.observe_requests(forgotten)

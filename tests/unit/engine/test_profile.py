@@ -57,6 +57,7 @@ def test_a_timeout_in_milliseconds_is_warned_of() -> None:
 
 
 def test_a_profile_has_defaults() -> None:
+    """Settings that a profile does not set have the defaults of cassandra-driver."""
     profile = ExecutionProfile()
     assert isinstance(profile.load_balancing_policy, TokenAwarePolicy)
     assert type(profile.retry_policy) is RetryPolicy
@@ -67,6 +68,9 @@ def test_a_profile_has_defaults() -> None:
 
 
 def test_a_clone_keeps_the_other_settings() -> None:
+    """`clone` returns a copy with some settings changed. The original stays as it was, and an
+    unknown setting is refused with the list of the known ones.
+    """
     profile = ExecutionProfile(request_timeout=5.0, row_factory=dict_factory)
     clone = profile.clone(request_timeout=None)
     assert clone.request_timeout is None
@@ -263,6 +267,7 @@ def test_a_changed_setting_applies_to_the_next_request(
 
 
 def test_after_deletion_the_setting_of_the_class_applies(implementation: Implementation) -> None:
+    """If a setting is deleted from a profile, requests use the class's default for it."""
     profile = ExecutionProfile(consistency_level=ConsistencyLevel.QUORUM)
     assert request_settings(implementation, profile)["consistency_level"] == ConsistencyLevel.QUORUM
     del profile.consistency_level

@@ -220,6 +220,9 @@ async def test_a_broken_connection_causes_no_retry_of_non_idempotent_requests(
 
 
 async def test_if_every_host_refuses_the_last_error_is_raised(nodes: FakeCluster) -> None:
+    """An idempotent request that a host refuses is tried on the next host. If all refuse, it fails
+    with the server's last error.
+    """
     nodes.prime(READ, error(ErrorCode.OVERLOADED, "busy"))
     async with connected(nodes) as (_, session):
         failure = await exception_of(session.execute(IDEMPOTENT_READ))
@@ -391,6 +394,7 @@ class ScriptedRetryPolicy(RetryPolicy):
         self.calls: list[tuple[str, int]] = []
 
     def _decide(self, event: str, retry_num: int) -> Any:
+        """Record the call, and raise or return the next decision."""
         self.calls.append((event, retry_num))
         decision = self._decisions.pop(0)
         if isinstance(decision, Exception):
@@ -765,6 +769,9 @@ async def test_no_host_available_says_why_the_plan_is_empty(
 async def test_no_host_available_says_if_the_statement_is_not_idempotent(
     nodes: FakeCluster,
 ) -> None:
+    """A statement that is not idempotent is not tried on a second host, because it might take
+    effect twice. The message gives this reason.
+    """
     for fake_node in nodes.nodes:
         fake_node.prime(READ, error(ErrorCode.OVERLOADED))
     async with connected(nodes) as (_, session):
@@ -849,6 +856,9 @@ async def test_if_speculative_executions_fail_the_first_may_answer(nodes: FakeCl
 
 
 async def test_if_all_speculative_executions_fail_the_error_is_raised(nodes: FakeCluster) -> None:
+    """Here, each of three hosts gets a speculative execution. When the last one is refused as well,
+    the request fails with the error of the server.
+    """
     held_answers = [hold() for _ in nodes.nodes]
     for fake_node, held_answer in zip(nodes.nodes, held_answers, strict=True):
         fake_node.prime(READ, held_answer)
@@ -1010,6 +1020,9 @@ async def test_a_statement_is_prepared_again_once_for_each_attempt(node: FakeNod
 
 
 async def test_the_forgotten_statements_of_a_batch_are_prepared_again(node: FakeNode) -> None:
+    """If a node has forgotten all statements of a batch, `execute` prepares each of them again and
+    then sends the batch with the same values.
+    """
     async with connected(node) as (_, session):
         inserts = [f"INSERT INTO t{number} (k) VALUES (?)" for number in range(3)]
         batch = BatchStatement()

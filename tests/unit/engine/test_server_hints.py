@@ -152,10 +152,13 @@ def test_a_dataclass_as_a_parameter_gets_advice() -> None:
 
 
 def test_a_reserved_word_as_a_name_gets_advice() -> None:
+    """If a statement has a syntax error at a reserved word, the driver advises to write it in
+    quotes.
+    """
     statement = "CREATE TABLE t (k int PRIMARY KEY, order int)"
     advice = advice_for_syntax_error("line 1:49 mismatched input 'order' expecting ')'", statement)
     assert advice == 'order is a reserved word: as a name, write "order" in double quotes'
-    # This word is not reserved.
+    # "ordre" is no reserved word, so there is no advice.
     advice = advice_for_syntax_error("line 1:49 mismatched input 'ordre' expecting ')'", statement)
     assert advice is None
 

@@ -122,6 +122,9 @@ class FakeCore:
         return partners.spawn(coroutine)
 
     async def _agree(self, connection: Any) -> bool:
+        """Return whether the versions of the schema agree, or raise the error that the test has
+        set.
+        """
         # Let other tasks run, as they do while versions are queried.
         await asyncio.sleep(0)
         if isinstance(self.agrees, Exception):
@@ -132,6 +135,7 @@ class FakeCore:
         self.calls.append(("read again", event))
 
     async def _use(self, connection: Any, query: str) -> None:
+        """Record the `USE` query, and raise the error that the test has set for this address."""
         # Let other tasks run, as they do during a real query.
         await asyncio.sleep(0)
         self.calls.append((connection.endpoint.address, query))
@@ -285,6 +289,7 @@ async def test_a_pool_gets_the_size_that_is_set_when_it_is_open() -> None:
 
 
 async def test_if_a_host_leaves_while_its_pool_opens_the_pool_is_closed() -> None:
+    """`forget_host` closes a pool that is still being opened, and the session does not keep it."""
     session = SessionWithFakePools(FakeCore(HOST_A))
     session.may_fill[HOST_A] = asyncio.Event()
     opening = asyncio.ensure_future(session.add_pool(HOST_A))
@@ -510,6 +515,9 @@ async def test_an_error_in_run_for_fails_the_request() -> None:
 
 
 async def test_close_before_the_first_step_of_run_for_fails_the_request() -> None:
+    """`run_for` starts a task for a request. If the session is closed before the task has begun,
+    the request must not wait for ever, so it fails.
+    """
     request = WaitingRequest()
     session = SessionWithFakePools(FakeCore(HOST_A))
     session.run_for(request, asyncio.sleep(0))  # type: ignore[arg-type]
@@ -682,11 +690,11 @@ class FakeColumns(tuple[Any, ...]):
 @pytest.mark.parametrize(
     ("new_id", "is_same", "has_ids", "is_remembered"),
     [
-        (b"id", False, True, True),
-        (b"id", True, True, True),
-        (None, False, True, False),  # the columns of a conditional statement
-        (None, False, False, True),
-        (None, True, False, False),
+        pytest.param(b"id", False, True, True, id="new columns with an id"),
+        pytest.param(b"id", True, True, True, id="a new id"),
+        pytest.param(None, False, True, False, id="columns of a conditional statement"),
+        pytest.param(None, False, False, True, id="new columns without ids"),
+        pytest.param(None, True, False, False, id="nothing new"),
     ],
 )
 async def test_new_columns_are_remembered_for_the_prepared_statement(

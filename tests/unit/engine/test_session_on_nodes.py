@@ -28,6 +28,9 @@ NON_IDEMPOTENT_READ = SimpleStatement(READ, is_idempotent=False)
 
 
 async def test_cluster_shutdown_fails_the_requests_in_flight(node: FakeNode) -> None:
+    """`Cluster.shutdown` ends all 50 requests with ConnectionShutdown, refuses later ones, and
+    closes all connections.
+    """
     held_answers = hold()
     node.prime(READ, held_answers)
     async with connected(node) as (cluster, session):
@@ -41,6 +44,7 @@ async def test_cluster_shutdown_fails_the_requests_in_flight(node: FakeNode) -> 
 
 
 async def test_session_shutdown_does_not_affect_other_sessions(node: FakeNode) -> None:
+    """`Session.shutdown` fails the requests of this session only."""
     held_answer = hold()
     node.prime(READ, held_answer)
     async with connected(node) as (cluster, session):

@@ -95,6 +95,9 @@ def test_connections_include_retired_ones() -> None:
 
 
 def test_close_closes_and_removes_all_sessions() -> None:
+    """A session that is removed once more after `close`, as its own shutdown may do, is no
+    error.
+    """
     members = [FakeSession(), FakeSession(), FakeSession()]
     all_sessions = new_sessions(*members)
     all_sessions.close()
@@ -121,6 +124,9 @@ async def test_several_calls_soon_after_another_follow_distances_once(
 async def test_an_error_of_one_session_does_not_keep_others_from_following(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """If one session raises an error when it follows the distances of hosts, it is logged, and the
+    next session follows them.
+    """
     monkeypatch.setattr("cassandra.engine.sessions.FOLLOW_DELAY", 0.0)
     broken, healthy = FakeSession(), FakeSession()
 
@@ -137,6 +143,7 @@ async def test_an_error_of_one_session_does_not_keep_others_from_following(
 
 
 async def test_distances_are_not_followed_after_stop_following() -> None:
+    """`stop_following` cancels the pending task and keeps later ones from being started."""
     all_sessions = new_sessions(FakeSession())
     all_sessions.follow_distances_soon()
     all_sessions.stop_following()

@@ -186,6 +186,9 @@ def test_the_loop_can_use_all_other_streams(connection: SocketConnection) -> Non
 
 
 def test_the_limit_includes_direct_requests(connection: SocketConnection) -> None:
+    """Requests that a thread has written directly count towards `limit`, like those of the loop.
+    Above it, no stream is given out (-1).
+    """
     streams = connection.streams
     streams.limit = 2
     connection.send()
@@ -224,6 +227,9 @@ def test_conditions_that_prevent_a_claim(connection: SocketConnection, reason: s
 
 
 def test_without_a_socket_nothing_is_written_directly(implementation: Implementation) -> None:
+    """A table without a socket refuses direct requests, even when the connection is settled. The
+    lock for writing still works.
+    """
     writer = implementation.frame.FrameWriter(4)
     streams = implementation.happy_path.StreamTable(writer, lambda call: call, lambda: None)
     streams.settled = True
@@ -338,6 +344,7 @@ def test_a_closed_loop_is_not_notified(connection: SocketConnection) -> None:
 
 
 def test_a_body_that_is_too_large_writes_nothing(connection: SocketConnection) -> None:
+    """A body above MAX_BODY raises ValueError and uses no stream. The next request can be sent."""
     with pytest.raises(ValueError, match="limit"):
         connection.streams.frame(EXECUTE, 0, bytes(MAX_BODY + 1))
     assert connection.streams.in_flight == 0

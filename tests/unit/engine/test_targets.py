@@ -28,6 +28,9 @@ TOKENS = [-(2**63), -(2**61), -1, 0, 12345, 2**62, 2**63 - 1]
 
 @pytest.fixture
 def nodes() -> Iterator[FakeCluster]:
+    """Yield three nodes of ScyllaDB with SHARDS. They have one keyspace without tablets and one
+    with them.
+    """
     with FakeCluster(3, scylla=Scylla(SHARDS)) as running:
         scylla = running.scylla
         scylla.keyspace(VNODES, replication_factor=2)
@@ -78,6 +81,9 @@ def take_arrivals(nodes: FakeCluster, *queries: str) -> list[tuple[int, Any]]:
 
 
 def test_a_request_reaches_the_given_host_and_shard(nodes: FakeCluster, session: Session) -> None:
+    """With `host` and `shard`, simple and prepared statements go to this shard, whatever the load
+    balancing policy would choose.
+    """
     prepared = session.prepare(READ_KEY.format(VNODES))
     for index, host in enumerate(hosts_of(nodes, session.cluster)):
         for shard in range(SHARDS[index]):
@@ -89,6 +95,9 @@ def test_a_request_reaches_the_given_host_and_shard(nodes: FakeCluster, session:
 
 
 async def test_an_asyncio_request_reaches_the_given_host_and_shard(nodes: FakeCluster) -> None:
+    """With `host` and `shard`, requests of asyncio go to this shard, whatever the policy would
+    choose.
+    """
     async with connected(nodes) as (cluster, session):
         await until_on_loop(lambda: connected_shards(cluster) == sum(SHARDS))
         prepared = await session.prepare(READ_KEY.format(VNODES))
@@ -100,14 +109,16 @@ async def test_an_asyncio_request_reaches_the_given_host_and_shard(nodes: FakeCl
 
 
 def test_all_pages_come_from_the_given_shard(nodes: FakeCluster, session: Session) -> None:
+    """The target applies to the first page and to the pages that are fetched later."""
     first_page = rows([("v", "int")], [(1,)], paging_state=b"more")
     last_page = rows([("v", "int")], [(2,)])
     nodes.nodes[1].prime(READ, sequence(first_page, last_page))
     host = hosts_of(nodes, session.cluster)[1]
-    result = session.execute(SimpleStatement(READ, fetch_size=1), host=host, shard=3)
+    shard = 3
+    result = session.execute(SimpleStatement(READ, fetch_size=1), host=host, shard=shard)
     assert [row.v for row in result] == [1, 2]
-    # There were two pages, both from node 1 and shard 3.
-    assert take_arrivals(nodes) == [(1, 3), (1, 3)]
+    # There were two pages, both from this shard of node 1.
+    assert take_arrivals(nodes) == [(1, shard), (1, shard)]
 
 
 def test_without_a_connection_to_the_shard_another_shard_is_used(
@@ -155,6 +166,9 @@ async def test_wrong_targets_are_refused(
 def test_execute_and_execute_async_raise_for_wrong_targets(
     nodes: FakeCluster, session: Session
 ) -> None:
+    """If the host has no such shard, `execute` and `execute_async` raise ValueError and send
+    nothing.
+    """
     host = hosts_of(nodes, session.cluster)[0]
     for execute in (session.execute, session.execute_async):
         with pytest.raises(ValueError, match="has no such shard"):
@@ -163,6 +177,7 @@ def test_execute_and_execute_async_raise_for_wrong_targets(
 
 
 def test_a_shard_of_a_host_without_shards_is_refused() -> None:
+    """A node of Cassandra has no shards, so even shard 0 is refused."""
     with (
         FakeCluster(1) as nodes,
         Cluster(nodes.contact_points, port=nodes.port) as cluster,
@@ -206,6 +221,9 @@ def test_a_request_with_a_token_reaches_its_replicas_and_shards(
 
 
 async def test_an_asyncio_request_with_a_token_reaches_its_shard(nodes: FakeCluster) -> None:
+    """With `token`, a request goes to a replica of the token, and there to the shard of the
+    token.
+    """
     async with connected(nodes) as (cluster, session):
         await until_on_loop(lambda: connected_shards(cluster) == sum(SHARDS))
         await session.set_keyspace(VNODES)
@@ -283,6 +301,7 @@ def test_a_token_with_a_host_needs_a_replica_there(nodes: FakeCluster, session: 
 
 
 async def test_asyncio_refuses_a_token_with_a_host_that_is_no_replica(nodes: FakeCluster) -> None:
+    """If both `host` and `token` are set, the host must be a replica of the token."""
     async with connected(nodes) as (cluster, session):
         await session.set_keyspace(VNODES)
         replicas = replicas_of(cluster, 0)

@@ -105,9 +105,10 @@ def test_a_short_timeout_fires_once_within_one_fine_slot() -> None:
 
 
 def test_a_long_timeout_fires_within_one_coarse_slot_and_never_early() -> None:
+    """Long timeouts share coarse slots, so an item may expire up to COARSE_SLOT seconds late."""
     loop, wheel = wheel_on_fake_loop()
     item = Item(loop)
-    wheel.add(10.0, item)
+    wheel.add(timeout=10.0, item=item)
     loop.advance(9.99)
     assert item.expired_at == []
     loop.advance(0.01 + COARSE_SLOT + ROUNDING)
@@ -115,6 +116,7 @@ def test_a_long_timeout_fires_within_one_coarse_slot_and_never_early() -> None:
 
 
 def test_discarded_items_do_not_fire_and_leave_nothing() -> None:
+    """A discarded item does not expire, and the loop has no timer left for it."""
     loop, wheel = wheel_on_fake_loop()
     items = [Item(loop) for _ in range(100)]
     slots = [wheel.add(5.0, item) for item in items]
@@ -149,6 +151,7 @@ def test_an_earlier_deadline_moves_the_timer() -> None:
 
 
 def test_an_item_may_add_another_while_it_expires() -> None:
+    """`on_timeout` may call `add`: the new item expires after its own timeout."""
     loop, wheel = wheel_on_fake_loop()
     added_item = Item(loop)
 
@@ -165,6 +168,7 @@ def test_an_item_may_add_another_while_it_expires() -> None:
 
 
 def test_after_close_no_item_expires() -> None:
+    """`close` drops all items, and the loop has no timer left."""
     loop, wheel = wheel_on_fake_loop()
     item = Item(loop)
     wheel.add(1, item)

@@ -60,6 +60,9 @@ def test_a_certificate_with_the_address_is_accepted(
 def test_a_certificate_with_the_server_hostname_is_accepted(
     connect_and_read: ConnectAndRead, authority: Authority, name: str
 ) -> None:
+    """`server_hostname` in `ssl_options` is the name that the certificate must have, instead of the
+    address that is connected to.
+    """
     with fake(authority.server(name)) as node:
         options = {"server_hostname": "db.example.com"}
         settings = {"ssl_context": authority.client(), "ssl_options": options}
@@ -70,6 +73,7 @@ def test_a_certificate_with_the_server_hostname_is_accepted(
 def test_each_tls_version_connects(
     connect_and_read: ConnectAndRead, authority: Authority, version: ssl.TLSVersion
 ) -> None:
+    """The client accepts a server that speaks only this version of TLS."""
     server, client = authority.server(HOST), authority.client()
     server.maximum_version = server.minimum_version = version
     with fake(server) as node:
@@ -79,6 +83,7 @@ def test_each_tls_version_connects(
 def test_a_client_certificate_is_sent(
     connect_and_read: ConnectAndRead, authority: Authority
 ) -> None:
+    """The server demands a certificate of the client. The one of the `ssl_context` is accepted."""
     client = authority.client()
     client.load_cert_chain(*authority.issue("client"))
     with fake(authority.server(HOST, clients=authority.path)) as node:
@@ -107,6 +112,8 @@ def test_ssl_options_without_a_context_connect(
 def test_an_end_point_may_have_its_own_server_hostname(
     connect_and_read: ConnectAndRead, authority: Authority
 ) -> None:
+    """The `ssl_options` of an end point say which name the certificate of this node must have."""
+
     class NamedEndPoint(DefaultEndPoint):
         @property
         def ssl_options(self) -> dict[str, str]:
@@ -160,6 +167,7 @@ def test_a_certificate_outside_its_validity_is_named_as_the_cause(
     validity: dict[str, Any],
     expected_text: str,
 ) -> None:
+    """If the certificate has expired or is not valid yet, the error of `connect` says which."""
     with fake(authority.server(HOST, **validity)) as node:
         assert expected_text in connect_error(
             connect_and_read, node, ssl_context=authority.client()
@@ -196,6 +204,7 @@ def test_a_missing_client_certificate_is_named_as_the_cause(
 def test_without_a_common_tls_version_the_error_says_so(
     connect_and_read: ConnectAndRead, authority: Authority
 ) -> None:
+    """The server speaks at most TLS 1.2 and the client at least TLS 1.3."""
     server = authority.server(HOST)
     client = authority.client()
     server.maximum_version = ssl.TLSVersion.TLSv1_2
@@ -283,6 +292,9 @@ def test_servers_that_do_not_speak_tls_are_named_as_the_cause(
     ending: str,
     expected_text: str,
 ) -> None:
+    """If the server answers the TLS handshake with other bytes, or closes the connection, the error
+    says that it probably does not speak TLS.
+    """
     with Peer(server_message, ending) as peer:
         message = connect_error(connect_and_read, peer, ssl_context=authority.client())
         assert expected_text in message
@@ -356,6 +368,9 @@ def test_open_connections_survive_a_new_certificate(
 def test_a_function_that_returns_no_context_is_an_error(
     connect_and_read: ConnectAndRead, authority: Authority
 ) -> None:
+    """`ssl_context` may be a function that returns the context. The error names the type of a wrong
+    result.
+    """
     with fake(authority.server(HOST)) as node, pytest.raises(NoHostAvailable) as caught:
         connect_and_read([HOST], port=node.port, ssl_context=lambda: "context")
     assert "ssl_context must give an ssl.SSLContext, but gave str" in str(caught.value)
@@ -389,6 +404,7 @@ def test_tls_sessions_are_resumed(
 def test_sessions_are_not_resumed_without_a_cache(
     connect_and_read: ConnectAndRead, authority: Authority
 ) -> None:
+    """With `ssl_session_cache=None`, each connection makes a full TLS handshake."""
     server = authority.server(HOST)
     with fake(server) as node:
         settings = {"ssl_context": authority.client(), "ssl_session_cache": None}

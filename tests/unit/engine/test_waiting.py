@@ -19,6 +19,7 @@ def new_future() -> asyncio.Future[Any]:
 
 
 async def test_outcome_of_returns_the_result_or_raises_the_error() -> None:
+    """`outcome_of` has the outcome of the task that it waits for."""
     task = new_future()
     task.set_result(5)
     assert await outcome_of(task) == 5
@@ -74,6 +75,9 @@ async def wait_and_raise(may_raise: asyncio.Event, message: str) -> None:
 
 
 async def test_together_returns_the_results_in_order() -> None:
+    """The results are in the order of the arguments, not in the order in which the coroutines
+    ended.
+    """
     work = new_future()
     waiting = spawn(together(asyncio.sleep(0, "a"), work, asyncio.sleep(0, "c")))
     await run_loop_turns()
@@ -116,21 +120,25 @@ async def test_no_error_is_reported_as_never_retrieved(ending: str) -> None:
 
 
 async def test_within_returns_the_result() -> None:
+    """`within` returns the result if the work ends in time; None as `seconds` means no limit."""
+
     async def work() -> int:
         await run_loop_turns()
         return 7
 
-    assert await within(60, work()) == 7
+    assert await within(seconds=60, work=work()) == 7
     assert await within(seconds=None, work=work()) == 7
-    assert await within(60, asyncio.sleep(0, "at once")) == "at once"
+    assert await within(seconds=60, work=asyncio.sleep(0, "at once")) == "at once"
 
 
 async def test_within_raises_the_error() -> None:
+    """An error of the work is raised as it is."""
+
     async def work() -> None:
         raise KeyError("failed")
 
     with pytest.raises(KeyError, match="failed"):
-        await within(60, work())
+        await within(seconds=60, work=work())
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 0.001])
@@ -183,7 +191,7 @@ async def test_a_cancelled_caller_of_within_is_always_cancelled() -> None:
             async def work() -> Any:
                 return await answer
 
-            collected.append(await within(60, work()))
+            collected.append(await within(seconds=60, work=work()))
 
         waiting = spawn(caller())
         await run_loop_turns(3)

@@ -399,6 +399,9 @@ def loop_threads() -> list[threading.Thread]:
 
 
 def test_requests_on_workers_fail_when_the_session_is_shut_down(node: FakeNode) -> None:
+    """`Session.shutdown` ends requests on other loops than its own, and closes their
+    connections.
+    """
     with connected(node) as session:
         insert = session.prepare(INSERT)
         node.prime(INSERT, silence())
@@ -412,6 +415,9 @@ def test_requests_on_workers_fail_when_the_session_is_shut_down(node: FakeNode) 
 
 
 def test_a_shutdown_of_the_cluster_ends_all_threads(node: FakeNode) -> None:
+    """`Cluster.shutdown` ends the threads of all three loops. Their open request fails, and a
+    thread that was a worker can send no further request.
+    """
     with connected(node, loops=3) as session:
         insert = session.prepare(INSERT)
         node.prime(INSERT, silence())
@@ -471,6 +477,9 @@ def test_a_shutdown_ends_a_connect_that_waits_for_a_worker(
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_a_dropped_cluster_ends_all_threads(node: FakeNode) -> None:
+    """If an application drops a cluster without `shutdown`, its threads end when it is
+    collected.
+    """
     cluster = Cluster([node.address], port=node.port, loops=3)
     cluster.connect(wait_for_all_pools=True)
     del cluster

@@ -105,6 +105,9 @@ def queries_of_routes(nodes: FakeCluster) -> list[str]:
 def test_all_pools_go_through_the_proxies(
     nodes: FakeCluster, proxies: Proxies, session: Session
 ) -> None:
+    """A session opens its pool connections to the addresses of the routes, which are those of the
+    proxies. It has one connection for each shard of each node.
+    """
     for node in nodes.nodes:
         # All connections of the pool go through the proxy.
         assert count_pool_connections(node) == SHARDS
@@ -117,6 +120,9 @@ def test_all_pools_go_through_the_proxies(
 
 
 async def test_asyncio_sessions_use_the_proxies(nodes: FakeCluster, proxies: Proxies) -> None:
+    """Sessions of asyncio open their pool connections through the proxies, too: one for each
+    shard.
+    """
     async with aio.Cluster(**settings_of(nodes)) as cluster:
         session = await cluster.connect(wait_for_all_pools=True)
         await asyncio.to_thread(until, lambda: all_connected(cluster))
@@ -143,6 +149,9 @@ def test_hosts_have_their_own_addresses(nodes: FakeCluster, session: Session) ->
 def test_the_driver_reads_routes_and_registers_for_their_changes(
     nodes: FakeCluster, session: Session
 ) -> None:
+    """If `client_routes_config` is set, the driver reads only the routes with its connection ids
+    and registers for CLIENT_ROUTES_CHANGE events.
+    """
     assert set(queries_of_routes(nodes)) == {
         "SELECT connection_id, host_id, address, port, tls_port FROM system.client_routes "
         "WHERE connection_id IN ('c1')"
@@ -153,6 +162,9 @@ def test_the_driver_reads_routes_and_registers_for_their_changes(
 def test_without_the_setting_no_route_is_read_and_no_event_registered(
     nodes: FakeCluster, proxies: Proxies
 ) -> None:
+    """Without `client_routes_config`, the driver connects to the nodes' own addresses, although the
+    nodes have routes.
+    """
     with Cluster(nodes.contact_points, port=nodes.port) as cluster:
         cluster.connect(wait_for_all_pools=True)
         assert "CLIENT_ROUTES_CHANGE" not in control_connection(nodes).event_types
@@ -287,24 +299,30 @@ def test_a_new_route_to_a_lost_node_is_tried_at_once(nodes: FakeCluster, proxies
 def test_changes_for_other_connection_ids_cause_no_reading(
     nodes: FakeCluster, session: Session
 ) -> None:
-    nodes.scylla.route("another", nodes[0].host_id, "192.0.2.1", 1)
+    """An event of a changed route makes the driver read the routes again only if the route has a
+    configured connection id. Here, "c1" is configured and "another" is not.
+    """
+    new_address, new_port = "192.0.2.1", 1
+    nodes.scylla.route("another", nodes[0].host_id, new_address, new_port)
     count_before = len(queries_of_routes(nodes))
-    nodes.scylla.route("c1", nodes[0].host_id, "192.0.2.1", 1)
+    nodes.scylla.route("c1", nodes[0].host_id, new_address, new_port)
     host = session.cluster.metadata.get_host(nodes[0].address)
     assert host is not None
-    until(lambda: host.endpoint.resolve() == ("192.0.2.1", 1))
+    until(lambda: host.endpoint.resolve() == (new_address, new_port))
     # The driver has read the routes again only once: for the change of "c1", whose id is
     # configured.
     assert len(queries_of_routes(nodes)) == count_before + 1
 
 
 def test_a_node_that_joins_is_reached_by_its_route(nodes: FakeCluster, session: Session) -> None:
+    """If a node joins and has a route, the session opens its pool to the address of the route."""
     node = nodes._start_new("datacenter1", "rack1", token=5)
     proxy = Proxy(node)
     try:
         nodes.scylla.route("c1", node.host_id, proxy.address, proxy.port)
         nodes.tell("TOPOLOGY_CHANGE", "NEW_NODE", node)
         until(lambda: proxy.now == SHARDS and all_connected(session.cluster))
+        # The cluster had three nodes before.
         assert len(session.cluster.metadata.all_hosts()) == 4
     finally:
         proxy.close()
@@ -583,12 +601,15 @@ def test_wrong_settings(call: Callable[[], object], error: type[Exception]) -> N
         call()
 
 
-def test_change_types_and_reprs() -> None:
+def test_a_change_type_has_the_name_that_servers_send() -> None:
     assert ClientRoutesChangeType("UPDATE_NODES") is ClientRoutesChangeType.UPDATE_NODES
-    proxy = unchecked_proxy("a", "b")
+
+
+def test_proxies_are_compared_by_value_and_reprs_show_all_settings() -> None:
+    proxy = ClientRouteProxy(connection_id="a", connection_addr_override="b")
+    assert proxy == ClientRouteProxy(connection_id="a", connection_addr_override="b")
+    assert proxy != ClientRouteProxy(connection_id="a")
     assert repr(proxy) == "ClientRouteProxy(connection_id='a', connection_addr_override='b')"
-    assert proxy == unchecked_proxy("a", "b")
-    assert proxy != unchecked_proxy("a")
     assert repr(ClientRoutesConfig((proxy,))) == (
         f"ClientRoutesConfig(proxies=({proxy!r},), advanced_shard_awareness=False)"
     )

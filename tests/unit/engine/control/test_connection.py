@@ -157,6 +157,9 @@ async def test_a_step_that_fails_leads_to_the_next_contact_point(step: str) -> N
 
 
 async def test_no_host_available_has_the_errors_of_all_contact_points() -> None:
+    """If no contact point can be connected to, `connect` raises NoHostAvailable with the error of
+    each. Afterwards, there is no control connection, so `required` raises, too.
+    """
     harness = ControlHarness(ENDPOINT_A, ENDPOINT_B)
     harness.fail("open 10.0.0.1", OSError("no route"))
     harness.fail("open 10.0.0.2", ValueError("mistake in a resolver"))
@@ -324,6 +327,9 @@ async def test_events_go_to_their_handlers() -> None:
 
 
 async def test_many_topology_events_in_one_window_cause_one_reading() -> None:
+    """Topology events in quick succession are answered together: the node list is read once and
+    then passed on ("take").
+    """
     harness = ControlHarness()
     await harness.control.connect()
     harness.steps.clear()
@@ -383,6 +389,9 @@ async def test_after_close_no_connection_is_opened() -> None:
 
 
 async def test_a_connection_that_opens_during_close_is_closed() -> None:
+    """If the control connection is closed while `connect` still runs, the connection that it has
+    just opened is closed, too.
+    """
     harness = ControlHarness()
 
     async def shut_down(connection: Any, local: Host) -> None:

@@ -79,6 +79,7 @@ def test_fallback_sends_requests_without_a_pool_on_the_control_connection(node: 
 
 
 def test_fallback_uses_pools_if_there_are_any(node: FakeNode) -> None:
+    """`Mode.Fallback` sends requests over the control connection only if there are no pools."""
     with cluster_with_mode(
         node, Mode.Fallback, load_balancing_policy=RoundRobinPolicy()
     ) as cluster:
@@ -88,6 +89,9 @@ def test_fallback_uses_pools_if_there_are_any(node: FakeNode) -> None:
 
 
 def test_with_skip_pool_creation_there_is_only_the_control_connection(node: FakeNode) -> None:
+    """With `Mode.SkipPoolCreation`, a session opens no pools and sends all requests over the
+    control connection, on which it also sets its keyspace.
+    """
     policy = RoundRobinPolicy()
     with cluster_with_mode(node, Mode.SkipPoolCreation, load_balancing_policy=policy) as cluster:
         session = cluster.connect("ks")
@@ -113,6 +117,7 @@ def test_connect_succeeds_without_a_pool(node: FakeNode) -> None:
 
 
 async def test_asyncio_sessions_use_the_fallback(node: FakeNode) -> None:
+    """With `Mode.SkipPoolCreation`, a session of asyncio uses only the control connection, too."""
     cluster = aio.Cluster(
         [node.address],
         port=node.port,
@@ -159,6 +164,9 @@ def test_use_is_refused_on_the_control_connection(node: FakeNode) -> None:
 
 
 def test_a_request_for_a_given_host_does_not_use_the_fallback(node: FakeNode) -> None:
+    """A request with `host` needs a pool to this host. Without pools it fails, although the control
+    connection goes to the same host.
+    """
     with cluster_with_mode(node, Mode.SkipPoolCreation) as cluster:
         session = cluster.connect()
         (host,) = cluster.metadata.all_hosts()

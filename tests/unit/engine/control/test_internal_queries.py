@@ -86,6 +86,9 @@ async def test_send_returns_the_decoded_message() -> None:
 
 
 async def test_rows_returns_dicts_and_reads_at_consistency_one() -> None:
+    """`rows` returns each row as a dict by column name. It sends the query with consistency level
+    ONE and the timeout of the settings (3.5 s).
+    """
     peer = Peer(rows_result(5, 7))
     assert await internal_queries().rows(peer.connection, SELECT) == [{"a": 5}, {"a": 7}]
     ((opcode, body, timeout),) = peer.sent
@@ -103,6 +106,7 @@ async def test_a_timeout_names_the_query() -> None:
 
 
 async def test_an_error_of_the_server_is_raised() -> None:
+    """An ERROR response is raised as an exception. It leaves the connection open."""
     invalid = 0x2200  # the error code
     peer = Peer((ERROR, 0, int32(invalid) + string("no such table")))
     with pytest.raises(InvalidRequest, match="no such table"):
@@ -169,6 +173,7 @@ class RecordingQueries(InternalQueries):
         question: str,
         statement: str | None = None,
     ) -> Any:
+        """Record the statement, and return the answer of a server that has no further page."""
         self.statements.append(statement)
         return SimpleNamespace(paging_state=None)
 

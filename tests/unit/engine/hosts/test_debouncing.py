@@ -12,6 +12,9 @@ LONG_WINDOW = 3600.0  # seconds for which events may delay the action at most
 
 
 async def test_events_in_quick_succession_cause_one_action(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The action is called once for all events, REFRESH_DELAY after the last one (here at once).
+    Afterwards, nothing is due.
+    """
     monkeypatch.setattr("cassandra.engine.hosts.debouncing.REFRESH_DELAY", 0.0)
     is_called = asyncio.Event()
     call_count = 0
@@ -57,6 +60,7 @@ async def test_later_events_delay_the_action_at_most_by_the_window() -> None:
 
 
 async def test_with_a_negative_window_the_action_comes_at_once() -> None:
+    """A negative window switches the debouncing off: the action does not wait for REFRESH_DELAY."""
     is_called = asyncio.Event()
     timer = Debouncer(lambda: -1.0, is_called.set)
     time_before = asyncio.get_running_loop().time()

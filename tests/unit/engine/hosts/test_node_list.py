@@ -51,6 +51,9 @@ def new_nodes(count: int = 3) -> list[FakeNode]:
 
 
 async def test_the_nodes_and_the_cluster_are_read() -> None:
+    """`read` returns all nodes of the cluster, the queried one first, and stores the name of the
+    cluster in the metadata.
+    """
     first, *others = new_nodes()
     reader = new_reader(Tables(first))
     connection = fake_connection(first.address)

@@ -47,6 +47,7 @@ class FakeWatch:
         return self.task
 
     async def try_once(self, host: Any) -> bool:
+        """Make the next attempt: raise its outcome if it is an error, and return it otherwise."""
         self.calls.append("try")
         outcome = self.outcomes.pop(0)
         if isinstance(outcome, BaseException):
@@ -76,6 +77,9 @@ async def calls_at_end(watch: FakeWatch) -> list[Any]:
 
 
 async def test_attempts_continue_until_one_succeeds() -> None:
+    """Each failed attempt is reported to the watch. The first one that succeeds ends the attempts,
+    although the schedule has a fourth delay.
+    """
     watch = FakeWatch(DOWN, OSError("no route"), True)
     reconnector_for(watch, 0, 0, 0, 0)
     calls = await calls_at_end(watch)

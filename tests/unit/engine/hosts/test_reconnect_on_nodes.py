@@ -440,6 +440,9 @@ async def test_a_node_that_could_not_check_the_login_is_not_given_up() -> None:
 
 
 async def test_connect_tries_the_next_node_if_one_could_not_check_the_login() -> None:
+    """If a node answers the password with a SERVER_ERROR, it did not say that the password is
+    wrong. So `connect` goes on with the other contact point, and only this one gets a pool.
+    """
     with FakeCluster(2) as nodes:
         for node in nodes.nodes:
             node.require_password("user", "password")

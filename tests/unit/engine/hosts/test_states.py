@@ -11,7 +11,17 @@ from cassandra.engine.hosts.states import TABLE, Action, Event, Facts, State, Up
 STATES = [State(up, tried) for up, tried in itertools.product(Up, (False, True))]
 FACTS = [Facts(*bits) for bits in itertools.product((False, True), repeat=len(Facts._fields))]
 
+# The states of the tests. In those that end in "_TRIED", a task tries again to reach the host.
+UNKNOWN = State()
+UP = State(Up.UP)
+UP_TRIED = State(Up.UP, tried=True)
+DOWN = State(Up.DOWN)
+DOWN_TRIED = State(Up.DOWN, tried=True)
+GIVEN_UP = State(Up.GIVEN_UP)
+GIVEN_UP_TRIED = State(Up.GIVEN_UP, tried=True)
+
 # Facts about hosts that the tests use.
+DISCONNECTED = Facts()  # no session has a pool to it, but it was not convicted of being down
 LOST = Facts(convicted=True)
 CONNECTED = Facts(has_pool=True, is_served=True)
 HALF_SERVED = Facts(convicted=True, has_pool=True, is_served=False)
@@ -22,51 +32,51 @@ IGNORED = Facts(is_ignored=True)
     ("state", "event", "facts", "expected_state", "expected_actions"),
     [
         # A pool to the host is ready.
-        (State(), Event.ANSWERS, CONNECTED, State(Up.UP), [Action.MARK_UP]),
-        (State(Up.UP), Event.ANSWERS, CONNECTED, State(Up.UP), [Action.RESET]),
-        (State(Up.DOWN, True), Event.ANSWERS, CONNECTED, State(Up.UP, True), [Action.MARK_UP]),
-        (State(Up.GIVEN_UP), Event.ANSWERS, CONNECTED, State(Up.UP), [Action.MARK_UP]),
+        (UNKNOWN, Event.ANSWERS, CONNECTED, UP, [Action.MARK_UP]),
+        (UP, Event.ANSWERS, CONNECTED, UP, [Action.RESET]),
+        (DOWN_TRIED, Event.ANSWERS, CONNECTED, UP_TRIED, [Action.MARK_UP]),
+        (GIVEN_UP, Event.ANSWERS, CONNECTED, UP, [Action.MARK_UP]),
         # A connection to the host broke.
-        (State(Up.UP), Event.CONNECTION_FAILED, LOST, State(Up.DOWN, True), [Action.MARK_DOWN, Action.START_TRIES]),  # noqa: E501
-        (State(Up.DOWN, True), Event.CONNECTION_FAILED, LOST, State(Up.DOWN, True), []),
-        (State(Up.UP), Event.CONNECTION_FAILED, Facts(), State(Up.UP, True), [Action.START_TRIES]),
-        (State(Up.UP), Event.CONNECTION_FAILED, CONNECTED, State(Up.UP), []),
-        (State(Up.UP), Event.CONNECTION_FAILED, HALF_SERVED, State(Up.UP, True), [Action.START_TRIES]),  # noqa: E501
+        (UP, Event.CONNECTION_FAILED, LOST, DOWN_TRIED, [Action.MARK_DOWN, Action.START_TRIES]),
+        (DOWN_TRIED, Event.CONNECTION_FAILED, LOST, DOWN_TRIED, []),
+        (UP, Event.CONNECTION_FAILED, DISCONNECTED, UP_TRIED, [Action.START_TRIES]),
+        (UP, Event.CONNECTION_FAILED, CONNECTED, UP, []),
+        (UP, Event.CONNECTION_FAILED, HALF_SERVED, UP_TRIED, [Action.START_TRIES]),
         # An attempt to reach the host has ended.
-        (State(Up.UP, True), Event.TRY_FAILED, LOST, State(Up.DOWN, True), [Action.MARK_DOWN]),
-        (State(Up.UP, True), Event.TRY_FAILED, HALF_SERVED, State(Up.UP, True), []),
-        (State(Up.UP, True), Event.TRIES_ENDED, Facts(), State(Up.GIVEN_UP, True), [Action.MARK_DOWN, Action.GIVE_UP]),  # noqa: E501
-        (State(Up.DOWN, True), Event.TRIES_ENDED, Facts(), State(Up.GIVEN_UP, True), [Action.GIVE_UP]),  # noqa: E501
-        (State(Up.UP, True), Event.TRIES_ENDED, CONNECTED, State(Up.UP, True), []),
+        (UP_TRIED, Event.TRY_FAILED, LOST, DOWN_TRIED, [Action.MARK_DOWN]),
+        (UP_TRIED, Event.TRY_FAILED, HALF_SERVED, UP_TRIED, []),
+        (UP_TRIED, Event.TRIES_ENDED, DISCONNECTED, GIVEN_UP_TRIED, [Action.MARK_DOWN, Action.GIVE_UP]),  # noqa: E501
+        (DOWN_TRIED, Event.TRIES_ENDED, DISCONNECTED, GIVEN_UP_TRIED, [Action.GIVE_UP]),
+        (UP_TRIED, Event.TRIES_ENDED, CONNECTED, UP_TRIED, []),
         # The cluster reports that the host is up or down.
-        (State(Up.DOWN, True), Event.REPORTED_UP, Facts(), State(Up.DOWN, True), [Action.HURRY]),
-        (State(Up.DOWN), Event.REPORTED_UP, Facts(), State(Up.DOWN), [Action.BRING_UP]),
-        (State(Up.GIVEN_UP), Event.REPORTED_UP, Facts(), State(Up.GIVEN_UP), [Action.BRING_UP]),
-        (State(Up.UP), Event.REPORTED_UP, CONNECTED, State(Up.UP), []),
-        (State(Up.UP), Event.REPORTED_DOWN, CONNECTED, State(Up.UP), []),
-        (State(Up.UP), Event.REPORTED_DOWN, IGNORED, State(Up.DOWN), [Action.MARK_DOWN]),
-        (State(Up.UP), Event.REPORTED_DOWN, LOST, State(Up.DOWN, True), [Action.MARK_DOWN, Action.START_TRIES]),  # noqa: E501
-        (State(Up.UP), Event.REPORTED_DOWN, Facts(), State(Up.UP, True), [Action.START_TRIES]),
+        (DOWN_TRIED, Event.REPORTED_UP, DISCONNECTED, DOWN_TRIED, [Action.HURRY]),
+        (DOWN, Event.REPORTED_UP, DISCONNECTED, DOWN, [Action.BRING_UP]),
+        (GIVEN_UP, Event.REPORTED_UP, DISCONNECTED, GIVEN_UP, [Action.BRING_UP]),
+        (UP, Event.REPORTED_UP, CONNECTED, UP, []),
+        (UP, Event.REPORTED_DOWN, CONNECTED, UP, []),
+        (UP, Event.REPORTED_DOWN, IGNORED, DOWN, [Action.MARK_DOWN]),
+        (UP, Event.REPORTED_DOWN, LOST, DOWN_TRIED, [Action.MARK_DOWN, Action.START_TRIES]),
+        (UP, Event.REPORTED_DOWN, DISCONNECTED, UP_TRIED, [Action.START_TRIES]),
         # The control connection was opened again, perhaps to another host. Reports that hosts are
         # up may have been missed meanwhile, so each host that is not up is tried.
-        (State(Up.GIVEN_UP), Event.LOOK_AGAIN, Facts(), State(Up.GIVEN_UP, True), [Action.START_TRIES, Action.HURRY]),  # noqa: E501
-        (State(Up.DOWN, True), Event.LOOK_AGAIN, Facts(), State(Up.DOWN, True), [Action.HURRY]),
-        (State(Up.DOWN), Event.LOOK_AGAIN, Facts(), State(Up.DOWN), [Action.BRING_UP]),
-        (State(Up.DOWN), Event.LOOK_AGAIN, IGNORED, State(Up.DOWN), [Action.PROBE]),
-        (State(Up.GIVEN_UP), Event.LOOK_AGAIN, IGNORED, State(Up.GIVEN_UP), [Action.PROBE]),
-        (State(Up.UP), Event.LOOK_AGAIN, CONNECTED, State(Up.UP), []),
+        (GIVEN_UP, Event.LOOK_AGAIN, DISCONNECTED, GIVEN_UP_TRIED, [Action.START_TRIES, Action.HURRY]),  # noqa: E501
+        (DOWN_TRIED, Event.LOOK_AGAIN, DISCONNECTED, DOWN_TRIED, [Action.HURRY]),
+        (DOWN, Event.LOOK_AGAIN, DISCONNECTED, DOWN, [Action.BRING_UP]),
+        (DOWN, Event.LOOK_AGAIN, IGNORED, DOWN, [Action.PROBE]),
+        (GIVEN_UP, Event.LOOK_AGAIN, IGNORED, GIVEN_UP, [Action.PROBE]),
+        (UP, Event.LOOK_AGAIN, CONNECTED, UP, []),
         # The list of nodes has changed: the host is in another data centre or rack.
-        (State(Up.UP), Event.RELOCATED, CONNECTED, State(Up.UP), [Action.RELOCATE]),
-        (State(Up.DOWN), Event.RELOCATED, IGNORED, State(Up.DOWN), []),
-        (State(Up.DOWN), Event.RELOCATED, Facts(), State(Up.DOWN), [Action.BRING_UP]),
-        (State(Up.DOWN, True), Event.RELOCATED, Facts(), State(Up.DOWN, True), [Action.HURRY]),
+        (UP, Event.RELOCATED, CONNECTED, UP, [Action.RELOCATE]),
+        (DOWN, Event.RELOCATED, IGNORED, DOWN, []),
+        (DOWN, Event.RELOCATED, DISCONNECTED, DOWN, [Action.BRING_UP]),
+        (DOWN_TRIED, Event.RELOCATED, DISCONNECTED, DOWN_TRIED, [Action.HURRY]),
         # A policy that has ignored the host wants connections to it now.
-        (State(Up.DOWN), Event.WANTED, Facts(), State(Up.DOWN), [Action.BRING_UP]),
-        (State(Up.DOWN, True), Event.WANTED, Facts(), State(Up.DOWN, True), []),
-        (State(Up.GIVEN_UP), Event.WANTED, Facts(), State(Up.GIVEN_UP), []),
+        (DOWN, Event.WANTED, DISCONNECTED, DOWN, [Action.BRING_UP]),
+        (DOWN_TRIED, Event.WANTED, DISCONNECTED, DOWN_TRIED, []),
+        (GIVEN_UP, Event.WANTED, DISCONNECTED, GIVEN_UP, []),
         # The host is no longer part of the cluster.
-        (State(Up.UP), Event.LEFT, CONNECTED, State(Up.DOWN), [Action.FORGET]),
-        (State(Up.DOWN, True), Event.LEFT, Facts(), State(Up.DOWN), [Action.STOP_TRIES, Action.FORGET]),  # noqa: E501
+        (UP, Event.LEFT, CONNECTED, DOWN, [Action.FORGET]),
+        (DOWN_TRIED, Event.LEFT, DISCONNECTED, DOWN, [Action.STOP_TRIES, Action.FORGET]),
     ],
     ids=str,
 )  # fmt: skip
@@ -93,6 +103,9 @@ def test_every_event_is_in_the_table() -> None:
 
 
 def test_actions_are_possible_and_not_repeated_in_every_state() -> None:
+    """In every state and for every event, the state machine only demands actions that make sense in
+    this state, and each of them once.
+    """
     for state, event, facts, new_state, actions in every_transition():
         details = (state, event, facts, actions)
         assert len(set(actions)) == len(actions), details

@@ -95,6 +95,7 @@ async def test_an_event_of_an_unknown_node_reads_the_node_list(watch: RecordingW
 
 
 async def test_an_event_of_a_host_that_has_left_is_dropped(watch: RecordingWatch) -> None:
+    """Events are passed on with a delay. If the host has left by then, its event is dropped."""
     events = status_events(watch)
     events.on_event(status_event("DOWN"))
     watch.known = False
@@ -103,6 +104,9 @@ async def test_an_event_of_a_host_that_has_left_is_dropped(watch: RecordingWatch
 
 
 async def test_a_negative_window_switches_status_events_off(watch: RecordingWatch) -> None:
+    """With a negative window, neither events of known hosts nor of unknown ones (10.9.9.9) are
+    passed on.
+    """
     events = status_events(watch, window=-1)
     events.on_event(status_event("UP"))
     events.on_event(status_event("UP", "10.9.9.9"))
@@ -111,6 +115,7 @@ async def test_a_negative_window_switches_status_events_off(watch: RecordingWatc
 
 
 async def test_no_event_is_passed_on_after_close(watch: RecordingWatch) -> None:
+    """`close` also drops the events whose delay is not over yet."""
     events = status_events(watch)
     events.on_event(status_event("DOWN"))
     events.close()

@@ -67,6 +67,7 @@ def test_update_host_copies_the_row_and_reports_changes() -> None:
 
 
 def test_the_first_row_is_the_local_node() -> None:
+    """The first row comes from the queried node. If no host was known before, all are added."""
     node_list = new_node_list(
         [endpoint_and_row(ID_1, "10.0.0.1"), endpoint_and_row(ID_2, "10.0.0.2")]
     )

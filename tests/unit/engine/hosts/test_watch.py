@@ -180,6 +180,9 @@ async def test_other_credentials_are_tried_for_sessions_without_a_pool() -> None
 
 
 async def test_other_credentials_mean_nothing_to_ignored_hosts() -> None:
+    """When credentials change, the driver tries the hosts again that are down. But hosts with the
+    distance IGNORED get no connections, so they stay in their state.
+    """
     watched = WatchedHosts()
     watched.distances[watched.second] = HostDistance.IGNORED
     watched.second.force_down()
@@ -322,6 +325,7 @@ def node_list_of(*hosts: Host, existing: list[Host]) -> NodeList:
 
 
 async def test_a_new_node_list_adds_and_removes_hosts() -> None:
+    """Hosts that the new list lacks are removed, and new ones get a pool and come up."""
     watched = WatchedHosts()
     added_host = new_host("10.0.0.3", is_up=None)
     watched.watch.take_node_list(

@@ -149,6 +149,9 @@ class LoopWithResolver:
     async def create_connection(
         self, factory: Any, address: str, port: int, **settings: Any
     ) -> Any:
+        """Open a connection, but never return for 192.0.2.1: like a network that drops all packets
+        to it.
+        """
         if address == "192.0.2.1":
             await asyncio.Event().wait()
         return await self._loop.create_connection(factory, address, port, **settings)
@@ -206,6 +209,9 @@ class RecordingTranslator(AddressTranslator):
         self.loops: list[Any] = []
 
     def translate(self, addr: str) -> Any:
+        """Record the running event loop (None if none runs in this thread), and return the
+        translation.
+        """
         try:
             self.loops.append(asyncio.get_running_loop())
         except RuntimeError:

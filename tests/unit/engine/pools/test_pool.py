@@ -451,6 +451,7 @@ class Opener:
         self.on_open: Any = lambda connection: None
 
     async def __call__(self, host: Any) -> Connection:
+        """Wait for the gate, then raise the next error or return a new connection."""
         assert host is HOST
         await self.gate.wait()
         if self.errors:
@@ -810,6 +811,7 @@ async def test_a_refill_that_fails_is_reported_with_its_error() -> None:
 
 
 async def test_the_first_error_of_a_failed_fill_is_raised() -> None:
+    """If no connection of the pool can be opened, `fill` raises the error of the first attempt."""
     opener = Opener(ConnectionException("first"), ConnectionException("second"))
     pool = pool_of(size=2, open_connection=opener)
     with pytest.raises(ConnectionException, match="first"):
@@ -831,6 +833,9 @@ async def test_a_pool_that_grows_opens_what_is_missing() -> None:
 
 
 async def test_a_pool_that_grows_while_it_fills_opens_the_rest_afterwards() -> None:
+    """`fill` opens as many connections as the pool had to have when it began. If `resize` raises
+    the number meanwhile, the pool opens the rest in the background.
+    """
     opener = Opener()
     opener.gate.clear()
     pool = pool_of(size=1, open_connection=opener)

@@ -50,6 +50,7 @@ def free_ports(count: int) -> list[int]:
 
 
 async def test_a_connection_uses_the_first_free_port(server: tuple[str, int]) -> None:
+    """The local ports are tried in order, and those that are in use are skipped."""
     loop = asyncio.get_running_loop()
     taken, free = free_ports(2)
     with socket.socket() as holder:

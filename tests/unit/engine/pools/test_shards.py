@@ -57,6 +57,10 @@ class StubNode:
         self.failures: list[Exception] = []
 
     async def open(self, host: Any, target: ShardTarget | None = None) -> Connection:
+        """Open a connection to the shard of `target`, or, without a target, to the shard that has
+        the fewest connections, which is how servers choose one. `change` may send it to another
+        shard.
+        """
         self.targets.append(target)
         if self.errors:
             raise self.errors.pop()

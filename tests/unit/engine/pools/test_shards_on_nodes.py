@@ -152,6 +152,7 @@ def test_hosts_have_sharding_info(nodes: FakeCluster, cluster: Cluster) -> None:
 
 
 def test_nodes_of_cassandra_have_no_shards() -> None:
+    """Nodes that do not announce shards get one connection, and the cluster is not shard-aware."""
     with FakeCluster(1) as plain, Cluster(**settings_of(plain)) as cluster:
         assert not cluster.is_shard_aware()
         cluster.connect()
@@ -273,6 +274,7 @@ async def test_the_local_port_over_ipv6_leads_to_the_shard() -> None:
 
 
 def test_with_tls_the_shard_aware_tls_port_is_used(tmp_path: Any) -> None:
+    """Over TLS, the connections to given shards go to the shard-aware port for TLS, too."""
     material = TlsMaterial.make(str(tmp_path), "required")
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(material.client_certificate, material.client_key)
@@ -309,16 +311,21 @@ def test_several_connections_to_each_shard(nodes: FakeCluster) -> None:
 
 
 def test_a_lost_connection_to_a_shard_is_opened_again(nodes: FakeCluster, cluster: Cluster) -> None:
+    """If the connection to one shard is lost, exactly one connection is opened, to the same
+    shard.
+    """
     node = nodes.scylla.nodes[0]
     opened_before = node.opened
+    shard = 3
+    # The control connection, which has event types, may go to the same shard.
     victim = next(
         connection
         for connection in node.connections
-        if connection.shard == 3 and not connection.event_types
+        if connection.shard == shard and not connection.event_types
     )
     node.loop.call_soon_threadsafe(victim.end)
     until(lambda: node.opened == opened_before + 1 and all_connected(cluster))
-    assert node.connections[-1].shard == 3
+    assert node.connections[-1].shard == shard
 
 
 @pytest.mark.parametrize("shards", [3, 12])
@@ -517,6 +524,9 @@ def test_requests_succeed_while_connections_have_few_streams(
 @pytest.mark.parametrize("implementation", ["python", "c"])
 @pytest.mark.slow
 def test_both_implementations_reach_the_shards(implementation: str) -> None:
+    """With tablets and without them, all requests reach the right shard. As the implementation is
+    chosen when the package is imported, the program runs in a process of its own.
+    """
     program = """
 from cassandra.cluster import Cluster
 from cassandra.testing.fake import FakeCluster, Scylla
