@@ -149,17 +149,17 @@ def only_connection(session: aio.Session) -> Any:
     return connection
 
 
-async def call_in_thread(function: Any, *args: Any) -> Any:
+async def call_in_thread(function: Any, *args: Any, **settings: Any) -> Any:
     """Call a blocking function of a fake node in a thread, so that the event loop runs on."""
     owner = getattr(function, "__self__", None)  # the object whose method `function` is
     if isinstance(owner, FakeNode) and function.__name__ == "wait_for":
         # `wait_until` waits on the loop, so it works in virtual time, too.
-        return await owner.wait_until(*args)
+        return await owner.wait_until(*args, **settings)
     if isinstance(owner, Hold) and isinstance(asyncio.get_running_loop(), SimulatedLoop):
         # In virtual time, no thread can wait while the loop runs. So first let the loop run until
         # enough answers (1 by default) are held. Then the call in the thread returns at once.
         await until_on_loop(lambda: len(owner.held) >= (args[0] if args else 1))
-    return await asyncio.wait_for(asyncio.to_thread(function, *args), WAIT + 1)
+    return await asyncio.wait_for(asyncio.to_thread(function, *args, **settings), WAIT + 1)
 
 
 async def exception_of(awaitable: Any) -> BaseException:

@@ -11,7 +11,7 @@ import gc
 import sys
 import threading
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from types import SimpleNamespace
 from typing import Any
 
@@ -94,164 +94,148 @@ def run_on_loop(implementation: Implementation, loops: Loops) -> Callable[[Check
     return run_check
 
 
-def test_awaiting_gives_the_result(run_on_loop: Callable[[Check], FutureFactory]) -> None:
+def on_new_loop(
+    test: Callable[[FutureFactory], Coroutine[Any, Any, None]],
+) -> Callable[[Callable[[Check], FutureFactory]], None]:
+    """Run a test on a new loop, and pass a `FutureFactory` of this loop to it.
+
+    The test fails if anything is reported to the loop's exception handler.
+    """
+
+    def run_test(run_on_loop: Callable[[Check], FutureFactory]) -> None:
+        assert run_on_loop(test).complaints == []
+
+    run_test.__name__ = test.__name__
+    run_test.__doc__ = test.__doc__
+    return run_test
+
+
+@on_new_loop
+async def test_awaiting_gives_the_result(factory: FutureFactory) -> None:
     """`await` returns the result, whether the answer comes before or after it; a second `await`
     returns the same object.
     """
-
-    async def check(factory: FutureFactory) -> None:
-        answered, pending = factory.future(), factory.future()
-        factory.answer(answered)
-        assert (await answered).response == "rows"
-        factory.loop.call_soon(factory.answer, pending, "later")
-        result = await pending
-        assert result.response == "later"
-        assert result.session == "session"
-        assert (await pending) is result
-
-    run_on_loop(check)
+    answered, pending = factory.future(), factory.future()
+    factory.answer(answered)
+    assert (await answered).response == "rows"
+    factory.loop.call_soon(factory.answer, pending, "later")
+    result = await pending
+    assert result.response == "later"
+    assert result.session == "session"
+    assert (await pending) is result
 
 
-def test_each_await_raises_the_same_error(run_on_loop: Callable[[Check], FutureFactory]) -> None:
+@on_new_loop
+async def test_each_await_raises_the_same_error(factory: FutureFactory) -> None:
     """A future raises its error at every await, and the traceback does not grow with their
     number.
     """
-
-    async def check(factory: FutureFactory) -> None:
-        future = factory.future()
-        error = ValueError("refused")
-        factory.loop.call_soon(factory.fail, future, error)
-        traceback_lengths = []
-        for _ in range(3):
-            with pytest.raises(ValueError, match="refused") as caught:
-                await future
-            assert caught.value is error
-            traceback_lengths.append(len(caught.traceback))
-        # The exception is raised again each time, but its traceback must not grow.
-        assert traceback_lengths[1] == traceback_lengths[2]
-        assert future.exception() is error
-
-    assert run_on_loop(check).complaints == []
+    future = factory.future()
+    error = ValueError("refused")
+    factory.loop.call_soon(factory.fail, future, error)
+    traceback_lengths = []
+    for _ in range(3):
+        with pytest.raises(ValueError, match="refused") as caught:
+            await future
+        assert caught.value is error
+        traceback_lengths.append(len(caught.traceback))
+    # The exception is raised again each time, but its traceback must not grow.
+    assert traceback_lengths[1] == traceback_lengths[2]
+    assert future.exception() is error
 
 
-def test_several_tasks_may_await_one_future(run_on_loop: Callable[[Check], FutureFactory]) -> None:
+@on_new_loop
+async def test_several_tasks_may_await_one_future(factory: FutureFactory) -> None:
     """Each task that awaits the future gets its result."""
+    future = factory.future()
 
-    async def check(factory: FutureFactory) -> None:
-        future = factory.future()
+    async def wait(number: int) -> tuple[int, Any]:
+        return number, (await future).response
 
-        async def wait(number: int) -> tuple[int, Any]:
-            return number, (await future).response
-
-        tasks = [asyncio.ensure_future(wait(number)) for number in range(4)]
-        # Let the tasks begin to wait for the future.
-        await asyncio.sleep(0)
-        factory.answer(future)
-        assert await asyncio.gather(*tasks) == [(number, "rows") for number in range(4)]
-
-    run_on_loop(check)
+    tasks = [asyncio.ensure_future(wait(number)) for number in range(4)]
+    # Let the tasks begin to wait for the future.
+    await asyncio.sleep(0)
+    factory.answer(future)
+    assert await asyncio.gather(*tasks) == [(number, "rows") for number in range(4)]
 
 
-def test_a_pending_future_has_no_result(run_on_loop: Callable[[Check], FutureFactory]) -> None:
+@on_new_loop
+async def test_a_pending_future_has_no_result(factory: FutureFactory) -> None:
     """Before the answer, `result` and `exception` raise InvalidStateError, like those of
     asyncio.Future. Afterwards they return the result and None.
     """
-
-    async def check(factory: FutureFactory) -> None:
-        future = factory.future()
-        assert not future.done()
-        assert not future.cancelled()
-        assert future.get_loop() is factory.loop
-        assert asyncio.isfuture(future)
-        assert "ResultFuture pending" in repr(future)
-        with pytest.raises(asyncio.InvalidStateError):
-            future.result()
-        with pytest.raises(asyncio.InvalidStateError):
-            future.exception()
-        factory.answer(future)
-        assert future.done()
-        assert future.exception() is None
-        assert future.result().response == "rows"
-        assert "ResultFuture finished result=" in repr(future)
-
-    run_on_loop(check)
+    future = factory.future()
+    assert not future.done()
+    assert not future.cancelled()
+    assert future.get_loop() is factory.loop
+    assert asyncio.isfuture(future)
+    assert "ResultFuture pending" in repr(future)
+    with pytest.raises(asyncio.InvalidStateError):
+        future.result()
+    with pytest.raises(asyncio.InvalidStateError):
+        future.exception()
+    factory.answer(future)
+    assert future.done()
+    assert future.exception() is None
+    assert future.result().response == "rows"
+    assert "ResultFuture finished result=" in repr(future)
 
 
-def test_cancelling_the_future_cancels_the_request(
-    run_on_loop: Callable[[Check], FutureFactory],
-) -> None:
+@on_new_loop
+async def test_cancelling_the_future_cancels_the_request(factory: FutureFactory) -> None:
     """`cancel` returns True the first time only, and later calls of the future raise
     CancelledError.
     """
-
-    async def check(factory: FutureFactory) -> None:
-        future = factory.future()
-        assert future.cancel("enough") is True
-        assert future.cancelled()
-        assert future.done()
-        assert isinstance(future.request.error, asyncio.CancelledError)
-        assert future.cancel() is False
-        with pytest.raises(asyncio.CancelledError, match="enough"):
-            await future
-        for method in (future.result, future.exception):
-            with pytest.raises(asyncio.CancelledError):
-                method()
-
-    run_on_loop(check)
+    future = factory.future()
+    assert future.cancel("enough") is True
+    assert future.cancelled()
+    assert future.done()
+    assert isinstance(future.request.error, asyncio.CancelledError)
+    assert future.cancel() is False
+    with pytest.raises(asyncio.CancelledError, match="enough"):
+        await future
+    for method in (future.result, future.exception):
+        with pytest.raises(asyncio.CancelledError):
+            method()
 
 
-def test_cancelling_the_task_cancels_the_future(
-    run_on_loop: Callable[[Check], FutureFactory],
-) -> None:
+@on_new_loop
+async def test_cancelling_the_task_cancels_the_future(factory: FutureFactory) -> None:
     """As with asyncio's futures, a task that is cancelled cancels the future that it awaits, and so
     the request.
     """
+    future = factory.future()
 
-    async def check(factory: FutureFactory) -> None:
-        future = factory.future()
+    async def wait() -> None:
+        await future
 
-        async def wait() -> None:
-            await future
-
-        task = asyncio.ensure_future(wait())
-        # Let the task begin to wait for the future.
-        await asyncio.sleep(0)
-        task.cancel("by the task")
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert future.cancelled()
-        assert future.request.done
-
-    run_on_loop(check)
+    task = asyncio.ensure_future(wait())
+    # Let the task begin to wait for the future.
+    await asyncio.sleep(0)
+    task.cancel("by the task")
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert future.cancelled()
+    assert future.request.done
 
 
-def test_cancelling_the_request_cancels_the_future(
-    run_on_loop: Callable[[Check], FutureFactory],
-) -> None:
+@on_new_loop
+async def test_cancelling_the_request_cancels_the_future(factory: FutureFactory) -> None:
     """A request may be cancelled by itself, without its future. Then the future is cancelled,
     too.
     """
-
-    async def check(factory: FutureFactory) -> None:
-        future = factory.future()
-        future.request.cancel()
-        assert future.cancelled()
-
-    run_on_loop(check)
+    future = factory.future()
+    future.request.cancel()
+    assert future.cancelled()
 
 
-def test_an_answer_after_the_cancellation_is_dropped(
-    run_on_loop: Callable[[Check], FutureFactory],
-) -> None:
+@on_new_loop
+async def test_an_answer_after_the_cancellation_is_dropped(factory: FutureFactory) -> None:
     """A request that ends after its future was cancelled must not change the future."""
-
-    async def check(factory: FutureFactory) -> None:
-        future = factory.future()
-        future.cancel()
-        future.complete(ended_request(factory))
-        assert future.cancelled()
-
-    run_on_loop(check)
+    future = factory.future()
+    future.cancel()
+    future.complete(ended_request(factory))
+    assert future.cancelled()
 
 
 def ended_request(factory: FutureFactory) -> Any:
@@ -263,114 +247,85 @@ def ended_request(factory: FutureFactory) -> Any:
     return request
 
 
-def test_gather_returns_the_results(run_on_loop: Callable[[Check], FutureFactory]) -> None:
+@on_new_loop
+async def test_gather_returns_the_results(factory: FutureFactory) -> None:
     """`asyncio.gather` accepts the futures of requests, and waits for their answers."""
-
-    async def check(factory: FutureFactory) -> None:
-        futures = [factory.future() for _ in range(3)]
-        for future in futures:
-            factory.loop.call_soon(factory.answer, future)
-        assert [result.response for result in await asyncio.gather(*futures)] == ["rows"] * 3
-
-    run_on_loop(check)
+    futures = [factory.future() for _ in range(3)]
+    for future in futures:
+        factory.loop.call_soon(factory.answer, future)
+    assert [result.response for result in await asyncio.gather(*futures)] == ["rows"] * 3
 
 
-def test_wait_returns_the_first_future_that_is_done(
-    run_on_loop: Callable[[Check], FutureFactory],
-) -> None:
+@on_new_loop
+async def test_wait_returns_the_first_future_that_is_done(factory: FutureFactory) -> None:
     """`asyncio.wait` accepts the futures of requests, and returns when the first is done."""
-
-    async def check(factory: FutureFactory) -> None:
-        answered, other = factory.future(), factory.future()
-        factory.loop.call_soon(factory.answer, answered)
-        done, pending = await asyncio.wait(
-            [answered, other], return_when=asyncio.FIRST_COMPLETED, timeout=WAIT
-        )
-        assert done == {answered}
-        assert pending == {other}
-
-    run_on_loop(check)
+    answered, other = factory.future(), factory.future()
+    factory.loop.call_soon(factory.answer, answered)
+    done, pending = await asyncio.wait(
+        [answered, other], return_when=asyncio.FIRST_COMPLETED, timeout=WAIT
+    )
+    assert done == {answered}
+    assert pending == {other}
 
 
-def test_wait_for_returns_the_result_or_cancels_the_future(
-    run_on_loop: Callable[[Check], FutureFactory],
-) -> None:
+@on_new_loop
+async def test_wait_for_returns_the_result_or_cancels_the_future(factory: FutureFactory) -> None:
     """`asyncio.wait_for` returns the result of an answered future, and cancels a future that is not
     answered in time.
     """
-
-    async def check(factory: FutureFactory) -> None:
-        answered = factory.future()
-        factory.loop.call_soon(factory.answer, answered)
-        assert (await asyncio.wait_for(answered, timeout=WAIT)).response == "rows"
-        unanswered = factory.future()
-        with pytest.raises(asyncio.TimeoutError):
-            await asyncio.wait_for(unanswered, timeout=0.001)
-        assert unanswered.cancelled()
-
-    run_on_loop(check)
+    answered = factory.future()
+    factory.loop.call_soon(factory.answer, answered)
+    assert (await asyncio.wait_for(answered, timeout=WAIT)).response == "rows"
+    unanswered = factory.future()
+    with pytest.raises(asyncio.TimeoutError):
+        await asyncio.wait_for(unanswered, timeout=0.001)
+    assert unanswered.cancelled()
 
 
-def test_shield_protects_the_future_from_a_cancellation(
-    run_on_loop: Callable[[Check], FutureFactory],
-) -> None:
+@on_new_loop
+async def test_shield_protects_the_future_from_a_cancellation(factory: FutureFactory) -> None:
     """`asyncio.shield` works with the future as with those of asyncio."""
-
-    async def check(factory: FutureFactory) -> None:
-        shielded_future = factory.future()
-        shield = asyncio.shield(shielded_future)
-        await asyncio.sleep(0)
-        shield.cancel()
-        assert not shielded_future.cancelled()
-        factory.answer(shielded_future)
-        assert (await shielded_future).response == "rows"
-
-    run_on_loop(check)
+    shielded_future = factory.future()
+    shield = asyncio.shield(shielded_future)
+    await asyncio.sleep(0)
+    shield.cancel()
+    assert not shielded_future.cancelled()
+    factory.answer(shielded_future)
+    assert (await shielded_future).response == "rows"
 
 
-def test_ensure_future_returns_the_future_itself(
-    run_on_loop: Callable[[Check], FutureFactory],
-) -> None:
-    async def check(factory: FutureFactory) -> None:
-        future = factory.future()
-        assert asyncio.ensure_future(future) is future
-        future.cancel()
-
-    run_on_loop(check)
+@on_new_loop
+async def test_ensure_future_returns_the_future_itself(factory: FutureFactory) -> None:
+    future = factory.future()
+    assert asyncio.ensure_future(future) is future
+    future.cancel()
 
 
-def test_as_completed_yields_the_result(run_on_loop: Callable[[Check], FutureFactory]) -> None:
-    async def check(factory: FutureFactory) -> None:
-        future = factory.future()
-        factory.loop.call_soon(factory.answer, future)
-        for coroutine in asyncio.as_completed([future]):
-            assert (await coroutine).response == "rows"
-
-    run_on_loop(check)
+@on_new_loop
+async def test_as_completed_yields_the_result(factory: FutureFactory) -> None:
+    future = factory.future()
+    factory.loop.call_soon(factory.answer, future)
+    for coroutine in asyncio.as_completed([future]):
+        assert (await coroutine).response == "rows"
 
 
-def test_gather_passes_errors_and_cancellations_on(
-    run_on_loop: Callable[[Check], FutureFactory],
-) -> None:
+@on_new_loop
+async def test_gather_passes_errors_and_cancellations_on(factory: FutureFactory) -> None:
     """`asyncio.gather` returns the error of a failed request and the CancelledError of a cancelled
     one. The loop has nothing to complain of, such as an exception that was never retrieved.
     """
-
-    async def check(factory: FutureFactory) -> None:
-        failed, cancelled = factory.future(), factory.future()
-        factory.loop.call_soon(factory.fail, failed, ValueError("refused"))
-        factory.loop.call_soon(cancelled.cancel)
-        outcomes = await asyncio.gather(failed, cancelled, return_exceptions=True)
-        assert [type(outcome) for outcome in outcomes] == [ValueError, asyncio.CancelledError]
-        # Cancelling the future that `gather` returned cancels all the futures in it.
-        pending = [factory.future(), factory.future()]
-        gathered = asyncio.gather(*pending)
-        gathered.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await gathered
-        assert all(future.cancelled() for future in pending)
-
-    assert run_on_loop(check).complaints == []
+    failed, cancelled = factory.future(), factory.future()
+    factory.loop.call_soon(factory.fail, failed, ValueError("refused"))
+    factory.loop.call_soon(cancelled.cancel)
+    outcomes = await asyncio.gather(failed, cancelled, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [ValueError, asyncio.CancelledError]
+    # Cancelling the future that `gather` returned cancels all the futures in it.
+    pending = [factory.future(), factory.future()]
+    gathered = asyncio.gather(*pending)
+    gathered.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await gathered
+    assert all(future.cancelled() for future in pending)
 
 
 def test_run_until_complete_accepts_the_future(
@@ -387,91 +342,76 @@ def test_run_until_complete_accepts_the_future(
         loop.close()
 
 
-def test_callbacks_are_called_in_the_loop_with_their_contexts(
-    run_on_loop: Callable[[Check], FutureFactory],
-) -> None:
+@on_new_loop
+async def test_callbacks_are_called_in_the_loop_with_their_contexts(factory: FutureFactory) -> None:
     """Callbacks run in the order in which they were added, in a later turn of the loop.
 
     Each runs in the context that was passed with it, or else in the context of the code that added
     it.
     """
     context_name: contextvars.ContextVar[str] = contextvars.ContextVar("name", default="none")
+    future = factory.future()
+    calls: list[tuple[str, str, bool]] = []
 
-    async def check(factory: FutureFactory) -> None:
-        future = factory.future()
-        calls: list[tuple[str, str, bool]] = []
+    def recorder(name: str) -> Callable[[Any], None]:
+        """Return a callback that records its name, its context, and whether it got the
+        future.
+        """
+        return lambda finished: calls.append((name, context_name.get(), finished is future))
 
-        def recorder(name: str) -> Callable[[Any], None]:
-            """Return a callback that records its name, its context, and whether it got the
-            future.
-            """
-            return lambda finished: calls.append((name, context_name.get(), finished is future))
-
-        passed_context = contextvars.copy_context()
-        passed_context.run(context_name.set, "passed")
-        context_name.set("adding")
-        future.add_done_callback(recorder("first"))
-        future.add_done_callback(recorder("second"), context=passed_context)
-        removed = recorder("removed")
-        future.add_done_callback(removed)
-        future.add_done_callback(removed)
-        assert future.remove_done_callback(removed) == 2
-        assert future.remove_done_callback(removed) == 0
-        context_name.set("changed")
-        factory.answer(future)
-        assert calls == []  # the first callback is called in the next turn of the loop
-        await asyncio.sleep(0)
-        # In the compiled twin, that turn schedules the further callbacks for the turn after it.
-        await asyncio.sleep(0)
-        assert calls == [("first", "adding", True), ("second", "passed", True)]
-        future.add_done_callback(recorder("late"))
-        assert len(calls) == 2
-        await asyncio.sleep(0)
-        assert calls[2:] == [("late", "changed", True)]
-
-    run_on_loop(check)
+    passed_context = contextvars.copy_context()
+    passed_context.run(context_name.set, "passed")
+    context_name.set("adding")
+    future.add_done_callback(recorder("first"))
+    future.add_done_callback(recorder("second"), context=passed_context)
+    removed = recorder("removed")
+    future.add_done_callback(removed)
+    future.add_done_callback(removed)
+    assert future.remove_done_callback(removed) == 2
+    assert future.remove_done_callback(removed) == 0
+    context_name.set("changed")
+    factory.answer(future)
+    assert calls == []  # the first callback is called in the next turn of the loop
+    await asyncio.sleep(0)
+    # The compiled implementation schedules the further callbacks only in that turn, for the next.
+    await asyncio.sleep(0)
+    assert calls == [("first", "adding", True), ("second", "passed", True)]
+    future.add_done_callback(recorder("late"))
+    assert len(calls) == 2
+    await asyncio.sleep(0)
+    assert calls[2:] == [("late", "changed", True)]
 
 
-def test_removing_the_first_callback_keeps_the_others(
-    run_on_loop: Callable[[Check], FutureFactory],
-) -> None:
-    """Implementations store the first callback apart from the others, so its removal is a special
-    case.
+@on_new_loop
+async def test_removing_the_first_callback_keeps_the_others(factory: FutureFactory) -> None:
+    """The compiled future stores its first callback apart from the others, so its removal is a
+    special case.
     """
+    future = factory.future()
+    calls: list[str] = []
 
-    async def check(factory: FutureFactory) -> None:
-        future = factory.future()
-        calls: list[str] = []
+    def first_callback(done: Any) -> None:
+        calls.append("first")
 
-        def first_callback(done: Any) -> None:
-            calls.append("first")
-
-        future.add_done_callback(first_callback)
-        future.add_done_callback(lambda done: calls.append("second"))
-        future.remove_done_callback(first_callback)
-        factory.answer(future)
-        await asyncio.sleep(0)
-        assert calls == ["second"]
-
-    run_on_loop(check)
+    future.add_done_callback(first_callback)
+    future.add_done_callback(lambda done: calls.append("second"))
+    future.remove_done_callback(first_callback)
+    factory.answer(future)
+    await asyncio.sleep(0)
+    assert calls == ["second"]
 
 
-def test_a_scheduled_callback_cannot_be_removed(
-    run_on_loop: Callable[[Check], FutureFactory],
-) -> None:
+@on_new_loop
+async def test_a_scheduled_callback_cannot_be_removed(factory: FutureFactory) -> None:
     """The answer has scheduled the callback on the loop, so `remove_done_callback` finds none."""
-
-    async def check(factory: FutureFactory) -> None:
-        future = factory.future()
-        calls: list[Any] = []
-        future.add_done_callback(calls.append)
-        factory.answer(future)
-        # The answer has already scheduled the callback on the loop, so it can no longer be removed.
-        assert future.remove_done_callback(calls.append) == 0
-        await asyncio.sleep(0)
-        assert calls == [future]
-
-    run_on_loop(check)
+    future = factory.future()
+    calls: list[Any] = []
+    future.add_done_callback(calls.append)
+    factory.answer(future)
+    # The answer has already scheduled the callback on the loop, so it can no longer be removed.
+    assert future.remove_done_callback(calls.append) == 0
+    await asyncio.sleep(0)
+    assert calls == [future]
 
 
 def test_a_callback_that_fails_is_reported_and_the_others_go_on(
@@ -481,15 +421,15 @@ def test_a_callback_that_fails_is_reported_and_the_others_go_on(
 
     async def check(factory: FutureFactory) -> None:
         calls: list[str] = []
-        bad, good = factory.future(), factory.future()
+        failing, healthy = factory.future(), factory.future()
 
         def failing_callback(done: Any) -> None:
             raise ValueError("of a callback")
 
-        bad.add_done_callback(failing_callback)
-        good.add_done_callback(lambda done: calls.append("good"))
-        factory.answer(bad)
-        factory.answer(good)
+        failing.add_done_callback(failing_callback)
+        healthy.add_done_callback(lambda done: calls.append("good"))
+        factory.answer(failing)
+        factory.answer(healthy)
         await asyncio.sleep(0)
         assert calls == ["good"]
 
@@ -534,34 +474,29 @@ def test_a_keyboard_interrupt_in_a_callback_loses_no_other_callback(
         loop.close()
 
 
-def test_a_cancel_from_another_thread_affects_no_other_future(
-    run_on_loop: Callable[[Check], FutureFactory],
-) -> None:
+@on_new_loop
+async def test_a_cancel_from_another_thread_affects_no_other_future(factory: FutureFactory) -> None:
     """Futures are not thread-safe: in debug mode `cancel` raises in another thread, as with
     asyncio's futures.
     """
+    factory.loop.set_debug(True)
+    cancelled_elsewhere, other = factory.future(), factory.future()
+    # Only with a callback does `cancel` have to call `call_soon`.
+    cancelled_elsewhere.add_done_callback(lambda future: None)
+    errors: list[BaseException] = []
 
-    async def check(factory: FutureFactory) -> None:
-        factory.loop.set_debug(True)
-        cancelled_elsewhere, other = factory.future(), factory.future()
-        # Only with a callback does `cancel` have to call `call_soon`.
-        cancelled_elsewhere.add_done_callback(lambda future: None)
-        errors: list[BaseException] = []
+    def cancel() -> None:
+        try:
+            cancelled_elsewhere.cancel()
+        except RuntimeError as error:  # in debug mode, `call_soon` refuses other threads
+            errors.append(error)
 
-        def cancel() -> None:
-            try:
-                cancelled_elsewhere.cancel()
-            except RuntimeError as error:  # in debug mode, `call_soon` refuses other threads
-                errors.append(error)
-
-        thread = threading.Thread(target=cancel)
-        thread.start()
-        thread.join(WAIT)
-        assert len(errors) == 1
-        factory.loop.call_soon(factory.answer, other)
-        assert (await other).response == "rows"
-
-    assert run_on_loop(check).complaints == []
+    thread = threading.Thread(target=cancel)
+    thread.start()
+    thread.join(WAIT)
+    assert len(errors) == 1
+    factory.loop.call_soon(factory.answer, other)
+    assert (await other).response == "rows"
 
 
 def test_an_exception_that_is_never_retrieved_is_reported(
@@ -598,50 +533,40 @@ def test_an_exception_that_is_never_retrieved_is_reported(
     assert "never seen" in repr(complaint["future"])
 
 
-def test_stop_iteration_becomes_a_runtime_error(
-    run_on_loop: Callable[[Check], FutureFactory],
-) -> None:
+@on_new_loop
+async def test_stop_iteration_becomes_a_runtime_error(factory: FutureFactory) -> None:
     """A coroutine cannot raise StopIteration, so awaiting the future raises RuntimeError from
     it.
     """
-
-    async def check(factory: FutureFactory) -> None:
-        future = factory.future()
-        cause = StopIteration("of a policy")
-        factory.fail(future, cause)
-        with pytest.raises(RuntimeError, match="StopIteration") as caught:
-            await future
-        assert caught.value.__cause__ is cause
-
-    run_on_loop(check)
+    future = factory.future()
+    cause = StopIteration("of a policy")
+    factory.fail(future, cause)
+    with pytest.raises(RuntimeError, match="StopIteration") as caught:
+        await future
+    assert caught.value.__cause__ is cause
 
 
-def test_the_outcome_may_be_set_by_hand(
-    run_on_loop: Callable[[Check], FutureFactory],
-) -> None:
+@on_new_loop
+async def test_the_outcome_may_be_set_by_hand(factory: FutureFactory) -> None:
     """`set_result` and `set_exception` end a future once, and a later answer of the server is
     ignored.
     """
-
-    async def check(factory: FutureFactory) -> None:
-        answered, failed = factory.future(), factory.future()
-        answered.set_result("set by hand")
-        failed.set_exception(ZeroDivisionError)
-        assert await answered == "set by hand"
-        with pytest.raises(ZeroDivisionError):
-            await failed
-        for future in (answered, failed):
-            with pytest.raises(asyncio.InvalidStateError):
-                future.set_result("again")
-            with pytest.raises(asyncio.InvalidStateError):
-                future.set_exception(ValueError())
-            # The server's answer comes after the outcome was set, and must not change it.
-            factory.answer(future)
-        assert await answered == "set by hand"
-        with pytest.raises(TypeError):
-            factory.future().set_exception("no exception")
-
-    run_on_loop(check)
+    answered, failed = factory.future(), factory.future()
+    answered.set_result("set by hand")
+    failed.set_exception(ZeroDivisionError)
+    assert await answered == "set by hand"
+    with pytest.raises(ZeroDivisionError):
+        await failed
+    for future in (answered, failed):
+        with pytest.raises(asyncio.InvalidStateError):
+            future.set_result("again")
+        with pytest.raises(asyncio.InvalidStateError):
+            future.set_exception(ValueError())
+        # The server's answer comes after the outcome was set, and must not change it.
+        factory.answer(future)
+    assert await answered == "set by hand"
+    with pytest.raises(TypeError):
+        factory.future().set_exception("no exception")
 
 
 def test_a_task_of_another_loop_cannot_await_the_future(
@@ -666,123 +591,107 @@ def test_a_task_of_another_loop_cannot_await_the_future(
         other_loop.close()
 
 
-def test_a_coroutine_can_be_driven_without_asyncio(
-    run_on_loop: Callable[[Check], FutureFactory],
-) -> None:
+@on_new_loop
+async def test_a_coroutine_can_be_driven_without_asyncio(factory: FutureFactory) -> None:
     """A library other than asyncio can call `send` of a coroutine that awaits a `ResultFuture`."""
+    future = factory.future()
 
-    async def check(factory: FutureFactory) -> None:
-        future = factory.future()
+    async def wait() -> Any:
+        return (await future).response
 
-        async def wait() -> Any:
-            return (await future).response
-
-        pending_coroutine = wait()
-        # Awaiting a pending future yields the future, with the flag set by which asyncio recognises
-        # an `await`.
-        assert pending_coroutine.send(None) is future
-        assert future._asyncio_future_blocking
-        # Calling `send` again before the future is done is an error, as with asyncio's futures.
-        with pytest.raises(RuntimeError, match="await wasn't used with future"):
-            pending_coroutine.send(None)
-        # asyncio clears the flag when it begins to wait for the future, so the test does so, too.
-        answered_coroutine = wait()
-        future._asyncio_future_blocking = False
-        assert answered_coroutine.send(None) is future
-        factory.answer(future)
-        with pytest.raises(StopIteration) as caught:
-            answered_coroutine.send(None)
-        assert caught.value.value == "rows"
-        # A future that is done yields nothing: the first step returns the result.
-        late_coroutine, iterator = wait(), iter(future)
-        with pytest.raises(StopIteration):
-            late_coroutine.send(None)
-        with pytest.raises(StopIteration) as caught_by_iterator:
-            next(iterator)
-        assert caught_by_iterator.value.value.response == "rows"
-        # Libraries also throw errors into the iterator of `__await__`, and close it.
-        awaiter = factory.future().__await__()
-        with pytest.raises(KeyError):
-            awaiter.throw(KeyError("thrown into it"))
-        awaiter.close()
-
-    run_on_loop(check)
+    pending_coroutine = wait()
+    # Awaiting a pending future yields the future, with the flag set by which asyncio recognises
+    # an `await`.
+    assert pending_coroutine.send(None) is future
+    assert future._asyncio_future_blocking
+    # Calling `send` again before the future is done is an error, as with asyncio's futures.
+    with pytest.raises(RuntimeError, match="await wasn't used with future"):
+        pending_coroutine.send(None)
+    # asyncio clears the flag when it begins to wait for the future, so the test does so, too.
+    answered_coroutine = wait()
+    future._asyncio_future_blocking = False
+    assert answered_coroutine.send(None) is future
+    factory.answer(future)
+    with pytest.raises(StopIteration) as caught:
+        answered_coroutine.send(None)
+    assert caught.value.value == "rows"
+    # A future that is done yields nothing: the first step returns the result.
+    late_coroutine, iterator = wait(), iter(future)
+    with pytest.raises(StopIteration):
+        late_coroutine.send(None)
+    with pytest.raises(StopIteration) as caught_by_iterator:
+        next(iterator)
+    assert caught_by_iterator.value.value.response == "rows"
+    # Libraries also throw errors into the iterator of `__await__`, and close it.
+    awaiter = factory.future().__await__()
+    with pytest.raises(KeyError):
+        awaiter.throw(KeyError("thrown into it"))
+    awaiter.close()
 
 
-def test_a_future_can_be_referenced_weakly_and_is_freed_at_once(
-    run_on_loop: Callable[[Check], FutureFactory],
+@on_new_loop
+async def test_a_future_can_be_referenced_weakly_and_is_freed_at_once(
+    factory: FutureFactory,
 ) -> None:
     """A finished future that nobody refers to is freed by its reference count, without the garbage
     collector.
     """
-
-    async def check(factory: FutureFactory) -> None:
-        # The garbage collector is off, so the future is freed only if its reference count falls to
-        # 0.
-        gc.collect()
-        gc.disable()
-        try:
-            future = factory.future()
-            reference = weakref.ref(future)
-            factory.loop.call_soon(factory.answer, future)
-            await future
-            # The request refers to the future: break this cycle, which only the collector could
-            # free.
-            future.request = None
-            del future
-            # The loop still refers to the future in this turn.
-            await asyncio.sleep(0)
-            assert reference() is None
-        finally:
-            gc.enable()
-
-    run_on_loop(check)
+    # The garbage collector is off, so the future is freed only if its reference count falls to 0.
+    gc.collect()
+    gc.disable()
+    try:
+        future = factory.future()
+        reference = weakref.ref(future)
+        factory.loop.call_soon(factory.answer, future)
+        await future
+        # The request refers to the future: break this cycle, which only the collector could free.
+        future.request = None
+        del future
+        # The loop still refers to the future in this turn.
+        await asyncio.sleep(0)
+        assert reference() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks came with Python 3.12")
-def test_eager_tasks_can_await_futures(run_on_loop: Callable[[Check], FutureFactory]) -> None:
+@on_new_loop
+async def test_eager_tasks_can_await_futures(factory: FutureFactory) -> None:
     """An eager task that awaits a finished future ends at once; otherwise it waits like any
     task.
     """
+    # The type checker's definitions for older Python versions lack `eager_start`.
+    task_class: Any = asyncio.Task
+    ready, later = factory.future(), factory.future()
+    factory.answer(ready)
 
-    async def check(factory: FutureFactory) -> None:
-        # The type checker's definitions for older Python versions lack `eager_start`.
-        task_class: Any = asyncio.Task
-        ready, later = factory.future(), factory.future()
-        factory.answer(ready)
+    async def wait(future: Any) -> Any:
+        return (await future).response
 
-        async def wait(future: Any) -> Any:
-            return (await future).response
-
-        finished_task = task_class(wait(ready), loop=factory.loop, eager_start=True)
-        assert finished_task.done()
-        pending_task = task_class(wait(later), loop=factory.loop, eager_start=True)
-        factory.answer(later, "eager")
-        assert await pending_task == "eager"
-
-    run_on_loop(check)
+    finished_task = task_class(wait(ready), loop=factory.loop, eager_start=True)
+    assert finished_task.done()
+    pending_task = task_class(wait(later), loop=factory.loop, eager_start=True)
+    factory.answer(later, "eager")
+    assert await pending_task == "eager"
 
 
-def test_futures_completed_in_a_callback_wait_for_the_next_turn(
-    run_on_loop: Callable[[Check], FutureFactory],
+@on_new_loop
+async def test_futures_completed_in_a_callback_wait_for_the_next_turn(
+    factory: FutureFactory,
 ) -> None:
     """If a callback completes another future, that future's callbacks run in the turn after."""
+    order: list[str] = []
+    first, second = factory.future(), factory.future()
 
-    async def check(factory: FutureFactory) -> None:
-        order: list[str] = []
-        first, second = factory.future(), factory.future()
+    def answer_second(done: Any) -> None:
+        order.append("first")
+        factory.answer(second)
 
-        def answer_second(done: Any) -> None:
-            order.append("first")
-            factory.answer(second)
-
-        first.add_done_callback(answer_second)
-        second.add_done_callback(lambda done: order.append("second"))
-        factory.answer(first)
-        factory.loop.call_soon(order.append, "between")
-        # The first callback runs in the next turn of the loop, the second one in the turn after it.
-        for _ in range(2):
-            await asyncio.sleep(0)
-        assert order == ["first", "between", "second"]
-
-    run_on_loop(check)
+    first.add_done_callback(answer_second)
+    second.add_done_callback(lambda done: order.append("second"))
+    factory.answer(first)
+    factory.loop.call_soon(order.append, "between")
+    # The first callback runs in the next turn of the loop, the second one in the turn after it.
+    for _ in range(2):
+        await asyncio.sleep(0)
+    assert order == ["first", "between", "second"]

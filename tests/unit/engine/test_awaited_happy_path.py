@@ -5,7 +5,6 @@ The happy path is the short code for a prepared statement with plain values and 
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import gc
 from collections.abc import Callable
@@ -358,15 +357,11 @@ def test_wrong_values_are_outcomes_of_execute_concurrent() -> None:
         assert [success for success, _ in outcomes] == [True, False, True]
 
 
-def test_a_closed_session_refuses_executions() -> None:
+async def test_a_closed_session_refuses_executions() -> None:
     """After `shutdown`, `execute` fails for a statement that was prepared before."""
-
-    async def run() -> None:
-        with node_with_rows() as node:
-            async with connected(node) as (_, session):
-                select = await session.prepare(QUERY)
-                await session.shutdown()
-                with pytest.raises(Exception, match="shut down"):
-                    await session.execute(select, (7,))
-
-    asyncio.run(run())
+    with node_with_rows() as node:
+        async with connected(node) as (_, session):
+            select = await session.prepare(QUERY)
+            await session.shutdown()
+            with pytest.raises(Exception, match="shut down"):
+                await session.execute(select, (7,))

@@ -191,8 +191,8 @@ def test_a_paused_collector_wants_no_more(implementation: Implementation) -> Non
     assert collector.wants_more
     collector.is_paused = True
     assert not collector.wants_more
-    # The Python twin sorts in a new outcome only when a method is called, so `is_ready` may still
-    # be True.
+    # The Python implementation sorts in a new outcome only when a method is called, so `is_ready`
+    # may still be True.
     assert not collector.is_ready or implementation.name == "python"
     # Position 0 has no outcome yet, so nothing can be returned.
     assert collector.take() == []
@@ -314,6 +314,7 @@ def test_outcomes_from_many_threads(implementation: Implementation, in_order: bo
     shuffler = random.Random(7)
 
     def complete_in_random_order() -> None:
+        """Report random pending positions as completed, until END_OF_THREAD is drawn."""
         while True:
             with has_pending:
                 while not pending:

@@ -155,6 +155,7 @@ class PolicyThatRaises(RoundRobinPolicy):
     def make_query_plan(
         self, working_keyspace: str | None = None, query: Any = None
     ) -> Iterator[Any]:
+        """Raise an exception for queries that contain "raise"."""
         if "raise" in str(getattr(query, "query_string", "")):
             raise self.exception_class("from a policy")
         return super().make_query_plan(working_keyspace, query)

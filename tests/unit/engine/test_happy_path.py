@@ -306,18 +306,18 @@ STEPS = strategies.lists(
 )
 
 
-@pytest.mark.parametrize("lane", IMPLEMENTATIONS)
+@pytest.mark.parametrize("implementation_name", IMPLEMENTATIONS)
 @settings(deadline=None, max_examples=100)
 @given(steps=STEPS, limit=strategies.integers(1, 130))
 def test_the_stream_table_behaves_like_its_model(
-    lane: str, steps: list[tuple[str, int]], limit: int
+    implementation_name: str, steps: list[tuple[str, int]], limit: int
 ) -> None:
     """Compare a stream table with a simple model of sets and dicts.
 
     A request gets the lowest free stream, the counts are exact, and each answer reaches its
     request.
     """
-    connection = FakeConnection(Implementation(lane))
+    connection = FakeConnection(Implementation(implementation_name))
     streams = connection.streams
     streams.limit = limit
     # The model: the responder of each stream in use; None if the request was abandoned.
@@ -790,8 +790,8 @@ def test_both_bases_render_the_same(
 ) -> None:
     """The Python and the compiled base encode an EXECUTE with these options to the same bytes."""
     bodies = []
-    for lane in ("python", "c"):
-        base: Any = _impl.twin("happy_path", lane).ExecuteBodyBase
+    for implementation_name in ("python", "c"):
+        base: Any = _impl.twin("happy_path", implementation_name).ExecuteBodyBase
         prepared = FakePrepared()
         prepared.result_metadata_and_id = ((1,), b"m" * 16)
         request_body = base(prepared, [b"value", None])

@@ -61,8 +61,8 @@ def treat_the_loop_as_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     Without this, the engine would let the loop send requests that follow each other quickly.
     """
     monkeypatch.setattr(engine_loop, "IDLE_AFTER", -1.0)
-    # The Python twin does not write directly from the main thread, where a signal may interrupt it.
-    # The tests run in this thread, so pretend that it cannot be interrupted.
+    # The Python implementation does not write directly from the main thread, where a signal may
+    # interrupt it. The tests run in this thread, so pretend that it cannot be interrupted.
     monkeypatch.setattr("cassandra.engine.happy_path._may_be_interrupted", lambda: False)
 
 

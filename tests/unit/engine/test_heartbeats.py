@@ -43,6 +43,7 @@ class Peer:
         self.count = 0
 
         async def request(opcode: int, body: bytes, timeout: float) -> Any:
+            """Check and count the request, and return or raise the outcome."""
             assert opcode == OPTIONS
             assert body == b""
             assert timeout == TIMEOUT

@@ -7,6 +7,7 @@ order. They answer with the keyspace in which they executed the request.
 from __future__ import annotations
 
 import asyncio
+import functools
 import hashlib
 import random
 import re
@@ -329,7 +330,7 @@ class RandomSteps:
         connections = [connection for connection in node.connections if not connection.event_types]
         if connections:
             victim = self.random.choice(connections)
-            victim.loop.call_soon_threadsafe(victim.end, True)
+            victim.loop.call_soon_threadsafe(functools.partial(victim.end, reset=True))
 
     async def resize(self) -> None:
         self.session.cluster.set_core_connections_per_host(
@@ -498,6 +499,7 @@ def test_requests_of_threads_run_in_the_sessions_keyspace() -> None:
         switched: set[str] = set()  # the keyspaces that `switch_keyspaces` has set so far
 
         def read_repeatedly() -> None:
+            """Read 60 times, and record each reading in a keyspace that was not set at the time."""
             for _ in range(60):
                 keyspace_before = session.keyspace
                 statement = SimpleStatement("SELECT ks()", keyspace=None)

@@ -87,6 +87,7 @@ def test_using_a_session_on_another_loop_raises(node: FakeNode) -> None:
         cluster, session, prepared = first_loop.run_until_complete(create_session())
 
         async def call_on_second_loop() -> None:
+            """Call each method, which must raise an error that says what to do instead."""
             calls: list[Any] = [
                 lambda: session.execute(READ),
                 lambda: session.execute(prepared, (1,)),
@@ -124,6 +125,7 @@ def test_a_blocking_call_on_a_running_loop_is_logged_once(
     monkeypatch.setattr(mistakes, "_is_warned", False)
 
     def warnings_of_loop() -> list[str]:
+        """Return the messages that were logged about the running event loop."""
         return [
             record.getMessage()
             for record in caplog.records

@@ -239,6 +239,7 @@ def test_on_every_api_the_error_has_the_note(
             failures.append(caught.value)
 
     async def collect_aio_failures() -> None:
+        """Append the errors of two executions with asyncio to `failures`."""
         async with aio.Cluster([node.address], port=node.port) as cluster:
             session = await cluster.connect()
             prepared = await session.prepare(INSERT)

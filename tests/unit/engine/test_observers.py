@@ -131,6 +131,7 @@ def test_a_slow_observer_is_called_in_a_thread_in_order(
 
     class WaitingObserver(RequestObserver):
         def on_refusal(self, host: Any, seconds: float) -> None:
+            """Record the thread. From the second call on, block until the test lets it go on."""
             threads.append(threading.get_ident())
             if len(threads) > 1:
                 may_continue.wait(WAIT)
@@ -170,6 +171,7 @@ def test_a_slow_observer_loses_events_beyond_the_limit_which_is_logged(
 
     class WaitingObserver(RequestObserver):
         def on_refusal(self, host: Any, seconds: float) -> None:
+            """Record the event. In the first call, block until the test lets it go on."""
             if seconds == 1.0:
                 is_called.set()
                 may_continue.wait(WAIT)

@@ -121,6 +121,7 @@ def run_waiting(
     settings: Any = {"port": node.port, "request_throttler": ConcurrencyLimitingThrottler(1)}
 
     async def run_on_asyncio() -> list[Any]:
+        """Execute the statement with each key at the same time; return the results or errors."""
         async with aio.Cluster([node.address], **settings) as cluster:
             session = await cluster.connect()
             prepared = await session.prepare(WRITE)

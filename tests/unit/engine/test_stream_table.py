@@ -454,6 +454,7 @@ def test_threads_write_one_at_a_time(connection: SocketConnection, rounds: int) 
     lock = threading.Lock()
 
     def send_until_stopped() -> None:
+        """Send requests directly until `stop` is set, and count those that got a stream."""
         nonlocal sent_count
         while not stop.is_set():
             if connection.try_to_send() is not None:
@@ -498,9 +499,9 @@ class InterruptedSocket:
 def test_an_interrupted_write_closes_the_connection(
     connection: SocketConnection, has_written: bool
 ) -> None:
-    """In the Python twin, a direct write that is interrupted closes the connection.
+    """In the Python implementation, a direct write that is interrupted closes the connection.
 
-    The compiled twin cannot be interrupted while it writes.
+    The compiled implementation cannot be interrupted while it writes.
     """
     if connection._implementation.name == "c":
         pytest.skip("a compiled write cannot be interrupted")

@@ -231,6 +231,9 @@ async def test_a_control_connection_lost_during_address_translation_is_reopened(
 
         class SlowTranslator(AddressTranslator):
             def translate(self, addr: str) -> str:
+                """Return the address unchanged. If `shall_lose` is set, first break all
+                connections.
+                """
                 if shall_lose.is_set():
                     shall_lose.clear()
                     for node in nodes.nodes:
@@ -248,6 +251,7 @@ async def test_a_control_connection_lost_during_address_translation_is_reopened(
             async def open_and_watch(
                 endpoint: Any, target: Any = None, is_control: bool = False
             ) -> Any:
+                """Open a connection, and set `is_lost` when it is closed."""
                 connection = await open_connection(endpoint, target, is_control)
                 # The owner of the connection (a pool or the control connection) sets its own
                 # callback later.

@@ -60,9 +60,10 @@ class Peer:
 
         async def request(opcode: int, body: bytes, timeout: float | None) -> Any:
             self.sent.append((opcode, body, timeout))
-            answer = (
-                remaining_answers.pop(0) if len(remaining_answers) > 1 else remaining_answers[0]
-            )
+            # The last answer is repeated.
+            answer = remaining_answers[0]
+            if len(remaining_answers) > 1:
+                del remaining_answers[0]
             if isinstance(answer, BaseException):
                 raise answer
             return answer

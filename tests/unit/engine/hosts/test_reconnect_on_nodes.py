@@ -265,9 +265,9 @@ async def test_a_host_that_is_not_convicted_is_connected_to_again() -> None:
             assert events.seen == []
             assert host.conviction_policy.failures == 0
             # Now attempts keep failing, so the host is convicted and goes down.
-            await call_in_thread(nodes.stop_node, victim, False)
+            await call_in_thread(nodes.stop_node, victim, tell=False)
             await events.expect("down", victim.address)
-            await call_in_thread(nodes.start_node, victim, False)
+            await call_in_thread(nodes.start_node, victim, tell=False)
             await events.expect("up", victim.address)
             assert host.conviction_policy.failures == 0
 
@@ -283,11 +283,11 @@ async def test_a_host_whose_new_pool_fails_is_tried_again() -> None:
             events = HostEvents()
             cluster.register_listener(events)
             victim = nodes[1]
-            await call_in_thread(nodes.stop_node, victim, False)
+            await call_in_thread(nodes.stop_node, victim, tell=False)
             await events.expect("down", victim.address)
             missing_keyspace = error(ErrorCode.INVALID, "Keyspace 'ks' does not exist")
             victim.prime('USE "ks"', missing_keyspace, times=1)
-            await call_in_thread(nodes.start_node, victim, False)
+            await call_in_thread(nodes.start_node, victim, tell=False)
             await events.expect("up", victim.address)
             assert victim.address in pooled_addresses(session)
 
@@ -348,7 +348,7 @@ async def test_a_host_without_further_attempts_is_forced_down(two_datacenters: F
             node for node in two_datacenters.nodes if node.address != control_host.address
         )
         host = cluster.metadata.get_host(victim.address)
-        await call_in_thread(two_datacenters.stop_node, victim, False)
+        await call_in_thread(two_datacenters.stop_node, victim, tell=False)
         await events.expect("down", victim.address)
         assert host is not None
         assert host.state == "forced down"

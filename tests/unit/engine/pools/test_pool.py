@@ -336,6 +336,7 @@ async def test_filling_fails_if_the_only_connection_is_lost_at_once(is_in_pool: 
     """
 
     async def open_and_lose(host: Any) -> Connection:
+        """Return a connection that is lost at once: after it is in the pool, or before."""
         connection = new_connection()
         error = ConnectionException("lost")
         if is_in_pool:

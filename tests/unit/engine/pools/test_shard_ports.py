@@ -27,12 +27,15 @@ def test_ports_lead_to_their_shard(shard: int, shard_count: int) -> None:
 
 
 def test_a_range_may_have_no_port_of_a_shard_but_must_be_valid() -> None:
-    """A range whose end is before its start, and a shard that does not exist, raise ValueError."""
-    assert list(ShardAwarePortGenerator(50_000, 50_001).generate(5, 100)) == []
+    """A range of two ports may have none for a shard, which is no error. But a range whose end is
+    before its start raises ValueError, and so does a shard that does not exist.
+    """
+    two_ports = ShardAwarePortGenerator(50_000, 50_001)
+    assert list(two_ports.generate(shard_id=5, total_shards=100)) == []
     with pytest.raises(ValueError, match="50002"):
         ShardAwarePortGenerator(50_002, 50_001)
     with pytest.raises(ValueError, match="8"):
-        list(DefaultShardAwarePortGenerator.generate(8, 8))
+        list(DefaultShardAwarePortGenerator.generate(shard_id=8, total_shards=8))
 
 
 @pytest.fixture

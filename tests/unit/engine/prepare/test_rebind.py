@@ -80,7 +80,7 @@ def test_with_other_types_the_values_are_bound_again() -> None:
     # The id now stands for the new columns, so only the renewed statement may use it.
     assert statement.query_id != b"old"
     values = statement.bind([5]).block
-    assert renewed.values(values).values() == [LongType.serialize(5, 4)]
+    assert renewed.values(values).values() == [LongType.serialize(5, protocol_version=4)]
     assert renewed.values(statement.bind([None]).block).values() == [None]
 
 
@@ -117,7 +117,7 @@ def test_values_are_bound_by_field_name_if_a_user_type_has_another_order() -> No
     renewed = take_over(statement, answer_with(("k", reordered)))
     assert renewed is not None
     values = statement.bind([[(1, 2)]]).block
-    assert renewed.values(values).values() == [reordered.serialize([(2, 1)], 4)]
+    assert renewed.values(values).values() == [reordered.serialize([(2, 1)], protocol_version=4)]
     # If a user-defined type has fields of other names, its values cannot be converted.
     renamed = ListType.apply_parameters([udt(("a", Int32Type), ("c", LongType))])
     renewed = take_over(statement, answer_with(("k", renamed)))
@@ -185,7 +185,10 @@ def test_values_are_bound_again_at_each_execution(
             statement_or_batch = BatchStatement()
             statement_or_batch.add(bound)
         session.execute(statement_or_batch)
-        assert last_values(node) == [Int32Type.serialize(1, 4), LongType.serialize(2, 4)]
+        assert last_values(node) == [
+            Int32Type.serialize(1, protocol_version=4),
+            LongType.serialize(2, protocol_version=4),
+        ]
 
 
 def test_rows_of_a_batch_are_bound_again(node: FakeNode, session: Session) -> None:
@@ -195,7 +198,10 @@ def test_rows_of_a_batch_are_bound_again(node: FakeNode, session: Session) -> No
     session.execute(batch)
     batches = [request for request in node.requests if request.opcode == BATCH]
     sent_values = [statement.values[1] for statement in batches[-1].statements]
-    assert sent_values == [LongType.serialize(2, 4), LongType.serialize(4, 4)]
+    assert sent_values == [
+        LongType.serialize(2, protocol_version=4),
+        LongType.serialize(4, protocol_version=4),
+    ]
 
 
 def test_a_value_of_another_type_is_never_sent(node: FakeNode, session: Session) -> None:

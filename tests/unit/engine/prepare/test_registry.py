@@ -99,6 +99,7 @@ def test_another_loop_may_look_for_statements_while_some_are_added() -> None:
     is_finished = threading.Event()
 
     def add_statements() -> None:
+        """Add new statements to the registry until `is_finished` is set."""
         recent: deque[PreparedStatement] = deque(maxlen=50)  # earlier statements are freed
         for number in count():
             recent.append(new_statement(b"%d" % number))

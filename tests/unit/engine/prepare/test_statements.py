@@ -195,6 +195,7 @@ async def test_each_caller_has_its_own_deadline() -> None:
     async def send(
         session: Any, request_body: Any, policy: Any, retry_policy: Any, timeout: Any
     ) -> Any:
+        """Record the timeout. A PREPARE takes half a second, so a shorter timeout expires."""
         timeouts.append(timeout)
         if timeout is not None and timeout < 0.5:
             await asyncio.sleep(timeout)
@@ -203,6 +204,7 @@ async def test_each_caller_has_its_own_deadline() -> None:
         return await harness.send(session, request_body)
 
     def prepare(is_query_string: bool, timeout: float | None) -> Any:
+        """Prepare READ within `timeout` seconds, as a query string or as a statement."""
         if is_query_string:
             return harness.preparer.prepare_text(
                 harness.session, READ, None, recently_used, *NO_POLICIES, timeout
@@ -228,7 +230,10 @@ async def test_each_caller_has_its_own_deadline() -> None:
         # The second PREPARE has no timeout (that of `unlimited`), or what is left of 10 seconds.
         assert timeouts[1] is None or 9 < timeouts[1] < 10
         timeouts.clear()
-    concurrent_calls = [prepare(False, 10.0), prepare(True, 0.2)]
+    concurrent_calls = [
+        prepare(is_query_string=False, timeout=10.0),
+        prepare(is_query_string=True, timeout=0.2),
+    ]
     outcomes = await asyncio.gather(*concurrent_calls, return_exceptions=True)
     long, short = outcomes
     assert long.query_id == b"id"
@@ -304,6 +309,9 @@ async def test_a_host_that_comes_back_is_prepared_by_few_tasks() -> None:
     in_flight = most_in_flight = completed = 0
 
     async def count_and_wait(*what: Any) -> None:
+        """Stand in for the PREPARE of one statement on the host: count it, and wait for the
+        gate.
+        """
         nonlocal most_in_flight, in_flight, completed
         in_flight += 1
         most_in_flight = max(most_in_flight, in_flight)

@@ -36,6 +36,9 @@ class FakeVersions:
         self.errors: list[Exception] = []
 
     async def rows(self, connection: Any, query: str) -> list[dict[str, Any]]:
+        """Return the schema version of the local node or those of the other nodes, or raise an
+        error.
+        """
         self.queried_connections.append(connection)
         if self.errors:
             raise self.errors.pop()

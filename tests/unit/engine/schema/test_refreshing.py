@@ -42,6 +42,7 @@ class FakeReader:
         self.gate: asyncio.Event | None = None
 
     async def read(self, target: Target, connection: Any) -> None:
+        """Record the reading, wait for the gate, and raise the error, if there are any."""
         self.readings.append((target, connection))
         if self.gate is not None:
             await self.gate.wait()
