@@ -247,7 +247,7 @@ def test_a_prepared_statement_uses_converters_registered_later(
         assert session.execute(select, ("A",)).all() == [("A", "RED", ROW[2])]
         assert session.execute(READ).all() == [("A", "RED", ROW[2])]
     session.execute(insert, ("A", "RED", ROW[2]))
-    # bound before the change, so its values stay as they were converted then
+    # This statement was bound before the change, so its values stay as they were converted.
     session.execute(bound)
     assert table.values == [SENT_VALUES, SENT_VALUES]
     # Without the converter, the value is read as a plain str.

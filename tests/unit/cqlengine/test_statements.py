@@ -135,7 +135,7 @@ def test_timestamps_of_another_type_are_refused(timestamp: Any) -> None:
     [
         (1795684460, 1970, "seconds", "1_000_000"),
         (1795684460123, 1970, "milliseconds", "1_000"),
-        # the largest number that counts as milliseconds
+        # This is the largest number that counts as milliseconds.
         (99_999_999_999_999, 1973, "milliseconds", "1_000"),
     ],
 )

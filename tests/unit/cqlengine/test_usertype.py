@@ -203,7 +203,7 @@ def test_a_type_without_fields_is_made_from_mappings_only() -> None:
 def test_a_change_in_place_is_a_change_and_an_empty_collection_is_null() -> None:
     profile = Profile(street="a")
     profile.reset_changed_fields()
-    # reading stores an empty list, which the database does not distinguish from null
+    # Reading stores an empty list, which the database does not distinguish from null.
     assert profile.tags == []
     assert not profile.has_changed_fields()
     profile.tags.append("x")
@@ -223,7 +223,7 @@ def test_a_copy_and_its_original_change_independently() -> None:
     duplicate.tags.append("y")
     assert original.tags == ["x"]
     assert duplicate.has_changed_fields()
-    # the original's list is compared with the copy of it that was made when it was saved
+    # The original's list is compared with the copy of it that was made when it was saved.
     assert original.has_changed_fields()
 
 

@@ -328,7 +328,7 @@ async def test_a_server_that_stops_reading_makes_requests_wait(node: FakeNode) -
         requests = []
         for _ in range(1000):
             requests.append(session.execute(query, timeout=None))
-            # without this turn of the loop, the requests would be written together
+            # Without this turn of the loop, the requests would be written together.
             await asyncio.sleep(0)
         assert not connection.has_room
         # Some requests wait in the pool for a free stream.

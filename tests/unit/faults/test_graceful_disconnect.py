@@ -92,7 +92,7 @@ async def test_without_the_nodes_support_no_connection_registers(offer: list[str
         if offer is not None:
             node.supported[EVENT] = offer
         async with connected(node):
-            # only the control connection registers for events
+            # Only the control connection registers for events.
             assert node.count(Opcode.REGISTER) == 1
 
 

@@ -24,7 +24,7 @@ from tests.processes import run_python
         ("cassandra.cluster.Cluster.connect", True),
         ("cassandra.cluster.ConsistencyLevel", True),  # this name is defined in another module
         ("cassandra.cqlengine.columns.Integer", True),
-        # the class sortedset hides the module of the same name
+        # The class sortedset hides the module of the same name.
         ("cassandra.util.sortedset.SortedSet", True),
         ("cassandra.nothing", False),
         ("cassandra.nothing.more", False),

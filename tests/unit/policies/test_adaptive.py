@@ -220,7 +220,7 @@ def test_small_differences_and_few_responses_are_ignored() -> None:
     policy, engine, hosts, _ = attached_policy()
     report_latencies(policy, engine, {hosts[0]: 0.006, hosts[1]: 0.001, hosts[2]: 0.001})
     engine.now += JUDGE_INTERVAL
-    # a single slow response, for example during a pause of the host
+    # This is a single slow response, for example during a pause of the host.
     policy.on_latency(hosts[0], 0.6)
     assert policy.demoted_hosts == []
     few, engine, hosts, _ = attached_policy()

@@ -41,7 +41,7 @@ def name_server(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     [
         ("54.1.2.3", "10.0.0.3"),
         ("2001:db8::1", "fd00::3"),
-        # a node in another region: its name resolves to its public address
+        # This node is in another region: its name resolves to its public address.
         ("198.51.100.7", "198.51.100.7"),
         ("54.9.9.9", "54.9.9.9"),  # the name server fails
     ],

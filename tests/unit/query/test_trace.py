@@ -140,7 +140,7 @@ async def test_a_trace_is_read_with_asyncio() -> None:
     assert trace._session.reads[0][0].consistency_level == ConsistencyLevel.QUORUM
 
 
-# the row already has the duration, but not the values from the beginning of the request
+# The row already has the duration, but not the values from the beginning of the request.
 DURATION_ONLY = (1500, None, None, None, None, None)
 
 

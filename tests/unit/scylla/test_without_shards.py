@@ -32,7 +32,7 @@ async def test_schema_queries_are_for_scylladb_even_without_shards(shard_aware: 
             (control,) = (
                 connection for connection in nodes[0].connections if connection.event_types
             )
-            # only ScyllaDB gets this option, so the driver has recognised it
+            # Only ScyllaDB gets this option, so the driver has recognised it.
             assert "DRIVER_CONFIG" in control.options
 
 

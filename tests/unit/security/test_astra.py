@@ -217,7 +217,7 @@ def test_a_bundle_with_offsets_outside_of_the_file_is_refused(
                 raise OSError(errno.EINVAL, "Invalid argument")
             return super().seek(*args)
 
-    # this value stays if nothing is raised, since the reader ignores some wrong offsets
+    # This value stays if nothing is raised, since the reader ignores some wrong offsets.
     refusal = "is damaged"
     try:
         aio.Cluster(cloud={"secure_connect_bundle": FailingFile(Path(bundle).read_bytes())})

@@ -136,7 +136,7 @@ def test_a_default_that_was_never_written_is_written_when_it_is_assigned(
     for rating in (updated, pickle.loads(pickle.dumps(updated))):
         rating.note = "y"
         assert rating.get_changed_columns() == ["note"]
-        # this equals the default, but another client may have written the column since
+        # This equals the default, but another client may have written the column since.
         rating.stars = 3
         rating.save()
         assert session.last_statement[1] == [3, "y", 1]
