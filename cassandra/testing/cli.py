@@ -28,7 +28,7 @@ examples:
   python -m cassandra.testing start --name two --dc east=2 --dc west=1 --auth --tls mutual
   python -m cassandra.testing nodetool 1 status
   python -m cassandra.testing kill 2
-  python -m cassandra.testing restart 2
+  python -m cassandra.testing restart 2 3
   python -m cassandra.testing stop --all
 """
 
@@ -214,9 +214,17 @@ def _status(arguments: argparse.Namespace) -> None:
 
 
 def _on_node(arguments: argparse.Namespace) -> None:
-    progress = Progress(enabled=arguments.command in ("restart", "decommission"))
+    progress = Progress(enabled=arguments.command == "decommission")
     progress.begin(f"{arguments.command} of node {arguments.node}")
     Entry(arguments.name).ask(arguments.command, arguments.node)
+    progress.done()
+
+
+def _restart(arguments: argparse.Namespace) -> None:
+    numbers = arguments.nodes
+    progress = Progress()
+    progress.begin(f"restart of node{'s' * (len(numbers) > 1)} {' and '.join(map(str, numbers))}")
+    Entry(arguments.name).ask("restart", *numbers)
     progress.done()
 
 
@@ -368,7 +376,10 @@ def _parser() -> argparse.ArgumentParser:
     add_command("kill", _on_node, "end a node by SIGKILL", takes_node=True)
     add_command("pause", _on_node, "stop a node by SIGSTOP: its sockets stay open", takes_node=True)
     add_command("resume", _on_node, "let a paused node go on", takes_node=True)
-    add_command("restart", _on_node, "restart a node, or start a killed one again", takes_node=True)
+    restart = add_command("restart", _restart, "restart nodes, or start killed ones again")
+    restart.add_argument(
+        "nodes", type=_positive, nargs="+", metavar="NODE", help="their numbers, from 1"
+    )
     add_command("decommission", _on_node, "take a node out of the ring", takes_node=True)
     add_node = add_command("add", _add, "add a node")
     add_node.add_argument("--dc", help="its data centre (default: that of node 1)")

@@ -33,6 +33,12 @@ _TLS_DIRECTORY = "tls"
 _SUPERUSER = ("cassandra", "cassandra")
 
 
+def _not_started() -> LocalClusterError:
+    return LocalClusterError(
+        "not started: write `with LocalCluster(...) as cluster:`, or call start()"
+    )
+
+
 class LocalCluster:
     """Real Cassandra nodes on this machine, from Maven Central's artifacts. No container engine is
     needed.
@@ -174,7 +180,7 @@ class LocalCluster:
         :raises LocalClusterError: if the cluster is not started.
         """
         if not self._nodes:
-            raise LocalClusterError("not started: write `with LocalCluster(...) as cluster:`")
+            raise _not_started()
         return [node.address for node in self._nodes.values() if node.state != "decommissioned"]
 
     @property
@@ -313,21 +319,30 @@ class LocalCluster:
         with self._lock:
             self._node(n).resume()
 
-    def restart(self, n: int) -> None:
+    def restart(self, n: int, *more: int) -> None:
         """Start node `n` again with its data, and wait until it and the others are ready.
 
-        If the node runs, stop it cleanly before.
+        If the node runs, stop it cleanly before. Restart several nodes by one call if one of them
+        is not ready without the others: with ``authentication=True``, a login needs a majority of
+        the nodes.
 
         :param n: the number of the node, from 1.
+        :param more: the numbers of further nodes.
         """
         with self._lock:
-            node = self._node(n)
-            if node.state == "decommissioned":
-                raise LocalClusterError(f"cannot restart node {n}: it is decommissioned")
-            self._progress.begin(f"restarting node {n}")
+            nodes = [self._node(number) for number in dict.fromkeys((n, *more))]
+            for node in nodes:
+                if node.state == "decommissioned":
+                    raise LocalClusterError(
+                        f"cannot restart node {node.number}: it is decommissioned"
+                    )
+            numbers = " and ".join(str(node.number) for node in nodes)
+            self._progress.begin(f"restarting node{'s' * (len(nodes) > 1)} {numbers}")
             try:
-                node.shut_down()
-                self._launch(node)
+                for node in nodes:
+                    node.shut_down()
+                for node in nodes:
+                    self._launch(node)
                 self._await_ready()
             except BaseException:
                 self._progress.abandon()
@@ -511,9 +526,7 @@ class LocalCluster:
     def _supervisor_and_subnet(self) -> tuple[Supervisor, Subnet]:
         """Return the supervisor and the subnet; raise an error if the cluster is not started."""
         if self._supervisor is None or self._subnet is None:
-            raise LocalClusterError(
-                "the cluster is not started: write `with LocalCluster() as local:`, or call start()"
-            )
+            raise _not_started()
         return self._supervisor, self._subnet
 
     def _node(self, n: int) -> LocalNode:

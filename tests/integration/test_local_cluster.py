@@ -243,6 +243,15 @@ def test_mutual_tls(secured: LocalCluster) -> None:
         Probe(address, secured.port, credentials=SUPERUSER)
 
 
+def test_nodes_that_need_each_other_for_a_login_are_restarted_together() -> None:
+    with LocalCluster(2, authentication=True, progress=False) as cluster:
+        for number in (1, 2):
+            cluster.kill(number)
+        cluster.restart(1, 2)
+        for number in (1, 2):
+            assert len(query_node(cluster, number, "LIST ROLES")) == 1
+
+
 def check_without_client_certificate(cluster: LocalCluster, login: tuple[str, str] | None) -> None:
     assert cluster.tls is not None
     context = ssl.create_default_context(cafile=cluster.tls.ca_certificate)

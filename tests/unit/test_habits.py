@@ -747,7 +747,7 @@ MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
     "a node of a cluster that is not started": (
         LocalClusterError,
         lambda: LocalCluster(3).kill(1),
-        r"not started: write `with LocalCluster\(\) as local:`, or call start\(\)",
+        r"not started: write `with LocalCluster\(...\) as cluster:`, or call start\(\)",
     ),
     "a dict as a profile": (
         TypeError,

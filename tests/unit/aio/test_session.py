@@ -147,6 +147,13 @@ async def test_the_timeout_of_a_call_limits_it(node: FakeNode, session: aio.Sess
         await session.execute(READ, timeout=0.01)
 
 
+async def test_a_session_has_the_hosts_that_were_known(
+    node: FakeNode, session: aio.Session
+) -> None:
+    """As the blocking session."""
+    assert [host.address for host in session.hosts] == [node.address]
+
+
 async def test_a_host_or_a_token_choose_the_target(session: aio.Session) -> None:
     """`host` or `token` select the node. `shard` is refused here, since the node has no shards."""
     (host,) = session.cluster.metadata.all_hosts()

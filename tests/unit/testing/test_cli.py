@@ -20,6 +20,7 @@ pytestmark = pytest.mark.usefixtures("own_cache")
         (["start", "--config", "num_tokens"], "expected KEY=VALUE"),
         (["start", "--name", "../up"], "not a name for a cluster"),
         (["start", "--version", "2.0"], "cannot be run"),
+        (["restart", "1", "2"], "no cluster named 'default' is running"),
         (["kill", "1"], "no cluster named 'default' is running"),
         (["stop", "--name", "x"], "start --name x"),
         (["status", "--name", "x"], "no cluster named 'x'"),
@@ -34,7 +35,8 @@ def test_command_line_errors(
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["start", "-n", "0"], ["kill"], ["kill", "x"], ["start", "--tls", "maybe"]]
+    "arguments",
+    [[], ["start", "-n", "0"], ["kill"], ["kill", "x"], ["restart"], ["start", "--tls", "maybe"]],
 )
 def test_command_line_usage(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     """The command exits with 2 and shows how it is used."""
