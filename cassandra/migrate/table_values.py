@@ -30,6 +30,16 @@ VALUES = [
         why="The data that the program meant is lost there, without an error.",
     ),
     Difference(
+        key="nulls-in-collections",
+        what=(
+            "``None`` in a list, a set or a map of a prepared statement is sent as a null, which "
+            "most servers refuse; there, it is stored as an empty value: for text, the empty "
+            "string. A note of the error names the column and the element."
+        ),
+        why="An empty value is not what the program meant. scylla-driver sends nulls, too.",
+        do="Leave such elements out before you bind the value.",
+    ),
+    Difference(
         key="more-values",
         what=(
             "More values are taken: members of enums by their values, NumPy's numbers, mappings "
