@@ -234,6 +234,7 @@ class GreetingServer:
         return address, port
 
     def __exit__(self, *args: object) -> None:
+        """Close the socket, and wait until the server's thread has ended."""
         self._closing.set()
         # Wake the server's thread, which waits in `accept` for a client.
         socket.create_connection(self._listener.getsockname()).close()

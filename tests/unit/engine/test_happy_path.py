@@ -632,9 +632,11 @@ class TestRequest:
             ("other answer", RESULT, tracing, VOID_BODY),
         ]
 
-    def test_a_body_that_decodes_gets_every_answer(self, harness: RequestHarness) -> None:
-        """If the body decodes answers itself (`decodes`), even a void result is passed to the
-        subclass.
+    def test_with_decodes_every_answer_is_passed_to_the_subclass(
+        self, harness: RequestHarness
+    ) -> None:
+        """A request handles a void result itself. But if its body has `decodes`, even this answer
+        is passed to the subclass, which decodes and checks it.
         """
 
         class DecodingBody(EncodedBody):

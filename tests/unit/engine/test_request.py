@@ -759,6 +759,9 @@ async def test_no_host_available_says_if_the_plan_had_only_one_host(nodes: FakeC
 async def test_no_host_available_says_why_the_plan_is_empty(
     nodes: FakeCluster, policy: LoadBalancingPolicy, reason: str
 ) -> None:
+    """If the policy's query plan has no host, the request is not sent, and the error gives the
+    reason.
+    """
     async with connected(nodes) as (cluster, session):
         cluster.add_execution_profile("other", ExecutionProfile(policy))
         failure = await exception_of(session.execute(READ, execution_profile="other"))

@@ -453,9 +453,9 @@ def test_which_bodies_need_special_care(body_name: str, true_flags: set[str]) ->
     """The engine reads four flags to decide how a request is sent and answered.
 
     - `is_use`: the request may switch the keyspace of the connection.
-    - `decodes`: the body decodes its answers itself.
-    - `is_plain`: no code of the application or the engine handles the request specially.
-    - `depends`: the result depends on the keyspace of the connection.
+    - `decodes`: the session must decode and check every answer, with no short cut for rows.
+    - `is_plain`: a thread of the application may send the request itself.
+    - `depends`: table names may lack a keyspace, so the keyspace of the connection matters.
     """
     body = all_bodies()[body_name]
     for flag in ("is_use", "decodes", "is_plain", "depends"):
@@ -768,6 +768,10 @@ def test_a_batch_that_continues_has_the_statements_that_listeners_have_added() -
 def test_a_message_decodes_its_answers_if_its_handler_or_its_body_does(
     handler_decodes: bool, inner_name: str, expected: bool
 ) -> None:
+    """A MessageBody wraps another body for a protocol handler. `decodes` is True if every answer
+    must be fully decoded: because the handler decodes answers itself, or because the wrapped body
+    needs it.
+    """
     inner = all_bodies()[inner_name]
     assert (
         MessageBody(message_of(inner), ApplicationHandler, inner, handler_decodes).decodes

@@ -179,6 +179,9 @@ def test_after_close_no_item_expires() -> None:
 
 
 async def test_an_item_expires_on_a_real_loop() -> None:
+    """With a loop of asyncio instead of the fake one, `on_timeout` is called when the time is
+    over.
+    """
     loop = asyncio.get_running_loop()
     wheel = TimerWheel(loop)
     is_expired = asyncio.Event()
@@ -190,7 +193,7 @@ async def test_an_item_expires_on_a_real_loop() -> None:
         def fail(self, error: BaseException) -> None:
             raise AssertionError from error
 
-    wheel.add(0.01, EventItem())
+    wheel.add(timeout=0.01, item=EventItem())
     await asyncio.wait_for(is_expired.wait(), WAIT)
 
 

@@ -267,6 +267,7 @@ class Peer:
                 client.close()
 
     def __exit__(self, *args: object) -> None:
+        """Close all sockets, and wait until the server's thread has ended."""
         # This ends the `accept` call in the server's thread.
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()

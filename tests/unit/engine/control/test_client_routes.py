@@ -191,6 +191,7 @@ def test_connect_to_a_server_without_routes_names_the_version_needed() -> None:
 def test_a_node_without_a_route_is_reached_at_its_own_address(
     nodes: FakeCluster, proxies: Proxies
 ) -> None:
+    """If only some nodes have a route, the others are connected to directly."""
     node = nodes[2]
     # This call without an address removes the node's route.
     nodes.scylla.route("c1", node.host_id)

@@ -194,6 +194,10 @@ def test_what_a_listener_changes_is_sent(
 async def test_what_a_listener_changes_is_sent_in_asyncio(
     versioned_node: FakeNode, statement_form: str
 ) -> None:
+    """What a listener changes in the message is sent each time: whether the statement is prepared
+    for this execution (the first one and the third, before which it is dropped) or was prepared
+    before.
+    """
     node = versioned_node
     async with aio.Cluster([node.address], port=node.port) as cluster:
         session = await cluster.connect()
@@ -231,14 +235,15 @@ def test_attributes_that_a_listener_sets_reach_the_handler(
 
 
 def test_statements_that_a_listener_adds_are_executed(node: FakeNode, session: Session) -> None:
-    added = "INSERT INTO t (a) VALUES (2)"
+    """A listener may append statements to the message of a batch, here one without parameters."""
+    added_query = "INSERT INTO t (a) VALUES (2)"
 
     def add_statement(future: Any) -> None:
         is_prepared = False
-        future.message.queries.append((is_prepared, added, ()))
+        future.message.queries.append((is_prepared, added_query, ()))
 
     session.add_request_init_listener(add_statement)
     for _ in range(2):
         session.execute(new_batch())
     for request in executions(node):
-        assert [statement.query for statement in request.statements] == [WRITE, added]
+        assert [statement.query for statement in request.statements] == [WRITE, added_query]

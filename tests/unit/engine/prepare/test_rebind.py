@@ -85,6 +85,9 @@ def test_with_other_types_the_values_are_bound_again() -> None:
 
 
 def test_a_value_that_does_not_fit_the_new_type_is_an_error() -> None:
+    """If a column's type has changed, bound values are encoded again for the new type. An int is no
+    text, so this raises BindColumnsChanged, which names the column and both types.
+    """
     statement = prepared_with(Int32Type)
     renewed = take_over(statement, answer_with(("k", UTF8Type)))
     assert renewed is not None
@@ -192,6 +195,7 @@ def test_values_are_bound_again_at_each_execution(
 
 
 def test_rows_of_a_batch_are_bound_again(node: FakeNode, session: Session) -> None:
+    """If a column has become a bigint, the values of all rows in a batch are sent with 8 bytes."""
     batch = BatchStatement()
     batch.add_many(session.prepare(INSERT), [(1, 2), (3, 4)])
     change_type(node, "bigint")

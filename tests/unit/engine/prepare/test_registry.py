@@ -80,6 +80,9 @@ def test_all_with_returns_the_statements_that_have_the_id_now() -> None:
 
 
 def test_statements_dropped_during_an_iteration_are_skipped() -> None:
+    """`each_once` visits the statements that exist when it begins, except those that have been
+    freed before it reaches them.
+    """
     registry = StatementRegistry()
     statements: list[Any] = [new_statement(b"%d" % number) for number in range(3)]
     for statement in statements:

@@ -112,6 +112,9 @@ def test_after_the_prepare_the_request_is_sent_again() -> None:
 
 
 def test_an_error_of_the_prepare_fails_the_request() -> None:
+    """If the server refuses to prepare the statement again, the request fails with this error, and
+    the statement keeps its old id.
+    """
     request, statement, step, connection = reprepare_step()
     invalid = 0x2200  # the error code
     step.on_response(connection, ERROR, 0, int32(invalid) + string("no such table"))
@@ -142,6 +145,9 @@ def test_if_the_connection_is_lost_the_next_host_is_tried() -> None:
 
 
 def test_the_answer_is_ignored_if_the_request_has_ended() -> None:
+    """The request may have timed out while its statement was prepared again. Then it is not sent,
+    and the statement keeps its old id.
+    """
     request, statement, step, connection = reprepare_step()
     request.done = True
     step.on_response(connection, RESULT, 0, prepare_answer())

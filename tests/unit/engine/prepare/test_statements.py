@@ -164,6 +164,9 @@ async def test_callers_with_the_same_query_share_a_prepare() -> None:
 
 
 async def test_a_cancelled_caller_does_not_affect_the_others() -> None:
+    """Two callers share one PREPARE. If one of them is cancelled, the other still gets the
+    statement.
+    """
     harness = PreparerHarness()
     harness.gate.clear()
     cancelled_call, other_call = (asyncio.ensure_future(harness.prepare()) for _ in range(2))
@@ -242,6 +245,7 @@ async def test_each_caller_has_its_own_deadline() -> None:
 
 
 async def test_a_closed_session_prepares_nothing() -> None:
+    """On a closed session, `prepare` raises ConnectionShutdown before it asks for a query plan."""
     harness = PreparerHarness()
     harness.session.closed = True
     with pytest.raises(ConnectionShutdown):

@@ -74,6 +74,9 @@ async def test_statements_are_prepared_ahead_in_their_scope(
 
 @pytest.mark.simulated
 async def test_a_statement_is_prepared_on_a_remote_host_when_it_is_executed_there() -> None:
+    """Here, statements are not prepared on hosts of other data centres in advance. If such a host
+    does not know a statement, the driver prepares it there during the execution.
+    """
     with FakeCluster({"a": 1, "b": 1}) as nodes:
         async with connected(nodes, policy_with_remote_hosts()) as (cluster, session):
             prepared = await session.prepare(INSERT)

@@ -82,6 +82,9 @@ async def test_a_ddl_statement_may_wait_longer_than_its_request_timeout(nodes: F
 async def test_silent_nodes_end_the_wait_after_max_schema_agreement_wait(
     nodes: FakeCluster,
 ) -> None:
+    """If no node says which schema version it has, the wait after a DDL statement ends after
+    `max_schema_agreement_wait` (0.1 s), and the result says that there is no agreement.
+    """
     async with connected(nodes, max_schema_agreement_wait=0.1) as (_, session):
         for node in nodes.nodes:
             node.prime(PEER_VERSIONS_QUERY, silence())

@@ -53,6 +53,9 @@ class ReaderHarness:
 
 
 async def test_without_a_narrower_target_the_whole_schema_is_read() -> None:
+    """`Target()` stands for the whole schema: all tables and the replication settings of all
+    keyspaces are read.
+    """
     harness = ReaderHarness("a", "b")
     await harness.reader.read(Target(), fake_connection())
     assert harness.table_names() == {"a": ["t0", "t1"], "b": ["t0", "t1"]}
@@ -83,6 +86,7 @@ async def test_only_the_keyspaces_of_schema_metadata_keyspaces_are_read() -> Non
 
 
 async def test_a_table_target_reads_only_this_table() -> None:
+    """A target with a table reads neither other tables nor the keyspace."""
     harness = ReaderHarness("a", "b")
     await harness.reader.read(Target(), fake_connection())
     add_table(harness.node.schema, "a", "new")
@@ -97,6 +101,9 @@ async def test_a_table_target_reads_only_this_table() -> None:
 
 
 async def test_a_dropped_keyspace_is_removed() -> None:
+    """If a keyspace is read that no longer exists, the metadata loses it and its replication
+    settings.
+    """
     harness = ReaderHarness("a", "b")
     await harness.reader.read(Target(), fake_connection())
     harness.node.schema = schema("b")
@@ -121,6 +128,9 @@ async def test_a_replication_target_reads_only_the_keyspaces_row() -> None:
 
 
 async def test_a_missing_schema_table_is_queried_only_once() -> None:
+    """If a server does not have one of the schema tables, the connection remembers this, and later
+    readings leave the table out.
+    """
     harness = ReaderHarness("a")
     # The node is like Cassandra 3, which has neither peers_v2 nor virtual keyspaces.
     harness.node.has_peers_v2 = False
@@ -182,6 +192,9 @@ async def test_an_error_for_a_required_table_is_raised() -> None:
 
 
 async def test_endless_pages_end_with_schema_read_timeout() -> None:
+    """If a page never comes, the reading ends after `schema_read_timeout`, which the error
+    names.
+    """
     harness = ReaderHarness("a", schema_read_timeout=0.01)
 
     async def pages_that_never_come(*_: object) -> Any:
@@ -196,6 +209,9 @@ async def test_endless_pages_end_with_schema_read_timeout() -> None:
 
 
 async def test_scylladbs_own_schema_tables_are_queried() -> None:
+    """On a connection to ScyllaDB, the reader queries its additional schema tables, but not those
+    that only Cassandra has.
+    """
     harness = ReaderHarness("a")
     connection = fake_connection(features=SimpleNamespace(is_scylla=True))
     await harness.reader.read(Target("KEYSPACE", "a"), connection)
@@ -386,6 +402,9 @@ async def test_the_replication_of_other_keyspaces_is_kept_up_to_date() -> None:
 
 
 async def test_the_fields_of_a_user_defined_type_are_queried() -> None:
+    """`user_type_fields` returns the names of the fields, in their order, and raises
+    UserTypeDoesNotExist if there is no such type.
+    """
     harness = ReaderHarness("a")
     with pytest.raises(UserTypeDoesNotExist, match=r"a\.place"):
         await harness.reader.user_type_fields(fake_connection(), "a", "place")

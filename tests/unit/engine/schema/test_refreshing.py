@@ -119,6 +119,9 @@ async def test_a_move_reads_the_schema_only_if_its_version_differs() -> None:
 
 
 async def test_many_events_in_one_window_cause_one_reading() -> None:
+    """Schema events in quick succession for the same table are answered by one reading of this
+    table.
+    """
     harness = RefresherHarness()
     for _ in range(10):
         harness.refresher.on_event(TABLE)
@@ -190,6 +193,7 @@ async def test_refreshes_during_a_round_form_the_next_round() -> None:
 
 
 async def test_a_failed_refresh_raises_and_the_next_one_succeeds() -> None:
+    """The error of a reading is raised for its caller only. It does not prevent later readings."""
     harness = RefresherHarness()
     harness.reader.error = ConnectionException("lost")
     with pytest.raises(ConnectionException, match="lost"):
@@ -199,10 +203,11 @@ async def test_a_failed_refresh_raises_and_the_next_one_succeeds() -> None:
 
 
 async def test_if_nodes_do_not_agree_refresh_raises() -> None:
+    """If the nodes do not agree on the schema in time (1 s), `refresh` raises and reads nothing."""
     harness = RefresherHarness()
     harness.agreed = False
     with pytest.raises(DriverException, match="did not agree"):
-        await harness.refresher.refresh(Target(), 1)
+        await harness.refresher.refresh(Target(), max_wait=1)
     assert harness.reader.readings == []
     # Without a wait, the agreement of the nodes is not checked.
     await harness.refresher.refresh(Target(), NO_WAIT)

@@ -60,6 +60,9 @@ async def test_after_a_ddl_statement_the_metadata_is_up_to_date() -> None:
 
 
 def test_the_blocking_api_refreshes_the_schema_after_ddl() -> None:
+    """The metadata has a new keyspace as soon as its DDL statement returns, and a new table after a
+    call of `refresh_table_metadata`. A cluster that is shut down refuses such calls.
+    """
     with FakeNode() as node:
         node.schema = schema("a")
         with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:

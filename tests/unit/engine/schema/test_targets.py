@@ -82,6 +82,9 @@ def test_the_number_of_pending_targets_is_bounded() -> None:
 
 
 def test_targets_that_were_read_are_discarded() -> None:
+    """`discard` removes a target that was read meanwhile. Discarding an unknown target does
+    nothing.
+    """
     pending = PendingTargets()
     # Add one target at a time, so that they are not merged.
     for number in range(1000):
