@@ -39,63 +39,78 @@ from tests.unit.observing import (
 # -- registration ----------------------------------------------------------------------------------
 
 
-def test_observers_of_session_profile_and_cluster(connect: Connect, node: FakeNode) -> None:
-    """A request is reported to the observers of the cluster, the session and its profile, all of
-    which can be added, removed and replaced.
-    """
-    observer_names: list[str] = []
+class NamedObserver(RequestObserver):
+    """Adds its name to `ended` at the end of each request, and to `shut_down` at the shutdown."""
 
-    class NamedObserver(RequestObserver):
-        def __init__(self, name: str) -> None:
-            self.name = name
+    ended: list[str]
+    shut_down: list[str]
 
-        def on_end(self, request: ObservedRequest) -> None:
-            observer_names.append(self.name)
+    def __init__(self, name: str) -> None:
+        self.name = name
 
+    def on_end(self, request: ObservedRequest) -> None:
+        self.ended.append(self.name)
+
+    def on_shutdown(self) -> None:
+        self.shut_down.append(self.name)
+
+
+@pytest.fixture(autouse=True)
+def _no_names() -> None:
+    """Let each test begin without the names of others."""
+    NamedObserver.ended = []
+    NamedObserver.shut_down = []
+
+
+def observers_of_request(session: Any, **options: Any) -> list[str]:
+    """Execute a request, and return the names of the observers that saw it."""
+    NamedObserver.ended.clear()
+    session.execute(QUERY, **options)
+    return list(NamedObserver.ended)
+
+
+def test_observers_of_cluster_session_and_profile_see_a_request(
+    connect: Connect, node: FakeNode
+) -> None:
+    profile = ExecutionProfile(request_observers=[NamedObserver("profile")])
+    session = connect(node, NamedObserver("cluster"), execution_profiles={"own": profile})
+    session.session.add_request_observer(NamedObserver("session"))
+    assert observers_of_request(session) == ["cluster", "session"]
+    assert observers_of_request(session, execution_profile="own") == [
+        "cluster",
+        "session",
+        "profile",
+    ]
+
+
+def test_removed_observers_see_no_further_requests(connect: Connect, node: FakeNode) -> None:
     profile = ExecutionProfile(request_observers=[NamedObserver("profile")])
     session = connect(node, NamedObserver("cluster"), execution_profiles={"own": profile})
     session_observer = NamedObserver("session")
     session.session.add_request_observer(session_observer)
-    session.execute(QUERY)
-    assert observer_names == ["cluster", "session"]
-    observer_names.clear()
-    session.execute(QUERY, execution_profile="own")
-    assert observer_names == ["cluster", "session", "profile"]
-    observer_names.clear()
-    # Observers can be removed.
-    profile.request_observers = ()
+    # The first request lets the engine prepare the calls of these observers.
+    assert len(observers_of_request(session, execution_profile="own")) == 3
     session.session.remove_request_observer(session_observer)
-    session.execute(QUERY, execution_profile="own")
-    assert observer_names == ["cluster"]
-    observer_names.clear()
-    # Observers can be added, and all can be replaced, while the cluster is connected.
-    late_observer = NamedObserver("late")
-    session.cluster.add_request_observer(late_observer)
-    session.execute(QUERY)
-    assert observer_names == ["cluster", "late"]
-    observer_names.clear()
-    session.cluster.request_observers = [NamedObserver("other")]
-    session.execute(QUERY)
-    assert observer_names == ["other"]
-    with pytest.raises(ValueError, match="is not registered"):
-        session.cluster.remove_request_observer(late_observer)
+    profile.request_observers = ()
+    assert observers_of_request(session, execution_profile="own") == ["cluster"]
     with pytest.raises(ValueError, match="is not registered"):
         session.session.remove_request_observer(session_observer)
 
 
+def test_observers_of_a_connected_cluster_can_be_added_and_replaced(
+    connect: Connect, node: FakeNode
+) -> None:
+    session = connect(node, NamedObserver("cluster"))
+    late_observer = NamedObserver("late")
+    session.cluster.add_request_observer(late_observer)
+    assert observers_of_request(session) == ["cluster", "late"]
+    session.cluster.request_observers = [NamedObserver("other")]
+    assert observers_of_request(session) == ["other"]
+    with pytest.raises(ValueError, match="is not registered"):
+        session.cluster.remove_request_observer(late_observer)
+
+
 def test_all_observers_are_told_of_the_shutdown(connect: Connect, node: FakeNode) -> None:
-    shut_down: list[str] = []
-
-    class NamedObserver(RequestObserver):
-        def __init__(self, name: str) -> None:
-            self.name = name
-
-        def on_end(self, request: ObservedRequest) -> None:
-            pass
-
-        def on_shutdown(self) -> None:
-            shut_down.append(self.name)
-
     shared = NamedObserver("cluster and session")
     profile = ExecutionProfile(request_observers=[NamedObserver("profile")])
     session = connect(node, shared, execution_profiles={"own": profile})
@@ -105,7 +120,7 @@ def test_all_observers_are_told_of_the_shutdown(connect: Connect, node: FakeNode
     ending = session.cluster.shutdown()
     if ending is not None:  # the asyncio API
         session.run(ending)
-    assert sorted(shut_down) == ["cluster and session", "profile", "session"]
+    assert sorted(NamedObserver.shut_down) == ["cluster and session", "profile", "session"]
 
 
 @pytest.mark.parametrize("owner_name", ["cluster", "session", "profile"])
