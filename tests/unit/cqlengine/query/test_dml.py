@@ -22,21 +22,33 @@ from tests.unit.cqlengine.conftest import FakeSession
 from tests.unit.cqlengine.test_models import Hits, Person
 
 
-def test_statements_of_instances(session: FakeSession) -> None:
-    """Creating, reading, updating and deleting send the expected statements and settings."""
+def person_read(session: FakeSession) -> Person:
+    """Return a person as it was read from the database."""
+    session.return_row(nm="x", age=4, tags={"a"}, scores={"a": 1, "b": 2})
+    person: Person = Person.get(id=1)
+    return person
+
+
+def test_create_inserts_all_values_and_defaults(session: FakeSession) -> None:
     Person.create(id=1, name=None, tags={"a"})
     assert session.last_statement == (
         'INSERT INTO ks.person ("id", "nm", "age", "tags") VALUES (?, ?, ?, ?)',
         [1, None, 3, {"a"}],
     )
-    session.return_row(nm="x", age=4, tags={"a"}, scores={"a": 1, "b": 2})
-    # The limit of 2 rows lets `get` notice that more than one row matches.
-    person = Person.get(id=1)
+
+
+def test_get_reads_the_columns_that_are_not_in_the_condition(session: FakeSession) -> None:
+    """The limit of 2 rows lets `get` notice that more than one row matches."""
+    person = person_read(session)
     assert session.last_statement == (
         'SELECT "nm", "age", "tags", "scores" FROM ks.person WHERE "id" = ? LIMIT ?',
         [1, 2],
     )
     assert person._row == (1, "x", 4, {"a"}, {"a": 1, "b": 2})
+
+
+def test_save_sends_only_what_has_changed(session: FakeSession) -> None:
+    person = person_read(session)
     statement_count = len(session.executions)
     # Nothing has changed, so nothing is sent.
     assert person.save() is person
@@ -48,17 +60,26 @@ def test_statements_of_instances(session: FakeSession) -> None:
     assert session.last_statement == (
         'UPDATE ks.person SET "age" = ?, "scores"[?] = ?, "scores"[?] = ? WHERE "id" = ?', [None, "c", 3, "a", None, 1]  # noqa: E501
     )  # fmt: skip
+
+
+def test_the_ttl_of_an_instance_stays_and_the_timestamp_is_for_one_statement(
+    session: FakeSession,
+) -> None:
+    person = person_read(session)
     person.ttl(5).timestamp(7).update(name="z")
     assert session.last_statement == (
         'UPDATE ks.person USING TTL ? AND TIMESTAMP ? SET "nm" = ? WHERE "id" = ?',
         [5, 7, "z", 1],
     )
-    # The TTL stays set on the instance; the timestamp was for one statement.
     person.update(name="y")
     assert session.last_statement == (
         'UPDATE ks.person USING TTL ? SET "nm" = ? WHERE "id" = ?',
         [5, "y", 1],
     )
+
+
+def test_delete_deletes_the_row_with_the_settings_of_the_call(session: FakeSession) -> None:
+    person = person_read(session)
     person.timeout(3).consistency(ConsistencyLevel.QUORUM).delete()
     assert session.last_statement == ('DELETE FROM ks.person WHERE "id" = ?', [1])
     assert session.executions[-1].timeout == 3

@@ -447,24 +447,26 @@ def function(name: str, kind: str = "function", **changes: Any) -> dict[str, Any
     return {**row, **changes}
 
 
-def test_a_keyspace_has_its_types_functions_and_aggregates() -> None:
-    """Functions and aggregates are sorted by their signatures."""
+def test_a_keyspace_has_its_user_types() -> None:
+    """A type without fields has a null in place of their lists."""
+    keyspace = build.keyspace(
+        keyspace_source(types=[a_type("u"), a_type("empty", field_names=None, field_types=None)])
+    )
+    fields = {name: list(user_type.field_names) for name, user_type in keyspace.user_types.items()}
+    assert fields == {"u": ["a"], "empty": []}
+
+
+def test_a_keyspace_has_its_functions() -> None:
+    """Functions are sorted by their signatures."""
     keyspace = build.keyspace(
         keyspace_source(
-            types=[a_type("u"), a_type("empty", field_names=None, field_types=None)],
             functions=[
                 function("g"),
                 function("f", deterministic=True, monotonic=True, monotonic_on=["x"]),
                 function("none", argument_types=None, argument_names=None),
-            ],
-            aggregates=[
-                function("b", "aggregate"),
-                function("a", "aggregate", deterministic=True, reduce_func="r"),
-            ],
+            ]
         )
     )
-    fields = {name: list(user_type.field_names) for name, user_type in keyspace.user_types.items()}
-    assert fields == {"u": ["a"], "empty": []}
     assert list(keyspace.functions) == ["f(int)", "g(int)", "none()"]
     function_f, function_g = keyspace.functions["f(int)"], keyspace.functions["g(int)"]
     assert function_f.deterministic
@@ -478,6 +480,18 @@ def test_a_keyspace_has_its_types_functions_and_aggregates() -> None:
     assert function_g.body == "return x;"
     assert function_g.called_on_null_input
     assert list(function_g.argument_names) == ["x"]
+
+
+def test_a_keyspace_has_its_aggregates() -> None:
+    """Aggregates are sorted by their signatures."""
+    keyspace = build.keyspace(
+        keyspace_source(
+            aggregates=[
+                function("b", "aggregate"),
+                function("a", "aggregate", deterministic=True, reduce_func="r"),
+            ]
+        )
+    )
     assert list(keyspace.aggregates) == ["a(int)", "b(int)"]
     aggregate_a, aggregate_b = keyspace.aggregates["a(int)"], keyspace.aggregates["b(int)"]
     assert aggregate_a.deterministic

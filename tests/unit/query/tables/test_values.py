@@ -283,47 +283,52 @@ def test_days_and_times_that_datetime_cannot_hold(implementation: Implementation
     assert one_by_one(t.TimestampType, frame) == [far_days * day_ms, -far_days * day_ms, None]
 
 
-def test_columns_of_pandas(implementation: Implementation) -> None:
-    """Objects of pandas and NumPy in data frames are converted, and others are refused."""
-    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+def test_timestamps_and_time_deltas_of_pandas_are_converted() -> None:
+    """NaT is null."""
+    pandas = pytest.importorskip("pandas")
     timestamp = pandas.Timestamp("2026-11-21T00:30", tz="Europe/Berlin")
     # As a date, 2**31 is 1970-01-01.
     day_of_timestamp = 2**31 + 20_778
-    # Timestamps and time deltas are converted; NaT is null.
+    milliseconds = int(timestamp.timestamp() * 1000)
     frame = pandas.DataFrame({"c0": [timestamp, pandas.NaT]})
     assert one_by_one(t.SimpleDateType, frame) == [day_of_timestamp, None]
-    assert one_by_one(t.TimestampType, frame) == [int(timestamp.timestamp() * 1000), None]
+    assert one_by_one(t.TimestampType, frame) == [milliseconds, None]
     time_deltas = pandas.DataFrame({"c0": [pandas.Timedelta(5, "ns"), pandas.NaT]})
     assert one_by_one(t.TimeType, time_deltas) == [5, None]
     assert one_by_one(t.DurationType, time_deltas) == [Duration(0, 0, 5), None]
-    # pandas stores collections as Arrow lists or as Python objects.
-    arrow_lists = pandas.DataFrame(
-        {
-            "c0": pandas.array(
-                [[5], None], dtype=pandas.ArrowDtype(pyarrow.list_(pyarrow.time64("ns")))
-            )
-        }
-    )
-    assert one_by_one(list_of(t.TimeType), arrow_lists) == [[5], None]
     tuples = pandas.DataFrame({"c0": [(timestamp, pandas.NaT)]})
-    assert one_by_one(tuple_of(t.SimpleDateType, t.TimestampType), tuples) == [
-        (day_of_timestamp, None)
-    ]
-    assert one_by_one(tuple_of(t.TimestampType, t.SimpleDateType), tuples) == [
-        (int(timestamp.timestamp() * 1000), None)
-    ]
-    # The array of a vector is passed on as the same object; that of a list is converted.
+    date_and_time = tuple_of(t.SimpleDateType, t.TimestampType)
+    assert one_by_one(date_and_time, tuples) == [(day_of_timestamp, None)]
+    time_and_date = tuple_of(t.TimestampType, t.SimpleDateType)
+    assert one_by_one(time_and_date, tuples) == [(milliseconds, None)]
+
+
+def test_arrow_lists_in_frames_of_pandas_are_converted() -> None:
+    """A frame has collections as Arrow lists or as Python objects."""
+    pandas = pytest.importorskip("pandas")
+    list_dtype = pandas.ArrowDtype(pyarrow.list_(pyarrow.time64("ns")))
+    frame = pandas.DataFrame({"c0": pandas.array([[5], None], dtype=list_dtype)})
+    assert one_by_one(list_of(t.TimeType), frame) == [[5], None]
+
+
+def test_the_array_of_a_vector_is_passed_on_and_that_of_a_list_is_converted() -> None:
+    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
     reals = numpy.array([1.5, float("nan")], dtype="f4")
     vectors = pandas.DataFrame({"c0": [reals, None]})
     assert one_by_one(vector_of(t.FloatType, 2), vectors)[0] is reals
-    assert one_by_one(
-        list_of(t.Int32Type), pandas.DataFrame({"c0": [numpy.array([2.0, 3.0])]})
-    ) == [[2, 3]]
-    # Date offsets of pandas, and dicts, are bound as durations.
-    offsets = pandas.DataFrame(
-        {"c0": [pandas.DateOffset(months=1, nanoseconds=3), {"days": 2}, None]}, dtype=object
-    )
-    assert one_by_one(t.DurationType, offsets) == [Duration(1, 0, 3), Duration(0, 2, 0), None]
+    lists = pandas.DataFrame({"c0": [numpy.array([2.0, 3.0])]})
+    assert one_by_one(list_of(t.Int32Type), lists) == [[2, 3]]
+
+
+def test_date_offsets_of_pandas_and_dicts_are_durations() -> None:
+    pandas = pytest.importorskip("pandas")
+    offsets = [pandas.DateOffset(months=1, nanoseconds=3), {"days": 2}, None]
+    frame = pandas.DataFrame({"c0": offsets}, dtype=object)
+    assert one_by_one(t.DurationType, frame) == [Duration(1, 0, 3), Duration(0, 2, 0), None]
+
+
+def test_objects_of_pandas_that_do_not_fit_are_refused(implementation: Implementation) -> None:
+    pandas = pytest.importorskip("pandas")
     for cqltype, value in (
         # Only the months, days and nanoseconds of an offset are used.
         (t.DurationType, pandas.DateOffset(years=1)),
