@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, overload
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, overload
 from cassandra._habits import RESULT, add_habits
 from cassandra._imports import at_first_cluster
 from cassandra._misspelt import is_of_driver
-from cassandra._threads import get_ident, new_lock
+from cassandra._threads import new_lock
 from cassandra.client.columnar import ColumnarResult, ReadByColumns
 from cassandra.client.display import DisplayedResult
 from cassandra.client.lwt import APPLIED, applied
@@ -23,8 +24,6 @@ from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 from cassandra.query.row_factories import tuple_factory
 
 if TYPE_CHECKING:
-    import threading
-
     from cassandra.engine import happy_path
     from cassandra.engine.happy_path import RowsAnswer
     from cassandra.protocol.messages.results import ResultMessage
@@ -82,7 +81,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     _is_indexed = False
     # The thread whose iteration has returned the last row. If it begins another iteration, the
     # driver warns that no rows are left. Other threads may share the result, and get no warning.
-    _last_reader: int | None = None
+    _last_reader: threading.Thread | None = None
     # True if an iteration has returned all rows. `_message` still has the last page, because
     # `was_applied` needs it.
     _is_over = False
@@ -304,7 +303,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             self._enter_list_mode("iteration")
         if self._is_list:
             return iter(self._page)
-        if self._is_over and self._last_reader == get_ident():
+        if self._is_over and self._last_reader is threading.current_thread():
             warn_of_empty_iteration()
         # If pages were read by columns, keep that iterator, which raises an error: the rows of
         # these pages are gone.
@@ -352,7 +351,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         self._page = []
         self._is_over = True
         if had_rows:
-            self._last_reader = get_ident()
+            # Keep the thread itself: a thread that starts later may get the identity of one that
+            # has ended.
+            self._last_reader = threading.current_thread()
 
     def _numbered_page(self) -> tuple[int, Any]:
         """Return the number of the current page, and its rows. Request the next page now, so that

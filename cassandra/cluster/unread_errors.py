@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from cassandra._bounded import Bounded
 from cassandra._imports import Deferred
-from cassandra.util.intervals import OncePerInterval
 
 if TYPE_CHECKING:
     from cassandra.observability import texts
+    from cassandra.util import intervals
 else:
     texts = Deferred("cassandra.observability.texts")
+    intervals = Deferred("cassandra.util.intervals")
 
 log = logging.getLogger("cassandra.cluster")
 
@@ -25,7 +26,7 @@ log = logging.getLogger("cassandra.cluster")
 INTERVAL = 60.0  # seconds
 
 # Remembers for each class of errors when one was logged last.
-_due: Bounded[str, OncePerInterval] = Bounded(50, 50)
+_due: Bounded[str, intervals.OncePerInterval] = Bounded(50, 50)
 
 
 class UnreadError:
@@ -52,7 +53,7 @@ class UnreadError:
 
 def _log(error: BaseException, query: Any) -> None:
     name = type(error).__name__
-    interval = _due.get(name) or _due.keep(name, OncePerInterval(INTERVAL), 1)
+    interval = _due.get(name) or _due.keep(name, intervals.OncePerInterval(INTERVAL), 1)
     missed = interval.missed
     query_string = getattr(query, "query_string", query)
     if interval.is_due():

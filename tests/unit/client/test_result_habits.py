@@ -7,6 +7,7 @@ import concurrent.futures
 import copy
 import inspect
 import pickle
+import threading
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -70,6 +71,29 @@ def test_threads_that_share_a_result_do_not_warn(session: Session) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert list(result) == []
+
+
+def test_a_thread_with_the_identity_of_an_ended_thread_is_another_thread(session: Session) -> None:
+    """A thread may get the number of the thread that read the rows, once that one has ended."""
+    result = session.execute(READ)
+    identities: list[int] = []
+    rows_read: list[Any] = []
+
+    def read() -> None:
+        identities.append(threading.get_ident())
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            rows_read.extend(result)
+
+    for _ in range(100):
+        thread = threading.Thread(target=read)
+        thread.start()
+        thread.join()
+        if len(set(identities)) < len(identities):
+            break
+    else:
+        pytest.skip("no thread got the identity of another one")
+    assert len(rows_read) == 2
 
 
 def test_results_that_are_read_once_do_not_warn(session: Session) -> None:
