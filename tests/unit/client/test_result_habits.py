@@ -78,12 +78,14 @@ def test_a_thread_with_the_identity_of_an_ended_thread_is_another_thread(session
     result = session.execute(READ)
     identities: list[int] = []
     rows_read: list[Any] = []
+    caught: list[Any] = []
 
     def read() -> None:
         identities.append(threading.get_ident())
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
+        with warnings.catch_warnings(record=True) as warnings_of_thread:
+            warnings.simplefilter("always")
             rows_read.extend(result)
+        caught.extend(warnings_of_thread)
 
     for _ in range(100):
         thread = threading.Thread(target=read)
@@ -94,6 +96,7 @@ def test_a_thread_with_the_identity_of_an_ended_thread_is_another_thread(session
     else:
         pytest.skip("no thread got the identity of another one")
     assert len(rows_read) == 2
+    assert caught == []
 
 
 def test_results_that_are_read_once_do_not_warn(session: Session) -> None:
