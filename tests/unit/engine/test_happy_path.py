@@ -862,8 +862,10 @@ class TestBoundRequest:
     def test_unset_options_come_from_the_profile_and_the_session(
         self, implementation: Implementation
     ) -> None:
-        """If neither the call nor the statement sets an option, the profile or the session
-        decides.
+        """If neither the call nor the statement sets an option, the profile or the session decides.
+
+        The expected values are those that `new_request` gives to the profile, the session and the
+        call.
         """
         statement = FakeStatement()
         statement.fetch_size = FETCH_SIZE_UNSET

@@ -398,26 +398,30 @@ def all_bodies() -> dict[str, Any]:
 BODY_NAMES = pytest.mark.parametrize("body_name", list(all_bodies()))
 
 
-@BODY_NAMES
-def test_each_body_has_the_opcode_and_the_description_of_its_request(body_name: str) -> None:
+@pytest.mark.parametrize(
+    ("body_name", "expected_opcode", "expected_description"),
+    [
+        ("query", QUERY, "SELECT 1"),
+        ("use", QUERY, "USE ks"),
+        ("prepare", PREPARE, "PREPARE of 'SELECT ?'"),
+        ("batch", BATCH, "a batch of 2 that begins with 'INSERT'"),
+        ("execute", EXECUTE, "SELECT ?"),
+        ("message", EXECUTE, "SELECT ?"),
+    ],
+)
+def test_each_body_has_the_opcode_and_the_description_of_its_request(
+    body_name: str, expected_opcode: int, expected_description: str
+) -> None:
     """Each body knows its opcode, its size in bytes, and a text that describes the request in
     errors.
     """
     body = all_bodies()[body_name]
-    other_opcodes = {"prepare": PREPARE, "batch": BATCH, "execute": EXECUTE, "message": EXECUTE}
-    expected_opcode = other_opcodes.get(body_name, QUERY)
     sent_opcode, flags, data = rendered(body)
     assert sent_opcode == expected_opcode
     assert body.opcode == expected_opcode
     assert flags == 0
     assert body.size == len(data)
-    description = {
-        "use": "USE ks",
-        "query": "SELECT 1",
-        "prepare": "PREPARE of 'SELECT ?'",
-        "batch": "a batch of 2 that begins with 'INSERT'",
-    }.get(body_name, "SELECT ?")
-    assert description in body.describe()
+    assert expected_description in body.describe()
 
 
 @BODY_NAMES
@@ -763,7 +767,11 @@ def test_a_batch_that_continues_has_the_statements_that_listeners_have_added() -
 
 @pytest.mark.parametrize(
     ("handler_decodes", "inner_name", "expected"),
-    [(False, "query", False), (True, "query", True), (False, "use", True)],
+    [
+        pytest.param(False, "query", False, id="neither"),
+        pytest.param(True, "query", True, id="handler"),
+        pytest.param(False, "use", True, id="body"),
+    ],
 )
 def test_a_message_decodes_its_answers_if_its_handler_or_its_body_does(
     handler_decodes: bool, inner_name: str, expected: bool
@@ -773,7 +781,7 @@ def test_a_message_decodes_its_answers_if_its_handler_or_its_body_does(
     needs it.
     """
     inner = all_bodies()[inner_name]
-    assert (
-        MessageBody(message_of(inner), ApplicationHandler, inner, handler_decodes).decodes
-        is expected
+    message_body = MessageBody(
+        message_of(inner), ApplicationHandler, inner, decodes=handler_decodes
     )
+    assert message_body.decodes is expected

@@ -95,7 +95,7 @@ def test_a_short_timeout_fires_once_within_one_fine_slot() -> None:
     """
     loop, wheel = wheel_on_fake_loop()
     item = Item(loop)
-    wheel.add(0.05, item)
+    wheel.add(timeout=0.05, item=item)
     loop.advance(0.049)
     assert item.expired_at == []
     loop.advance(1)
@@ -119,7 +119,7 @@ def test_discarded_items_do_not_fire_and_leave_nothing() -> None:
     """A discarded item does not expire, and the loop has no timer left for it."""
     loop, wheel = wheel_on_fake_loop()
     items = [Item(loop) for _ in range(100)]
-    slots = [wheel.add(5.0, item) for item in items]
+    slots = [wheel.add(timeout=5.0, item=item) for item in items]
     for slot, item in zip(slots, items, strict=True):
         wheel.discard(slot, item)
     assert len(wheel) == 0
@@ -132,7 +132,7 @@ def test_one_loop_timer_serves_many_items() -> None:
     """The wheel sets one timer of the loop, for the next deadline, however many items it has."""
     loop, wheel = wheel_on_fake_loop()
     for number in range(1000):
-        wheel.add(2 + number / 1000, Item(loop))
+        wheel.add(timeout=2 + number / 1000, item=Item(loop))
     assert loop.pending() == 1
 
 
@@ -140,8 +140,8 @@ def test_an_earlier_deadline_moves_the_timer() -> None:
     """The wheel has one timer of the loop, which is always set for the earliest deadline."""
     loop, wheel = wheel_on_fake_loop()
     late, early = Item(loop), Item(loop)
-    wheel.add(10, late)
-    wheel.add(0.5, early)
+    wheel.add(timeout=10, item=late)
+    wheel.add(timeout=0.5, item=early)
     assert loop.pending() == 1
     loop.advance(1)
     assert len(early.expired_at) == 1
@@ -158,10 +158,10 @@ def test_an_item_may_add_another_while_it_expires() -> None:
     class AddingItem(Item):
         def on_timeout(self) -> None:
             super().on_timeout()
-            wheel.add(0.1, added_item)
+            wheel.add(timeout=0.1, item=added_item)
 
     adding_item = AddingItem(loop)
-    wheel.add(0.1, adding_item)
+    wheel.add(timeout=0.1, item=adding_item)
     loop.advance(1)
     assert len(adding_item.expired_at) == 1
     assert len(added_item.expired_at) == 1
@@ -171,7 +171,7 @@ def test_after_close_no_item_expires() -> None:
     """`close` drops all items, and the loop has no timer left."""
     loop, wheel = wheel_on_fake_loop()
     item = Item(loop)
-    wheel.add(1, item)
+    wheel.add(timeout=1, item=item)
     wheel.close()
     loop.advance(5)
     assert item.expired_at == []
@@ -228,15 +228,15 @@ def test_a_thread_wakes_the_loop_for_an_earlier_deadline_only(
     """`add_from_thread` wakes the loop only if the loop's timer has to be set or moved."""
     wheel = implementation.happy_path.TimerWheel(threads_loop)
     late, early = Item(threads_loop), Item(threads_loop)
-    wheel.add_from_thread(10, late)
+    wheel.add_from_thread(timeout=10, item=late)
     assert len(threads_loop.calls) == 1
     threads_loop.turn()
     # The timer is already set for the first deadline, so adding these items need not wake the loop.
     for _ in range(100):
         other = Item(threads_loop)
-        wheel.discard(wheel.add_from_thread(10, other), other)
+        wheel.discard(wheel.add_from_thread(timeout=10, item=other), other)
     assert not threads_loop.calls
-    wheel.add_from_thread(0.5, early)
+    wheel.add_from_thread(timeout=0.5, item=early)
     assert len(threads_loop.calls) == 1
     threads_loop.turn()
     assert threads_loop.pending() == 1
@@ -259,7 +259,7 @@ def test_deadlines_of_threads_are_never_early(
     for timeout in (0.0, 0.004, 0.05, 0.999, 1.0, 2.5):
         item = Item(threads_loop)
         started = time.monotonic()
-        wheel.add_from_thread(timeout, item)
+        wheel.add_from_thread(timeout=timeout, item=item)
         deadlines.append((started + timeout, item))
     threads_loop.turn()
     threads_loop.advance(5)
@@ -278,7 +278,7 @@ def test_add_from_thread_works_with_another_clock(implementation: Implementation
     loop.now = 5.0
     wheel = implementation.happy_path.TimerWheel(loop)
     item = Item(loop)
-    wheel.add_from_thread(1.0, item)
+    wheel.add_from_thread(timeout=1.0, item=item)
     loop.turn()
     loop.advance(0.9)
     assert item.expired_at == []
@@ -307,12 +307,12 @@ def test_an_item_added_while_its_slot_is_removed_expires(
     """If a thread adds an item to a slot while the loop empties that slot, the item is not lost."""
     wheel = implementation.happy_path.TimerWheel(threads_loop)
     early, other, late = Item(threads_loop), Item(threads_loop), LateItem(threads_loop)
-    wheel.add(0.5, early)  # This sets the loop's timer for the slot.
-    slot = wheel.add(10, other)
+    wheel.add(timeout=0.5, item=early)  # This sets the loop's timer for the slot.
+    slot = wheel.add(timeout=10, item=other)
     # While the late item is being added, the other one leaves the slot, which is empty for a
     # moment.
     late.meanwhile = lambda: wheel.discard(slot, other)
-    wheel.add_from_thread(10, late)
+    wheel.add_from_thread(timeout=10, item=late)
     threads_loop.turn()
     threads_loop.advance(12)
     assert len(late.expired_at) == 1
@@ -342,9 +342,9 @@ def test_an_item_added_while_its_slot_is_found_empty_expires(
         pytest.skip("compiled code compares C integers, so no Python code can run in between")
     wheel = implementation.happy_path.TimerWheel(threads_loop)
     early, other, late = (Item(threads_loop) for _ in range(3))
-    wheel.add(0.5, early)
-    slot = SlotNumber(wheel.add(10, other))
-    slot.meanwhile = lambda: wheel.add(10, late)
+    wheel.add(timeout=0.5, item=early)
+    slot = SlotNumber(wheel.add(timeout=10, item=other))
+    slot.meanwhile = lambda: wheel.add(timeout=10, item=late)
     wheel.discard(slot, other)
     # The slot got the late item in time, so it was not removed.
     assert len(wheel) == 2
@@ -369,7 +369,7 @@ def test_threads_add_while_the_loop_discards_and_expires(
         for number in range(1500):
             item = Item(threads_loop)
             timeout = (number * seed) % 7 * 0.01  # between 0 and 60 ms
-            added.append((wheel.add_from_thread(timeout, item), item))
+            added.append((wheel.add_from_thread(timeout=timeout, item=item), item))
 
     threads = [threading.Thread(target=add_items, args=(seed,)) for seed in (1, 2, 3)]
     try:

@@ -155,7 +155,7 @@ async def test_within_cancels_work_after_the_timeout(seconds: float) -> None:
             cancelled_work.append("work")
 
     with pytest.raises(asyncio.TimeoutError):
-        await within(seconds, work())
+        await within(seconds, work=work())
     # Without time, the work need not even begin.
     assert cancelled_work in (["work"], [])
 
@@ -172,7 +172,7 @@ async def test_within_returns_a_result_that_comes_at_the_cancellation() -> None:
             return "result of the cancelled work"
         return "never"
 
-    assert await within(0.001, work()) == "result of the cancelled work"
+    assert await within(seconds=0.001, work=work()) == "result of the cancelled work"
 
 
 async def test_a_cancelled_caller_of_within_is_always_cancelled() -> None:

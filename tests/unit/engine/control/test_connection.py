@@ -323,6 +323,7 @@ async def test_events_go_to_their_handlers() -> None:
     await harness.control.connect()
     body = string("STATUS_CHANGE") + string("UP") + inet("10.0.0.9", 9042)
     harness.opened[0].on_event(EVENT, 0, body)
+    # The handler of STATUS_CHANGE has recorded the event as a step.
     assert harness.steps[-1] == {"change_type": "UP", "address": ("10.0.0.9", 9042)}
 
 

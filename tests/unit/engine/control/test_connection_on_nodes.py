@@ -62,7 +62,7 @@ async def test_the_control_connection_moves_to_another_node_when_it_is_lost(
             await call_in_thread(old_node.stop)
         else:
             is_reset = ending == "reset"
-            await call_in_thread(old_node.drop_connections, is_reset)
+            await call_in_thread(old_node.drop_connections, reset=is_reset)
         await until_on_loop(lambda: registration_count() > registrations_before)
         # From here on, the new control connection receives events.
         added = await call_in_thread(nodes.add_node)

@@ -20,6 +20,9 @@ HOST = new_host("10.0.0.1", is_up=False)
 DOWN = ConnectionException("still down")
 
 
+ONE_HOUR = 3600.0  # longer than any of the tests
+
+
 class FixedDelays(ReconnectionPolicy):
     """A policy whose schedules have these delays in seconds."""
 
@@ -64,8 +67,11 @@ class FakeWatch:
         self.calls.append("forgotten")
 
 
-def reconnector_for(watch: FakeWatch, *delays: float) -> Reconnector:
-    """Start attempts to reach HOST, with these delays in seconds."""
+def reconnector_for(watch: FakeWatch, delays: list[float]) -> Reconnector:
+    """Start attempts to reach HOST, and return what makes them.
+
+    :param delays: the seconds before each attempt.
+    """
     return Reconnector(watch, HOST, FixedDelays(*delays))
 
 
@@ -81,7 +87,7 @@ async def test_attempts_continue_until_one_succeeds() -> None:
     although the schedule has a fourth delay.
     """
     watch = FakeWatch(DOWN, OSError("no route"), True)
-    reconnector_for(watch, 0, 0, 0, 0)
+    reconnector_for(watch, delays=[0, 0, 0, 0])
     calls = await calls_at_end(watch)
     # The error of each failed attempt is reported.
     assert calls[:3] == ["try", DOWN, "try"]
@@ -92,14 +98,14 @@ async def test_attempts_continue_until_one_succeeds() -> None:
 async def test_an_attempt_that_returns_false_is_repeated() -> None:
     """`try_once` returns False if the host answers but is not served yet."""
     watch = FakeWatch(False, True)
-    reconnector_for(watch, 0, 0, 0)
+    reconnector_for(watch, delays=[0, 0, 0])
     assert await calls_at_end(watch) == ["try", "try", "forgotten"]
 
 
 async def test_the_end_of_the_schedule_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     """When the policy has no further delay, `on_tries_ended` is called, and the log says so."""
     watch = FakeWatch(DOWN, DOWN)
-    reconnector_for(watch, 0, 0)
+    reconnector_for(watch, delays=[0, 0])
     assert await calls_at_end(watch) == ["try", DOWN, "try", DOWN, "ended", "forgotten"]
     assert "10.0.0.1:9042 is given up" in caplog.text
 
@@ -108,7 +114,7 @@ async def test_refused_credentials_are_not_tried_again(caplog: pytest.LogCapture
     """AuthenticationFailed ends the attempts, since some servers count them and lock the role."""
     refusal = AuthenticationFailed("wrong password")
     watch = FakeWatch(refusal, True)
-    reconnector_for(watch, 0, 0)
+    reconnector_for(watch, delays=[0, 0])
     assert await calls_at_end(watch) == ["try", refusal, "forgotten"]
     assert "does not accept the credentials" in caplog.text
 
@@ -117,14 +123,14 @@ async def test_a_login_that_was_not_checked_is_tried_again() -> None:
     """LoginNotChecked says nothing about the credentials, so it does not end the attempts."""
     failure = LoginNotChecked("the server could not check the login")
     watch = FakeWatch(failure, True)
-    reconnector_for(watch, 0, 0)
+    reconnector_for(watch, delays=[0, 0])
     assert await calls_at_end(watch) == ["try", failure, "try", "forgotten"]
 
 
 async def test_hurry_ends_the_wait_for_the_next_attempt() -> None:
     """`hurry` makes an attempt at once, although the next one is due in an hour."""
     watch = FakeWatch(DOWN, True)
-    reconnector = reconnector_for(watch, 3600, 3600)
+    reconnector = reconnector_for(watch, delays=[ONE_HOUR, ONE_HOUR])
     for _ in range(2):
         await run_loop_turns()
         reconnector.hurry()
@@ -134,12 +140,12 @@ async def test_hurry_ends_the_wait_for_the_next_attempt() -> None:
 async def test_each_hurry_causes_one_attempt() -> None:
     """A `hurry` that comes before the first wait causes one attempt, not two."""
     watch = FakeWatch(DOWN, True)
-    reconnector = reconnector_for(watch, 3600, 3600)
+    reconnector = reconnector_for(watch, delays=[ONE_HOUR, ONE_HOUR])
     reconnector.hurry()
     await run_loop_turns()
     assert watch.calls == ["try", DOWN]
     reconnector.stop()
-    # The schedule says an hour, so there is no further attempt.
+    # The next delay is an hour, so there was no further attempt.
     with pytest.raises(asyncio.CancelledError):
         await calls_at_end(watch)
     assert watch.calls[-1] == "forgotten"
@@ -163,7 +169,7 @@ async def test_hurry_begins_a_new_schedule() -> None:
     moment later.
     """
     watch = FakeWatch(DOWN, DOWN, True)
-    reconnector = reconnector_for(watch, 0, 0, 3600, 3600)
+    reconnector = reconnector_for(watch, delays=[0, 0, ONE_HOUR, ONE_HOUR])
     await run_loop_turns(6)
     await until_on_loop(lambda: watch.calls.count("try") == 2)
     reconnector.hurry()

@@ -111,7 +111,7 @@ async def test_requests_succeed_while_a_host_is_flapping(nodes: FakeCluster) -> 
         for _ in range(5):
             await call_in_thread(nodes[0].refuse_connections)
             resets_connections = True
-            await call_in_thread(nodes[0].drop_connections, resets_connections)
+            await call_in_thread(nodes[0].drop_connections, reset=resets_connections)
             await events.expect("down", nodes[0].address)
             assert (await session.execute(IDEMPOTENT_READ)).one().k == 1
             await call_in_thread(nodes[0].accept_connections)

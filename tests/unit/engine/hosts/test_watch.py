@@ -132,6 +132,7 @@ async def test_at_the_end_of_the_schedule_the_host_is_forced_down() -> None:
     watched.probe_error = LOST
     watched.watch.on_connection_failure(watched.first, LOST)
     await watched.settle()
+    # The policy of `WatchedHosts` has three delays.
     assert watched.probed == ["10.0.0.1"] * 3
     assert watched.first.state == "forced down"
     watched.probe_error = None

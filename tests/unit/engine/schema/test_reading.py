@@ -68,7 +68,9 @@ async def test_without_a_narrower_target_the_whole_schema_is_read() -> None:
 
 
 async def test_without_schema_metadata_only_the_replication_is_read() -> None:
-    """A forced reading, which the application requests, reads everything all the same."""
+    """With `schema_metadata_enabled=False`, only the replication settings of keyspaces are read.
+    But a forced reading, which the application requests, reads everything.
+    """
     harness = ReaderHarness("a", schema_metadata_enabled=False)
     await harness.reader.read(Target(), fake_connection())
     assert harness.table_names() == {}
