@@ -429,6 +429,8 @@ class RequestHarness:
         base: Any = implementation.happy_path.RequestBase
 
         class RecordingRequest(base):  # type: ignore[misc]
+            """A request that only records, in `calls`, what a subclass would have to handle."""
+
             calls: list[tuple[Any, ...]]
 
             def on_other_answer(self, *args: Any) -> None:

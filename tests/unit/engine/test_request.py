@@ -231,8 +231,9 @@ async def test_if_every_host_refuses_the_last_error_is_raised(nodes: FakeCluster
 
 
 async def test_if_every_connection_breaks_no_host_available_is_raised(nodes: FakeCluster) -> None:
-    """The errors of connections say nothing about the request, so NoHostAvailable lists them by
-    host.
+    """An idempotent request whose connection breaks is tried on the next host.
+
+    If no host is left, NoHostAvailable lists the errors of the connections by host.
     """
     nodes.prime(READ, reset())
     async with connected(nodes) as (_, session):

@@ -168,7 +168,7 @@ HOST_A, HOST_B, HOST_C = (new_host(f"10.0.0.{number}") for number in (1, 2, 3))
 
 
 async def test_a_session_opens_pools_to_hosts_that_are_neither_down_nor_ignored() -> None:
-    """Hosts whose state is not known yet get a pool, too."""
+    """A new session opens a pool to each host that is up, and to hosts whose state is unknown."""
     down = new_host("10.0.0.8", is_up=False)
     ignored = new_host("10.0.0.9")
     unknown = new_host("10.0.0.7", is_up=None)

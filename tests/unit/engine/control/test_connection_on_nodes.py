@@ -334,9 +334,10 @@ async def test_a_node_added_during_a_move_is_read_afterwards() -> None:
             control = core.control
             events = HostEvents()
             cluster.register_listener(events)
-            # there is no control connection during a move
+            # During a move, there is no control connection.
             connection, control.connection = control.connection, None
             added = await call_in_thread(nodes.add_node)
+            # Wait until the driver has received the event and handled it.
             await until_on_loop(lambda: control._debouncer.due is not None)
             await until_on_loop(
                 lambda: control._debouncer.due is None and control._refreshing is None

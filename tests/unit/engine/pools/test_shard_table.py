@@ -40,14 +40,17 @@ def send_request(connection: FakeConnection) -> None:
     connection.streams.send(object(), QUERY, 0, b"")
 
 
-def new_shard_table(implementation: Any, shard_count: int = 4, ignore_msb: int = 0) -> Any:
+def new_shard_table(
+    implementation: Any, shard_count: int = 4, ignore_msb: int = 0, tablets: Any = None
+) -> Any:
     """Return an empty table.
 
     :param ignore_msb: how many of a token's most significant bits the node ignores.
+    :param tablets: the known tablets; None for no tablets.
     """
-    return implementation.happy_path.ShardTable(
-        shard_count, ignore_msb, implementation.tablets.TabletMap()
-    )
+    if tablets is None:
+        tablets = implementation.tablets.TabletMap()
+    return implementation.happy_path.ShardTable(shard_count, ignore_msb, tablets)
 
 
 def test_the_table_computes_the_shard_of_a_token(implementation: Any) -> None:
@@ -134,8 +137,9 @@ def test_the_shard_comes_from_the_token_or_the_tablet(implementation: Any) -> No
     session = session_of(implementation)
     tablets = session.core.metadata.tablets
     tablets.take_hosts([HOST])
-    shards = implementation.happy_path.ShardTable(4, 0, tablets)
-    connections = [FakeConnection(implementation) for _ in range(4)]
+    shard_count, ignore_msb = 4, 0
+    shards = new_shard_table(implementation, shard_count, ignore_msb, tablets)
+    connections = [FakeConnection(implementation) for _ in range(shard_count)]
     for shard, connection in enumerate(connections):
         shards.add(shard, connection)
     pool = SimpleNamespace(shards=shards, connections=connections)
@@ -146,7 +150,7 @@ def test_the_shard_comes_from_the_token_or_the_tablet(implementation: Any) -> No
         )
         return connections.index(request.choose(host, pool))
 
-    expected = shard_of(murmur3(b"key"), 4, 0)
+    expected = shard_of(murmur3(b"key"), shard_count, ignore_msb)
     assert chosen_shard(b"key") == expected
     # Without a key, neither shard nor tablet is known, so the least busy connection is chosen.
     for connection in connections[:2]:
@@ -178,7 +182,7 @@ def test_for_a_shard_that_the_node_no_longer_has_another_connection_is_used(
     tablets = session.core.metadata.tablets
     tablets.take_hosts([HOST])
     tablets.learn("ks", "t", routing_bytes(HOST, shard=7))
-    shards = implementation.happy_path.ShardTable(2, 0, tablets)
+    shards = new_shard_table(implementation, shard_count=2, tablets=tablets)
     connection = FakeConnection(implementation)
     shards.add(0, connection)
     pool = SimpleNamespace(shards=shards, connections=[connection])

@@ -31,7 +31,11 @@ def other_version(request: Request) -> Any:
 
 
 def test_only_hosts_in_the_scope_must_agree() -> None:
-    """The scope may be a member of SchemaAgreementScope or its name."""
+    """`wait_for_schema_agreement` returns True if all hosts in the scope have the same version.
+
+    The scope may be a member of SchemaAgreementScope or its name. Without one, all hosts
+    must agree.
+    """
     with FakeCluster({"dc1": 2, "dc2": 1}) as nodes:
         remote_node = next(node for node in nodes.nodes if node.datacenter == "dc2")
         with Cluster(

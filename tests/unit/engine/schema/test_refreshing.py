@@ -1,6 +1,6 @@
 """Refreshes of the schema, with a fake reader.
 
-The tests cover rounds of refreshes, bursts of events, and retries.
+The tests cover rounds of refreshes, many events at once, and retries.
 """
 
 from __future__ import annotations
