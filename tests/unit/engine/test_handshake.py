@@ -300,10 +300,10 @@ def test_silence_after_the_tls_handshake_is_not_put_down_to_missing_tls() -> Non
 @pytest.mark.parametrize(
     ("has_tls", "is_reached", "is_connected", "expected"),
     [
-        (True, True, False, "bad certificate"),
-        (True, False, True, "bad certificate"),
-        (True, False, False, None),
-        (False, True, True, None),
+        pytest.param(True, True, False, "bad certificate", id="in the TLS handshake"),
+        pytest.param(True, False, True, "bad certificate", id="after the TLS handshake"),
+        pytest.param(True, False, False, None, id="without a TCP connection"),
+        pytest.param(False, True, True, None, id="without TLS"),
     ],
 )
 def test_tls_is_the_reason_only_if_the_network_worked(

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cassandra.murmur3 import murmur3
-from cassandra.protocol.opcodes import EXECUTE, QUERY, RESULT
+from cassandra.protocol.opcodes import CUSTOM_PAYLOAD_FLAG, EXECUTE, QUERY, RESULT
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake.placement import Replica, Tablet, routing_payload
 from cassandra.testing.fake.tokens import shard_of
@@ -248,12 +248,11 @@ def test_the_version_block_is_an_attribute_of_the_message(implementation: Any) -
     assert isinstance(rendered_blocks[1], int)
 
 
-@pytest.mark.parametrize("flags", [0, 4])
-def test_an_answer_with_a_tablet_finishes_the_request(implementation: Any, flags: int) -> None:
-    """A void result with a custom payload ends the request, and its tablet is remembered.
-
-    :param flags: 4 if the answer has a custom payload.
-    """
+@pytest.mark.parametrize("has_tablet", [False, True])
+def test_an_answer_with_a_tablet_finishes_the_request(
+    implementation: Any, has_tablet: bool
+) -> None:
+    """A void result ends the request. If its custom payload has a tablet, the tablet is stored."""
     session = session_of(implementation)
     tablets = session.core.metadata.tablets
     body: Any = SimpleNamespace(decodes=False, depends=False)
@@ -267,7 +266,8 @@ def test_an_answer_with_a_tablet_finishes_the_request(implementation: Any, flags
     void = b"\0\0\0\1"
     # A [bytes map] with one entry, which precedes the body.
     payload_map = b"\0\1\0\x12tablets-routing-v2" + len(tablet).to_bytes(4, "big") + tablet
-    answer_body = payload_map + void if flags else void
+    flags = CUSTOM_PAYLOAD_FLAG if has_tablet else 0
+    answer_body = payload_map + void if has_tablet else void
     request.on_answer(attempt, connection, RESULT, flags, answer_body)
     assert ended_requests == [request]
-    assert tablets.count == (1 if flags else 0)
+    assert tablets.count == (1 if has_tablet else 0)

@@ -328,12 +328,12 @@ class RoutedEndPoint(DefaultEndPoint):
 @pytest.mark.parametrize(
     ("endpoint", "is_enabled", "has_tls", "port"),
     [
-        (HOST.endpoint, True, False, PORT),
-        (HOST.endpoint, True, True, TLS_PORT),
-        (HOST.endpoint, False, False, None),
-        (UnixSocketEndPoint("/run/node"), True, False, None),
-        (RoutedEndPoint("127.0.0.1"), True, False, PORT + 1),
-        (RoutedEndPoint("127.0.0.1"), True, True, TLS_PORT + 1),
+        pytest.param(HOST.endpoint, True, False, PORT, id="plain"),
+        pytest.param(HOST.endpoint, True, True, TLS_PORT, id="TLS"),
+        pytest.param(HOST.endpoint, False, False, None, id="disabled"),
+        pytest.param(UnixSocketEndPoint("/run/node"), True, False, None, id="socket file"),
+        pytest.param(RoutedEndPoint("127.0.0.1"), True, False, PORT + 1, id="routed"),
+        pytest.param(RoutedEndPoint("127.0.0.1"), True, True, TLS_PORT + 1, id="routed, TLS"),
     ],
 )
 def test_the_port_that_selects_a_shard(
