@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from cassandra import OperationTimedOut, ReadTimeout, Unavailable
+from cassandra import ConsistencyLevel, OperationTimedOut, ReadTimeout, Unavailable
 from cassandra.cluster import Cluster, NoHostAvailable
 from cassandra.connection import ConnectionException
 from cassandra.errors import InvalidRequest
@@ -83,6 +83,33 @@ def test_the_service_returns_notes_and_statuses(service: Any) -> None:
             assert browser.get("/notes/ada", params={"token": token}).status_code == 400
             node.prime(PING, error(ErrorCode.UNAVAILABLE))
             assert browser.get("/ready").status_code == 503
+
+
+def test_the_service_answers_while_a_node_hangs(service: Any) -> None:
+    """Requests have the consistency level of `/ready`, and go to another node, too."""
+    pytest.importorskip("fastapi")
+    pytest.importorskip("httpx")
+    client = pytest.importorskip("fastapi.testclient")
+    with FakeCluster(3) as nodes:
+        nodes.prime_prepare(ADD, [("owner", "text"), *NOTES], pk_indexes=[0])
+        nodes.prime_prepare(PAGE, [("owner", "text")], result=NOTES, pk_indexes=[0])
+        nodes.prime_prepare(PING, [], result=NOTES[:1])
+        nodes.prime(PAGE, rows(NOTES, []))
+        nodes.prime(PING, rows(NOTES[:1], []))
+        app = service.create_app(nodes.contact_points, port=nodes.port)
+        with client.TestClient(app) as browser:
+            assert browser.get("/ready").status_code == 200
+            nodes[0].pause()
+            for _ in range(6):
+                assert browser.get("/ready").status_code == 200
+                assert browser.post("/notes/ada", json={"body": "tea"}).status_code == 200
+                assert browser.get("/notes/ada").status_code == 200
+            nodes[0].resume()
+        for query in (ADD, PAGE, PING):
+            levels = {
+                request.consistency for node in nodes.nodes for request in node.queries(query)
+            }
+            assert levels == {ConsistencyLevel.LOCAL_QUORUM}
 
 
 def test_the_example_of_a_tested_application_passes(tmp_path: Path) -> None:
