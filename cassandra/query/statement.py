@@ -357,6 +357,7 @@ def bind_params(
         query.
     :raises MissingParameter: a KeyError and a ValueError, if a placeholder names a parameter that
         is missing.
+    :raises EncodeValueError: if a string has half a surrogate pair, which UTF-8 cannot encode.
     """
     encode: Callable[[object], str] = (encoder or Encoder()).cql_encode_all_types
     # A str is a sequence too: "abc" would silently become three parameters.
@@ -385,7 +386,7 @@ def bind_params(
     if any(isinstance(value, tuple) for value in _values_of(params)):
         template, values = _put_tuples_in_parentheses(query, params, values, encode)
     try:
-        return InterpolatedText.of(template, values, query)
+        text = InterpolatedText.of(template, values, query)
     except (TypeError, ValueError, KeyError) as error:
         # Explain the usual mistakes in the message.
         is_missing_name = isinstance(error, KeyError)
@@ -405,6 +406,29 @@ def bind_params(
         raise (MissingParameter if is_missing_name else type(error))(
             f"the placeholders of {query_head(query)} do not fit the {description} given: {reason}"
         ) from error
+    if not text.isascii():
+        _refuse_lone_surrogates(text, params)
+    return text
+
+
+def _refuse_lone_surrogates(text: str, params: Any) -> None:
+    """Raise EncodeValueError if a parameter makes it impossible to encode the statement `text`.
+
+    JSON can contain half a surrogate pair, so web services get such strings from their clients. As
+    for a bound value, the error names the parameter.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        from cassandra.cqltypes.coerce import text_bytes  # rarely needed
+        from cassandra.cqltypes.failures import EncodeValueError
+
+        for key, value in params.items() if isinstance(params, Mapping) else enumerate(params):
+            if isinstance(value, str):
+                try:
+                    text_bytes(value, "text")
+                except EncodeValueError as error:
+                    raise EncodeValueError(f"parameter {key!r}: {error}") from None
 
 
 def _values_of(params: Any) -> Iterable[object]:

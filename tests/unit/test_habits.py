@@ -35,6 +35,7 @@ from cassandra.connection import ConnectionShutdown
 from cassandra.cqlengine import columns
 from cassandra.cqlengine.models import Model, ModelDefinitionException
 from cassandra.cqlengine.query import ModelQuerySet
+from cassandra.cqltypes import EncodeValueError
 from cassandra.encoder import Encoder
 from cassandra.metadata import Metadata
 from cassandra.metadata.schema.snapshot import LazyMapping
@@ -828,6 +829,23 @@ def test_a_token_as_paging_state(session: Session, token: Any, text: str) -> Non
     """The error says how to make bytes of a token in the encoding that it seems to have."""
     with pytest.raises(TypeError, match=text):
         session.execute("SELECT * FROM t", paging_state=token)
+
+
+@pytest.mark.parametrize(
+    ("query", "parameters", "text"),
+    [
+        ("SELECT * FROM t WHERE k = %s AND c = %s", ("é", "tea\ud800"), "parameter 1: 'tea"),
+        ("SELECT * FROM t WHERE k = %(k)s", {"k": "tea\ud800"}, "parameter 'k': 'tea"),
+    ],
+)
+def test_half_a_surrogate_pair_in_a_parameter(
+    session: Session, query: str, parameters: Any, text: str
+) -> None:
+    """The error is that of a bound value, which web services answer with the status 400."""
+    with pytest.raises(EncodeValueError, match=f"{text}.* cannot be encoded as text: character 3"):
+        session.execute(query, parameters)
+    with pytest.raises(UnicodeEncodeError):
+        session.execute("SELECT '\ud800' FROM t WHERE k = %s", (1,))
 
 
 def test_a_profile_as_timeout(session: Session) -> None:
